@@ -1,10 +1,11 @@
-//! Recordings of every form: as recognised, and as each by name.
+//! Recordings of every form: as recognised, and as each by name; what a replay must know of them, and without their names.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use plumb_trace::iolog::Waits;
 use plumb_trace::table::PRESETS;
-use plumb_trace::{Format, read_as};
+use plumb_trace::survey::survey;
+use plumb_trace::{Anonymised, Extensions, Format, read_as};
 use std::io::Cursor;
 use std::path::Path;
 
@@ -17,7 +18,12 @@ fuzz_target!(|data: &[u8]| {
     for (number, format) in formats.enumerate() {
         let waits = if number % 2 == 0 { Waits::Manual } else { Waits::Fio };
         let input = Box::new(Cursor::new(data.to_vec()));
-        let Ok(recording) = read_as(input, Path::new("recording"), waits, format) else { continue };
+        let Ok(recording) = read_as(input, Path::new("recording"), waits, format.clone()) else { continue };
         recording.take_while(Result::is_ok).for_each(drop);
+        let again = || read_as(Box::new(Cursor::new(data.to_vec())), Path::new("recording"), waits, format.clone());
+        if let (Ok(one), Ok(other)) = (again(), again()) {
+            let _ = survey(one, |_| true);
+            Anonymised::new(other, Extensions::Kept).take_while(Result::is_ok).for_each(drop);
+        }
     }
 });

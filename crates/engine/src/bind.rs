@@ -18,6 +18,7 @@ use crate::op::BlockOp;
 use crate::pacer::{AnyPacer, KindsDue, Pacer, PacerRequest, Pacing, Sharing};
 use crate::process::cgroup::Joined;
 use crate::process::{self, When};
+use crate::replay::ReplayTally;
 use crate::rng::{Purpose, Rng, StreamId};
 use crate::source::Source;
 use crate::source::fio::FioSource;
@@ -60,6 +61,8 @@ pub(crate) struct BlockWorker {
     pub(crate) content_stream: StreamId,
     /// Opens its recording, where it replays one.
     pub(crate) recordings: Option<&'static dyn Recordings>,
+    /// What it keeps of it, where that is to be said.
+    pub(crate) tally: Option<Arc<ReplayTally>>,
 }
 
 /// What a worker's ops go to.
@@ -212,7 +215,8 @@ impl BlockWorker {
             WorkerFiles::Held(_) | WorkerFiles::Nothing { .. } => None,
         };
         let ops = ReplayOps::open(recordings, recording, files)?;
-        Ok(trace::replay(ops, barrier.clock(), recording.speed_percent))
+        let tally = self.tally.as_ref().map(ReplayTally::lane);
+        Ok(trace::replay(ops, barrier.clock(), recording, self.queue.depth, tally))
     }
 
     /// What its writes hold, and what its reads should.

@@ -6,19 +6,21 @@ use crate::bind::{BlockWorker, WorkerFiles};
 use crate::bound::BoundBackend;
 use crate::content::Writers;
 use crate::files::{FileUse, JobTarget, Lengths};
-use crate::plan::{WorkerPlanError, WorkerSeat};
+use crate::plan::{DIRECT_ALIGNMENT_BYTES, WorkerPlanError, WorkerSeat};
+use crate::replay::ReplayTally;
 use crate::rng::StreamId;
 use crate::setting::Setting;
 use crate::source::fio::{FioPlan, FioPlanRequest, Handing};
 use crate::source::plumb::PlumbPlan;
 use crate::source::sweep::{SweepPlan, SweepRequest};
-use crate::source::trace::TracePlan;
+use crate::source::trace::{ReplayOps, TracePlan};
 use crate::targets::{OpenSim, OpenTarget, OpenTargets, content_stream};
 use crate::terms::Stamping;
 use plumb_workload::blocks::fio::FileRange;
 use plumb_workload::blocks::sweep::SweepParts;
+use plumb_workload::blocks::trace::Recording;
 use plumb_workload::files::FileLock;
-use plumb_workload::{Backend, BlockStream, Bytes, Target, Work, WorkerGroup, Workload};
+use plumb_workload::{Backend, BlockStream, Bytes, CachePolicy, Target, Work, WorkerGroup, Workload};
 use std::sync::Arc;
 
 /// A stream of block ops, planned: by its generator.
@@ -95,11 +97,17 @@ fn plan_as(
             (reached_lengths(group, files), alignment)
         }
         OpenTarget::Null { .. } | OpenTarget::Sim(_) => (lengths_of_nothing(seat, group, target)?, 1),
+        // What Plumb lays out itself, only recordings use besides its own generator.
+        OpenTarget::Files(files) if matches!(stream, BlockStream::Trace(_)) => {
+            let direct = seat.phase.cache == CachePolicy::Direct;
+            (Lengths::from_each(files.lengths()), if direct { DIRECT_ALIGNMENT_BYTES } else { 1 })
+        }
         OpenTarget::Files(_)
         | OpenTarget::Tree(_)
         | OpenTarget::Shared(_)
         | OpenTarget::Copy { .. }
-        | OpenTarget::Scratch(_) => {
+        | OpenTarget::Scratch(_)
+        | OpenTarget::Recorded(_) => {
             return Err(no_files(seat));
         }
     };
@@ -214,9 +222,26 @@ pub(crate) fn worker(
         stamping: stamping.map(|stamping| Stamping { first_sequence, ..stamping }),
         writers: writers(seat),
         base: setting.base.to_owned(),
+        tally: tally(seat, &group, setting)?,
         recordings: setting.recordings,
         group,
     })
+}
+
+/// What a replay keeps of its recording, where that is to be said.
+fn tally(
+    seat: &WorkerSeat<'_>,
+    group: &WorkerGroup,
+    setting: &Setting<'_>,
+) -> Result<Option<Arc<ReplayTally>>, WorkerPlanError> {
+    let Some((recording, recordings)) = group.work.trace().filter(|recording| recording.sheet).zip(setting.recordings)
+    else {
+        return Ok(None);
+    };
+    // Where it begins again and again, it is told of once.
+    let once = Recording { repeat_until_time: false, ..recording.clone() };
+    let ops = ReplayOps::open(recordings, &once, None).map_err(|error| seat.error(error))?;
+    ReplayTally::of_ops(recording, ops).map(|tally| Some(Arc::new(tally))).map_err(|error| seat.error(error))
 }
 
 /// Where draws come from that are not the stream's own.

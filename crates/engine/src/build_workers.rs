@@ -10,11 +10,12 @@ use crate::program::shared::{Board, ProgramError, SharedPhase, SharedWorker};
 use crate::program::{
     Compiled, FileSetReplay, NamedTarget, Over, ReturnedState, SetRoot, SetState, SetWorker, TreeState,
 };
+use crate::replay::{ReplayGroup, ReplayTally, ReplayWorker};
 use crate::setting::Setting;
 use crate::targets::{OpenSim, OpenTarget, OpenTargets, content_stream};
 use crate::tree::TreeShape;
 use plumb_sorted::SortedMap;
-use plumb_workload::{BlockStream, OpKind, Phase, Program, RunAs, Work, WorkerGroup, Workload};
+use plumb_workload::{BlockStream, OpKind, Phase, Program, Replay, RunAs, Work, WorkerGroup, Workload};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -32,6 +33,8 @@ pub(crate) struct BuiltPhase {
     pub(crate) notes: Vec<String>,
     /// The statistics of single steps.
     pub(crate) board: Option<Arc<Board>>,
+    /// What replays keep of their recordings.
+    pub(crate) replay: Option<Arc<ReplayTally>>,
 }
 
 /// A group of workers that changes a file set, and how to know the file set afterwards.
@@ -136,7 +139,9 @@ pub(crate) fn build_workers(
         flows: Vec::new(),
         notes: Vec::new(),
         board: None,
+        replay: None,
     };
+    let mut replays: Option<(usize, ReplayGroup)> = None;
     let workers = phase.workers.iter().fold(0, |sum: u32, group| sum.saturating_add(group.count));
     let mut shared: Option<Arc<SharedPhase>> = None;
     let mut working_sets = WorkingSets::default();
@@ -150,6 +155,7 @@ pub(crate) fn build_workers(
                     let worker = block_plan::worker(workload, &seat, targets, setting, &mut built.notes)?;
                     let target_bytes = worker.files.total_bytes();
                     working_sets.add(&seat.group.target, worker.plan.working_set_bytes(), target_bytes);
+                    built.replay = worker.tally.clone().or(built.replay);
                     worker.body()
                 }
             },
@@ -204,6 +210,17 @@ pub(crate) fn build_workers(
                     set_worker(workload, &seat, program, state, targets, setting, &mut built)?.body()
                 }
             },
+            Work::Replay(replay) => {
+                working_sets.unbounded = true;
+                let group = match replays.take() {
+                    Some((number, group)) if number == seat.group_number => group,
+                    _ => replay_group(&seat, replay, targets, setting)?,
+                };
+                built.replay = Some(Arc::clone(&group.tally));
+                replays = Some((seat.group_number, group.clone()));
+                let content_stream = content_stream(workload, setting, seat.phase_number, seat.worker);
+                ReplayWorker { group, lane: seat.number, content_stream }.body()
+            }
             Work::Copy(copy) => {
                 working_sets.unbounded = true;
                 crate::copy::plan::worker(copy, targets, setting)?.body()
@@ -240,6 +257,23 @@ fn no_files(seat: &WorkerSeat<'_>) -> WorkerPlanError {
     seat.error(format!("`{target}` has no files for a program; use a `tree` or a `scratch` target"))
 }
 
+/// What the workers of a group of replay have in common.
+fn replay_group(
+    seat: &WorkerSeat<'_>,
+    replay: &Replay,
+    targets: &OpenTargets,
+    setting: &Setting<'_>,
+) -> Result<ReplayGroup, WorkerPlanError> {
+    match targets.get(&seat.group.target) {
+        Some(OpenTarget::Recorded(files)) => ReplayGroup::on_files(seat, replay, files, setting),
+        Some(OpenTarget::Sim(sim)) => ReplayGroup::on_device(seat, replay, &sim.device, sim.bytes, setting),
+        _ => Err(seat.error(format!(
+            "`{}` has no room for the files of a recording; use a `recorded` target",
+            seat.group.target
+        ))),
+    }
+}
+
 fn compiled(seat: &WorkerSeat<'_>, program: &Program) -> Result<Arc<Compiled>, WorkerPlanError> {
     let compiled = Compiled::new(&program.steps, Over::FileSet, program.count_transactions);
     compiled.map(Arc::new).map_err(|error| seat.error(error))
@@ -250,8 +284,9 @@ fn writes(group: &WorkerGroup, targets: &OpenTargets) -> bool {
     match &group.work {
         Work::Blocks(stream) => stream.is_plumb() && stream.moves().write,
         Work::Program(_) => matches!(targets.get(&group.target), Some(OpenTarget::Tree(_))),
-        // A copy or a program over named files flushes what it is asked to, by itself, as do other generators' streams.
-        Work::Copy(_) => false,
+        // A copy or a program over named files flushes what it is asked to, by itself, as do other generators' streams, and a
+        // replay what its recording flushes.
+        Work::Copy(_) | Work::Replay(_) => false,
     }
 }
 
@@ -408,6 +443,7 @@ mod ceiling {
                 stream,
                 content_stream: stream,
                 recordings: None,
+                tally: None,
             };
             Ok(WorkerSpec {
                 name: seat.name(),
@@ -435,6 +471,7 @@ mod ceiling {
             working_set_bytes: None,
             flush_inside_clock: true,
             board: None,
+            replay: None,
             others: None,
         };
         let measured = run_phase(Clock::best(), run, stop, &mut Alone)?.measurement;

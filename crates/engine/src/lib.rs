@@ -45,6 +45,7 @@ mod process;
 mod program;
 mod queue_cells;
 mod recorder;
+pub mod replay;
 pub mod rng;
 mod rounds;
 mod run;

@@ -70,6 +70,19 @@ mod here {
         u64::from(info.mem_unit) * info.totalram as u64
     }
 
+    /// Begins to write a range out. Source: sync_file_range(2), `SYNC_FILE_RANGE_WRITE`.
+    pub(crate) fn write_out(file: BorrowedFd<'_>, offset: u64, length: u64) -> rustix::io::Result<()> {
+        use std::os::fd::AsRawFd;
+        let (offset, length) = (offset as libc::off64_t, length as libc::off64_t);
+        // SAFETY: no memory is passed.
+        match unsafe { libc::sync_file_range(file.as_raw_fd(), offset, length, libc::SYNC_FILE_RANGE_WRITE) } {
+            0 => Ok(()),
+            _ => {
+                Err(rustix::io::Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(rustix::io::Errno::IO))
+            }
+        }
+    }
+
     pub(crate) fn take_space(file: BorrowedFd<'_>, space: Space, offset: u64, length: u64) -> rustix::io::Result<()> {
         let flags = match space {
             Space::Grow => FallocateFlags::empty(),
@@ -176,6 +189,11 @@ mod here {
         // SAFETY: the call passes numbers only.
         let pages = unsafe { libc::sysconf(libc::_SC_PHYS_PAGES) };
         u64::try_from(pages).unwrap_or(0) * rustix::param::page_size() as u64
+    }
+
+    /// A range alone cannot be written out here, so the file is.
+    pub(crate) fn write_out(file: BorrowedFd<'_>, _offset: u64, _length: u64) -> Result<()> {
+        rustix::fs::fsync(file)
     }
 
     pub(crate) fn take_space(file: BorrowedFd<'_>, space: Space, offset: u64, length: u64) -> Result<()> {

@@ -13,6 +13,7 @@ use crate::phase_error::PhaseError;
 use crate::plan::GroupRun;
 use crate::program::shared::Board;
 use crate::recorder::Reading;
+use crate::replay::ReplayTally;
 use crate::rounds::{RoundState, SteadyRounds};
 use crate::samples::SeriesSampler;
 use crate::shared;
@@ -53,6 +54,8 @@ pub(crate) struct PhaseRun {
     pub(crate) flush_inside_clock: bool,
     /// The statistics of single steps, where there are any.
     pub(crate) board: Option<Arc<Board>>,
+    /// What a replay keeps of its recording.
+    pub(crate) replay: Option<Arc<ReplayTally>>,
     /// The processes that run the other workers of the phase.
     pub(crate) others: Option<Arc<dyn OtherProcesses>>,
 }

@@ -14,7 +14,7 @@ use plumb_workload::verify::StampLayout;
 use plumb_workload::{Blocks, CachePolicy, Nanos, OnError, Phase, Stop, Work, WorkerGroup, Workload};
 
 /// Offsets, lengths and memory of direct I/O are multiples of this. Source: open(2), NOTES on `O_DIRECT`.
-const DIRECT_ALIGNMENT_BYTES: u64 = 512;
+pub(crate) const DIRECT_ALIGNMENT_BYTES: u64 = 512;
 
 /// Why a worker cannot be planned.
 #[derive(Debug, thiserror::Error)]

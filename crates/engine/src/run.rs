@@ -103,7 +103,7 @@ fn run_one(
     let mut fallbacks = Vec::new();
     let own_files = targets.take_others(phase, surroundings, observer, &mut fallbacks);
     fallbacks.extend(targets.apply_cache_policy(phase, surroundings, observer)?);
-    let BuiltPhase { workers, run_as, working_set_bytes, written, flows, notes, board } =
+    let BuiltPhase { workers, run_as, working_set_bytes, written, flows, notes, board, replay } =
         build_workers(workload, phase, number, targets, surroundings.setting)?;
     fallbacks.extend(notes);
     let run = PhaseRun {
@@ -119,6 +119,7 @@ fn run_one(
         working_set_bytes,
         flush_inside_clock: phase.end.clock == ClockScope::Inside,
         board,
+        replay,
         others: surroundings.setting.others.clone(),
     };
     let mut outcome = match targets.simulation() {

@@ -137,6 +137,7 @@ impl Coordinator {
             until_first_done: self.memory.first_finisher.read(),
             ops: total.measured(),
             steps: run.board.as_ref().map(|board| board.measured()).unwrap_or_default(),
+            replay: run.replay.as_ref().map(|tally| Box::new(tally.measured())),
             transactions: Some(total.transactions).filter(|&count| count > 0),
             intervals,
             latency_map,

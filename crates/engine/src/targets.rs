@@ -16,6 +16,7 @@ use crate::plan::WorkerSeat;
 use crate::prepare::TargetFiles;
 use crate::program::shared::SharedSet;
 use crate::program::{NamedRun, NamedTarget, NamesOnly, ScratchFiles, TreeState};
+use crate::replay::OpenRecorded;
 use crate::rng::StreamId;
 use crate::setting::Setting;
 use crate::sim::run::{SimDevice, Simulation};
@@ -52,6 +53,7 @@ pub(crate) enum OpenTarget {
         path: PathBuf,
     },
     Scratch(ScratchFiles),
+    Recorded(OpenRecorded),
     Null {
         bytes: u64,
         /// What programs name.
@@ -65,9 +67,11 @@ impl OpenTarget {
     pub(crate) fn lengths(&self) -> Vec<u64> {
         match self {
             OpenTarget::Files(open) => open.lengths(),
-            OpenTarget::Tree(_) | OpenTarget::Shared(_) | OpenTarget::Copy { .. } | OpenTarget::Scratch(_) => {
-                Vec::new()
-            }
+            OpenTarget::Tree(_)
+            | OpenTarget::Shared(_)
+            | OpenTarget::Copy { .. }
+            | OpenTarget::Scratch(_)
+            | OpenTarget::Recorded(_) => Vec::new(),
             OpenTarget::Job(target) => target.lengths.to_vec(),
             OpenTarget::Null { bytes, .. } => vec![*bytes],
             OpenTarget::Sim(sim) => vec![sim.bytes],
@@ -349,6 +353,7 @@ fn view<'a>(name: &'a str, target: &'a OpenTarget) -> TargetView<'a> {
         OpenTarget::Job(target) => TargetView { name, path: target.first_path(), files: Vec::new(), file_count: 0 },
         OpenTarget::Copy { path } => TargetView { name, path, files: Vec::new(), file_count: 0 },
         OpenTarget::Scratch(target) => TargetView { name, path: target.first_path(), files: Vec::new(), file_count: 0 },
+        OpenTarget::Recorded(files) => TargetView { name, path: files.path(), files: Vec::new(), file_count: 0 },
         OpenTarget::Null { .. } => TargetView { name, path: Path::new("null"), files: Vec::new(), file_count: 0 },
         OpenTarget::Sim(_) => TargetView { name, path: Path::new("sim"), files: Vec::new(), file_count: 0 },
     }

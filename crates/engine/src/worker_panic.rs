@@ -131,6 +131,7 @@ mod tests {
             working_set_bytes: None,
             flush_inside_clock: true,
             board: None,
+            replay: None,
             others: None,
         };
         let outcome = run_phase(Clock::best(), run, StopFlag::detached(), &mut Nobody)?;

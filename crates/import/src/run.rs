@@ -111,6 +111,8 @@ impl Run {
                 ),
                 done: phase.done,
                 steps: Vec::new(),
+                replay: None,
+                fidelity: Vec::new(),
                 first_done: None,
                 notes: Vec::new(),
                 limiter: None,

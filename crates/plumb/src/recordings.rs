@@ -1,9 +1,13 @@
 //! Recordings, as the engine wants them: opened by `plumb-trace`, scaled, aligned and filtered as a replay asks.
 
+use plumb_engine::replay::{CallAct, CallSurvey, InitialFile, InitialFileKind, RecordedCall, RecordedCalls};
 use plumb_engine::trace::{RecordedOp, RecordedOps, Recordings, ReplayError};
-use plumb_trace::{Record, RecordedAct, TraceError};
-use plumb_workload::OpKind;
+use plumb_result::ReplayedSum;
+use plumb_sorted::SortedMap;
+use plumb_trace::survey::{InitialKind, Survey};
+use plumb_trace::{ACTS, FileName, Record, RecordedAct, RecordingReader, TraceError};
 use plumb_workload::blocks::trace::{Recording, SkipOps, Waits};
+use plumb_workload::{OpKind, Replay};
 
 /// Recordings in files.
 pub struct OnDisk;
@@ -13,7 +17,187 @@ impl Recordings for OnDisk {
         let waits = waits(recording.waits);
         let reader = plumb_trace::open(&recording.path, waits).map_err(|error| ReplayError::Read(Box::new(error)))?;
         let recording = recording.clone();
-        Ok(Box::new(reader.filter_map(move |record| op(record, &recording))))
+        Ok(Box::new(reader.flat_map(move |record| ops(record, &recording))))
+    }
+
+    fn survey(&self, replay: &Replay) -> Result<CallSurvey, ReplayError> {
+        let reader = open(replay)?;
+        let below = Below::of(replay);
+        let survey = plumb_trace::survey::survey(reader, |file| below.path(file).is_some());
+        Ok(call_survey(&survey.map_err(|error| ReplayError::Read(Box::new(error)))?, &below))
+    }
+
+    fn open_calls(&self, replay: &Replay) -> Result<RecordedCalls, ReplayError> {
+        Ok(Box::new(Calls { reader: open(replay)?, below: Below::of(replay), wanted: Vec::new(), first_ns: None }))
+    }
+}
+
+fn open(replay: &Replay) -> Result<RecordingReader, ReplayError> {
+    plumb_trace::open(&replay.path, waits(replay.waits)).map_err(|error| ReplayError::Read(Box::new(error)))
+}
+
+/// Where nothing lies that could be replayed.
+const NO_FILES: [&str; 3] = ["/dev/", "/proc/", "/sys/"];
+
+fn is_no_file(path: &str) -> bool {
+    NO_FILES.iter().any(|place| path.starts_with(place)) && !path.starts_with("/dev/shm/")
+}
+
+/// Which files are replayed, and what they are called.
+struct Below(Vec<String>);
+
+/// The names of a path; `..` leads back.
+fn names(path: &str) -> Vec<&str> {
+    path.split('/').fold(Vec::new(), |mut names, name| {
+        match name {
+            "" | "." => {}
+            ".." => {
+                names.pop();
+            }
+            name => names.push(name),
+        }
+        names
+    })
+}
+
+impl Below {
+    fn of(replay: &Replay) -> Below {
+        Below(names(replay.below.as_deref().unwrap_or("/")).into_iter().map(str::to_owned).collect())
+    }
+
+    /// The path of a file that is replayed.
+    fn path(&self, file: &FileName) -> Option<String> {
+        match file {
+            // Terminals, null devices and what the kernel makes up are no files of a file system.
+            FileName::Path(path) if is_no_file(path) => None,
+            FileName::Path(path) => {
+                let names = names(path);
+                let rest = self.0.iter().zip(&names).all(|(one, other)| one == other) && names.len() >= self.0.len();
+                rest.then(|| names[self.0.len()..].join("/"))
+            }
+            FileName::Device { major, minor } => self.0.is_empty().then(|| format!("device-{major}-{minor}")),
+        }
+    }
+}
+
+/// As the engine has it; nothing of what it does not replay.
+fn call_act(act: RecordedAct) -> Option<CallAct> {
+    Some(match act {
+        RecordedAct::Open => CallAct::Open,
+        RecordedAct::Close => CallAct::Close,
+        RecordedAct::Read => CallAct::Read,
+        RecordedAct::Write => CallAct::Write,
+        RecordedAct::Trim => CallAct::Trim,
+        RecordedAct::Sync => CallAct::Fsync,
+        RecordedAct::Datasync => CallAct::Fdatasync,
+        RecordedAct::Stat => CallAct::Stat,
+        RecordedAct::Unlink => CallAct::Unlink,
+        RecordedAct::Mkdir => CallAct::Mkdir,
+        RecordedAct::Rmdir => CallAct::Rmdir,
+        RecordedAct::Rename => CallAct::Rename,
+        RecordedAct::Link => CallAct::Link,
+        RecordedAct::Symlink => CallAct::Symlink,
+        RecordedAct::Readlink => CallAct::Readlink,
+        RecordedAct::Truncate => CallAct::Truncate,
+        RecordedAct::Allocate => CallAct::Allocate,
+        RecordedAct::List => CallAct::List,
+        RecordedAct::Seek => CallAct::Seek,
+        RecordedAct::Attribute => CallAct::Attribute,
+        RecordedAct::SyncRange => CallAct::SyncRange,
+        RecordedAct::SyncAll => CallAct::SyncAll,
+        // What is read and written through maps is not recorded.
+        RecordedAct::Map | RecordedAct::Add | RecordedAct::Other => return None,
+    })
+}
+
+fn call_survey(survey: &Survey, below: &Below) -> CallSurvey {
+    let mut ops: SortedMap<OpKind, ReplayedSum> = SortedMap::new();
+    let mut left_out = Vec::new();
+    for ((act, name), sum) in ACTS.iter().zip(&survey.acts).filter(|(_, sum)| sum.count > 0) {
+        match call_act(*act) {
+            Some(call) => {
+                let known = ops.entry(call.kind()).or_default();
+                known.ops += sum.count;
+                known.failed += sum.failed;
+                known.bytes += sum.bytes;
+            }
+            None if *act == RecordedAct::Add => {}
+            None => left_out.push(((*name).to_owned(), sum.count)),
+        }
+    }
+    if survey.skipped > 0 && below.0.is_empty() {
+        left_out.push(("on devices".to_owned(), survey.skipped));
+    }
+    let initial = survey.initial.iter().map(|entry| InitialFile {
+        file: entry.file,
+        kind: match entry.kind {
+            InitialKind::Directory => InitialFileKind::Directory,
+            InitialKind::File { bytes } => InitialFileKind::File { bytes },
+            InitialKind::Link => InitialFileKind::Link,
+        },
+    });
+    CallSurvey {
+        // What is left out has the root's name: nothing is done to it.
+        paths: survey.files.iter().map(|file| below.path(file).unwrap_or_default()).collect(),
+        initial: initial.collect(),
+        absent: survey.absent.clone(),
+        reach_bytes: survey.reach_bytes,
+        reaches: survey.reaches.clone(),
+        processes: survey.processes.clone(),
+        lanes: survey.lanes.clone(),
+        lane_count: survey.lane_count,
+        ops,
+        length_ns: survey.last_ns.saturating_sub(survey.first_ns),
+        busy_ns: survey.has_durations.then_some(survey.busy_ns),
+        has_handles: survey.has_handles,
+        largest_read: survey.largest_read,
+        largest_write: survey.largest_write,
+        left_out,
+    }
+}
+
+/// The calls of a recording that are replayed.
+struct Calls {
+    reader: RecordingReader,
+    below: Below,
+    /// By file, as far as they are known.
+    wanted: Vec<bool>,
+    /// When the first of them began, ns.
+    first_ns: Option<u64>,
+}
+
+impl Iterator for Calls {
+    type Item = Result<RecordedCall, ReplayError>;
+
+    fn next(&mut self) -> Option<Result<RecordedCall, ReplayError>> {
+        loop {
+            let record = match self.reader.next()? {
+                Ok(record) => record,
+                Err(error) => return Some(Err(ReplayError::Read(Box::new(error)))),
+            };
+            while self.wanted.len() < self.reader.files().len() {
+                self.wanted.push(self.below.path(&self.reader.files()[self.wanted.len()]).is_some());
+            }
+            let is_wanted = |file: u64| usize::try_from(file).is_ok_and(|file| self.wanted.get(file) == Some(&true));
+            let has_other = matches!(record.act, RecordedAct::Rename | RecordedAct::Link);
+            if !is_wanted(record.file.into()) || has_other && !is_wanted(record.aux) {
+                continue;
+            }
+            let Some(act) = call_act(record.act) else { continue };
+            let first_ns = *self.first_ns.get_or_insert(record.at_ns);
+            return Some(Ok(RecordedCall {
+                at_ns: record.at_ns.saturating_sub(first_ns),
+                took_ns: record.took_ns,
+                offset: record.offset,
+                length: record.length,
+                result: record.result,
+                aux: record.aux,
+                file: record.file,
+                task: record.task,
+                handle: record.handle,
+                act,
+            }));
+        }
     }
 }
 
@@ -25,6 +209,14 @@ pub fn waits(waits: Waits) -> plumb_trace::iolog::Waits {
     }
 }
 
+/// What a record is in a replay: an op for each clone.
+fn ops(record: Result<Record, TraceError>, recording: &Recording) -> Vec<Result<RecordedOp, ReplayError>> {
+    let Some(first) = op(record, recording) else { return Vec::new() };
+    let Ok(first) = first else { return vec![first] };
+    let place = |clone: u64| first.offset.saturating_add(clone.saturating_mul(recording.clone_every.0));
+    (0..recording.clones.max(1)).map(|clone| Ok(RecordedOp { offset: place(clone.into()), ..first })).collect()
+}
+
 /// What a record is in a replay; nothing where it is left out.
 fn op(record: Result<Record, TraceError>, recording: &Recording) -> Option<Result<RecordedOp, ReplayError>> {
     let record = match record {
@@ -33,10 +225,15 @@ fn op(record: Result<Record, TraceError>, recording: &Recording) -> Option<Resul
     };
     let kind = kind(record.act).filter(|kind| !skips(recording.skip, *kind))?;
     let align = recording.align.map_or(1, |align| align.0.max(1));
-    let offset = record.offset / u64::from(recording.scale.max(1)) / align * align;
+    let mut offset = (record.offset / u64::from(recording.scale.max(1))).saturating_add(recording.shift.0);
+    if let Some(fold) = recording.fold {
+        // An op that would lie across the end ends there.
+        offset = (offset % fold.0.max(1)).min(fold.0.saturating_sub(record.length));
+    }
+    let offset = offset / align * align;
     let file = if recording.one_file { 0 } else { record.file };
     Some(match u32::try_from(record.length) {
-        Ok(length) => Ok(RecordedOp { at_ns: record.at_ns, kind, file, offset, length }),
+        Ok(length) => Ok(RecordedOp { at_ns: record.at_ns, took_ns: record.took_ns, kind, file, offset, length }),
         Err(_) => Err(ReplayError::TooLong { bytes: record.length }),
     })
 }
@@ -83,6 +280,20 @@ mod tests {
     }
 
     #[test]
+    fn offsets_are_shifted_folded_and_cloned() {
+        let found = |change: fn(&mut Recording)| -> Vec<u64> {
+            ops(Ok(WRITE), &recording(change)).into_iter().map(|op| op.unwrap().offset).collect()
+        };
+        assert_eq!(found(|asked| asked.shift = Bytes(100)), [10_100]);
+        assert_eq!(found(|asked| asked.fold = Some(Bytes(8192))), [1808]);
+        assert_eq!(found(|asked| asked.fold = Some(Bytes(10_100))), [9588], "it ends with the range");
+        assert_eq!(
+            found(|asked| (asked.clones, asked.clone_every) = (3, Bytes(1 << 20))),
+            [10_000, 1_058_576, 2_107_152]
+        );
+    }
+
+    #[test]
     fn all_ops_may_go_to_one_file_and_kinds_may_be_left_out() {
         assert_eq!(op(Ok(WRITE), &recording(|_| {})).unwrap().unwrap().file, 3);
         assert_eq!(op(Ok(WRITE), &recording(|asked| asked.one_file = true)).unwrap().unwrap().file, 0);
@@ -90,6 +301,19 @@ mod tests {
         assert!(
             op(Ok(Record { act: RecordedAct::Sync, ..WRITE }), &recording(|asked| asked.skip.sync = true)).is_none()
         );
+    }
+
+    #[test]
+    fn only_what_lies_below_is_replayed_under_what_is_left_of_its_name() {
+        let below = |directory: &str| Below(names(directory).into_iter().map(str::to_owned).collect());
+        let path = |path: &str| FileName::Path(path.to_owned());
+        assert_eq!(below("/a/b/").path(&path("/a/b/c/d")).as_deref(), Some("c/d"));
+        assert_eq!(below("/a/b").path(&path("/a/b")).as_deref(), Some(""));
+        assert_eq!(below("/a/b").path(&path("/a/bc")), None);
+        assert_eq!(below("/a/b").path(&path("/a/b/../x")), None);
+        assert_eq!(below("/").path(&path("../../etc/x")).as_deref(), Some("etc/x"));
+        assert_eq!(below("/").path(&FileName::Device { major: 8, minor: 1 }).as_deref(), Some("device-8-1"));
+        assert_eq!(below("/a").path(&FileName::Device { major: 8, minor: 1 }), None);
     }
 
     #[test]

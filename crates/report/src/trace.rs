@@ -122,3 +122,28 @@ pub fn comparison(names: [&str; 2], sheets: [&Sheet; 2], style: &Style) -> Strin
     }
     page
 }
+
+/// Up to here, a model's number or distribution is like the recording's; up to twice that, nearly.
+const LIKE: f64 = 0.1;
+
+/// How like a recording a model is: differences of shares, and distances of distributions, 0 to 1 each.
+pub fn goodness(lines: &[(&str, f64)], style: &Style) -> String {
+    let verdict = |distance: f64| match distance {
+        distance if distance <= LIKE => ("PASS", Ink::Good),
+        distance if distance <= 2.0 * LIKE => ("WARN", Ink::Caution),
+        _ => ("FAIL", Ink::Bad),
+    };
+    let unlike = lines.iter().filter(|(_, distance)| *distance > LIKE).count();
+    let answer = match unlike {
+        0 => "The model is like the recording in all that is compared.".to_owned(),
+        1 => "The model differs from the recording in one thing.".to_owned(),
+        unlike => format!("The model differs from the recording in {unlike} things."),
+    };
+    let mut page = format!("{}\n", style.ink(Ink::Strong, &answer));
+    let width = lines.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    for (name, distance) in lines {
+        let (word, ink) = verdict(*distance);
+        page.push_str(&format!("  {name:width$}  {}  {distance:.3}\n", style.ink(ink, word)));
+    }
+    page
+}

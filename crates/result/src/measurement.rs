@@ -3,6 +3,7 @@
 use crate::histogram::Histogram;
 use crate::lane::Lane;
 use crate::latency_map::LatencyMap;
+use crate::replay::ReplayMeasurement;
 use plumb_sorted::SortedMap;
 use plumb_workload::OpKind;
 use plumb_workload::process::IoPriority;
@@ -42,6 +43,9 @@ pub struct PhaseMeasurement {
     /// Single steps of programs that have statistics of their own, in order of groups and steps.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<StepMeasurement>,
+    /// What a replay kept of its recording.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replay: Option<Box<ReplayMeasurement>>,
     /// Times through the flow, where it counts them.
     pub transactions: Option<u64>,
     /// One entry a second of the phase; a second in which nothing completed is there, with zeros.

@@ -102,6 +102,8 @@ fn merge(mine: &mut PhaseMeasurement, other: PhaseMeasurement, workers: Workers,
         until_first_done: _,
         ops,
         steps,
+        // Several processes do not replay one recording.
+        replay: _,
         transactions,
         intervals,
         latency_map,

@@ -7,6 +7,7 @@ use crate::measurement::StepMeasurement;
 use crate::metric::{Metric, Unit};
 use crate::observe::{Environment, TargetFacts};
 use crate::ranks::{RankSpread, Ranks};
+use crate::replay::{FidelityLine, ReplayMeasurement};
 use plumb_sorted::SortedMap;
 use plumb_workload::{OpKind, Workload};
 use serde::{Deserialize, Serialize};
@@ -77,6 +78,12 @@ pub struct PhaseResult {
     /// What single steps of programs did that have statistics of their own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<StepMeasurement>,
+    /// What a replay kept of its recording.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replay: Option<Box<ReplayMeasurement>>,
+    /// The same, judged.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fidelity: Vec<FidelityLine>,
     /// What all workers together did until the first of them was done, where there were several. From then on the load
     /// was another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -169,9 +169,12 @@ pub fn precondition(
         let has_extent = match target {
             Target::File(_) | Target::Files(_) | Target::Device(_) => true,
             Target::Sim(sim) => sim.files.is_none(),
-            Target::Tree(_) | Target::JobFiles(_) | Target::Scratch(_) | Target::SharedTree(_) | Target::Null(_) => {
-                false
-            }
+            Target::Tree(_)
+            | Target::JobFiles(_)
+            | Target::Scratch(_)
+            | Target::SharedTree(_)
+            | Target::Recorded(_)
+            | Target::Null(_) => false,
         };
         let first = workload
             .phase
@@ -270,7 +273,9 @@ pub fn capacity_bytes(target: &Target) -> Option<u64> {
         },
         Target::Sim(sim) => Some(sim.size.0),
         Target::Null(null) => Some(null.size.0),
-        Target::Tree(_) | Target::JobFiles(_) | Target::Scratch(_) | Target::SharedTree(_) => None,
+        Target::Tree(_) | Target::JobFiles(_) | Target::Scratch(_) | Target::SharedTree(_) | Target::Recorded(_) => {
+            None
+        }
     }
 }
 

@@ -530,6 +530,7 @@ fn resolved(
             | Target::JobFiles(_)
             | Target::Scratch(_)
             | Target::SharedTree(_)
+            | Target::Recorded(_)
             | Target::Null(_)
             | Target::Sim(_) => Vec::new(),
         };

@@ -4,6 +4,7 @@
 //! others print; published traces are [tables](table::PRESETS). [`merge`] merges several into one stream. [`write()`] writes.
 //! This crate knows nothing of replays.
 
+mod anonymise;
 mod binary;
 mod blktrace;
 mod blocks;
@@ -25,10 +26,12 @@ mod pending;
 mod record;
 pub mod show;
 mod strace;
+pub mod survey;
 pub mod table;
 mod world;
 mod write;
 
+pub use anonymise::{Anonymised, Extensions};
 pub use error::{LineProblem, TraceError};
 pub use merged::{MergedPart, MergedRecording};
 pub use names::Names;

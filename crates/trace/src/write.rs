@@ -176,6 +176,8 @@ struct IologWriter {
     version: u8,
     /// By number of file: how often it is open, once it was added.
     files: Vec<Option<u32>>,
+    /// The same of those that were not added yet: nothing was read or written there.
+    quiet: Vec<u32>,
     /// Until when was waited, ms.
     waited_ms: u64,
 }
@@ -185,6 +187,7 @@ impl IologWriter {
         let place = record.file as usize;
         if place >= self.files.len() {
             self.files.resize(place + 1, None);
+            self.quiet.resize(place + 1, 0);
         }
         // What failed is not repeated, nor what found the end of a file; of what moved less than it was asked to, what it moved: fio
         // takes less for an error.
@@ -193,6 +196,22 @@ impl IologWriter {
         let length = if record.act.moves_data() { record.moved() } else { record.length };
         let record = &Record { length, ..*record };
         let Some((_, has_place)) = known else { return Ok(false) };
+        // fio opens what is named for reading and writing. What only was opened and flushed may be a directory, which it cannot.
+        if record.handle != 0 && self.files[place].is_none() {
+            let quiet = &mut self.quiet[place];
+            match record.act {
+                RecordedAct::Open => {
+                    *quiet += 1;
+                    return Ok(true);
+                }
+                RecordedAct::Close => {
+                    *quiet = quiet.saturating_sub(1);
+                    return Ok(true);
+                }
+                RecordedAct::Sync | RecordedAct::Datasync => return Ok(false),
+                _ => {}
+            }
+        }
         let at_ms = record.at_ns / 1_000_000;
         if self.version == 2 && at_ms > self.waited_ms {
             self.waited_ms = at_ms;
@@ -228,7 +247,7 @@ impl IologWriter {
             return Ok(true);
         }
         if has_place && *opened == 0 {
-            *opened = 1;
+            *opened = std::mem::take(&mut self.quiet[place]).max(1);
             self.line(out, record, name, RecordedAct::Open)?;
         }
         self.line(out, record, name, record.act)?;

@@ -20,6 +20,7 @@ pub(crate) fn content(workload: &Workload, target: &str) -> Content {
         Some(Target::Files(target)) => target.content,
         Some(Target::Tree(target)) => target.content,
         Some(Target::SharedTree(target)) => target.content,
+        Some(Target::Recorded(target)) => target.content,
         Some(Target::Device(target)) => target.content,
         Some(Target::JobFiles(_) | Target::Scratch(_) | Target::Null(_) | Target::Sim(_)) | None => Content::Random,
     }

@@ -3,6 +3,7 @@
 use crate::check::Judge;
 use crate::checks::CHECKS;
 use crate::evidence::{ComparisonView, RunView};
+use crate::fidelity;
 use crate::limiter::limiter;
 use crate::metrics::{first_done, metrics};
 use crate::tier::{PhaseTiers, phase_tiers};
@@ -83,6 +84,8 @@ pub fn phase_results(workload: &Workload, measurement: &Measurement, judgement: 
                 measured.ops.iter().map(|(kind, op)| (*kind, OpsDone { ops: op.count, bytes: op.bytes })),
             ),
             steps: measured.steps.clone(),
+            replay: measured.replay.clone(),
+            fidelity: fidelity::sheet(measured),
             first_done: first_done(measured, tiers),
             notes: measured.fallbacks.clone(),
             limiter: Some(limiter.clone()),

@@ -13,6 +13,7 @@ mod compressibility;
 mod docs;
 mod evidence;
 mod factors;
+mod fidelity;
 #[cfg(test)]
 mod fixture;
 mod hosts;

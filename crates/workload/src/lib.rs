@@ -22,6 +22,7 @@ pub mod pace;
 pub mod phase;
 pub mod process;
 pub mod program;
+pub mod replay;
 pub mod sim;
 pub mod suggest;
 pub mod target;
@@ -42,6 +43,7 @@ pub use phase::{
     Work, WorkerGroup,
 };
 pub use program::{Pick, Program, ScratchTarget, SharedTree, Step};
+pub use replay::{RecordedTree, Replay, ReplayOrder, Timing};
 pub use sim::{SimDevice, SimModel};
 pub use target::{
     DeviceTarget, Distribution, FileTarget, FilesTarget, NullDelays, NullFiles, NullTarget, Prepare, SimTarget, Target,
@@ -94,7 +96,7 @@ impl Workload {
         let only_reads = |group: &WorkerGroup| match &group.work {
             Work::Blocks(stream) => stream.is_plumb() && !group.work.changes(),
             Work::Program(program) => program.is_over_file_set() && !program.changes(),
-            Work::Copy(_) => false,
+            Work::Copy(_) | Work::Replay(_) => false,
         };
         let is_read = move |name: &str| {
             let mut users = phase.workers.iter().filter(|group| group.target == name).peekable();

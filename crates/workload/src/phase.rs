@@ -10,6 +10,7 @@ use crate::files::{FileRules, Syncs};
 use crate::pace::{Pace, SteadyRule};
 use crate::process::{BufferRules, ProcessRules};
 use crate::program::Program;
+use crate::replay::Replay;
 use crate::units::{Bytes, Nanos, Size};
 use crate::verify::Verify;
 use crate::work::OwnFlush;
@@ -398,6 +399,10 @@ impl WorkerGroup {
         };
         match &self.work {
             Work::Blocks(stream) if stream.is_plumb() => OwnFlush::ByPhase,
+            // It flushes what its recording flushes.
+            Work::Blocks(stream) if matches!(&**stream, BlockStream::Trace(recording) if recording.sheet) => {
+                OwnFlush::Part
+            }
             Work::Blocks(stream) if stream.moves().write => {
                 let syncs = &self.syncs;
                 own(syncs.at_end || syncs.at_close || syncs.file_system_at_end, !syncs.is_none())
@@ -405,6 +410,7 @@ impl WorkerGroup {
             Work::Program(program) if program.is_over_file_set() => OwnFlush::ByPhase,
             Work::Program(program) if program.writes() => own(program.flushes(), program.flushes_some()),
             Work::Copy(copy) => own(copy.fsync || copy.fdatasync, copy.output.dsync || copy.output.sync),
+            Work::Replay(_) => OwnFlush::Part,
             Work::Blocks(_) | Work::Program(_) => OwnFlush::Nothing,
         }
     }
@@ -465,6 +471,8 @@ pub enum Work {
     /// Steps over a file set, or over named files.
     #[serde(alias = "flow", alias = "script")]
     Program(Box<Program>),
+    /// What a recording says was done to files, by name.
+    Replay(Box<Replay>),
 }
 
 macro_rules! from_streams {
@@ -478,6 +486,12 @@ macro_rules! from_streams {
 }
 
 from_streams! { BlockStream Blocks Stream Sweep
+}
+
+impl From<Replay> for Work {
+    fn from(replay: Replay) -> Work {
+        Work::Replay(Box::new(replay))
+    }
 }
 
 /// A worker is a thread or a process.

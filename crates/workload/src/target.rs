@@ -3,6 +3,7 @@
 use crate::content::Content;
 use crate::files::{JobFiles, Names};
 use crate::program::{ScratchTarget, SharedTree};
+use crate::replay::RecordedTree;
 use crate::sim::SimDevice;
 use crate::units::{Bytes, Nanos, Size};
 use serde::{Deserialize, Serialize};
@@ -30,6 +31,8 @@ pub enum Target {
     Scratch(ScratchTarget),
     /// A file set that all workers share.
     SharedTree(SharedTree),
+    /// The files that a recording uses.
+    Recorded(RecordedTree),
     /// A simulated device on a virtual clock.
     Sim(SimTarget),
 }

@@ -12,6 +12,7 @@ use crate::copy::CopySpec;
 use crate::op::OpKind;
 use crate::phase::Work;
 use crate::program::{PacketKind, Packets, Program, ProgramContent, Step, Transfer, walk};
+use crate::replay::Replay;
 use plumb_sorted::SortedSet;
 
 /// What makes the writes of a work durable.
@@ -124,6 +125,14 @@ impl Work {
         }
     }
 
+    /// The recording of calls that it replays, where it does.
+    pub fn replay(&self) -> Option<&Replay> {
+        match self {
+            Work::Replay(replay) => Some(replay),
+            _ => None,
+        }
+    }
+
     /// The kinds of op that it is meant to make; each of them owes a number. Which ops a copy makes follows from what its
     /// ends are, which shows only when they are opened.
     pub fn op_kinds(&self) -> SortedSet<OpKind> {
@@ -146,7 +155,7 @@ impl Work {
                 kinds
             }
             Work::Program(program) => program.kinds(),
-            Work::Copy(_) => SortedSet::new(),
+            Work::Copy(_) | Work::Replay(_) => SortedSet::new(),
         }
     }
 
@@ -156,6 +165,7 @@ impl Work {
             Work::Blocks(stream) => stream.moves().write,
             Work::Copy(copy) => copy.to.is_some(),
             Work::Program(program) => program.writes(),
+            Work::Replay(_) => true,
         }
     }
 
@@ -173,6 +183,7 @@ impl Work {
             }
             Work::Copy(copy) => copy.to.is_some(),
             Work::Program(program) => program.is_over_file_set() || program.changes(),
+            Work::Replay(_) => true,
         }
     }
 
@@ -181,6 +192,7 @@ impl Work {
         match self {
             Work::Program(program) => program.transfers().next().is_some(),
             Work::Blocks(_) | Work::Copy(_) => true,
+            Work::Replay(_) => false,
         }
     }
 
@@ -199,6 +211,7 @@ impl Work {
         match self {
             Work::Program(program) => program.waits(),
             Work::Blocks(_) | Work::Copy(_) => false,
+            Work::Replay(_) => true,
         }
     }
 
@@ -225,6 +238,7 @@ impl Work {
                 BlockStream::Trace(_) => false,
             },
             Work::Copy(_) => true,
+            Work::Replay(_) => false,
             Work::Program(program) => {
                 let mut transfers = program.transfers().peekable();
                 transfers.peek().is_some() && transfers.all(Transfer::covers_once)
@@ -258,6 +272,7 @@ impl Work {
                 BlockStream::Trace(_) => None,
             },
             Work::Copy(copy) => Some(copy.read_block.0.max(copy.write_block.0)),
+            Work::Replay(_) => None,
             Work::Program(program) if program.is_over_file_set() => None,
             Work::Program(program) => Some(program.transfers().map(Transfer::largest_bytes).max().unwrap_or(0)),
         }
@@ -284,7 +299,7 @@ impl Work {
                 BlockStream::Trace(_) => None,
             },
             Work::Copy(copy) => all(&[(copy.read_block, copy.write_block)]),
-            Work::Program(_) => None,
+            Work::Program(_) | Work::Replay(_) => None,
         }
     }
 
@@ -311,7 +326,7 @@ impl Work {
                 let writes = program.transfers().filter(|transfer| transfer.does.writes());
                 writes.map(|transfer| transfer.record.0).collect()
             }
-            Work::Blocks(_) | Work::Copy(_) => Vec::new(),
+            Work::Blocks(_) | Work::Copy(_) | Work::Replay(_) => Vec::new(),
         }
     }
 

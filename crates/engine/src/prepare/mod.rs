@@ -341,6 +341,7 @@ pub fn open_target(
         Target::JobFiles(_) => Err(PrepareError::NoFiles { kind: "job-files" }),
         Target::Scratch(_) => Err(PrepareError::NoFiles { kind: "scratch" }),
         Target::SharedTree(_) => Err(PrepareError::NoFiles { kind: "shared-tree" }),
+        Target::Recorded(_) => Err(PrepareError::NoFiles { kind: "recorded" }),
         Target::Null(_) => Err(PrepareError::NoFiles { kind: "null" }),
         Target::Sim(_) => Err(PrepareError::NoFiles { kind: "sim" }),
     }

@@ -6,7 +6,7 @@ use plumb_workload::program::LockKind;
 use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
 
 /// Closes a file, and says how that went: an error of an earlier write may surface here, close(2).
-pub(super) fn close(fd: OwnedFd) -> Completion {
+pub(crate) fn close(fd: OwnedFd) -> Completion {
     // SAFETY: the descriptor was owned, and is given up here.
     if unsafe { libc::close(fd.into_raw_fd()) } == 0 { Ok(0) } else { Err(Errno::last()) }
 }

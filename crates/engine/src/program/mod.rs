@@ -30,6 +30,7 @@ mod wait;
 mod worker;
 
 pub(crate) use compile::Compiled;
+pub(crate) use descriptor::close;
 pub(crate) use file_set::{SetState, TreeState};
 pub(crate) use files::{NamedRun, ScratchFiles, named_run, open};
 pub(crate) use nothing::NamesOnly;

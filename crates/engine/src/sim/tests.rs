@@ -232,6 +232,7 @@ impl Simulation {
             working_set_bytes,
             flush_inside_clock: phase.end.clock == ClockScope::Inside,
             board: None,
+            replay: None,
             others: None,
         };
         let stop = StopFlag::detached();

@@ -51,6 +51,7 @@ impl OpenTargets {
                 | OpenTarget::Shared(_)
                 | OpenTarget::Copy { .. }
                 | OpenTarget::Scratch(_)
+                | OpenTarget::Recorded(_)
                 | OpenTarget::Null { .. }
                 | OpenTarget::Sim(_) => {}
             }

@@ -16,6 +16,7 @@ use crate::observer::Observer;
 use crate::plan::{seats, stamping};
 use crate::prepare::{LayoutProgress, LayoutRequest, PrepareError, open_target};
 use crate::program::NamesOnly;
+use crate::replay::open_recorded;
 use crate::rng::StreamId;
 use crate::setting::Setting;
 use crate::sim::run::Simulation;
@@ -45,7 +46,7 @@ impl OpenTargets {
         let needs_dir = workload.target.values().any(|target| match target {
             Target::File(file) => file.path.is_relative(),
             Target::Files(files) => files.path.is_relative(),
-            Target::Tree(_) => true,
+            Target::Tree(_) | Target::Recorded(_) => true,
             Target::Device(_)
             | Target::JobFiles(_)
             | Target::Scratch(_)
@@ -89,6 +90,13 @@ impl OpenTargets {
                     let TargetContext { guard, setting, workload } = *surroundings;
                     let set = crate::program::shared::open_set(name, tree, workload, guard, setting, observer)?;
                     OpenTarget::Shared(Arc::new(set))
+                }
+                Target::Recorded(target) => {
+                    let TargetContext { guard, setting, workload } = *surroundings;
+                    let dir = open.dir.as_ref().ok_or_else(|| EngineError::plan("there is no test directory"))?;
+                    let mut say = |what: &str| observer.preparing(&format!("{name}: {what}"));
+                    let opened = open_recorded(name, target, dir, workload, guard, setting, &mut say)?;
+                    OpenTarget::Recorded(opened)
                 }
                 target => open.open_one(name, target, surroundings, observer)?,
             };
@@ -181,6 +189,7 @@ fn access(workload: &Workload, target: &str) -> Access {
                 Work::Blocks(_) => group.work.changes(),
                 Work::Program(program) => program.is_over_file_set() || program.changes(),
                 Work::Copy(_) => false,
+                Work::Replay(_) => true,
             }
     });
     if writes { Access::ReadWrite } else { Access::Read }
@@ -213,6 +222,7 @@ fn open_files(
         | Target::JobFiles(_)
         | Target::Scratch(_)
         | Target::SharedTree(_)
+        | Target::Recorded(_)
         | Target::Null(_)
         | Target::Sim(_) => {
             return Err(EngineError::plan(format!("target `{name}` has no files")));
@@ -309,7 +319,7 @@ fn open_job_files(
                 members.push(group);
                 seats.push(GroupSeat { phase, group: place });
             }
-            Work::Blocks(_) | Work::Copy(_) | Work::Program(_) => {
+            Work::Blocks(_) | Work::Copy(_) | Work::Program(_) | Work::Replay(_) => {
                 return Err(EngineError::plan(format!(
                     "target `{name}` is for jobs; use a file target for other work"
                 )));
@@ -381,6 +391,7 @@ fn file_path(target: &Target) -> &Path {
         Target::Device(device) => &device.path,
         Target::Tree(tree) => &tree.path,
         Target::SharedTree(tree) => &tree.path,
+        Target::Recorded(tree) => &tree.path,
         Target::JobFiles(_) | Target::Scratch(_) | Target::Null(_) | Target::Sim(_) => Path::new(""),
     }
 }
@@ -402,6 +413,7 @@ fn unprepared(target: &Target) -> Target {
         | Target::JobFiles(_)
         | Target::Scratch(_)
         | Target::SharedTree(_)
+        | Target::Recorded(_)
         | Target::Null(_)
         | Target::Sim(_) => {}
     }

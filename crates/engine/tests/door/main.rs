@@ -5,6 +5,7 @@
 
 mod backends;
 mod cache;
+mod calls;
 mod common;
 mod content;
 mod deaths;

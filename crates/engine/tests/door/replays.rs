@@ -14,7 +14,7 @@ struct MadeUp;
 /// Four writes, two reads of them and a flush in two files, a fifth of a millisecond apart.
 fn few() -> Vec<Result<RecordedOp, ReplayError>> {
     let op = |number: u64, kind, file, offset, length| {
-        Ok(RecordedOp { at_ns: number * 200_000, kind, file, offset, length })
+        Ok(RecordedOp { at_ns: number * 200_000, took_ns: u64::MAX, kind, file, offset, length })
     };
     vec![
         op(0, OpKind::Write, 0, 0, 4096),
@@ -34,7 +34,14 @@ impl Recordings for MadeUp {
             Some("few") => {}
             Some("broken") => ops.insert(3, Err(ReplayError::Read("broken: line 5: `x` is no offset".into()))),
             Some("behind") => {
-                ops.push(Ok(RecordedOp { at_ns: 0, kind: OpKind::Read, file: 0, offset: 1 << 20, length: 512 }));
+                ops.push(Ok(RecordedOp {
+                    at_ns: 0,
+                    took_ns: u64::MAX,
+                    kind: OpKind::Read,
+                    file: 0,
+                    offset: 1 << 20,
+                    length: 512,
+                }));
             }
             _ => {
                 let text = format!("{}: No such file or directory", recording.path.display());

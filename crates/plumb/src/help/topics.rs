@@ -311,11 +311,39 @@ pub const TOPICS: &[Topic] = &[
         exits: READS,
     },
     Topic {
+        command: "trace replay",
+        examples: &[
+            example(
+                "Replay what a program did, in a new directory below",
+                "plumb trace replay tar.trace --at /mnt/new",
+            ),
+            example(
+                "As fast as the recorded order allows",
+                "plumb trace replay tar.trace --at /mnt/new --timing as-fast-as-possible --order total",
+            ),
+            example("Replay a block trace on a simulated device", "plumb trace replay sda.blktrace.0 --at sim:nvme"),
+            example("See the workload that replays it", "plumb trace replay tar.trace --at . --translate"),
+        ],
+        exits: MEASURES,
+    },
+    Topic {
+        command: "trace fit",
+        examples: &[
+            example("Make a workload that is like a recording", "plumb trace fit db.trace -o db.toml"),
+            example(
+                "The same as one stream, and as a job of fio",
+                "plumb trace fit db.trace --level 0 -o db0.toml --fio db.fio",
+            ),
+        ],
+        exits: READS,
+    },
+    Topic {
         command: "trace convert",
         examples: &[
             example("Make a recording small", "plumb trace convert app.strace app.trace"),
             example("Make one that fio can replay", "plumb trace convert app.strace app.iolog"),
             example("Make one that blkparse can read", "plumb trace convert hm_0.csv hm_0.blktrace"),
+            example("Make one without names", "plumb trace convert app.trace public.trace --anonymise"),
         ],
         exits: READS,
     },

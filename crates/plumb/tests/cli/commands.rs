@@ -45,7 +45,7 @@ fn every_command_has_help() {
 fn all_commands(home: &Home) -> Vec<String> {
     let mut all: Vec<String> = commands(home).into_iter().filter(|command| command != "help").collect();
     all.extend(["plan", "run", "resume", "report", "list"].map(|command| format!("study {command}")));
-    all.extend(["record", "show", "compare", "convert"].map(|command| format!("trace {command}")));
+    all.extend(["record", "show", "compare", "replay", "fit", "convert"].map(|command| format!("trace {command}")));
     all.extend(["explain", "diff", "matrix"].map(|command| format!("posix {command}")));
     all
 }

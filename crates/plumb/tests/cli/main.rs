@@ -41,6 +41,7 @@ mod pages;
 mod posix;
 mod postmark;
 mod refused;
+mod replay;
 mod report;
 mod simulated;
 mod store;

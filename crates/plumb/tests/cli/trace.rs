@@ -67,6 +67,21 @@ fn convert_keeps_what_the_format_can_express() {
     }
 }
 
+/// What is anonymised has the same numbers, and none of the names.
+#[test]
+fn names_can_be_hidden() {
+    let home = Home::new();
+    let from = golden("strace_y.txt");
+    home.with(["trace", "convert", text(&from), "hidden.csv", "--anonymise"]).expect(0);
+    let hidden = std::fs::read_to_string(home.work().join("hidden.csv")).unwrap();
+    assert!(!hidden.contains("mnt") && !hidden.contains("data"), "{hidden}");
+    home.with(["trace", "convert", text(&from), "hidden.trace", "--anonymise"]).expect(0);
+    let compared = home.with(["trace", "compare", text(&from), "hidden.trace", "--json"]).expect(0).json();
+    assert!(compared["metrics"].as_array().unwrap().iter().all(|metric| metric["a"] == metric["b"]), "{compared}");
+    let bytes = std::fs::read(home.work().join("hidden.trace")).unwrap();
+    assert!(bytes.windows(13).any(|window| window == b"anonymised: 1"));
+}
+
 /// A recording that is broken is an error with its place; a damaged one of Plumb's own is shown as far as it goes.
 #[test]
 fn broken_recordings_are_told_with_their_place() {
@@ -88,6 +103,23 @@ fn broken_recordings_are_told_with_their_place() {
     let error = home.plumb("trace convert app.trace app.blktrace").expect(2).err;
     assert!(error.contains("convert it to iolog"), "{error}");
     assert!(!home.work().join("app.blktrace").exists());
+}
+
+/// fio cannot open a directory for writing: one that is only flushed is left out.
+#[test]
+fn directories_that_are_flushed_are_not_exported() {
+    let home = Home::new();
+    home.file(
+        "db.strace",
+        "5 1.0 openat(AT_FDCWD, \"/d/f\", O_RDWR) = 3</d/f> <0.1>\n5 1.1 openat(AT_FDCWD, \"/d\", O_RDONLY) = 4</d> <0.1>\n\
+         5 1.2 fsync(4</d>) = 0 <0.1>\n5 1.3 pwrite64(3</d/f>, \"\", 512, 0) = 512 <0.1>\n5 1.4 fsync(3</d/f>) = 0 <0.1>\n\
+         5 1.5 close(4</d>) = 0 <0.1>\n5 1.6 close(3</d/f>) = 0 <0.1>\n",
+    );
+    home.plumb("trace convert db.strace db.iolog").expect(0);
+    let lines = std::fs::read_to_string(home.work().join("db.iolog")).unwrap();
+    let lines: Vec<&str> =
+        lines.lines().skip(1).filter_map(|line| line.split_once(' ')).map(|(_, rest)| rest).collect();
+    assert_eq!(lines, ["/d/f add", "/d/f open", "/d/f write 0 512", "/d/f sync 0 0", "/d/f close"]);
 }
 
 /// Plumb's own dialect of fio replays what was made from a recording of strace.

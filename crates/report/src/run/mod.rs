@@ -4,6 +4,7 @@
 //! left out stands behind `-v`.
 
 mod access;
+mod fidelity;
 mod findings;
 mod head;
 mod imported;
@@ -91,6 +92,7 @@ pub fn page_with(result: &RunResult, conditions: &RunConditions, options: &PageO
         (Some(survey), Detail::Full) => format!("{survey}{}", phases::phases(result, options.detail, style)),
         (None, detail) => phases::phases(result, detail, style),
     });
+    page.push_str(&fidelity::sheets(result, style));
     page.push_str(&spread(options, style));
     page.push_str(&assertion::steadiness(&conditions.steady, style));
     let notes = notes(result);

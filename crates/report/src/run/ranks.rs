@@ -75,6 +75,8 @@ mod tests {
             metrics: Default::default(),
             done: Default::default(),
             steps: Vec::new(),
+            replay: None,
+            fidelity: Vec::new(),
             first_done: None,
             ranks: spread.map(Box::new),
             notes: Vec::new(),

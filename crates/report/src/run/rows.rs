@@ -213,6 +213,8 @@ mod tests {
             wall_ns: 1_000_000_000,
             metrics: [(rate, value(1000.0))].into(),
             done: [].into(),
+            replay: None,
+            fidelity: Vec::new(),
             steps: Vec::new(),
             first_done: Some(FirstDone { at_ns: first_at_ns, metrics: [(rate, value(1500.0))].into() }),
             notes: Vec::new(),

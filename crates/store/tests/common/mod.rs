@@ -111,6 +111,8 @@ pub fn result(id: &str, second: u32) -> RunResult {
             .into(),
             done: SortedMap::new(),
             steps: Vec::new(),
+            replay: None,
+            fidelity: Vec::new(),
             first_done: None,
             notes: vec!["direct: not had; a cold page cache used instead".to_owned()],
             limiter: None,

@@ -198,6 +198,8 @@ pub(crate) fn answer(speed: f64) -> RunAnswer {
             metrics: [value(bandwidth, speed), value(iops, speed / 4096.0)].into(),
             done: [(OpKind::Write, OpsDone { ops: 16384, bytes: 64 << 20 })].into(),
             steps: Vec::new(),
+            replay: None,
+            fidelity: Vec::new(),
             first_done: None,
             notes: Vec::new(),
             limiter: None,

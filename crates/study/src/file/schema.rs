@@ -3,7 +3,7 @@
 use super::dialect::DialectForm;
 use super::form::{StudyForm, WhenLevels};
 use super::short::OpForm;
-use super::workload::{ConformanceForm, FileForm, NamedForm};
+use super::workload::{FileForm, NamedForm, TraceForm};
 use plumb_lab::Step;
 use plumb_workload::CachePolicy;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -110,7 +110,7 @@ impl schemars::JsonSchema for WorkloadSchema {
             with_factors::<DialectForm>(generator),
             with_factors::<NamedForm>(generator),
             with_factors::<FileForm>(generator),
-            with_factors::<ConformanceForm>(generator),
+            with_factors::<TraceForm>(generator),
         ];
         let mut properties = serde_json::Map::new();
         for (key, _) in super::short::ShortOp::ALL {

@@ -107,6 +107,25 @@ fn a_number_that_is_a_level_stays_a_number() {
 }
 
 #[test]
+fn a_recording_is_a_workload_and_its_levels_are_factors() {
+    let work = "random-read = { size = \"64MiB\", depth = \"${depth}\", direct = true, time = \"1s\" }";
+    let traced = |keys: &str| SMALL.replace(work, keys);
+    let plan = planned(&traced("trace = \"/recordings/app.trace\"\nthreads = \"${depth}\"\ntiming = \"think-times\""));
+    for run in &plan.runs {
+        let HostWork::Native { toml } = &run.work else { panic!("native") };
+        let workload = native::parse("plan", toml).unwrap();
+        let group = &workload.phase[0].workers[0];
+        let replay = group.work.replay().expect("it replays");
+        assert_eq!(replay.path, Path::new("/recordings/app.trace"));
+        assert_eq!(group.count.to_string(), plan.cells[run.cell as usize].levels["depth"]);
+    }
+    let relative = refused(&traced("trace = \"app.trace\"\nthreads = \"${depth}\""));
+    assert!(relative.contains("absolute path"), "{relative}");
+    let many = refused(&traced("trace = \"/app.trace\"\nthreads = 100\nbelow = \"/${depth}\""));
+    assert!(many.contains("at most 64"), "{many}");
+}
+
+#[test]
 fn errors_point_at_the_line_and_name_the_way_out() {
     for (from, to, place, message, help) in [
         ("by = \"device\"", "by = \"devize\"", "26:6", "unknown factor `devize`", "did you mean `device`?"),

@@ -12,13 +12,16 @@ use plumb_lab::protocol::{ConformanceWork, HostWork};
 use plumb_sorted::SortedMap;
 use plumb_workload::native::{self, Document, LocatedFailure, Override, place_of};
 use plumb_workload::suggest::nearest;
-use plumb_workload::{CachePolicy, KeyPath, Size, Workload, named, validate};
+use plumb_workload::{
+    Bytes, CachePolicy, Content, End, Flush, KeyPath, OnError, Phase, Prepare, RecordedTree, Replay, ReplayOrder,
+    SimTarget, Size, Target, Timing, WorkerGroup, Workload, named, validate,
+};
 use serde::Deserialize;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Keys that say what a workload does.
-const WORK_KEYS: [&str; 11] = [
+const WORK_KEYS: [&str; 12] = [
     "write",
     "rewrite",
     "read",
@@ -28,12 +31,27 @@ const WORK_KEYS: [&str; 11] = [
     "dialect",
     "file",
     "named",
-    "phase",
+    "trace",
     "posix",
+    "phase",
 ];
 
 /// Keys that a workload may have as well.
-const OTHER_KEYS: [&str; 8] = ["args", "set", "stdin", "cache", "target", "when", "name", "description"];
+const OTHER_KEYS: [&str; 13] = [
+    "args",
+    "set",
+    "stdin",
+    "cache",
+    "target",
+    "when",
+    "name",
+    "description",
+    "timing",
+    "order",
+    "below",
+    "threads",
+    "prepare",
+];
 
 /// Every key that a workload may have, and that is therefore no name of one.
 fn keys() -> impl Iterator<Item = &'static str> {
@@ -121,6 +139,37 @@ pub enum RuleLevel {
     /// Common file systems of Linux do it.
     Common,
 }
+
+/// A recording of calls on files, replayed.
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct TraceForm {
+    /// The recording, by its absolute path on the host.
+    pub trace: String,
+    /// When calls begin.
+    #[serde(default)]
+    pub timing: Timing,
+    /// What a call waits for.
+    #[serde(default)]
+    pub order: ReplayOrder,
+    /// Only calls on files below this recorded directory.
+    #[serde(default)]
+    pub below: Option<String>,
+    /// Threads that replay it; `plumb trace replay --translate` says how many were alive at once.
+    #[serde(default = "eight")]
+    pub threads: u32,
+    /// How its files get their blocks.
+    #[serde(default)]
+    pub prepare: Prepare,
+}
+
+fn eight() -> u32 {
+    8
+}
+
+/// Of a simulated device, for files that lie one after another, and begin again where it ends.
+const TRACE_DEVICE: Bytes = Bytes(64 << 30);
 
 /// What a cell runs.
 #[derive(Debug, Clone)]
@@ -255,6 +304,8 @@ impl WorkloadReader<'_> {
             self.named(text, &table)?
         } else if says("file") {
             self.in_file(text, &table, files)?
+        } else if says("trace") {
+            self.trace(text, &table)?
         } else if says("phase") {
             self.inline(text, table)?
         } else {
@@ -359,6 +410,55 @@ impl WorkloadReader<'_> {
         }
         let table = value.get_ref().as_table().expect("a table that is added to stays one");
         Err(self.document.misfits(problems, &|path| place_of(table, path)).into())
+    }
+
+    fn trace(&self, text: &WorkloadText, table: &Node) -> Result<Workload, StudyError> {
+        let form: TraceForm = self.document.read(table)?;
+        let path = PathBuf::from(&form.trace);
+        if path.is_relative() {
+            return Err(self.failed(
+                &place_in(table, &["trace"]),
+                format!("`{}` is a relative path, and a run may be on another host", form.trace),
+                "give the recording's absolute path",
+            ));
+        }
+        let target = match &self.spot.sim {
+            Some(device) => Target::Sim(SimTarget {
+                device: device.clone(),
+                size: TRACE_DEVICE,
+                files: None,
+                preallocated_percent: 0,
+                shares: None,
+            }),
+            None => Target::Recorded(RecordedTree {
+                path: PathBuf::from("replay"),
+                prepare: form.prepare,
+                content: Content::Random,
+            }),
+        };
+        let replay = Replay { timing: form.timing, order: form.order, below: form.below, ..Replay::new(path) };
+        let group =
+            WorkerGroup { count: form.threads, on_error: OnError::Continue, ..WorkerGroup::new("files", replay) };
+        let end = End { flush: Flush::None, ..End::default() };
+        let workload = Workload {
+            name: text.name.clone(),
+            description: String::new(),
+            seed: Workload::DEFAULT_SEED,
+            target: SortedMap::from([("files".to_owned(), target)]),
+            phase: vec![Phase { end, ..Phase::new("replay", vec![group]) }],
+        };
+        let problems = validate::validate(&workload);
+        match problems.first() {
+            None => Ok(workload),
+            Some(problem) => {
+                let key = match problem.path.to_string() {
+                    path if path.contains("count") => "threads",
+                    path if path.contains("timing") => "timing",
+                    _ => "trace",
+                };
+                Err(self.failed(&place_in(table, &[key, "trace"]), problem.message.clone(), problem.help.clone()))
+            }
+        }
     }
 
     fn named(&self, text: &WorkloadText, table: &Node) -> Result<Workload, StudyError> {

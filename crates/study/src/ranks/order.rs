@@ -235,7 +235,7 @@ impl WorkloadOfRank {
                         return Err(RunError::OfSeveralRanks { target: name.clone() });
                     }
                 },
-                Target::Scratch(_) | Target::SharedTree(_) => {
+                Target::Scratch(_) | Target::SharedTree(_) | Target::Recorded(_) => {
                     return Err(RunError::OfSeveralRanks { target: name.clone() });
                 }
                 Target::Null(_) | Target::Sim(_) => false,

@@ -70,6 +70,7 @@ fn by_declaration(view: &PhaseView<'_>, reason: NotSeen) -> Outcome {
             | Target::JobFiles(_)
             | Target::Scratch(_)
             | Target::SharedTree(_)
+            | Target::Recorded(_)
             | Target::Null(_)
             | Target::Sim(_) => {
                 return None;

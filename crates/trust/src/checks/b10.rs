@@ -69,6 +69,7 @@ fn written_here(view: &PhaseView<'_>, name: &str) -> bool {
         Some(Target::Files(target)) => target.prepare == Prepare::Write,
         Some(Target::Tree(target)) => target.preallocated_percent > 0,
         Some(Target::SharedTree(target)) => target.preallocated_percent > 0,
+        Some(Target::Recorded(target)) => target.prepare == Prepare::Write,
         Some(Target::Device(_) | Target::JobFiles(_) | Target::Scratch(_) | Target::Null(_) | Target::Sim(_))
         | None => false,
     };

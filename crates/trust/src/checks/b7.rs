@@ -177,9 +177,10 @@ fn lengths(workload: &Workload, target: &str) -> Result<Lengths, NotSeen> {
         Some(Target::Device(device)) => Ok(Lengths { files: 1, each: of(device.size) }),
         Some(Target::Sim(sim)) => Ok(Lengths { files: 1, each: sim.size.0 }),
         Some(Target::Null(null)) => Ok(Lengths { files: 1, each: null.size.0 }),
-        Some(Target::Tree(_) | Target::JobFiles(_) | Target::Scratch(_) | Target::SharedTree(_)) | None => {
-            Err(NotSeen::UnknownRange { target: target.to_owned() })
-        }
+        Some(
+            Target::Tree(_) | Target::JobFiles(_) | Target::Scratch(_) | Target::SharedTree(_) | Target::Recorded(_),
+        )
+        | None => Err(NotSeen::UnknownRange { target: target.to_owned() }),
     }
 }
 

@@ -248,6 +248,7 @@ fn largest_file(view: &PhaseView<'_>) -> Option<u64> {
             | Target::Device(_)
             | Target::Scratch(_)
             | Target::SharedTree(_)
+            | Target::Recorded(_)
             | Target::Null(_)
             | Target::Sim(_) => None,
         })

@@ -17,12 +17,30 @@ pub struct Recording {
     /// Keep to the recorded times; as fast as possible where absent. Per cent of the recorded speed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speed_percent: Option<u32>,
+    /// As fast as possible, but with no more in flight than were when each op was recorded.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_flight: bool,
+    /// Say what was kept of it: times, gaps, amounts.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sheet: bool,
     /// Divide offsets by this.
     #[serde(default = "once")]
     pub scale: u32,
     /// Round offsets to a multiple of this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub align: Option<Bytes>,
+    /// Add this to offsets, behind the division.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub shift: Bytes,
+    /// Fold offsets into so much: what lies behind begins again at the start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fold: Option<Bytes>,
+    /// Make each op so often, in as many places one behind another: each `clone-every` bytes.
+    #[serde(default = "once", skip_serializing_if = "is_once")]
+    pub clones: u32,
+    /// From one place of a clone to the next.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub clone_every: Bytes,
     /// Send all ops to the target's first file.
     #[serde(default)]
     pub one_file: bool,
@@ -56,6 +74,12 @@ impl Recording {
             path,
             largest,
             speed_percent: None,
+            in_flight: false,
+            sheet: false,
+            shift: Bytes(0),
+            fold: None,
+            clones: 1,
+            clone_every: Bytes(0),
             scale: 1,
             align: None,
             one_file: false,
@@ -107,6 +131,14 @@ fn all_kinds() -> ByKind<bool> {
 
 fn once() -> u32 {
     1
+}
+
+fn is_nothing(bytes: &Bytes) -> bool {
+    bytes.0 == 0
+}
+
+fn is_once(times: &u32) -> bool {
+    *times == 1
 }
 
 fn one() -> u64 {

@@ -10,6 +10,7 @@ mod copies;
 mod names;
 mod phases;
 mod programs;
+mod replays;
 mod streams;
 mod targets;
 #[cfg(test)]

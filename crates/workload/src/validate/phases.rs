@@ -2,7 +2,7 @@
 
 use super::programs::OtherFiles;
 use super::targets::{Facts, Kind, Shape, facts, percent_is_sane};
-use super::{Checker, QUEUE_DEPTH_MAX, blocks, companions, copies, help_for_name, programs, streams};
+use super::{Checker, QUEUE_DEPTH_MAX, blocks, companions, copies, help_for_name, programs, replays, streams};
 use crate::Workload;
 use crate::backend::{Backend, RwFlag};
 use crate::blocks::BlockStream;
@@ -156,6 +156,7 @@ fn one(check: &mut Checker, workload: &Workload, phase: &Phase, populated: &Sort
                             }),
                             Work::Copy(copy) => check
                                 .within(&["work", "copy"], |check| copies::check(check, workload, phase, group, copy)),
+                            Work::Replay(replay) => replays::check(check, phase, group, replay, target),
                         }
                     }
                     None => check.problem(
@@ -463,6 +464,11 @@ fn fits(check: &mut Checker, group: &WorkerGroup, facts: Facts) {
     }
     let is_program = group.work.program().is_some();
     match facts.shape {
+        Shape::Recorded if group.work.replay().is_none() => check.problem(
+            ["work"],
+            format!("`{}` has the files of a recording, which only `work.replay` uses", group.target),
+            "use `work.replay`, or a `file`, `files` or `tree` target",
+        ),
         Shape::Tree { .. } if group.work.blocks().is_some() => check.problem(
             ["work", "blocks"],
             format!("block I/O needs a range of offsets, but `{}` is a file set", group.target),
@@ -489,7 +495,7 @@ fn fits(check: &mut Checker, group: &WorkerGroup, facts: Facts) {
         Shape::Tree { .. } if facts.kind == Kind::Sim => {
             group.work.program().is_some_and(|program| !program.is_over_file_set())
         }
-        Shape::Tree { .. } | Shape::Shared | Shape::Range { .. } => false,
+        Shape::Tree { .. } | Shape::Shared | Shape::Recorded | Shape::Range { .. } => false,
     };
     if is_named && !group.pace.is_closed() {
         check.problem(

@@ -2,6 +2,7 @@
 
 use super::{Checker, MAX_OFFSET_BYTES, programs, streams};
 use crate::content::Content;
+use crate::replay::RecordedTree;
 use crate::sim::{FAULTS, SimDevice};
 use crate::target::{SimTarget, Target, TreeTarget};
 use crate::units::Bytes;
@@ -57,6 +58,7 @@ fn key_of(target: &Target) -> &'static str {
         Target::JobFiles(_) => "job-files",
         Target::Scratch(_) => "scratch",
         Target::SharedTree(_) => "shared-tree",
+        Target::Recorded(_) => "recorded",
     }
 }
 
@@ -66,6 +68,7 @@ fn path_of(target: &Target) -> Option<&Path> {
         Target::Files(target) => Some(&target.path),
         Target::Tree(target) => Some(&target.path),
         Target::SharedTree(target) => Some(&target.path),
+        Target::Recorded(target) => Some(&target.path),
         Target::Device(target) => Some(&target.path),
         Target::Null(_) | Target::Sim(_) | Target::JobFiles(_) | Target::Scratch(_) => None,
     }
@@ -123,6 +126,7 @@ fn one(check: &mut Checker, target: &Target) {
         Target::Sim(target) => sim(check, target),
         Target::JobFiles(target) => streams::files(check, target),
         Target::Scratch(target) => programs::target(check, target),
+        Target::Recorded(target) => recorded(check, target),
         Target::SharedTree(target) => {
             content(check, target.content);
             programs::shared_tree(check, target);
@@ -209,6 +213,18 @@ fn directories(width: u32, depth: u32) -> Option<u64> {
     Some(all)
 }
 
+/// Files that a recording uses lie in the test directory, and nowhere else: what it does to them is not known beforehand.
+fn recorded(check: &mut Checker, target: &RecordedTree) {
+    content(check, target.content);
+    if target.path.is_absolute() {
+        check.problem(
+            ["path"],
+            format!("`{}` is absolute; a recording is replayed in the test directory only", target.path.display()),
+            "use a relative path, such as `replay`, and choose the directory with `--at`",
+        );
+    }
+}
+
 /// A device that is shared is another target's own, and the same.
 fn shared(check: &mut Checker, workload: &Workload, name: &str, target: &Target) {
     let Target::Sim(SimTarget { device, shares: Some(owner), .. }) = target else { return };
@@ -285,6 +301,8 @@ pub(super) enum Kind {
 /// What a target looks like to a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
+    /// The files of a recording.
+    Recorded,
     /// A range of offsets, of a length that may not be known yet.
     Range { size: Option<u64>, own_length: bool },
     /// Files under their own names.
@@ -315,6 +333,7 @@ pub(super) fn facts(target: &Target) -> Facts {
         Target::JobFiles(target) => Facts { kind: Kind::Files, shape: Shape::Named { files: target.names.count() } },
         Target::Scratch(target) => Facts { kind: Kind::Files, shape: Shape::Named { files: target.names.count() } },
         Target::SharedTree(_) => Facts { kind: Kind::Files, shape: Shape::Shared },
+        Target::Recorded(_) => Facts { kind: Kind::Files, shape: Shape::Recorded },
         Target::Device(target) => Facts { kind: Kind::Device, shape: range(target.size.and_then(fixed)) },
         Target::Null(target) => Facts {
             kind: Kind::Null,

@@ -10,6 +10,46 @@ pub enum ReplayError {
     /// It cannot be read; in the words of who reads it, which name it.
     #[error(transparent)]
     Read(Box<dyn Error + Send + Sync>),
+    /// More descriptors are open at once than can be.
+    #[error("more than {most} of its files are open at once; replay a part of it (`below`)")]
+    TooManyOpen {
+        /// The most.
+        most: u32,
+    },
+    /// Whoever reads recordings reads block I/O only.
+    #[error("{}: recordings of calls cannot be read here", path.display())]
+    NoCalls {
+        /// The recording.
+        path: PathBuf,
+    },
+    /// It has nothing to replay.
+    #[error("{} has nothing to replay{}", path.display(), if *has_below { " below that directory; see `plumb trace show`" } else { "" })]
+    Nothing {
+        /// The recording.
+        path: PathBuf,
+        /// Whether only a part was asked for.
+        has_below: bool,
+    },
+    /// Times that were asked for are not in it.
+    #[error("{} does not say how long its calls took; `{timing}` needs that: use recorded times or `as-fast-as-possible`", path.display())]
+    NoDurations {
+        /// The recording.
+        path: PathBuf,
+        /// What was asked for.
+        timing: &'static str,
+    },
+    /// A read or write is larger than a replay's memory.
+    #[error("{} has a {} of {bytes} bytes; a replay moves at most {most} at once", path.display(), kind.name())]
+    TooLarge {
+        /// The recording.
+        path: PathBuf,
+        /// What it is.
+        kind: OpKind,
+        /// Its length.
+        bytes: u64,
+        /// The most.
+        most: u64,
+    },
     /// An op is longer than one op can be.
     #[error("an op of {bytes} bytes is more than one op can move")]
     TooLong {

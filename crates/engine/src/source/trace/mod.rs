@@ -13,10 +13,13 @@ pub(crate) use plan::TracePlan;
 use crate::clock::{Clock, Ticks};
 use crate::op::BlockOp;
 use crate::pacer::{Due, PacedOp, Pacer};
+use crate::replay::{CallSurvey, LaneTally, RecordedCalls};
 use crate::source::Source;
-use plumb_workload::OpKind;
 use plumb_workload::blocks::trace::Recording;
+use plumb_workload::{OpKind, Replay as CallReplay};
 use std::cell::Cell;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::rc::Rc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
@@ -26,6 +29,8 @@ use std::sync::{Arc, Mutex};
 pub struct RecordedOp {
     /// When it is due, from the start of the replay, ns.
     pub at_ns: u64,
+    /// How long it took, ns; `u64::MAX` if the recording does not say.
+    pub took_ns: u64,
     /// Read, write, trim, fsync or fdatasync.
     pub kind: OpKind,
     /// Which of the target's files.
@@ -46,6 +51,22 @@ pub trait Recordings: Sync {
     /// # Errors
     /// Where it cannot be read.
     fn open(&self, recording: &Recording) -> Result<RecordedOps, ReplayError>;
+
+    /// What must be known of a recording of calls before it is replayed.
+    ///
+    /// # Errors
+    /// Where it cannot be read.
+    fn survey(&self, replay: &CallReplay) -> Result<CallSurvey, ReplayError> {
+        Err(ReplayError::NoCalls { path: replay.path.clone() })
+    }
+
+    /// The calls of one.
+    ///
+    /// # Errors
+    /// Where it cannot be read.
+    fn open_calls(&self, replay: &CallReplay) -> Result<RecordedCalls, ReplayError> {
+        Err(ReplayError::NoCalls { path: replay.path.clone() })
+    }
 }
 
 /// Ops that the reading thread hands over at once.
@@ -61,6 +82,13 @@ type Batch = Vec<RecordedOp>;
 pub(crate) struct ReadingError(Arc<Mutex<Option<String>>>);
 
 impl ReadingError {
+    /// Something has.
+    pub(crate) fn tell(&self, error: &ReplayError) {
+        if let Ok(mut slot) = self.0.lock() {
+            *slot = Some(error.to_string());
+        }
+    }
+
     /// In words, once something has.
     pub(crate) fn text(&self) -> Option<String> {
         self.0.lock().ok().and_then(|error| error.clone())
@@ -74,18 +102,29 @@ pub(crate) struct ReplaySource {
     batch: Batch,
     at: usize,
     writes: u32,
-    /// When the op that was yielded last is due; the pacer looks at it.
-    due_ns: Rc<Cell<u64>>,
+    /// The op that was yielded last; the pacer looks at it.
+    at_hand: Rc<Cell<Recorded>>,
 }
 
 /// A recording that is being read.
 pub(crate) struct Replay {
     /// Its ops.
     pub(crate) source: ReplaySource,
-    /// Their times, where they are kept.
-    pub(crate) pacer: Option<Recorded>,
+    /// What says when they are due; absent where nothing does.
+    pub(crate) pacer: Option<RecordedPacer>,
     /// Where errors of reading go.
     pub(crate) error: ReadingError,
+}
+
+/// When the ops of a recording are due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Keeps {
+    /// At their times.
+    Times,
+    /// At once.
+    Nothing,
+    /// While no more are in flight than were.
+    InFlight,
 }
 
 /// Starts reading; the recorded times are kept at this share of the recorded speed, where one is given. Called in the
@@ -93,7 +132,9 @@ pub(crate) struct Replay {
 pub(crate) fn replay(
     ops: impl Iterator<Item = Result<RecordedOp, ReplayError>> + Send + 'static,
     clock: &Clock,
-    speed_percent: Option<u32>,
+    recording: &Recording,
+    depth: u32,
+    tally: Option<LaneTally>,
 ) -> Replay {
     let (to_worker, full) = sync_channel(BATCHES);
     let (empty, from_worker) = sync_channel(BATCHES + 1);
@@ -104,13 +145,26 @@ pub(crate) fn replay(
     let error = ReadingError::default();
     let told = error.clone();
     std::thread::spawn(move || read_ahead(ops, &to_worker, &from_worker, &told));
-    let due_ns = Rc::new(Cell::new(0));
-    let pacer = speed_percent.map(|speed_percent| Recorded {
-        ticks_per_ns: clock.fractional_ticks(1.0) * 100.0 / f64::from(speed_percent.max(1)),
+    let at_hand = Rc::new(Cell::new(Recorded { at_ns: 0, took_ns: 0 }));
+    let keeps = match (recording.speed_percent, recording.in_flight) {
+        (Some(_), _) => Keeps::Times,
+        (None, true) => Keeps::InFlight,
+        (None, false) => Keeps::Nothing,
+    };
+    let speed_percent = recording.speed_percent.unwrap_or(100).max(1);
+    let pacer = (keeps != Keeps::Nothing || tally.is_some()).then(|| RecordedPacer {
+        keeps,
+        clock: *clock,
+        ticks_per_ns: clock.fractional_ticks(1.0) * 100.0 / f64::from(speed_percent),
         started_at: 0,
-        due_ns: Rc::clone(&due_ns),
+        at_hand: Rc::clone(&at_hand),
+        depth,
+        in_flight: 0,
+        ends_ns: BinaryHeap::new(),
+        has_been_full: false,
+        tally,
     });
-    Replay { source: ReplaySource { full, empty, batch: Batch::new(), at: 0, writes: 0, due_ns }, pacer, error }
+    Replay { source: ReplaySource { full, empty, batch: Batch::new(), at: 0, writes: 0, at_hand }, pacer, error }
 }
 
 fn read_ahead(
@@ -127,9 +181,7 @@ fn read_ahead(
             match ops.next() {
                 Some(Ok(op)) => batch.push(op),
                 Some(Err(found)) => {
-                    if let Ok(mut slot) = error.0.lock() {
-                        *slot = Some(found.to_string());
-                    }
+                    error.tell(&found);
                     ended = true;
                     break;
                 }
@@ -167,9 +219,9 @@ impl Source for ReplaySource {
         if self.at == self.batch.len() {
             self.refill()?;
         }
-        let RecordedOp { at_ns, kind, file, offset, length } = self.batch[self.at];
+        let RecordedOp { at_ns, took_ns, kind, file, offset, length } = self.batch[self.at];
         self.at += 1;
-        self.due_ns.set(at_ns);
+        self.at_hand.set(Recorded { at_ns, took_ns });
         let number = self.writes;
         if kind == OpKind::Write {
             self.writes = self.writes.wrapping_add(1);
@@ -178,16 +230,33 @@ impl Source for ReplaySource {
     }
 }
 
-/// Each op is due when it was recorded, whether or not earlier ones are late.
-pub(crate) struct Recorded {
-    ticks_per_ns: f64,
-    started_at: Ticks,
-    due_ns: Rc<Cell<u64>>,
+/// What the pacer must know of the op at hand.
+#[derive(Debug, Clone, Copy)]
+struct Recorded {
+    at_ns: u64,
+    took_ns: u64,
 }
 
-impl Pacer for Recorded {
+/// Each op is due when it was recorded, whether or not earlier ones are late; or when as few are in flight as were then.
+pub(crate) struct RecordedPacer {
+    keeps: Keeps,
+    clock: Clock,
+    ticks_per_ns: f64,
+    started_at: Ticks,
+    at_hand: Rc<Cell<Recorded>>,
+    /// Most in flight.
+    depth: u32,
+    in_flight: u32,
+    /// When the ops before the one at hand had ended, in the recording; those that had not when it began.
+    ends_ns: BinaryHeap<Reverse<u64>>,
+    /// The queue was full since the last op began.
+    has_been_full: bool,
+    tally: Option<LaneTally>,
+}
+
+impl Pacer for RecordedPacer {
     fn is_open(&self) -> bool {
-        true
+        self.keeps == Keeps::Times
     }
 
     fn start(&mut self, at: Ticks) {
@@ -196,8 +265,42 @@ impl Pacer for Recorded {
 
     #[inline]
     fn due(&mut self, now: Ticks, _op: PacedOp) -> Due {
-        let intended = self.started_at + (self.due_ns.get() as f64 * self.ticks_per_ns) as Ticks;
-        if now < intended { Due::At(intended) } else { Due::Now { intended } }
+        let recorded = self.at_hand.get();
+        let intended = match self.keeps {
+            Keeps::Times => {
+                let intended = self.started_at + (recorded.at_ns as f64 * self.ticks_per_ns) as Ticks;
+                if now < intended {
+                    self.has_been_full = false;
+                    return Due::At(intended);
+                }
+                intended
+            }
+            Keeps::InFlight => {
+                while self.ends_ns.peek().is_some_and(|Reverse(end_ns)| *end_ns <= recorded.at_ns) {
+                    self.ends_ns.pop();
+                }
+                if self.in_flight as usize > self.ends_ns.len() {
+                    return Due::AfterNext;
+                }
+                self.ends_ns.push(Reverse(recorded.at_ns.saturating_add(recorded.took_ns)));
+                now
+            }
+            Keeps::Nothing => now,
+        };
+        self.in_flight += 1;
+        if let Some(tally) = &mut self.tally {
+            let began_ns = self.clock.ns_between(self.started_at, now);
+            // A full queue is none of its own fault.
+            let own_lag_ns = if self.has_been_full { 0 } else { self.clock.ns_between(intended, now) };
+            tally.begins(recorded.at_ns, began_ns, own_lag_ns, false, self.has_been_full && self.keeps == Keeps::Times);
+        }
+        self.has_been_full = self.in_flight >= self.depth;
+        Due::Now { intended }
+    }
+
+    #[inline]
+    fn completed(&mut self, _kind: OpKind, _moved: u64, _service_ns: u64, _now: Ticks) {
+        self.in_flight = self.in_flight.saturating_sub(1);
     }
 }
 
@@ -206,13 +309,45 @@ mod tests {
     use super::*;
 
     fn op(number: u64) -> RecordedOp {
-        RecordedOp { at_ns: number * 1_000, kind: OpKind::Write, file: 0, offset: number * 512, length: 512 }
+        RecordedOp {
+            at_ns: number * 1_000,
+            took_ns: 0,
+            kind: OpKind::Write,
+            file: 0,
+            offset: number * 512,
+            length: 512,
+        }
+    }
+
+    fn recording(speed_percent: Option<u32>) -> Recording {
+        Recording { speed_percent, ..Recording::new("r".into(), plumb_workload::Bytes(512)) }
+    }
+
+    /// As many as were in flight when an op was recorded may be when it begins.
+    #[test]
+    fn no_more_are_in_flight_than_were_recorded() {
+        let taking = |number, took_ns| Ok(RecordedOp { took_ns, ..op(number) });
+        let ops = vec![taking(0, 5_000), taking(1, 5_000), taking(7, 1), taking(8, 1)];
+        let recording = Recording { in_flight: true, ..recording(None) };
+        let Replay { mut source, pacer, .. } = replay(ops.into_iter(), &Clock::best(), &recording, 8, None);
+        let mut pacer = pacer.unwrap();
+        let next = source.next().unwrap();
+        assert_eq!(pacer.due(9, PacedOp::of(&next)), Due::Now { intended: 9 });
+        let next = source.next().unwrap();
+        assert_eq!(pacer.due(9, PacedOp::of(&next)), Due::Now { intended: 9 }, "one was in flight");
+        let next = source.next().unwrap();
+        assert_eq!(pacer.due(9, PacedOp::of(&next)), Due::AfterNext, "none was in flight, two are");
+        pacer.completed(OpKind::Write, 0, 0, 9);
+        assert_eq!(pacer.due(9, PacedOp::of(&next)), Due::AfterNext);
+        pacer.completed(OpKind::Write, 0, 0, 9);
+        assert_eq!(pacer.due(9, PacedOp::of(&next)), Due::Now { intended: 9 });
     }
 
     #[test]
     fn a_recording_longer_than_what_is_read_ahead_comes_whole_and_in_order() {
         let many = (BATCH_OPS * (BATCHES + 3) + 7) as u64;
-        let Replay { mut source, error, .. } = replay((0..many).map(|n| Ok(op(n))), &Clock::best(), None);
+        let Replay { mut source, error, .. } =
+            replay((0..many).map(|n| Ok(op(n))), &Clock::best(), &recording(None), 1, None);
         for number in 0..many {
             let next = source.next().unwrap();
             assert_eq!((next.offset, u64::from(next.number)), (number * 512, number));
@@ -224,14 +359,15 @@ mod tests {
     /// A recording of exactly one batch ends, and is not taken for one that goes on.
     #[test]
     fn whole_batches_end_too() {
-        let Replay { mut source, .. } = replay((0..BATCH_OPS as u64).map(|n| Ok(op(n))), &Clock::best(), None);
+        let Replay { mut source, .. } =
+            replay((0..BATCH_OPS as u64).map(|n| Ok(op(n))), &Clock::best(), &recording(None), 1, None);
         assert_eq!(std::iter::from_fn(|| source.next()).count(), BATCH_OPS);
     }
 
     #[test]
     fn what_is_wrong_in_the_midst_ends_the_replay_and_is_told() {
         let ops = [Ok(op(0)), Err(ReplayError::Read("line 7: `x` is no offset".into())), Ok(op(1))];
-        let Replay { mut source, error, .. } = replay(ops.into_iter(), &Clock::best(), None);
+        let Replay { mut source, error, .. } = replay(ops.into_iter(), &Clock::best(), &recording(None), 1, None);
         assert!(source.next().is_some());
         assert_eq!(source.next(), None);
         assert_eq!(error.text().as_deref(), Some("line 7: `x` is no offset"));
@@ -241,7 +377,8 @@ mod tests {
     fn ops_are_due_at_their_times_at_the_asked_speed() {
         let clock = Clock::best();
         let due = |speed| {
-            let Replay { mut source, pacer, .. } = replay([op(1_000)].into_iter().map(Ok), &clock, Some(speed));
+            let Replay { mut source, pacer, .. } =
+                replay([op(1_000)].into_iter().map(Ok), &clock, &recording(Some(speed)), 1, None);
             let mut pacer = pacer.unwrap();
             pacer.start(500);
             let next = source.next().unwrap();

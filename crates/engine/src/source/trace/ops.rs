@@ -183,7 +183,7 @@ mod tests {
     impl Recordings for Three {
         fn open(&self, _recording: &Recording) -> Result<RecordedOps, ReplayError> {
             let op = |at_us: u64, kind, offset, length| {
-                Ok(RecordedOp { at_ns: at_us * 1_000, kind, file: 0, offset, length })
+                Ok(RecordedOp { at_ns: at_us * 1_000, took_ns: u64::MAX, kind, file: 0, offset, length })
             };
             let ops = [op(0, OpKind::Read, 0, 4096), op(1, OpKind::Write, 4096, 4096), op(2, OpKind::Fsync, 0, 0)];
             Ok(Box::new(ops.into_iter()))

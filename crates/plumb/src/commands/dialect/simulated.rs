@@ -218,6 +218,7 @@ fn path_of(target: &Target) -> Option<PathBuf> {
         Target::Files(files) => Some(files.path.clone()),
         Target::Tree(tree) => Some(tree.path.clone()),
         Target::SharedTree(tree) => Some(tree.path.clone()),
+        Target::Recorded(tree) => Some(tree.path.clone()),
         Target::Null(_) | Target::Sim(_) => None,
     }
 }

@@ -3,14 +3,20 @@
 use super::{InputArguments, stopped};
 use crate::exit::{End, Stopped};
 use crate::output::{self, error_line};
-use plumb_trace::{OutputFormat, convert, open_as};
+use plumb_trace::{Anonymised, Extensions, Facts, OutputFormat, convert, open_as};
 use std::fs::OpenOptions;
 use std::io::{BufWriter, ErrorKind};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// Writes a recording in another format. A file that exists is left alone, and one that was not finished is removed.
-pub fn run(path: &Path, target: &Path, to: Option<&str>, input: &InputArguments) -> Result<End, Stopped> {
+pub fn run(
+    path: &Path,
+    target: &Path,
+    to: Option<&str>,
+    anonymise: Option<Extensions>,
+    input: &InputArguments,
+) -> Result<End, Stopped> {
     let format = match to {
         Some(name) => OutputFormat::named(name).map_err(Stopped::usage)?,
         None => OutputFormat::of_path(target),
@@ -25,16 +31,28 @@ pub fn run(path: &Path, target: &Path, to: Option<&str>, input: &InputArguments)
         }
         _ => Stopped::io(format!("{}: {error}", target.display())),
     })?;
-    let mut facts = reader.facts().cloned().unwrap_or_default();
+    // What its file says of itself may name the program and the machine.
+    let mut facts = if anonymise.is_some() { Facts::default() } else { reader.facts().cloned().unwrap_or_default() };
+    if anonymise.is_some() {
+        facts.set("anonymised", 1);
+    }
     facts.set("converted-from", reader.format().name());
     facts.set("program", concat!("plumb ", env!("CARGO_PKG_VERSION")));
     let mut out = BufWriter::with_capacity(1 << 18, file);
-    let written = convert(&mut reader, &mut out, target, format, &facts).map_err(|error| {
+    let mut hidden;
+    let (written, losses) = match anonymise {
+        None => (convert(&mut reader, &mut out, target, format, &facts), reader.losses()),
+        Some(extensions) => {
+            hidden = Anonymised::new(reader, extensions);
+            (convert(&mut hidden, &mut out, target, format, &facts), hidden.inner().losses())
+        }
+    };
+    let written = written.map_err(|error| {
         // What is half there would be taken for the whole.
         let _ = std::fs::remove_file(target);
         stopped(error)
     })?;
-    if let Some(loss) = reader.losses().first() {
+    if let Some(loss) = losses.first() {
         error_line!("warning: {}: byte {}: {}; all else was converted", path.display(), loss.at, loss.reason);
     }
     let mut text = format!("{} records written to {}", written.records, target.display());

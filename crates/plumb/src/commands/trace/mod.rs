@@ -1,15 +1,19 @@
 //! `plumb trace`: recordings of I/O.
 
 mod convert;
+mod fit;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod record;
+mod replay;
 mod show;
 
+use crate::args::PageArguments;
 use crate::common::Common;
 use crate::exit::{End, Stopped};
 use clap::{Args, Subcommand};
 use plumb_trace::iolog::Waits;
-use plumb_trace::{Format, TraceError};
+use plumb_trace::{Extensions, Format, TraceError};
+use plumb_workload::Bytes;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -36,6 +40,10 @@ pub enum TraceCommand {
         #[command(flatten)]
         input: InputArguments,
     },
+    /// Replay a recording on files or devices, and say what was kept of it.
+    Replay(ReplayArguments),
+    /// Make a workload that is like the reads and writes of a recording, and say how like it is.
+    Fit(FitArguments),
     /// Write a recording in another format.
     Convert {
         /// The recording.
@@ -45,6 +53,12 @@ pub enum TraceCommand {
         /// The format to write: plumb, iolog, iolog2, blktrace or csv [default: what the name ends with; plumb otherwise].
         #[arg(long, value_name = "FORMAT")]
         to: Option<String>,
+        /// Hide names of files and programs and numbers of processes: words for the parts of paths, the same wherever they come again.
+        #[arg(long)]
+        anonymise: bool,
+        /// With --anonymise: keep what is behind the last dot of a name, up to four letters.
+        #[arg(long, requires = "anonymise")]
+        keep_extensions: bool,
         /// How it is read.
         #[command(flatten)]
         input: InputArguments,
@@ -66,6 +80,91 @@ pub struct RecordArguments {
     /// The program and its arguments.
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
+}
+
+/// Arguments of `plumb trace replay`.
+#[derive(Debug, Args)]
+pub struct ReplayArguments {
+    /// The recording.
+    pub file: PathBuf,
+    /// Where: a directory, in which a new test directory gets the recording's files and is removed afterwards; a simulated device
+    /// such as `sim:ssd`; for a recording of reads and writes alone, also a file or a block device that may be overwritten
+    /// (--allow, --destroy).
+    #[arg(long, value_name = "PLACE")]
+    pub at: PathBuf,
+    /// When ops begin: at their recorded times, as-fast-as-possible, at their think-times behind what they wait for, or while no
+    /// more are in-flight than were recorded.
+    #[arg(long, default_value = "recorded", value_name = "TIMING")]
+    pub timing: String,
+    /// The share of the recorded speed, in percent: 200 is twice as fast.
+    #[arg(long, value_name = "PERCENT")]
+    pub speed: Option<f64>,
+    /// What ops wait for: none, the op of their thread before them, that and all that concerns the same resource, that and all
+    /// inferred to come before (the last op of each thread that had ended), or a total order [default: resource].
+    #[arg(long, value_name = "ORDER")]
+    pub order: Option<String>,
+    /// Only ops on files below this recorded directory, which becomes the root.
+    #[arg(long, value_name = "PATH")]
+    pub below: Option<String>,
+    /// Threads of the replay [default: as many as were alive at once, at most 64].
+    #[arg(long, value_name = "N")]
+    pub threads: Option<u32>,
+    /// How files that are read get their blocks: write, allocate or sparse.
+    #[arg(long, default_value = "write", value_name = "HOW")]
+    pub prepare: String,
+    /// Of reads and writes alone: ops in flight at most; those beyond wait, and are counted [default: 256].
+    #[arg(long, value_name = "N")]
+    pub depth: Option<u32>,
+    /// Of reads and writes alone: go around the page cache.
+    #[arg(long)]
+    pub direct: bool,
+    /// Of reads and writes alone: divide offsets by this.
+    #[arg(long, value_name = "N")]
+    pub scale: Option<u32>,
+    /// Of reads and writes alone: add this to offsets.
+    #[arg(long, value_name = "SIZE")]
+    pub shift: Option<Bytes>,
+    /// Of reads and writes alone: fold offsets into so much.
+    #[arg(long, value_name = "SIZE")]
+    pub fold: Option<Bytes>,
+    /// Of reads and writes alone: round offsets down to a multiple of this.
+    #[arg(long, value_name = "SIZE")]
+    pub align: Option<Bytes>,
+    /// Of reads and writes alone: make each op N times, in as many places one behind another.
+    #[arg(long, value_name = "N")]
+    pub clones: Option<u32>,
+    /// Of reads and writes alone: replay it N times, one after the other.
+    #[arg(long, value_name = "N")]
+    pub loops: Option<u64>,
+    /// The waits of fio's version 2 are milliseconds since the start, as fio reads them.
+    #[arg(long)]
+    pub waits_as_fio: bool,
+    /// Repeats, and where the page goes.
+    #[command(flatten)]
+    pub report: PageArguments,
+    /// Print the workload that replays it, and do not run it.
+    #[arg(long)]
+    pub translate: bool,
+}
+
+/// Arguments of `plumb trace fit`.
+#[derive(Debug, Args)]
+pub struct FitArguments {
+    /// The recording.
+    pub file: PathBuf,
+    /// How much is modelled: 0 is one stream with the mean rate, sizes and mix; 2 keeps ops that continue others apart from scattered
+    /// ones.
+    #[arg(long, default_value_t = 2, value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(0..=2))]
+    pub level: u8,
+    /// The workload file to write, which must not exist yet [default: it is printed].
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Write a job file of fio as well, which must not exist yet.
+    #[arg(long, value_name = "FILE")]
+    pub fio: Option<PathBuf>,
+    /// How it is read.
+    #[command(flatten)]
+    pub input: InputArguments,
 }
 
 /// How a recording is read.
@@ -108,8 +207,13 @@ pub fn run(command: &TraceCommand, common: &Common) -> Result<End, Stopped> {
         TraceCommand::Record(arguments) => record::run(arguments),
         #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
         TraceCommand::Record(_) => Err(Stopped::usage("recording works on Linux on x86-64 only")),
+        TraceCommand::Replay(arguments) => replay::run(arguments, common),
+        TraceCommand::Fit(arguments) => fit::run(arguments, common),
         TraceCommand::Show { file, input } => show::show(file, input, common),
         TraceCommand::Compare { a, b, input } => show::compare([a, b], input, common),
-        TraceCommand::Convert { file, output, to, input } => convert::run(file, output, to.as_deref(), input),
+        TraceCommand::Convert { file, output, to, anonymise, keep_extensions, input } => {
+            let kept = if *keep_extensions { Extensions::Kept } else { Extensions::Hidden };
+            convert::run(file, output, to.as_deref(), anonymise.then_some(kept), input)
+        }
     }
 }

@@ -1,0 +1,288 @@
+//! Recorded paths below the replay's directory, and nowhere else.
+//!
+//! A recorded path is taken apart by its names alone: `/` at its beginning, `.` and `..` never lead out. What is left is opened
+//! step by step by the kernel, which follows no link and enters no mount (openat2(2), `RESOLVE_BENEATH`).
+
+use super::order::Ancestors;
+use crate::backend::{Completion, Errno};
+use rustix::fs::{Mode, OFlags};
+use std::collections::HashMap;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// `openat2` asks to be called again when something was renamed meanwhile; after this many times it is no accident.
+#[cfg(target_os = "linux")]
+const ATTEMPTS_MAX: u32 = 100;
+
+/// Directories that a lane keeps open.
+const DIRECTORIES_MAX: usize = 256;
+
+/// Opens what lies below a directory, one name or several.
+#[cfg(target_os = "linux")]
+pub(super) fn open_beneath(dir: BorrowedFd<'_>, path: &str, flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
+    use rustix::fs::ResolveFlags;
+    let resolve =
+        ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_XDEV;
+    let path = if path.is_empty() { "." } else { path };
+    let mut attempts = 0;
+    loop {
+        match rustix::fs::openat2(dir, path, flags | OFlags::CLOEXEC, mode, resolve) {
+            Err(rustix::io::Errno::AGAIN) if attempts < ATTEMPTS_MAX => attempts += 1,
+            done => return Ok(done?),
+        }
+    }
+}
+
+/// There is no such call here.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn open_beneath(_dir: BorrowedFd<'_>, _path: &str, _flags: OFlags, _mode: Mode) -> Result<OwnedFd, Errno> {
+    Err(Errno(libc::ENOSYS))
+}
+
+/// The names of a recorded path, from the root of the replay on.
+pub(super) fn names(recorded: &str) -> Vec<&str> {
+    let mut names = Vec::new();
+    for name in recorded.split('/') {
+        match name {
+            "" | "." => {}
+            ".." => {
+                names.pop();
+            }
+            name => names.push(name),
+        }
+    }
+    names
+}
+
+/// Where the files of a recording lie.
+#[derive(Debug, Default)]
+pub(super) struct Paths {
+    /// By file: its directory, and its name there; an empty name is the root itself.
+    files: Vec<(u32, Box<str>)>,
+    /// Paths of directories; the first is the root.
+    directories: Vec<Box<str>>,
+    /// By directory: the file that it is, where the recording mentions it.
+    ancestors: Ancestors,
+    /// How often a directory was removed or got another name.
+    changes: AtomicU64,
+}
+
+impl Paths {
+    /// Of recorded paths.
+    pub(super) fn new(recorded: &[String]) -> Paths {
+        let mut directories: Vec<Box<str>> = vec!["".into()];
+        let mut known: HashMap<String, u32> = HashMap::from([(String::new(), 0)]);
+        let mut files = Vec::with_capacity(recorded.len());
+        let mut by_path: HashMap<String, u32> = HashMap::with_capacity(recorded.len());
+        for (number, path) in recorded.iter().enumerate() {
+            let names = names(path);
+            by_path.entry(names.join("/")).or_insert(number as u32);
+            let (name, above) = match names.split_last() {
+                Some((name, above)) => (*name, above.join("/")),
+                None => ("", String::new()),
+            };
+            let directory = *known.entry(above).or_insert_with_key(|above| {
+                directories.push(above.as_str().into());
+                directories.len() as u32 - 1
+            });
+            files.push((directory, name.into()));
+        }
+        // A directory that the recording never mentions itself is nobody's to remove.
+        let nobody = u32::MAX;
+        let of_directory: Vec<u32> =
+            directories.iter().map(|path| by_path.get(&**path).copied().unwrap_or(nobody)).collect();
+        let nearest = |path: &str| {
+            let mut path = path;
+            loop {
+                match by_path.get(path) {
+                    Some(&file) if !path.is_empty() => return file,
+                    _ => {}
+                }
+                match path.rsplit_once('/') {
+                    Some((above, _)) => path = above,
+                    None => return nobody,
+                }
+            }
+        };
+        let parents = files
+            .iter()
+            .map(|(directory, _)| match of_directory[*directory as usize] {
+                file if file != nobody && *directory != 0 => file,
+                _ => nearest(&directories[*directory as usize]),
+            })
+            .collect();
+        Paths { files, directories, ancestors: Ancestors { parents }, changes: AtomicU64::new(0) }
+    }
+
+    /// The directory of each file, where it is mentioned.
+    pub(super) fn ancestors(&self) -> Ancestors {
+        self.ancestors.clone()
+    }
+
+    /// The path of a file, from the root of the replay on.
+    pub(super) fn path(&self, file: u32) -> String {
+        match self.files.get(file as usize) {
+            Some((directory, name)) => match &*self.directories[*directory as usize] {
+                "" => name.to_string(),
+                above => format!("{above}/{name}"),
+            },
+            None => String::new(),
+        }
+    }
+
+    /// A directory may have another name now, or be gone.
+    pub(super) fn directory_changes(&self, file: u32) {
+        if self.ancestors.parents.contains(&file) {
+            self.changes.fetch_add(1, Relaxed);
+        }
+    }
+}
+
+/// Directories of a lane, kept open.
+pub(super) struct Beneath {
+    root: OwnedFd,
+    place: PathBuf,
+    paths: Arc<Paths>,
+    open: HashMap<u32, Rc<OwnedFd>>,
+    changes: u64,
+}
+
+impl Beneath {
+    pub(super) fn new(root: OwnedFd, place: PathBuf, paths: Arc<Paths>) -> Beneath {
+        Beneath { root, place, paths, open: HashMap::new(), changes: 0 }
+    }
+
+    pub(super) fn root(&self) -> BorrowedFd<'_> {
+        self.root.as_fd()
+    }
+
+    /// The path of a file, for messages.
+    pub(super) fn path(&self, file: u32) -> PathBuf {
+        self.place.join(self.paths.path(file))
+    }
+
+    /// The same, from the root of the replay on.
+    pub(super) fn name(&self, file: u32) -> String {
+        self.paths.path(file)
+    }
+
+    pub(super) fn directory_changes(&self, file: u32) {
+        self.paths.directory_changes(file);
+    }
+
+    /// Does something with a file's directory and its name there.
+    pub(super) fn at<T>(
+        &mut self,
+        file: u32,
+        does: impl FnOnce(BorrowedFd<'_>, &str) -> Result<T, Errno>,
+    ) -> Result<T, Errno> {
+        let paths = Arc::clone(&self.paths);
+        let (directory, name) = paths.files.get(file as usize).ok_or(Errno(libc::ENOENT))?;
+        if *directory == 0 {
+            return does(self.root.as_fd(), name);
+        }
+        let opened = self.directory(*directory)?;
+        does(opened.as_fd(), name)
+    }
+
+    fn directory(&mut self, number: u32) -> Result<Rc<OwnedFd>, Errno> {
+        let changes = self.paths.changes.load(Relaxed);
+        if changes != self.changes {
+            self.changes = changes;
+            self.open.clear();
+        }
+        if let Some(opened) = self.open.get(&number) {
+            return Ok(Rc::clone(opened));
+        }
+        if self.open.len() == DIRECTORIES_MAX {
+            self.open.clear();
+        }
+        let flags = OFlags::PATH | OFlags::DIRECTORY;
+        let path = &self.paths.directories[number as usize];
+        let opened = Rc::new(open_beneath(self.root.as_fd(), path, flags, Mode::empty())?);
+        self.open.insert(number, Rc::clone(&opened));
+        Ok(opened)
+    }
+}
+
+/// A name that removes or makes nothing: the root of the replay itself.
+pub(super) fn refuse_root(name: &str) -> Completion {
+    if name.is_empty() { Err(Errno(libc::EBUSY)) } else { Ok(0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::{self, File};
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn no_recorded_path_leads_out() {
+        for (recorded, below) in [
+            ("/etc/passwd", "etc/passwd"),
+            ("../../etc/passwd", "etc/passwd"),
+            ("/a/../../b", "b"),
+            ("a/./b//c/", "a/b/c"),
+            ("/", ""),
+            ("..", ""),
+            ("/a/b/../../../../../x", "x"),
+        ] {
+            assert_eq!(names(recorded).join("/"), below, "{recorded}");
+            assert_eq!(Paths::new(&[recorded.to_owned()]).path(0), below, "{recorded}");
+        }
+    }
+
+    #[test]
+    fn the_nearest_directory_that_is_mentioned_is_above() {
+        let paths = Paths::new(&["/a/b/c/f", "/a/b", "/a", "/g", "/"].map(str::to_owned));
+        assert_eq!(paths.ancestors().parents, [1, 2, u32::MAX, u32::MAX, u32::MAX]);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn links_are_not_followed_wherever_they_are() {
+        let (inside, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        fs::write(outside.path().join("secret"), "x").unwrap();
+        symlink(outside.path(), inside.path().join("way-out")).unwrap();
+        symlink(outside.path().join("secret"), inside.path().join("file")).unwrap();
+        symlink("..", inside.path().join("up")).unwrap();
+        fs::create_dir(inside.path().join("d")).unwrap();
+        let paths = ["/way-out/secret", "/file", "/up/x", "/d/f"].map(str::to_owned);
+        let root = File::open(inside.path()).unwrap();
+        let mut beneath = Beneath::new(root.into(), inside.path().to_owned(), Arc::new(Paths::new(&paths)));
+        let mut open = |file| {
+            let flags = OFlags::RDWR | OFlags::CREATE;
+            beneath.at(file, |dir, name| open_beneath(dir, name, flags, Mode::RUSR)).map(drop)
+        };
+        assert_eq!(open(0), Err(Errno(libc::ELOOP)));
+        assert_eq!(open(1), Err(Errno(libc::ELOOP)));
+        assert_eq!(open(2), Err(Errno(libc::ELOOP)));
+        assert_eq!(open(3), Ok(()));
+        assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1, "nothing was made outside");
+    }
+
+    /// A directory that is replaced is not remembered.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_directory_that_got_another_name_is_opened_anew() {
+        let place = tempfile::tempdir().unwrap();
+        fs::create_dir(place.path().join("d")).unwrap();
+        let paths = Arc::new(Paths::new(&["/d/f", "/d"].map(str::to_owned)));
+        let root = File::open(place.path()).unwrap();
+        let mut beneath = Beneath::new(root.into(), place.path().to_owned(), paths);
+        let make = |beneath: &mut Beneath| {
+            let flags = OFlags::RDWR | OFlags::CREATE;
+            beneath.at(0, |dir, name| open_beneath(dir, name, flags, Mode::RUSR)).map(drop)
+        };
+        make(&mut beneath).unwrap();
+        fs::rename(place.path().join("d"), place.path().join("e")).unwrap();
+        fs::create_dir(place.path().join("d")).unwrap();
+        beneath.directory_changes(1);
+        make(&mut beneath).unwrap();
+        assert!(place.path().join("d/f").exists());
+    }
+}

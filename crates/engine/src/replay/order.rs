@@ -1,0 +1,362 @@
+//! What a recorded call waits for.
+//!
+//! A call never waits for one that had not ended when it began: those ran side by side, and nothing of the one can have been
+//! a reason for the other. Source of the rules by resource: Weiss et al., "ROOT: Replaying Multithreaded Traces with
+//! Resource-Oriented Ordering", SOSP 2013: names in the order of their generations, descriptors and files in stages.
+
+use super::call::{CallAct, NO_SLOT, RecordedCall};
+use plumb_workload::ReplayOrder;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// What a call waits for, as one word: twice the number of another call, and 1 more where its beginning is enough.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct WaitFor(u64);
+
+impl WaitFor {
+    pub(super) fn end_of(number: u64) -> WaitFor {
+        WaitFor(number << 1)
+    }
+
+    pub(super) fn beginning_of(number: u64) -> WaitFor {
+        WaitFor(number << 1 | 1)
+    }
+
+    pub(super) fn number(self) -> u64 {
+        self.0 >> 1
+    }
+
+    pub(super) fn is_beginning(self) -> bool {
+        self.0 & 1 == 1
+    }
+}
+
+/// A call that used something.
+#[derive(Debug, Clone, Copy)]
+struct User {
+    number: u64,
+    lane: u32,
+    end_ns: u64,
+}
+
+/// Who uses something, and who changed it last.
+#[derive(Debug, Clone, Default)]
+struct Users {
+    changed: Option<User>,
+    /// Since then, the last of each lane.
+    used: Vec<User>,
+}
+
+/// A call on its way to what it waits for.
+struct Asking<'a> {
+    user: User,
+    at_ns: u64,
+    waits: &'a mut Vec<WaitFor>,
+    /// When the last of what it waits for had ended.
+    after_ns: &'a mut u64,
+}
+
+impl Asking<'_> {
+    fn wait_for(&mut self, other: User) {
+        if other.number == self.user.number || other.end_ns > self.at_ns {
+            return;
+        }
+        *self.after_ns = (*self.after_ns).max(other.end_ns);
+        // Those of the same lane come one after another anyway.
+        let wait = WaitFor::end_of(other.number);
+        if other.lane != self.user.lane && !self.waits.contains(&wait) {
+            self.waits.push(wait);
+        }
+    }
+
+    fn uses(&mut self, users: &mut Users) {
+        if let Some(changed) = users.changed {
+            self.wait_for(changed);
+        }
+        match users.used.iter_mut().find(|user| user.lane == self.user.lane) {
+            Some(user) => *user = User { end_ns: self.user.end_ns.max(user.end_ns), ..self.user },
+            None => users.used.push(self.user),
+        }
+    }
+
+    fn changes(&mut self, users: &mut Users) {
+        if let Some(changed) = users.changed {
+            self.wait_for(changed);
+        }
+        for user in users.used.drain(..) {
+            self.wait_for(user);
+        }
+        users.changed = Some(self.user);
+    }
+}
+
+/// Directories are few, names are many: the way up from each name.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Ancestors {
+    /// The directory of each file, and of each directory behind the files; `u32::MAX` above the root.
+    pub(super) parents: Vec<u32>,
+}
+
+/// Says what each call waits for.
+pub(super) struct Order {
+    rule: ReplayOrder,
+    ancestors: Ancestors,
+    names: Vec<Users>,
+    /// What lies under each name now: its bytes.
+    objects: Vec<u32>,
+    data: Vec<Users>,
+    /// By slot.
+    descriptors: Vec<Users>,
+    slot_objects: Vec<u32>,
+    /// Calls that have not ended, by when they do.
+    flying: BinaryHeap<Reverse<(u64, u64, u32)>>,
+    /// Calls in the order of their ends, from the number `ended_from` of that order.
+    ended: VecDeque<User>,
+    ended_from: u64,
+    /// How far each lane had looked at them.
+    looked: Vec<u64>,
+    /// When the last call of each lane ended.
+    lane_ends: Vec<Option<u64>>,
+}
+
+/// Ends that are remembered: a lane that looks less often misses those before.
+const ENDED_MAX: usize = 4096;
+
+impl Order {
+    pub(super) fn new(rule: ReplayOrder, ancestors: Ancestors, files: usize, lanes: usize) -> Order {
+        let names = ancestors.parents.len().max(files);
+        Order {
+            rule,
+            ancestors,
+            names: vec![Users::default(); if rule == ReplayOrder::Resource { names } else { 0 }],
+            objects: (0..files as u32).collect(),
+            data: vec![Users::default(); files],
+            descriptors: Vec::new(),
+            slot_objects: Vec::new(),
+            flying: BinaryHeap::new(),
+            ended: VecDeque::new(),
+            ended_from: 0,
+            looked: vec![0; lanes],
+            lane_ends: vec![None; lanes],
+        }
+    }
+
+    /// What a call waits for, into `waits`; how long after the last of it the call began, ns; and how many were in flight then.
+    pub(super) fn next(
+        &mut self,
+        call: &RecordedCall,
+        number: u64,
+        lane: u32,
+        slot: u32,
+        waits: &mut Vec<WaitFor>,
+    ) -> (u64, u32) {
+        let user = User { number, lane, end_ns: call.end_ns() };
+        let mut after_ns = self.lane_ends[lane as usize].filter(|end_ns| *end_ns <= call.at_ns).unwrap_or(0);
+        while let Some(&Reverse((end_ns, other, other_lane))) = self.flying.peek()
+            && end_ns <= call.at_ns
+        {
+            self.flying.pop();
+            if self.ended.len() == ENDED_MAX {
+                self.ended.pop_front();
+                self.ended_from += 1;
+            }
+            self.ended.push_back(User { number: other, lane: other_lane, end_ns });
+        }
+        let in_flight = self.flying.len() as u32;
+        let mut asking = Asking { user, at_ns: call.at_ns, waits, after_ns: &mut after_ns };
+        match self.rule {
+            ReplayOrder::None | ReplayOrder::Thread => {}
+            ReplayOrder::Total => {
+                // Behind the beginning of the call before it, and so behind all that that one waited for.
+                for ended in self.ended.drain(..) {
+                    self.ended_from += 1;
+                    asking.wait_for(ended);
+                }
+                if number > 0 {
+                    asking.waits.push(WaitFor::beginning_of(number - 1));
+                }
+            }
+            ReplayOrder::Inferred => {
+                let looked = &mut self.looked[lane as usize];
+                let from = looked.saturating_sub(self.ended_from) as usize;
+                let mut seen = 0_u64;
+                for ended in self.ended.iter().skip(from).rev() {
+                    if seen >> (ended.lane & 63) & 1 == 0 {
+                        seen |= 1 << (ended.lane & 63);
+                        asking.wait_for(*ended);
+                    }
+                }
+                *looked = self.ended_from + self.ended.len() as u64;
+            }
+            ReplayOrder::Resource => self.by_resource(call, slot, user, waits, &mut after_ns),
+        }
+        self.flying.push(Reverse((user.end_ns, number, lane)));
+        let last = &mut self.lane_ends[lane as usize];
+        *last = Some(last.unwrap_or(0).max(user.end_ns));
+        (call.at_ns.saturating_sub(after_ns), in_flight)
+    }
+
+    fn by_resource(
+        &mut self,
+        call: &RecordedCall,
+        slot: u32,
+        user: User,
+        waits: &mut Vec<WaitFor>,
+        after_ns: &mut u64,
+    ) {
+        let Order { ancestors, names, objects, data, descriptors, slot_objects, .. } = self;
+        let mut asking = Asking { user, at_ns: call.at_ns, waits, after_ns };
+        let above = |asking: &mut Asking<'_>, names: &mut [Users], file: u32| {
+            let mut at = ancestors.parents.get(file as usize).copied().unwrap_or(u32::MAX);
+            while let Some(users) = names.get_mut(at as usize) {
+                asking.uses(users);
+                at = ancestors.parents.get(at as usize).copied().unwrap_or(u32::MAX);
+            }
+        };
+        if slot != NO_SLOT && descriptors.len() <= slot as usize {
+            descriptors.resize(slot as usize + 1, Users::default());
+            slot_objects.resize(slot as usize + 1, u32::MAX);
+        }
+        let by_name = slot == NO_SLOT || call.act == CallAct::Open;
+        let file = call.file as usize;
+        if by_name {
+            above(&mut asking, names, call.file);
+            let changes = call.result >= 0
+                && (call.act.changes_names() || call.act == CallAct::Open && call.aux & 0o100 != 0)
+                && call.act != CallAct::Link;
+            match names.get_mut(file) {
+                Some(users) if changes => asking.changes(users),
+                Some(users) => asking.uses(users),
+                None => {}
+            }
+            if call.act.has_other() {
+                let other = call.aux as u32;
+                above(&mut asking, names, other);
+                if let Some(users) = names.get_mut(other as usize) {
+                    if call.result >= 0 { asking.changes(users) } else { asking.uses(users) }
+                }
+            }
+        }
+        let mut object = objects.get(file).copied().unwrap_or(u32::MAX);
+        if call.result >= 0 {
+            let next = data.len() as u32;
+            let has_two = call.aux as usize != file && (call.aux as usize) < objects.len();
+            if call.act.has_other() && has_two {
+                objects[call.aux as usize] = object;
+            }
+            let leaves = matches!(call.act, CallAct::Unlink | CallAct::Rmdir) || call.act == CallAct::Rename && has_two;
+            if leaves && let Some(under) = objects.get_mut(file) {
+                *under = next;
+                data.push(Users::default());
+            }
+        }
+        if slot != NO_SLOT {
+            let at = slot as usize;
+            match call.act {
+                CallAct::Open => {
+                    asking.changes(&mut descriptors[at]);
+                    slot_objects[at] = object;
+                }
+                CallAct::Close => asking.changes(&mut descriptors[at]),
+                _ => {
+                    asking.uses(&mut descriptors[at]);
+                    if slot_objects[at] != u32::MAX {
+                        object = slot_objects[at];
+                    }
+                }
+            }
+        }
+        if let Some(users) = data.get_mut(object as usize) {
+            match call.act {
+                CallAct::Write | CallAct::Trim | CallAct::Truncate | CallAct::Allocate => asking.changes(users),
+                CallAct::Open if call.aux & 0o1000 != 0 => asking.changes(users),
+                CallAct::Read | CallAct::Fsync | CallAct::Fdatasync | CallAct::SyncRange => asking.uses(users),
+                _ => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::call::UNKNOWN_NS;
+    use super::*;
+
+    fn call(at_ns: u64, took_ns: u64, act: CallAct, file: u32) -> RecordedCall {
+        RecordedCall { at_ns, took_ns, offset: 0, length: 1, result: 1, aux: 0, file, task: 0, handle: 0, act }
+    }
+
+    /// Numbers of the calls whose end each call waits for.
+    fn ends(rule: ReplayOrder, parents: &[u32], calls: &[(u32, u32, RecordedCall)]) -> Vec<Vec<u64>> {
+        let mut order = Order::new(rule, Ancestors { parents: parents.to_vec() }, parents.len(), 4);
+        let each = calls.iter().enumerate().map(|(number, (lane, slot, call))| {
+            let mut waits = Vec::new();
+            order.next(call, number as u64, *lane, *slot, &mut waits);
+            waits.into_iter().filter(|wait| !wait.is_beginning()).map(WaitFor::number).collect()
+        });
+        each.collect()
+    }
+
+    const TOP: u32 = u32::MAX;
+
+    #[test]
+    fn a_file_is_used_behind_its_making_and_before_its_removal() {
+        let made = RecordedCall { aux: 0o100, ..call(0, 1, CallAct::Open, 0) };
+        let calls = [
+            (0, NO_SLOT, call(0, 1, CallAct::Mkdir, 1)),
+            (1, 0, RecordedCall { at_ns: 2, ..made }),
+            (2, NO_SLOT, call(4, 1, CallAct::Stat, 0)),
+            (1, 0, call(5, 1, CallAct::Write, 0)),
+            (3, NO_SLOT, call(8, 1, CallAct::Unlink, 0)),
+        ];
+        let found = ends(ReplayOrder::Resource, &[1, TOP], &calls);
+        assert_eq!(found, [vec![], vec![0], vec![0, 1], vec![], vec![0, 1, 2]]);
+    }
+
+    #[test]
+    fn what_ran_side_by_side_is_not_put_in_order() {
+        let calls = [
+            (0, 0, call(0, 10, CallAct::Write, 0)),
+            (1, 0, call(5, 10, CallAct::Write, 0)),
+            (2, 0, call(12, 1, CallAct::Read, 0)),
+            (3, 0, call(20, 1, CallAct::Read, 0)),
+        ];
+        assert_eq!(ends(ReplayOrder::Resource, &[TOP], &calls), [vec![], vec![], vec![], vec![1]]);
+        assert_eq!(ends(ReplayOrder::Total, &[TOP], &calls), [vec![], vec![], vec![0], vec![2, 1]]);
+        assert_eq!(ends(ReplayOrder::Thread, &[TOP], &calls), vec![Vec::<u64>::new(); 4]);
+    }
+
+    #[test]
+    fn the_last_call_of_every_other_thread_is_waited_for_where_order_is_inferred() {
+        let calls = [
+            (0, NO_SLOT, call(0, 1, CallAct::Stat, 0)),
+            (0, NO_SLOT, call(2, 1, CallAct::Stat, 0)),
+            (1, NO_SLOT, call(4, 1, CallAct::Stat, 0)),
+            (2, NO_SLOT, call(6, 1, CallAct::Stat, 0)),
+            (2, NO_SLOT, call(8, 1, CallAct::Stat, 0)),
+        ];
+        assert_eq!(ends(ReplayOrder::Inferred, &[TOP], &calls), [vec![], vec![], vec![1], vec![2, 1], vec![]]);
+    }
+
+    #[test]
+    fn think_times_are_from_the_last_end_and_depths_count_what_has_not_ended() {
+        let mut order = Order::new(ReplayOrder::Thread, Ancestors::default(), 1, 2);
+        let mut next = |call: RecordedCall, number, lane| order.next(&call, number, lane, NO_SLOT, &mut Vec::new());
+        assert_eq!(next(call(100, 50, CallAct::Stat, 0), 0, 0), (100, 0));
+        assert_eq!(next(call(120, 100, CallAct::Stat, 0), 1, 1), (120, 1));
+        assert_eq!(next(call(170, 5, CallAct::Stat, 0), 2, 0), (20, 1));
+        assert_eq!(next(call(300, UNKNOWN_NS, CallAct::Stat, 0), 3, 1), (80, 0));
+    }
+
+    #[test]
+    fn a_renamed_file_keeps_its_bytes_and_the_old_name_gets_others() {
+        let rename = RecordedCall { aux: 1, ..call(2, 1, CallAct::Rename, 0) };
+        let calls = [
+            (0, NO_SLOT, call(0, 1, CallAct::Write, 0)),
+            (1, NO_SLOT, rename),
+            (2, NO_SLOT, call(4, 1, CallAct::Read, 1)),
+            (3, NO_SLOT, call(6, 1, CallAct::Write, 0)),
+        ];
+        assert_eq!(ends(ReplayOrder::Resource, &[TOP, TOP], &calls), [vec![], vec![0], vec![1, 0], vec![1]]);
+    }
+}

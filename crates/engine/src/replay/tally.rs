@@ -1,0 +1,312 @@
+//! What a replay did, beside what its recording says: counted by each lane alone, and added up when it ends.
+
+use super::call::CallSurvey;
+use crate::source::trace::{RecordedOp, ReplayError};
+use plumb_result::{DifferentOutcome, Histogram, ReplayMeasurement, ReplayedSum};
+use plumb_workload::blocks::trace::Recording;
+use plumb_workload::{OpKind, Timing};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Gaps are counted by their magnitude and the four bits below its highest.
+const GAP_BUCKETS: usize = 64 * 16;
+
+/// Rates are compared in so many pieces of the recording's length at most.
+const PIECES: u64 = 1000;
+
+/// No piece is shorter.
+const PIECE_NS: u64 = 10_000_000;
+
+/// Kinds of difference that are kept.
+const DIFFERENT_MAX: usize = 32;
+
+fn bucket(ns: u64) -> usize {
+    let magnitude = 64 - ns.leading_zeros() as usize;
+    match magnitude {
+        0..=4 => ns as usize,
+        _ => (magnitude - 4) * 16 + (ns >> (magnitude - 5)) as usize % 16,
+    }
+}
+
+/// What one lane counted, or all of them.
+#[derive(Debug, Clone, Default)]
+struct Counted {
+    begun: u64,
+    overtaken: u64,
+    held: u64,
+    last_ns: (u64, u64),
+    /// Gaps between calls of a lane: recorded, and replayed.
+    gaps: [Vec<u64>; 2],
+    /// Calls that began in each piece of time: recorded, and replayed.
+    rates: [Vec<u64>; 2],
+    own_lag: Histogram,
+    different: Vec<DifferentOutcome>,
+    different_count: u64,
+    /// Files that were opened although the recording has no open of theirs.
+    opened_beside: u64,
+    /// Closes of descriptors that the recording did not open.
+    closes_of_others: u64,
+}
+
+impl Counted {
+    fn add(&mut self, other: Counted) {
+        self.begun += other.begun;
+        self.overtaken += other.overtaken;
+        self.held += other.held;
+        self.last_ns = (self.last_ns.0.max(other.last_ns.0), self.last_ns.1.max(other.last_ns.1));
+        let sum = |mine: &mut Vec<u64>, other: Vec<u64>| {
+            mine.resize(mine.len().max(other.len()), 0);
+            mine.iter_mut().zip(other).for_each(|(mine, other)| *mine += other);
+        };
+        for (mine, other) in self.gaps.iter_mut().chain(&mut self.rates).zip(other.gaps.into_iter().chain(other.rates))
+        {
+            sum(mine, other);
+        }
+        self.own_lag.merge(&other.own_lag);
+        for outcome in other.different {
+            self.differs(outcome);
+        }
+        self.different_count += other.different_count;
+        self.opened_beside += other.opened_beside;
+        self.closes_of_others += other.closes_of_others;
+    }
+
+    fn differs(&mut self, outcome: DifferentOutcome) {
+        let is_same = |known: &&mut DifferentOutcome| {
+            (known.kind, known.recorded, known.replayed) == (outcome.kind, outcome.recorded, outcome.replayed)
+        };
+        let has_room = self.different.len() < DIFFERENT_MAX;
+        match self.different.iter_mut().find(is_same) {
+            Some(known) => known.count += outcome.count,
+            None if has_room => self.different.push(outcome),
+            None => {}
+        }
+    }
+}
+
+/// What the lanes of a replay bring together.
+#[derive(Debug)]
+pub(crate) struct ReplayTally {
+    lanes: Mutex<Counted>,
+    recorded: plumb_sorted::SortedMap<OpKind, ReplayedSum>,
+    length_ns: u64,
+    busy_ns: Option<u64>,
+    left_out: Vec<(String, u64)>,
+    timing: Timing,
+    order: Option<plumb_workload::ReplayOrder>,
+    lane_count: u32,
+    lanes_wanted: u32,
+}
+
+/// Recorded times at the asked speed.
+fn at_speed(ns: u64, timing: Timing) -> u64 {
+    match timing {
+        Timing::Recorded { speed_percent } => (ns as f64 * 100.0 / speed_percent) as u64,
+        _ => ns,
+    }
+}
+
+impl ReplayTally {
+    pub(super) fn new(
+        survey: &CallSurvey,
+        timing: Timing,
+        order: plumb_workload::ReplayOrder,
+        lane_count: u32,
+    ) -> ReplayTally {
+        ReplayTally {
+            lanes: Mutex::default(),
+            recorded: survey.ops.clone(),
+            length_ns: survey.length_ns,
+            busy_ns: survey.busy_ns,
+            left_out: survey.left_out.clone(),
+            timing,
+            order: Some(order),
+            lane_count,
+            lanes_wanted: survey.lane_count,
+        }
+    }
+
+    /// Of block I/O from one queue, which reads the whole recording once.
+    ///
+    /// # Errors
+    /// Where it cannot be read.
+    pub(crate) fn of_ops(
+        recording: &Recording,
+        ops: impl Iterator<Item = Result<RecordedOp, ReplayError>>,
+    ) -> Result<ReplayTally, ReplayError> {
+        let mut survey = CallSurvey { busy_ns: Some(0), lane_count: 1, ..CallSurvey::default() };
+        let mut ends = (u64::MAX, 0);
+        for op in ops {
+            let op = op?;
+            ends = (ends.0.min(op.at_ns), ends.1.max(op.at_ns));
+            let sum = survey.ops.entry(op.kind).or_default();
+            sum.ops += 1;
+            sum.bytes += if op.kind.moves_bytes() { u64::from(op.length) } else { 0 };
+            survey.busy_ns = survey.busy_ns.filter(|_| op.took_ns != u64::MAX).map(|busy_ns| busy_ns + op.took_ns);
+        }
+        survey.length_ns = ends.1.saturating_sub(ends.0);
+        let timing = match (recording.speed_percent, recording.in_flight) {
+            (Some(speed_percent), _) => Timing::Recorded { speed_percent: speed_percent.into() },
+            (None, true) => Timing::InFlight,
+            (None, false) => Timing::AsFastAsPossible,
+        };
+        if timing == Timing::InFlight && survey.busy_ns.is_none() {
+            return Err(ReplayError::NoDurations { path: recording.path.clone(), timing: "in-flight" });
+        }
+        Ok(ReplayTally { order: None, ..ReplayTally::new(&survey, timing, plumb_workload::ReplayOrder::None, 1) })
+    }
+
+    /// The tally of a lane.
+    pub(crate) fn lane(self: &Arc<ReplayTally>) -> LaneTally {
+        let piece_ns = (at_speed(self.length_ns, self.timing) / PIECES).max(PIECE_NS);
+        let counted = Counted {
+            gaps: [vec![0; GAP_BUCKETS], vec![0; GAP_BUCKETS]],
+            rates: [Vec::new(), Vec::new()],
+            ..Counted::default()
+        };
+        LaneTally { tally: Arc::clone(self), counted, piece_ns, before_ns: None, timing: self.timing }
+    }
+
+    /// What became of outcomes, for the backend of a lane.
+    pub(super) fn outcomes(self: &Arc<ReplayTally>) -> Outcomes {
+        Outcomes { tally: Arc::clone(self), counted: Counted::default() }
+    }
+
+    fn bring(&self, counted: Counted) {
+        self.lanes.lock().unwrap_or_else(PoisonError::into_inner).add(counted);
+    }
+
+    /// All of it.
+    pub(crate) fn measured(&self) -> ReplayMeasurement {
+        let counted = self.lanes.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        ReplayMeasurement {
+            timing: self.timing,
+            order: self.order,
+            threads: self.lane_count,
+            threads_recorded: self.lanes_wanted,
+            recorded: self.recorded.clone(),
+            recorded_length_ns: at_speed(self.length_ns, self.timing),
+            // The first is due at the start, however late it is.
+            replayed_length_ns: counted.last_ns.1,
+            recorded_busy_ns: self.busy_ns,
+            begun: counted.begun,
+            overtaken: counted.overtaken,
+            held: counted.held,
+            own_lag_p99_ns: counted.own_lag.quantile(0.99).unwrap_or(0),
+            own_lag_max_ns: counted.own_lag.max().unwrap_or(0),
+            gap_distance: distance(&counted.gaps),
+            rate_error: rate_error(&counted.rates),
+            different: counted.different,
+            different_count: counted.different_count,
+            opened_beside: counted.opened_beside,
+            closes_of_others: counted.closes_of_others,
+            left_out: self.left_out.iter().cloned().collect(),
+        }
+    }
+}
+
+/// The largest difference of the shares of gaps up to any length: Kolmogorov and Smirnov's.
+fn distance([recorded, replayed]: &[Vec<u64>; 2]) -> Option<f64> {
+    let totals = [recorded, replayed].map(|gaps| gaps.iter().sum::<u64>());
+    if totals.contains(&0) {
+        return None;
+    }
+    let (mut sums, mut largest) = ([0_u64; 2], 0.0_f64);
+    for (one, other) in recorded.iter().zip(replayed) {
+        sums = [sums[0] + one, sums[1] + other];
+        let shares = [sums[0] as f64 / totals[0] as f64, sums[1] as f64 / totals[1] as f64];
+        largest = largest.max((shares[0] - shares[1]).abs());
+    }
+    Some(largest)
+}
+
+/// The root of the mean square of the differences between pieces of time, by the mean of the recording.
+fn rate_error([recorded, replayed]: &[Vec<u64>; 2]) -> Option<f64> {
+    let pieces = recorded.len().max(replayed.len());
+    let mean = recorded.iter().sum::<u64>() as f64 / pieces.max(1) as f64;
+    if mean == 0.0 {
+        return None;
+    }
+    let at = |rates: &Vec<u64>, piece: usize| rates.get(piece).copied().unwrap_or(0) as f64;
+    let squares: f64 = (0..pieces).map(|piece| (at(recorded, piece) - at(replayed, piece)).powi(2)).sum();
+    Some((squares / pieces as f64).sqrt() / mean)
+}
+
+/// What one lane counts of beginnings.
+pub(crate) struct LaneTally {
+    tally: Arc<ReplayTally>,
+    counted: Counted,
+    piece_ns: u64,
+    before_ns: Option<(u64, u64)>,
+    timing: Timing,
+}
+
+impl LaneTally {
+    /// A call begins, so long after the start, and so late behind all that it had to wait for.
+    pub(crate) fn begins(&mut self, at_ns: u64, now_ns: u64, own_lag_ns: u64, is_overtaken: bool, was_held: bool) {
+        let recorded_ns = at_speed(at_ns, self.timing);
+        let counted = &mut self.counted;
+        counted.begun += 1;
+        counted.overtaken += u64::from(is_overtaken);
+        counted.held += u64::from(was_held);
+        counted.own_lag.record(own_lag_ns);
+        counted.last_ns = (recorded_ns, now_ns.max(counted.last_ns.1));
+        if let Some((recorded_before, before)) = self.before_ns.replace((recorded_ns, now_ns)) {
+            counted.gaps[0][bucket(recorded_ns.saturating_sub(recorded_before))] += 1;
+            counted.gaps[1][bucket(now_ns.saturating_sub(before))] += 1;
+        }
+        for (rates, ns) in counted.rates.iter_mut().zip([recorded_ns, now_ns]) {
+            // A replay that takes far longer than its recording is told by its length.
+            let piece = ((ns / self.piece_ns) as usize).min(4 * PIECES as usize);
+            if rates.len() <= piece {
+                rates.resize(piece + 1, 0);
+            }
+            rates[piece] += 1;
+        }
+    }
+}
+
+impl Drop for LaneTally {
+    fn drop(&mut self) {
+        self.tally.bring(std::mem::take(&mut self.counted));
+    }
+}
+
+/// What one lane counts of outcomes.
+pub(super) struct Outcomes {
+    tally: Arc<ReplayTally>,
+    counted: Counted,
+}
+
+impl Outcomes {
+    /// A call came to something else than it did when it was recorded. Both are bytes, 0, or the negative number of an error.
+    #[cold]
+    pub(super) fn differ(&mut self, kind: OpKind, recorded: i64, replayed: i64, path: impl FnOnce() -> String) {
+        self.counted.different_count += 1;
+        // Bytes differ in many ways, and are one kind of difference.
+        let [recorded, replayed] = [recorded, replayed].map(|result| result.min(i64::from(result > 0)));
+        let known = self
+            .counted
+            .different
+            .iter()
+            .any(|known| (known.kind, known.recorded, known.replayed) == (kind, recorded, replayed));
+        let path = if known { String::new() } else { path() };
+        self.counted.differs(DifferentOutcome { kind, recorded, replayed, count: 1, path });
+    }
+
+    /// A file was opened that the recording has no open of.
+    #[cold]
+    pub(super) fn opened_beside(&mut self) {
+        self.counted.opened_beside += 1;
+    }
+
+    /// A descriptor was closed that the recording has no open of.
+    pub(super) fn closed_other(&mut self) {
+        self.counted.closes_of_others += 1;
+    }
+}
+
+impl Drop for Outcomes {
+    fn drop(&mut self) {
+        self.tally.bring(std::mem::take(&mut self.counted));
+    }
+}

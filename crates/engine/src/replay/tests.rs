@@ -1,0 +1,151 @@
+//! Whole replays without the loop: what is dealt, in which order, and to whom.
+
+use super::call::{CallAct, CallSurvey, DealtCall, NO_SLOT, RecordedCall};
+use super::deal::{Deal, Dealer};
+use super::order::Ancestors;
+use crate::source::trace::ReplayError;
+use plumb_workload::ReplayOrder;
+use std::sync::Arc;
+
+fn call(number: u64, act: CallAct, task: u32, handle: u32) -> RecordedCall {
+    RecordedCall {
+        at_ns: number * 1_000,
+        took_ns: 100,
+        offset: 0,
+        length: 1,
+        result: 1,
+        aux: 0,
+        file: 0,
+        task,
+        handle,
+        act,
+    }
+}
+
+fn deal(calls: Vec<Result<RecordedCall, ReplayError>>, order: ReplayOrder, lanes: u32) -> Arc<Deal> {
+    let survey = CallSurvey {
+        paths: vec!["/f".to_owned()],
+        processes: vec![7; 8],
+        lanes: (0..8).collect(),
+        lane_count: 8,
+        ..CallSurvey::default()
+    };
+    let ancestors = Ancestors { parents: vec![u32::MAX] };
+    let dealer = Dealer::new(Box::new(calls.into_iter()), &survey, ancestors, order, lanes);
+    // Without a thread, so that nothing is dealt before it is asked for.
+    Deal::begin(dealer, lanes, true).unwrap()
+}
+
+/// All calls of a lane, each ended at once.
+fn all(deal: &Deal, lane: u32) -> Vec<DealtCall> {
+    let mut found = Vec::new();
+    while let Some(batch) = deal.take(lane) {
+        for dealt in &batch.calls {
+            deal.progress.end(dealt.number, 1);
+        }
+        found.extend(batch.calls);
+    }
+    found
+}
+
+#[test]
+fn each_thread_has_its_lane_and_its_order() {
+    let calls = (0..1000).map(|number| Ok(call(number, CallAct::Stat, (number % 3) as u32, 0))).collect();
+    let deal = deal(calls, ReplayOrder::Thread, 2);
+    let numbers = |lane| all(&deal, lane).iter().map(|dealt| dealt.number).collect::<Vec<_>>();
+    let (one, other) = (numbers(0), numbers(1));
+    assert_eq!(one, (0..1000).filter(|number| number % 3 != 1).collect::<Vec<_>>());
+    assert_eq!(other, (0..1000).filter(|number| number % 3 == 1).collect::<Vec<_>>());
+}
+
+#[test]
+fn descriptors_have_places_of_their_own_as_long_as_they_are_open() {
+    let calls = [
+        call(0, CallAct::Open, 0, 4),
+        call(1, CallAct::Open, 1, 5),
+        call(2, CallAct::Read, 1, 4),
+        call(3, CallAct::Close, 0, 4),
+        call(4, CallAct::Open, 0, 4),
+        call(5, CallAct::Write, 0, 4),
+        call(6, CallAct::Close, 0, 9),
+        call(7, CallAct::Read, 0, 12),
+        call(8, CallAct::Stat, 0, 0),
+    ];
+    let deal = deal(calls.into_iter().map(Ok).collect(), ReplayOrder::Thread, 1);
+    let slots: Vec<u32> = all(&deal, 0).iter().map(|dealt| dealt.slot).collect();
+    // The fourth is open again before its first place is free; nobody opened 9, and 12 was open before.
+    assert_eq!(slots, [0, 1, 0, 0, 2, 2, NO_SLOT, 3, NO_SLOT]);
+}
+
+/// Another program was started, which closed the descriptor unseen.
+#[test]
+fn a_descriptor_of_another_file_is_another_one() {
+    let calls = [
+        call(0, CallAct::Open, 0, 4),
+        RecordedCall { file: 1, ..call(1, CallAct::Read, 0, 4) },
+        RecordedCall { file: 1, ..call(2, CallAct::Read, 0, 4) },
+    ];
+    let deal = deal(calls.into_iter().map(Ok).collect(), ReplayOrder::Thread, 1);
+    assert_eq!(all(&deal, 0).iter().map(|dealt| dealt.slot).collect::<Vec<_>>(), [0, 1, 1]);
+}
+
+#[test]
+fn a_file_that_was_not_opened_fails_and_gets_no_place() {
+    let failed = RecordedCall { result: -2, handle: 0, ..call(0, CallAct::Open, 0, 0) };
+    let deal = deal(vec![Ok(failed)], ReplayOrder::Thread, 1);
+    assert_eq!(all(&deal, 0)[0].slot, NO_SLOT);
+}
+
+#[test]
+fn what_is_wrong_in_the_midst_ends_the_replay_and_is_told() {
+    let calls = vec![
+        Ok(call(0, CallAct::Stat, 0, 0)),
+        Err(ReplayError::Read("line 7: `x` is no number".into())),
+        Ok(call(2, CallAct::Stat, 0, 0)),
+    ];
+    let deal = deal(calls, ReplayOrder::Thread, 1);
+    assert_eq!(all(&deal, 0).len(), 1);
+    assert_eq!(deal.error.text().as_deref(), Some("line 7: `x` is no number"));
+}
+
+#[test]
+fn too_many_open_files_are_refused() {
+    let calls = (0..70_000).map(|number| Ok(call(number, CallAct::Open, 0, number as u32 + 1))).collect();
+    let deal = deal(calls, ReplayOrder::Thread, 1);
+    assert_eq!(all(&deal, 0).len(), 65_536);
+    assert!(deal.error.text().unwrap().contains("more than 65536"), "{:?}", deal.error.text());
+}
+
+/// The dealer's thread is ahead of the replay, but not by more than its places.
+#[test]
+fn a_thread_deals_to_several_lanes_until_the_end() {
+    let many = 300_000_u64;
+    let calls = (0..many).map(|number| Ok(call(number, CallAct::Stat, (number % 4) as u32, 0)));
+    let survey = CallSurvey { processes: vec![7; 4], lanes: (0..4).collect(), lane_count: 4, ..CallSurvey::default() };
+    let dealer = Dealer::new(Box::new(calls), &survey, Ancestors::default(), ReplayOrder::Total, 4);
+    let deal = Deal::begin(dealer, 4, false).unwrap();
+    let lanes: Vec<_> = (0..4)
+        .map(|lane| {
+            let deal = Arc::clone(&deal);
+            std::thread::spawn(move || {
+                deal.progress.runs(lane);
+                let mut count = 0;
+                while let Some(mut batch) = deal.take(lane) {
+                    for dealt in batch.calls {
+                        for wait in batch.waits.drain(..dealt.waits as usize) {
+                            while !deal.progress.has_come(wait) {
+                                deal.progress.wait_for(wait, lane);
+                            }
+                        }
+                        assert!(!deal.progress.begin(dealt.number), "{} was overtaken", dealt.number);
+                        deal.progress.end(dealt.number, 1);
+                        count += 1;
+                    }
+                }
+                count
+            })
+        })
+        .collect();
+    let counts: Vec<u64> = lanes.into_iter().map(|lane| lane.join().unwrap()).collect();
+    assert_eq!(counts.iter().sum::<u64>(), many);
+}

@@ -1,0 +1,212 @@
+//! Makes what must be there before a recording begins, through the write guard.
+
+use super::beneath::{Paths, names, open_beneath};
+use super::call::{CallSurvey, InitialFileKind};
+use crate::content::Filler;
+use crate::engine_error::EngineError;
+use crate::guard::{Guard, GuardedDir};
+use crate::os::Space;
+use crate::prepare::PrepareError;
+use crate::setting::Setting;
+use crate::signals::StopFlag;
+use crate::source::trace::ReplayError;
+use crate::testdir::TestDir;
+use crate::tree::layout::write_whole;
+use plumb_workload::{Content, Prepare, RecordedTree, Replay, Workload};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Where the links lead that were there: it is not recorded, and they must not lead anywhere.
+const LINK_TARGET: &str = "not-recorded";
+
+/// The files of a recording, laid out.
+pub(crate) struct OpenRecorded {
+    pub(super) root: GuardedDir,
+    pub(super) survey: Arc<CallSurvey>,
+    pub(super) paths: Arc<Paths>,
+    pub(super) content: Content,
+}
+
+impl OpenRecorded {
+    /// The path of its root.
+    pub(crate) fn path(&self) -> &Path {
+        self.root.path()
+    }
+}
+
+/// The replay that uses a target, and what must be known of its recording.
+pub(super) fn surveyed(setting: &Setting<'_>, replay: &Replay) -> Result<CallSurvey, ReplayError> {
+    let Some(recordings) = setting.recordings else {
+        let text = format!("{}: recordings cannot be read here; use the `plumb` command", replay.path.display());
+        return Err(ReplayError::Read(text.into()));
+    };
+    let survey = recordings.survey(replay)?;
+    if survey.ops.is_empty() {
+        return Err(ReplayError::Nothing { path: replay.path.clone(), has_below: replay.below.is_some() });
+    }
+    Ok(survey)
+}
+
+/// Opens the directory of a recording's files, and makes them.
+///
+/// # Errors
+/// [`EngineError::Refused`], [`EngineError::Tree`]; [`EngineError::Prepare`] where a signal stopped it.
+pub(crate) fn open_recorded(
+    name: &str,
+    target: &RecordedTree,
+    dir: &TestDir,
+    workload: &Workload,
+    guard: &Guard,
+    setting: &Setting<'_>,
+    say: &mut dyn FnMut(&str),
+) -> Result<OpenRecorded, EngineError> {
+    let failed = |reason: String| EngineError::Tree { target: name.to_owned(), reason };
+    let mut groups = workload.phase.iter().flat_map(|phase| &phase.workers).filter(|group| group.target == name);
+    let replay = groups.find_map(|group| group.work.replay());
+    let replay = replay.ok_or_else(|| failed("no replay uses it; add a group with `work.replay`".to_owned()))?;
+    say("reading the recording");
+    let survey = surveyed(setting, replay).map_err(|error| failed(error.to_string()))?;
+    let root = guard.open_dir_in(dir, &target.path, survey.reach_bytes)?;
+    let stream = crate::targets::content_stream(workload, setting, u32::MAX >> 9, 0);
+    let mut filler = Filler::new(target.content, stream);
+    let files = survey.initial.iter().filter(|entry| matches!(entry.kind, InitialFileKind::File { .. })).count();
+    say(&format!("making {files} files and the directories that the recording needs"));
+    let making = Making { root: root.as_fd(), stop: setting.stop, prepare: target.prepare };
+    match making.all(&survey, &mut |buffer| filler.fill(buffer)) {
+        Ok(()) => {}
+        Err(MakeError::Stopped) => {
+            return Err(EngineError::Prepare(PrepareError::Stopped { signal: setting.stop.signal() }));
+        }
+        Err(error) => return Err(failed(error.to_string())),
+    }
+    let paths = Arc::new(Paths::new(&survey.paths));
+    Ok(OpenRecorded { root, survey: Arc::new(survey), paths, content: target.content })
+}
+
+/// Why files could not be made.
+#[derive(Debug, thiserror::Error)]
+enum MakeError {
+    #[error("stopped")]
+    Stopped,
+    #[error("cannot {what} `{path}`, which the recording needs: {source}")]
+    Call { what: &'static str, path: String, source: std::io::Error },
+}
+
+struct Making<'a> {
+    root: BorrowedFd<'a>,
+    stop: StopFlag,
+    prepare: Prepare,
+}
+
+/// What lies under a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Made {
+    Directory,
+    File(u64),
+    Link,
+}
+
+impl Making<'_> {
+    fn all(&self, survey: &CallSurvey, fill: &mut dyn FnMut(&mut [u8])) -> Result<(), MakeError> {
+        let mut made: BTreeMap<String, Made> = BTreeMap::new();
+        let above = |path: &[&str], made: &mut BTreeMap<String, Made>| {
+            for length in 1..path.len() {
+                made.insert(path[..length].join("/"), Made::Directory);
+            }
+        };
+        let initial: BTreeMap<u32, InitialFileKind> =
+            survey.initial.iter().map(|entry| (entry.file, entry.kind)).collect();
+        for (file, kind) in &initial {
+            let Some(recorded) = survey.paths.get(*file as usize) else { continue };
+            let path = names(recorded);
+            if path.is_empty() {
+                continue;
+            }
+            above(&path, &mut made);
+            let kind = match kind {
+                InitialFileKind::Directory => Made::Directory,
+                InitialFileKind::File { bytes } => Made::File(*bytes),
+                InitialFileKind::Link => Made::Link,
+            };
+            // What something lies in is a directory, whatever else is known of it.
+            made.entry(path.join("/")).or_insert(kind);
+        }
+        // Everything else has a directory to be in, unless the recording makes that itself.
+        let absent: BTreeSet<String> = survey
+            .absent
+            .iter()
+            .filter_map(|file| survey.paths.get(*file as usize))
+            .map(|path| names(path).join("/"))
+            .collect();
+        for recorded in &survey.paths {
+            let path = names(recorded);
+            for length in 1..path.len() {
+                let directory = path[..length].join("/");
+                if absent.contains(&directory) && !made.contains_key(&directory) {
+                    break;
+                }
+                let known = made.entry(directory).or_insert(Made::Directory);
+                // Of which nothing is known but that it is there.
+                if *known == Made::File(0) {
+                    *known = Made::Directory;
+                }
+            }
+        }
+        let mut piece = Vec::new();
+        // In the order of their names, directories come before what lies in them.
+        for (path, kind) in &made {
+            if self.stop.requested() {
+                return Err(MakeError::Stopped);
+            }
+            self.one(path, *kind, &mut piece, fill)?;
+        }
+        crate::os::sync_file_system(self.root).map_err(|source| MakeError::Call {
+            what: "flush",
+            path: String::new(),
+            source: source.into(),
+        })
+    }
+
+    fn one(
+        &self,
+        path: &str,
+        kind: Made,
+        piece: &mut Vec<u8>,
+        fill: &mut dyn FnMut(&mut [u8]),
+    ) -> Result<(), MakeError> {
+        let failed = |what| move |source: Errno| MakeError::Call { what, path: path.to_owned(), source: source.into() };
+        let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let place = match above {
+            "" => None,
+            above => Some(
+                open_beneath(self.root, above, OFlags::PATH | OFlags::DIRECTORY, Mode::empty())
+                    .map_err(|errno| failed("open the directory of")(Errno::from_raw_os_error(errno.0)))?,
+            ),
+        };
+        let place = place.as_ref().map_or(self.root, AsFd::as_fd);
+        match kind {
+            Made::Directory => match rustix::fs::mkdirat(place, name, Mode::from_raw_mode(0o755)) {
+                Ok(()) | Err(Errno::EXIST) => Ok(()),
+                Err(error) => Err(failed("make directory")(error)),
+            },
+            Made::Link => rustix::fs::symlinkat(LINK_TARGET, place, name).map_err(failed("make link")),
+            Made::File(bytes) => {
+                let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+                let file =
+                    rustix::fs::openat(place, name, flags, Mode::from_raw_mode(0o644)).map_err(failed("make file"))?;
+                match self.prepare {
+                    Prepare::Write => write_whole(file.as_fd(), bytes, piece, fill).map_err(failed("write file")),
+                    Prepare::Allocate if bytes > 0 => {
+                        crate::os::take_space(file.as_fd(), Space::Grow, 0, bytes).map_err(failed("allocate file"))
+                    }
+                    Prepare::Sparse => rustix::fs::ftruncate(&file, bytes).map_err(failed("extend file")),
+                    Prepare::Allocate | Prepare::Nothing => Ok(()),
+                }
+            }
+        }
+    }
+}

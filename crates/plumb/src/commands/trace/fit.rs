@@ -1,0 +1,348 @@
+//! `plumb trace fit`: a workload that is like a recording, and how like it is.
+
+use super::{FitArguments, stopped};
+use crate::common::Common;
+use crate::exit::{End, Stopped};
+use crate::output::{self, error_line};
+use crate::session;
+use plumb_engine::LoggedOp;
+use plumb_engine::sim::SimRun;
+use plumb_report::trace::goodness;
+use plumb_sorted::SortedMap;
+use plumb_study::{Policies, Progress, RunRequest};
+use plumb_trace::show::{Character, Sheet, distances};
+use plumb_trace::{Names, Record, RecordedAct, open_as};
+use plumb_workload::blocks::{BlockSize, Mix, Pattern, WeightedSize};
+use plumb_workload::native;
+use plumb_workload::{
+    Arrival, Blocks, Bytes, End as PhaseEnd, FileTarget, Flush, Nanos, OpKind, Pace, PerSecond, Phase, SimDevice,
+    SimModel, SimTarget, Size, Stop, Target, WorkerGroup, Workload,
+};
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+/// The target of a model.
+const TARGET: &str = "data";
+
+/// A model runs for so long at least, ns: less has too few ops to be like anything.
+const SHORTEST_NS: f64 = 1e9;
+
+/// And for so long at most.
+const LONGEST_NS: f64 = 60e9;
+
+/// Below this exponent, uses are as good as even.
+const EVEN_ZIPF: f64 = 0.2;
+
+/// The variance of gaps by the square of their mean, from which they are taken for random.
+const RANDOM_GAPS: f64 = 0.5;
+
+/// What a model is made from.
+struct Seen {
+    sheet: Sheet,
+    /// Reads, writes and flushes.
+    counts: [f64; 3],
+    length_ns: f64,
+}
+
+/// Whether a model has such ops.
+fn is_modelled(act: RecordedAct) -> bool {
+    matches!(act, RecordedAct::Read | RecordedAct::Write | RecordedAct::Sync | RecordedAct::Datasync)
+}
+
+fn read(arguments: &FitArguments) -> Result<Seen, Stopped> {
+    let mut reader = open_as(&arguments.file, arguments.input.waits(), arguments.input.format()?).map_err(stopped)?;
+    let mut character = Character::new();
+    while let Some(record) = reader.next() {
+        let record = record.map_err(stopped)?;
+        if is_modelled(record.act) {
+            character.add(&record);
+        }
+    }
+    Ok(of_sheet(character.finish(reader.names())))
+}
+
+fn of_sheet(sheet: Sheet) -> Seen {
+    let count = |name: &str| {
+        let row = sheet.table("ops").and_then(|table| table.rows.iter().find(|(act, _)| act == name));
+        row.and_then(|(_, values)| values.first().copied()).unwrap_or(0.0)
+    };
+    let counts = [count("read"), count("write"), count("fsync") + count("fdatasync")];
+    let length_ns = sheet.value("mix", "length").unwrap_or(0.0);
+    Seen { sheet, counts, length_ns }
+}
+
+/// Makes a model, runs it on a simulated device, and says how like the recording it is.
+pub fn run(arguments: &FitArguments, common: &Common) -> Result<End, Stopped> {
+    let seen = read(arguments)?;
+    if seen.counts[0] + seen.counts[1] == 0.0 {
+        return Err(Stopped::usage(format!("{} has no reads or writes to model", arguments.file.display())));
+    }
+    let streams = match arguments.level {
+        0 => vec![one(&seen)],
+        _ => split(&seen),
+    };
+    let workload = workload(&arguments.file, &seen, streams.clone(), false);
+    let toml = native::to_toml(&workload).map_err(Stopped::usage)?;
+    let fio = arguments.fio.as_ref().map(|path| (path, job(&seen, &streams)));
+    // The same on a simulated device, which takes no time of its own to speak of.
+    let dry = dry_run(&self::workload(&arguments.file, &seen, streams, true), common)?;
+    let found = distances(&seen.sheet, &dry);
+    let numbers = ["sequential in their file", "continue a recent op"].map(|name| {
+        let of = |sheet: &Sheet| sheet.value("data ops", name).unwrap_or(0.0);
+        (name, (of(&seen.sheet) - of(&dry)).abs())
+    });
+    let reads = |sheet: &Sheet| sheet.value("mix", "reads of data ops").unwrap_or(0.0);
+    let mut lines: Vec<(&str, f64)> = vec![("reads of data ops", (reads(&seen.sheet) - reads(&dry)).abs())];
+    lines.extend(numbers);
+    // How long ops take is the storage's, and not the model's.
+    let own = ["gaps", "sizes", "seeks", "miss ratio curve"];
+    lines.extend(found.into_iter().filter(|(name, _)| own.contains(name)));
+    if let Some(path) = &arguments.output {
+        write(path, &toml)?;
+    }
+    if let Some((path, job)) = fio {
+        write(path, &job)?;
+    }
+    if common.json {
+        let line = |(name, distance): &(&str, f64)| format!("\n    {{\"name\": \"{name}\", \"distance\": {distance}}}");
+        let lines: Vec<String> = lines.iter().map(line).collect();
+        output::print(&format!(
+            "{{\n  \"schema\": \"plumb.trace-fit/1\",\n  \"level\": {},\n  \"goodness\": [{}\n  ]\n}}\n",
+            arguments.level,
+            lines.join(",")
+        ));
+    } else {
+        if arguments.output.is_none() {
+            output::print(&toml);
+        }
+        let page = goodness(&lines, &session::style());
+        match arguments.output {
+            // The model itself is what is piped on.
+            None => error_line!("{page}"),
+            Some(_) => output::print(&page),
+        }
+    }
+    Ok(End::Done)
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Stopped> {
+    let opened = OpenOptions::new().write(true).create_new(true).open(path);
+    opened.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => {
+            Stopped::usage(format!("{} exists; remove it, or name another file", path.display()))
+        }
+        _ => Stopped::io(format!("{}: {error}", path.display())),
+    })
+}
+
+/// Ops that go one way over the range.
+#[derive(Clone)]
+struct StreamModel {
+    name: &'static str,
+    blocks: Blocks,
+    /// Of the ops of the recording.
+    share: f64,
+}
+
+/// Sizes and their shares, as they were met most often.
+fn sizes(seen: &Seen, column: usize) -> Option<BlockSize> {
+    let table = seen.sheet.table("sizes")?;
+    let rows = table.rows.iter().filter(|(_, values)| values[column] > 0.0 && values[0] > 0.0);
+    // Blocks of a range are multiples of their smallest; what is not, is rounded up to a sector.
+    let mut sizes: SortedMap<u64, f64> = SortedMap::new();
+    rows.for_each(|(_, values)| *sizes.entry((values[0] as u64).next_multiple_of(512)).or_default() += values[column]);
+    let table: Vec<_> = sizes.into_iter().map(|(size, weight)| WeightedSize { size: Bytes(size), weight }).collect();
+    match table.as_slice() {
+        [] => None,
+        [only] => Some(BlockSize::Fixed(only.size)),
+        _ => Some(BlockSize::Weighted(table)),
+    }
+}
+
+fn blocks(seen: &Seen, pattern: Pattern) -> Blocks {
+    let [reads, writes, flushes] = seen.counts;
+    let percent = (reads / (reads + writes) * 100.0).round() as u32;
+    let (of_reads, of_writes) = (sizes(seen, 2), sizes(seen, 3));
+    Blocks {
+        pattern,
+        block: of_reads.clone().or_else(|| of_writes.clone()).unwrap_or_default(),
+        write_block: of_reads.and(of_writes),
+        mix: Mix { read: percent, write: 100 - percent, trim: 0 },
+        fsync_every: if flushes > 0.0 && writes > 0.0 { (writes / flushes).round().max(1.0) as u64 } else { 0 },
+        ..Blocks::default()
+    }
+}
+
+/// Where ops that continue nothing go.
+fn scattered(seen: &Seen) -> Pattern {
+    match seen.sheet.value("locality", "Zipf exponent") {
+        Some(theta) if theta > EVEN_ZIPF => Pattern::Zipf { theta: (theta * 100.0).round() / 100.0 },
+        _ => Pattern::Random,
+    }
+}
+
+/// One stream: what is most of it is all of it.
+fn one(seen: &Seen) -> StreamModel {
+    let sequential = seen.sheet.value("data ops", "sequential in their file").unwrap_or(0.0);
+    let pattern = if sequential > 0.5 { Pattern::Sequential } else { scattered(seen) };
+    StreamModel { name: "all", blocks: blocks(seen, pattern), share: 1.0 }
+}
+
+/// Ops that continue others, and the rest.
+fn split(seen: &Seen) -> Vec<StreamModel> {
+    let runs = seen.sheet.value("data ops", "continue a recent op").unwrap_or(0.0);
+    let stream = |name, pattern, share| StreamModel { name, blocks: blocks(seen, pattern), share };
+    let both = [stream("runs", Pattern::Sequential, runs), stream("scattered", scattered(seen), 1.0 - runs)];
+    both.into_iter().filter(|stream| stream.share >= 0.005).collect()
+}
+
+fn length_ns(seen: &Seen) -> f64 {
+    seen.length_ns.clamp(SHORTEST_NS, LONGEST_NS)
+}
+
+fn range_bytes(seen: &Seen) -> u64 {
+    let used = seen.sheet.value("locality", "working set").unwrap_or(0.0) as u64;
+    let largest = seen.sheet.value("data ops", "size p99").unwrap_or(0.0) as u64;
+    used.max(largest * 2).max(1 << 20).next_multiple_of(4096)
+}
+
+/// Data ops a second.
+fn rate(seen: &Seen) -> Option<f64> {
+    (seen.length_ns > 0.0).then(|| (seen.counts[0] + seen.counts[1]) / (seen.length_ns / 1e9))
+}
+
+fn workload(path: &Path, seen: &Seen, streams: Vec<StreamModel>, is_dry: bool) -> Workload {
+    let random = seen.sheet.value("arrivals", "squared variation of gaps").unwrap_or(1.0) > RANDOM_GAPS;
+    let depth = seen.sheet.value("arrivals", "in flight p99").unwrap_or(1.0).max(1.0) as u32;
+    let groups = streams.into_iter().map(|stream| {
+        let arrival = if random { Arrival::Poisson } else { Arrival::Fixed };
+        let pace = rate(seen).map(|rate| Pace::open(PerSecond((rate * stream.share).max(0.001)), arrival, false));
+        WorkerGroup {
+            name: Some(stream.name.to_owned()),
+            depth: depth.min(1024),
+            pace: pace.unwrap_or_default(),
+            log_ops: is_dry,
+            ..WorkerGroup::new(TARGET, stream.blocks)
+        }
+    });
+    let bytes = range_bytes(seen);
+    let target = if is_dry {
+        Target::Sim(SimTarget {
+            device: SimDevice::healthy(SimModel::Ram),
+            size: Bytes(bytes),
+            files: None,
+            preallocated_percent: 0,
+            shares: None,
+        })
+    } else {
+        Target::File(FileTarget {
+            path: PathBuf::from("data"),
+            size: Some(Size::Bytes(Bytes(bytes))),
+            prepare: plumb_workload::Prepare::Write,
+            content: Default::default(),
+        })
+    };
+    let phase = Phase {
+        stop: Stop { time: Some(Nanos(length_ns(seen) as u64)), ..Stop::default() },
+        end: PhaseEnd { flush: Flush::None, ..PhaseEnd::default() },
+        ..Phase::new("model", groups.collect())
+    };
+    Workload {
+        name: super::replay::name("fit", path),
+        description: String::new(),
+        seed: Workload::DEFAULT_SEED,
+        target: SortedMap::from([(TARGET.to_owned(), target)]),
+        phase: vec![phase],
+    }
+}
+
+/// Keeps what a model does.
+#[derive(Default)]
+struct Keeps(Vec<Record>);
+
+impl Progress for Keeps {
+    fn op_log(&mut self, _phase: &str, _worker: &str, ops: &mut dyn Iterator<Item = LoggedOp>) {
+        self.0.extend(ops.filter_map(|op| {
+            let act = match op.kind {
+                OpKind::Read => RecordedAct::Read,
+                OpKind::Write => RecordedAct::Write,
+                OpKind::Fsync => RecordedAct::Sync,
+                _ => return None,
+            };
+            let took_ns = op.complete_ns.saturating_sub(op.submit_ns);
+            Some(Record { took_ns, ..Record::ranged(op.submit_ns, 0, act, op.offset, op.length) })
+        }));
+    }
+}
+
+/// What a model is like that runs on virtual time.
+fn dry_run(workload: &Workload, common: &Common) -> Result<Sheet, Stopped> {
+    let mut bench = session::bench(&Common { no_store: true, ..common.clone() })?;
+    let sim_run = SimRun { seed: workload.seed, run_index: 0, plot_index: 0 };
+    let base = Path::new("/tmp");
+    let request = RunRequest { workload, policies: Policies::AsWritten, base, command: "", dialect: None, sim_run };
+    let mut keeps = Keeps::default();
+    bench.run(&request, &mut keeps)?;
+    let mut records = keeps.0;
+    records.sort_by_key(|record| record.at_ns);
+    let (mut character, mut names) = (Character::new(), Names::default());
+    names.path("model");
+    names.task(Default::default());
+    records.iter().for_each(|record| character.add(record));
+    Ok(character.finish(&names))
+}
+
+/// The same as a job file of fio, as far as it can say it.
+fn job(seen: &Seen, streams: &[StreamModel]) -> String {
+    let depth = seen.sheet.value("arrivals", "in flight p99").unwrap_or(1.0).max(1.0) as u32;
+    let mut text = format!(
+        "[global]\nfilename=plumb-fit.data\nsize={}\nruntime={}\ntime_based=1\nioengine=libaio\niodepth={depth}\n",
+        range_bytes(seen),
+        (length_ns(seen) / 1e9).ceil() as u64
+    );
+    for stream in streams {
+        let Blocks { pattern, block, write_block, mix, fsync_every, .. } = &stream.blocks;
+        let kinds = match (mix.read, mix.write) {
+            (100, _) => "read",
+            (_, 100) => "write",
+            _ => "rw",
+        };
+        let order = if *pattern == Pattern::Sequential { "" } else { "rand" };
+        text.push_str(&format!("\n[{}]\nrw={order}{kinds}\n", stream.name));
+        if kinds == "rw" {
+            text.push_str(&format!("rwmixread={}\n", mix.read));
+        }
+        if let Pattern::Zipf { theta } = pattern {
+            text.push_str(&format!("random_distribution=zipf:{theta}\n"));
+        }
+        let write = write_block.as_ref().unwrap_or(block);
+        text.push_str(&format!("bssplit={},{}\n", split_of(block), split_of(write)));
+        if let Some(rate) = rate(seen) {
+            // fio's rates are of reads and of writes apart.
+            let each = |percent: u32| ((rate * stream.share * f64::from(percent) / 100.0).round() as u64).max(1);
+            text.push_str(&format!("rate_iops={},{}\nrate_process=poisson\n", each(mix.read), each(mix.write)));
+        }
+        if *fsync_every > 0 {
+            text.push_str(&format!("fsync={fsync_every}\n"));
+        }
+    }
+    text
+}
+
+/// `4096/75:8192/25`; fio's percentages are whole numbers, and the last one takes the rest.
+fn split_of(block: &BlockSize) -> String {
+    let BlockSize::Weighted(table) = block else { return format!("{}/100", block.max().0) };
+    let total: f64 = table.iter().map(|entry| entry.weight).sum();
+    let mut left = 100;
+    let mut parts = Vec::new();
+    for (number, entry) in table.iter().enumerate() {
+        let percent = ((entry.weight / total * 100.0).round() as u32).min(left);
+        let percent = if number + 1 == table.len() { left } else { percent };
+        left -= percent;
+        if percent > 0 {
+            parts.push(format!("{}/{percent}", entry.size.0));
+        }
+    }
+    parts.join(":")
+}

@@ -1,0 +1,343 @@
+//! `plumb trace replay`.
+
+use super::{ReplayArguments, stopped};
+use crate::commands::measure::measure;
+use crate::common::Common;
+use crate::exit::{End, Stopped};
+use crate::meanwhile::Meanwhile;
+use crate::output;
+use crate::progress::LiveWarnings;
+use crate::recordings::{OnDisk, waits};
+use crate::session::{self, command_line};
+use plumb_engine::replay::CallSurvey;
+use plumb_engine::sim::SimRun;
+use plumb_engine::trace::Recordings;
+use plumb_sorted::SortedMap;
+use plumb_study::{Place, Policies, RunRequest};
+use plumb_workload::blocks::ByKind;
+use plumb_workload::blocks::trace::{Recording, Waits};
+use plumb_workload::native;
+use plumb_workload::{
+    Backend, BlockStream, Bytes, CachePolicy, Content, DeviceTarget, End as PhaseEnd, FileTarget, FilesTarget, Flush,
+    OnError, OpKind, Phase, Prepare, RecordedTree, Replay, ReplayOrder, SimTarget, Size, Target, Timing, WorkerGroup,
+    Workload,
+};
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+
+/// Threads of a replay at most; the engine has a bit for each.
+const THREADS_MAX: u32 = 64;
+
+/// Least bytes of a simulated device.
+const DEVICE_MIN: u64 = 1 << 30;
+
+/// Ops in flight at most, where nothing is said.
+const DEPTH: u32 = 256;
+
+/// The target of a replay.
+const TARGET: &str = "files";
+
+/// Replays a recording.
+pub fn run(arguments: &ReplayArguments, common: &Common) -> Result<End, Stopped> {
+    let at = At::parse(&arguments.at)?;
+    let workload = workload(arguments, &at)?;
+    if arguments.translate {
+        output::print(&native::to_toml(&workload).map_err(Stopped::usage)?);
+        return Ok(End::Done);
+    }
+    let mut meanwhile = Meanwhile::open(&arguments.report.meanwhile, LiveWarnings::of(common), common)?;
+    let mut bench = session::bench(common)?;
+    if !common.json {
+        session::announce(&format!("replays {} at {}", arguments.file.display(), arguments.at.display()));
+    }
+    let sim_run = SimRun { seed: workload.seed, run_index: 0, plot_index: 0 };
+    let command = command_line();
+    let request = RunRequest {
+        workload: &workload,
+        policies: Policies::AsWritten,
+        base: at.base(),
+        command: &command,
+        dialect: None,
+        sim_run,
+    };
+    let measured = measure(&mut bench, &request, &arguments.report, &mut meanwhile)?;
+    measured.present(&[], &arguments.report, bench.store.as_ref(), common)
+}
+
+/// Where a replay is.
+enum At {
+    /// A directory or a simulated device.
+    Place(Place),
+    /// A file that is there.
+    File(PathBuf),
+    /// A block device.
+    Device(PathBuf),
+}
+
+impl At {
+    fn parse(typed: &Path) -> Result<At, Stopped> {
+        let kind = std::fs::metadata(typed).map(|metadata| metadata.file_type());
+        let path = || absolute(typed);
+        Ok(match kind {
+            Ok(kind) if kind.is_block_device() => At::Device(path()),
+            Ok(kind) if kind.is_file() => At::File(path()),
+            _ => At::Place(Place::parse(typed)?.absolute()),
+        })
+    }
+
+    /// Where test data is made.
+    fn base(&self) -> &Path {
+        match self {
+            At::Place(place) => place.base(),
+            At::File(_) | At::Device(_) => Path::new("/tmp"),
+        }
+    }
+}
+
+/// Whether a recording has reads, writes and flushes alone: its ops may then be in flight together.
+fn is_of_data_alone(survey: &CallSurvey) -> bool {
+    use OpKind::{Close, Fdatasync, Fsync, Open, Read, Trim, Write};
+    !survey.has_handles
+        && survey.ops.keys().all(|kind| matches!(kind, Read | Write | Trim | Fsync | Fdatasync | Open | Close))
+        && survey.ops.keys().any(|kind| kind.moves_bytes())
+}
+
+/// The workload that replays a recording.
+fn workload(arguments: &ReplayArguments, at: &At) -> Result<Workload, Stopped> {
+    let mut replay = Replay::new(absolute(&arguments.file));
+    replay.timing = timing(arguments)?;
+    replay.order = order(arguments.order.as_deref().unwrap_or("resource"))?;
+    replay.below.clone_from(&arguments.below);
+    replay.waits = if arguments.waits_as_fio { Waits::Fio } else { Waits::Manual };
+    // Opened here so that what is wrong with it is told in its own words.
+    drop(plumb_trace::open(&arguments.file, waits(replay.waits)).map_err(stopped)?);
+    let survey = OnDisk.survey(&replay).map_err(Stopped::usage)?;
+    let asks_for_calls = arguments.order.is_some() || arguments.threads.is_some() || arguments.below.is_some();
+    let (target, group, cache) = match (is_of_data_alone(&survey) && !asks_for_calls, at) {
+        (true, _) => of_ops(arguments, replay, &survey, at)?,
+        (false, At::Place(place)) => of_calls(arguments, replay, &survey, place)?,
+        (false, At::File(path) | At::Device(path)) => {
+            return Err(Stopped::usage(format!(
+                "{} names files, and {} has room for one only; name a directory, or a simulated device such as `sim:ssd`",
+                arguments.file.display(),
+                path.display()
+            )));
+        }
+    };
+    let phase = Phase {
+        cache,
+        end: PhaseEnd { flush: Flush::None, ..PhaseEnd::default() },
+        ..Phase::new("replay", vec![group])
+    };
+    Ok(Workload {
+        name: name("replay", &arguments.file),
+        description: String::new(),
+        seed: Workload::DEFAULT_SEED,
+        target: SortedMap::from([(TARGET.to_owned(), target)]),
+        phase: vec![phase],
+    })
+}
+
+/// Reads, writes and flushes, from one queue.
+fn of_ops(
+    arguments: &ReplayArguments,
+    replay: Replay,
+    survey: &CallSurvey,
+    at: &At,
+) -> Result<(Target, WorkerGroup, CachePolicy), Stopped> {
+    let speed_percent = match replay.timing {
+        Timing::Recorded { speed_percent } if speed_percent >= 1.0 && speed_percent <= f64::from(u32::MAX) => {
+            Some(speed_percent.round() as u32)
+        }
+        Timing::Recorded { speed_percent } => {
+            return Err(Stopped::usage(format!("{speed_percent} % is no speed for reads and writes; use 1 or more")));
+        }
+        Timing::AsFastAsPossible | Timing::InFlight => None,
+        Timing::ThinkTimes => {
+            return Err(Stopped::usage(
+                "reads and writes of one queue have no think times; use --timing in-flight, or --order inferred with --threads",
+            ));
+        }
+    };
+    let has = |kind| survey.ops.contains_key(&kind);
+    let clones = arguments.clones.unwrap_or(1).max(1);
+    let (scale, shift) = (arguments.scale.unwrap_or(1).max(1), arguments.shift.unwrap_or_default());
+    let largest = survey.largest_read.max(survey.largest_write);
+    let reach = survey.reaches.iter().copied().max().unwrap_or(0);
+    let one = (reach / u64::from(scale)).saturating_add(largest).saturating_add(shift.0);
+    let one = arguments.fold.map_or(one, |fold| fold.0).next_multiple_of(4096).max(4096);
+    let size = one.saturating_mul(clones.into());
+    let files = survey.reaches.len().max(1) as u32;
+    let is_device = matches!(at, At::Device(_));
+    // The kernel's queue has no discards of whole devices.
+    let has_queue = !(is_device && has(OpKind::Trim));
+    let mut recording = Recording {
+        speed_percent,
+        in_flight: replay.timing == Timing::InFlight,
+        sheet: true,
+        scale,
+        shift,
+        fold: arguments.fold,
+        align: arguments.align,
+        clones,
+        clone_every: Bytes(if clones > 1 { one } else { 0 }),
+        loops: arguments.loops.unwrap_or(1).max(1),
+        waits: replay.waits,
+        moves: ByKind { read: has(OpKind::Read), write: has(OpKind::Write), trim: has(OpKind::Trim) },
+        ..Recording::new(replay.path, Bytes(largest.max(1)))
+    };
+    let target = match at {
+        At::Place(Place::Sim(device)) => {
+            recording.one_file = files > 1;
+            Target::Sim(SimTarget {
+                device: device.clone(),
+                size: Bytes(size.max(DEVICE_MIN)),
+                files: None,
+                preallocated_percent: 0,
+                shares: None,
+            })
+        }
+        At::Place(Place::Directory(_)) if files > 1 => Target::Files(FilesTarget {
+            path: PathBuf::from("replay"),
+            count: files,
+            size: Size::Bytes(Bytes(size)),
+            prepare: prepare(&arguments.prepare)?,
+            content: Content::Random,
+        }),
+        At::Place(Place::Directory(_)) => Target::File(FileTarget {
+            path: PathBuf::from("replay"),
+            size: Some(Size::Bytes(Bytes(size))),
+            prepare: prepare(&arguments.prepare)?,
+            content: Content::Random,
+        }),
+        At::File(path) => {
+            recording.one_file = files > 1;
+            let (path, prepare) = (path.clone(), Prepare::Nothing);
+            Target::File(FileTarget { path, size: None, prepare, content: Content::Random })
+        }
+        At::Device(path) => {
+            recording.one_file = files > 1;
+            let path = path.clone();
+            Target::Device(DeviceTarget { path, size: None, destroy_serial: None, content: Content::Random })
+        }
+    };
+    let group = WorkerGroup {
+        depth: if has_queue { arguments.depth.unwrap_or(DEPTH) } else { 1 },
+        backend: if has_queue { Backend::Auto } else { Backend::Psync },
+        on_error: OnError::Continue,
+        ..WorkerGroup::new(TARGET, BlockStream::from(recording))
+    };
+    Ok((target, group, if arguments.direct { CachePolicy::Direct } else { CachePolicy::AsIs }))
+}
+
+/// Calls on files.
+fn of_calls(
+    arguments: &ReplayArguments,
+    replay: Replay,
+    survey: &CallSurvey,
+    place: &Place,
+) -> Result<(Target, WorkerGroup, CachePolicy), Stopped> {
+    let only_ops = [
+        ("--depth", arguments.depth.is_some()),
+        ("--direct", arguments.direct),
+        ("--scale", arguments.scale.is_some()),
+        ("--shift", arguments.shift.is_some()),
+        ("--fold", arguments.fold.is_some()),
+        ("--align", arguments.align.is_some()),
+        ("--clones", arguments.clones.is_some()),
+        ("--loops", arguments.loops.is_some()),
+    ];
+    if let Some((option, _)) = only_ops.iter().find(|(_, is_given)| *is_given) {
+        return Err(Stopped::usage(format!(
+            "{option} is for recordings of reads and writes alone, and {} is replayed call by call; leave it out",
+            arguments.file.display()
+        )));
+    }
+    let threads = arguments.threads.unwrap_or(survey.lane_count).clamp(1, THREADS_MAX);
+    let target = match place {
+        Place::Directory(_) => Target::Recorded(RecordedTree {
+            path: PathBuf::from("replay"),
+            prepare: prepare(&arguments.prepare)?,
+            content: Content::Random,
+        }),
+        Place::Sim(device) => Target::Sim(SimTarget {
+            device: device.clone(),
+            size: Bytes(survey.reaches.iter().map(|reach| reach.next_multiple_of(4096)).sum::<u64>().max(DEVICE_MIN)),
+            files: None,
+            preallocated_percent: 0,
+            shares: None,
+        }),
+    };
+    let group = WorkerGroup {
+        count: threads,
+        // An op that fails is told by the sheet, and others go on as it was recorded.
+        on_error: OnError::Continue,
+        ..WorkerGroup::new(TARGET, replay)
+    };
+    Ok((target, group, CachePolicy::AsIs))
+}
+
+/// Results may be read in another directory.
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// What is done and what is left of the recording's name, as the name of a workload.
+pub(super) fn name(does: &str, path: &Path) -> String {
+    let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    let plain: String = stem
+        .chars()
+        .map(|letter| if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '-' })
+        .take(40)
+        .collect();
+    match plain.trim_matches('-') {
+        "" => does.to_owned(),
+        plain => format!("{does}-{plain}"),
+    }
+}
+
+fn timing(arguments: &ReplayArguments) -> Result<Timing, Stopped> {
+    let timing = match arguments.timing.as_str() {
+        "recorded" => Timing::Recorded { speed_percent: arguments.speed.unwrap_or(100.0) },
+        "as-fast-as-possible" => Timing::AsFastAsPossible,
+        "think-times" => Timing::ThinkTimes,
+        "in-flight" => Timing::InFlight,
+        other => {
+            return Err(Stopped::usage(format!(
+                "there is no timing `{other}`; use recorded, as-fast-as-possible, think-times or in-flight"
+            )));
+        }
+    };
+    match (timing, arguments.speed) {
+        (Timing::Recorded { .. }, _) | (_, None) => Ok(timing),
+        _ => Err(Stopped::usage("--speed scales recorded times; leave it out, or use --timing recorded")),
+    }
+}
+
+fn order(name: &str) -> Result<ReplayOrder, Stopped> {
+    Ok(match name {
+        "none" => ReplayOrder::None,
+        "thread" => ReplayOrder::Thread,
+        "resource" => ReplayOrder::Resource,
+        "inferred" => ReplayOrder::Inferred,
+        "total" => ReplayOrder::Total,
+        other => {
+            return Err(Stopped::usage(format!(
+                "there is no order `{other}`; use none, thread, resource, inferred or total"
+            )));
+        }
+    })
+}
+
+fn prepare(name: &str) -> Result<Prepare, Stopped> {
+    Ok(match name {
+        "write" => Prepare::Write,
+        "allocate" => Prepare::Allocate,
+        "sparse" => Prepare::Sparse,
+        other => {
+            return Err(Stopped::usage(format!(
+                "files cannot be prepared by `{other}`; use write, allocate or sparse"
+            )));
+        }
+    })
+}

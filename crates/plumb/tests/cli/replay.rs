@@ -1,0 +1,196 @@
+//! `plumb trace replay` from outside.
+
+use crate::common::Home;
+use serde_json::Value;
+
+/// Two threads: one makes, writes, flushes, renames and removes; the other reads what was there, and looks for what is not.
+const APP: &str = "\
+11 1000.000000 mkdir(\"/data/new\", 0755) = 0 <0.000020>
+11 1000.000100 openat(AT_FDCWD</data>, \"new/log\", O_WRONLY|O_CREAT|O_EXCL, 0644) = 3</data/new/log> <0.000021>
+11 1000.000200 write(3</data/new/log>, \"\"..., 4096) = 4096 <0.000009>
+11 1000.000300 fsync(3</data/new/log>) = 0 <0.000200>
+11 1000.000600 close(3</data/new/log>) = 0 <0.000002>
+12 1000.001000 openat(AT_FDCWD</data>, \"db\", O_RDONLY) = 4</data/db> <0.000012>
+12 1000.001100 pread64(4</data/db>, \"\"..., 8192, 65536) = 8192 <0.000090>
+12 1000.001300 stat(\"/data/absent\", 0x7ffc) = -1 ENOENT (No such file or directory) <0.000003>
+11 1000.001600 rename(\"/data/new/log\", \"/data/old\") = 0 <0.000012>
+11 1000.001700 unlink(\"/data/old\") = 0 <0.000012>
+11 1000.001800 rmdir(\"/data/new\") = 0 <0.000012>
+";
+
+fn line<'a>(result: &'a Value, name: &str) -> &'a Value {
+    let lines = result["phases"][0]["fidelity"].as_array().unwrap();
+    lines.iter().find(|line| line["name"] == name).unwrap_or_else(|| panic!("no line `{name}`: {lines:?}"))
+}
+
+/// Nothing of it is left, and everything came to what it came to when it was recorded.
+#[test]
+fn calls_are_replayed_in_a_directory_of_their_own() {
+    let home = Home::new();
+    home.file("app.strace", APP);
+    for order in ["thread", "resource", "inferred", "total"] {
+        let result =
+            home.with(["trace", "replay", "app.strace", "--at", ".", "--order", order, "--json"]).expect(0).json();
+        assert_eq!(line(&result, "ops")["verdict"], "pass", "{order}");
+        assert_eq!(line(&result, "bytes")["verdict"], "pass", "{order}");
+        let outcomes = line(&result, "outcomes that differ");
+        assert_eq!((&outcomes["verdict"], &outcomes["replayed"]), (&"pass".into(), &0.0.into()), "{order}: {outcomes}");
+        assert_eq!(outcomes["about"], "1 failed as recorded");
+        assert_eq!(result["phases"][0]["replay"]["recorded"]["stat"]["failed"], 1);
+    }
+    let left: Vec<_> = std::fs::read_dir(home.work()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["app.strace"], "the test directory is removed");
+    assert!(!std::path::Path::new("/data/new").exists());
+}
+
+/// On virtual time nothing is ever late, and the page has the sheet.
+#[test]
+fn a_simulated_device_keeps_everything_and_the_page_says_so() {
+    let home = Home::new();
+    home.file("app.strace", APP);
+    let page = home.plumb("trace replay app.strace --at sim:nvme").expect(0).out;
+    assert!(page.contains("Fidelity of replay: "), "{page}");
+    for (name, verdict) in
+        [("length", "PASS"), ("lag p99", "PASS"), ("ops", "PASS"), ("mix", "PASS"), ("bytes", "PASS")]
+    {
+        let line = page.lines().find(|line| line.trim_start().starts_with(name)).unwrap_or_else(|| panic!("{page}"));
+        assert!(line.contains(verdict), "{line}");
+    }
+    let kept = home.plumb("show last --json").expect(0).json();
+    assert_eq!(line(&kept, "length")["verdict"], "pass", "it is in the store");
+    assert_eq!(
+        kept["workload"]["phase"][0]["workers"][0]["work"]["replay"]["path"].as_str().unwrap().rsplit('/').next(),
+        Some("app.strace")
+    );
+}
+
+/// Reads and writes alone are in flight together, and go where they are asked to.
+#[test]
+fn block_io_is_replayed_from_one_queue() {
+    let home = Home::new();
+    let mut iolog = String::from("fio version 3 iolog\n0 dev add\n0 dev open\n");
+    for number in 0..200 {
+        let act = if number % 3 == 0 { "write" } else { "read" };
+        iolog.push_str(&format!("{} dev {act} {} 4096\n", number * 50, (number * 7919 % 1000) * 4096));
+    }
+    iolog.push_str("10000 dev close\n");
+    home.file("dev.iolog", &iolog);
+    for at in [".", "sim:nvme"] {
+        let result = home.with(["trace", "replay", "dev.iolog", "--at", at, "--json"]).expect(0).json();
+        assert_eq!(
+            (&line(&result, "ops")["replayed"], &line(&result, "ops")["verdict"]),
+            (&200.0.into(), &"pass".into())
+        );
+        assert_eq!(line(&result, "bytes")["replayed"], 819_200.0);
+        assert_eq!(line(&result, "overtaken")["about"], "from one queue");
+    }
+    let result = home
+        .plumb(
+            "trace replay dev.iolog --at sim:nvme --timing as-fast-as-possible --fold 1MiB --clones 2 --loops 3 --json",
+        )
+        .expect(0)
+        .json();
+    assert_eq!(line(&result, "ops")["replayed"], 1200.0);
+    assert_eq!(line(&result, "length")["verdict"], "info", "nothing was promised of its length");
+    // A file that is there is not overwritten unless it may be.
+    home.file("mine", "not a test file");
+    let refused = home.plumb("trace replay dev.iolog --at mine").expect(5).err;
+    assert!(refused.contains("mine"), "{refused}");
+    assert_eq!(std::fs::read_to_string(home.work().join("mine")).unwrap(), "not a test file");
+}
+
+#[test]
+fn a_part_of_a_recording_is_replayed_under_what_is_left_of_its_names() {
+    let home = Home::new();
+    home.file("app.strace", APP);
+    let result = home.plumb("trace replay app.strace --at sim:ssd --below /data/new --json").expect(0).json();
+    // The file leaves the part when it gets another name, and so that is no part of it.
+    assert_eq!(line(&result, "ops")["replayed"], 6.0);
+    let refused = home.plumb("trace replay app.strace --at sim:ssd --below /elsewhere").expect(2).err;
+    assert!(refused.contains("nothing to replay"), "{refused}");
+}
+
+/// The workload that is printed is the one that is run, and `plumb run` takes it.
+#[test]
+fn a_replay_is_a_workload() {
+    let home = Home::new();
+    home.file("app.strace", APP);
+    let toml =
+        home.plumb("trace replay app.strace --at . --timing think-times --order total --translate").expect(0).out;
+    assert!(toml.contains("[target.files.recorded]") && toml.contains("think-times"), "{toml}");
+    home.file("replay.toml", &toml);
+    let result = home.plumb("run replay.toml --at . --json").expect(0).json();
+    assert_eq!(line(&result, "ops")["verdict"], "pass");
+    assert_eq!(line(&result, "overtaken")["verdict"], "pass");
+}
+
+#[test]
+fn what_cannot_be_replayed_is_told_with_the_way_out() {
+    let home = Home::new();
+    home.file("app.strace", APP);
+    for (words, expected) in [
+        ("trace replay app.strace --at . --timing soon", "use recorded, as-fast-as-possible"),
+        ("trace replay app.strace --at . --order any", "use none, thread, resource"),
+        ("trace replay app.strace --at . --prepare up", "use write, allocate or sparse"),
+        ("trace replay app.strace --at . --timing in-flight --speed 50", "--speed scales recorded times"),
+        ("trace replay app.strace --at . --speed 0", "speed of 0 % is not possible"),
+        ("trace replay app.strace --at . --depth 4", "--depth is for recordings of reads and writes alone"),
+        ("trace replay app.strace --at app.strace", "has room for one only"),
+        ("trace replay none --at .", "none: No such file"),
+        ("trace replay app.strace --at nowhere", "`nowhere` cannot be used"),
+    ] {
+        let said = home.plumb(words).expect(2).err;
+        assert!(said.contains(expected), "{words}: {said}");
+    }
+    home.file("bad.strace", &format!("{APP}11 1000.1 read(3</data/log>, \"\n"));
+    let said = home.plumb("trace replay bad.strace --at .").expect(2).err;
+    assert!(said.contains("line 12"), "{said}");
+    // Without durations there are no think times.
+    home.file(
+        "untimed.strace",
+        &APP.replace(" <0.0000", " #")
+            .lines()
+            .map(|line| format!("{}\n", line.split(" #").next().unwrap()))
+            .collect::<String>(),
+    );
+    let said = home.plumb("trace replay untimed.strace --at . --timing think-times").expect(2).err;
+    assert!(said.contains("does not say how long"), "{said}");
+}
+
+/// Whatever paths a recording has, and whatever links it makes, everything happens below the directory.
+#[test]
+fn a_hostile_recording_stays_below_its_directory() {
+    let home = Home::new();
+    let outside = home.work().join("outside");
+    std::fs::create_dir(&outside).unwrap();
+    std::fs::write(outside.join("keep"), "kept").unwrap();
+    let up = "../".repeat(30);
+    let target = outside.join("keep");
+    let target = target.to_str().unwrap();
+    let lines = [
+        format!("openat(AT_FDCWD, \"{up}{target}\", O_RDWR|O_CREAT|O_TRUNC, 0777) = 3"),
+        format!("symlink(\"{target}\", \"/way\") = 0"),
+        "openat(AT_FDCWD, \"/way\", O_WRONLY|O_TRUNC) = 4".to_owned(),
+        "openat(AT_FDCWD, \"/way/../keep\", O_WRONLY|O_TRUNC) = 5".to_owned(),
+        format!("unlink(\"{up}{target}\") = 0"),
+        format!("rename(\"/nothing\", \"{target}\") = 0"),
+        "rmdir(\"/\") = 0".to_owned(),
+        "unlink(\"/../..\") = 0".to_owned(),
+        format!("truncate(\"{target}\", 0) = 0"),
+        "pwrite64(3, \"\"..., 4096, 4611686018427387904) = 4096".to_owned(),
+        "fallocate(3, 0, 0, 9223372036854775807) = 0".to_owned(),
+    ];
+    let mut text = String::new();
+    for (number, line) in lines.iter().enumerate() {
+        text.push_str(&format!("7 1000.{number:06} {line} <0.000001>\n"));
+    }
+    home.file("hostile.strace", &text);
+    for order in ["none", "resource", "total"] {
+        // What it would need to be there does not fit, or cannot be; either way nothing else is touched.
+        let said =
+            home.with(["trace", "replay", "hostile.strace", "--at", ".", "--order", order, "--prepare", "sparse"]);
+        assert!([0, 3, 4, 5].contains(&said.code), "{order}: {} {}", said.code, said.err);
+        assert_eq!(std::fs::read_to_string(outside.join("keep")).unwrap(), "kept", "{order}");
+        assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 1, "{order}");
+    }
+}

@@ -1,0 +1,97 @@
+//! Recordings of what programs do to files by name: opened, read, renamed and removed again as it was recorded.
+//!
+//! A recording of block I/O alone is a [stream](crate::blocks::trace::Recording).
+
+use crate::blocks::trace::Waits;
+use crate::content::Content;
+use crate::target::Prepare;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// The calls of a recording. Its group's workers are the threads that make them: each makes the calls of one recorded thread,
+/// or of several one after another.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Replay {
+    /// The recording, in any form that Plumb reads.
+    pub path: PathBuf,
+    /// When calls begin.
+    #[serde(default)]
+    pub timing: Timing,
+    /// What a call waits for.
+    #[serde(default)]
+    pub order: ReplayOrder,
+    /// Only calls on files below this recorded directory, which becomes the root of the target.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub below: Option<String>,
+    /// What the waits of fio's iolog of version 2 are.
+    #[serde(default)]
+    pub waits: Waits,
+}
+
+impl Replay {
+    /// All of a recording, at its own times.
+    pub fn new(path: PathBuf) -> Replay {
+        Replay { path, timing: Timing::default(), order: ReplayOrder::default(), below: None, waits: Waits::default() }
+    }
+}
+
+/// When calls of a recording begin.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
+pub enum Timing {
+    /// At the recorded times, at this share of the recorded speed.
+    Recorded {
+        /// 100 is the recorded speed, 200 twice that.
+        speed_percent: f64,
+    },
+    /// As soon as what they wait for is done.
+    AsFastAsPossible,
+    /// As long after what they wait for as it was recorded.
+    ThinkTimes,
+    /// While no more are in flight than were when they were recorded.
+    InFlight,
+}
+
+impl Default for Timing {
+    fn default() -> Timing {
+        Timing::Recorded { speed_percent: 100.0 }
+    }
+}
+
+/// What a recorded call waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum ReplayOrder {
+    /// Nothing: each call goes to the next thread.
+    None,
+    /// The call of its thread before it.
+    Thread,
+    /// As well, all calls that had ended before it began and that concern the same descriptor, the same bytes or the same names: that
+    /// a file must be there before it is opened.
+    #[default]
+    Resource,
+    /// The call of its thread before it, and of every other thread the last call that had ended before it began.
+    Inferred,
+    /// All calls that had ended before it began, and the beginning of the call before it.
+    Total,
+}
+
+/// A directory with what a recording needs to be there: the files and directories that it uses and does not make, as large as
+/// it reads them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct RecordedTree {
+    /// The directory, relative to the test directory.
+    pub path: PathBuf,
+    /// How its files get their blocks.
+    #[serde(default)]
+    pub prepare: Prepare,
+    /// What is written into them.
+    #[serde(default)]
+    pub content: Content,
+}
