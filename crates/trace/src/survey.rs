@@ -562,7 +562,7 @@ mod tests {
 
     #[test]
     fn threads_that_were_alive_together_have_lanes_of_their_own() {
-        assert_eq!(lanes(&[(0, 10), (5, 7), (10, 20), (8, 9)]), (vec![0, 1, 0, 1], 2));
+        assert_eq!(lanes(&[(0, 10), (5, 7), (10, 20), (8, 9)]), (vec![0, 1, 1, 1], 2));
         assert_eq!(lanes(&[]), (vec![], 1));
         assert_eq!(lanes(&[(u64::MAX, 0), (3, 3)]), (vec![0, 0], 1));
     }
