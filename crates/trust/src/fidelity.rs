@@ -271,7 +271,7 @@ mod tests {
             (replay.timing, replay.replayed_length_ns) = (Timing::AsFastAsPossible, 1);
         });
         assert_eq!(verdict(&untimed, "length"), Info);
-        assert_eq!(verdict(&changed(|replay| replay.begun = 999), "ops"), Warn);
+        assert_eq!(verdict(&changed(|replay| replay.different_count = 1), "outcomes that differ"), Warn);
         assert_eq!(verdict(&changed(|replay| replay.begun = 900), "ops"), Fail);
         assert_eq!(verdict(&changed(|replay| replay.overtaken = 1), "overtaken"), Fail);
         let in_threads = changed(|replay| (replay.overtaken, replay.order) = (1, Some(ReplayOrder::Thread)));

@@ -76,7 +76,8 @@ pub(crate) fn flushes_outside_clock(phase: &Phase) -> bool {
 /// Other tools' generators are among the streams: whoever wrote them speaks fio's language or elbencho's, and remedies
 /// should too.
 pub(crate) fn has_jobs(phase: &Phase) -> bool {
-    works(phase).any(|work| work.foreign_stream().is_some())
+    // A replay of Plumb's own says by its phase what makes its writes durable.
+    works(phase).any(|work| work.foreign_stream().is_some() && !work.trace().is_some_and(|recording| recording.sheet))
 }
 
 /// These go part by part, as only elbencho's do.

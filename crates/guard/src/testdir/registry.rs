@@ -7,6 +7,7 @@ use super::remove::{self, Leftover};
 use super::{PREFIX, TestDir, TestDirError};
 use crate::beneath::{Identity, open_entry};
 use crate::made::MadeFiles;
+use plumb_sorted::short_list;
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
@@ -141,7 +142,7 @@ impl TestDirs {
                 paths.push(entry.path());
             }
         }
-        paths.sort_unstable();
+        short_list::sort_by(&mut paths, Ord::cmp);
         Ok(paths)
     }
 }
@@ -191,7 +192,7 @@ fn candidates(base: &Path) -> io::Result<Vec<PathBuf>> {
             paths.push(entry.path());
         }
     }
-    paths.sort_unstable();
+    short_list::sort_by(&mut paths, Ord::cmp);
     Ok(paths)
 }
 

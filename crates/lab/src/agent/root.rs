@@ -2,6 +2,7 @@
 //! and both become `/`. Sources: mount(2), overlayfs in the kernel's Documentation/filesystems/overlayfs.rst.
 
 use super::init::{PORT_TIMEOUT, PROGRAM, mount_all};
+use plumb_sorted::short_list;
 use rustix::mount::{MountFlags, mount, mount_bind, mount_move};
 use std::ffi::CString;
 use std::fs;
@@ -113,7 +114,7 @@ fn find_system(disk: &str) -> Result<(), RootError> {
         .filter(|entry| entry.path().join("partition").exists())
         .map(|entry| entry.file_name().to_string_lossy().into_owned())
         .collect();
-    parts.sort_unstable();
+    short_list::sort_by(&mut parts, Ord::cmp);
     let mut tried = Vec::new();
     for name in std::iter::once(disk.to_owned()).chain(parts) {
         let device = format!("/dev/{name}");

@@ -92,7 +92,7 @@ fn unknown(queue: &Path, name: &str, value: &Word, error: io::Error) -> Cause {
     }
     let known = fs::read_dir(queue).into_iter().flatten().flatten();
     let mut known: Vec<String> = known.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
-    known.sort_unstable();
+    short_list::sort_by(&mut known, Ord::cmp);
     Cause::field("set", format!("{name} = {value}"), format!("the queue has no `{name}`, but {}", known.join(", ")))
 }
 

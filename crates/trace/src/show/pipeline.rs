@@ -6,6 +6,7 @@ use crate::iolog::Waits;
 use crate::names::Names;
 use crate::open::{Format, Input, RecordingReader, open_as};
 use crate::own::{Chunks, Decoded, Decoder, Facts, Loss, MAGIC, RawChunk};
+use plumb_sorted::short_list;
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::Path;
@@ -104,7 +105,7 @@ fn chunks(mut chunks: Chunks) -> Result<Shown, TraceError> {
     });
     reading?;
     let mut losses = [chunks.losses(), &undecoded].concat();
-    losses.sort_by_key(|loss| loss.at);
+    short_list::sort_by_key(&mut losses, |loss| loss.at);
     Ok(Shown { sheet: character.finish(&names), format: Format::Own, facts: chunks.facts().clone(), losses })
 }
 

@@ -1,6 +1,7 @@
 use crate::check::{Check, Judge, Outcome};
 use crate::evidence::ComparisonView;
 use crate::text::count;
+use plumb_sorted::short_list;
 
 /// Runs a side, below which nothing may be claimed.
 pub const MIN_RUNS_TO_CLAIM: u32 = 6;
@@ -84,7 +85,7 @@ fn rejected_by(view: &ComparisonView<'_>) -> Option<String> {
             codes.extend(side.record.rejected_by.iter().map(String::as_str));
         }
     }
-    codes.sort_unstable();
+    short_list::sort_by(&mut codes, Ord::cmp);
     codes.dedup();
     if codes.is_empty() {
         return None;

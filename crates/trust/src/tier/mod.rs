@@ -7,7 +7,7 @@ use crate::evidence::{Ground, PhaseView, RunView, ground_of_facts, share};
 use crate::text::{bytes, percent};
 use plumb_result::observe::{Counters, TargetFacts};
 use plumb_result::{Interval, Measurement, Observations, Tier};
-use plumb_sorted::SortedMap;
+use plumb_sorted::{SortedMap, short_list};
 use plumb_workload::{OpKind, Workload};
 use serde::Serialize;
 
@@ -89,9 +89,9 @@ pub fn live_tier<'a>(
             }
         }
     }
-    leaves.sort_unstable();
+    short_list::sort_by(&mut leaves, Ord::cmp);
     leaves.dedup();
-    mounts.sort_unstable();
+    short_list::sort_by(&mut mounts, Ord::cmp);
     mounts.dedup();
     let app: u64 = interval.ops.values().map(|ops| ops.bytes).sum();
     if let [mount] = mounts[..]

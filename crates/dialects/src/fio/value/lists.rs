@@ -1,6 +1,7 @@
 //! Lists: file names, CPUs, NUMA nodes, figures.
 
 use super::reading::ValueError;
+use plumb_sorted::short_list;
 
 /// The highest number of a CPU or node that is believed.
 const MOST_CPUS: u32 = 16_384;
@@ -53,7 +54,7 @@ pub fn cpus(text: &str) -> Result<Vec<u32>, ValueError> {
     if cpus.is_empty() {
         return Err(ValueError::Missing);
     }
-    cpus.sort_unstable();
+    short_list::sort_by(&mut cpus, Ord::cmp);
     cpus.dedup();
     Ok(cpus)
 }

@@ -8,7 +8,7 @@ use crate::session;
 use plumb_engine::LoggedOp;
 use plumb_engine::sim::SimRun;
 use plumb_report::trace::goodness;
-use plumb_sorted::SortedMap;
+use plumb_sorted::{SortedMap, short_list};
 use plumb_study::{Policies, Progress, RunRequest};
 use plumb_trace::show::{Character, Sheet, distances};
 use plumb_trace::{Names, Record, RecordedAct, open_as};
@@ -285,7 +285,7 @@ fn dry_run(workload: &Workload, common: &Common) -> Result<Sheet, Stopped> {
     let mut keeps = Keeps::default();
     bench.run(&request, &mut keeps)?;
     let mut records = keeps.0;
-    records.sort_by_key(|record| record.at_ns);
+    short_list::sort_by_key(&mut records, |record| record.at_ns);
     let (mut character, mut names) = (Character::new(), Names::default());
     names.path("model");
     names.task(Default::default());

@@ -2,6 +2,7 @@
 
 use super::super::error::DialectError;
 use plumb_dialects::io500::Plan;
+use plumb_sorted::short_list;
 use std::path::{Path, PathBuf};
 
 /// Directories of data that were not there before, the innermost last.
@@ -21,7 +22,7 @@ impl Places {
             make(Path::new(&directory))?;
         }
         // Those of mdtest are made by its first phase.
-        made.sort_unstable();
+        short_list::sort_by(&mut made, Ord::cmp);
         made.dedup();
         Ok(Places { made })
     }
