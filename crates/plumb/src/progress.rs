@@ -5,20 +5,20 @@ use crate::common::Common;
 use crate::output::error_line;
 use crate::session;
 use crate::stream::measured;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use plumb_report::live::{busiest, rate_of};
 use plumb_report::{Style, format, run as page};
 use plumb_result::{Finding, Level, Tier};
 use plumb_sorted::SortedSet;
 use plumb_study::{Progress, RunBegun, Second};
 use plumb_workload::{OpKind, Workload};
-use std::io::IsTerminal;
-use std::sync::Arc;
+use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 /// The live line.
 pub struct LiveLine {
-    bar: ProgressBar,
+    line: StatusLine,
     prefix: String,
     history: Vec<f64>,
     style: Style,
@@ -53,32 +53,85 @@ impl LiveWarnings {
     }
 }
 
+/// The least time between two drawings of a line.
+const DRAWN_EVERY: Duration = Duration::from_millis(250);
+
 /// A line that says what goes on, on standard error, when that is a terminal.
 pub struct StatusLine {
-    bar: ProgressBar,
+    shown: Mutex<Shown>,
+}
+
+struct Shown {
+    is_terminal: bool,
+    is_hidden: bool,
+    text: String,
+    /// When it was drawn; absent where it is not there.
+    drawn: Option<Instant>,
+}
+
+impl Shown {
+    fn draw(&mut self) {
+        if !self.is_terminal || self.is_hidden || self.drawn.is_some_and(|at| at.elapsed() < DRAWN_EVERY) {
+            return;
+        }
+        let columns = rustix::termios::tcgetwinsize(std::io::stderr()).map_or(0, |size| usize::from(size.ws_col));
+        let text = plumb_report::cut(&self.text, if columns == 0 { Style::PLAIN.width } else { columns });
+        put(&format!("\r\x1b[2K{text}"));
+        self.drawn = Some(Instant::now());
+    }
+
+    fn erase(&mut self) {
+        if self.drawn.take().is_some() {
+            put("\r\x1b[2K");
+        }
+    }
+}
+
+/// Nothing can be done where this fails: the terminal is gone.
+fn put(text: &str) {
+    let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
 impl StatusLine {
     /// An empty one.
     pub fn new() -> StatusLine {
-        StatusLine { bar: message_bar() }
+        let is_terminal = std::io::stderr().is_terminal();
+        StatusLine { shown: Mutex::new(Shown { is_terminal, is_hidden: false, text: String::new(), drawn: None }) }
+    }
+
+    fn shown(&self) -> MutexGuard<'_, Shown> {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Replaces what it says.
     pub fn say(&self, text: String) {
-        self.bar.set_message(text);
+        let mut shown = self.shown();
+        shown.text = text;
+        shown.draw();
     }
 
-    /// Removes it.
+    /// Makes something else appear above it.
+    pub fn aside(&self, tell: impl FnOnce()) {
+        let mut shown = self.shown();
+        let was_drawn = shown.drawn.is_some();
+        shown.erase();
+        tell();
+        if was_drawn {
+            shown.draw();
+        }
+    }
+
+    /// Whether it is not shown: something else has the terminal.
+    pub fn hide(&self, is_hidden: bool) {
+        let mut shown = self.shown();
+        shown.erase();
+        shown.is_hidden = is_hidden;
+    }
+
+    /// Removes it, until it says something again.
     pub fn end(&self) {
-        self.bar.finish_and_clear();
+        self.shown().erase();
     }
-}
-
-fn message_bar() -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(None, where_lines_are_seen());
-    bar.set_style(ProgressStyle::with_template("{wide_msg}").unwrap_or_else(|_| ProgressStyle::default_spinner()));
-    bar
 }
 
 /// Which phase of how many runs, and what is left.
@@ -131,7 +184,7 @@ impl LiveLine {
     /// A line, or nothing at all where standard error is no terminal.
     pub fn new() -> LiveLine {
         LiveLine {
-            bar: message_bar(),
+            line: StatusLine::new(),
             prefix: String::new(),
             history: Vec::new(),
             style: session::error_style(),
@@ -161,38 +214,33 @@ impl LiveLine {
 
     /// Shows nothing until this is so: a screen has the terminal until it is closed.
     pub fn hide_until(&mut self, is_closed: Arc<AtomicBool>) {
-        self.bar.set_draw_target(ProgressDrawTarget::hidden());
+        self.line.hide(true);
         self.hidden_until = Some(is_closed);
     }
 
     fn show_if_free(&mut self) {
         if self.hidden_until.as_ref().is_some_and(|is_closed| is_closed.load(Ordering::Relaxed)) {
             self.hidden_until = None;
-            self.bar.set_draw_target(where_lines_are_seen());
+            self.line.hide(false);
         }
     }
 
     /// Takes the line away.
     pub fn clear(&self) {
-        self.bar.finish_and_clear();
+        self.line.end();
     }
 
     /// A line that stays, above the live one.
     fn tell(&self, text: &str) {
-        self.bar.suspend(|| error_line!("{text}"));
+        self.line.aside(|| error_line!("{text}"));
     }
 
     fn say(&mut self, text: &str) {
         self.show_if_free();
         let place = self.phases.place();
         let gap = if place.is_empty() { "" } else { " · " };
-        self.bar.set_message(format!("{}{}{place}{gap}{text}", self.prefix, self.repeat));
+        self.line.say(format!("{}{}{place}{gap}{text}", self.prefix, self.repeat));
     }
-}
-
-/// Standard error, where that is a terminal.
-pub fn where_lines_are_seen() -> ProgressDrawTarget {
-    if std::io::stderr().is_terminal() { ProgressDrawTarget::stderr_with_hz(4) } else { ProgressDrawTarget::hidden() }
 }
 
 impl Drop for LiveLine {
@@ -204,10 +252,6 @@ impl Drop for LiveLine {
 impl Progress for LiveLine {
     fn run_begins(&mut self, run: &RunBegun<'_>) {
         self.phases = PhaseClock::of(run.workload);
-        // It was taken away for the page of another run.
-        if self.bar.is_finished() {
-            self.bar.reset();
-        }
     }
 
     fn phase_begins(&mut self, _phase: &str) {

@@ -25,5 +25,6 @@ mod table;
 pub mod trace;
 pub mod watch;
 
+pub use measure::cut;
 pub use plumb_result::facts;
 pub use style::Style;

@@ -18,7 +18,7 @@ pub(crate) fn right(text: &str, columns: usize) -> String {
 }
 
 /// The text, cut off with an ellipsis where it takes more columns than these.
-pub(crate) fn cut(text: &str, columns: usize) -> String {
+pub fn cut(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
     }

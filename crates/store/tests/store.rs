@@ -480,6 +480,7 @@ fn a_database_without_the_tier_of_servers_gains_it() {
          INSERT INTO value SELECT * FROM kept; DROP TABLE kept;
          CREATE INDEX value_by_metric ON value (metric, run_id);
          CREATE VIEW result AS SELECT run.id AS run FROM run LEFT JOIN value ON value.run_id = run.id;
+         ALTER TABLE study_run DROP COLUMN conformance_id;
          DROP TABLE conformance_case; DROP TABLE conformance;
          PRAGMA user_version = 7;",
     )

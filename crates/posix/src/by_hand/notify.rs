@@ -27,7 +27,7 @@ pub(super) const CASES: &[Hand] = &[
     linux(
         "notify.rename",
         "inotify(7)",
-        "A rename is told as two events of one cookie: from the old name, to the new one.",
+        "A rename gives two events of one cookie: from the old name, to the new one.",
         |cx| {
             cx.dir("d", 0o755)?;
             cx.dir("e", 0o755)?;

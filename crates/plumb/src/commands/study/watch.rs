@@ -2,10 +2,9 @@
 
 use crate::live_screen::LiveScreen;
 use crate::output::error_line;
-use crate::progress::where_lines_are_seen;
+use crate::progress::StatusLine;
 use crate::session;
 use crate::stream::Streams;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use plumb_lab::protocol::HostWork;
 use plumb_report::format;
 use plumb_result::stream::is_stream_line;
@@ -18,7 +17,7 @@ use std::sync::atomic::Ordering;
 
 /// Tells on standard error, or on a screen.
 pub struct StudyReporter {
-    bar: ProgressBar,
+    status: StatusLine,
     live: bool,
     head: String,
     /// Which run goes on, for the streams.
@@ -31,10 +30,15 @@ pub struct StudyReporter {
 impl StudyReporter {
     /// Says nothing yet.
     pub fn new() -> StudyReporter {
-        let bar = ProgressBar::with_draw_target(None, where_lines_are_seen());
-        bar.set_style(ProgressStyle::with_template("{wide_msg}").unwrap_or_else(|_| ProgressStyle::default_spinner()));
         let live = std::io::stderr().is_terminal();
-        StudyReporter { bar, live, head: String::new(), part: String::new(), streams: None, screen: None }
+        StudyReporter {
+            status: StatusLine::new(),
+            live,
+            head: String::new(),
+            part: String::new(),
+            streams: None,
+            screen: None,
+        }
     }
 
     /// Says nothing yet, and passes on what runs report each second.
@@ -49,7 +53,7 @@ impl StudyReporter {
         self.screen = LiveScreen::open().ok();
         if let Some(screen) = &self.screen {
             screen.study(|progress| study.clone_into(&mut progress.name));
-            self.bar.set_draw_target(ProgressDrawTarget::hidden());
+            self.status.hide(true);
         }
     }
 
@@ -57,7 +61,7 @@ impl StudyReporter {
     fn screen(&mut self) -> Option<&mut LiveScreen> {
         if self.screen.as_ref().is_some_and(|screen| screen.is_closed().load(Ordering::Relaxed)) {
             self.screen = None;
-            self.bar.set_draw_target(where_lines_are_seen());
+            self.status.hide(false);
         }
         self.screen.as_mut()
     }
@@ -65,7 +69,7 @@ impl StudyReporter {
     fn line(&mut self, line: &str) {
         if !is_stream_line(line) {
             let what = line.trim().to_owned();
-            self.bar.set_message(format!("{} · {what}", self.head));
+            self.status.say(format!("{} · {what}", self.head));
             if let Some(screen) = self.screen() {
                 screen.heard(&what);
             }
@@ -84,18 +88,18 @@ impl StudyReporter {
     /// A line that stays.
     pub fn tell(&self, text: &str) {
         let text = session::error_style().wrap(text, 2);
-        self.bar.suspend(|| error_line!("{text}"));
+        self.status.aside(|| error_line!("{text}"));
     }
 
     /// A line that is shown on a terminal until the next one comes.
     pub fn show(&self, text: &str) {
-        self.bar.set_message(text.trim().to_owned());
+        self.status.say(text.trim().to_owned());
     }
 
     /// Takes the screen and the live line away.
     pub fn clear(&mut self) {
         self.screen = None;
-        self.bar.finish_and_clear();
+        self.status.end();
     }
 
     fn position(&mut self, position: &Position) {
@@ -131,7 +135,7 @@ impl ConductWatcher for StudyReporter {
                 if !self.live {
                     self.tell(&format!("{}: building", self.head));
                 }
-                self.bar.set_message(format!("{}: building{}", self.head, left(position)));
+                self.status.say(format!("{}: building{}", self.head, left(position)));
                 self.position(position);
                 let head = self.head.clone();
                 if let Some(screen) = self.screen() {
@@ -144,7 +148,7 @@ impl ConductWatcher for StudyReporter {
                 let levels = in_brackets(levels);
                 self.head = format!("{place} · {workload}{levels}{}", left(position));
                 self.part = format!("{place}{levels}");
-                self.bar.set_message(self.head.clone());
+                self.status.say(self.head.clone());
                 self.position(position);
                 let part = self.part.clone();
                 if let Some(screen) = self.screen() {
