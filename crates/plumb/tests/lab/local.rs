@@ -2,7 +2,7 @@
 
 use super::{Site, alone, dialect, job, native, silent, steps};
 use crate::common::{test_directories, wait_until};
-use plumb_lab::protocol::HostRequest;
+use plumb_lab::protocol::{HostRequest, VERSION};
 use plumb_lab::step::Safety;
 use plumb_lab::{Host, HostError, Local};
 use serde_json::json;
@@ -124,9 +124,10 @@ fn nonsense_is_answered() {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let asked =
-        b"\nnonsense\n{\"ask\":\"hello\",\"version\":99}\n{\"ask\":\"hello\",\"version\":2}\n{\"ask\":\"bye\"}\n";
-    agent.stdin.take().unwrap().write_all(asked).unwrap();
+    let asked = format!(
+        "\nnonsense\n{{\"ask\":\"hello\",\"version\":99}}\n{{\"ask\":\"hello\",\"version\":{VERSION}}}\n{{\"ask\":\"bye\"}}\n"
+    );
+    agent.stdin.take().unwrap().write_all(asked.as_bytes()).unwrap();
     let output = agent.wait_with_output().unwrap();
     let replies: Vec<serde_json::Value> = String::from_utf8(output.stdout)
         .unwrap()
@@ -134,7 +135,7 @@ fn nonsense_is_answered() {
         .map(|line| plumb_document::json::from_str(line).unwrap())
         .collect();
     assert!(replies[0]["reason"].as_str().unwrap().contains("not a request"), "{replies:?}");
-    assert!(replies[1]["reason"].as_str().unwrap().contains("version 2"), "{replies:?}");
+    assert!(replies[1]["reason"].as_str().unwrap().contains(&format!("version {VERSION}")), "{replies:?}");
     assert_eq!(replies[2]["reply"], "hello");
     assert_eq!(replies.len(), 3);
 }
