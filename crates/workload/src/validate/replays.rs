@@ -58,7 +58,7 @@ pub(super) fn check(check: &mut Checker, phase: &Phase, group: &WorkerGroup, rep
         );
     }
     if let Timing::Recorded { speed_percent } = replay.timing
-        && !(speed_percent.is_finite() && speed_percent >= 0.001 && speed_percent <= 1e6)
+        && !(0.001..=1e6).contains(&speed_percent)
     {
         check.problem(
             ["work", "replay", "timing", "recorded", "speed-percent"],
