@@ -53,7 +53,7 @@ fn is_modelled(act: RecordedAct) -> bool {
 fn read(arguments: &FitArguments) -> Result<Seen, Stopped> {
     let mut reader = open_as(&arguments.file, arguments.input.waits(), arguments.input.format()?).map_err(stopped)?;
     let mut character = Character::new();
-    while let Some(record) = reader.next() {
+    for record in reader.by_ref() {
         let record = record.map_err(stopped)?;
         if is_modelled(record.act) {
             character.add(&record);

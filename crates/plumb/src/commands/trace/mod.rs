@@ -41,7 +41,7 @@ pub enum TraceCommand {
         input: InputArguments,
     },
     /// Replay a recording on files or devices, and say what was kept of it.
-    Replay(ReplayArguments),
+    Replay(Box<ReplayArguments>),
     /// Make a workload that is like the reads and writes of a recording, and say how like it is.
     Fit(FitArguments),
     /// Write a recording in another format.
