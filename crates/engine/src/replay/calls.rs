@@ -14,6 +14,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 
+/// `FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE` of fallocate(2). Not every system has names for them.
+const PUNCH_HOLE: u32 = 3;
+
 /// Where a symbolic link leads that was made: recordings do not say it, and it must not lead anywhere.
 const LINK_TARGET: &str = "not-recorded";
 
@@ -66,7 +69,7 @@ fn opening(recorded: u64, has_flags: bool) -> (OFlags, Mode) {
     }
     if flags.contains(OFlags::CREATE) || recorded & TEMPORARY == TEMPORARY {
         // Whoever replays it may be another user.
-        mode = Mode::from_raw_mode((recorded >> 32) as u32 & 0o777 | 0o600);
+        mode = Mode::from_raw_mode((recorded >> 32) as rustix::fs::RawMode & 0o777 | 0o600);
     }
     (flags, mode)
 }
@@ -149,7 +152,7 @@ impl RecordedCalls {
     fn of_space(&mut self, dealt: &DealtCall) -> Completion {
         let call = dealt.call;
         let flags = match call.act {
-            CallAct::Trim => FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE,
+            CallAct::Trim => FallocateFlags::from_bits_retain(PUNCH_HOLE),
             _ => FallocateFlags::from_bits_truncate(call.aux as u32),
         };
         self.with(dealt, |file, _| {

@@ -314,7 +314,8 @@ fn a_killed_plumb() {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    writeln!(plumb.stdin.as_mut().unwrap(), "{{\"ask\":\"hello\",\"version\":2}}").unwrap();
+    writeln!(plumb.stdin.as_mut().unwrap(), "{{\"ask\":\"hello\",\"version\":{}}}", plumb_lab::protocol::VERSION)
+        .unwrap();
     let mut line = String::new();
     BufReader::new(plumb.stdout.take().unwrap()).read_line(&mut line).unwrap();
     assert!(line.contains("\"reply\":\"hello\""), "{line}");
