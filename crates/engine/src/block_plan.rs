@@ -238,7 +238,7 @@ fn tally(
     else {
         return Ok(None);
     };
-    // Where it begins again and again, it is told of once.
+    // The sheet is about one pass of the recording, also where the replay repeats it.
     let once = Recording { repeat_until_time: false, ..recording.clone() };
     let ops = ReplayOps::open(recordings, &once, None).map_err(|error| seat.error(error))?;
     ReplayTally::of_ops(recording, ops).map(|tally| Some(Arc::new(tally))).map_err(|error| seat.error(error))

@@ -121,7 +121,7 @@ impl StatusLine {
         }
     }
 
-    /// Whether it is not shown: something else has the terminal.
+    /// Hides it while something else has the terminal, or lets it be seen again.
     pub fn hide(&self, is_hidden: bool) {
         let mut shown = self.shown();
         shown.erase();

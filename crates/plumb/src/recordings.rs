@@ -7,6 +7,7 @@ use plumb_sorted::SortedMap;
 use plumb_trace::survey::{InitialKind, Survey};
 use plumb_trace::{ACTS, FileName, Record, RecordedAct, RecordingReader, TraceError};
 use plumb_workload::blocks::trace::{Recording, SkipOps, Waits};
+use plumb_workload::replay::path_names;
 use plumb_workload::{OpKind, Replay};
 
 /// Recordings in files.
@@ -46,23 +47,9 @@ fn is_no_file(path: &str) -> bool {
 /// Which files are replayed, and what they are called.
 struct Below(Vec<String>);
 
-/// The names of a path; `..` leads back.
-fn names(path: &str) -> Vec<&str> {
-    path.split('/').fold(Vec::new(), |mut names, name| {
-        match name {
-            "" | "." => {}
-            ".." => {
-                names.pop();
-            }
-            name => names.push(name),
-        }
-        names
-    })
-}
-
 impl Below {
     fn of(replay: &Replay) -> Below {
-        Below(names(replay.below.as_deref().unwrap_or("/")).into_iter().map(str::to_owned).collect())
+        Below(path_names(replay.below.as_deref().unwrap_or("/")).into_iter().map(str::to_owned).collect())
     }
 
     /// The path of a file that is replayed.
@@ -71,7 +58,7 @@ impl Below {
             // Terminals, null devices and what the kernel makes up are no files of a file system.
             FileName::Path(path) if is_no_file(path) => None,
             FileName::Path(path) => {
-                let names = names(path);
+                let names = path_names(path);
                 let rest = self.0.iter().zip(&names).all(|(one, other)| one == other) && names.len() >= self.0.len();
                 rest.then(|| names[self.0.len()..].join("/"))
             }
@@ -119,7 +106,7 @@ fn call_survey(survey: &Survey, below: &Below) -> CallSurvey {
                 let known = ops.entry(call.kind()).or_default();
                 known.ops += sum.count;
                 known.failed += sum.failed;
-                known.bytes += sum.bytes;
+                known.bytes = known.bytes.saturating_add(sum.bytes);
             }
             None if *act == RecordedAct::Add => {}
             None => left_out.push(((*name).to_owned(), sum.count)),
@@ -305,7 +292,7 @@ mod tests {
 
     #[test]
     fn only_what_lies_below_is_replayed_under_what_is_left_of_its_name() {
-        let below = |directory: &str| Below(names(directory).into_iter().map(str::to_owned).collect());
+        let below = |directory: &str| Below(path_names(directory).into_iter().map(str::to_owned).collect());
         let path = |path: &str| FileName::Path(path.to_owned());
         assert_eq!(below("/a/b/").path(&path("/a/b/c/d")).as_deref(), Some("c/d"));
         assert_eq!(below("/a/b").path(&path("/a/b")).as_deref(), Some(""));

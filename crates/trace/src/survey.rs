@@ -329,7 +329,8 @@ impl Survey {
         let act = &mut self.acts[record.act as usize];
         act.count += 1;
         act.failed += u64::from(record.result < 0);
-        act.bytes += if record.act == RecordedAct::Trim { record.length } else { record.moved() };
+        let bytes = if record.act == RecordedAct::Trim { record.length } else { record.moved() };
+        act.bytes = act.bytes.saturating_add(bytes);
         // What is read and written through maps is not recorded, and so nothing of a map can be replayed.
         if matches!(record.act, RecordedAct::Add | RecordedAct::Map | RecordedAct::Other) {
             return;

@@ -37,6 +37,22 @@ impl Replay {
     }
 }
 
+/// The names of a recorded path, one below the other. Relative or absolute, it begins at the root of the replay, and `..` leads
+/// no higher.
+pub fn path_names(recorded: &str) -> Vec<&str> {
+    let mut names = Vec::new();
+    for name in recorded.split('/') {
+        match name {
+            "" | "." => {}
+            ".." => {
+                names.pop();
+            }
+            name => names.push(name),
+        }
+    }
+    names
+}
+
 /// When calls of a recording begin.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

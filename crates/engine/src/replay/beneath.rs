@@ -5,6 +5,7 @@
 
 use super::order::Ancestors;
 use crate::backend::{Completion, Errno};
+use plumb_workload::replay::path_names;
 use rustix::fs::{Mode, OFlags};
 use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -17,6 +18,9 @@ use std::sync::atomic::Ordering::Relaxed;
 /// `openat2` asks to be called again when something was renamed meanwhile; after this many times it is no accident.
 #[cfg(target_os = "linux")]
 const ATTEMPTS_MAX: u32 = 100;
+
+/// In place of the number of a file: the recording mentions none.
+const NOT_MENTIONED: u32 = u32::MAX;
 
 /// Directories that a lane keeps open.
 const DIRECTORIES_MAX: usize = 256;
@@ -43,21 +47,6 @@ pub(super) fn open_beneath(_dir: BorrowedFd<'_>, _path: &str, _flags: OFlags, _m
     Err(Errno(libc::ENOSYS))
 }
 
-/// The names of a recorded path, from the root of the replay on.
-pub(super) fn names(recorded: &str) -> Vec<&str> {
-    let mut names = Vec::new();
-    for name in recorded.split('/') {
-        match name {
-            "" | "." => {}
-            ".." => {
-                names.pop();
-            }
-            name => names.push(name),
-        }
-    }
-    names
-}
-
 /// Where the files of a recording lie.
 #[derive(Debug, Default)]
 pub(super) struct Paths {
@@ -65,8 +54,10 @@ pub(super) struct Paths {
     files: Vec<(u32, Box<str>)>,
     /// Paths of directories; the first is the root.
     directories: Vec<Box<str>>,
-    /// By directory: the file that it is, where the recording mentions it.
+    /// By file: the nearest directory above it that the recording mentions.
     ancestors: Ancestors,
+    /// By file: whether it is such a directory.
+    is_above: Box<[bool]>,
     /// How often a directory was removed or got another name.
     changes: AtomicU64,
 }
@@ -79,7 +70,7 @@ impl Paths {
         let mut files = Vec::with_capacity(recorded.len());
         let mut by_path: HashMap<String, u32> = HashMap::with_capacity(recorded.len());
         for (number, path) in recorded.iter().enumerate() {
-            let names = names(path);
+            let names = path_names(path);
             by_path.entry(names.join("/")).or_insert(number as u32);
             let (name, above) = match names.split_last() {
                 Some((name, above)) => (*name, above.join("/")),
@@ -91,10 +82,9 @@ impl Paths {
             });
             files.push((directory, name.into()));
         }
-        // A directory that the recording never mentions itself is nobody's to remove.
-        let nobody = u32::MAX;
+        // No call makes, removes or renames a directory that the recording does not mention.
         let of_directory: Vec<u32> =
-            directories.iter().map(|path| by_path.get(&**path).copied().unwrap_or(nobody)).collect();
+            directories.iter().map(|path| by_path.get(&**path).copied().unwrap_or(NOT_MENTIONED)).collect();
         let nearest = |path: &str| {
             let mut path = path;
             loop {
@@ -104,18 +94,24 @@ impl Paths {
                 }
                 match path.rsplit_once('/') {
                     Some((above, _)) => path = above,
-                    None => return nobody,
+                    None => return NOT_MENTIONED,
                 }
             }
         };
-        let parents = files
+        let parents: Vec<u32> = files
             .iter()
             .map(|(directory, _)| match of_directory[*directory as usize] {
-                file if file != nobody && *directory != 0 => file,
+                file if file != NOT_MENTIONED && *directory != 0 => file,
                 _ => nearest(&directories[*directory as usize]),
             })
             .collect();
-        Paths { files, directories, ancestors: Ancestors { parents }, changes: AtomicU64::new(0) }
+        let mut is_above = vec![false; files.len()].into_boxed_slice();
+        for &parent in &parents {
+            if let Some(is_above) = is_above.get_mut(parent as usize) {
+                *is_above = true;
+            }
+        }
+        Paths { files, directories, ancestors: Ancestors { parents }, is_above, changes: AtomicU64::new(0) }
     }
 
     /// The directory of each file, where it is mentioned.
@@ -136,7 +132,7 @@ impl Paths {
 
     /// A directory may have another name now, or be gone.
     pub(super) fn directory_changes(&self, file: u32) {
-        if self.ancestors.parents.contains(&file) {
+        if self.is_above.get(file as usize) == Some(&true) {
             self.changes.fetch_add(1, Relaxed);
         }
     }
@@ -231,7 +227,7 @@ mod tests {
             ("..", ""),
             ("/a/b/../../../../../x", "x"),
         ] {
-            assert_eq!(names(recorded).join("/"), below, "{recorded}");
+            assert_eq!(path_names(recorded).join("/"), below, "{recorded}");
             assert_eq!(Paths::new(&[recorded.to_owned()]).path(0), below, "{recorded}");
         }
     }

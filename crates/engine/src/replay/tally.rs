@@ -13,6 +13,9 @@ const GAP_BUCKETS: usize = 64 * 16;
 /// Rates are compared in so many pieces of the recording's length at most.
 const PIECES: u64 = 1000;
 
+/// Most pieces of a replay that takes longer.
+const PIECES_MAX: usize = 4 * PIECES as usize;
+
 /// No piece is shorter.
 const PIECE_NS: u64 = 10_000_000;
 
@@ -141,7 +144,8 @@ impl ReplayTally {
             let sum = survey.ops.entry(op.kind).or_default();
             sum.ops += 1;
             sum.bytes += if op.kind.moves_bytes() { u64::from(op.length) } else { 0 };
-            survey.busy_ns = survey.busy_ns.filter(|_| op.took_ns != u64::MAX).map(|busy_ns| busy_ns + op.took_ns);
+            survey.busy_ns =
+                survey.busy_ns.filter(|_| op.took_ns != u64::MAX).map(|busy_ns| busy_ns.saturating_add(op.took_ns));
         }
         survey.length_ns = ends.1.saturating_sub(ends.0);
         let timing = match (recording.speed_percent, recording.in_flight) {
@@ -160,7 +164,8 @@ impl ReplayTally {
         let piece_ns = (at_speed(self.length_ns, self.timing) / PIECES).max(PIECE_NS);
         let counted = Counted {
             gaps: [vec![0; GAP_BUCKETS], vec![0; GAP_BUCKETS]],
-            rates: [Vec::new(), Vec::new()],
+            // Nothing is allocated while calls are made.
+            rates: [0, 1].map(|_| Vec::with_capacity(PIECES_MAX + 1)),
             ..Counted::default()
         };
         LaneTally { tally: Arc::clone(self), counted, piece_ns, before_ns: None, timing: self.timing }
@@ -255,8 +260,8 @@ impl LaneTally {
             counted.gaps[1][bucket(now_ns.saturating_sub(before))] += 1;
         }
         for (rates, ns) in counted.rates.iter_mut().zip([recorded_ns, now_ns]) {
-            // A replay that takes far longer than its recording is told by its length.
-            let piece = ((ns / self.piece_ns) as usize).min(4 * PIECES as usize);
+            // What is later than that shows in the length of the replay.
+            let piece = ((ns / self.piece_ns) as usize).min(PIECES_MAX);
             if rates.len() <= piece {
                 rates.resize(piece + 1, 0);
             }

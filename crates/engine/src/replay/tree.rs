@@ -1,6 +1,6 @@
 //! Makes what must be there before a recording begins, through the write guard.
 
-use super::beneath::{Paths, names, open_beneath};
+use super::beneath::{Paths, open_beneath};
 use super::call::{CallSurvey, InitialFileKind};
 use crate::content::Filler;
 use crate::engine_error::EngineError;
@@ -12,6 +12,7 @@ use crate::signals::StopFlag;
 use crate::source::trace::ReplayError;
 use crate::testdir::TestDir;
 use crate::tree::layout::write_whole;
+use plumb_workload::replay::path_names;
 use plumb_workload::{Content, Prepare, RecordedTree, Replay, Workload};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -122,7 +123,7 @@ impl Making<'_> {
             survey.initial.iter().map(|entry| (entry.file, entry.kind)).collect();
         for (file, kind) in &initial {
             let Some(recorded) = survey.paths.get(*file as usize) else { continue };
-            let path = names(recorded);
+            let path = path_names(recorded);
             if path.is_empty() {
                 continue;
             }
@@ -140,10 +141,10 @@ impl Making<'_> {
             .absent
             .iter()
             .filter_map(|file| survey.paths.get(*file as usize))
-            .map(|path| names(path).join("/"))
+            .map(|path| path_names(path).join("/"))
             .collect();
         for recorded in &survey.paths {
-            let path = names(recorded);
+            let path = path_names(recorded);
             for length in 1..path.len() {
                 let directory = path[..length].join("/");
                 if absent.contains(&directory) && !made.contains_key(&directory) {

@@ -2,10 +2,10 @@
 
 use super::{Hand, common, linux, on, shall};
 use crate::Place;
-use crate::ctx::{A, B, NEW, RDWR, Stop};
+use crate::ctx::{A, B, Ctx, NEW, RDWR, Stop};
 use crate::facts::{self, APPEND, IMMUTABLE};
 use crate::outcome::SkipKind;
-use crate::sys::{V, nr};
+use crate::sys::{R, V, nr};
 
 /// Links that are made at most: more than ext2, ext3, ext4 and btrfs allow.
 const LINKS_MAX: u32 = 66_000;
@@ -15,6 +15,21 @@ const DIRECTORIES: u32 = 128;
 /// The file of the user whose quota is used up.
 fn data() -> String {
     format!("{}/data", crate::quota::DIRECTORY)
+}
+
+/// Writes behind the first MiB until a write fails, 4 MiB at most; how the last one ended.
+fn write_on(cx: &mut Ctx<'_>, fd: i64) -> R {
+    let block = vec![1u8; 65_536];
+    let mut at = 1 << 20;
+    let mut ended = Ok(0);
+    for _ in 0..64 {
+        ended = cx.pwrite(fd, &block, at);
+        match ended {
+            Ok(written) => at += written,
+            Err(_) => break,
+        }
+    }
+    ended
 }
 
 pub(super) const CASES: &[Hand] = &[
@@ -59,16 +74,7 @@ pub(super) const CASES: &[Hand] = &[
             |cx| {
                 let fd = cx.open("data", RDWR, 0);
                 let fd = cx.set_up("make.regular", "open", fd)?;
-                let block = vec![1u8; 65_536];
-                let mut at = 1 << 20;
-                let mut ended = Ok(0);
-                for _ in 0..64 {
-                    ended = cx.pwrite(fd, &block, at);
-                    match ended {
-                        Ok(written) => at += written,
-                        Err(_) => break,
-                    }
-                }
+                let ended = write_on(cx, fd);
                 cx.answers("writing on", ended, &[libc::ENOSPC]);
                 super::sizes::reads(cx, fd, 0, b"data");
                 let _ = cx.ftruncate(fd, 4);
@@ -114,16 +120,7 @@ pub(super) const CASES: &[Hand] = &[
                 cx.as_user(A, |cx| {
                     let fd = cx.open(&data(), RDWR, 0);
                     let fd = cx.set_up("make.regular", "open", fd)?;
-                    let block = vec![1u8; 65_536];
-                    let mut at = 1 << 20;
-                    let mut ended = Ok(0);
-                    for _ in 0..64 {
-                        ended = cx.pwrite(fd, &block, at);
-                        match ended {
-                            Ok(written) => at += written,
-                            Err(_) => break,
-                        }
-                    }
+                    let ended = write_on(cx, fd);
                     cx.answers("writing on", ended, &[libc::EDQUOT]);
                     super::sizes::reads(cx, fd, 0, b"data");
                     cx.close(fd);

@@ -160,7 +160,7 @@ pub(crate) fn replay(
         at_hand: Rc::clone(&at_hand),
         depth,
         in_flight: 0,
-        ends_ns: BinaryHeap::new(),
+        ends_ns: BinaryHeap::with_capacity(depth as usize),
         has_been_full: false,
         tally,
     });
