@@ -11,7 +11,7 @@ mod socket;
 pub use datagram::{Arrived, DatagramHeader};
 pub use socket::{
     ConnectError, OptionError, SocketOptions, TcpFacts, buffers, congestion, connect_tcp, datagram_socket,
-    segment_bytes,
+    segment_bytes, watch,
 };
 
 use crate::backend::SyncBackend;

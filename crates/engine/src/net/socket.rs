@@ -68,6 +68,16 @@ pub struct SocketOptions {
 /// Room for datagrams that nobody has taken yet, where the system gives as much, bytes.
 const MUCH_ROOM: i32 = 8 << 20;
 
+/// Makes the system notice within 20 s that the other end of a connection is dead.
+pub fn watch(socket: impl AsFd) {
+    use net::sockopt::{set_socket_keepalive, set_tcp_keepcnt, set_tcp_keepidle, set_tcp_keepintvl};
+    // Where it cannot be, deadlines end a test.
+    let _ = set_socket_keepalive(&socket, true);
+    let _ = set_tcp_keepidle(&socket, Duration::from_secs(5));
+    let _ = set_tcp_keepintvl(&socket, Duration::from_secs(5));
+    let _ = set_tcp_keepcnt(&socket, 3);
+}
+
 /// An option that the system refused.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot set {name}: {source}")]
@@ -119,6 +129,16 @@ impl SocketOptions {
                 .map_err(|source| OptionError { name: "the congestion control", source })?;
         }
         Ok(())
+    }
+}
+
+impl SocketOptions {
+    /// The same for a TCP socket that is connected already.
+    ///
+    /// # Errors
+    /// The first that the system refuses.
+    pub fn set_connected(&self, socket: impl AsFd, is_v6: bool) -> Result<(), OptionError> {
+        self.set(socket.as_fd(), Transport::Tcp, is_v6)
     }
 }
 
