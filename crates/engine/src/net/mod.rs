@@ -209,6 +209,20 @@ impl Flows {
         }
     }
 
+    /// Ends the connections, so that whoever waits for data at the other end waits no longer.
+    pub fn hang_up(&self) {
+        for flow in &self.shared.flows {
+            // What fails is a socket that is closed already.
+            let _ = rustix::net::shutdown(&flow.socket, rustix::net::Shutdown::Both);
+        }
+    }
+
+    /// Whether the other ends have acknowledged all that was sent to them.
+    pub fn is_acknowledged(&self) -> bool {
+        let mut facts = self.numbers(true).filter_map(|number| self.tcp(number));
+        facts.all(|facts| facts.in_flight == 0)
+    }
+
     /// Processor time of all workers, user and system, ns. Complete when they have ended.
     pub fn cpu_ns(&self) -> (u64, u64) {
         let of = |number| {

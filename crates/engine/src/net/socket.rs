@@ -243,6 +243,8 @@ pub struct TcpFacts {
     pub reordering: u64,
     /// Bytes of a segment.
     pub segment: u64,
+    /// Segments that are not acknowledged, and bytes that are not sent: 0 when all has arrived.
+    pub in_flight: u64,
 }
 
 impl TcpFacts {
@@ -261,6 +263,7 @@ impl TcpFacts {
             path_mtu: word(60),
             reordering: word(88),
             segment,
+            in_flight: word(24) + word(144),
         })
     }
 

@@ -2,7 +2,7 @@
 
 use super::control::{Control, PATIENCE, TestError};
 use super::output::Out;
-use super::running::Running;
+use super::running::{Running, blocks_of};
 use super::{named, now_ms, start_of};
 use plumb_dialects::iperf3::{
     COOKIE_BYTES, COOKIE_LETTERS, Ending, Opened, PARAMS_BYTES_MAX, Params, RESULTS_BYTES_MAX, Report, Results, State,
@@ -18,6 +18,10 @@ use std::time::{Duration, Instant};
 
 /// Longest wait where nothing is due.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
+
+/// So long blocks may take to arrive, and to be read there.
+const ARRIVAL_PATIENCE: Duration = Duration::from_secs(2);
+const READ_PATIENCE: Duration = Duration::from_millis(20);
 
 /// So often a first datagram is sent again that gets no reply.
 const HELLOS: u32 = 10;
@@ -109,6 +113,10 @@ pub fn test(place: &Place, params: &Params, look: Look, out: &mut Out, stop: Sto
     let to = control.1;
     let control = &mut control.0;
     let mut params = Params { is_plumb: true, ..params.clone() };
+    let cookie = cookie();
+    control.send(&cookie)?;
+    control.expect(State::ParamExchange, "the start of the exchange of parameters")?;
+    // Known when the first segment has been acknowledged.
     let segment = segment_bytes(control.socket.as_fd());
     if params.block == 0 {
         params.block = match (params.udp, segment) {
@@ -116,9 +124,6 @@ pub fn test(place: &Place, params: &Params, look: Look, out: &mut Out, stop: Sto
             (true, segment) => segment.unwrap_or(1460).clamp(16, 65507),
         };
     }
-    let cookie = cookie();
-    control.send(&cookie)?;
-    control.expect(State::ParamExchange, "the start of the exchange of parameters")?;
     let json = params.json();
     if json.line().len() > PARAMS_BYTES_MAX {
         return Err(TestError::Unable("title and extra data are too long"));
@@ -135,6 +140,9 @@ pub fn test(place: &Place, params: &Params, look: Look, out: &mut Out, stop: Sto
     }
     if params.response > 0 && !is_plumb {
         return Err(TestError::Unable("the server does not answer round trips; start `plumb net --serve` there"));
+    }
+    if params.reverse {
+        out.text(&format!("Reverse mode, remote host {} is sending\n", place.host));
     }
     let (flows, streams) = connect_streams(place, &params, &cookie, to, is_plumb)?;
     control.expect(State::TestStart, "the start of the test")?;
@@ -155,6 +163,10 @@ pub fn test(place: &Place, params: &Params, look: Look, out: &mut Out, stop: Sto
     let flows = Flows::new(flows).map_err(|error| TestError::Stream(error.to_string()))?;
     let mut running = Running::start(&report, flows);
     let ended = wait(&mut running, control, out, stop);
+    running.ends_now();
+    if ended.is_ok() && blocks_of(&report.params).is_some() {
+        await_arrival(&running);
+    }
     running.stop(out);
     let interrupted = matches!(ended, Err(TestError::Interrupted(_)));
     let mut ending = match ended {
@@ -274,6 +286,16 @@ fn wait(running: &mut Running<'_>, control: &mut Control, out: &mut Out, stop: S
         }
         running.look(out);
     }
+}
+
+/// Waits until the last blocks have arrived. A server of iperf3 does not take what comes behind the end of the test.
+fn await_arrival(running: &Running<'_>) {
+    let until = Instant::now() + ARRIVAL_PATIENCE;
+    while !running.flows.is_acknowledged() && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    // What is acknowledged has still to be read.
+    std::thread::sleep(READ_PATIENCE);
 }
 
 /// Ends the test and exchanges what both ends have to say.

@@ -184,9 +184,16 @@ impl<'a> Running<'a> {
         Interval { rows, omitted: self.omit_until.is_some() }
     }
 
+    /// The test is over: what counts ends here.
+    pub fn ends_now(&mut self) {
+        self.end_s = self.seconds();
+    }
+
     /// Ends the flows and prints the last interval.
     pub fn stop(&mut self, out: &mut Out) {
-        self.end_s = self.seconds();
+        if self.end_s == 0.0 {
+            self.ends_now();
+        }
         self.flows.stop();
         self.cpu_ns = self.flows.cpu_ns();
         let interval = self.interval(self.end_s);

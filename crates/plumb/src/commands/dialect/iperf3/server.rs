@@ -409,6 +409,8 @@ fn test(
         drain(&running);
     }
     running.stop(out);
+    // A client that still waits for data hears of the end.
+    running.flows.hang_up();
     let own = running.ending(None);
     out.text(&report.ending(&own));
     ended?;

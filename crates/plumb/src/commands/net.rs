@@ -1,0 +1,181 @@
+//! `plumb net`: what the network to another host can do, and the other end of it.
+//!
+//! It speaks iperf3's protocol, and round trips in addition where both ends are Plumb.
+
+use super::dialect::iperf3::client::{Look, Place, Tested, test};
+use super::dialect::iperf3::output::{Out, Paper};
+use super::dialect::iperf3::{TestError, server};
+use crate::args::NetArguments;
+use crate::common::Common;
+use crate::exit::{End, Stopped};
+use crate::output;
+use crate::session;
+use plumb_dialects::iperf3::{End as Role, Output, Params, Row, Server, Settings, Unit};
+use plumb_engine::signals::{self, StopFlag};
+use plumb_report::net::{Datagrams, Net, Throughput, Trips};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::time::{Duration, Instant};
+
+/// Round trips per second while something else goes on: each has its own start, so a late one does not hide those after it.
+const PROBES_PER_SECOND: u64 = 200;
+
+/// Bytes of a request and of its response.
+const TRIP_BYTES: u32 = 16;
+
+/// Bytes of a datagram: whole on any link.
+const DATAGRAM_BYTES: u32 = 1200;
+
+/// The load runs for this long before the first round trip that counts.
+const LOAD_FIRST: Duration = Duration::from_millis(300);
+
+/// Serves, or measures.
+pub fn run(arguments: &NetArguments, common: &Common) -> Result<End, Stopped> {
+    let stop = signals::install().map_err(|error| Stopped::io(format!("cannot watch for signals: {error}")))?;
+    if arguments.serve {
+        let settings = Settings {
+            end: Role::Server(Server::default()),
+            port: arguments.port,
+            bind: None,
+            is_v6: None,
+            interval_s: 0.0,
+            unit: Unit::Adaptive,
+            verbose: false,
+            output: Output::Text,
+            log: None,
+            pid_file: None,
+            ignored: Vec::new(),
+        };
+        return server::serve(&settings, &Server::default(), arguments.bind, &Paper::default(), stop);
+    }
+    let Some(host) = &arguments.host else {
+        return Err(Stopped::usage("name a host, or use --serve for the other end"));
+    };
+    let place = Place {
+        host: host.clone(),
+        port: arguments.port,
+        bind: arguments.bind,
+        is_v6: None,
+        client_port: None,
+        timeout: Some(Duration::from_secs(10)),
+    };
+    let connect_ns = connect(&place)?;
+    let bench = Bench { place, seconds: arguments.time, streams: arguments.parallel, stop };
+    if !common.json {
+        let seconds = arguments.time * 6;
+        session::announce(&format!("{host}: about {seconds} s; the network is loaded as far as it goes"));
+    }
+    let net = match bench.measure(connect_ns, arguments.datagram_rate) {
+        Ok(net) => net,
+        Err(TestError::Interrupted(_)) => return Ok(End::Interrupted),
+        Err(error) => return Err(Stopped::io(format!("{host} port {}: {error}", arguments.port))),
+    };
+    if common.json {
+        output::print(&format!("{:#}\n", net.json()));
+    } else {
+        output::print(&net.page(&session::style()));
+    }
+    Ok(End::Done)
+}
+
+/// How long a connection takes, ns.
+fn connect(place: &Place) -> Result<u64, Stopped> {
+    let Place { host, port, .. } = place;
+    let failed = |error: &std::io::Error| {
+        let way = format!("start `plumb net --serve --bind ADDRESS --port {port}` or `iperf3 -s -p {port}` there");
+        Stopped::io(format!("cannot connect to {host} port {port}: {error}\n{way}"))
+    };
+    let all = (host.as_str(), *port).to_socket_addrs().map_err(|error| failed(&error))?;
+    let mut last = std::io::Error::from(std::io::ErrorKind::AddrNotAvailable);
+    for to in all {
+        let began = Instant::now();
+        match TcpStream::connect_timeout(&to, Duration::from_secs(10)) {
+            Ok(_) => return Ok(began.elapsed().as_nanos() as u64),
+            Err(error) => last = error,
+        }
+    }
+    Err(failed(&last))
+}
+
+struct Bench {
+    place: Place,
+    /// Of each part.
+    seconds: u32,
+    streams: u32,
+    stop: StopFlag,
+}
+
+impl Bench {
+    fn test(&self, params: &Params) -> Result<Tested, TestError> {
+        let look = Look { unit: Unit::Adaptive, verbose: false, interval_s: 0.0 };
+        let mut out = Out::new(Output::Text, false, "", Box::new(|_| {}));
+        let tested = test(&self.place, params, look, &mut out, self.stop)?;
+        if tested.interrupted { Err(TestError::Interrupted("client")) } else { Ok(tested) }
+    }
+
+    /// Round trips, at a rate or one behind the other.
+    fn trips(&self, rate: Option<u64>, during: &'static str) -> Result<(Trips, f64), TestError> {
+        let params =
+            Params { time_s: Some(self.seconds), block: TRIP_BYTES, response: TRIP_BYTES, rate, ..Params::default() };
+        let Tested { times, lost, seconds, .. } = self.test(&params)?;
+        let per_second = times.count() as f64 / seconds.max(1e-9);
+        Ok((Trips { during, times, lost }, per_second))
+    }
+
+    /// Streams at full speed, with round trips at the same time.
+    fn load(&self, reverse: bool, during: &'static str) -> Result<(Trips, Tested), TestError> {
+        let params = Params { time_s: Some(self.seconds + 1), streams: self.streams, reverse, ..Params::default() };
+        std::thread::scope(|scope| {
+            let load = scope.spawn(|| self.test(&params));
+            std::thread::sleep(LOAD_FIRST);
+            let trips = self.trips(Some(PROBES_PER_SECOND), during);
+            let load = load.join().unwrap_or(Err(TestError::Closed));
+            Ok((trips?.0, load?))
+        })
+    }
+
+    fn measure(&self, connect_ns: u64, datagram_rate: u64) -> Result<Net, TestError> {
+        let (idle, _) = self.trips(Some(PROBES_PER_SECOND), "idle")?;
+        let (_, trips_per_second) = self.trips(None, "back to back")?;
+        let (receiving, received) = self.load(true, "receiving")?;
+        let (sending, sent) = self.load(false, "sending")?;
+        let datagrams = self.test(&Params {
+            udp: true,
+            bidir: true,
+            time_s: Some(self.seconds),
+            block: DATAGRAM_BYTES,
+            rate: Some(datagram_rate),
+            ..Params::default()
+        })?;
+        let path_mtu = sent.ending.streams.iter().map(|whole| whole.largest.path_mtu).max().unwrap_or(0);
+        let local = sent.report.streams.first().and_then(|stream| stream.local.0.parse().ok());
+        Ok(Net {
+            peer: (self.place.host.clone(), self.place.port),
+            connect_ns,
+            trips: vec![idle, receiving, sending],
+            trips_per_second,
+            throughput: [("receive", &received), ("send", &sent)].map(|(name, test)| throughput(name, test)).into(),
+            datagrams: [("receive", false), ("send", true)]
+                .map(|(name, sends)| of_datagrams(name, sends, &datagrams))
+                .into(),
+            datagram_rate,
+            streams: self.streams,
+            congestion: sent.ending.congestion[0].clone(),
+            path_mtu,
+            link: local.and_then(plumb_probe::link::of_address),
+        })
+    }
+}
+
+fn throughput(direction: &'static str, test: &Tested) -> Throughput {
+    let received = Row::sum(test.ending.streams.iter().map(|whole| &whole.received));
+    let sent = Row::sum(test.ending.streams.iter().map(|whole| &whole.sent));
+    let seconds = (received.end - received.start).max(1e-9);
+    Throughput { direction, bytes_per_second: received.bytes as f64 / seconds, retransmits: sent.retransmits }
+}
+
+fn of_datagrams(direction: &'static str, sends: bool, test: &Tested) -> Datagrams {
+    let both = test.report.streams.iter().zip(&test.ending.streams);
+    let received = Row::sum(both.filter(|(stream, _)| stream.sends == sends).map(|(_, whole)| &whole.received));
+    let Row { packets, lost, out_of_order, jitter_s, .. } = received;
+    Datagrams { direction, packets, lost, out_of_order, jitter_s }
+}
