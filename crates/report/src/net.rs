@@ -53,8 +53,8 @@ pub struct Net {
     pub connect_ns: u64,
     /// Round trips, idle first.
     pub trips: Vec<Trips>,
-    /// Round trips per second, one behind the other.
-    pub trips_per_second: f64,
+    /// Round trips per second, one behind the other; absent where the other end answers none.
+    pub trips_per_second: Option<f64>,
     /// Both directions.
     pub throughput: Vec<Throughput>,
     /// Both directions.
@@ -67,6 +67,8 @@ pub struct Net {
     pub congestion: Option<String>,
     /// Largest packet of the path, bytes; 0 where it is not known.
     pub path_mtu: u64,
+    /// The smoothed round trip of TCP while it was sent, µs; 0 where it is not known.
+    pub rtt_us: u64,
     /// The network interface, and the speed that it states, bits per second.
     pub link: Option<(String, Option<f64>)>,
 }
@@ -116,8 +118,23 @@ impl Net {
         }
         columns.push(right("max", trips(&|trips| trips.times.max().map_or("-".to_owned(), |ns| time(ns as f64)))));
         columns.push(right("requests", trips(&|trips| trips.times.count().to_string())));
-        text += &table(columns, style);
-        text += &format!("  back to back: {}/s\n\n", count(self.trips_per_second));
+        match self.trips_per_second {
+            Some(rate) => {
+                text += &table(columns, style);
+                text += &format!("  back to back: {}/s\n\n", count(rate));
+            }
+            None => {
+                let rtt = time(self.rtt_us as f64 * 1e3);
+                text += &style.wrap(
+                    &format!(
+                        "The other end is iperf3, which answers no round trips. TCP's own estimate while sending: {rtt}. \
+                         For percentiles, idle and loaded, start `plumb net --serve` there."
+                    ),
+                    0,
+                );
+                text += "\n\n";
+            }
+        }
 
         let rows = |of: &dyn Fn(&Throughput) -> String| self.throughput.iter().map(of).collect::<Vec<_>>();
         let link = |row: &Throughput| self.utilisation(row.bytes_per_second).map_or("-".to_owned(), percent);
@@ -173,6 +190,7 @@ impl Net {
             "datagram_bits_per_second": self.datagram_rate,
             "streams": self.streams,
             "congestion": self.congestion,
+            "tcp_rtt_ns": Some(self.rtt_us * 1000).filter(|&ns| ns > 0),
             "path_mtu": Some(self.path_mtu).filter(|&bytes| bytes > 0),
             "interface": self.link.as_ref().map(|link| &link.0),
             "interface_bits_per_second": self.link.as_ref().and_then(|link| link.1),
@@ -199,13 +217,14 @@ mod tests {
             peer: ("nas".to_owned(), 5201),
             connect_ns: 412_000,
             trips: vec![trips("idle"), trips("receiving"), trips("sending")],
-            trips_per_second: 10_400.0,
+            trips_per_second: Some(10_400.0),
             throughput: vec![throughput("receive", 1.1e9), throughput("send", 0.5e9)],
             datagrams: vec![datagrams("receive", 0), datagrams("send", 5)],
             datagram_rate: 10_000_000,
             streams: 1,
             congestion: Some("cubic".to_owned()),
             path_mtu: 1500,
+            rtt_us: 80,
             link: Some(("eth0".to_owned(), Some(10e9))),
         }
     }
@@ -228,6 +247,14 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part}\n{text}");
         }
+    }
+
+    // Protects users of stock servers: what is missing is said, with what to do.
+    #[test]
+    fn a_stock_server_has_no_percentiles() {
+        let text = Net { trips: Vec::new(), trips_per_second: None, ..net() }.page(&Style::PLAIN);
+        assert!(text.contains("estimate while sending: 80.0 µs") && text.contains("plumb net --serve"), "{text}");
+        assert!(!text.contains("p99") && text.contains("8.80 Gbit/s"), "{text}");
     }
 
     // Protects programs: what is not known is null, never 0.

@@ -13,8 +13,7 @@ use crate::session;
 use plumb_dialects::iperf3::{End as Role, Output, Params, Row, Server, Settings, Unit};
 use plumb_engine::signals::{self, StopFlag};
 use plumb_report::net::{Datagrams, Net, Throughput, Trips};
-use std::net::{TcpStream, ToSocketAddrs};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Round trips per second while something else goes on: each has its own start, so a late one does not hide those after it.
 const PROBES_PER_SECOND: u64 = 200;
@@ -27,6 +26,10 @@ const DATAGRAM_BYTES: u32 = 1200;
 
 /// The load runs for this long before the first round trip that counts.
 const LOAD_FIRST: Duration = Duration::from_millis(300);
+
+/// So often a test is tried at a server that is still busy, and that long apart.
+const BUSY_TRIES: u32 = 15;
+const BUSY_PAUSE: Duration = Duration::from_millis(200);
 
 /// Serves, or measures.
 pub fn run(arguments: &NetArguments, common: &Common) -> Result<End, Stopped> {
@@ -58,15 +61,19 @@ pub fn run(arguments: &NetArguments, common: &Common) -> Result<End, Stopped> {
         client_port: None,
         timeout: Some(Duration::from_secs(10)),
     };
-    let connect_ns = connect(&place)?;
     let bench = Bench { place, seconds: arguments.time, streams: arguments.parallel, stop };
     if !common.json {
         let seconds = arguments.time * 6;
         session::announce(&format!("{host}: about {seconds} s; the network is loaded as far as it goes"));
     }
-    let net = match bench.measure(connect_ns, arguments.datagram_rate) {
+    let net = match bench.measure(arguments.datagram_rate) {
         Ok(net) => net,
         Err(TestError::Interrupted(_)) => return Ok(End::Interrupted),
+        Err(TestError::Connect(error)) => {
+            let port = arguments.port;
+            let way = format!("start `plumb net --serve --bind ADDRESS --port {port}` or `iperf3 -s -p {port}` there");
+            return Err(Stopped::io(format!("cannot connect to {host} port {port}: {error}\n{way}")));
+        }
         Err(error) => return Err(Stopped::io(format!("{host} port {}: {error}", arguments.port))),
     };
     if common.json {
@@ -75,25 +82,6 @@ pub fn run(arguments: &NetArguments, common: &Common) -> Result<End, Stopped> {
         output::print(&net.page(&session::style()));
     }
     Ok(End::Done)
-}
-
-/// How long a connection takes, ns.
-fn connect(place: &Place) -> Result<u64, Stopped> {
-    let Place { host, port, .. } = place;
-    let failed = |error: &std::io::Error| {
-        let way = format!("start `plumb net --serve --bind ADDRESS --port {port}` or `iperf3 -s -p {port}` there");
-        Stopped::io(format!("cannot connect to {host} port {port}: {error}\n{way}"))
-    };
-    let all = (host.as_str(), *port).to_socket_addrs().map_err(|error| failed(&error))?;
-    let mut last = std::io::Error::from(std::io::ErrorKind::AddrNotAvailable);
-    for to in all {
-        let began = Instant::now();
-        match TcpStream::connect_timeout(&to, Duration::from_secs(10)) {
-            Ok(_) => return Ok(began.elapsed().as_nanos() as u64),
-            Err(error) => last = error,
-        }
-    }
-    Err(failed(&last))
 }
 
 struct Bench {
@@ -107,9 +95,17 @@ struct Bench {
 impl Bench {
     fn test(&self, params: &Params) -> Result<Tested, TestError> {
         let look = Look { unit: Unit::Adaptive, verbose: false, interval_s: 0.0 };
-        let mut out = Out::new(Output::Text, false, "", Box::new(|_| {}));
-        let tested = test(&self.place, params, look, &mut out, self.stop)?;
-        if tested.interrupted { Err(TestError::Interrupted("client")) } else { Ok(tested) }
+        let mut left = BUSY_TRIES;
+        loop {
+            let mut out = Out::new(Output::Text, false, "", Box::new(|_| {}));
+            match test(&self.place, params, look, &mut out, self.stop) {
+                Ok(tested) if tested.interrupted => return Err(TestError::Interrupted("client")),
+                // A server of iperf3 makes one test at a time, and takes a moment to forget the last.
+                Err(TestError::Busy | TestError::Closed) if left > 0 => std::thread::sleep(BUSY_PAUSE),
+                tested => return tested,
+            }
+            left -= 1;
+        }
     }
 
     /// Round trips, at a rate or one behind the other.
@@ -121,23 +117,33 @@ impl Bench {
         Ok((Trips { during, times, lost }, per_second))
     }
 
-    /// Streams at full speed, with round trips at the same time.
-    fn load(&self, reverse: bool, during: &'static str) -> Result<(Trips, Tested), TestError> {
+    /// Streams at full speed, with round trips at the same time where the other end answers them.
+    fn load(&self, reverse: bool, during: Option<&'static str>) -> Result<(Option<Trips>, Tested), TestError> {
         let params = Params { time_s: Some(self.seconds + 1), streams: self.streams, reverse, ..Params::default() };
         std::thread::scope(|scope| {
             let load = scope.spawn(|| self.test(&params));
             std::thread::sleep(LOAD_FIRST);
-            let trips = self.trips(Some(PROBES_PER_SECOND), during);
+            let trips = during.map(|during| self.trips(Some(PROBES_PER_SECOND), during));
+            // A thread that panics ends the program.
             let load = load.join().unwrap_or(Err(TestError::Closed));
-            Ok((trips?.0, load?))
+            Ok((trips.transpose()?.map(|trips| trips.0), load?))
         })
     }
 
-    fn measure(&self, connect_ns: u64, datagram_rate: u64) -> Result<Net, TestError> {
-        let (idle, _) = self.trips(Some(PROBES_PER_SECOND), "idle")?;
-        let (_, trips_per_second) = self.trips(None, "back to back")?;
-        let (receiving, received) = self.load(true, "receiving")?;
-        let (sending, sent) = self.load(false, "sending")?;
+    fn measure(&self, datagram_rate: u64) -> Result<Net, TestError> {
+        let idle = match self.trips(Some(PROBES_PER_SECOND), "idle") {
+            Ok((trips, _)) => Some(trips),
+            // A server of iperf3.
+            Err(TestError::Unable(_)) => None,
+            Err(error) => return Err(error),
+        };
+        let while_loaded = |during| idle.is_some().then_some(during);
+        let trips_per_second = match idle {
+            Some(_) => Some(self.trips(None, "back to back")?.1),
+            None => None,
+        };
+        let (receiving, received) = self.load(true, while_loaded("receiving"))?;
+        let (sending, sent) = self.load(false, while_loaded("sending"))?;
         let datagrams = self.test(&Params {
             udp: true,
             bidir: true,
@@ -146,12 +152,12 @@ impl Bench {
             rate: Some(datagram_rate),
             ..Params::default()
         })?;
-        let path_mtu = sent.ending.streams.iter().map(|whole| whole.largest.path_mtu).max().unwrap_or(0);
+        let largest = sent.ending.streams.first().map(|whole| whole.largest).unwrap_or_default();
         let local = sent.report.streams.first().and_then(|stream| stream.local.0.parse().ok());
         Ok(Net {
             peer: (self.place.host.clone(), self.place.port),
-            connect_ns,
-            trips: vec![idle, receiving, sending],
+            connect_ns: sent.connect_ns,
+            trips: [idle, receiving, sending].into_iter().flatten().collect(),
             trips_per_second,
             throughput: [("receive", &received), ("send", &sent)].map(|(name, test)| throughput(name, test)).into(),
             datagrams: [("receive", false), ("send", true)]
@@ -160,7 +166,8 @@ impl Bench {
             datagram_rate,
             streams: self.streams,
             congestion: sent.ending.congestion[0].clone(),
-            path_mtu,
+            path_mtu: largest.path_mtu,
+            rtt_us: largest.rtt_us,
             link: local.and_then(plumb_probe::link::of_address),
         })
     }

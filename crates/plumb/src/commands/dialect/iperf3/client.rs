@@ -58,6 +58,8 @@ pub struct Tested {
     pub lost: u64,
     /// Seconds that it took.
     pub seconds: f64,
+    /// Time to connect, ns.
+    pub connect_ns: u64,
     /// The signal that cut it short.
     pub interrupted: bool,
 }
@@ -109,7 +111,9 @@ fn cookie() -> [u8; COOKIE_BYTES] {
 /// Makes a test against a server, from its first byte to its last.
 pub fn test(place: &Place, params: &Params, look: Look, out: &mut Out, stop: StopFlag) -> Result<Tested, TestError> {
     out.text(&format!("Connecting to host {}, port {}\n", place.host, place.port));
+    let began = Instant::now();
     let mut control = place.connect()?;
+    let connect_ns = began.elapsed().as_nanos() as u64;
     let to = control.1;
     let control = &mut control.0;
     let mut params = Params { is_plumb: true, ..params.clone() };
@@ -193,7 +197,7 @@ pub fn test(place: &Place, params: &Params, look: Look, out: &mut Out, stop: Sto
     if !report.params.get_output {
         ending.output = None;
     }
-    Ok(Tested { report, ending, times, lost, seconds, interrupted })
+    Ok(Tested { report, ending, times, lost, seconds, connect_ns, interrupted })
 }
 
 fn verbose_head(params: &Params, start: &plumb_dialects::iperf3::Start, segment: Option<u32>) -> String {

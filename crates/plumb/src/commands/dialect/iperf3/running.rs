@@ -173,6 +173,8 @@ impl<'a> Running<'a> {
                 let (largest, [most, least, sum], count) = &mut self.largest[number];
                 largest.window = largest.window.max(tcp.window);
                 largest.receiver_window = largest.receiver_window.max(tcp.receiver_window);
+                largest.path_mtu = largest.path_mtu.max(tcp.path_mtu);
+                largest.rtt_us = tcp.rtt_us;
                 largest.reordering = largest.reordering.max(tcp.reordering);
                 *most = (*most).max(tcp.rtt_us);
                 *least = if *count == 0 { tcp.rtt_us } else { (*least).min(tcp.rtt_us) };
