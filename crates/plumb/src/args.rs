@@ -229,7 +229,7 @@ pub struct NetArguments {
     /// Address of this end [default with --serve: loopback only].
     #[arg(long, value_name = "ADDRESS")]
     pub bind: Option<std::net::IpAddr>,
-    /// Seconds of each of the five parts.
+    /// Seconds of each of the six parts.
     #[arg(long, value_name = "S", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=3600))]
     pub time: u32,
     /// Streams of each direction.

@@ -55,6 +55,8 @@ pub struct Net {
     pub trips: Vec<Trips>,
     /// Round trips per second, one behind the other; absent where the other end answers none.
     pub trips_per_second: Option<f64>,
+    /// Connections, one behind the other, each with a request and its response; and how many per second.
+    pub connections: Option<(Trips, f64)>,
     /// Both directions.
     pub throughput: Vec<Throughput>,
     /// Both directions.
@@ -121,7 +123,14 @@ impl Net {
         match self.trips_per_second {
             Some(rate) => {
                 text += &table(columns, style);
-                text += &format!("  back to back: {}/s\n\n", count(rate));
+                text += &format!("  back to back: {}/s", count(rate));
+                if let Some((trips, rate)) = &self.connections {
+                    let [half, most] =
+                        [0.5, 0.99].map(|quantile| trips.times.quantile(quantile).map_or(0.0, |ns| ns as f64));
+                    let rate = count(*rate);
+                    text += &format!("; with a new connection each: {rate}/s, p50 {}, p99 {}", time(half), time(most));
+                }
+                text += "\n\n";
             }
             None => {
                 let rtt = time(self.rtt_us as f64 * 1e3);
@@ -185,6 +194,8 @@ impl Net {
             "connect_ns": self.connect_ns,
             "round_trips": self.trips.iter().map(trips).collect::<Vec<_>>(),
             "round_trips_per_second": self.trips_per_second,
+            "connections": self.connections.as_ref().map(|connections| trips(&connections.0)),
+            "connections_per_second": self.connections.as_ref().map(|connections| connections.1),
             "throughput": self.throughput.iter().map(throughput).collect::<Vec<_>>(),
             "datagrams": self.datagrams.iter().map(datagrams).collect::<Vec<_>>(),
             "datagram_bits_per_second": self.datagram_rate,
@@ -218,6 +229,7 @@ mod tests {
             connect_ns: 412_000,
             trips: vec![trips("idle"), trips("receiving"), trips("sending")],
             trips_per_second: Some(10_400.0),
+            connections: Some((trips("connecting"), 5_210.0)),
             throughput: vec![throughput("receive", 1.1e9), throughput("send", 0.5e9)],
             datagrams: vec![datagrams("receive", 0), datagrams("send", 5)],
             datagram_rate: 10_000_000,
@@ -238,9 +250,9 @@ mod tests {
             "TCP cubic, path MTU 1500, eth0 (10.0 Gbit/s), 1 stream each way",
             "Round trip",
             "p99.9",
-            "back to back: 10.4 k/s",
+            "back to back: 10.4 k/s; with a new connection each: 5.21 k/s, p50",
             "8.80 Gbit/s",
-            "88.0 %",
+            "88 %",
             "Datagrams at 10.0 Mbit/s",
             "25.0 µs",
             "2.5 %",
@@ -252,7 +264,7 @@ mod tests {
     // Protects users of stock servers: what is missing is said, with what to do.
     #[test]
     fn a_stock_server_has_no_percentiles() {
-        let text = Net { trips: Vec::new(), trips_per_second: None, ..net() }.page(&Style::PLAIN);
+        let text = Net { trips: Vec::new(), trips_per_second: None, connections: None, ..net() }.page(&Style::PLAIN);
         assert!(text.contains("estimate while sending: 80.0 µs") && text.contains("plumb net --serve"), "{text}");
         assert!(!text.contains("p99") && text.contains("8.80 Gbit/s"), "{text}");
     }

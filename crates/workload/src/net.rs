@@ -23,9 +23,18 @@ pub enum NetOp {
     Request,
     /// Answers each request.
     Respond,
+    /// Connects, sends a request, and waits for its response and the end of the connection.
+    Connect,
+    /// Accepts connections, answers their request, and closes them.
+    Accept,
 }
 
 impl NetOp {
+    /// Whether it ends with its own time: the other end goes on until it is asked to end.
+    pub const fn leads(self) -> bool {
+        matches!(self, NetOp::Send | NetOp::Request | NetOp::Connect)
+    }
+
     /// What the other end does.
     pub const fn peer(self) -> NetOp {
         match self {
@@ -33,6 +42,8 @@ impl NetOp {
             NetOp::Receive => NetOp::Send,
             NetOp::Request => NetOp::Respond,
             NetOp::Respond => NetOp::Request,
+            NetOp::Connect => NetOp::Accept,
+            NetOp::Accept => NetOp::Connect,
         }
     }
 }

@@ -7,12 +7,12 @@ use plumb_workload::net::{NetOp, NetWork, Passing, Transport};
 /// The work of an end that sends, or of one that receives. `trains`: both ends take datagrams in trains.
 pub fn flow(params: &Params, sends: bool, trains: bool) -> NetWork {
     let transport = if params.udp { Transport::Udp } else { Transport::Tcp };
-    let op = match (params.response > 0, sends) {
-        (false, true) => NetOp::Send,
-        (false, false) => NetOp::Receive,
-        (true, true) => NetOp::Request,
-        (true, false) => NetOp::Respond,
+    let op = match (params.response > 0, params.connects) {
+        (false, _) => NetOp::Send,
+        (true, false) => NetOp::Request,
+        (true, true) => NetOp::Connect,
     };
+    let op = if sends { op } else { op.peer() };
     // Of round trips, the rate is their number.
     let unit = if params.response > 0 { 1.0 } else { 8.0 };
     let rate = params.rate.filter(|&rate| rate > 0).map(|rate| PerSecond(rate as f64 / unit));

@@ -131,6 +131,8 @@ const HOSTILE: &[(&str, &str)] = &[
     (r#"{"tcp":true,"len":1,"MSS":32768}"#, "`MSS`"),
     (r#"{"tcp":true,"len":1,"bandwidth":1e30}"#, "`bandwidth`"),
     (r#"{"udp":true,"len":16,"response":65508}"#, "`response`"),
+    (r#"{"udp":true,"len":16,"response":16,"plumb":1,"connect":1}"#, "`connect`"),
+    (r#"{"tcp":true,"len":16,"response":16,"connect":1}"#, "`connect`"),
     (r#"{"sctp":true,"len":1}"#, "SCTP is not supported"),
     (r#"{"tcp":true,"len":1,"authtoken":"x"}"#, "authentication is not supported"),
 ];
@@ -372,6 +374,8 @@ fn parameters_become_work() {
     let (asks, answers) = (flow(&trips, true, false), flow(&trips, false, false));
     assert_eq!((asks.op, answers.op, asks.response), (NetOp::Request, NetOp::Respond, 128));
     assert_eq!(asks.rate.map(|rate| rate.0), Some(1000.0), "a second");
+    let connects = Params { connects: true, ..trips };
+    assert_eq!([true, false].map(|sends| flow(&connects, sends, false).op), [NetOp::Connect, NetOp::Accept]);
 }
 
 proptest! {

@@ -143,6 +143,8 @@ pub struct Params {
     pub is_plumb: bool,
     /// Round trips instead of streams: bytes of the response.
     pub response: u32,
+    /// Each of them has a connection of its own.
+    pub connects: bool,
 }
 
 impl Default for Params {
@@ -173,6 +175,7 @@ impl Default for Params {
             trains: false,
             is_plumb: false,
             response: 0,
+            connects: false,
         }
     }
 }
@@ -278,12 +281,16 @@ impl Params {
             trains: whole(json, "gso", 1, 0)? > 0 || whole(json, "gro", 1, 0)? > 0,
             is_plumb: has(json, "plumb"),
             response: whole(json, "response", 65507, 0)? as u32,
+            connects: whole(json, "connect", 1, 0)? > 0,
         };
         if params.streams == 0 {
             return Err(Refused::Range("parallel"));
         }
         if params.block == 0 || (udp && !(16..=65507).contains(&params.block)) {
             return Err(Refused::Range("len"));
+        }
+        if params.connects && (udp || params.response == 0 || !params.is_plumb) {
+            return Err(Refused::Range("connect"));
         }
         params.check(limits)?;
         Ok(params)
@@ -345,6 +352,7 @@ impl Params {
             ("skip_rx_copy", one(self.drop)),
             ("client_version", Some(Json::text(VERSION))),
             ("plumb", Some(Json::Int(1))),
+            ("connect", one(self.connects)),
             ("response", (self.response > 0).then_some(Json::Int(self.response.into()))),
         ];
         let there = entries.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));

@@ -4,7 +4,7 @@ use super::Flow;
 use super::datagram::{DatagramCells, DatagramHeader, Tally};
 #[cfg(target_os = "linux")]
 use super::socket::{Lender, UDP, set_number};
-use super::socket::{Train, drop_received, receive, receive_train, send, send_once};
+use super::socket::{Train, accepted, connected, drop_received, receive, receive_train, send, send_once};
 use crate::backend::{Completion, Errno, SyncBackend};
 use crate::clock::monotonic_ns;
 use crate::control::WorkerControl;
@@ -13,7 +13,8 @@ use crate::rng::Rng;
 use plumb_workload::net::{NetOp, NetWork, Passing, Transport};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use std::io;
-use std::os::fd::{AsRawFd, RawFd};
+use std::net::SocketAddr;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -49,6 +50,7 @@ pub(super) struct Ready<'a> {
 pub(super) struct Prepared {
     fd: RawFd,
     work: NetWork,
+    other: Option<SocketAddr>,
     buffer: Vec<u8>,
     /// How many blocks an op has at most.
     pub(super) blocks_at_once: u32,
@@ -70,7 +72,7 @@ pub(super) struct NetSocket<'a> {
 
 impl Prepared {
     pub(super) fn new(flow: &Flow) -> io::Result<Prepared> {
-        let Flow { socket, work } = flow;
+        let Flow { socket, work, other } = flow;
         for which in [Timeout::Recv, Timeout::Send] {
             set_socket_timeout(socket, which, Some(LOOK_AGAIN))?;
         }
@@ -107,6 +109,7 @@ impl Prepared {
         Ok(Prepared {
             fd: socket.as_raw_fd(),
             work: *work,
+            other: *other,
             buffer,
             blocks_at_once,
             trains,
@@ -314,6 +317,47 @@ fn blocks_at_once(work: &NetWork) -> u32 {
     }
 }
 
+/// Connections, one for each op.
+impl NetSocket<'_> {
+    /// Makes one and sees it to its end, which the other end makes: so no port of this one is kept back afterwards.
+    fn connect(&mut self) -> Completion {
+        let to = self.made.other.ok_or(Errno(libc::EDESTADDRREQ))?;
+        let socket = connected(&to, LOOK_AGAIN)?;
+        self.on(socket, |this| {
+            let got = this.request()?;
+            match this.whole(1, |socket, _| receive(socket.made.fd, &mut socket.made.buffer, 1)) {
+                Err(Errno::ENDED) => Ok(got),
+                Ok(_) => Err(Errno(libc::EPROTO)),
+                Err(errno) => Err(errno),
+            }
+        })
+    }
+
+    fn accept(&mut self) -> Completion {
+        let of = self.made.other.map(|other| other.ip().to_canonical());
+        loop {
+            match accepted(self.made.fd, of) {
+                // One that came to nothing is not the end of the others.
+                Ok(socket) => match self.on(socket, NetSocket::respond) {
+                    Err(_) if !self.stops() => {}
+                    done => return done,
+                },
+                Err(_) if self.stops() => return Err(Errno::ENDED),
+                Err(Errno(libc::EAGAIN | libc::EINTR | libc::ECONNABORTED)) => {}
+                Err(errno) => return Err(errno),
+            }
+        }
+    }
+
+    /// Does something on a connection, and closes it.
+    fn on(&mut self, socket: OwnedFd, what: impl FnOnce(&mut Self) -> Completion) -> Completion {
+        let before = std::mem::replace(&mut self.made.fd, socket.as_raw_fd());
+        let done = what(self);
+        self.made.fd = before;
+        done
+    }
+}
+
 impl SyncBackend for NetSocket<'_> {
     type Op = BlockOp;
 
@@ -329,6 +373,8 @@ impl SyncBackend for NetSocket<'_> {
             (NetOp::Receive, Transport::Udp) => self.receive_datagrams(),
             (NetOp::Request, _) => self.request(),
             (NetOp::Respond, _) => self.respond(),
+            (NetOp::Connect, _) => self.connect(),
+            (NetOp::Accept, _) => self.accept(),
         }
     }
 

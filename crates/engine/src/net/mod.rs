@@ -35,6 +35,7 @@ use plumb_workload::net::{NetOp, NetWork, Transport};
 use plumb_workload::phase::{ErrorOrigin, ErrorRules, IgnoredError};
 use plumb_workload::{Arrival, Nanos, OnError, OpKind, Pace, RunAs};
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -45,8 +46,10 @@ use std::time::Duration;
 /// A connected socket and its work.
 #[derive(Debug)]
 pub struct Flow {
-    /// The socket. It is closed with the [`Flows`].
+    /// The socket, which listens where connections are accepted. It is closed with the [`Flows`].
     pub socket: OwnedFd,
+    /// Whom to connect to, or whose connections are accepted, where that is the work.
+    pub other: Option<SocketAddr>,
     /// What is done with it.
     pub work: NetWork,
 }
@@ -158,9 +161,8 @@ impl Flows {
     }
 
     fn numbers(&self, sends: bool) -> impl Iterator<Item = usize> {
-        let is_sender = |flow: &Flow| matches!(flow.work.op, NetOp::Send | NetOp::Request);
         let numbered = self.shared.flows.iter().enumerate();
-        numbered.filter(move |(_, flow)| is_sender(flow) == sends).map(|(number, _)| number)
+        numbered.filter(move |(_, flow)| flow.work.op.leads() == sends).map(|(number, _)| number)
     }
 
     /// Why one of them failed, where one did.
@@ -275,7 +277,7 @@ fn work(shared: &Shared, number: usize, made: Prepared) {
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
     if let Some(at) = control.wait_for_go() {
         let work = shared.flows[number].work;
-        let ends_itself = matches!(work.op, NetOp::Send | NetOp::Request);
+        let ends_itself = work.op.leads();
         let deadline = if ends_itself { control.deadline() } else { Ticks::MAX - 1 };
         if control.move_deadline(Ticks::MAX, deadline) && wait_until(&clock, control, at) != Waited::Stopped {
             let before = Usage::now(&clock, RunAs::Thread);
@@ -329,7 +331,7 @@ fn pacer<'a>(shared: &'a Shared, number: usize, work: &NetWork) -> AnyPacer<'a> 
         (NetOp::Send, Some(rate)) => {
             Pace { bytes_per_second: ByKind { write: Some(rate), ..ByKind::all(None) }, ..Pace::default() }
         }
-        (NetOp::Request, Some(rate)) => Pace::open(rate, Arrival::Fixed, false),
+        (NetOp::Request | NetOp::Connect, Some(rate)) => Pace::open(rate, Arrival::Fixed, false),
         _ => Pace::default(),
     };
     AnyPacer::of(&PacerRequest {

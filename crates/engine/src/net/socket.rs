@@ -5,7 +5,7 @@ use crate::backend::{Completion, Errno, completion};
 use plumb_workload::net::Transport;
 use rustix::net::{self, AddressFamily, SocketType};
 use std::io;
-use std::net::{SocketAddr, TcpStream, UdpSocket};
+use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::time::Duration;
 
@@ -298,6 +298,24 @@ fn with_vectors<R>(
     message.msg_iov = vectors.as_mut_ptr();
     message.msg_iovlen = count as _;
     call(&mut message)
+}
+
+/// A connection to an address, whose calls wait no longer than this.
+pub(super) fn connected(to: &SocketAddr, longest: Duration) -> Result<OwnedFd, Errno> {
+    let family = if to.is_ipv6() { AddressFamily::INET6 } else { AddressFamily::INET };
+    let socket = net::socket(family, SocketType::STREAM, None)?;
+    net::connect(&socket, to)?;
+    net::sockopt::set_socket_timeout(&socket, net::sockopt::Timeout::Recv, Some(longest))?;
+    Ok(socket)
+}
+
+/// The next connection of this address; those of others are closed. It inherits the time-outs of its listener.
+pub(super) fn accepted(fd: RawFd, of: Option<IpAddr>) -> Result<OwnedFd, Errno> {
+    // SAFETY: the descriptor is that of a flow, which outlives its worker.
+    let listener = unsafe { BorrowedFd::borrow_raw(fd) };
+    let (socket, from) = net::acceptfrom(listener)?;
+    let from = from.and_then(|from| SocketAddr::try_from(from).ok()).map(|from| from.ip().to_canonical());
+    if of.is_some() && from != of { Err(Errno(libc::EINTR)) } else { Ok(socket) }
 }
 
 /// Sends bytes of a block that is repeated without end, from this place of it on.

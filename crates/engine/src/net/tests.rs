@@ -24,9 +24,9 @@ fn udp_pair() -> (OwnedFd, OwnedFd) {
 /// Runs both ends of some work, this long or until the limit, and returns what each has done.
 fn run(work: NetWork, limit: Option<u64>, time: Duration) -> (Flows, Flows) {
     let (one, other) = if work.transport == Transport::Tcp { tcp_pair() } else { udp_pair() };
-    let far = Flow { socket: other, work: NetWork { op: work.op.peer(), ..work } };
+    let far = Flow { socket: other, other: None, work: NetWork { op: work.op.peer(), ..work } };
     let mut far = Flows::new(vec![far]).unwrap();
-    let mut near = Flows::new(vec![Flow { socket: one, work }]).unwrap();
+    let mut near = Flows::new(vec![Flow { socket: one, other: None, work }]).unwrap();
     near.limit(limit.unwrap_or(u64::MAX), u64::MAX);
     far.start(None);
     near.start(Some(time.as_nanos() as u64));
@@ -100,6 +100,32 @@ fn round_trips_are_timed_one_by_one() {
     }
 }
 
+// Protects connection rates: each op is a connection from its start to its end, and strangers are not served.
+#[test]
+fn connections_are_made_and_ended_one_by_one() {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let to = listener.local_addr().unwrap();
+    let work = NetWork { response: 64, ..NetWork::stream(NetOp::Connect, Transport::Tcp, 32) };
+    let accepts = NetWork { op: NetOp::Accept, ..work };
+    let mut far = Flows::new(vec![Flow { socket: listener.into(), other: Some(to), work: accepts }]).unwrap();
+    far.start(None);
+    let none = || UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().into();
+    let mut near = Flows::new(vec![Flow { socket: none(), other: Some(to), work }]).unwrap();
+    near.start(Some(50_000_000));
+    // From another address: closed without an answer.
+    let stranger = SocketAddr::from(([127, 0, 0, 2], 0));
+    let mut stranger = connect_tcp(to, Some(stranger), &SocketOptions::default(), LONG).unwrap();
+    assert!(matches!(std::io::Read::read(&mut stranger, &mut [0]), Ok(0) | Err(_)));
+    while !near.is_done() {
+        near.wait(&[], LONG);
+    }
+    far.stop();
+    assert_eq!((near.failure(), far.failure()), (None, None));
+    let Counts { ops, bytes, .. } = near.counts(0);
+    assert!(ops > 0 && bytes == ops * 64 && far.counts(0).ops >= ops, "{ops} {bytes} {:?}", far.counts(0));
+    assert_eq!(near.times(0).count(), ops);
+}
+
 // Protects against waiting for ever: who receives from a silent end stops when asked to.
 #[test]
 fn a_silent_end_does_not_keep_a_worker() {
@@ -107,7 +133,7 @@ fn a_silent_end_does_not_keep_a_worker() {
         for op in [NetOp::Receive, NetOp::Request, NetOp::Respond] {
             let (one, _other) = if transport == Transport::Tcp { tcp_pair() } else { udp_pair() };
             let work = NetWork::stream(op, transport, 100);
-            let mut flows = Flows::new(vec![Flow { socket: one, work }]).unwrap();
+            let mut flows = Flows::new(vec![Flow { socket: one, other: None, work }]).unwrap();
             flows.start(None);
             std::thread::sleep(Duration::from_millis(20));
             flows.stop();
@@ -121,6 +147,6 @@ fn a_silent_end_does_not_keep_a_worker() {
 fn sizes_out_of_range_are_refused() {
     let (one, _other) = udp_pair();
     let work = NetWork::stream(NetOp::Send, Transport::Udp, 8);
-    let error = Flows::new(vec![Flow { socket: one, work }]).err().unwrap();
+    let error = Flows::new(vec![Flow { socket: one, other: None, work }]).err().unwrap();
     assert_eq!(error.to_string(), "block must be from 16 to 65507 bytes");
 }

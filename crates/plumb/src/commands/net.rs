@@ -63,7 +63,7 @@ pub fn run(arguments: &NetArguments, common: &Common) -> Result<End, Stopped> {
     };
     let bench = Bench { place, seconds: arguments.time, streams: arguments.parallel, stop };
     if !common.json {
-        let seconds = arguments.time * 6;
+        let seconds = arguments.time * 7;
         session::announce(&format!("{host}: about {seconds} s; the network is loaded as far as it goes"));
     }
     let net = match bench.measure(arguments.datagram_rate) {
@@ -110,8 +110,12 @@ impl Bench {
 
     /// Round trips, at a rate or one behind the other.
     fn trips(&self, rate: Option<u64>, during: &'static str) -> Result<(Trips, f64), TestError> {
-        let params =
-            Params { time_s: Some(self.seconds), block: TRIP_BYTES, response: TRIP_BYTES, rate, ..Params::default() };
+        self.rounds(Params { rate, ..Params::default() }, during)
+    }
+
+    /// The same of a kind: on one connection, or with one for each.
+    fn rounds(&self, kind: Params, during: &'static str) -> Result<(Trips, f64), TestError> {
+        let params = Params { time_s: Some(self.seconds), block: TRIP_BYTES, response: TRIP_BYTES, ..kind };
         let Tested { times, lost, seconds, .. } = self.test(&params)?;
         let per_second = times.count() as f64 / seconds.max(1e-9);
         Ok((Trips { during, times, lost }, per_second))
@@ -142,6 +146,10 @@ impl Bench {
             Some(_) => Some(self.trips(None, "back to back")?.1),
             None => None,
         };
+        let connections = match idle {
+            Some(_) => Some(self.rounds(Params { connects: true, ..Params::default() }, "connecting")?),
+            None => None,
+        };
         let (receiving, received) = self.load(true, while_loaded("receiving"))?;
         let (sending, sent) = self.load(false, while_loaded("sending"))?;
         let datagrams = self.test(&Params {
@@ -159,6 +167,7 @@ impl Bench {
             connect_ns: sent.connect_ns,
             trips: [idle, receiving, sending].into_iter().flatten().collect(),
             trips_per_second,
+            connections,
             throughput: [("receive", &received), ("send", &sent)].map(|(name, test)| throughput(name, test)).into(),
             datagrams: [("receive", false), ("send", true)]
                 .map(|(name, sends)| of_datagrams(name, sends, &datagrams))

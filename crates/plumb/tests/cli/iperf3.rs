@@ -276,6 +276,7 @@ fn the_network_in_one_command() {
         assert!(trips["count"].as_u64() > Some(0) && trips["p50_ns"].as_u64() <= trips["p99_ns"].as_u64(), "{trips}");
     }
     assert!(net["round_trips_per_second"].as_f64() > Some(0.0));
+    assert!(net["connections"]["count"].as_u64() > Some(0) && net["connections_per_second"].as_f64() > Some(0.0));
     for at in 0..2 {
         assert!(net["throughput"][at]["bytes_per_second"].as_f64() > Some(0.0), "{net}");
         assert!(net["datagrams"][at]["packets"].as_i64() > Some(0), "{net}");

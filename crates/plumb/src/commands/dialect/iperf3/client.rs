@@ -136,7 +136,11 @@ pub fn test(place: &Place, params: &Params, look: Look, out: &mut Out, stop: Sto
     let until = Instant::now() + PATIENCE;
     let mut state = control.state(until, "the request for streams")?;
     let is_plumb = state == State::PlumbServer;
+    let mut port = [0; 2];
     if is_plumb {
+        if params.connects {
+            control.read(&mut port, until, "the port of connections")?;
+        }
         state = control.state(until, "the request for streams")?;
     }
     if state != State::CreateStreams {
@@ -148,7 +152,10 @@ pub fn test(place: &Place, params: &Params, look: Look, out: &mut Out, stop: Sto
     if params.reverse {
         out.text(&format!("Reverse mode, remote host {} is sending\n", place.host));
     }
-    let (flows, streams) = connect_streams(place, &params, &cookie, to, is_plumb)?;
+    let (flows, streams) = match params.connects {
+        true => to_connect(&params, SocketAddr::new(to.ip(), u16::from_be_bytes(port)))?,
+        false => connect_streams(place, &params, &cookie, to, is_plumb)?,
+    };
     control.expect(State::TestStart, "the start of the test")?;
     control.expect(State::TestRunning, "the start of data")?;
     let start = start_of(&cookie, (place.host.clone(), place.port), segment, flows.first());
@@ -239,7 +246,19 @@ fn connect_streams(
             opened.push(named(socket.local_addr(), Ok(to), socket.as_raw_fd(), sends));
             socket.into()
         };
-        flows.push(Flow { socket, work: flow(params, sends, is_plumb) });
+        flows.push(Flow { socket, other: None, work: flow(params, sends, is_plumb) });
+    }
+    Ok((flows, opened))
+}
+
+/// Flows that connect themselves, again and again. The socket of each stays unused.
+fn to_connect(params: &Params, to: SocketAddr) -> Result<(Vec<Flow>, Vec<Opened>), TestError> {
+    let (mut flows, mut opened) = (Vec::new(), Vec::new());
+    for _ in 0..params.streams {
+        let socket = datagram_socket(None, None, &SocketOptions::default())
+            .map_err(|error| TestError::Stream(plain(&error.to_string())))?;
+        opened.push(named(socket.local_addr(), Ok(to), socket.as_raw_fd(), true));
+        flows.push(Flow { socket: socket.into(), other: Some(to), work: flow(params, true, true) });
     }
     Ok((flows, opened))
 }

@@ -9,7 +9,7 @@ use plumb_dialects::iperf3::{
     COOKIE_BYTES, Json, Output, PARAMS_BYTES_MAX, Params, RESULTS_BYTES_MAX, Refused, Report, Results, State, flow,
 };
 use plumb_engine::net::{Flow, Flows};
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::Ordering::Release;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -85,7 +85,10 @@ fn test(
         let _ = control.say(State::AccessDenied);
         TestError::Busy
     })?;
-    let arrivals = gather(shared, control, cookie, peer, &params, count)?;
+    let arrivals = match params.connects {
+        true => listen(control, peer, &params)?,
+        false => gather(shared, control, cookie, peer, &params, count)?,
+    };
     let mut flows = Vec::new();
     let mut streams = Vec::new();
     for (number, arrival) in arrivals.into_iter().enumerate() {
@@ -93,7 +96,7 @@ fn test(
         let sends = if params.bidir { number >= params.streams as usize } else { params.reverse };
         streams.push(named(arrival.local, Ok(arrival.remote), arrival.socket.as_raw_fd(), sends));
         // Of round trips, it is the client who asks.
-        flows.push(Flow { socket: arrival.socket, work: flow(&params, sends, params.is_plumb) });
+        flows.push(Flow { socket: arrival.socket, other: Some(peer), work: flow(&params, sends, params.is_plumb) });
     }
     let start = start_of(cookie, host.clone(), Some(0), flows.first());
     let report = Report {
@@ -168,6 +171,22 @@ impl Drop for Room<'_> {
     fn drop(&mut self) {
         self.shared.registry().streams -= self.streams;
     }
+}
+
+/// A port of its own for a test of connections, and its listener for each worker.
+fn listen(control: &mut Control, peer: SocketAddr, params: &Params) -> Result<Vec<Arrival>, TestError> {
+    let at = SocketAddr::new(control.socket.local_addr()?.ip(), 0);
+    let failed = |error: std::io::Error| TestError::Stream(error.to_string());
+    let listener = TcpListener::bind(at).map_err(failed)?;
+    let local = listener.local_addr().map_err(failed)?;
+    control.say(State::PlumbServer)?;
+    control.send(&local.port().to_be_bytes())?;
+    control.say(State::CreateStreams)?;
+    let one = |order| {
+        let socket = listener.try_clone().map_err(failed)?.into();
+        Ok(Arrival { order, socket, local: Ok(local), remote: peer })
+    };
+    (0..params.streams.into()).map(one).collect()
 }
 
 /// Asks for the streams and waits for all of them.
