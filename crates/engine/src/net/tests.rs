@@ -110,7 +110,7 @@ fn connections_are_made_and_ended_one_by_one() {
     let mut far = Flows::new(vec![Flow { socket: listener.into(), other: Some(to), work: accepts }]).unwrap();
     far.start(None);
     let none = || UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().into();
-    let mut near = Flows::new(vec![Flow { socket: none(), other: Some(to), work }]).unwrap();
+    let near = Flows::new(vec![Flow { socket: none(), other: Some(to), work }]).unwrap();
     near.start(Some(50_000_000));
     // From another address: closed without an answer.
     let stranger = SocketAddr::from(([127, 0, 0, 2], 0));
