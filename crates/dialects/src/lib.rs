@@ -37,6 +37,7 @@ pub mod iozone;
 pub mod iperf3;
 pub mod md_workbench;
 pub mod mdtest;
+pub mod netperf;
 pub mod postmark;
 mod support;
 

@@ -97,7 +97,7 @@ pub fn spread_of_interval(lo: f64, hi: f64, confidence: f64, units: u32) -> Opti
 }
 
 /// Quantile of Student's t; `freedom` is positive.
-pub(crate) fn t_quantile(probability: f64, freedom: f64) -> f64 {
+pub fn t_quantile(probability: f64, freedom: f64) -> f64 {
     StudentsT::new(0.0, 1.0, freedom).expect("degrees of freedom are positive").inverse_cdf(probability)
 }
 

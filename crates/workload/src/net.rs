@@ -81,6 +81,10 @@ pub struct NetWork {
     pub wide_numbers: bool,
     /// Datagrams may pass the system in trains (UDP_SEGMENT, UDP_GRO) where one call for each would be too slow.
     pub trains: bool,
+    /// Datagrams have no header, and an empty one ends the stream.
+    pub bare: bool,
+    /// Each block has a call of its own, because the price of a call is what is measured.
+    pub apart: bool,
 }
 
 /// Largest block of a stream.
@@ -108,13 +112,15 @@ impl NetWork {
             passing: Passing::Copy,
             wide_numbers: false,
             trains: false,
+            bare: false,
+            apart: false,
         }
     }
 
     /// The number that is out of range, and what it may be; `None` where it can be run.
     pub fn problem(&self) -> Option<(&'static str, u32, u32)> {
         let (least, most) = match (self.transport, self.op) {
-            (Transport::Udp, _) => (DATAGRAM_BYTES_MIN, DATAGRAM_BYTES_MAX),
+            (Transport::Udp, _) => (if self.bare { 1 } else { DATAGRAM_BYTES_MIN }, DATAGRAM_BYTES_MAX),
             (Transport::Tcp, _) => (1, BLOCK_BYTES_MAX),
         };
         if !(least..=most).contains(&self.block) {
@@ -139,6 +145,8 @@ mod tests {
         assert_eq!([0, (1 << 20) + 1].map(|block| of(Transport::Tcp, block)), [Some("block"); 2]);
         assert_eq!([16, 65507].map(|block| of(Transport::Udp, block)), [None, None]);
         assert_eq!([15, 65508].map(|block| of(Transport::Udp, block)), [Some("block"); 2]);
+        let bare = NetWork { bare: true, ..NetWork::stream(NetOp::Send, Transport::Udp, 1) };
+        assert_eq!(bare.problem(), None, "no header, no room for it");
         let work = NetWork { burst: 1001, ..NetWork::stream(NetOp::Send, Transport::Tcp, 1) };
         assert_eq!(work.problem(), Some(("burst", 1, 1000)));
         assert_eq!(NetWork { response: 0, ..work }.problem().map(|problem| problem.0), Some("response"));

@@ -2,9 +2,10 @@
 
 use super::Flow;
 use super::datagram::{DatagramCells, DatagramHeader, Tally};
+use super::new_sockets::NewSockets;
 #[cfg(target_os = "linux")]
 use super::socket::{Lender, UDP, set_number};
-use super::socket::{Train, accepted, connected, drop_received, receive, receive_train, send, send_once};
+use super::socket::{Train, accepted, drop_received, receive, receive_once, receive_train, send, send_once};
 use crate::backend::{Completion, Errno, SyncBackend};
 use crate::clock::monotonic_ns;
 use crate::control::WorkerControl;
@@ -16,12 +17,16 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// How often a call that waits for the other end looks whether the worker is to end.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
+
+/// A connection must be there within this time.
+const CONNECT_PATIENCE: Duration = Duration::from_secs(5);
 
 /// A response that has not come by then is lost.
 const LOST_AFTER_NS: u64 = 1_000_000_000;
@@ -58,6 +63,8 @@ pub(super) struct Prepared {
     trains: bool,
     #[cfg(target_os = "linux")]
     lender: Option<Lender>,
+    /// What connections are given that an op makes.
+    new_sockets: Arc<NewSockets>,
 }
 
 /// The same at work.
@@ -71,7 +78,7 @@ pub(super) struct NetSocket<'a> {
 }
 
 impl Prepared {
-    pub(super) fn new(flow: &Flow) -> io::Result<Prepared> {
+    pub(super) fn new(flow: &Flow, new_sockets: Arc<NewSockets>) -> io::Result<Prepared> {
         let Flow { socket, work, other } = flow;
         for which in [Timeout::Recv, Timeout::Send] {
             set_socket_timeout(socket, which, Some(LOOK_AGAIN))?;
@@ -94,10 +101,10 @@ impl Prepared {
             (blocks_at_once, trains) = (work.burst, false);
         }
         let length = match (work.transport, work.op) {
-            (Transport::Udp, NetOp::Receive) => 1 << 16,
+            (Transport::Udp, NetOp::Receive | NetOp::Request | NetOp::Respond) => 1 << 16,
             (Transport::Udp, NetOp::Send) => (work.block * blocks_at_once) as usize,
-            (Transport::Tcp, NetOp::Receive) => RECEIVE_BYTES,
-            (Transport::Tcp, NetOp::Send) => work.block as usize,
+            (Transport::Tcp, NetOp::Receive) if !work.apart => RECEIVE_BYTES,
+            (Transport::Tcp, NetOp::Send | NetOp::Receive) => work.block as usize,
             _ => work.block.max(work.response) as usize,
         };
         // Bytes that no link can make smaller.
@@ -118,6 +125,7 @@ impl Prepared {
                 (Passing::Lend, NetOp::Send, Transport::Tcp) => Some(Lender::new(work.block as usize)?),
                 _ => None,
             },
+            new_sockets,
         })
     }
 }
@@ -160,10 +168,12 @@ impl<'a> NetSocket<'a> {
     /// Sends datagrams, each with its number and the time at hand.
     fn send_datagrams(&mut self, length: usize) -> Completion {
         let (block, wide) = (self.made.work.block as usize, self.made.work.wide_numbers);
-        let sent_us = monotonic_ns() / 1_000;
-        for datagram in self.made.buffer[..length].chunks_mut(block) {
-            self.number += 1;
-            DatagramHeader { sent_us, number: self.number }.write(datagram, wide);
+        if !self.made.work.bare {
+            let sent_us = monotonic_ns() / 1_000;
+            for datagram in self.made.buffer[..length].chunks_mut(block) {
+                self.number += 1;
+                DatagramHeader { sent_us, number: self.number }.write(datagram, wide);
+            }
         }
         self.whole(length, |socket, done| {
             let step = if socket.made.trains { length } else { block };
@@ -185,10 +195,22 @@ impl<'a> NetSocket<'a> {
         Err(Errno(libc::EINTR))
     }
 
+    /// What comes next: a datagram, or a train of them.
+    #[inline]
+    fn next_train(&mut self) -> Result<Train, Errno> {
+        match self.made.work.bare {
+            true => {
+                receive_once(self.made.fd, &mut self.made.buffer).map(|bytes| Train { bytes: bytes as usize, each: 0 })
+            }
+            false => receive_train(self.made.fd, &mut self.made.buffer),
+        }
+    }
+
     fn receive_datagrams(&mut self) -> Completion {
         let Train { bytes, each } = loop {
-            match receive_train(self.made.fd, &mut self.made.buffer) {
+            match self.next_train() {
                 Ok(train) if train.bytes > 0 => break train,
+                Ok(_) if self.made.work.bare => return Err(Errno::ENDED),
                 // An empty datagram, or the socket was shut down to wake its worker.
                 Ok(_) | Err(Errno(libc::EAGAIN | libc::EINTR | libc::ECONNREFUSED)) if self.stops() => {
                     return Err(Errno::ENDED);
@@ -197,6 +219,9 @@ impl<'a> NetSocket<'a> {
                 Err(errno) => return Err(errno),
             }
         };
+        if self.made.work.bare {
+            return Ok(self.arrived(bytes as u64));
+        }
         let now_us = monotonic_ns() / 1_000;
         for datagram in self.made.buffer[..bytes].chunks(if each == 0 { bytes } else { each }) {
             // What is too short to be of the test is counted as bytes only.
@@ -213,7 +238,8 @@ impl<'a> NetSocket<'a> {
     }
 
     fn receive_stream(&mut self) -> Completion {
-        let length = CALL_BYTES as usize;
+        // More than there is room for goes over itself.
+        let length = if self.made.work.apart { self.made.work.block as usize } else { CALL_BYTES as usize };
         let drops = self.made.work.passing == Passing::Drop;
         let got = loop {
             let got = if drops {
@@ -244,23 +270,27 @@ impl<'a> NetSocket<'a> {
 
     /// A round trip: the request, and the whole of its response.
     fn request(&mut self) -> Completion {
-        let NetWork { transport, block, response, wide_numbers, .. } = self.made.work;
+        let NetWork { transport, block, response, wide_numbers, bare, .. } = self.made.work;
         let (ask, answer) = (block as usize, response as usize);
         if transport == Transport::Tcp {
             self.whole(ask, |socket, done| send_once(socket.made.fd, &socket.made.buffer[done..ask]))?;
-            return self.whole(answer, |socket, done| receive(socket.made.fd, &mut socket.made.buffer, answer - done));
+            return self
+                .whole(answer, |socket, done| receive_once(socket.made.fd, &mut socket.made.buffer[done..answer]));
         }
         self.number += 1;
         let began_ns = monotonic_ns();
         let header = DatagramHeader { sent_us: began_ns / 1_000, number: self.number };
-        header.write(&mut self.made.buffer, wide_numbers);
+        if !bare {
+            header.write(&mut self.made.buffer, wide_numbers);
+        }
         self.whole(ask, |socket, _| send_once(socket.made.fd, &socket.made.buffer[..ask]))?;
         loop {
-            match receive_train(self.made.fd, &mut self.made.buffer) {
+            match self.next_train() {
                 // One that comes late is the response to another request.
                 Ok(Train { bytes, .. })
-                    if DatagramHeader::read(&self.made.buffer[..bytes], wide_numbers)
-                        .is_some_and(|got| got.number == self.number) =>
+                    if bare && bytes > 0
+                        || DatagramHeader::read(&self.made.buffer[..bytes], wide_numbers)
+                            .is_some_and(|got| got.number == self.number) =>
                 {
                     return Ok(bytes as u64);
                 }
@@ -277,14 +307,19 @@ impl<'a> NetSocket<'a> {
     }
 
     fn respond(&mut self) -> Completion {
-        let NetWork { transport, block, response, .. } = self.made.work;
+        let NetWork { transport, block, response, bare, .. } = self.made.work;
         let (ask, answer) = (block as usize, response as usize);
         if transport == Transport::Tcp {
-            self.whole(ask, |socket, done| receive(socket.made.fd, &mut socket.made.buffer, ask - done))?;
+            self.whole(ask, |socket, done| receive_once(socket.made.fd, &mut socket.made.buffer[done..ask]))?;
             return self.whole(answer, |socket, done| send_once(socket.made.fd, &socket.made.buffer[done..answer]));
         }
         loop {
-            match receive_train(self.made.fd, &mut self.made.buffer) {
+            match self.next_train() {
+                // The other end is known by a connection of TCP, so nobody else is sent anything.
+                Ok(Train { bytes, .. }) if bare => match bytes {
+                    0 => return Err(Errno::ENDED),
+                    _ => return send_once(self.made.fd, &self.made.buffer[..answer]),
+                },
                 // Never more than came: nobody is to be flooded with what others ask for.
                 Ok(Train { bytes, .. }) if bytes >= answer && bytes > 0 => {
                     return send_once(self.made.fd, &self.made.buffer[..answer.max(16).min(bytes)]);
@@ -303,7 +338,7 @@ impl<'a> NetSocket<'a> {
 fn blocks_at_once(work: &NetWork) -> u32 {
     let burst = work.burst.max(1);
     match (work.op, work.transport, work.rate) {
-        (NetOp::Send, Transport::Tcp, None) => (CALL_BYTES / work.block).clamp(1, 16).max(burst),
+        (NetOp::Send, Transport::Tcp, None) if !work.apart => (CALL_BYTES / work.block).clamp(1, 16).max(burst),
         (NetOp::Send, Transport::Udp, rate) if work.trains => {
             let most = (TRAIN_BYTES / work.block).clamp(1, TRAIN_DATAGRAMS);
             let each_ns = rate.map_or(0.0, |rate| f64::from(work.block) * 1e9 / rate.0);
@@ -322,10 +357,10 @@ impl NetSocket<'_> {
     /// Makes one and sees it to its end, which the other end makes: so no port of this one is kept back afterwards.
     fn connect(&mut self) -> Completion {
         let to = self.made.other.ok_or(Errno(libc::EDESTADDRREQ))?;
-        let socket = connected(&to, LOOK_AGAIN)?;
+        let socket = self.made.new_sockets.connect(&to, CONNECT_PATIENCE, LOOK_AGAIN)?;
         self.on(socket, |this| {
             let got = this.request()?;
-            match this.whole(1, |socket, _| receive(socket.made.fd, &mut socket.made.buffer, 1)) {
+            match this.whole(1, |socket, _| receive_once(socket.made.fd, &mut socket.made.buffer[..1])) {
                 Err(Errno::ENDED) => Ok(got),
                 Ok(_) => Err(Errno(libc::EPROTO)),
                 Err(errno) => Err(errno),

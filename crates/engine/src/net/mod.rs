@@ -6,12 +6,14 @@
 
 mod backend;
 mod datagram;
+mod new_sockets;
 mod socket;
 
 pub use datagram::{Arrived, DatagramHeader};
+pub use new_sockets::NewSockets;
 pub use socket::{
-    ConnectError, OptionError, SocketOptions, TcpFacts, buffers, congestion, connect_tcp, datagram_socket,
-    segment_bytes, watch,
+    ConnectError, OptionError, SocketOptions, TcpFacts, buffers, congestion, connect_socket, connect_tcp,
+    datagram_socket, keep_off_routers, segment_bytes, watch,
 };
 
 use crate::backend::SyncBackend;
@@ -95,6 +97,14 @@ impl Flows {
     /// # Errors
     /// A size out of range, or the system's own.
     pub fn new(flows: Vec<Flow>) -> io::Result<Flows> {
+        Flows::with(flows, NewSockets::default())
+    }
+
+    /// The same, with what connections are given that ops make.
+    ///
+    /// # Errors
+    /// As [`new`](Flows::new).
+    pub fn with(flows: Vec<Flow>, new_sockets: NewSockets) -> io::Result<Flows> {
         if let Some((name, least, most)) = flows.iter().find_map(|flow| flow.work.problem()) {
             let message = format!("{name} must be from {least} to {most} bytes");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
@@ -120,11 +130,12 @@ impl Flows {
                 flows,
             })
         })?;
+        let new_sockets = Arc::new(new_sockets);
         let mut made = Flows { shared: Arc::new(shared), threads: Vec::with_capacity(count) };
         for number in 0..count {
             let shared = Arc::clone(&made.shared);
             // Made here, so that what the system refuses is an error of the set-up.
-            let socket = Prepared::new(&shared.flows[number])?;
+            let socket = Prepared::new(&shared.flows[number], Arc::clone(&new_sockets))?;
             let thread = std::thread::Builder::new().name(format!("net-{number}")).stack_size(STACK_BYTES);
             made.threads.push(thread.spawn(move || work(&shared, number, socket))?);
         }
@@ -140,7 +151,7 @@ impl Flows {
         shared.control.release((0..shared.flows.len()).map(|worker| Departure { worker, at: begins_at }));
     }
 
-    /// From now on, senders send this many blocks together, and receivers end when they have this many bytes.
+    /// From now on, senders send this many blocks together (or ask this often), and receivers end when they have this many bytes.
     pub fn limit(&self, blocks: u64, bytes: u64) {
         self.shared.blocks_left.store(blocks, Relaxed);
         self.shared.bytes_left.store(bytes, Relaxed);
@@ -302,7 +313,7 @@ fn work(shared: &Shared, number: usize, made: Prepared) {
             // What is received has no length beforehand.
             let (kind, length) = if sends { (OpKind::Write, most * work.block) } else { (OpKind::Read, 1) };
             let no_limit = AtomicU64::new(u64::MAX);
-            let left = if sends { &shared.blocks_left } else { &no_limit };
+            let left = if ends_itself { &shared.blocks_left } else { &no_limit };
             let op = BlockOp::load(kind, 0, 0, length);
             let mut source = BlockSource { op, block: work.block, most: most.into(), left };
             let mut pacer = pacer(shared, number, &work);

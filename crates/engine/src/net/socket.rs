@@ -159,7 +159,7 @@ impl From<rustix::io::Errno> for ConnectError {
     }
 }
 
-fn new_socket(
+pub(super) fn new_socket(
     of: &SocketAddr,
     bind: Option<SocketAddr>,
     transport: Transport,
@@ -167,7 +167,11 @@ fn new_socket(
 ) -> Result<OwnedFd, ConnectError> {
     let family = if of.is_ipv6() { AddressFamily::INET6 } else { AddressFamily::INET };
     let kind = if transport == Transport::Tcp { SocketType::STREAM } else { SocketType::DGRAM };
+    #[cfg(target_os = "linux")]
+    let socket = net::socket_with(family, kind, net::SocketFlags::CLOEXEC, None)?;
+    #[cfg(not(target_os = "linux"))]
     let socket = net::socket(family, kind, None)?;
+    #[cfg(not(target_os = "linux"))]
     rustix::io::fcntl_setfd(&socket, rustix::io::FdFlags::CLOEXEC)?;
     options.set(socket.as_fd(), transport, of.is_ipv6())?;
     if let Some(bind) = bind {
@@ -186,7 +190,22 @@ pub fn connect_tcp(
     options: &SocketOptions,
     longest: Duration,
 ) -> Result<TcpStream, ConnectError> {
-    let socket = new_socket(&to, bind, Transport::Tcp, options)?;
+    connect_socket(new_socket(&to, bind, Transport::Tcp, options)?, to, longest)
+}
+
+/// Sends only to hosts of the same link, through no router. Source: socket(7), `SO_DONTROUTE`.
+///
+/// # Errors
+/// The system's own.
+pub fn keep_off_routers(socket: impl AsFd) -> io::Result<()> {
+    set_number(socket.as_fd().as_raw_fd(), libc::SOL_SOCKET, libc::SO_DONTROUTE, 1)
+}
+
+/// Connects a socket of TCP within this time.
+///
+/// # Errors
+/// No connection.
+pub fn connect_socket(socket: OwnedFd, to: SocketAddr, longest: Duration) -> Result<TcpStream, ConnectError> {
     // A connection that is being made ends with the time of a send.
     net::sockopt::set_socket_timeout(&socket, net::sockopt::Timeout::Send, Some(longest))?;
     match net::connect(&socket, &to) {
@@ -300,13 +319,11 @@ fn with_vectors<R>(
     call(&mut message)
 }
 
-/// A connection to an address, whose calls wait no longer than this.
-pub(super) fn connected(to: &SocketAddr, longest: Duration) -> Result<OwnedFd, Errno> {
-    let family = if to.is_ipv6() { AddressFamily::INET6 } else { AddressFamily::INET };
-    let socket = net::socket(family, SocketType::STREAM, None)?;
-    net::connect(&socket, to)?;
-    net::sockopt::set_socket_timeout(&socket, net::sockopt::Timeout::Recv, Some(longest))?;
-    Ok(socket)
+/// Receives at most as many bytes as there is room for, in one call.
+#[inline]
+pub(super) fn receive_once(fd: RawFd, into: &mut [u8]) -> Completion {
+    // SAFETY: writes at most as many bytes as there are.
+    completion(unsafe { libc::recv(fd, into.as_mut_ptr().cast(), into.len(), 0) })
 }
 
 /// The next connection of this address; those of others are closed. It inherits the time-outs of its listener.

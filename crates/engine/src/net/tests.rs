@@ -126,6 +126,53 @@ fn connections_are_made_and_ended_one_by_one() {
     assert_eq!(near.times(0).count(), ops);
 }
 
+// Protects exact numbers of connections, with options for each of them.
+#[test]
+fn connections_end_with_the_last_that_was_asked_for() {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let to = Some(listener.local_addr().unwrap());
+    let work = NetWork { response: 300, ..NetWork::stream(NetOp::Connect, Transport::Tcp, 200) };
+    let accepts = NetWork { op: NetOp::Accept, ..work };
+    let mut far = Flows::new(vec![Flow { socket: listener.into(), other: to, work: accepts }]).unwrap();
+    let options = SocketOptions { no_delay: true, ..SocketOptions::default() };
+    let new_sockets = NewSockets { options, buffers: [Some(65536), None], ..NewSockets::default() };
+    let socket = new_sockets.make(&to.unwrap(), Transport::Tcp).unwrap();
+    let mut near = Flows::with(vec![Flow { socket, other: to, work }], new_sockets).unwrap();
+    far.start(None);
+    near.limit(50, u64::MAX);
+    near.start(Some(LONG.as_nanos() as u64));
+    while !near.is_done() {
+        near.wait(&[], Duration::from_secs(10));
+    }
+    near.stop();
+    far.stop();
+    assert_eq!((near.failure(), far.failure()), (None, None));
+    assert_eq!([&near, &far].map(|end| (end.counts(0).ops, end.counts(0).bytes)), [(50, 15_000); 2]);
+}
+
+// Protects tools whose datagrams have no header: any size, responses longer than requests, an empty one as the end.
+#[test]
+fn bare_datagrams_need_no_header() {
+    let bare = NetWork { bare: true, response: 900, ..NetWork::stream(NetOp::Request, Transport::Udp, 1) };
+    let (near, far) = run(bare, Some(20), LONG);
+    assert_eq!((near.counts(0).ops, near.counts(0).bytes), (20, 18_000));
+    assert_eq!(far.counts(0).ops, 20);
+
+    let (one, other) = udp_pair();
+    let work = NetWork { bare: true, ..NetWork::stream(NetOp::Receive, Transport::Udp, 1) };
+    let far = Flows::new(vec![Flow { socket: other, other: None, work }]).unwrap();
+    far.start(None);
+    let one = UdpSocket::from(one);
+    one.send(&[7]).unwrap();
+    one.send(&[]).unwrap();
+    let until = std::time::Instant::now() + LONG;
+    while !far.is_done() && std::time::Instant::now() < until {
+        far.wait(&[], Duration::from_secs(1));
+    }
+    assert!(far.is_done());
+    assert_eq!((far.counts(0).bytes, far.counts(0).ops), (1, 1));
+}
+
 // Protects against waiting for ever: who receives from a silent end stops when asked to.
 #[test]
 fn a_silent_end_does_not_keep_a_worker() {

@@ -390,6 +390,10 @@ pub const TOPICS: &[Topic] = &[
             ),
             example("Print extended device statistics", "plumb as iostat -x 1 5"),
             example("Serve iperf3 clients, many at once", "plumb as iperf3 -s -B 0.0.0.0"),
+            example(
+                "Time round trips to a netserver",
+                "plumb as netperf -H 192.0.2.1 -t TCP_RR -- -k P50_LATENCY,P99_LATENCY",
+            ),
         ],
         exits: &[exit("any", "that of the tool itself; Plumb's checks do not change it")],
     },

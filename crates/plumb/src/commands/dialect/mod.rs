@@ -19,6 +19,7 @@ mod iozone;
 pub mod iperf3;
 mod md_workbench;
 mod mdtest;
+mod netperf;
 mod own_words;
 mod postmark;
 mod runner;
@@ -63,6 +64,8 @@ const TOOLS: &[Tool] = &[
     tool("iperf3", iperf3::as_iperf3),
     tool("md-workbench", speak::<md_workbench::MdWorkbench>),
     tool("mdtest", speak::<mdtest::Mdtest>),
+    tool("netperf", netperf::as_netperf),
+    tool("netserver", netperf::as_netserver),
     tool("pjdfstest", crate::commands::posix::pjdfstest::run),
     tool("postmark", speak::<postmark::Shell>),
     tool("zcav", speak::<bonnie::Zcav>),

@@ -1,0 +1,62 @@
+//! From a test to the work of one of its ends.
+
+use super::settings::Settings;
+use super::wire::{Direction, Length, Request};
+use plumb_workload::net::{BLOCK_BYTES_MAX, DATAGRAM_BYTES_MAX, NetOp, NetWork, Transport};
+use std::net::IpAddr;
+
+/// The work of an end, with the bytes that it sends at once and receives at once.
+pub fn flow(request: &Request, is_server: bool, sizes: [u32; 2]) -> NetWork {
+    let transport = if request.udp { Transport::Udp } else { Transport::Tcp };
+    let op = match (request.direction, request.connects && !request.udp) {
+        (Direction::ToServer, _) => NetOp::Send,
+        (Direction::ToClient, _) => NetOp::Receive,
+        (Direction::RoundTrips, false) => NetOp::Request,
+        (Direction::RoundTrips, true) => NetOp::Connect,
+    };
+    let op = if is_server { op.peer() } else { op };
+    let most = if request.udp { DATAGRAM_BYTES_MAX } else { BLOCK_BYTES_MAX };
+    let (block, response) = match op {
+        NetOp::Send => (sizes[0], 1),
+        NetOp::Receive => (sizes[1], 1),
+        _ => (request.trip[0], request.trip[1]),
+    };
+    let work = NetWork::stream(op, transport, block.clamp(1, most));
+    // The size of a call is what netperf's sizes are about.
+    NetWork { response: response.clamp(1, most), bare: request.udp, apart: true, ..work }
+}
+
+/// After how many ops the end that leads has done its part, where that is not a matter of time.
+pub fn length_ops(length: Length, work: &NetWork) -> u64 {
+    match (length, work.op) {
+        (Length::Seconds(_), _) => u64::MAX,
+        (Length::Count(bytes), NetOp::Send) => u64::from(bytes.div_ceil(work.block)),
+        (Length::Count(count), _) => count.into(),
+    }
+}
+
+impl Settings {
+    /// What the server is asked for, with the addresses of data where they are not the control connection's.
+    pub fn request(&self, client: (Option<IpAddr>, u16), server: Option<IpAddr>, is_v6: bool) -> Request {
+        let to_client = self.direction == Direction::ToClient;
+        Request {
+            direction: self.direction,
+            udp: self.udp,
+            connects: self.connects,
+            no_delay: self.no_delay.remote,
+            cpu: self.cpu.remote,
+            routed: self.routed,
+            buffers: self.buffers.remote,
+            sizes: [self.send.remote.filter(|_| to_client), self.receive.remote.filter(|_| !to_client)],
+            trip: self.trip,
+            length: self.length,
+            port: self.data_ports.remote,
+            is_v6: Some(is_v6),
+            client_port: client.1,
+            client: client.0,
+            server,
+            service: self.service.remote,
+            congestion: self.congestion.remote.clone(),
+        }
+    }
+}

@@ -1,0 +1,597 @@
+//! The text: tables of the tests, interim results, and the values of selectors.
+
+use super::selectors::{BLOCKS, SELECTORS};
+use super::settings::{Form, Settings, Unit};
+use super::wire::{Cpu, Direction};
+use plumb_result::Histogram;
+use std::fmt::Write as _;
+
+/// One end of a test that is over.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct End {
+    /// Bytes of its buffers that were asked for, that it had first, and that it had at last: for sending and for receiving.
+    pub buffers: [[Option<u32>; 2]; 3],
+    /// Bytes that it sends, and receives, at once; -1 where it was not asked.
+    pub sizes: [i64; 2],
+    /// Bytes sent, and calls for them.
+    pub sent: (u64, u64),
+    /// Bytes received, and calls for them.
+    pub received: (u64, u64),
+    /// Its processors.
+    pub cpu: Option<Cpu>,
+    /// Segments sent again.
+    pub retransmits: Option<u64>,
+    /// Its congestion control.
+    pub congestion: String,
+    /// `TCP_NODELAY`.
+    pub no_delay: bool,
+    /// Type of service.
+    pub service: Option<u8>,
+}
+
+/// How sure a result is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Confidence {
+    /// Level and width that were asked for, per cent.
+    pub asked: (u32, f64),
+    /// How often the test was made.
+    pub times: u32,
+    /// Widths that were reached, per cent of the mean: throughput, processors here, and there.
+    pub widths: [f64; 3],
+}
+
+/// A test that is over.
+#[derive(Debug)]
+pub struct Report<'a> {
+    /// What was said.
+    pub settings: &'a Settings,
+    /// This end.
+    pub local: End,
+    /// The server.
+    pub remote: End,
+    /// Seconds.
+    pub seconds: f64,
+    /// Round trips.
+    pub trips: u64,
+    /// Throughput in its unit: a mean, where the test was made often.
+    pub throughput: f64,
+    /// Times of round trips, or of calls, ns.
+    pub times: Histogram,
+    /// Bytes of the largest segment.
+    pub segment: Option<u32>,
+    /// Names of both ends' addresses, and their ports.
+    pub source: (String, u16),
+    /// See above.
+    pub target: (String, u16),
+    /// IPv6.
+    pub is_v6: bool,
+    /// Name of the test.
+    pub uuid: String,
+    /// How sure the result is.
+    pub confidence: Option<Confidence>,
+}
+
+/// An interim result.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Interim {
+    /// From 0.
+    pub number: u32,
+    /// In its unit.
+    pub rate: f64,
+    /// How long it took.
+    pub seconds: f64,
+    /// When it ended, seconds since 1970.
+    pub ending: f64,
+}
+
+/// Bytes a second in a unit, and the unit's name without `/s`.
+fn scale(letter: char) -> (f64, &'static str) {
+    match letter {
+        'G' => (f64::from(1 << 30), "GBytes"),
+        'M' => (f64::from(1 << 20), "MBytes"),
+        'K' => (1024.0, "KBytes"),
+        'B' => (1.0, "Bytes"),
+        'g' => (1e9 / 8.0, "10^9bits"),
+        'k' => (1e3 / 8.0, "10^3bits"),
+        'b' => (1.0 / 8.0, "bits"),
+        _ => (1e6 / 8.0, "10^6bits"),
+    }
+}
+
+impl Settings {
+    fn is_trips(&self) -> bool {
+        self.direction == Direction::RoundTrips
+    }
+
+    fn scale(&self) -> (f64, &'static str) {
+        scale(if let Unit::Letter(letter) = self.unit { letter } else { 'm' })
+    }
+
+    /// A throughput in the unit of the test, from what was done each second.
+    pub fn throughput(&self, bytes: f64, trips: f64) -> f64 {
+        if self.in_trips() { trips } else { bytes / self.scale().0 }
+    }
+
+    fn in_trips(&self) -> bool {
+        self.is_trips() && self.unit == Unit::OfTest
+    }
+
+    /// The unit, as it is printed.
+    pub fn unit_text(&self) -> String {
+        if self.in_trips() { "Trans/s".to_owned() } else { format!("{}/s", self.scale().1) }
+    }
+
+    /// An interim result.
+    pub fn interim(&self, Interim { number, rate, seconds, ending }: Interim) -> String {
+        let unit = self.unit_text();
+        match self.form {
+            Form::Keys(_) => format!(
+                "NETPERF_INTERIM_RESULT[{number}]={rate:.2}\nNETPERF_UNITS[{number}]={unit}\n\
+                 NETPERF_INTERVAL[{number}]={seconds:.3}\nNETPERF_ENDING[{number}]={ending:.3}\n"
+            ),
+            Form::Csv(_) => format!("{rate:.2},{unit},{seconds:.3},{ending:.3}\n"),
+            _ => format!("Interim result: {rate:7.2} {unit} over {seconds:.3} seconds ending at {ending:.3}\n"),
+        }
+    }
+}
+
+/// The line that names the test: from whom to whom, over which family.
+pub fn title(settings: &Settings, source: Option<(&str, u16)>, target: (&str, u16), is_v6: bool) -> String {
+    let Settings { direction, udp, connects, is_omni, .. } = *settings;
+    let family = if is_v6 { "AF_INET6" } else { "AF_INET" };
+    let name = match (is_omni, direction) {
+        (true, Direction::ToServer) => "OMNI Send",
+        (true, Direction::ToClient) => "OMNI Receive",
+        (true, Direction::RoundTrips) => "OMNI Send|Recv",
+        (false, Direction::ToServer) if udp => "MIGRATED UDP STREAM",
+        (false, Direction::ToServer) => "MIGRATED TCP STREAM",
+        (false, Direction::ToClient) => "MIGRATED TCP MAERTS",
+        (false, Direction::RoundTrips) if udp => "MIGRATED UDP REQUEST/RESPONSE",
+        (false, Direction::RoundTrips) if connects => "MIGRATED TCP Connect/Request/Response",
+        (false, Direction::RoundTrips) => "MIGRATED TCP REQUEST/RESPONSE",
+    };
+    let any = if is_v6 { ":: (::)" } else { "0.0.0.0 (0.0.0.0)" };
+    let source = source.map_or_else(|| format!("{any} port 0"), |(host, port)| format!("{host} () port {port}"));
+    let mut text = format!("{name} TEST from {source} {family} to {} () port {} {family}", target.0, target.1);
+    if let Some((level, width)) = settings.confidence {
+        let _ = write!(text, " : +/-{:.3}% @ {level:2}% conf. ", width / 2.0);
+    }
+    if settings.no_delay.local || settings.no_delay.remote {
+        text += " : nodelay";
+    }
+    text += " : demo";
+    if settings.is_trips() && !connects && !is_omni {
+        text += " : first burst 0";
+    }
+    text + "\n"
+}
+
+/// What is printed where a result is less sure than was asked for.
+pub fn not_confident([throughput, local, remote]: [f64; 3]) -> String {
+    format!(
+        "!!! WARNING\n!!! Desired confidence was not achieved within the specified iterations.\n\
+         !!! This implies that there was variability in the test environment that\n\
+         !!! must be investigated before going further.\n\
+         !!! Confidence intervals: Throughput      : {throughput:4.3}%\n\
+         !!!                       Local CPU util  : {local:4.3}%\n\
+         !!!                       Remote CPU util : {remote:4.3}%\n\n"
+    )
+}
+
+/// Mean, and the width of its confidence interval in per cent of it; `t` is Student's, of both sides, for all but one.
+pub fn half_width(values: &[f64], t: f64) -> (f64, f64) {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count.max(1.0);
+    if values.len() < 2 || mean == 0.0 {
+        return (mean, 0.0);
+    }
+    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / count;
+    (mean, 100.0 * 2.0 * t * (variance / (count - 1.0)).sqrt() / mean.abs())
+}
+
+/// Processor time of each KiB, or of each round trip, µs.
+pub fn demand(cpu: Option<Cpu>, seconds: f64, units: f64) -> f64 {
+    let Some(cpu) = cpu else { return -1.0 };
+    if units > 0.0 { cpu.busy / 100.0 * f64::from(cpu.count) * seconds * 1e6 / units } else { 0.0 }
+}
+
+impl Report<'_> {
+    /// What is printed at the end.
+    pub fn text(&self) -> String {
+        match &self.settings.form {
+            Form::Table => self.table(),
+            Form::Keys(names) => {
+                names.iter().filter_map(|name| Some(format!("{name}={}\n", self.value(name)?))).collect()
+            }
+            Form::Csv(names) => {
+                let title = |name: &&str| title_of(name).split('|').filter(|line| !line.is_empty()).collect::<Vec<_>>();
+                let head: Vec<String> = names.iter().map(|name| title(name).join(" ")).collect();
+                let row: Vec<String> = names.iter().map(|name| self.value(name).unwrap_or_default()).collect();
+                let head = if self.settings.headers { head.join(",") + "\n" } else { String::new() };
+                head + &row.join(",") + "\n"
+            }
+            Form::Columns(names) => self.columns(names),
+        }
+    }
+
+    fn columns(&self, names: &[&'static str]) -> String {
+        let mut text = String::new();
+        let mut rows = [const { String::new() }; 5];
+        for (number, name) in names.iter().enumerate() {
+            if number > 0 && BLOCKS.contains(name) {
+                text += &(std::mem::take(&mut rows).join("\n") + "\n\n");
+            }
+            let value = self.value(name).unwrap_or_default();
+            let mut lines = [""; 4];
+            for (line, part) in lines.iter_mut().zip(title_of(name).split('|')) {
+                *line = part;
+            }
+            // Text has room for its end.
+            let is_text = value.parse::<f64>().is_err();
+            let width = lines.iter().map(|line| line.len()).max().unwrap_or(0).max(value.len() + usize::from(is_text));
+            for (row, cell) in rows.iter_mut().zip(lines.into_iter().chain([value.as_str()])) {
+                let _ = write!(row, "{cell:<width$} ");
+            }
+        }
+        let rows = if self.settings.headers { &rows[..] } else { &rows[4..] };
+        text + &rows.join("\n") + "\n"
+    }
+
+    fn units_done(&self) -> f64 {
+        match self.settings.direction {
+            Direction::RoundTrips => self.trips as f64,
+            Direction::ToServer if self.settings.udp => self.remote.received.0 as f64 / 1024.0,
+            Direction::ToServer => self.remote.received.0 as f64 / 1024.0,
+            Direction::ToClient => self.local.received.0 as f64 / 1024.0,
+        }
+    }
+
+    fn demands(&self) -> [f64; 2] {
+        [&self.local, &self.remote].map(|end| demand(end.cpu, self.seconds, self.units_done()))
+    }
+
+    fn rate(&self, bytes: u64) -> f64 {
+        if self.seconds > 0.0 { bytes as f64 / self.seconds / self.settings.scale().0 } else { 0.0 }
+    }
+
+    fn table(&self) -> String {
+        let settings = self.settings;
+        let brand = &settings.brand;
+        if settings.verbosity == 0 {
+            let [local, remote] = self.demands();
+            let shown =
+                if settings.udp && !settings.is_trips() { self.rate(self.local.sent.0) } else { self.throughput };
+            return match (settings.cpu.local, settings.cpu.remote) {
+                (true, _) => format!("{local:.3} {brand}\n"),
+                (_, true) => format!("{remote:.3} {brand}\n"),
+                _ => format!("{shown:7.2} {brand}\n"),
+            };
+        }
+        let with_cpu = settings.cpu.local || settings.cpu.remote;
+        match (settings.direction, settings.udp) {
+            (Direction::RoundTrips, _) => self.trip_table(with_cpu),
+            (_, true) => self.datagram_table(with_cpu),
+            (_, false) => self.stream_table(with_cpu),
+        }
+    }
+
+    /// Busy, or -1; and the letter of how that was measured.
+    fn busy(end: &End) -> (f64, char) {
+        end.cpu.map_or((-1.0, 'U'), |cpu| (cpu.busy, 'S'))
+    }
+
+    fn stream_table(&self, with_cpu: bool) -> String {
+        let Report { settings, local, remote, seconds, throughput, .. } = self;
+        let to_server = settings.direction == Direction::ToServer;
+        let (sender, receiver) = if to_server { (local, remote) } else { (remote, local) };
+        let [[_, _], [send_buffer, _], _] = sender.buffers;
+        let receive_buffer = receiver.buffers[1][1];
+        let unit = settings.scale().1;
+        let (brand, size) = (&settings.brand, sender.sizes[0]);
+        let mut text = String::new();
+        let (receive_buffer, send_buffer) = (receive_buffer.unwrap_or(0), send_buffer.unwrap_or(0));
+        let ([(busy, how), (far_busy, far_how)], [demand, far_demand]) =
+            ([Self::busy(local), Self::busy(remote)], self.demands());
+        let ends = if to_server { ("Send", "Recv") } else { ("Recv", "Send") };
+        if settings.headers && with_cpu {
+            let (one, other) = ends;
+            let _ = write!(
+                text,
+                "Recv   Send    Send                          Utilization       Service Demand\n\
+                 Socket Socket  Message  Elapsed              {one}     {other}     {one}    {other}\n\
+                 Size   Size    Size     Time     Throughput  local    remote   local   remote\n\
+                 bytes  bytes   bytes    secs.    {:<8}  % {how}      % {far_how}      us/KB   us/KB\n\n",
+                format!("{unit}/s")
+            );
+        } else if settings.headers {
+            let _ = write!(
+                text,
+                "Recv   Send    Send                          \nSocket Socket  Message  Elapsed              \n\
+                 Size   Size    Size     Time     Throughput  \nbytes  bytes   bytes    secs.    {unit}/sec  \n\n"
+            );
+        }
+        let _ = write!(text, "{receive_buffer:6} {send_buffer:6} {size:6}    {seconds:<6.2}   ");
+        if with_cpu {
+            let _ = writeln!(
+                text,
+                "  {throughput:7.2}   {busy:<6.2}   {far_busy:<6.2}   {demand:<6.3}  {far_demand:<6.3} {brand}"
+            );
+        } else {
+            let _ = writeln!(text, "{throughput:7.2}   {brand}");
+        }
+        if settings.verbosity > 1 {
+            let per = |(bytes, calls): (u64, u64)| bytes as f64 / calls.max(1) as f64;
+            let (near, far) = if to_server { (local.sent, remote.received) } else { (local.received, remote.sent) };
+            let (one, other) = ends;
+            let _ = write!(
+                text,
+                "\nAlignment      Offset         Bytes    Bytes       {one}s   Bytes    {other}s\n\
+                 Local  Remote  Local  Remote  Xfered   Per                 Per\n\
+                 {one}   {other}    {one}   {other}             {one} (avg)          {other} (avg)\n\
+                 {:5}   {:5}  {:5}   {:5} {:6}  {:6.2}    {:6}   {:6.2} {:6}\n\n\
+                 Maximum\nSegment\nSize (bytes)\n{:6}\n",
+                8,
+                8,
+                0,
+                0,
+                near.0,
+                per(near),
+                near.1,
+                per(far),
+                far.1,
+                self.segment.map_or(-1, i64::from)
+            );
+        }
+        text
+    }
+
+    fn datagram_table(&self, with_cpu: bool) -> String {
+        let Report { settings, local, remote, seconds, .. } = self;
+        let unit = settings.scale().1;
+        let (head, ends) = if with_cpu {
+            let (how, far_how) = (Self::busy(local).1, Self::busy(remote).1);
+            let head = format!(
+                "Socket  Message  Elapsed      Messages                   CPU      Service\n\
+                 Size    Size     Time         Okay Errors   Throughput   Util     Demand\n\
+                 bytes   bytes    secs            #      #   {unit}/sec % {how}{far_how}     us/KB\n\n"
+            );
+            let [near, far] = self.demands();
+            let end = |rate: f64, end: &End, demand: f64| {
+                format!("{rate:7.1}     {:<6.2}   {demand:<6.3}", Self::busy(end).0)
+            };
+            let rates = (self.rate(local.sent.0), self.rate(remote.received.0));
+            (head, [end(rates.0, local, near), end(rates.1, remote, far)])
+        } else {
+            let head = format!(
+                "Socket  Message  Elapsed      Messages                \n\
+                 Size    Size     Time         Okay Errors   Throughput\n\
+                 bytes   bytes    secs            #      #   {unit}/sec\n\n"
+            );
+            (head, [self.rate(local.sent.0), self.rate(remote.received.0)].map(|rate| format!("{rate:7.2}")))
+        };
+        let head = if settings.headers { head } else { String::new() };
+        let [near, far] = ends;
+        format!(
+            "{head}{:6}  {:6}   {seconds:<6.2}     {:6} {:6}    {near}\n{:6}           {seconds:<6.2}     {:6}           {far}\n\n",
+            local.buffers[1][0].unwrap_or(0),
+            local.sizes[0],
+            local.sent.1,
+            0,
+            remote.buffers[1][1].unwrap_or(0),
+            remote.received.1
+        )
+    }
+
+    fn trip_table(&self, with_cpu: bool) -> String {
+        let Report { settings, local, remote, seconds, throughput, .. } = self;
+        let brand = &settings.brand;
+        let [ask, answer] = settings.trip;
+        let buffer = |end: &End, which: usize| end.buffers[1][which].unwrap_or(0);
+        let (near, far) = ((buffer(local, 0), buffer(local, 1)), (buffer(remote, 0), buffer(remote, 1)));
+        let (wide, unit) = (settings.in_trips(), settings.scale().1);
+        let mut text = String::new();
+        if settings.headers && with_cpu {
+            let (rate, per) = if wide {
+                ("Trans.   CPU    CPU    S.dem   S.dem", "per sec  ")
+            } else {
+                ("Tput     CPU    CPU    S.dem   S.dem", unit)
+            };
+            let _ = write!(
+                text,
+                "Local /Remote\nSocket Size   Request Resp.  Elapsed {rate}\n\
+                 Send   Recv   Size    Size   Time    Rate     local  remote local   remote\n\
+                 bytes  bytes  bytes   bytes  secs.   {per:<8} % {}    % {}    us/Tr   us/Tr\n\n",
+                Self::busy(local).1,
+                Self::busy(remote).1
+            );
+        } else if settings.headers && wide {
+            text += "Local /Remote\nSocket Size   Request  Resp.   Elapsed  Trans.\n\
+                     Send   Recv   Size     Size    Time     Rate         \n\
+                     bytes  Bytes  bytes    bytes   secs.    per sec   \n\n";
+        } else if settings.headers {
+            let _ = write!(
+                text,
+                "Local /Remote\nSocket Size   Request  Resp.   Elapsed  \n\
+                 Send   Recv   Size     Size    Time     Throughput \n\
+                 bytes  Bytes  bytes    bytes   secs.    {unit}/sec   \n\n"
+            );
+        }
+        let _ = if with_cpu {
+            let [demand, far_demand] = self.demands();
+            writeln!(
+                text,
+                "{:<6} {:<6} {ask:<6}  {answer:<6} {seconds:<6.2}  {throughput:<6.2}  {:<6.2} {:<6.2} {demand:<6.3}  {far_demand:<6.3} {brand}",
+                near.0,
+                near.1,
+                Self::busy(local).0,
+                Self::busy(remote).0
+            )
+        } else {
+            writeln!(
+                text,
+                "{:<6} {:<6} {ask:<6}   {answer:<6}  {seconds:<6.2}   {throughput:7.2}   {brand}",
+                near.0, near.1
+            )
+        };
+        let _ = writeln!(text, "{:<6} {:<6}", far.0, far.1);
+        if settings.verbosity > 1 && settings.connects {
+            text += "\nAlignment      Offset\nLocal  Remote  Local  Remote\nSend   Recv    Send   Recv\n    8      8       0      0\n";
+        } else if settings.verbosity > 1 {
+            let rate = self.trips as f64 / self.seconds.max(1e-9);
+            let out = |bytes: u32| f64::from(bytes) * rate / settings.scale().0;
+            let _ = write!(
+                text,
+                "Alignment      Offset         RoundTrip  Trans    Throughput\n\
+                 Local  Remote  Local  Remote  Latency    Rate     {unit}/s\n\
+                 Send   Recv    Send   Recv    usec/Tran  per sec  Outbound   Inbound\n\
+                 {:5}  {:5}   {:5}  {:5}   {:<6.3}   {rate:<6.3} {:<6.3}    {:<6.3}\n",
+                8,
+                0,
+                0,
+                0,
+                1e6 / rate.max(1e-9),
+                out(ask),
+                out(answer)
+            );
+        }
+        text
+    }
+
+    /// The value of a selector; `None` where it has none. What netperf no longer measures has its own words.
+    fn value(&self, name: &str) -> Option<String> {
+        if let Some(rest) = name.strip_prefix("LOCAL_") {
+            return Some(self.of_end(&self.local, 0, rest));
+        }
+        if let Some(rest) = name.strip_prefix("REMOTE_") {
+            return Some(self.of_end(&self.remote, 1, rest));
+        }
+        let settings = self.settings;
+        if let Some((which, rest)) = name.split_once("_SIZE").filter(|(which, _)| which.len() == 3) {
+            let end = if which.starts_with('L') { &self.local } else { &self.remote };
+            let direction = usize::from(which.ends_with('R'));
+            let bytes = end.buffers[match rest {
+                "_REQ" => 0,
+                "_END" => 2,
+                _ => 1,
+            }][direction];
+            return Some(bytes.map_or(-1, i64::from).to_string());
+        }
+        let confidence = self.confidence;
+        let width = |at: usize| format!("{:.3}", confidence.map_or(-1.0, |confidence| confidence.widths[at]));
+        let trip_rate = self.trips as f64 / self.seconds.max(1e-9);
+        let trips = settings.is_trips();
+        let us = |ns: Option<u64>| ns.map_or(-1, |ns| (ns / 1000) as i64).to_string();
+        Some(match name {
+            "SOCKET_TYPE" => if settings.udp { "Datagram" } else { "Stream" }.to_owned(),
+            "PROTOCOL" => if settings.udp { "UDP" } else { "TCP" }.to_owned(),
+            "DIRECTION" => match settings.direction {
+                Direction::ToServer => "Send",
+                Direction::ToClient => "Receive",
+                Direction::RoundTrips if settings.connects => "Connect|Send|Recv",
+                Direction::RoundTrips => "Send|Recv",
+            }
+            .to_owned(),
+            "ELAPSED_TIME" => format!("{:.2}", self.seconds),
+            "THROUGHPUT" => format!("{:.2}", self.throughput),
+            "THROUGHPUT_UNITS" => settings.unit_text(),
+            "REQUEST_SIZE" | "RESPONSE_SIZE" if !trips => "-1".to_owned(),
+            "REQUEST_SIZE" => settings.trip[0].to_string(),
+            "RESPONSE_SIZE" => settings.trip[1].to_string(),
+            "SD_UNITS" => if trips { "usec/Tran" } else { "usec/KB" }.to_owned(),
+            "CONFIDENCE_LEVEL" => confidence.map_or(0, |confidence| confidence.asked.0).to_string(),
+            "CONFIDENCE_INTERVAL" => format!("{:.6}", confidence.map_or(-1.0, |confidence| confidence.asked.1)),
+            "CONFIDENCE_ITERATION" => confidence.map_or(1, |confidence| confidence.times).to_string(),
+            "THROUGHPUT_CONFID" => width(0),
+            "TRANSACTION_RATE" => format!("{:.3}", if trips { trip_rate } else { 1.0 }),
+            "RT_LATENCY" => format!("{:.3}", if trips { 1e6 / trip_rate.max(1e-9) } else { -1.0 }),
+            "BURST_SIZE" => "0".to_owned(),
+            "TRANSPORT_MSS" => self.segment.map_or(-1, i64::from).to_string(),
+            "SOURCE_PORT" => self.source.1.to_string(),
+            "SOURCE_ADDR" => self.source.0.clone(),
+            "DEST_PORT" => self.target.1.to_string(),
+            "DEST_ADDR" => self.target.0.clone(),
+            "SOURCE_FAMILY" | "DEST_FAMILY" => if self.is_v6 { "10" } else { "2" }.to_owned(),
+            "RESULT_BRAND" if settings.brand.is_empty() => return None,
+            "RESULT_BRAND" => format!("\"{}\"", settings.brand),
+            "UUID" => self.uuid.clone(),
+            "MIN_LATENCY" => us(self.times.min()),
+            "MAX_LATENCY" => us(self.times.max()),
+            "P50_LATENCY" => us(self.times.quantile(0.5)),
+            "P90_LATENCY" => us(self.times.quantile(0.9)),
+            "P99_LATENCY" => us(self.times.quantile(0.99)),
+            "MEAN_LATENCY" => format!("{:.2}", self.times.mean().map_or(-1.0, |ns| ns / 1e3)),
+            "STDDEV_LATENCY" => format!("{:.2}", deviation(&self.times) / 1e3),
+            "COMMAND_LINE" => format!("\"{}\"", settings.words),
+            _ => return None,
+        })
+    }
+
+    fn of_end(&self, end: &End, number: usize, rest: &str) -> String {
+        let settings = self.settings;
+        let ([sends, receives], cpu) = (end.sizes, end.cpu.unwrap_or_default());
+        let per =
+            |(bytes, calls): (u64, u64)| format!("{:.2}", if calls > 0 { bytes as f64 / calls as f64 } else { 0.0 });
+        let part = |at: usize| format!("{:.2}", cpu.parts[at]);
+        let count = |value: Option<u64>| value.map_or(-1, |value| value as i64).to_string();
+        match rest {
+            "SEND_SIZE" => sends.to_string(),
+            "RECV_SIZE" => receives.to_string(),
+            "CPU_UTIL" => format!("{:.2}", Self::busy(end).0),
+            "CPU_PERCENT_USER" => part(0),
+            "CPU_PERCENT_SYSTEM" => part(1),
+            "CPU_PERCENT_IOWAIT" => part(2),
+            "CPU_PERCENT_IRQ" => part(3),
+            "CPU_PERCENT_SWINTR" => part(4),
+            "CPU_METHOD" => Self::busy(end).1.to_string(),
+            "CPU_COUNT" => cpu.count.to_string(),
+            "CPU_PEAK_UTIL" => "-1.00".to_owned(),
+            "CPU_BIND" | "CPU_PEAK_ID" | "SOCKET_PRIO" => "-1".to_owned(),
+            "SEND_DIRTY_COUNT" | "RECV_DIRTY_COUNT" | "RECV_CLEAN_COUNT" => "-1".to_owned(),
+            "SD" => format!("{:.3}", self.demands()[number]),
+            "CPU_CONFID" => format!("{:.3}", self.confidence.map_or(-1.0, |confidence| confidence.widths[number + 1])),
+            "TRANSPORT_RETRANS" => count(end.retransmits),
+            "SEND_THROUGHPUT" => format!("{:.2}", self.rate(end.sent.0)),
+            "RECV_THROUGHPUT" => format!("{:.2}", self.rate(end.received.0)),
+            "SEND_CALLS" => end.sent.1.to_string(),
+            "RECV_CALLS" => end.received.1.to_string(),
+            "BYTES_PER_RECV" => per(end.received),
+            "BYTES_PER_SEND" => per(end.sent),
+            "BYTES_SENT" => end.sent.0.to_string(),
+            "BYTES_RECVD" => end.received.0.to_string(),
+            "BYTES_XFERD" => (end.sent.0 + end.received.0).to_string(),
+            "SEND_ALIGN" | "RECV_ALIGN" => "8".to_owned(),
+            "SEND_WIDTH" | "RECV_WIDTH" => "1".to_owned(),
+            "NODELAY" => u8::from(end.no_delay).to_string(),
+            "SOCKET_TOS" => end.service.map_or_else(|| "0xffffffff".to_owned(), |tos| format!("0x{tos:02x}")),
+            "CONG_CONTROL" if settings.udp => String::new(),
+            "CONG_CONTROL" => end.congestion.clone(),
+            "FILL_FILE" => String::new(),
+            "INTERFACE_VENDOR" | "INTERFACE_DEVICE" | "INTERFACE_SUBVENDOR" | "INTERFACE_SUBDEVICE" => {
+                "0xfffffffe".to_owned()
+            }
+            "CORK"
+            | "SEND_OFFSET"
+            | "RECV_OFFSET"
+            | "CPU_FREQUENCY"
+            | "INTERVAL_USECS"
+            | "INTERVAL_BURST"
+            | "SECURITY_TYPE_ID"
+            | "SECURITY_ENABLED_NUM" => "0".to_owned(),
+            _ => "Deprecated".to_owned(),
+        }
+    }
+}
+
+/// Standard deviation, from the middles of the buckets.
+fn deviation(times: &Histogram) -> f64 {
+    let Some(mean) = times.mean() else { return -1.0 };
+    let of = |bucket: plumb_result::histogram::Bucket| {
+        let middle = (bucket.lowest as f64 + bucket.highest as f64) / 2.0;
+        (middle - mean).powi(2) * bucket.count as f64
+    };
+    (times.buckets().map(of).sum::<f64>() / times.count().max(1) as f64).sqrt()
+}
+
+fn title_of(name: &str) -> &'static str {
+    SELECTORS.iter().find(|row| row.0 == name).map_or("", |row| row.1)
+}

@@ -1,0 +1,589 @@
+//! What a command line means.
+
+use super::options::{CLIENT, Opt, SERVER, TEST};
+use super::selectors::list;
+use super::wire::{Direction, Length, PORT};
+use crate::Support;
+
+/// What a command line asks for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Asked<T> {
+    /// The options.
+    Help,
+    /// The version.
+    Version,
+    /// The names that `-k`, `-o` and `-O` take.
+    Names,
+    /// A test, or to serve some.
+    Run(Box<T>),
+}
+
+/// Of this end and of the server.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Pair<T> {
+    /// Of this end, or the first.
+    pub local: T,
+    /// Of the server, or the second.
+    pub remote: T,
+}
+
+/// The unit of throughput.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Round trips a second, or 10^6 bits a second of a stream.
+    OfTest,
+    /// As the letter of `-f` says.
+    Letter(char),
+}
+
+/// The form of the output.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Form {
+    /// A table of the test.
+    Table,
+    /// `NAME=value` lines.
+    Keys(Vec<&'static str>),
+    /// CSV.
+    Csv(Vec<&'static str>),
+    /// Columns, in blocks.
+    Columns(Vec<&'static str>),
+}
+
+/// Everything that was said to netperf.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// The words, for `COMMAND_LINE`.
+    pub words: String,
+    /// The server.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// This end's address and port.
+    pub local: Option<String>,
+    /// See above.
+    pub local_port: u16,
+    /// `-6`, `-4`.
+    pub is_v6: Option<bool>,
+    /// The test by its own name: for the title.
+    pub is_omni: bool,
+    /// Where data goes.
+    pub direction: Direction,
+    /// UDP.
+    pub udp: bool,
+    /// A connection for each round trip.
+    pub connects: bool,
+    /// How long it is.
+    pub length: Length,
+    /// `-I`: level and width, per cent.
+    pub confidence: Option<(u32, f64)>,
+    /// How often at least and at most.
+    pub times: (u32, u32),
+    /// `-r`.
+    pub result_only: bool,
+    /// `-c`, `-C`.
+    pub cpu: Pair<bool>,
+    /// Seconds between interim results.
+    pub interim_s: Option<f64>,
+    /// `-f`.
+    pub unit: Unit,
+    /// `-P`.
+    pub headers: bool,
+    /// `-v`.
+    pub verbosity: u32,
+    /// `-B`.
+    pub brand: String,
+    /// `-s`.
+    pub wait_s: u32,
+    /// `-Y`.
+    pub service: Pair<Option<u8>>,
+    /// `-Z`.
+    pub passphrase: Option<String>,
+    /// The form of the output.
+    pub form: Form,
+    /// Addresses for data.
+    pub data: Pair<Option<String>>,
+    /// Family of data.
+    pub data_v6: Option<bool>,
+    /// Ports for data.
+    pub data_ports: Pair<u16>,
+    /// Bytes sent at once, and received at once.
+    pub send: Pair<Option<u32>>,
+    /// See above.
+    pub receive: Pair<Option<u32>>,
+    /// Buffers of this end, and of the server: for sending and for receiving.
+    pub buffers: Pair<[Option<u32>; 2]>,
+    /// Bytes of a request and of a response.
+    pub trip: [u32; 2],
+    /// `TCP_NODELAY`.
+    pub no_delay: Pair<bool>,
+    /// Bytes of the largest segment.
+    pub segment: Option<u32>,
+    /// Congestion control.
+    pub congestion: Pair<Option<String>>,
+    /// Data may pass routers.
+    pub routed: bool,
+    /// Name of the test.
+    pub uuid: Option<String>,
+    /// Options without effect, and why.
+    pub ignored: Vec<(char, &'static str)>,
+}
+
+/// Everything that was said to netserver.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Server {
+    /// Stay in the foreground.
+    pub foreground: bool,
+    /// Where it listens.
+    pub listen: Option<String>,
+    /// `-6`, `-4`.
+    pub is_v6: Option<bool>,
+    /// Its port.
+    pub port: u16,
+    /// The pass phrase that must come first.
+    pub passphrase: Option<String>,
+    /// Options without effect, and why.
+    pub ignored: Vec<(char, &'static str)>,
+}
+
+/// What is wrong with a command line.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Wrong {
+    /// An option that does not exist.
+    #[error("invalid option -- '{0}'")]
+    Unknown(char),
+    /// A value is missing.
+    #[error("option requires an argument -- '{0}'")]
+    Lacks(char),
+    /// An option that is not supported yet.
+    #[error("option -{letter} is not supported yet: {why}")]
+    NotYet {
+        /// The option.
+        letter: char,
+        /// What it is about, or what to do instead.
+        why: &'static str,
+    },
+    /// A value that is none.
+    #[error("bad value '{given}' of option -{letter}: {expected}")]
+    Value {
+        /// The option.
+        letter: char,
+        /// As given.
+        given: String,
+        /// What it may be.
+        expected: &'static str,
+    },
+    /// A test that does not exist.
+    #[error(
+        "The test you requested ({0}) is unknown to this netperf.\nPlease verify that you have the correct test name, \nand that \
+         test family has been compiled into this netperf."
+    )]
+    Test(String),
+    /// A word that is no option.
+    #[error("unexpected word '{0}'")]
+    Word(String),
+    /// A name of `-k`, `-o`, `-O`.
+    #[error("unknown output selector '{0}'; `-k ?` prints all")]
+    Selector(String),
+}
+
+/// An option with its value.
+type Said = (&'static Opt, String);
+
+/// Words up to `--`, as getopt(3) reads them; what is left stands behind it.
+fn getopt<'a>(table: &'static [Opt], words: &'a [String]) -> Result<(Vec<Said>, &'a [String]), Wrong> {
+    let mut said = Vec::new();
+    let mut at = 0;
+    while let Some(word) = words.get(at) {
+        at += 1;
+        if word == "--" {
+            return Ok((said, &words[at..]));
+        }
+        let Some(mut letters) = word.strip_prefix('-').filter(|rest| !rest.is_empty()) else {
+            return Err(Wrong::Word(word.clone()));
+        };
+        while let Some(letter) = letters.chars().next() {
+            letters = &letters[letter.len_utf8()..];
+            let row = table.iter().find(|row| row.letter == letter).ok_or(Wrong::Unknown(letter))?;
+            if let Support::NotYet(why) | Support::Never(why) = row.support {
+                return Err(Wrong::NotYet { letter, why });
+            }
+            let mut value = String::new();
+            if !row.value.is_empty() {
+                value = std::mem::take(&mut letters).to_owned();
+                // Where it may be left out, a word that is another option is none.
+                let optional = row.value.starts_with('[');
+                let next = words.get(at).filter(|next| !optional || (takes_word(row) && !next.starts_with('-')));
+                match next.filter(|_| value.is_empty()) {
+                    Some(next) => {
+                        value.clone_from(next);
+                        at += 1;
+                    }
+                    None if value.is_empty() && !optional => return Err(Wrong::Lacks(letter)),
+                    None => {}
+                }
+            }
+            said.push((row, value));
+        }
+    }
+    Ok((said, &[]))
+}
+
+/// Options whose value may be left out and may be a word of its own.
+fn takes_word(row: &Opt) -> bool {
+    row.value == "[LIST]" || row.letter == 'D'
+}
+
+/// Two values: `x` is both, `,x` the second, `x,` the first.
+fn pair(text: &str) -> Pair<Option<&str>> {
+    let some = |text: &'_ str| -> bool { !text.is_empty() };
+    match text.split_once(',') {
+        None => Pair { local: Some(text).filter(|text| some(text)), remote: Some(text).filter(|text| some(text)) },
+        Some((one, other)) => {
+            Pair { local: Some(one).filter(|text| some(text)), remote: Some(other).filter(|text| some(text)) }
+        }
+    }
+}
+
+/// The value of one option, for errors.
+struct Value<'a>(char, &'a str);
+
+impl Value<'_> {
+    fn wrong(&self, expected: &'static str) -> Wrong {
+        Wrong::Value { letter: self.0, given: self.1.to_owned(), expected }
+    }
+
+    /// A whole number.
+    fn whole(&self, text: &str) -> Result<i64, Wrong> {
+        text.trim().parse().map_err(|_| self.wrong("a whole number"))
+    }
+
+    fn small<T: TryFrom<i64>>(&self, text: &str, expected: &'static str) -> Result<T, Wrong> {
+        T::try_from(self.whole(text)?).map_err(|_| self.wrong(expected))
+    }
+
+    fn seconds(&self, text: &str) -> Result<f64, Wrong> {
+        let seconds = text.trim().parse::<f64>().ok().filter(|seconds| seconds.is_finite() && seconds.abs() < 1e9);
+        seconds.ok_or_else(|| self.wrong("seconds"))
+    }
+
+    /// Bytes: K, M, G are powers of 1024, k, m, g of 1000.
+    fn bytes(&self, text: &str) -> Result<u32, Wrong> {
+        let (digits, unit) = match text.chars().last() {
+            Some('K') => (&text[..text.len() - 1], 1 << 10),
+            Some('M') => (&text[..text.len() - 1], 1 << 20),
+            Some('G') => (&text[..text.len() - 1], 1 << 30),
+            Some('k') => (&text[..text.len() - 1], 1_000),
+            Some('m') => (&text[..text.len() - 1], 1_000_000),
+            Some('g') => (&text[..text.len() - 1], 1_000_000_000),
+            _ => (text, 1u64),
+        };
+        let bytes = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(unit));
+        let bytes = bytes.filter(|&bytes| bytes > 0).and_then(|bytes| i32::try_from(bytes).ok());
+        bytes.map(|bytes| bytes as u32).ok_or_else(|| self.wrong("bytes below 2 GiB"))
+    }
+
+    fn byte_pair(&self) -> Result<Pair<Option<u32>>, Wrong> {
+        let Pair { local, remote } = pair(self.1);
+        let of = |text: Option<&str>| text.map(|text| self.bytes(text)).transpose();
+        Ok(Pair { local: of(local)?, remote: of(remote)? })
+    }
+
+    /// A host, and its family.
+    fn host(&self, v6: &mut Option<bool>) -> Result<Option<String>, Wrong> {
+        let (host, family) = self.1.split_once(',').unwrap_or((self.1, ""));
+        match family {
+            "" => {}
+            "4" | "inet" => *v6 = Some(false),
+            "6" | "inet6" => *v6 = Some(true),
+            _ => return Err(self.wrong("HOST, HOST,4 or HOST,6")),
+        }
+        Ok(Some(host).filter(|host| !host.is_empty()).map(str::to_owned))
+    }
+
+    /// A byte in base 10, 8 or 16.
+    fn service(&self, text: &str) -> Result<u8, Wrong> {
+        let number = match (text.strip_prefix("0x"), text.strip_prefix('0')) {
+            (Some(hex), _) => u8::from_str_radix(hex, 16),
+            (None, Some(octal)) if !octal.is_empty() => u8::from_str_radix(octal, 8),
+            _ => text.parse(),
+        };
+        number.map_err(|_| self.wrong("a number from 0 to 255, such as 0x10"))
+    }
+}
+
+/// Tests by their names.
+const TESTS: [(&str, Direction, bool, bool); 6] = [
+    ("TCP_STREAM", Direction::ToServer, false, false),
+    ("TCP_MAERTS", Direction::ToClient, false, false),
+    ("TCP_RR", Direction::RoundTrips, false, false),
+    ("TCP_CRR", Direction::RoundTrips, false, true),
+    ("UDP_STREAM", Direction::ToServer, true, false),
+    ("UDP_RR", Direction::RoundTrips, true, false),
+];
+
+fn ignored(said: &[Said]) -> Vec<(char, &'static str)> {
+    let why = |(row, _): &Said| match row.support {
+        Support::Ignored(why) => Some((row.letter, why)),
+        _ => None,
+    };
+    said.iter().filter_map(why).collect()
+}
+
+/// Reads netperf's words; `program` is how it was called.
+///
+/// # Errors
+/// What is wrong with them.
+pub fn read(program: &str, words: &[String]) -> Result<Asked<Settings>, Wrong> {
+    let (global, rest) = getopt(CLIENT, words)?;
+    let mut all = Settings {
+        words: std::iter::once(program).chain(words.iter().map(String::as_str)).collect::<Vec<_>>().join(" "),
+        host: "localhost".to_owned(),
+        port: PORT,
+        local: None,
+        local_port: 0,
+        is_v6: None,
+        is_omni: false,
+        direction: Direction::ToServer,
+        udp: false,
+        connects: false,
+        length: Length::Seconds(10),
+        confidence: None,
+        times: (1, 1),
+        result_only: false,
+        cpu: Pair::default(),
+        interim_s: None,
+        unit: Unit::OfTest,
+        headers: true,
+        verbosity: 1,
+        brand: String::new(),
+        wait_s: 0,
+        service: Pair::default(),
+        passphrase: None,
+        form: Form::Table,
+        data: Pair::default(),
+        data_v6: None,
+        data_ports: Pair::default(),
+        send: Pair::default(),
+        receive: Pair::default(),
+        buffers: Pair::default(),
+        trip: [1, 1],
+        no_delay: Pair::default(),
+        segment: None,
+        congestion: Pair::default(),
+        routed: true,
+        uuid: None,
+        ignored: ignored(&global),
+    };
+    let mut times = None;
+    for (row, text) in &global {
+        let value = Value(row.letter, text);
+        match row.letter {
+            '4' | '6' => all.is_v6 = Some(row.letter == '6'),
+            'B' => all.brand.clone_from(text),
+            'c' => all.cpu.local = true,
+            'C' => all.cpu.remote = true,
+            'D' => {
+                let seconds = value.seconds(text.split(',').next().unwrap_or_default())?.abs();
+                all.interim_s = Some(if seconds > 0.0 { seconds.max(0.001) } else { 1.0 });
+            }
+            'f' => {
+                let letter = text.chars().next().filter(|&letter| text.len() == 1 && "GMKBgmkbx".contains(letter));
+                let letter = letter.ok_or_else(|| value.wrong("one of G M K B g m k b x"))?;
+                all.unit = if letter == 'x' { Unit::OfTest } else { Unit::Letter(letter) };
+            }
+            'h' => return Ok(Asked::Help),
+            'H' => all.host = value.host(&mut all.is_v6)?.unwrap_or(all.host),
+            'i' => {
+                let Pair { local, remote } = pair(text);
+                let of = |text: Option<&str>| text.map(|text| value.small::<u32>(text, "how often")).transpose();
+                let (most, least) = (of(local)?.unwrap_or(10).clamp(3, 30), of(remote)?.unwrap_or(3).clamp(3, 30));
+                times = Some((least.min(most), most.max(least)));
+                all.confidence = all.confidence.or(Some((99, 5.0)));
+            }
+            'I' => {
+                let (level, width) = text.split_once(',').unwrap_or((text, "5"));
+                let level = value.small::<u32>(level, "95 or 99").ok().filter(|level| [95, 99].contains(level));
+                let width = value.seconds(width).ok().filter(|width| *width > 0.0);
+                all.confidence = level.zip(width);
+                all.confidence.ok_or_else(|| value.wrong("95 or 99, and the width in per cent: 99,5"))?;
+                times = times.or(Some((3, 10)));
+            }
+            'l' => {
+                all.length = match value.small::<i32>(text, "seconds, or a number below 0")? {
+                    seconds @ 1..=86400 => Length::Seconds(seconds as u32),
+                    count if count < 0 => Length::Count(count.unsigned_abs().min(i32::MAX as u32)),
+                    0 => Length::Seconds(10),
+                    _ => return Err(value.wrong("at most 86400 seconds")),
+                };
+            }
+            'L' => all.local = value.host(&mut all.is_v6)?.or(all.local),
+            'p' => {
+                let (port, local) = text.split_once(',').unwrap_or((text, ""));
+                if !port.is_empty() {
+                    all.port = value.small(port, "a port")?;
+                }
+                if !local.is_empty() {
+                    all.local_port = value.small(local, "a port")?;
+                }
+            }
+            'P' => all.headers = value.whole(text)? != 0,
+            'r' => all.result_only = true,
+            's' => all.wait_s = value.small(text, "seconds")?,
+            't' => {
+                let name = text.to_ascii_uppercase();
+                if name == "OMNI" {
+                    all.is_omni = true;
+                    all.form = Form::Columns(Vec::new());
+                } else {
+                    let found = TESTS.iter().find(|test| test.0 == name).ok_or_else(|| Wrong::Test(text.clone()))?;
+                    (all.direction, all.udp, all.connects) = (found.1, found.2, found.3);
+                }
+            }
+            'v' => all.verbosity = value.small(text, "a level")?,
+            'V' => return Ok(Asked::Version),
+            'Y' => {
+                let Pair { local, remote } = pair(text);
+                let of = |text: Option<&str>| text.map(|text| value.service(text)).transpose();
+                all.service = Pair { local: of(local)?, remote: of(remote)? };
+            }
+            'Z' => all.passphrase = Some(text.clone()),
+            _ => {}
+        }
+    }
+    all.times = times.unwrap_or((1, 1));
+    all.routed = !(all.udp && all.direction == Direction::ToServer);
+    test_options(&mut all, rest)
+}
+
+fn test_options(all: &mut Settings, words: &[String]) -> Result<Asked<Settings>, Wrong> {
+    let (said, rest) = getopt(TEST, words)?;
+    if let Some(word) = rest.first() {
+        return Err(Wrong::Word(word.clone()));
+    }
+    all.ignored.extend(ignored(&said));
+    for (row, text) in &said {
+        let value = Value(row.letter, text);
+        match row.letter {
+            '4' | '6' => all.data_v6 = Some(row.letter == '6'),
+            'c' => {
+                all.connects = true;
+                all.direction = Direction::RoundTrips;
+            }
+            'd' => all.direction = direction(&value)?,
+            'D' => {
+                let Pair { local, remote } = pair(text);
+                let is = |text: Option<&str>| text.is_some_and(|text| text != "0");
+                all.no_delay = if text.is_empty() {
+                    Pair { local: true, remote: true }
+                } else {
+                    Pair { local: is(local), remote: is(remote) }
+                };
+            }
+            'e' => _ = value.seconds(text)?,
+            'G' => all.segment = Some(value.bytes(text)?),
+            'h' => return Ok(Asked::Help),
+            'H' => all.data.remote = value.host(&mut all.data_v6)?,
+            'L' => all.data.local = value.host(&mut all.data_v6)?,
+            'k' | 'o' | 'O' => {
+                if text == "?" {
+                    return Ok(Asked::Names);
+                }
+                let names = list(text).map_err(Wrong::Selector)?;
+                all.form = match row.letter {
+                    'k' => Form::Keys(names),
+                    'o' => Form::Csv(names),
+                    _ => Form::Columns(names),
+                };
+            }
+            'K' => {
+                let Pair { local, remote } = pair(text);
+                all.congestion = Pair { local: local.map(str::to_owned), remote: remote.map(str::to_owned) };
+            }
+            'm' => all.send = value.byte_pair()?,
+            'M' => all.receive = value.byte_pair()?,
+            'P' => {
+                let Pair { local, remote } = pair(text);
+                let of = |text: Option<&str>| text.map_or(Ok(0), |text| value.small(text, "a port"));
+                all.data_ports = Pair { local: of(local)?, remote: of(remote)? };
+            }
+            'r' => {
+                let Pair { local, remote } = value.byte_pair()?;
+                all.trip = [local.unwrap_or(all.trip[0]), remote.unwrap_or(all.trip[1])];
+            }
+            'R' => all.routed = value.whole(text)? != 0,
+            's' | 'S' => {
+                let Pair { local, remote } = value.byte_pair()?;
+                let end = if row.letter == 's' { &mut all.buffers.local } else { &mut all.buffers.remote };
+                *end = [local, remote];
+            }
+            't' | 'T' => {
+                all.udp = match text.to_ascii_lowercase().trim_start_matches("sock_") {
+                    "stream" | "tcp" => false,
+                    "dgram" | "udp" => true,
+                    _ => return Err(value.wrong("stream, dgram, tcp or udp")),
+                };
+            }
+            'u' => all.uuid = Some(text.clone()),
+            _ => {}
+        }
+    }
+    if all.connects && all.udp {
+        return Err(Wrong::Value { letter: 'c', given: String::new(), expected: "a test of TCP" });
+    }
+    if all.udp && all.direction == Direction::ToClient {
+        return Err(Wrong::NotYet { letter: 'd', why: "datagrams from the server; use a test of TCP" });
+    }
+    if let Form::Table = all.form {
+        return Ok(Asked::Run(Box::new(all.clone())));
+    }
+    if let Form::Columns(names) | Form::Keys(names) | Form::Csv(names) = &mut all.form
+        && names.is_empty()
+    {
+        *names = super::selectors::usual(all.direction);
+    }
+    Ok(Asked::Run(Box::new(all.clone())))
+}
+
+fn direction(value: &Value<'_>) -> Result<Direction, Wrong> {
+    let mut bits = 0;
+    for part in value.1.to_ascii_lowercase().split('|') {
+        bits |= match part {
+            "send" | "stream" | "xmit" | "transmit" => 2,
+            "recv" | "receive" | "maerts" => 4,
+            "rr" => 6,
+            number => value.small::<u32>(number, "send, recv, rr, or a number")?,
+        };
+    }
+    match bits {
+        2 => Ok(Direction::ToServer),
+        4 => Ok(Direction::ToClient),
+        6 => Ok(Direction::RoundTrips),
+        _ => Err(value.wrong("2, 4 or 6")),
+    }
+}
+
+/// Reads netserver's words.
+///
+/// # Errors
+/// What is wrong with them.
+pub fn read_server(words: &[String]) -> Result<Asked<Server>, Wrong> {
+    let (said, rest) = getopt(SERVER, words)?;
+    if let Some(word) = rest.first() {
+        return Err(Wrong::Word(word.clone()));
+    }
+    let mut all = Server { port: PORT, ignored: ignored(&said), ..Server::default() };
+    for (row, text) in &said {
+        let value = Value(row.letter, text);
+        match row.letter {
+            '4' | '6' => all.is_v6 = Some(row.letter == '6'),
+            'D' => all.foreground = true,
+            'h' => return Ok(Asked::Help),
+            'L' => all.listen = value.host(&mut all.is_v6)?,
+            'p' => all.port = value.small(text, "a port")?,
+            'V' => return Ok(Asked::Version),
+            'Z' => all.passphrase = Some(text.clone()),
+            _ => {}
+        }
+    }
+    Ok(Asked::Run(Box::new(all)))
+}

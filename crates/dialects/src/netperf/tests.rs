@@ -1,0 +1,329 @@
+//! The wire, the command line, and the text, each against what netperf 2.7.0 sent and printed.
+
+use super::*;
+use plumb_result::Histogram;
+use plumb_workload::net::{NetOp, Transport};
+use proptest::prelude::*;
+
+fn words(line: &str) -> Vec<String> {
+    line.split_whitespace().map(str::to_owned).collect()
+}
+
+fn settings(line: &str) -> Settings {
+    match read("netperf", &words(line)) {
+        Ok(Asked::Run(settings)) => *settings,
+        other => panic!("{line}: {other:?}"),
+    }
+}
+
+fn word(message: &Message, at: usize) -> i32 {
+    i32::from_be_bytes(message.0[at..at + 4].try_into().unwrap())
+}
+
+fn set(message: &mut Message, at: usize, value: i32) {
+    message.0[at..at + 4].copy_from_slice(&value.to_be_bytes());
+}
+
+fn request(line: &str) -> Request {
+    settings(line).request((None, 0), None, false)
+}
+
+// Protects the wire: the words that decide in captures of netperf 2.7.0, of each test.
+#[test]
+fn requests_are_those_of_netperf() {
+    let words = |line: &str| [28, 36, 52, 56, 64, 96, 100, 104].map(|at| word(&request(line).message(), at));
+    assert_eq!(words("-l 1"), [-1, -1, -1, 0x20, 1, 1, 6, 4]);
+    assert_eq!(words("-t TCP_MAERTS -l 1"), [-1, -1, -1, 0x20, 1, 1, 6, 2]);
+    assert_eq!(words("-t TCP_RR -l -1000"), [1, -1, 1, 0x20, -1000, 1, 6, 6]);
+    assert_eq!(words("-t TCP_CRR -l 1"), [1, -1, 1, 0x24, 1, 1, 6, 6]);
+    assert_eq!(words("-t UDP_STREAM -l 1"), [-1, -1, -1, 0, 1, 2, 17, 4], "not through routers");
+    assert_eq!(words("-t UDP_RR -C -l 1 -- -r 64,256 -D -M 9000"), [64, 9000, 256, 0x29, 1, 2, 17, 6]);
+    let message = request("-l 1").message();
+    assert_eq!((message.number(), word(&message, 4), word(&message, 8)), (97, -1, -1));
+}
+
+// Protects addresses: four bytes in order, and of IPv6 each word as a little-endian host has it. Source: a capture.
+#[test]
+fn addresses_travel_as_netperf_sends_them() {
+    let all = settings("-t UDP_STREAM");
+    let six = all.request((None, 0), Some("fd00:99::1".parse().unwrap()), true);
+    assert_eq!(six.message().0[136..152], [0x99, 0, 0, 0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0]);
+    assert_eq!(Request::read(&six.message()).unwrap(), six);
+    let four = all.request((Some("127.0.0.1".parse().unwrap()), 7), Some("10.1.2.3".parse().unwrap()), false);
+    assert_eq!(four.message().0[136..140], [10, 1, 2, 3]);
+    assert_eq!(Request::read(&four.message()).unwrap(), four);
+}
+
+// Protects a server: what a client may not ask for, and with which number it is told so.
+#[test]
+fn hostile_requests_are_refused() {
+    let with = |changes: &[(usize, i32)]| {
+        let mut message = request("-t TCP_RR -l 5").message();
+        changes.iter().for_each(|&(at, value)| set(&mut message, at, value));
+        Request::read(&message).map_err(Refused::number)
+    };
+    assert!(with(&[]).is_ok());
+    let cases: &[(&[(usize, i32)], i32)] = &[
+        (&[(64, 0)], 22),
+        (&[(64, 86_401)], 22),
+        (&[(64, i32::MAX)], 22),
+        (&[(28, (1 << 20) + 1)], 22),
+        (&[(52, i32::MAX)], 22),
+        (&[(96, 2), (100, 17), (52, 65_508)], 22),
+        (&[(8, (64 << 20) + 1)], 22),
+        (&[(88, 65_536)], 22),
+        (&[(108, -1)], 22),
+        (&[(92, 7)], 95),
+        (&[(96, 3)], 95),
+        (&[(96, 1), (100, 17)], 95),
+        (&[(104, 0)], 95),
+        (&[(112, 1)], 95),
+        (&[(176, i32::from_be_bytes(*b"/etc"))], 1),
+        (&[(56, 2)], 1),
+    ];
+    for (changes, number) in cases {
+        assert_eq!(with(changes).err(), Some(*number), "{changes:?}");
+    }
+    assert_eq!(with(&[(64, i32::MIN)]).unwrap().length, Length::Count(i32::MAX as u32));
+    assert_eq!(with(&[(28, 0), (52, -5)]).unwrap().trip, [1, 1]);
+}
+
+proptest! {
+    // Protects both ends: any bytes are read without a panic, and what is accepted is within the engine's bounds.
+    #[test]
+    fn any_message_is_read(mut bytes in proptest::collection::vec(any::<u8>(), MESSAGE_BYTES), plain in any::<bool>()) {
+        if plain {
+            let valid = request("-t UDP_RR -l 5").message();
+            bytes[64..176].copy_from_slice(&valid.0[64..176]);
+        }
+        let message = Message(bytes.try_into().unwrap());
+        let _ = (message.kind(), message.passphrase(), Response::read(&message), Results::read(&message));
+        if let Ok(request) = Request::read(&message) {
+            prop_assert_eq!(flow(&request, true, [u32::MAX, 0]).problem(), None);
+            prop_assert_eq!(Request::read(&request.message()), Ok(request));
+        }
+    }
+}
+
+// Protects results: counts of 64 bits, no numbers where nothing was measured, and no control characters in names.
+#[test]
+fn results_come_as_they_went() {
+    let cpu = Cpu { busy: 50.0, parts: [1.0, 2.0, 3.0, 4.0, 5.0], count: 2 };
+    let results = Results {
+        received: (0x1_2345_6789_abcd, 7),
+        sent: (1 << 40, 8),
+        failed_sends: 3,
+        trips: 9,
+        seconds: 1.5,
+        buffers: [10, 20],
+        cpu: Some(cpu),
+        retransmits: Some(4),
+        congestion: "cubic".to_owned(),
+    };
+    assert_eq!(Results::read(&results.message()), results);
+    let mut message = Results::default().message();
+    message.0[276..280].copy_from_slice(b"b\x1b\nr");
+    message.0[48..52].copy_from_slice(&f32::NAN.to_bits().to_be_bytes());
+    let read = Results::read(&message);
+    assert_eq!((read.congestion.as_str(), read.seconds, read.cpu, read.retransmits), ("br", 0.0, None, None));
+}
+
+#[test]
+fn responses_come_as_they_went() {
+    let response = Response {
+        buffers: [16_384, 131_072],
+        sizes: [None, Some(131_072)],
+        port: 39_599,
+        service: Some(0x10),
+        no_delay: true,
+    };
+    let message = response.message();
+    assert_eq!([8, 12, 20, 24, 52].map(|at| word(&message, at)), [131_072, 131_072, 16_384, -1, 39_599]);
+    assert_eq!(Response::read(&message), Ok(response));
+    assert!(Response::read(&Message::new(Kind::OmniResponse, 0)).is_err(), "no port");
+}
+
+// Protects the command line: netperf's rules of commas and suffixes, and the line that flent types.
+#[test]
+fn lines_mean_what_they_mean_to_netperf() {
+    let all = settings("-t TCP_MAERTS -- -m 64K,32K -M ,16k -s 100000,50000 -S 60000 -D ,1 -K cubic -r 5,");
+    assert_eq!((all.send.local, all.send.remote), (Some(65_536), Some(32_768)));
+    assert_eq!((all.receive.local, all.receive.remote), (None, Some(16_000)));
+    assert_eq!((all.buffers.local, all.buffers.remote), ([Some(100_000), Some(50_000)], [Some(60_000); 2]));
+    assert_eq!((all.no_delay.local, all.no_delay.remote), (false, true));
+    assert_eq!((all.congestion.local.as_deref(), all.congestion.remote.as_deref()), (Some("cubic"), Some("cubic")));
+    assert_eq!(all.trip, [5, 1]);
+
+    let all = settings(
+        "-P 0 -v 0 -D -0.20 -4 -Y 0x0,0x10 -H 127.0.0.1 -p 12865 -t UDP_RR -l 12 -F /dev/urandom -- -e 2 -H 127.0.0.1 -k \
+         THROUGHPUT,LOCAL_CONG_CONTROL",
+    );
+    assert_eq!((all.interim_s, all.headers, all.verbosity, all.is_v6), (Some(0.2), false, 0, Some(false)));
+    assert_eq!((all.service.local, all.service.remote), (Some(0), Some(16)));
+    assert_eq!(all.form, Form::Keys(vec!["THROUGHPUT", "LOCAL_CONG_CONTROL"]));
+
+    let all = settings("-I 95,10 -i 20,4 -D 1,100 -l -5 -- -D -k");
+    assert_eq!((all.confidence, all.times), (Some((95, 10.0)), (4, 20)));
+    assert_eq!((all.length, all.no_delay.local), (Length::Count(5), true));
+    assert!(matches!(&all.form, Form::Keys(names) if names.len() == 6), "those of the test");
+    assert_eq!(settings("-I 99").times, (3, 10));
+}
+
+#[test]
+fn wrong_lines_say_what_is_wrong() {
+    let cases = [
+        ("-Q", "invalid option -- 'Q'"),
+        ("-p", "option requires an argument -- 'p'"),
+        ("-p 70000", "bad value '70000' of option -p: a port"),
+        ("-t FOO", "The test you requested (FOO) is unknown to this netperf."),
+        ("-b 5", "option -b is not supported yet"),
+        ("-I 90", "bad value '90' of option -I"),
+        ("-l 86401", "bad value '86401' of option -l"),
+        ("-Y 0x100", "bad value '0x100' of option -Y"),
+        ("host", "unexpected word 'host'"),
+        ("-- -k NO_SUCH", "unknown output selector 'NO_SUCH'"),
+        ("-- -m 3G", "bad value '3G' of option -m"),
+        ("-t UDP_RR -- -c", "a test of TCP"),
+        ("-t omni -- -T udp -d recv", "not supported yet"),
+    ];
+    for (line, wanted) in cases {
+        let error = read("netperf", &words(line)).err().unwrap_or_else(|| panic!("{line}"));
+        assert!(error.to_string().contains(wanted), "{line}: {error}");
+    }
+    assert!(read_server(&words("-D -p 0 -L ::1,6 -Z x")).is_ok());
+    assert!(matches!(read_server(&words("-p x")), Err(Wrong::Value { letter: 'p', .. })));
+}
+
+#[test]
+fn works_are_those_of_the_tests() {
+    let of = |line: &str, is_server| {
+        let work = flow(&request(line), is_server, [1000, 2000]);
+        (work.op, work.transport, work.block, work.response)
+    };
+    assert_eq!(of("-l 1", false), (NetOp::Send, Transport::Tcp, 1000, 1));
+    assert_eq!(of("-l 1", true), (NetOp::Receive, Transport::Tcp, 2000, 1));
+    assert_eq!(of("-t TCP_MAERTS", true), (NetOp::Send, Transport::Tcp, 1000, 1));
+    assert_eq!(of("-t TCP_CRR -- -r 3,4", true), (NetOp::Accept, Transport::Tcp, 3, 4));
+    assert_eq!(of("-t UDP_RR -- -r 3,4", false), (NetOp::Request, Transport::Udp, 3, 4));
+    let work = flow(&request("-l -2500"), false, [1000, 0]);
+    assert_eq!(length_ops(Length::Count(2500), &work), 3, "whole sends");
+}
+
+fn report<'a>(settings: &'a Settings, local: End, remote: End) -> Report<'a> {
+    Report {
+        settings,
+        local,
+        remote,
+        seconds: 1.0,
+        trips: 0,
+        throughput: 0.0,
+        times: Histogram::new(),
+        segment: Some(65_483),
+        source: ("0.0.0.0".to_owned(), 0),
+        target: ("127.0.0.1".to_owned(), 0),
+        is_v6: false,
+        uuid: String::new(),
+        confidence: None,
+    }
+}
+
+fn end(buffers: [u32; 2]) -> End {
+    End { buffers: [[None; 2], buffers.map(Some), buffers.map(Some)], ..End::default() }
+}
+
+// Protects scripts that cut columns out: lines of netperf 2.7.0, to the blank.
+#[test]
+fn tables_are_those_of_netperf() {
+    let title_of = |line: &str| title(&settings(line), None, ("127.0.0.1", 0), false);
+    let wanted =
+        "MIGRATED TCP STREAM TEST from 0.0.0.0 (0.0.0.0) port 0 AF_INET to 127.0.0.1 () port 0 AF_INET : demo\n";
+    assert_eq!(title_of(""), wanted);
+    assert!(title_of("-t TCP_RR -I 99,5").ends_with("AF_INET : +/-2.500% @ 99% conf.  : demo : first burst 0\n"));
+
+    let all = settings("-v 2");
+    let local = End { sizes: [16_384, 0], sent: (949_239_808, 57_937), ..end([16_384, 131_072]) };
+    let remote = End { received: (949_239_808, 10_067), ..end([16_384, 131_072]) };
+    let text = Report { throughput: 7586.97, ..report(&all, local, remote) }.text();
+    assert_eq!(
+        text,
+        "Recv   Send    Send                          \nSocket Socket  Message  Elapsed              \n\
+         Size   Size    Size     Time     Throughput  \nbytes  bytes   bytes    secs.    10^6bits/sec  \n\n\
+         131072  16384  16384    1.00     7586.97   \n\n\
+         Alignment      Offset         Bytes    Bytes       Sends   Bytes    Recvs\n\
+         Local  Remote  Local  Remote  Xfered   Per                 Per\n\
+         Send   Recv    Send   Recv             Send (avg)          Recv (avg)\n\
+         \x20   8       8      0       0 949239808  16384.00     57937   94292.22  10067\n\n\
+         Maximum\nSegment\nSize (bytes)\n 65483\n"
+    );
+
+    let all = settings("-P 0 -t TCP_RR -c -C -v 2");
+    let busy = |buffers| End { cpu: Some(Cpu { busy: 100.0, count: 2, ..Cpu::default() }), ..end(buffers) };
+    let ends = (busy([16_384, 131_072]), busy([16_384, 131_072]));
+    let text = Report { throughput: 172_254.7, trips: 172_255, ..report(&all, ends.0, ends.1) }.text();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[0], "16384  131072 1       1      1.00    172254.70  100.00 100.00 11.611  11.611 ");
+    assert_eq!(lines[1], "16384  131072");
+    assert_eq!(lines[5], "    8      0       0      0   5.805    172255.000 1.378     1.378 ");
+
+    let all = settings("-t UDP_STREAM");
+    let local = End { sizes: [1400, 0], sent: (1400 * 316_407, 316_407), ..end([212_992; 2]) };
+    let remote = End { received: (1400 * 143_620, 143_620), ..end([212_992; 2]) };
+    let text = report(&all, local, remote).text();
+    let rows = "212992    1400   1.00       316407      0    3543.76\n212992           1.00       143620           1608.54\n\n";
+    assert!(text.ends_with(rows), "{text}");
+    assert!(
+        text.starts_with("Socket  Message  Elapsed      Messages                \nSize    Size     Time         Okay")
+    );
+
+    let all = settings("-P 0 -v 0 -t TCP_RR -B hello");
+    assert_eq!(
+        Report { throughput: 53_630.53, ..report(&all, End::default(), End::default()) }.text(),
+        "53630.53 hello\n"
+    );
+}
+
+// Protects flent and scripts: names, order, digits and interim lines of `-k`, titles of `-o`, columns of `-O`.
+#[test]
+fn selectors_are_those_of_netperf() {
+    let all = settings("-t TCP_RR -- -k THROUGHPUT,TRANSPORT_MSS,LOCAL_SOCKET_TOS,DIRECTION,ELAPSED_TIME,LOCAL_SD");
+    let text = Report { throughput: 13.0, ..report(&all, End::default(), End::default()) }.text();
+    let wanted = "THROUGHPUT=13.00\nTRANSPORT_MSS=65483\nLOCAL_SOCKET_TOS=0xffffffff\nDIRECTION=Send|Recv\nELAPSED_TIME=1.00\n\
+                  LOCAL_SD=-1.000\n";
+    assert_eq!(text, wanted);
+    let interim = all.interim(Interim { number: 2, rate: 106_597.87, seconds: 0.2, ending: 1_795_201_666.217 });
+    assert_eq!(
+        interim,
+        "NETPERF_INTERIM_RESULT[2]=106597.87\nNETPERF_UNITS[2]=Trans/s\nNETPERF_INTERVAL[2]=0.200\n\
+         NETPERF_ENDING[2]=1795201666.217\n"
+    );
+
+    let all = settings("-- -o P50_LATENCY,THROUGHPUT");
+    let mut times = Histogram::new();
+    times.record_n(6_500, 10);
+    let text = Report { times, throughput: 5.0, ..report(&all, End::default(), End::default()) }.text();
+    assert_eq!(text, "50th Percentile Latency Microseconds,Throughput\n6,5.00\n");
+
+    let all = settings("-- -O THROUGHPUT,MEAN_LATENCY,REMOTE_SYSNAME");
+    let mut times = Histogram::new();
+    times.record_n(19_970, 10);
+    let text = Report { times, throughput: 49_455.89, ..report(&all, End::default(), End::default()) }.text();
+    assert_eq!(
+        text,
+        "Throughput Mean         Remote      \n           Latency      Sysname     \n           Microseconds             \n\
+         \x20                                   \n49455.89   19.97        Deprecated  \n"
+    );
+
+    let all = settings("-- -k ALL");
+    let text = report(&all, End::default(), End::default()).text();
+    let names: Vec<&str> = text.lines().filter_map(|line| Some(line.split_once('=')?.0)).collect();
+    let known: Vec<&str> = SELECTORS.iter().map(|row| row.0).filter(|name| *name != "RESULT_BRAND").collect();
+    assert_eq!(names, known, "each has a value");
+}
+
+// By hand: 9, 10, 11 with t = 4.303 (95 %, 2 degrees): mean 10, half a width of 4.303 / √3 = 2.484, so 49.69 % of the mean.
+#[test]
+fn confidence_is_that_of_student() {
+    let (mean, width) = half_width(&[9.0, 10.0, 11.0], 4.303);
+    assert!((mean - 10.0).abs() < 1e-9 && (width - 49.69).abs() < 0.01, "{mean} {width}");
+    assert_eq!(half_width(&[5.0], 4.303), (5.0, 0.0));
+}

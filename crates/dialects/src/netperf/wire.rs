@@ -1,0 +1,514 @@
+//! Messages of the control connection: 656 bytes each, words in the order of the network, text as it is. Source: the
+//! specification in this project's notes, checked with netperf 2.7.0 and 2.7.1.
+
+use plumb_workload::net::{BLOCK_BYTES_MAX, DATAGRAM_BYTES_MAX};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Bytes of a message.
+pub const MESSAGE_BYTES: usize = 656;
+
+/// netserver's port.
+pub const PORT: u16 = 12865;
+
+/// Bytes of a socket's buffer that a client may ask for.
+pub const BYTES_MAX: u32 = 64 << 20;
+
+/// Seconds of a test at most.
+const SECONDS_MAX: i32 = 86400;
+
+/// What a message is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Asks for debugging output, or for no more of it.
+    DebugOn,
+    /// See above.
+    DebugOff,
+    /// The reply to it.
+    DebugOk,
+    /// A pass phrase, in clear text.
+    Passphrase,
+    /// A test.
+    Omni,
+    /// The reply to it.
+    OmniResponse,
+}
+
+const KINDS: [(Kind, u32); 6] = [
+    (Kind::DebugOn, 1),
+    (Kind::DebugOff, 2),
+    (Kind::DebugOk, 3),
+    (Kind::Passphrase, 6),
+    (Kind::Omni, 97),
+    (Kind::OmniResponse, 98),
+];
+
+/// A message as it travels.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message(pub [u8; MESSAGE_BYTES]);
+
+impl Message {
+    /// Of a kind, and with this second word: an error number of a response.
+    pub fn new(kind: Kind, second: i32) -> Message {
+        let mut message = Message([0; MESSAGE_BYTES]);
+        let number = KINDS.iter().find(|row| row.0 == kind).map_or(0, |row| row.1);
+        message.set(0, number);
+        message.set_int(4, second);
+        message
+    }
+
+    /// What it is, where that is known.
+    pub fn kind(&self) -> Option<Kind> {
+        KINDS.iter().find(|row| row.1 == self.word(0)).map(|row| row.0)
+    }
+
+    /// The number of its kind.
+    pub fn number(&self) -> u32 {
+        self.word(0)
+    }
+
+    /// The error number of a response.
+    pub fn error(&self) -> i32 {
+        self.int(4)
+    }
+
+    fn word(&self, at: usize) -> u32 {
+        u32::from_be_bytes([self.0[at], self.0[at + 1], self.0[at + 2], self.0[at + 3]])
+    }
+
+    fn int(&self, at: usize) -> i32 {
+        self.word(at) as i32
+    }
+
+    fn float(&self, at: usize) -> f64 {
+        let value = f32::from_bits(self.word(at));
+        // What was never measured is any number, or none.
+        if value.is_finite() { f64::from(value) } else { 0.0 }
+    }
+
+    fn set(&mut self, at: usize, word: u32) {
+        self.0[at..at + 4].copy_from_slice(&word.to_be_bytes());
+    }
+
+    fn set_int(&mut self, at: usize, word: i32) {
+        self.set(at, word as u32);
+    }
+
+    fn set_float(&mut self, at: usize, value: f64) {
+        self.set(at, (value as f32).to_bits());
+    }
+
+    /// A number of 64 bits, the high half first.
+    fn long(&self, at: usize) -> u64 {
+        u64::from(self.word(at)) << 32 | u64::from(self.word(at + 4))
+    }
+
+    fn set_long(&mut self, at: usize, value: u64) {
+        self.set(at, (value >> 32) as u32);
+        self.set(at + 4, value as u32);
+    }
+
+    /// Printable text up to its NUL.
+    fn text(&self, at: usize, length: usize) -> String {
+        let bytes = self.0[at..at + length].split(|&byte| byte == 0).next().unwrap_or_default();
+        bytes.iter().filter(|byte| byte.is_ascii_graphic()).map(|&byte| char::from(byte)).collect()
+    }
+
+    fn set_text(&mut self, at: usize, length: usize, text: &str) {
+        let bytes = &text.as_bytes()[..text.len().min(length - 1)];
+        self.0[at..at + bytes.len()].copy_from_slice(bytes);
+    }
+
+    /// The pass phrase of a message that has one.
+    pub fn passphrase(&self) -> &[u8] {
+        self.0[8..].split(|&byte| byte == 0).next().unwrap_or_default()
+    }
+
+    /// A message with a pass phrase, cut where there is no more room.
+    pub fn of_passphrase(phrase: &str) -> Message {
+        let mut message = Message::new(Kind::Passphrase, 0);
+        message.set_text(8, MESSAGE_BYTES - 8, phrase);
+        message
+    }
+
+    /// An address of four words: of IPv6, each word in the order of a little-endian host.
+    fn address(&self, at: usize, is_v6: bool) -> Option<IpAddr> {
+        let mut bytes = [0; 16];
+        bytes.copy_from_slice(&self.0[at..at + 16]);
+        if bytes == [0; 16] {
+            return None;
+        }
+        if !is_v6 {
+            return Some(Ipv4Addr::new(bytes[0], bytes[1], bytes[2], bytes[3]).into());
+        }
+        bytes.chunks_mut(4).for_each(<[u8]>::reverse);
+        Some(Ipv6Addr::from(bytes).into())
+    }
+
+    fn set_address(&mut self, at: usize, address: Option<IpAddr>) {
+        match address {
+            Some(IpAddr::V4(four)) => self.0[at..at + 4].copy_from_slice(&four.octets()),
+            Some(IpAddr::V6(six)) => {
+                let mut bytes = six.octets();
+                bytes.chunks_mut(4).for_each(<[u8]>::reverse);
+                self.0[at..at + 16].copy_from_slice(&bytes);
+            }
+            None => {}
+        }
+    }
+}
+
+/// Where data goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// To the server: a stream.
+    ToServer,
+    /// From the server.
+    ToClient,
+    /// Requests and their responses.
+    RoundTrips,
+}
+
+/// How long a test is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Length {
+    /// Seconds.
+    Seconds(u32),
+    /// Round trips, or bytes.
+    Count(u32),
+}
+
+const NO_DELAY: u32 = 1;
+const CONNECTS: u32 = 4;
+const MEASURE_CPU: u32 = 8;
+const ROUTED: u32 = 0x20;
+const SENDFILE: u32 = 2;
+
+/// A test, as the client asks for it. Sizes and buffers are the server's.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Request {
+    /// Where data goes.
+    pub direction: Direction,
+    /// UDP instead of TCP.
+    pub udp: bool,
+    /// Each round trip has a connection of its own.
+    pub connects: bool,
+    /// `TCP_NODELAY` at the server.
+    pub no_delay: bool,
+    /// The server measures how busy its processors are.
+    pub cpu: bool,
+    /// Data may pass routers.
+    pub routed: bool,
+    /// Bytes of the server's buffers, for sending and for receiving.
+    pub buffers: [Option<u32>; 2],
+    /// Bytes that the server sends at once, and receives at once.
+    pub sizes: [Option<u32>; 2],
+    /// Bytes of a request and of a response.
+    pub trip: [u32; 2],
+    /// How long it is.
+    pub length: Length,
+    /// Port for data at the server; 0 for any.
+    pub port: u16,
+    /// IPv6; `None` as the control connection.
+    pub is_v6: Option<bool>,
+    /// Port for data at the client.
+    pub client_port: u16,
+    /// The client's address for data, where it differs from the control connection's.
+    pub client: Option<IpAddr>,
+    /// The same of the server.
+    pub server: Option<IpAddr>,
+    /// Type of service of the server's data.
+    pub service: Option<u8>,
+    /// The server's congestion control.
+    pub congestion: Option<String>,
+}
+
+/// Why a server does not run a test. The client is told an error number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// A number is out of range.
+    #[error("{0} is out of range")]
+    Range(&'static str),
+    /// Neither TCP nor UDP, or a direction that there is not.
+    #[error("this test is not supported")]
+    Unsupported,
+    /// The server sends only to the address that asks, and reads no files that a client names.
+    #[error("not allowed: {0}")]
+    Forbidden(&'static str),
+}
+
+impl Refused {
+    /// EINVAL, EOPNOTSUPP, EPERM of Linux.
+    pub fn number(self) -> i32 {
+        match self {
+            Refused::Range(_) => 22,
+            Refused::Unsupported => 95,
+            Refused::Forbidden(_) => 1,
+        }
+    }
+}
+
+impl Request {
+    /// As it travels.
+    pub fn message(&self) -> Message {
+        let mut message = Message::new(Kind::Omni, -1);
+        let size = |value: Option<u32>| value.map_or(-1, |value| value as i32);
+        let is_trip = self.direction == Direction::RoundTrips;
+        let trip = |value: u32| if is_trip { value as i32 } else { -1 };
+        let length = match self.length {
+            Length::Seconds(seconds) => seconds as i32,
+            Length::Count(count) => -(count as i32),
+        };
+        let flags =
+            [(self.no_delay, NO_DELAY), (self.connects, CONNECTS), (self.cpu, MEASURE_CPU), (self.routed, ROUTED)];
+        let flags: u32 = flags.iter().filter(|flag| flag.0).map(|flag| flag.1).sum();
+        let family = self.is_v6.map_or(0, |six| if six { 6 } else { 4 });
+        let words = [
+            (8, size(self.buffers[0])),
+            (12, size(self.sizes[0])),
+            (16, 8),
+            (24, 1),
+            (28, trip(self.trip[0])),
+            (32, size(self.buffers[1])),
+            (36, size(self.sizes[1])),
+            (40, 8),
+            (48, 1),
+            (52, trip(self.trip[1])),
+            (56, flags as i32),
+            (64, length),
+            (76, -1),
+            (80, -1),
+            (84, -1),
+            (88, self.port.into()),
+            (92, family),
+            (96, if self.udp { 2 } else { 1 }),
+            (100, if self.udp { 17 } else { 6 }),
+            (
+                104,
+                match self.direction {
+                    Direction::ToClient => 2,
+                    Direction::ToServer => 4,
+                    Direction::RoundTrips => 6,
+                },
+            ),
+            (108, self.client_port.into()),
+            (152, -1),
+            (156, self.service.map_or(-1, i32::from)),
+        ];
+        for (at, value) in words {
+            message.set_int(at, value);
+        }
+        message.set_address(120, self.client);
+        message.set_address(136, self.server);
+        message.set_text(160, 16, self.congestion.as_deref().unwrap_or_default());
+        message
+    }
+
+    /// Reads one, within what a server allows.
+    ///
+    /// # Errors
+    /// What is not supported, not allowed, or out of range.
+    pub fn read(message: &Message) -> Result<Request, Refused> {
+        let (udp, direction) = match (message.word(96), message.word(100)) {
+            (1, 0 | 6) => (false, message.word(104)),
+            (2, 0 | 17) => (true, message.word(104)),
+            _ => return Err(Refused::Unsupported),
+        };
+        let direction = match direction {
+            2 => Direction::ToClient,
+            4 => Direction::ToServer,
+            6 => Direction::RoundTrips,
+            _ => return Err(Refused::Unsupported),
+        };
+        let most = if udp { DATAGRAM_BYTES_MAX } else { BLOCK_BYTES_MAX };
+        let number = |at: usize, most: u32, name| match message.int(at) {
+            value if value <= 0 => Ok(None),
+            value if value as u32 <= most => Ok(Some(value as u32)),
+            _ => Err(Refused::Range(name)),
+        };
+        let flags = message.word(56);
+        let length = match message.int(64) {
+            seconds @ 1..=SECONDS_MAX => Length::Seconds(seconds as u32),
+            count if count < 0 => Length::Count(count.unsigned_abs().min(i32::MAX as u32)),
+            _ => return Err(Refused::Range("the length of the test")),
+        };
+        let port = |at: usize| u16::try_from(message.word(at)).map_err(|_| Refused::Range("a port"));
+        let is_v6 = match message.word(92) {
+            0 => None,
+            4 => Some(false),
+            6 => Some(true),
+            _ => return Err(Refused::Unsupported),
+        };
+        if flags & SENDFILE != 0 || message.0[176] != 0 {
+            return Err(Refused::Forbidden("a file that a client names"));
+        }
+        if message.word(112) != 0 || message.word(116) != 0 {
+            return Err(Refused::Unsupported);
+        }
+        Ok(Request {
+            direction,
+            udp,
+            connects: flags & CONNECTS != 0,
+            no_delay: flags & NO_DELAY != 0,
+            cpu: flags & MEASURE_CPU != 0,
+            routed: flags & ROUTED != 0,
+            buffers: [number(8, BYTES_MAX, "a buffer")?, number(32, BYTES_MAX, "a buffer")?],
+            sizes: [number(12, most, "a size")?, number(36, BYTES_MAX, "a size")?.map(|size| size.min(most))],
+            trip: [number(28, most, "a request")?.unwrap_or(1), number(52, most, "a response")?.unwrap_or(1)],
+            length,
+            port: port(88)?,
+            is_v6,
+            client_port: port(108)?,
+            client: message.address(120, is_v6 == Some(true)),
+            server: message.address(136, is_v6 == Some(true)),
+            service: u8::try_from(message.int(156)).ok(),
+            congestion: Some(message.text(160, 16)).filter(|name| !name.is_empty()),
+        })
+    }
+}
+
+/// What the server says before data moves.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Response {
+    /// Bytes of its buffers, for sending and for receiving.
+    pub buffers: [u32; 2],
+    /// Bytes that it sends, and receives, at once; `None` where it does not.
+    pub sizes: [Option<u32>; 2],
+    /// Port for data.
+    pub port: u16,
+    /// Type of service.
+    pub service: Option<u8>,
+    /// `TCP_NODELAY` is set.
+    pub no_delay: bool,
+}
+
+impl Response {
+    /// As it travels.
+    pub fn message(&self) -> Message {
+        let mut message = Message::new(Kind::OmniResponse, 0);
+        let size = |value: Option<u32>| value.map_or(-1, |value| value as i32);
+        let words = [
+            (8, self.buffers[1] as i32),
+            (12, size(self.sizes[1])),
+            (16, 1),
+            (20, self.buffers[0] as i32),
+            (24, size(self.sizes[0])),
+            (28, 1),
+            (32, self.no_delay.into()),
+            (52, self.port.into()),
+            (72, -1),
+            (76, self.service.map_or(-1, i32::from)),
+        ];
+        for (at, value) in words {
+            message.set_int(at, value);
+        }
+        message
+    }
+
+    /// Reads one.
+    ///
+    /// # Errors
+    /// A port that is none.
+    pub fn read(message: &Message) -> Result<Response, Refused> {
+        let size = |at: usize| u32::try_from(message.int(at)).ok();
+        let port = u16::try_from(message.word(52)).ok().filter(|&port| port > 0);
+        Ok(Response {
+            buffers: [size(20).unwrap_or(0), size(8).unwrap_or(0)],
+            sizes: [size(24), size(12)],
+            port: port.ok_or(Refused::Range("the port for data"))?,
+            service: u8::try_from(message.int(76)).ok(),
+            no_delay: message.word(32) & NO_DELAY != 0,
+        })
+    }
+}
+
+/// How busy the processors of a host were, per cent of all.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Cpu {
+    /// Not idle.
+    pub busy: f64,
+    /// User, system, waiting for I/O, interrupts, soft interrupts.
+    pub parts: [f64; 5],
+    /// How many processors.
+    pub count: u32,
+}
+
+/// How the processors were measured: by /proc/stat.
+const METHOD: u32 = 8;
+
+/// What an end did.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Results {
+    /// Bytes received, and calls for them.
+    pub received: (u64, u64),
+    /// Bytes sent, and calls for them.
+    pub sent: (u64, u64),
+    /// Calls that sent nothing.
+    pub failed_sends: u64,
+    /// Round trips.
+    pub trips: u64,
+    /// Seconds.
+    pub seconds: f64,
+    /// Bytes of its buffers at the end, for sending and for receiving.
+    pub buffers: [u32; 2],
+    /// Its processors, where they were measured.
+    pub cpu: Option<Cpu>,
+    /// Segments sent again.
+    pub retransmits: Option<u64>,
+    /// Its congestion control.
+    pub congestion: String,
+}
+
+impl Results {
+    /// As they travel.
+    pub fn message(&self) -> Message {
+        let mut message = Message::new(Kind::OmniResponse, 0);
+        let few = |value: u64| u32::try_from(value).unwrap_or(u32::MAX);
+        message.set_long(8, self.received.0);
+        message.set_long(24, self.sent.0);
+        let words = [
+            (16, few(self.received.1)),
+            (20, self.buffers[1]),
+            (32, few(self.sent.1)),
+            (36, self.buffers[0]),
+            (40, few(self.failed_sends)),
+            (44, few(self.trips)),
+            (112, self.retransmits.map_or(u32::MAX, few)),
+        ];
+        for (at, value) in words {
+            message.set(at, value);
+        }
+        let cpu = self.cpu.unwrap_or_default();
+        let floats = [self.seconds, if self.cpu.is_some() { cpu.busy } else { -1.0 }];
+        for (number, value) in floats.into_iter().chain(cpu.parts).chain([-1.0]).enumerate() {
+            message.set_float(48 + 4 * number, value);
+        }
+        message.set(80, if self.cpu.is_some() { METHOD } else { 0 });
+        message.set(84, cpu.count);
+        message.set_int(88, -1);
+        message.set_float(92, -1.0);
+        message.set_text(276, 16, &self.congestion);
+        message
+    }
+
+    /// Reads them. What the type of the message says does not matter: netserver 2.7.0 sends its bytes reversed.
+    pub fn read(message: &Message) -> Results {
+        let long = |at: usize| u64::from(message.word(at));
+        let has_cpu = message.word(80) != 0;
+        let cpu = || Cpu {
+            busy: message.float(52),
+            parts: [56, 60, 64, 68, 72].map(|at| message.float(at)),
+            count: message.word(84),
+        };
+        Results {
+            received: (message.long(8), long(16)),
+            sent: (message.long(24), long(32)),
+            failed_sends: long(40),
+            trips: long(44),
+            seconds: message.float(48),
+            buffers: [message.word(36), message.word(20)],
+            cpu: has_cpu.then(cpu),
+            retransmits: u64::try_from(message.int(112)).ok(),
+            congestion: message.text(276, 16),
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! `plumb as netperf` and `plumb as netserver`, at both ends of the real ones and of themselves, over this machine's loopback.
+
+use crate::common::{Home, Said, needs};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// A server that ends with the test.
+struct Server {
+    child: Child,
+    port: u16,
+}
+
+impl Server {
+    /// Once it listens.
+    fn wait(mut child: Child, port: u16) -> Server {
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        assert!(out.read_line(&mut line).unwrap() > 0, "it ended before it listened");
+        assert!(line.starts_with("Starting netserver with host '"), "{line}");
+        Server { child, port }
+    }
+
+    fn ours(home: &Home, more: &str) -> Server {
+        let port = free_port();
+        Server::wait(home.start(&format!("as netserver -D -p {port} {more}")), port)
+    }
+
+    fn real() -> Server {
+        let port = free_port();
+        let mut command = Command::new("netserver");
+        command.args(["-D", "-4", "-L", "127.0.0.1", "-p", &port.to_string()]).stdout(Stdio::piped());
+        let child = command.spawn().unwrap();
+        // It says that it starts before it listens, and says it late where its output is no terminal.
+        for _ in 0..200 {
+            if TcpStream::connect(("127.0.0.1", port)).is_ok() {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Server { child, port }
+    }
+
+    fn at(&self) -> String {
+        format!("-H 127.0.0.1 -p {}", self.port)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A port that was free a moment ago.
+fn free_port() -> u16 {
+    TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port()
+}
+
+/// What the real netperf says.
+fn real(line: &str) -> Said {
+    let mut command = Command::new("netperf");
+    command.args(line.split_whitespace()).env("LC_ALL", "C");
+    Said::of(command)
+}
+
+/// The tests, each as short as it can be.
+const TESTS: [&str; 8] = [
+    "-t TCP_STREAM -l 1",
+    "-t TCP_STREAM -l -5000000",
+    "-t TCP_MAERTS -l 1",
+    "-t TCP_RR -l -500 -- -r 10,20",
+    "-t TCP_CRR -l -100",
+    "-t UDP_STREAM -l 1 -- -m 1000 -R 1",
+    "-t UDP_RR -l -500 -- -r 1,300",
+    "-t UDP_RR -l 1",
+];
+
+/// The words of a text, without its numbers.
+fn words(text: &str) -> Vec<&str> {
+    text.split_whitespace().filter(|word| word.parse::<f64>().is_err()).collect()
+}
+
+/// The numbers of a text.
+fn numbers(text: &str) -> Vec<f64> {
+    text.split_whitespace().filter_map(|word| word.parse().ok()).collect()
+}
+
+// Protects the protocol in both roles, and the text: each test between ours and the real one, either way round, prints the
+// same words and as many numbers as the real one does with itself.
+#[test]
+fn tests_run_with_the_real_one_at_either_end() {
+    if !needs::tools(&["netperf", "netserver"]) {
+        return;
+    }
+    let home = Home::new();
+    let (ours, theirs) = (Server::ours(&home, "-4"), Server::real());
+    for test in TESTS {
+        let wanted = real(&format!("{} {test}", theirs.at())).expect(0).out;
+        let all = [
+            home.plumb(&format!("as netperf {} {test}", theirs.at())),
+            real(&format!("{} {test}", ours.at())),
+            home.plumb(&format!("as netperf {} {test}", ours.at())),
+        ];
+        for said in all {
+            let said = said.expect(0);
+            assert_eq!(words(&said.out), words(&wanted), "{}", said.command);
+            let (own, real) = (numbers(&said.out), numbers(&wanted));
+            assert_eq!(own.len(), real.len(), "{}\n{}", said.command, said.out);
+            assert!(own.last().is_some_and(|last| *last > 0.0), "{}\n{}", said.command, said.out);
+        }
+    }
+}
+
+// Protects scripts and flent: the same names in the same order, whichever end is whose; and that both ends agree on what
+// has moved.
+#[test]
+fn selectors_are_those_of_the_real_one() {
+    if !needs::tools(&["netperf", "netserver"]) {
+        return;
+    }
+    let home = Home::new();
+    let (ours, theirs) = (Server::ours(&home, "-4"), Server::real());
+    let names = |text: &str| -> Vec<String> {
+        text.lines().filter_map(|line| Some(line.split_once('=')?.0.to_owned())).collect()
+    };
+    let line = "-P 0 -t TCP_RR -l -200 -j -- -r 7,9 -k ALL";
+    let wanted = real(&format!("{} {line}", theirs.at())).expect(0).out;
+    for said in [
+        home.plumb(&format!("as netperf {} {line}", theirs.at())),
+        real(&format!("{} {line}", ours.at())),
+        home.plumb(&format!("as netperf {} {line}", ours.at())),
+    ] {
+        let said = said.expect(0);
+        assert_eq!(names(&said.out), names(&wanted), "{}", said.command);
+        for pair in
+            ["LOCAL_BYTES_SENT=1400", "REMOTE_BYTES_RECVD=1400", "REMOTE_BYTES_SENT=1800", "DIRECTION=Send|Recv"]
+        {
+            assert!(said.out.contains(pair), "{pair}: {}", said.out);
+        }
+    }
+}
+
+// Protects those who have no netperf: both ends are here, over both families, with what a stream has sent all received.
+#[test]
+fn both_ends_are_ours() {
+    let home = Home::new();
+    let server = Server::ours(&home, "");
+    let six = UdpSocket::bind(("::1", 0)).is_ok();
+    for at in ["127.0.0.1", "::1"].iter().take(if six { 2 } else { 1 }) {
+        let line = format!(
+            "as netperf -H {at} -p {} -P 0 -l -3000000 -- -k LOCAL_BYTES_SENT,REMOTE_BYTES_RECVD -m 1000",
+            server.port
+        );
+        let said = home.plumb(&line).expect(0);
+        assert_eq!(said.out, "LOCAL_BYTES_SENT=3000000\nREMOTE_BYTES_RECVD=3000000\n", "{at}");
+    }
+    let line = format!(
+        "as netperf {} -P 0 -D 0.2 -l 1 -t TCP_RR -c -C -- -k THROUGHPUT,LOCAL_CPU_UTIL,P99_LATENCY",
+        server.at()
+    );
+    let said = home.plumb(&line).expect(0);
+    let value = |name: &str| -> f64 {
+        let found = said.out.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
+        found.unwrap_or_else(|| panic!("{name}: {}", said.out)).parse().unwrap()
+    };
+    assert!(value("NETPERF_INTERIM_RESULT[0]") > 0.0 && value("THROUGHPUT") > 0.0 && value("P99_LATENCY") >= 0.0);
+    assert!((0.0..=100.0).contains(&value("LOCAL_CPU_UTIL")));
+    let said = home.plumb(&format!(
+        "as netperf {} -P 0 -l -10 -t TCP_RR -I 99,0.001 -i 3,3 -- -k CONFIDENCE_ITERATION",
+        server.at()
+    ));
+    assert_eq!(said.expect(0).out, "CONFIDENCE_ITERATION=3\n");
+}
+
+#[test]
+fn failures_say_why() {
+    let home = Home::new();
+    let port = free_port();
+    home.plumb(&format!("as netperf -H 127.0.0.1 -p {port} -l 1"))
+        .expect(255)
+        .complains(&["are you sure there is a netserver listening on 127.0.0.1", "Connection refused"]);
+    home.plumb("as netperf -H no-such-host.invalid").expect(255).complains(&["could not resolve no-such-host.invalid"]);
+    let said = home.plumb("as netperf -t FOO").expect(1);
+    assert!(said.out.starts_with("The test you requested (FOO) is unknown to this netperf.\n"), "{}", said.out);
+    home.plumb("as netperf -b 3").expect(1).complains(&["option -b is not supported yet"]);
+    home.plumb("as netserver -D -L 192.0.2.77").expect(255).complains(&["cannot listen"]);
+    let server = Server::ours(&home, "-Z sesame");
+    let line = format!("as netperf {} -P 0 -t TCP_RR -l -5", server.at());
+    home.plumb(&line).expect(255).complains(&["closed before the test was over"]);
+    home.plumb(&format!("{line} -Z wrong")).expect(255);
+    home.plumb(&format!("{line} -Z sesame")).expect(0);
+    let said = home.plumb(&format!("as netperf {} -l -5 -- -m 2M", server.at())).expect(255);
+    said.complains(&["-m must be from 1 to 1048576 bytes"]);
+}
+
+/// A request for a test, as netperf sends it: 5 s of round trips with datagrams of 1 byte.
+fn request() -> [u8; 656] {
+    let mut message = [0; 656];
+    let words: [(usize, i32); 14] = [
+        (0, 97),
+        (4, -1),
+        (8, -1),
+        (12, -1),
+        (28, 1),
+        (32, -1),
+        (36, -1),
+        (52, 1),
+        (64, 5),
+        (92, 4),
+        (96, 2),
+        (100, 17),
+        (104, 6),
+        (156, -1),
+    ];
+    for (at, value) in words {
+        message[at..at + 4].copy_from_slice(&value.to_be_bytes());
+    }
+    message
+}
+
+/// The second word of the answer to a message, and the port for data.
+fn ask(server: &Server, message: &[u8]) -> (TcpStream, i32, u16) {
+    let mut control = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
+    control.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    control.write_all(message).unwrap();
+    let mut answer = [0; 656];
+    control.read_exact(&mut answer).unwrap();
+    let word = |at: usize| i32::from_be_bytes(answer[at..at + 4].try_into().unwrap());
+    assert_eq!(word(0), 98);
+    (control, word(4), u16::try_from(word(52)).unwrap())
+}
+
+// Protects others from the server (the reflector that netserver is): datagrams go to the client of the control connection
+// only, and no address that the client names is sent anything.
+#[test]
+fn datagrams_go_to_nobody_else() {
+    let home = Home::new();
+    let server = Server::ours(&home, "-4");
+    let mut elsewhere = request();
+    elsewhere[120..124].copy_from_slice(&[192, 0, 2, 9]);
+    assert_eq!(ask(&server, &elsewhere).1, 1, "EPERM");
+    let mut sends = request();
+    sends[107] = 2;
+    assert_eq!(ask(&server, &sends).1, 95, "it sends no streams of datagrams");
+
+    let (_control, error, port) = ask(&server, &request());
+    assert_eq!(error, 0);
+    let to = SocketAddr::from(([127, 0, 0, 1], port));
+    let stranger = UdpSocket::bind("127.0.0.2:0").unwrap();
+    stranger.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+    stranger.send_to(&[1], to).unwrap();
+    assert!(stranger.recv(&mut [0; 16]).is_err(), "a stranger is answered");
+    let client = UdpSocket::bind("127.0.0.1:0").unwrap();
+    client.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    client.send_to(&[1], to).unwrap();
+    assert_eq!(client.recv(&mut [0; 16]).unwrap(), 1, "the client is");
+    stranger.send_to(&[1], to).unwrap();
+    assert!(stranger.recv(&mut [0; 16]).is_err(), "nor later");
+}
+
+// Protects files (netserver opens what `fill_file` names and sends it): the request is refused, and so is sendfile.
+#[test]
+fn no_file_that_a_client_names_is_read() {
+    let home = Home::new();
+    let server = Server::ours(&home, "-4");
+    let mut message = request();
+    message[96..108].copy_from_slice(&[0, 0, 0, 1, 0, 0, 0, 6, 0, 0, 0, 2]);
+    assert_eq!(ask(&server, &message).1, 0);
+    message[176..187].copy_from_slice(b"/etc/passwd");
+    assert_eq!(ask(&server, &message).1, 1, "EPERM");
+}
+
+// Protects against a client that says nothing, or nonsense: others are served meanwhile, and it is closed in the end.
+#[test]
+fn a_silent_client_keeps_nobody() {
+    let home = Home::new();
+    let server = Server::ours(&home, "-4");
+    let mut silent = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
+    silent.write_all(&[0, 0, 0]).unwrap();
+    let mut nonsense = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
+    nonsense.write_all(&[0xff; 656]).unwrap();
+    home.plumb(&format!("as netperf {} -P 0 -t TCP_RR -l -5", server.at())).expect(0);
+    for mut socket in [silent, nonsense] {
+        socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        let end = socket.read_to_end(&mut Vec::new()).map_err(|error| error.kind());
+        assert!(matches!(end, Ok(0) | Err(std::io::ErrorKind::ConnectionReset)), "{end:?}");
+    }
+}
+
+// Protects the machine: nobody from outside is served unless that is said.
+#[test]
+fn it_listens_on_loopback_only() {
+    let home = Home::new();
+    let mut server = Server::ours(&home, "-4");
+    let sockets = std::fs::read_to_string("/proc/net/tcp").unwrap();
+    let own = format!(":{:04X}", server.port);
+    let listening: Vec<&str> = sockets
+        .lines()
+        .filter_map(|line| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            (words.get(3) == Some(&"0A")).then(|| words[1])
+        })
+        .filter(|local| local.ends_with(&own))
+        .collect();
+    assert_eq!(listening, [format!("0100007F{own}")]);
+    server.child.kill().unwrap();
+    let mut said = String::new();
+    server.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert!(said.contains("listening on loopback only; use -L 0.0.0.0"), "{said}");
+}
