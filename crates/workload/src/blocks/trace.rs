@@ -2,11 +2,12 @@
 
 use super::ByKind;
 use crate::units::Bytes;
-use serde::{Deserialize, Serialize};
+use plumb_document::FromDocument;
+use serde::Serialize;
 use std::path::PathBuf;
 
 /// Ops of a recording. Its files are the target's, in the order of the recording's first mention.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Recording {
@@ -95,7 +96,7 @@ impl Recording {
 }
 
 /// What the number of a `wait` in fio's iolog of version 2 is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Waits {
@@ -107,7 +108,7 @@ pub enum Waits {
 }
 
 /// Kinds of op that a replay leaves out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct SkipOps {
