@@ -20,6 +20,9 @@ const DIRECTORIES: u16 = 0;
 const ASIDE: u16 = 1;
 const FILES: u16 = 2;
 
+/// The group of rank 0 that makes files for all.
+pub(super) const MAKER: &str = "rank-0";
+
 /// What the settings do not say.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Facts {
@@ -151,11 +154,13 @@ impl Lowering<'_> {
 
     /// A group of this many workers that makes these steps.
     fn group(&self, count: u32, steps: Vec<TreeStep>) -> WorkerGroup {
+        let log_ops = self.settings.op_csv.is_some() && steps.iter().any(|step| step.items == FILES);
         let steps = steps.into_iter().map(|step| Step::Trees(Box::new(step)));
         let sync = self.settings.syncs.then_some(Step::Sync {});
         let program = Program {
             content: ProgramContent::Packets(Packets { kind: self.settings.packets, seed: self.facts.seed, worker: 0 }),
             checks: self.settings.verifies_reads,
+            log_ops,
             ..Program::new(steps.chain(sync).collect())
         };
         WorkerGroup {
@@ -285,9 +290,9 @@ impl Lowering<'_> {
             // Rank 0 makes all files; then every task opens and writes its own.
             let empty = MakeItem { bytes: Bytes(0), flush: false, exists: false, reads_back: false };
             let made = TreeStep { all_owners: true, ..step(TreeWork::Make(empty)) };
-            let maker = WorkerGroup { name: Some("rank-0".to_owned()), ..self.group(1, vec![made]) };
+            let maker = WorkerGroup { name: Some(MAKER.to_owned()), ..self.group(1, vec![made]) };
             let ranks = self.group(self.facts.tasks, vec![step(TreeWork::Make(item))]);
-            let start = Start { after: vec!["rank-0".to_owned()], ..Start::default() };
+            let start = Start { after: vec![MAKER.to_owned()], ..Start::default() };
             return Lowering::phase(Test::FileCreation, vec![maker, WorkerGroup { start, ..ranks }]);
         }
         let wall = (settings.wall_s > 0).then(|| Wall::After(Nanos(u64::from(settings.wall_s) * 1_000_000_000)));

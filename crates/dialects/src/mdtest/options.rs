@@ -63,7 +63,7 @@ pub const OPTIONS: &[Opt] = &[
     Opt { support: COMMANDS, ..long("run-cmd-before-phase", Text, "", "Command to run before each phase") },
     Opt { support: COMMANDS, ..long("run-cmd-after-phase", Text, "", "Command to run after each phase, in its time") },
     long("saveRankPerformanceDetails", Text, "", "Write the results of each task to this CSV file"),
-    Opt { support: NotYet("`plumb show --json` has the latencies of every op"), ..long("savePerOpDataCSV", Text, "", "Write every op to CSV files that begin so") },
+    long("savePerOpDataCSV", Text, "", "Write the time of each operation on a file to CSV files whose names begin so"),
     long("showRankStatistics", Flag, "", "Show statistics of single tasks, too"),
     long("verify-write", Flag, "", "Read back and compare what was written to a file before it is closed"),
     long("warningAsErrors", Flag, "", "A failed operation ends it"),

@@ -98,6 +98,8 @@ pub struct Settings {
     pub rank_statistics: bool,
     /// Where the results of each task go.
     pub rank_csv: Option<String>,
+    /// What the names of the files begin with that have each operation on a file.
+    pub op_csv: Option<String>,
     /// A failed operation ends it.
     pub warnings_are_errors: bool,
     /// Verbosity.
@@ -169,6 +171,7 @@ pub(super) fn settings(said: &Said, launched: Option<&Launched>) -> Result<Setti
         prints_all: said.is_set("print-all-procs"),
         rank_statistics: said.is_set("showRankStatistics"),
         rank_csv: said.named("saveRankPerformanceDetails"),
+        op_csv: said.named("savePerOpDataCSV"),
         warnings_are_errors: said.is_set("warningAsErrors"),
         verbosity: said.small_count("v", 0)?.max(said.small_count("V", 0)?),
     };
@@ -218,6 +221,9 @@ impl Settings {
             }
             () if self.collective && self.launched.is_some() => conflict(
                 "-c: rank 0 makes the files of other processes only in one process; use --plumb-ranks without mpirun",
+            ),
+            () if self.op_csv.is_some() && self.launched.is_some() => conflict(
+                "--savePerOpDataCSV is for ranks in one process: use --plumb-ranks without mpirun; `plumb show` has the latencies of all",
             ),
             () if self.tasks.0 == 0 => conflict("-f: 0 tasks do nothing"),
             () => self.names_problem(),

@@ -252,6 +252,35 @@ fn the_csv_file_has_mdtest_s_columns() {
     assert!(rows[1].starts_with("0,,,,,,,,,,,,,,1.0000000000e+04,"), "{}", rows[1]);
 }
 
+// Protects --savePerOpDataCSV: a file for each test of files and each rank, with the bytes that mdtest counts, and only those ops.
+#[test]
+fn operations_on_files_go_to_the_files_of_their_ranks() {
+    let line = "-n 10 -w 100 -e 40 -c --savePerOpDataCSV=op --plumb-ranks 4";
+    let file = |phase: &str, worker: &str| {
+        let file = print::op_file(&settings(line), phase, worker)?;
+        Some(format!("{} {}", file.path, file.bytes))
+    };
+    assert_eq!(file("file-create", "rank-0/0"), None);
+    assert_eq!(file("file-create", "workers.1/3").as_deref(), Some("op-File creation-00003.csv 100"));
+    assert_eq!(file("file-stat", "workers.0/1").as_deref(), Some("op-File stat-00001.csv 1"));
+    assert_eq!(file("file-read", "workers.0/0").as_deref(), Some("op-File read-00000.csv 40"));
+    assert_eq!(file("file-remove", "workers.0/0").as_deref(), Some("op-File removal-00000.csv 100"));
+    assert_eq!(file("directory-create", "workers.0/0"), None);
+    assert_eq!(print::op_file(&settings("-n 10"), "file-stat", "workers.0/0"), None);
+    let logs = |line: &str| -> Vec<String> {
+        let phases = lowered(line).workload.phase;
+        let of_phase = |phase: &plumb_workload::Phase| {
+            phase.workers.iter().all(|group| group.work.program().is_some_and(|program| program.log_ops))
+        };
+        phases.iter().filter(|phase| of_phase(phase)).map(|phase| phase.name.clone()).collect()
+    };
+    assert_eq!(logs(line), ["file-create", "file-stat", "file-read", "file-remove"]);
+    assert_eq!(logs("-n 10"), Vec::<String>::new());
+    let launched = aiori::Launched { ranks: 2, nodes: 1, beside_rank_0: vec![0, 1] };
+    let told = read(&["--savePerOpDataCSV=op".to_owned()], Some(&launched)).unwrap_err().to_string();
+    assert!(told.contains("use --plumb-ranks without mpirun"), "{told}");
+}
+
 // Protects the head that parsers look for.
 #[test]
 fn the_head_names_tasks_and_command() {

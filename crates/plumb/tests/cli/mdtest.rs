@@ -223,3 +223,27 @@ fn dummy_calls_take_their_delay() {
     let p50_ms: f64 = created.split_whitespace().nth(2).unwrap().parse().unwrap();
     assert!(p50_ms >= 2.9, "{created}");
 }
+
+/// Protects --savePerOpDataCSV: a row for each operation of each rank, of the last iteration, without what rank 0 makes for all with
+/// -c.
+#[test]
+fn single_operations_are_written_down() {
+    let home = Home::new();
+    home.plumb("as mdtest -F -n 4 -w 10 -e 10 -Y -i 2 -d out --savePerOpDataCSV=op --plumb-ranks 2").expect(0);
+    for test in ["File creation", "File stat", "File read", "File removal"] {
+        for rank in 0..2 {
+            let text = read(&home, &format!("op-{test}-{rank:05}.csv"));
+            let rows: Vec<&str> = text.lines().collect();
+            assert_eq!((rows[0], rows.len()), ("time,runtime,tp", 5), "{test}: {text}");
+            let starts: Vec<f64> =
+                rows[1..].iter().map(|row| row.split(',').next().unwrap().parse().unwrap()).collect();
+            assert!(starts.is_sorted() && starts[0] < starts[3], "{test}: {text}");
+        }
+    }
+    home.plumb("as mdtest -F -n 3 -C -c -d out --savePerOpDataCSV=c --plumb-ranks 2").expect(0);
+    let rows = |rank: u32| read(&home, &format!("c-File creation-{rank:05}.csv")).lines().count();
+    assert_eq!([rows(0), rows(1)], [1 + 3, 1 + 3]);
+    home.plumb("as mdtest -F -n 1 -d out --savePerOpDataCSV=none/op")
+        .expect(1)
+        .complains(&["cannot write none/op-File"]);
+}
