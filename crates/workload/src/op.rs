@@ -59,6 +59,7 @@ op_kinds! {
     Sync "sync",
     Map "map",
     Unmap "unmap",
+    Command "command",
 }
 
 impl OpKind {

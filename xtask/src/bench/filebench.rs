@@ -19,7 +19,7 @@ const MEMORY_BYTES: u64 = 4 << 30;
 /// Scripts that come with Plumb, with what they have less of here: a run is to take longer than laying it out.
 const SCRIPTS: [(&str, &str); 3] = [("varmail", ""), ("fileserver", "nfiles=4000"), ("webserver", "")];
 
-/// `cargo xtask bench filebench`: needs `filebench` and `setarch` on the path.
+/// `cargo xtask bench filebench`: needs `setarch`, and `filebench` on the path or in the directory of `--peers`.
 pub fn filebench(options: &Options) -> Result<()> {
     let plumb = Plumb::get(options)?;
     let folder = tempfile::tempdir_in(crate::target_directory())?;
@@ -37,7 +37,7 @@ pub fn filebench(options: &Options) -> Result<()> {
         let theirs = || {
             // It crashes where addresses are randomised.
             let mut command = Command::new("setarch");
-            command.args(["-R", "filebench"]);
+            command.arg("-R").arg(options.peer("filebench"));
             speed(command, &script)
         };
         let peer = Peer { name: "filebench", at_least: BAR, run: Box::new(theirs) };

@@ -1,6 +1,6 @@
 //! mdtest's report.
 
-use super::lower::{Lowered, MAKER};
+use super::lower::{Lowered, MAKER, OTHERS};
 use super::result::{IterationResult, RankTime, Test};
 use super::settings::{Prints, Settings};
 use crate::aiori::{Divisor, FileSystem, Spread, VERSION, exponent, node_map, percentiles_ms};
@@ -235,7 +235,7 @@ pub fn op_file(settings: &Settings, phase: &str, worker: &str) -> Option<OpFile>
         _ => return None,
     };
     let (group, rank) = worker.rsplit_once('/')?;
-    let rank: u32 = rank.parse().ok().filter(|_| group != MAKER)?;
+    let rank: u32 = rank.parse().ok().filter(|_| ![MAKER, OTHERS].contains(&group))?;
     Some(OpFile { path: format!("{prefix}-{}-{rank:05}.csv", test.name()), bytes: bytes.max(1) })
 }
 

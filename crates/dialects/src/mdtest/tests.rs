@@ -182,7 +182,8 @@ fn conflicts_are_refused() {
         ("-n 10 -F -R -W 1 -b 2 -z 1", "-R behind a stonewall"),
         ("-n 10 -F -T -R -x sw -b 2 -z 1", "-R behind a stonewall"),
         ("--dataPacketType=x", "unknown packets"),
-        ("--run-cmd-before-phase=ls", "not yet supported"),
+        ("--run-cmd-before-phase=ls", "would run `ls`; add --allow-system"),
+        ("--run-cmd-after-phase=ls", "--run-cmd-after-phase is refused"),
         ("--verify-reads", "did you mean `--verify-read`?"),
     ] {
         assert!(wrong(line).contains(told), "{line}: {}", wrong(line));
@@ -250,6 +251,30 @@ fn the_csv_file_has_mdtest_s_columns() {
     assert_eq!(rows.len(), 3);
     assert!(rows[0].starts_with("all,100,,,,,,,,,,,,,1.0000000000e+04,1.0000000000e-02,,,,,"), "{}", rows[0]);
     assert!(rows[1].starts_with("0,,,,,,,,,,,,,,1.0000000000e+04,"), "{}", rows[1]);
+}
+
+// Protects --run-cmd-*: each task runs them once around each phase of items, ahead of the clock and at its end behind the sync, and
+// none around trees.
+#[test]
+fn commands_run_around_phases_of_items() {
+    let commands = "--allow-system --run-cmd-before-phase=b --run-cmd-after-phase=a";
+    for line in ["-n 4 -Y", "-n 4 -c -Y", "-n 4 -S -Y"] {
+        let made = lowered(&format!("{line} {commands} --plumb-ranks 3"));
+        for phase in &made.workload.phase {
+            let run = |part: fn(&plumb_workload::Program) -> Option<&Step>, wanted: &str| -> u32 {
+                let groups = phase.workers.iter().filter(|group| {
+                    let step = group.work.program().and_then(part);
+                    matches!(step, Some(Step::Command { line }) if line == wanted)
+                });
+                groups.map(|group| group.count).sum()
+            };
+            let around = [run(|program| program.before.first(), "b"), run(|program| program.steps.last(), "a")];
+            let wanted = if phase.name.starts_with("tree") { [0, 0] } else { [3, 3] };
+            assert_eq!(around, wanted, "{line}: {}", phase.name);
+        }
+    }
+    assert!(phases(&lowered(&format!("-n 4 {commands}"))).contains(&"directory-read"));
+    lowered("-n 4 -c --allow-system --run-cmd-before-phase=b --plumb-ranks 2");
 }
 
 // Protects --savePerOpDataCSV: a file for each test of files and each rank, with the bytes that mdtest counts, and only those ops.

@@ -247,3 +247,27 @@ fn single_operations_are_written_down() {
         .expect(1)
         .complains(&["cannot write none/op-File"]);
 }
+
+/// Protects --run-cmd-*: they are refused unless the user allows them; then each task runs each once around each phase of items, the
+/// latter in the phase's time and in no task's own.
+#[test]
+fn commands_run_around_phases() {
+    let home = Home::new();
+    let script = "echo $1 >> said\n[ $1 = before ] || sleep 0.3\nexit 3\n";
+    std::fs::write(home.work().join("say"), script).unwrap();
+    let commands = ["--run-cmd-before-phase", "sh say before", "--run-cmd-after-phase", "sh say after"];
+    let line = ["as", "mdtest", "-F", "-n", "2", "-d", "out", "--plumb-ranks", "2", "--print-all-procs", "-Z"];
+    let words: Vec<&str> = line.into_iter().chain(commands).collect();
+    home.with(&words).expect(1).complains(&["sh say before", "--allow-system"]);
+    assert!(!home.work().join("said").exists());
+    let words: Vec<&str> = words.into_iter().chain(["--allow-system"]).collect();
+    home.with(&words).expect(0);
+    let said = read(&home, "said");
+    let count = |word: &str| said.lines().filter(|line| *line == word).count();
+    assert_eq!([count("before"), count("after")], [4 * 2, 4 * 2]);
+    let result = home.plumb("show --json").expect(0).json();
+    let phases = result["phases"].as_array().unwrap();
+    let create = phases.iter().find(|phase| phase["name"] == "file-create").unwrap();
+    assert!(create["wall_ns"].as_u64().unwrap() >= 300_000_000, "{create:#}");
+    assert_eq!(create["done"]["command"]["ops"], 2, "{create:#}");
+}

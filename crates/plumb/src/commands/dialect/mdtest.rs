@@ -224,7 +224,7 @@ pub struct Watching<'a> {
 impl Progress for Watching<'_> {
     fn op_log(&mut self, phase: &str, worker: &str, ops: &mut dyn Iterator<Item = LoggedOp>) {
         let Some(OpFile { path, bytes }) = print::op_file(self.settings, phase, worker) else { return };
-        let mut of_files = ops.filter(|op| op.kind != OpKind::Sync);
+        let mut of_files = ops.filter(|op| !matches!(op.kind, OpKind::Sync | OpKind::Command));
         if let Err(error) = hpc::write_ops(&path, bytes, &mut of_files) {
             let what = format!("--savePerOpDataCSV: cannot write {path}");
             self.failed.get_or_insert(DialectError::file(what)(error));
