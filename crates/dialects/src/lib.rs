@@ -36,6 +36,7 @@ pub mod iostat;
 pub mod iozone;
 pub mod md_workbench;
 pub mod mdtest;
+pub mod permission;
 pub mod postmark;
 mod support;
 

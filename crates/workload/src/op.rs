@@ -60,6 +60,7 @@ op_kinds! {
     Sync "sync",
     Map "map",
     Unmap "unmap",
+    Command "command",
 }
 
 impl OpKind {

@@ -121,6 +121,11 @@ pub enum Step {
     },
     /// `sync`, of the whole machine.
     Sync {},
+    /// A command line of the shell, whose exit code means nothing.
+    Command {
+        /// What is run.
+        line: String,
+    },
     /// `lseek` to a place, or `fseek`.
     Seek {
         /// Of what.
