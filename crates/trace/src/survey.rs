@@ -15,6 +15,8 @@ pub mod open_flag {
     pub const CREATE: u64 = 0o100;
     /// Must not be there.
     pub const EXCLUSIVE: u64 = 0o200;
+    /// Written at its end.
+    pub const APPEND: u64 = 0o2000;
     /// Cut to nothing.
     pub const TRUNCATE: u64 = 0o1000;
     /// A directory.
