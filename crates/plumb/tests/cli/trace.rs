@@ -251,3 +251,26 @@ impl Drop for Loop {
         let _ = std::process::Command::new("losetup").args(["--detach", &self.0]).status();
     }
 }
+
+/// The numbers of a sheet fit its schema, and its charts say what is seen in words.
+#[test]
+fn sheets_fit_their_schema_and_have_charts() {
+    let home = Home::new();
+    let mut text = String::from("fio version 3 iolog\n0 a add\n0 a open\n");
+    (0..500).for_each(|n| {
+        text.push_str(&format!("{} a {} {} 4096\n", n * 50, ["read", "write"][n % 2], n * 7919 % 900 * 4096))
+    });
+    home.file("a.iolog", &text);
+    let sheet = home.plumb("trace show a.iolog --json --report one.html").expect(0).json();
+    crate::commands::fits(&home, "trace-sheet", &sheet);
+    assert_eq!(sheet["mix"]["reads_of_data_ops_share"], 0.5);
+    let page = std::fs::read_to_string(home.work().join("one.html")).unwrap();
+    for title in ["Ops over time", "Gaps between beginnings", "Sizes of reads and writes", "Misses of a cache"] {
+        assert!(page.contains(title), "{title}");
+    }
+    assert!(page.contains("<svg") && page.contains("half up to 49.2 µs"), "{page}");
+    home.file("b.iolog", &text.replace(" 4096\n", " 8192\n"));
+    home.plumb("trace compare a.iolog b.iolog --report two.md").expect(0);
+    let page = std::fs::read_to_string(home.work().join("two.md")).unwrap();
+    assert!(page.contains("a.iolog: half up to 4 KiB") && page.contains("b.iolog: half up to 8 KiB"), "{page}");
+}

@@ -1,6 +1,6 @@
 //! A model, made from a recording in two passes.
 
-use super::phases::Profile;
+use super::phases::changes;
 use super::{
     BLOCK_BYTES, BUSY_MAX, How, LISTS, List, MEMORY_OPS, Model, Phase, RECENT_MAX, State, THREADS_MAX, VALUES, Whose,
     is_modelled,
@@ -42,7 +42,7 @@ pub struct Fitted {
 /// The problem with the recording.
 pub fn fit(path: &Path, waits: Waits, format: Option<Format>, level: u8) -> Result<Fitted, TraceError> {
     let mut reader = open_as(path, waits, format.clone())?;
-    let (mut character, mut profile) = (Character::new(), Profile::default());
+    let mut character = Character::new();
     let (mut directories, mut ops, mut first_ns) = (Vec::new(), Vec::new(), None);
     let (mut data, mut left_out, mut largest) = (0_u64, 0, Vec::<u64>::new());
     for record in reader.by_ref() {
@@ -59,7 +59,7 @@ pub fn fit(path: &Path, waits: Waits, format: Option<Format>, level: u8) -> Resu
             continue;
         }
         character.add(&record);
-        profile.add(record.at_ns.saturating_sub(*first_ns.get_or_insert(record.at_ns)), record.act);
+        first_ns.get_or_insert(record.at_ns);
         if record.act.moves_data() {
             ops[file] += 1;
             data += 1;
@@ -78,7 +78,7 @@ pub fn fit(path: &Path, waits: Waits, format: Option<Format>, level: u8) -> Resu
     let threads = sheet.value("mix", "threads").unwrap_or(1.0).clamp(1.0, in_flight.min(THREADS_MAX.into())) as u32;
     let mean_gap = sheet.value("arrivals", "mean gap").unwrap_or(0.0) as u64;
 
-    let changes = profile.changes();
+    let changes = changes(&sheet.rates);
     let mut gathers = Gathers::new(busy, level, mean_gap);
     let mut reader = open_as(path, waits, format)?;
     let mut phases = vec![Gathered::default()];

@@ -7,7 +7,7 @@ mod record;
 mod replay;
 mod show;
 
-use crate::args::PageArguments;
+use crate::args::{PageArguments, ReportFile};
 use crate::common::Common;
 use crate::exit::{End, Stopped};
 use clap::{Args, Subcommand};
@@ -29,6 +29,9 @@ pub enum TraceCommand {
         /// How it is read.
         #[command(flatten)]
         input: InputArguments,
+        /// Write a report with charts as well.
+        #[command(flatten)]
+        report: ReportFile,
     },
     /// Compare two recordings, number by number and distribution by distribution.
     Compare {
@@ -39,6 +42,9 @@ pub enum TraceCommand {
         /// How they are read.
         #[command(flatten)]
         input: InputArguments,
+        /// Write a report with charts of both as well.
+        #[command(flatten)]
+        report: ReportFile,
     },
     /// Replay a recording on files or devices, and say what was kept of it.
     Replay(Box<ReplayArguments>),
@@ -159,7 +165,7 @@ pub struct ReplayArguments {
 impl ReplayArguments {
     /// A replay of a file, in which nothing is asked for.
     fn plain(file: PathBuf, at: PathBuf) -> ReplayArguments {
-        let report_file = crate::args::ReportFile { path: None };
+        let report_file = ReportFile { path: None };
         let report = PageArguments { runs: 1, name: None, output: None, report_file, meanwhile: Default::default() };
         ReplayArguments {
             file,
@@ -253,8 +259,8 @@ pub fn run(command: &TraceCommand, common: &Common) -> Result<End, Stopped> {
         TraceCommand::Record(_) => Err(Stopped::usage("recording works on Linux on x86-64 only")),
         TraceCommand::Replay(arguments) => replay::run(arguments, common),
         TraceCommand::Fit(arguments) => fit::run(arguments, common),
-        TraceCommand::Show { file, input } => show::show(file, input, common),
-        TraceCommand::Compare { a, b, input } => show::compare([a, b], input, common),
+        TraceCommand::Show { file, input, report } => show::show(file, input, report, common),
+        TraceCommand::Compare { a, b, input, report } => show::compare([a, b], input, report, common),
         TraceCommand::Convert { file, output, to, anonymise, keep_extensions, input } => {
             let kept = if *keep_extensions { Extensions::Kept } else { Extensions::Hidden };
             convert::run(file, output, to.as_deref(), anonymise.then_some(kept), input)
