@@ -272,5 +272,24 @@ fn sheets_fit_their_schema_and_have_charts() {
     home.file("b.iolog", &text.replace(" 4096\n", " 8192\n"));
     home.plumb("trace compare a.iolog b.iolog --report two.md").expect(0);
     let page = std::fs::read_to_string(home.work().join("two.md")).unwrap();
-    assert!(page.contains("a.iolog: half up to 4 KiB") && page.contains("b.iolog: half up to 8 KiB"), "{page}");
+    assert!(page.contains("a.iolog: half up to 4.00 KiB") && page.contains("b.iolog: half up to 8.00 KiB"), "{page}");
+}
+
+/// Without the right to load programs into the kernel, strace records the same ops.
+#[test]
+fn strace_records_where_bpf_is_not_asked_for() {
+    if !needs::tools(&["strace"]) {
+        return;
+    }
+    let home = Home::new();
+    let said = home
+        .plumb("trace record --method strace -o by.trace -- dd if=/dev/zero of=out bs=4k count=3 conv=fsync")
+        .expect(0);
+    assert!(said.out.contains("about 10 µs longer"), "{}", said.out);
+    let shown = home.plumb("trace show by.trace --json").expect(0).json();
+    let ops = shown["ops"].as_array().unwrap();
+    let count = |name: &str| ops.iter().find(|op| op["op"] == name).map_or(0, |op| op["count"].as_u64().unwrap());
+    assert_eq!((shown["mix"]["written_bytes"].as_u64(), count("fsync")), (Some(12288), 1), "{shown}");
+    let refused = home.plumb("trace record --method strace --dev /dev/null -o no.trace").code;
+    assert_eq!(refused, 2);
 }
