@@ -116,13 +116,13 @@ pub(super) fn load(kind: ProgramKind, program: &[u8]) -> io::Result<OwnedFd> {
         bpf(PROG_LOAD, &mut attributes::<128>(&words, &longs)).map(owned)
     };
     // What the verifier says of a long program has no room, which would be an error as well.
-    attempt(&mut []).or_else(|error| {
+    attempt(&mut []).map_err(|error| {
         let mut log = vec![0_u8; 1 << 20];
         let error = attempt(&mut log).err().unwrap_or(error);
         let end = log.iter().position(|byte| *byte == 0).unwrap_or(log.len());
         let text = String::from_utf8_lossy(&log[..end]).trim().to_owned();
         let last = text.lines().rev().take(3).collect::<Vec<_>>().join("; ");
-        Err(io::Error::new(error.kind(), format!("{error}{}{last}", if last.is_empty() { "" } else { ": " })))
+        io::Error::new(error.kind(), format!("{error}{}{last}", if last.is_empty() { "" } else { ": " }))
     })
 }
 

@@ -13,6 +13,9 @@ use std::path::Path;
 /// Bytes of a model at most.
 const TEXT_MAX: u64 = 64 << 20;
 
+/// Files at most, so that memory stays limited.
+const FILES_MAX: usize = 1 << 20;
+
 /// Uses that are looked through for one that fits.
 const TRIES: u64 = 32;
 
@@ -137,6 +140,13 @@ impl Drawn {
 
     fn new_file(&mut self) -> u32 {
         let number = self.files.len();
+        // A model that makes one file after another has those again that were not used for longest.
+        if number >= FILES_MAX
+            && let Some(oldest) = self.recent.pop_back()
+        {
+            self.recent.push_front(oldest);
+            return oldest;
+        }
         let name = format!("files/{:03}/{number:06}", number / 100 % 1000);
         self.files.push(File::default());
         let number = self.names.path(&name);
