@@ -641,6 +641,8 @@ pub enum Tool {
 pub enum Form {
     /// A workload file.
     Workload,
+    /// What a recording is like.
+    TraceSheet,
     /// The result of a run.
     Result,
     /// The result of a comparison.

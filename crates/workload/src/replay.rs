@@ -17,6 +17,15 @@ use std::path::PathBuf;
 pub struct Replay {
     /// The recording, in any form that Plumb reads.
     pub path: PathBuf,
+    /// What is replayed in its place: the text of a model, such as `plumb trace fit` makes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Recordings that are replayed with it at the same time. Files of one name are one file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub with: Vec<PathBuf>,
+    /// Replay it this many times, one after the other, each time on files of its own.
+    #[serde(default = "once", skip_serializing_if = "is_once")]
+    pub loops: u32,
     /// When calls begin.
     #[serde(default)]
     pub timing: Timing,
@@ -34,8 +43,17 @@ pub struct Replay {
 impl Replay {
     /// All of a recording, at its own times.
     pub fn new(path: PathBuf) -> Replay {
-        Replay { path, timing: Timing::default(), order: ReplayOrder::default(), below: None, waits: Waits::default() }
+        let (timing, order, waits) = (Timing::default(), ReplayOrder::default(), Waits::default());
+        Replay { path, model: None, with: Vec::new(), loops: 1, timing, order, below: None, waits }
     }
+}
+
+fn once() -> u32 {
+    1
+}
+
+fn is_once(times: &u32) -> bool {
+    *times == 1
 }
 
 /// The names of a recorded path, one below the other. Relative or absolute, it begins at the root of the replay, and `..` leads

@@ -13,6 +13,12 @@ use std::path::PathBuf;
 pub struct Recording {
     /// The recording, in any form that Plumb reads.
     pub path: PathBuf,
+    /// What is replayed in its place: the text of a model, such as `plumb trace fit` makes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Recordings that are replayed with it at the same time. Files of one name are one file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub with: Vec<PathBuf>,
     /// Bytes of its largest op.
     pub largest: Bytes,
     /// Keep to the recorded times; as fast as possible where absent. Per cent of the recorded speed.
@@ -73,6 +79,8 @@ impl Recording {
     pub fn new(path: PathBuf, largest: Bytes) -> Recording {
         Recording {
             path,
+            model: None,
+            with: Vec::new(),
             largest,
             speed_percent: None,
             in_flight: false,
