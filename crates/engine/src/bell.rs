@@ -3,7 +3,7 @@
 use crate::virtual_time;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 /// Wakes the coordinator from any worker, thread or process: an eventfd.
@@ -26,12 +26,19 @@ impl Bell {
 
     /// Waits for a ring, a signal, or the time-out.
     pub(crate) fn wait(&self, timeout: Duration) {
+        self.wait_or(timeout, &[]);
+    }
+
+    /// The same, or until one of these can be read.
+    pub(crate) fn wait_or(&self, timeout: Duration, others: &[BorrowedFd<'_>]) {
         let longest = Timespec {
             tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX).min(i32::MAX.into()),
             tv_nsec: timeout.subsec_nanos().into(),
         };
-        let rung = poll(&mut [PollFd::new(&self.fd, PollFlags::IN)], Some(&longest));
-        if rung.is_ok_and(|rung| rung > 0) {
+        let all = others.iter().copied().chain([self.fd.as_fd()]);
+        let mut watched: Vec<PollFd<'_>> = all.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
+        let rung = poll(&mut watched, Some(&longest));
+        if rung.is_ok() && watched.last().is_some_and(|bell| !bell.revents().is_empty()) {
             let mut count = [0; 8];
             let _ = rustix::io::read(&self.fd, &mut count);
         }

@@ -29,6 +29,7 @@ mod instances;
 mod kept_files;
 pub mod math;
 mod mpi_io;
+pub mod net;
 mod observer;
 pub mod op;
 mod oplog;

@@ -52,7 +52,7 @@ pub enum PlumbCommand {
     },
     /// Check published numbers: rates, units, sizes against memory, claims. No load.
     Audit(AuditArguments),
-    /// Run another tool's command line: fio, elbencho, Filebench, dd, IOzone, Bonnie++, PostMark, IOR, mdtest, md-workbench, IO500, pjdfstest or iostat. Prints that tool's format; Plumb's checks still apply.
+    /// Run another tool's command line: fio, elbencho, Filebench, dd, IOzone, Bonnie++, PostMark, IOR, mdtest, md-workbench, IO500, pjdfstest, iostat or iperf3. Prints that tool's format; Plumb's checks still apply.
     As {
         /// The tool and its arguments, unchanged.
         #[command(subcommand)]
@@ -68,6 +68,8 @@ pub enum PlumbCommand {
     },
     /// Check that storage holds as many bytes as it claims: writes all of it, and reads it back. What a device holds is destroyed.
     VerifyCapacity(CapacityArguments),
+    /// Measure the network to another host: round trips idle and loaded, throughput, jitter and loss. Or serve as the other end.
+    Net(NetArguments),
     /// Watch devices live: rates, latency, queue, utilisation, and which processes do the I/O. No load.
     Watch(WatchArguments),
     /// Explain a check: what it means, why it matters, what to do.
@@ -210,6 +212,32 @@ pub struct CapacityArguments {
     /// Ask only a few hundred blocks, which takes seconds: most counterfeits are found by that.
     #[arg(long)]
     pub quick: bool,
+}
+
+/// Arguments of `plumb net`.
+#[derive(Debug, Args)]
+pub struct NetArguments {
+    /// The other end, where `plumb net --serve` runs.
+    #[arg(required_unless_present = "serve")]
+    pub host: Option<String>,
+    /// Be the other end. Stock iperf3 clients are served, too.
+    #[arg(long, conflicts_with = "host")]
+    pub serve: bool,
+    /// Port of the other end.
+    #[arg(long, default_value_t = 5201)]
+    pub port: u16,
+    /// Address of this end [default with --serve: loopback only].
+    #[arg(long, value_name = "ADDRESS")]
+    pub bind: Option<std::net::IpAddr>,
+    /// Seconds of each of the six parts.
+    #[arg(long, value_name = "S", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=3600))]
+    pub time: u32,
+    /// Streams of each direction.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=128))]
+    pub parallel: u32,
+    /// Bits per second of datagrams, each way.
+    #[arg(long, value_name = "R", default_value_t = 10_000_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000_000))]
+    pub datagram_rate: u64,
 }
 
 /// Arguments of `plumb try`.

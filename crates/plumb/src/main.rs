@@ -129,6 +129,7 @@ fn run(arguments: &Arguments) -> Result<End, Stopped> {
         PlumbCommand::Audit(arguments) => commands::audit::run(arguments, common),
         PlumbCommand::As { tool: Tool::Words(words) } => commands::dialect::run(words, common),
         PlumbCommand::Posix(arguments) => commands::posix::run(arguments, common),
+        PlumbCommand::Net(arguments) => commands::net::run(arguments, common),
         PlumbCommand::Check { path } => commands::check::run(path, common),
         PlumbCommand::VerifyCapacity(arguments) => commands::capacity::run(arguments, common),
         PlumbCommand::Watch(arguments) => commands::watch::run(arguments, common),

@@ -18,6 +18,7 @@ pub mod environment;
 mod error;
 pub mod extents;
 pub mod kernel_log;
+pub mod link;
 mod mounts;
 pub mod others;
 mod platform;

@@ -12,6 +12,7 @@ pub mod gate;
 pub mod list;
 pub mod live;
 mod measure;
+pub mod net;
 pub mod noise;
 pub mod plot;
 pub mod posix;

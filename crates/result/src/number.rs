@@ -34,6 +34,8 @@ pub const OPS_PER_SECOND: Units = Units { base: 1000.0, names: &["ops/s", "kops/
 pub const IOPS: Units = Units { base: 1000.0, names: &["IOPS", "k IOPS", "M IOPS", "G IOPS"] };
 /// A plain number.
 pub const COUNT: Units = Units { base: 1000.0, names: &["", "k", "M", "G", "T"] };
+/// Bits per second, which networks are counted in.
+pub const BITS_PER_SECOND: Units = Units { base: 1000.0, names: &["bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"] };
 /// Time, from nanoseconds.
 pub const TIME: Units = Units { base: 1000.0, names: &["ns", "µs", "ms", "s"] };
 

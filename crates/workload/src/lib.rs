@@ -17,6 +17,7 @@ pub mod keypath;
 pub mod library_random;
 pub mod named;
 pub mod native;
+pub mod net;
 pub mod op;
 pub mod pace;
 pub mod phase;

@@ -11,6 +11,7 @@ pub mod dialect;
 pub mod explain;
 pub mod gate;
 pub mod measure;
+pub mod net;
 pub mod noise;
 #[cfg(target_os = "linux")]
 pub mod posix;

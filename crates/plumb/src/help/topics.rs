@@ -389,6 +389,7 @@ pub const TOPICS: &[Topic] = &[
                 "mpirun -n 64 plumb as io500 config.ini",
             ),
             example("Print extended device statistics", "plumb as iostat -x 1 5"),
+            example("Serve iperf3 clients, many at once", "plumb as iperf3 -s -B 0.0.0.0"),
         ],
         exits: &[exit("any", "that of the tool itself; Plumb's checks do not change it")],
     },
@@ -401,6 +402,15 @@ pub const TOPICS: &[Topic] = &[
             exit("3", "a check would reject a run here"),
             READ_IO,
         ],
+    },
+    Topic {
+        command: "net",
+        examples: &[
+            example("Serve as the other end, on one address", "plumb net --serve --bind 192.0.2.1"),
+            example("Measure the network to it", "plumb net 192.0.2.1"),
+            example("Load it with eight streams, and longer", "plumb net 192.0.2.1 --parallel 8 --time 10"),
+        ],
+        exits: &[DONE, USAGE, exit("4", "no connection, or one that failed"), exit("130", "interrupted")],
     },
     Topic {
         command: "verify-capacity",

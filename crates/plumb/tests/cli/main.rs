@@ -29,6 +29,7 @@ mod io500;
 mod ior;
 mod iostat;
 mod iozone;
+mod iperf3;
 mod live_export;
 mod md_workbench;
 mod mdtest;

@@ -16,6 +16,7 @@ mod io500;
 mod ior;
 mod iostat;
 mod iozone;
+pub mod iperf3;
 mod md_workbench;
 mod mdtest;
 mod own_words;
@@ -59,6 +60,7 @@ const TOOLS: &[Tool] = &[
     tool("ior", speak::<ior::Ior>),
     tool("iostat", iostat::as_iostat),
     tool("iozone", speak::<iozone::Iozone>),
+    tool("iperf3", iperf3::as_iperf3),
     tool("md-workbench", speak::<md_workbench::MdWorkbench>),
     tool("mdtest", speak::<mdtest::Mdtest>),
     tool("pjdfstest", crate::commands::posix::pjdfstest::run),

@@ -1,0 +1,24 @@
+//! iperf3: its command line, what travels on its control connection, its text and its JSON. Written from observation of 3.12
+//! and 3.21: nothing here touches the system.
+
+mod format;
+mod json;
+mod lower;
+mod options;
+mod print;
+mod settings;
+mod wire;
+
+pub use format::{Unit, bytes_text, general, rate_text};
+pub use json::Json;
+pub use lower::flow;
+pub use options::{OPTIONS, Opt, help};
+pub use print::{Ending, Interval, Opened, Report, Row, Start, TcpRow, Whole, before_start_json};
+pub use settings::{Asked, Client, End, Output, Server, Settings, Wrong, read};
+pub use wire::{
+    COOKIE_BYTES, COOKIE_LETTERS, Limits, PARAMS_BYTES_MAX, Params, RESULTS_BYTES_MAX, Refused, Results, State,
+    StreamResult, UDP_HELLO, UDP_REPLIES, VERSION, error_text, stream_id, udp_reply,
+};
+
+#[cfg(test)]
+mod tests;

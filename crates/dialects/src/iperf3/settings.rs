@@ -1,0 +1,328 @@
+//! What a command line means.
+
+use super::format::{Unit, number};
+use super::options::{OPTIONS, Opt, Role};
+use super::wire::Params;
+use crate::Support;
+use plumb_workload::suggest::nearest;
+
+/// What a command line asks for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Asked {
+    /// The options.
+    Help,
+    /// The version.
+    Version,
+    /// A test, or to serve some.
+    Run(Box<Settings>),
+}
+
+/// Everything that was said.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// Which end.
+    pub end: End,
+    /// Port of the server.
+    pub port: u16,
+    /// `-B`.
+    pub bind: Option<String>,
+    /// `-6`, `-4`.
+    pub is_v6: Option<bool>,
+    /// Seconds between reports; 0 for none.
+    pub interval_s: f64,
+    /// `-f`.
+    pub unit: Unit,
+    /// `-V`.
+    pub verbose: bool,
+    /// `-J`, `--json-stream`.
+    pub output: Output,
+    /// `--logfile`.
+    pub log: Option<String>,
+    /// `-I`.
+    pub pid_file: Option<String>,
+    /// What has no effect, and why.
+    pub ignored: Vec<(&'static str, &'static str)>,
+}
+
+/// The form of the output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Output {
+    /// For people.
+    Text,
+    /// One document at the end.
+    Json,
+    /// A line for each event.
+    JsonStream,
+}
+
+/// Which end.
+#[derive(Debug, Clone, PartialEq)]
+pub enum End {
+    /// The server.
+    Server(Server),
+    /// The client.
+    Client(Box<Client>),
+}
+
+/// Of the server.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Server {
+    /// `-1`.
+    pub one_off: bool,
+    /// `-D`.
+    pub daemon: bool,
+    /// `--server-bitrate-limit`, bits a second.
+    pub rate_limit: Option<u64>,
+    /// `--server-max-duration`, seconds.
+    pub time_limit: Option<u32>,
+}
+
+/// Of the client.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Client {
+    /// `-c`.
+    pub host: String,
+    /// What the server is told.
+    pub params: Params,
+    /// `--cport`.
+    pub client_port: Option<u16>,
+    /// `--connect-timeout`.
+    pub connect_ms: Option<u64>,
+}
+
+/// What is wrong with a command line.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Wrong {
+    /// As iperf3 says it.
+    #[error("{0}")]
+    Parameter(&'static str),
+    /// An option that does not exist.
+    #[error("unrecognized option '{given}'{}", .nearest.map(|name| format!("; did you mean --{name}?")).unwrap_or_default())]
+    Unknown {
+        /// As given.
+        given: String,
+        /// The closest name.
+        nearest: Option<&'static str>,
+    },
+    /// An option that is not supported yet.
+    #[error("option --{name} is not supported yet: {why}")]
+    NotYet {
+        /// The option.
+        name: &'static str,
+        /// What it is about, or what to do instead.
+        why: &'static str,
+    },
+    /// A value that is none.
+    #[error("bad value '{given}' of option --{name}: {expected}")]
+    Value {
+        /// The option.
+        name: &'static str,
+        /// As given.
+        given: String,
+        /// What is expected.
+        expected: &'static str,
+    },
+}
+
+/// The words, taken apart: rows of the table with their values.
+fn said(words: &[String]) -> Result<Vec<(&'static Opt, String)>, Wrong> {
+    let mut found = Vec::new();
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let unknown = |nearest| Wrong::Unknown { given: word.clone(), nearest };
+        let value_of = |row: &'static Opt, here: Option<&str>, words: &mut std::slice::Iter<'_, String>| match here {
+            _ if row.value.is_empty() || row.value.starts_with('[') => Ok(here.unwrap_or_default().to_owned()),
+            Some(value) => Ok(value.to_owned()),
+            None => words.next().cloned().ok_or(Wrong::Value {
+                name: row.name,
+                given: String::new(),
+                expected: "give a value",
+            }),
+        };
+        if let Some(name) = word.strip_prefix("--") {
+            let (name, here) = name.split_once('=').map_or((name, None), |(name, value)| (name, Some(value)));
+            let mut rows = OPTIONS.iter().filter(|row| row.name.starts_with(name) && !name.is_empty());
+            let exact = OPTIONS.iter().find(|row| row.name == name || (row.name == "bitrate" && name == "bandwidth"));
+            let row = match (exact, rows.next(), rows.next()) {
+                (Some(row), ..) | (None, Some(row), None) => row,
+                _ => return Err(unknown(nearest(name, OPTIONS.iter().map(|row| row.name)))),
+            };
+            found.push((row, value_of(row, here, &mut words)?));
+            continue;
+        }
+        let Some(letters) = word.strip_prefix('-').filter(|letters| !letters.is_empty()) else {
+            return Err(unknown(None));
+        };
+        for (at, letter) in letters.char_indices() {
+            let row = OPTIONS.iter().find(|row| row.letter == letter).ok_or_else(|| unknown(None))?;
+            let rest = &letters[at + letter.len_utf8()..];
+            let takes = !row.value.is_empty() && !row.value.starts_with('[');
+            let here = (takes && !rest.is_empty()).then_some(rest);
+            found.push((row, value_of(row, here, &mut words)?));
+            if takes {
+                break;
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Reads a command line, without the name of the program.
+///
+/// # Errors
+/// The first thing that is wrong with it.
+pub fn read(words: &[String]) -> Result<Asked, Wrong> {
+    let said = said(words)?;
+    for asked in [("help", Asked::Help), ("version", Asked::Version)] {
+        if said.iter().any(|(row, _)| row.name == asked.0) {
+            return Ok(asked.1);
+        }
+    }
+    let has = |name: &str| said.iter().any(|(row, _)| row.name == name);
+    if has("server") && has("client") {
+        return Err(Wrong::Parameter("cannot be both server and client"));
+    }
+    if !has("server") && !has("client") {
+        return Err(Wrong::Parameter("must either be a client (-c) or server (-s)"));
+    }
+    let is_server = has("server");
+    let mut settings = Settings {
+        end: End::Server(Server::default()),
+        port: 5201,
+        bind: None,
+        is_v6: None,
+        interval_s: 1.0,
+        unit: Unit::Adaptive,
+        verbose: has("verbose"),
+        output: match (has("json-stream"), has("json")) {
+            (true, _) => Output::JsonStream,
+            (false, true) => Output::Json,
+            (false, false) => Output::Text,
+        },
+        log: None,
+        pid_file: None,
+        ignored: Vec::new(),
+    };
+    let mut server = Server { one_off: has("one-off"), daemon: has("daemon"), ..Server::default() };
+    let mut params = Params { udp: has("udp"), ..Params::default() };
+    let (mut host, mut client_port, mut connect_ms) = (String::new(), None, None);
+    for (row, value) in &said {
+        match row.support {
+            Support::NotYet(why) | Support::Never(why) => return Err(Wrong::NotYet { name: row.name, why }),
+            Support::Ignored(why) => settings.ignored.push((row.name, why)),
+            Support::Works => {}
+        }
+        match row.role {
+            Role::Client if is_server => {
+                return Err(Wrong::Parameter("some option you are trying to set is client only"));
+            }
+            Role::Server if !is_server => {
+                return Err(Wrong::Parameter("some option you are trying to set is server only"));
+            }
+            _ => {}
+        }
+        let wrong = |expected| Wrong::Value { name: row.name, given: value.clone(), expected };
+        let ranged = |base: f64, most: f64, expected: &'static str| {
+            number(value, base).filter(|&number| number <= most).ok_or_else(|| wrong(expected))
+        };
+        let size = |most: u64, expected| ranged(1024.0, most as f64, expected).map(|number| number as u64);
+        match row.name {
+            "client" => host = value.split('%').next().unwrap_or_default().to_owned(),
+            "port" => settings.port = port(value).ok_or_else(|| wrong("a port is from 1 to 65535"))?,
+            "cport" => client_port = Some(port(value).ok_or_else(|| wrong("a port is from 1 to 65535"))?),
+            "format" => settings.unit = Unit::of(value).ok_or_else(|| wrong("use one of k, m, g, t, K, M, G, T"))?,
+            "interval" => {
+                let expected = "use 0, or from 0.1 to 60 seconds";
+                settings.interval_s = ranged(1.0, 60.0, expected)?;
+                if settings.interval_s > 0.0 && settings.interval_s < 0.1 {
+                    return Err(wrong(expected));
+                }
+            }
+            "pidfile" => settings.pid_file = Some(value.clone()),
+            "bind" => settings.bind = Some(value.clone()),
+            "logfile" => settings.log = Some(value.clone()),
+            "version4" => settings.is_v6 = Some(false),
+            "version6" => settings.is_v6 = Some(true),
+            "server-bitrate-limit" => {
+                let rate = value.split('/').next().unwrap_or_default();
+                let rate = number(rate, 1000.0).ok_or_else(|| wrong("bits a second, such as 1G"))?;
+                server.rate_limit = Some(rate as u64).filter(|&rate| rate > 0);
+            }
+            "server-max-duration" => {
+                server.time_limit = Some(ranged(1.0, 86400.0, "at most 86400 seconds")? as u32);
+            }
+            "bitrate" => {
+                let (rate, burst) = value.split_once('/').unwrap_or((value, "1"));
+                let rate = number(rate, 1000.0).ok_or_else(|| wrong("bits a second, such as 100M"))?;
+                params.rate = Some(rate as u64);
+                let burst = burst.parse().ok().filter(|burst| (1..=1000).contains(burst));
+                params.burst = burst.ok_or_else(|| wrong("a burst is from 1 to 1000 blocks"))?;
+            }
+            "time" => params.time_s = Some(ranged(1.0, 86400.0, "at most 86400 seconds")? as u32),
+            "bytes" => params.bytes = size(u64::MAX >> 1, "bytes, such as 1G")?,
+            "blockcount" => params.blocks = size(u64::MAX >> 1, "blocks, such as 1K")?,
+            "length" => {
+                params.block = size(1 << 20, "at most 1M")? as u32;
+                if params.block == 0 || (params.udp && !(16..=65507).contains(&params.block)) {
+                    return Err(wrong("from 1 to 1M, and with -u from 16 to 65507"));
+                }
+            }
+            "parallel" => {
+                params.streams = ranged(1.0, 128.0, "from 1 to 128")? as u32;
+                if params.streams == 0 {
+                    return Err(wrong("from 1 to 128"));
+                }
+            }
+            "reverse" => params.reverse = true,
+            "bidir" => params.bidir = true,
+            "window" => params.window = Some(size(512 << 20, "at most 512M")? as u32),
+            "congestion" => params.congestion = Some(value.clone()),
+            "set-mss" => params.segment = Some(ranged(1.0, 32767.0, "at most 32767")? as u32),
+            "no-delay" => params.no_delay = true,
+            "tos" => params.service = service(value).ok_or_else(|| wrong("from 0 to 255"))?,
+            "omit" => params.omit_s = ranged(1.0, 600.0, "at most 600 seconds")? as u32,
+            "title" => params.title = Some(value.clone()),
+            "extra-data" => params.extra_data = Some(value.clone()),
+            "zerocopy" => params.lend = true,
+            "skip-rx-copy" => params.drop = true,
+            "gsro" => params.trains = true,
+            "udp-counters-64bit" => params.wide = true,
+            "get-server-output" => params.get_output = true,
+            "connect-timeout" => connect_ms = Some(ranged(1024.0, 1e9, "milliseconds")? as u64),
+            _ => {}
+        }
+    }
+    if is_server {
+        settings.end = End::Server(server);
+        return Ok(Asked::Run(Box::new(settings)));
+    }
+    if params.reverse && params.bidir {
+        return Err(Wrong::Parameter("cannot be both reverse and bidirectional"));
+    }
+    let ends = [params.time_s.is_some(), params.bytes > 0, params.blocks > 0];
+    if ends.into_iter().filter(|&end| end).count() > 1 {
+        return Err(Wrong::Parameter("only one test end condition (-t, -n, -k) may be specified"));
+    }
+    if !ends.contains(&true) {
+        params.time_s = Some(10);
+    }
+    if params.udp && params.rate.is_none() {
+        // 2^20, as iperf3 has it.
+        params.rate = Some(1 << 20);
+    }
+    settings.end = End::Client(Box::new(Client { host, params, client_port, connect_ms }));
+    Ok(Asked::Run(Box::new(settings)))
+}
+
+fn port(text: &str) -> Option<u16> {
+    text.parse().ok().filter(|&port| port > 0)
+}
+
+/// Decimal, octal or hexadecimal, as C reads it.
+fn service(text: &str) -> Option<u8> {
+    match (text.strip_prefix("0x").or(text.strip_prefix("0X")), text.strip_prefix('0')) {
+        (Some(digits), _) => u8::from_str_radix(digits, 16).ok(),
+        (None, Some(digits)) if !digits.is_empty() => u8::from_str_radix(digits, 8).ok(),
+        _ => text.parse().ok(),
+    }
+}

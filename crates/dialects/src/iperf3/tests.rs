@@ -1,0 +1,401 @@
+//! The command line, the wire and the output, beside what iperf 3.12 and 3.21 print and send.
+
+use super::*;
+use crate::Support;
+use plumb_workload::net::{NetOp, Passing, Transport};
+use proptest::prelude::*;
+
+fn words(line: &str) -> Vec<String> {
+    line.split_whitespace().map(str::to_owned).collect()
+}
+
+fn asked(line: &str) -> Settings {
+    match read(&words(line)) {
+        Ok(Asked::Run(settings)) => *settings,
+        other => panic!("{line}: {other:?}"),
+    }
+}
+
+fn params(line: &str) -> Params {
+    match asked(&format!("-c host {line}")).end {
+        End::Client(client) => client.params,
+        End::Server(_) => panic!("{line}"),
+    }
+}
+
+fn wrong(line: &str) -> String {
+    read(&words(line)).expect_err(line).to_string()
+}
+
+// Protects the meaning of numbers: rates are powers of 1000, sizes of 1024, and the defaults are iperf3's.
+#[test]
+fn options_mean_what_they_mean_to_iperf3() {
+    let plain = params("");
+    assert_eq!((plain.time_s, plain.rate, plain.streams, plain.block), (Some(10), None, 1, 0));
+    assert_eq!(params("-u").rate, Some(1 << 20));
+    assert_eq!(params("-b1.5M/10 -t 3").rate, Some(1_500_000));
+    assert_eq!(params("-b 10g/10").burst, 10);
+    let sized = params("-n 1.5M -l 8k -w 64K -P4 -RN");
+    assert_eq!((sized.bytes, sized.block, sized.window, sized.time_s), (3 << 19, 8192, Some(65536), None));
+    assert!(sized.reverse && sized.no_delay && sized.streams == 4);
+    assert_eq!([params("-S 0x10"), params("-S 020"), params("-S 16")].map(|params| params.service), [16; 3]);
+    let server = asked("-s1D -p 99 --json --logf f");
+    assert_eq!((server.port, server.output, server.log.as_deref()), (99, Output::Json, Some("f")));
+    assert!(matches!(server.end, End::Server(Server { one_off: true, daemon: true, .. })));
+    assert_eq!(read(&words("-c h -v")), Ok(Asked::Version));
+}
+
+// Protects against tests that are not what was asked for: each mistake has a message, and what is not done yet is refused.
+#[test]
+fn what_is_wrong_is_refused_with_a_reason() {
+    for (line, message) in [
+        ("-c h -s", "cannot be both server and client"),
+        ("-t 1", "must either be a client (-c) or server (-s)"),
+        ("-s -t 1", "some option you are trying to set is client only"),
+        ("-c h -1", "some option you are trying to set is server only"),
+        ("-c h -t 1 -n 1", "only one test end condition (-t, -n, -k) may be specified"),
+        ("-c h -R --bidir", "cannot be both reverse and bidirectional"),
+        ("-c h --revers --parallell 2", "unrecognized option '--parallell'; did you mean --parallel?"),
+        ("-c h -y", "unrecognized option '-y'"),
+        ("-c h stray", "unrecognized option 'stray'"),
+        ("-c h -P 129", "bad value '129' of option --parallel: from 1 to 128"),
+        ("-c h -u -l 8", "bad value '8' of option --length: from 1 to 1M, and with -u from 16 to 65507"),
+        ("-c h -p 0", "bad value '0' of option --port: a port is from 1 to 65535"),
+        ("-c h -i 0.01", "bad value '0.01' of option --interval: use 0, or from 0.1 to 60 seconds"),
+        ("-c h -t", "bad value '' of option --time: give a value"),
+        ("-c h -t nan", "bad value 'nan' of option --time: at most 86400 seconds"),
+        ("-c h -n 99999999999999T", "bad value '99999999999999T' of option --bytes: bytes, such as 1G"),
+        ("-c h --sctp", "option --sctp is not supported yet: SCTP"),
+    ] {
+        assert_eq!(wrong(line), message, "{line}");
+    }
+    for row in OPTIONS.iter().filter(|row| matches!(row.support, Support::NotYet(_))) {
+        let end = if row.role == options::Role::Server { "-s" } else { "-c h" };
+        let value = if row.value.is_empty() || row.value.starts_with('[') { "" } else { "1" };
+        assert!(wrong(&format!("{end} --{} {value}", row.name)).contains("not supported yet"), "{}", row.name);
+    }
+}
+
+// Protects the help: every option is there, with what it does or why not.
+#[test]
+fn help_names_every_option() {
+    let text = help();
+    for row in OPTIONS {
+        let line = text.lines().find(|line| line.contains(&format!("--{} ", row.name)));
+        let line = line.unwrap_or_else(|| panic!("{}", row.name));
+        assert!(line.len() > 35, "{line}");
+    }
+}
+
+// Protects stock servers: what they are sent is what a stock client sends, and Plumb's own keys besides. Source: goldens.
+#[test]
+fn parameters_are_those_of_iperf3() {
+    let sent = Params { block: 16384, ..params("-t 1 -b 1M") }.json().line();
+    let stock = r#"{"tcp":true,"omit":0,"time":1,"num":0,"blockcount":0,"parallel":1,"len":16384,"bandwidth":1000000,"pacing_timer":1000,"client_version":"#;
+    assert!(sent.starts_with(stock), "{sent}");
+    assert!(!sent.contains("false"), "for iperf3, false is true: {sent}");
+    let limits = Limits { rate: None, time_s: 86400 };
+    for line in
+        ["-u -l 1400 -R -P 3 -O 2 -w 1M -S 8 --get-server-output --udp-counters-64bit", "-n 1G -l 1M -N -M 1400 -Z"]
+    {
+        let sent = params(line);
+        let read = Params::read(sent.json().line().as_bytes(), &limits).unwrap();
+        let expected = Params { time_s: Some(sent.time_s.unwrap_or(0)), is_plumb: true, ..sent };
+        assert_eq!(read, expected, "{line}");
+    }
+}
+
+/// Hostile and foolish parameters, with what a server says of them.
+const HOSTILE: &[(&str, &str)] = &[
+    ("", "not a JSON object"),
+    ("[]", "not a JSON object"),
+    ("nul", "not a JSON object"),
+    (r#"{"tcp":true}"#, "`len`"),
+    (r#"{"tcp":true,"len":0}"#, "`len`"),
+    (r#"{"tcp":true,"len":-1}"#, "`len`"),
+    (r#"{"tcp":true,"len":1048577}"#, "`len`"),
+    (r#"{"tcp":true,"len":"128K"}"#, "`len`"),
+    (r#"{"tcp":true,"len":[1]}"#, "`len`"),
+    (r#"{"tcp":true,"len":1e300}"#, "`len`"),
+    (r#"{"tcp":true,"len":18446744073709551615}"#, "`len`"),
+    (r#"{"udp":true,"len":15}"#, "`len`"),
+    (r#"{"udp":true,"len":65508}"#, "`len`"),
+    (r#"{"tcp":true,"len":1,"parallel":0}"#, "`parallel`"),
+    (r#"{"tcp":true,"len":1,"parallel":129}"#, "`parallel`"),
+    (r#"{"tcp":true,"len":1,"time":86401}"#, "`time`"),
+    (r#"{"tcp":true,"len":1,"time":-5}"#, "`time`"),
+    (r#"{"tcp":true,"len":1,"omit":601}"#, "`omit`"),
+    (r#"{"tcp":true,"len":1,"window":536870913}"#, "`window`"),
+    (r#"{"tcp":true,"len":1,"burst":1001}"#, "`burst`"),
+    (r#"{"tcp":true,"len":1,"TOS":256}"#, "`TOS`"),
+    (r#"{"tcp":true,"len":1,"MSS":32768}"#, "`MSS`"),
+    (r#"{"tcp":true,"len":1,"bandwidth":1e30}"#, "`bandwidth`"),
+    (r#"{"udp":true,"len":16,"response":65508}"#, "`response`"),
+    (r#"{"udp":true,"len":16,"response":16,"plumb":1,"connect":1}"#, "`connect`"),
+    (r#"{"tcp":true,"len":16,"response":16,"connect":1}"#, "`connect`"),
+    (r#"{"sctp":true,"len":1}"#, "SCTP is not supported"),
+    (r#"{"tcp":true,"len":1,"authtoken":"x"}"#, "authentication is not supported"),
+];
+
+#[test]
+fn hostile_parameters_are_refused() {
+    let limits = Limits { rate: None, time_s: 86400 };
+    for (json, message) in HOSTILE {
+        let refused = Params::read(json.as_bytes(), &limits).expect_err(json).to_string();
+        assert!(refused.contains(message), "{json}: {refused}");
+    }
+    let deep = "[".repeat(100_000);
+    assert_eq!(Params::read(deep.as_bytes(), &limits), Err(Refused::NotJson));
+}
+
+// Protects a server's limits: all streams in both directions count, and what names no end or no rate asks for more than any.
+#[test]
+fn limits_of_a_server_hold() {
+    let limits = Limits { rate: Some(10_000_000), time_s: 60 };
+    let of = |line: &str| {
+        let asked = Params { block: 1400, ..params(line) };
+        Params::read(asked.json().line().as_bytes(), &limits).err()
+    };
+    assert_eq!(of("-b 10M -t 60"), None);
+    assert_eq!(of("-b 5M -P 2 -t 60"), None);
+    assert_eq!(of("-b 5M -P 2 --bidir -t 60"), Some(Refused::Rate));
+    assert_eq!(of("-t 1"), Some(Refused::Rate));
+    assert_eq!(of("-b 1M -t 61"), Some(Refused::Time));
+    assert_eq!(of("-b 1M -t 0"), Some(Refused::Time));
+    assert_eq!([Refused::Rate.number(), Refused::Time.number()], [27, 37]);
+}
+
+// Protects results of 3.12, whose -1 is a number without sign, and of strangers.
+#[test]
+fn results_of_other_ends_are_read() {
+    let golden = br#"{"cpu_util_total":0.0785,"cpu_util_user":0.0784,"cpu_util_system":0,"sender_has_retransmits":18446744073709551615,"streams":[{"id":1,"bytes":25200,"retransmits":18446744073709551615,"jitter":1.27e-05,"errors":0,"packets":18,"start_time":0,"end_time":1.000145}]}"#;
+    let results = Results::read(golden).unwrap();
+    assert_eq!(results.has_retransmits, -1);
+    let stream = StreamResult {
+        id: 1,
+        bytes: 25200,
+        retransmits: -1,
+        jitter_s: 1.27e-05,
+        packets: 18,
+        seconds: 1.000145,
+        ..StreamResult::default()
+    };
+    assert_eq!(results.streams, [stream]);
+    let said = StreamResult { omitted_errors: Some(0), omitted_packets: Some(3), ..stream };
+    let results = Results { streams: vec![said], ..results };
+    assert_eq!(Results::read(results.json().line().as_bytes()).unwrap(), results);
+    for hostile in ["", "{}", "[]", r#"{"streams":1}"#, r#"{"streams":{}}"#] {
+        assert_eq!(Results::read(hostile.as_bytes()), None, "{hostile}");
+    }
+    let odd = br#"{"streams":[1,null,{"id":"x","bytes":-5,"errors":1e300,"packets":[],"end_time":null}]}"#;
+    let odd = Results::read(odd).unwrap();
+    assert_eq!((odd.streams.len(), odd.streams[2].bytes, odd.streams[2].errors), (3, 0, i64::MAX));
+    let many = format!(r#"{{"streams":[{}]}}"#, vec!["{}"; 1000].join(","));
+    assert_eq!(Results::read(many.as_bytes()).unwrap().streams.len(), 256);
+}
+
+#[test]
+fn states_and_ids_are_those_of_the_wire() {
+    assert_eq!([9, 10, 1, 2, 4, 13, 14, 16].map(|byte| State::of(byte).unwrap() as i8), [9, 10, 1, 2, 4, 13, 14, 16]);
+    assert_eq!([0xff, 0xfe].map(State::of), [Some(State::AccessDenied), Some(State::ServerError)]);
+    assert_eq!([0, 3, 15, 0x80].map(State::of), [None; 4]);
+    assert_eq!([0, 1, 2, 3].map(stream_id), [1, 3, 4, 5]);
+    let hellos: [&[u8]; 4] = [b"9876", b"6789", &[0x15, 0xcd, 0x5b, 0x07], b"junk"];
+    assert_eq!(hellos.map(udp_reply), [*b"6789", *b"9876", [0xb1, 0x68, 0xde, 0x3a], *b"6789"]);
+}
+
+// Protects drop-in text. Source: goldens of 3.12.
+#[test]
+fn numbers_are_printed_as_iperf3_does() {
+    for (bytes, text) in [(0, "0.00 Bytes"), (131072, " 128 KBytes"), (25200, "24.6 KBytes"), (13107200, "12.5 MBytes")]
+    {
+        assert_eq!(bytes_text(bytes), text);
+    }
+    for (rate, unit, text) in [
+        (131072.0, "a", "1.05 Mbits/sec"),
+        (47.3e9 / 8.0, "a", "47.3 Gbits/sec"),
+        (0.0, "a", "0.00 bits/sec"),
+        (919.0 / 8.0, "a", " 919 bits/sec"),
+        (131072.0, "k", "1049 Kbits/sec"),
+        (131072.0, "K", " 128 KBytes/sec"),
+    ] {
+        assert_eq!(rate_text(rate, Unit::of(unit).unwrap()), text);
+    }
+    assert_eq!((Unit::of("x"), Unit::of("kk"), Unit::of("")), (None, None, None));
+    for (value, digits, text) in [
+        (0.0, 2, "0"),
+        (12.34, 2, "12"),
+        (0.034, 2, "0.034"),
+        (100.0, 2, "1e+02"),
+        (99.6, 2, "1e+02"),
+        (0.00001234, 2, "1.2e-05"),
+        (2.67e9, 15, "2670000000"),
+        (f64::NAN, 2, "null"),
+    ] {
+        assert_eq!(general(value, digits), text);
+    }
+}
+
+fn report(line: &str, is_server: bool) -> Report {
+    let params = Params { block: 1400, ..params(line) };
+    let directions: &[bool] = if params.bidir { &[true, false] } else { &[!params.reverse] };
+    let all = directions.iter().flat_map(|&sends| (0..params.streams).map(move |_| sends != is_server));
+    let stream = |(number, sends)| Opened {
+        socket: 5 + 2 * number,
+        sends,
+        local: ("127.0.0.1".to_owned(), 48174),
+        remote: ("127.0.0.1".to_owned(), 5201),
+    };
+    let streams = (0..).zip(all).map(stream).collect();
+    Report { params, streams, is_server, unit: Unit::Adaptive, verbose: false, interval_s: 1.0 }
+}
+
+const SECOND: Row = Row {
+    start: 0.0,
+    end: 1.0,
+    bytes: 131072,
+    retransmits: None,
+    tcp: None,
+    packets: 0,
+    lost: 0,
+    out_of_order: 0,
+    jitter_s: 0.0,
+};
+
+// Protects drop-in text: the lines of `tcp_basic_312.client.out` and of the server, but for a blank that 3.21 left out.
+#[test]
+fn lines_of_tcp_are_those_of_iperf3() {
+    let client = report("-t 1", false);
+    let tcp = TcpRow { window: 976896, ..TcpRow::default() };
+    let row = Row { retransmits: Some(0), tcp: Some(tcp), ..SECOND };
+    let interval = Interval { rows: vec![row], omitted: false };
+    let whole = Whole { sent: row, received: SECOND, ..Whole::default() };
+    let ending = Ending { streams: vec![whole], ..Ending::default() };
+    let text = client.opened() + &client.interval(&interval, true) + &client.ending(&ending);
+    assert_eq!(
+        text,
+        "[  5] local 127.0.0.1 port 48174 connected to 127.0.0.1 port 5201\n\
+         [ ID] Interval           Transfer     Bitrate         Retr  Cwnd\n\
+         [  5]   0.00-1.00   sec   128 KBytes  1.05 Mbits/sec    0    954 KBytes       \n\
+         - - - - - - - - - - - - - - - - - - - - - - - - -\n\
+         [ ID] Interval           Transfer     Bitrate         Retr\n\
+         [  5]   0.00-1.00   sec   128 KBytes  1.05 Mbits/sec    0            sender\n\
+         [  5]   0.00-1.00   sec   128 KBytes  1.05 Mbits/sec                  receiver\n"
+    );
+    let server = report("-t 1", true);
+    let interval = Interval { rows: vec![SECOND], omitted: true };
+    let ending = Ending { streams: vec![Whole { received: SECOND, ..Whole::default() }], ..Ending::default() };
+    assert_eq!(
+        server.interval(&interval, true) + &server.ending(&ending),
+        "[  5]   0.00-1.00   sec   128 KBytes  1.05 Mbits/sec                  (omitted)\n\
+         - - - - - - - - - - - - - - - - - - - - - - - - -\n\
+         [ ID] Interval           Transfer     Bitrate\n\
+         [  5]   0.00-1.00   sec   128 KBytes  1.05 Mbits/sec                  receiver\n"
+    );
+}
+
+// The same of `udp_basic_312` and `tcp_bidir_P2_head`: datagrams, sums, roles and their order at both ends.
+#[test]
+fn lines_of_datagrams_and_of_both_directions_are_those_of_iperf3() {
+    let client = report("-u -t 1", false);
+    let row = Row { bytes: 25200, packets: 18, ..SECOND };
+    let received = Row { jitter_s: 1.3e-5, lost: 1, ..row };
+    let text = client.opened() + &client.interval(&Interval { rows: vec![row], omitted: false }, true);
+    assert!(
+        text.ends_with("Bitrate         Total Datagrams\n[  5]   0.00-1.00   sec  24.6 KBytes   202 Kbits/sec  18  \n"),
+        "{text}"
+    );
+    let ending = Ending { streams: vec![Whole { sent: row, received, ..Whole::default() }], ..Ending::default() };
+    let text = client.ending(&ending);
+    assert!(text.contains("Jitter    Lost/Total Datagrams\n[  5]   0.00-1.00   sec  24.6 KBytes   202 Kbits/sec  0.000 ms  0/18 (0%)  sender\n[  5]   0.00-1.00   sec  24.6 KBytes   202 Kbits/sec  0.013 ms  1/18 (5.6%)  receiver\n"), "{text}");
+    let starts = |report: &Report| {
+        let row = Row { retransmits: Some(0), ..SECOND };
+        let interval = Interval { rows: vec![row; 4], omitted: false };
+        let text = report.interval(&interval, false);
+        text.lines().map(|line| line[..11].to_owned()).collect::<Vec<_>>().join("|")
+    };
+    assert_eq!(
+        starts(&report("--bidir -P 2", false)),
+        "- - - - - -|[  5][TX-C]|[  7][TX-C]|[SUM][TX-C]|[  9][RX-C]|[ 11][RX-C]|[SUM][RX-C]"
+    );
+    assert_eq!(
+        starts(&report("--bidir -P 2", true)),
+        "- - - - - -|[  5][RX-S]|[  7][RX-S]|[SUM][RX-S]|[  9][TX-S]|[ 11][TX-S]|[SUM][TX-S]"
+    );
+}
+
+/// The keys of a document, in order, with the depth of each.
+fn keys(text: &str) -> Vec<String> {
+    text.lines().filter_map(|line| Some(line.split_once(":\t")?.0.replace('\t', " "))).collect()
+}
+
+// Protects programs that read the JSON: the keys of a golden of 3.21, in order and place, and its very layout.
+#[test]
+fn json_has_the_keys_and_the_layout_of_iperf3() {
+    let client = report("-t 2 -b 200K", false);
+    let row = Row { retransmits: Some(0), tcp: Some(TcpRow::default()), ..SECOND };
+    let interval = Interval { rows: vec![row], omitted: false };
+    let whole = Whole { sent: row, received: SECOND, ..Whole::default() };
+    let congestion = ["bbr", "bbr"].map(|name| Some(name.to_owned()));
+    let ending = Ending { streams: vec![whole], congestion, ..Ending::default() };
+    let page = Json::map([
+        ("start", client.start_json(&Start::default())),
+        ("intervals", Json::List(vec![client.interval_json(&interval)])),
+        ("end", client.end_json(&ending)),
+    ])
+    .page();
+    assert_eq!(keys(&page), keys(GOLDEN));
+    assert!(serde_json::from_str::<serde_json::Value>(&page).is_ok());
+    let small = Json::map([
+        ("a", Json::List(vec![Json::map([("b", Json::Number(0.1))]), Json::map([])])),
+        ("c", Json::Number(1.0)),
+        ("d", Json::Map(Vec::new())),
+        ("e", Json::text("\"\n\u{1}")),
+    ]);
+    assert_eq!(
+        small.page(),
+        "{\n\t\"a\":\t[{\n\t\t\t\"b\":\t0.1\n\t\t}, {\n\t\t}],\n\t\"c\":\t1,\n\t\"d\":\t{\n\t},\n\t\"e\":\t\"\\\"\\n\\u0001\"\n}\n"
+    );
+    assert_eq!(small.line(), r#"{"a":[{"b":0.1},{}],"c":1,"d":{},"e":"\"\n\u0001"}"#);
+}
+
+/// `tcp_json_head.client.out`, its keys.
+const GOLDEN: &str = include_str!("golden_keys.txt");
+
+// Protects the engine from the wire: what a client asks for becomes the work of both ends.
+#[test]
+fn parameters_become_work() {
+    let work = flow(&Params { block: 1400, ..params("-u -b 8M/5 --udp-counters-64bit") }, true, false);
+    assert_eq!((work.op, work.transport, work.block, work.burst), (NetOp::Send, Transport::Udp, 1400, 5));
+    assert_eq!(work.rate.map(|rate| rate.0), Some(1e6));
+    assert!(work.wide_numbers && !work.trains && work.problem().is_none());
+    let both = Params { block: 131072, ..params("-Z --skip-rx-copy -b 0") };
+    assert_eq!((flow(&both, true, true).passing, flow(&both, false, true).passing), (Passing::Lend, Passing::Drop));
+    assert_eq!((flow(&both, true, true).rate, flow(&both, true, true).trains), (None, true));
+    let trips = Params { block: 64, response: 128, rate: Some(1000), ..Params::default() };
+    let (asks, answers) = (flow(&trips, true, false), flow(&trips, false, false));
+    assert_eq!((asks.op, answers.op, asks.response), (NetOp::Request, NetOp::Respond, 128));
+    assert_eq!(asks.rate.map(|rate| rate.0), Some(1000.0), "a second");
+    let connects = Params { connects: true, ..trips };
+    assert_eq!([true, false].map(|sends| flow(&connects, sends, false).op), [NetOp::Connect, NetOp::Accept]);
+}
+
+proptest! {
+    // Protects against panics: any words, any bytes.
+    #[test]
+    fn anything_is_read_or_refused(line in "(-c h|-s)?( ?(-[a-zA-Z0-9]{1,3}|--[a-z-]{1,12}|[0-9.]{0,5}[kKmM]?)){0,6}") {
+        let _ = read(&words(&line));
+    }
+
+    #[test]
+    fn any_bytes_are_parameters_or_none(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        let _ = Params::read(&bytes, &Limits { rate: None, time_s: 60 });
+        let _ = Results::read(&bytes);
+    }
+
+    #[test]
+    fn numbers_of_json_are_read_back(number in proptest::num::f64::NORMAL | proptest::num::f64::ZERO) {
+        let text = Json::Number(number).line();
+        prop_assert_eq!(text.parse::<f64>().unwrap(), number);
+    }
+}

@@ -1,0 +1,414 @@
+//! The backend of network work: one connected socket.
+
+use super::Flow;
+use super::datagram::{DatagramCells, DatagramHeader, Tally};
+#[cfg(target_os = "linux")]
+use super::socket::{Lender, UDP, set_number};
+use super::socket::{Train, accepted, connected, drop_received, receive, receive_train, send, send_once};
+use crate::backend::{Completion, Errno, SyncBackend};
+use crate::clock::monotonic_ns;
+use crate::control::WorkerControl;
+use crate::op::BlockOp;
+use crate::rng::Rng;
+use plumb_workload::net::{NetOp, NetWork, Passing, Transport};
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::path::PathBuf;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+/// How often a call that waits for the other end looks whether the worker is to end.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+
+/// A response that has not come by then is lost.
+const LOST_AFTER_NS: u64 = 1_000_000_000;
+
+/// Bytes of a call on a stream at full speed: less costs calls, more does not pay.
+const CALL_BYTES: u32 = 1 << 20;
+
+/// Bytes that a stream is received into: what is copied there again and again stays in the cache.
+const RECEIVE_BYTES: usize = 128 << 10;
+
+/// Bytes of a train of datagrams at most, and how many. Sources: udp(7); `UDP_MAX_SEGMENTS` of Linux before 6.9.
+const TRAIN_BYTES: u32 = 65507;
+const TRAIN_DATAGRAMS: u32 = 64;
+
+/// Datagrams that are due sooner one after another than this go in trains: a call takes as long.
+const CALL_NS: f64 = 2_000.0;
+
+/// What a flow shares with others, known when it starts.
+pub(super) struct Ready<'a> {
+    pub(super) control: WorkerControl<'a>,
+    pub(super) bytes_left: &'a AtomicU64,
+    pub(super) cells: &'a DatagramCells,
+}
+
+/// A connected socket with its memory, before its worker begins.
+pub(super) struct Prepared {
+    fd: RawFd,
+    work: NetWork,
+    other: Option<SocketAddr>,
+    buffer: Vec<u8>,
+    /// How many blocks an op has at most.
+    pub(super) blocks_at_once: u32,
+    /// The socket cuts what is sent at once into datagrams.
+    trains: bool,
+    #[cfg(target_os = "linux")]
+    lender: Option<Lender>,
+}
+
+/// The same at work.
+pub(super) struct NetSocket<'a> {
+    made: Prepared,
+    /// The number of the last datagram that was sent.
+    number: u64,
+    tally: Tally,
+    ready: Ready<'a>,
+    ended: bool,
+}
+
+impl Prepared {
+    pub(super) fn new(flow: &Flow) -> io::Result<Prepared> {
+        let Flow { socket, work, other } = flow;
+        for which in [Timeout::Recv, Timeout::Send] {
+            set_socket_timeout(socket, which, Some(LOOK_AGAIN))?;
+        }
+        let mut blocks_at_once = blocks_at_once(work);
+        let mut trains = work.transport == Transport::Udp && blocks_at_once > work.burst;
+        #[cfg(target_os = "linux")]
+        {
+            let (level, segment, gather) = UDP;
+            // A kernel that knows no trains gives and takes each datagram by itself.
+            if trains && set_number(socket.as_raw_fd(), level, segment, work.block as i32).is_err() {
+                (blocks_at_once, trains) = (work.burst, false);
+            }
+            if work.transport == Transport::Udp && work.op == NetOp::Receive && work.trains {
+                let _ = set_number(socket.as_raw_fd(), level, gather, 1);
+            }
+        }
+        #[cfg(not(target_os = "linux"))]
+        if trains {
+            (blocks_at_once, trains) = (work.burst, false);
+        }
+        let length = match (work.transport, work.op) {
+            (Transport::Udp, NetOp::Receive) => 1 << 16,
+            (Transport::Udp, NetOp::Send) => (work.block * blocks_at_once) as usize,
+            (Transport::Tcp, NetOp::Receive) => RECEIVE_BYTES,
+            (Transport::Tcp, NetOp::Send) => work.block as usize,
+            _ => work.block.max(work.response) as usize,
+        };
+        // Bytes that no link can make smaller.
+        let mut rng = Rng::new(monotonic_ns());
+        let mut buffer = vec![0; length];
+        for part in buffer.chunks_mut(8) {
+            part.copy_from_slice(&rng.next_u64().to_ne_bytes()[..part.len()]);
+        }
+        Ok(Prepared {
+            fd: socket.as_raw_fd(),
+            work: *work,
+            other: *other,
+            buffer,
+            blocks_at_once,
+            trains,
+            #[cfg(target_os = "linux")]
+            lender: match (work.passing, work.op, work.transport) {
+                (Passing::Lend, NetOp::Send, Transport::Tcp) => Some(Lender::new(work.block as usize)?),
+                _ => None,
+            },
+        })
+    }
+}
+
+impl<'a> NetSocket<'a> {
+    pub(super) fn new(made: Prepared, ready: Ready<'a>) -> NetSocket<'a> {
+        NetSocket { made, number: 0, tally: Tally::default(), ready, ended: false }
+    }
+
+    fn stops(&self) -> bool {
+        self.ready.control.stop_requested()
+    }
+
+    /// Calls until all of this many bytes are there. A call that waits too long is made again, unless the worker is to end.
+    fn whole(&mut self, length: usize, mut call: impl FnMut(&mut Self, usize) -> Completion) -> Completion {
+        let mut done = 0;
+        while done < length {
+            match call(self, done) {
+                // The other end has closed.
+                Ok(0) => return Err(Errno::ENDED),
+                Ok(count) => done += count as usize,
+                Err(Errno(libc::EAGAIN | libc::EINTR)) if self.stops() => break,
+                Err(Errno(libc::EAGAIN | libc::EINTR | libc::ENOBUFS)) => {}
+                Err(errno) => return Err(errno),
+            }
+        }
+        if done == 0 { Err(Errno::ENDED) } else { Ok(done as u64) }
+    }
+
+    fn send_stream(&mut self, length: usize) -> Completion {
+        self.whole(length, |socket, done| {
+            #[cfg(target_os = "linux")]
+            if let Some(lender) = &mut socket.made.lender {
+                return lender.send(socket.made.fd, &socket.made.buffer, length - done);
+            }
+            send(socket.made.fd, &mut socket.made.buffer, done, length - done)
+        })
+    }
+
+    /// Sends datagrams, each with its number and the time at hand.
+    fn send_datagrams(&mut self, length: usize) -> Completion {
+        let (block, wide) = (self.made.work.block as usize, self.made.work.wide_numbers);
+        let sent_us = monotonic_ns() / 1_000;
+        for datagram in self.made.buffer[..length].chunks_mut(block) {
+            self.number += 1;
+            DatagramHeader { sent_us, number: self.number }.write(datagram, wide);
+        }
+        self.whole(length, |socket, done| {
+            let step = if socket.made.trains { length } else { block };
+            match send_once(socket.made.fd, &socket.made.buffer[done..(done + step).min(length)]) {
+                // Datagrams that are longer than the path takes go by themselves, in fragments.
+                Err(Errno(libc::EINVAL | libc::EMSGSIZE)) if socket.made.trains => socket.send_apart(),
+                sent => sent,
+            }
+        })
+    }
+
+    /// From now on, each datagram has a call of its own.
+    fn send_apart(&mut self) -> Completion {
+        self.made.trains = false;
+        #[cfg(target_os = "linux")]
+        {
+            set_number(self.made.fd, UDP.0, UDP.1, 0).map_err(|_| Errno(libc::EINVAL))?;
+        }
+        Err(Errno(libc::EINTR))
+    }
+
+    fn receive_datagrams(&mut self) -> Completion {
+        let Train { bytes, each } = loop {
+            match receive_train(self.made.fd, &mut self.made.buffer) {
+                Ok(train) if train.bytes > 0 => break train,
+                // An empty datagram, or the socket was shut down to wake its worker.
+                Ok(_) | Err(Errno(libc::EAGAIN | libc::EINTR | libc::ECONNREFUSED)) if self.stops() => {
+                    return Err(Errno::ENDED);
+                }
+                Ok(_) | Err(Errno(libc::EAGAIN | libc::EINTR | libc::ECONNREFUSED)) => {}
+                Err(errno) => return Err(errno),
+            }
+        };
+        let now_us = monotonic_ns() / 1_000;
+        for datagram in self.made.buffer[..bytes].chunks(if each == 0 { bytes } else { each }) {
+            // What is too short to be of the test is counted as bytes only.
+            if let Some(header) = DatagramHeader::read(datagram, self.made.work.wide_numbers) {
+                self.tally.count(header, now_us);
+            }
+        }
+        self.publish();
+        Ok(self.arrived(bytes as u64))
+    }
+
+    fn publish(&self) {
+        self.tally.publish(self.ready.cells);
+    }
+
+    fn receive_stream(&mut self) -> Completion {
+        let length = CALL_BYTES as usize;
+        let drops = self.made.work.passing == Passing::Drop;
+        let got = loop {
+            let got = if drops {
+                drop_received(self.made.fd, 1 << 30)
+            } else {
+                receive(self.made.fd, &mut self.made.buffer, length)
+            };
+            match got {
+                Ok(0) => return Err(Errno::ENDED),
+                Err(Errno(libc::EAGAIN | libc::EINTR)) if !self.stops() => {}
+                Err(Errno(libc::EAGAIN | libc::EINTR)) => return Err(Errno::ENDED),
+                got => break got?,
+            }
+        };
+        Ok(self.arrived(got))
+    }
+
+    /// Takes what came from the limit, where there is one. The worker ends with the op that uses it up.
+    fn arrived(&mut self, bytes: u64) -> u64 {
+        let left = self.ready.bytes_left;
+        if left.load(Relaxed) != u64::MAX {
+            let take = |left: u64| Some(left.saturating_sub(bytes));
+            let before = left.fetch_update(Relaxed, Relaxed, take).unwrap_or(0);
+            self.ended = before <= bytes;
+        }
+        bytes
+    }
+
+    /// A round trip: the request, and the whole of its response.
+    fn request(&mut self) -> Completion {
+        let NetWork { transport, block, response, wide_numbers, .. } = self.made.work;
+        let (ask, answer) = (block as usize, response as usize);
+        if transport == Transport::Tcp {
+            self.whole(ask, |socket, done| send_once(socket.made.fd, &socket.made.buffer[done..ask]))?;
+            return self.whole(answer, |socket, done| receive(socket.made.fd, &mut socket.made.buffer, answer - done));
+        }
+        self.number += 1;
+        let began_ns = monotonic_ns();
+        let header = DatagramHeader { sent_us: began_ns / 1_000, number: self.number };
+        header.write(&mut self.made.buffer, wide_numbers);
+        self.whole(ask, |socket, _| send_once(socket.made.fd, &socket.made.buffer[..ask]))?;
+        loop {
+            match receive_train(self.made.fd, &mut self.made.buffer) {
+                // One that comes late is the response to another request.
+                Ok(Train { bytes, .. })
+                    if DatagramHeader::read(&self.made.buffer[..bytes], wide_numbers)
+                        .is_some_and(|got| got.number == self.number) =>
+                {
+                    return Ok(bytes as u64);
+                }
+                Ok(_) | Err(Errno(libc::EAGAIN | libc::EINTR)) if self.stops() => return Err(Errno::ENDED),
+                Ok(_) | Err(Errno(libc::EAGAIN | libc::EINTR | libc::ECONNREFUSED)) => {}
+                Err(errno) => return Err(errno),
+            }
+            if monotonic_ns() - began_ns > LOST_AFTER_NS {
+                self.tally.lose(self.number);
+                self.publish();
+                return Err(Errno(libc::ETIMEDOUT));
+            }
+        }
+    }
+
+    fn respond(&mut self) -> Completion {
+        let NetWork { transport, block, response, .. } = self.made.work;
+        let (ask, answer) = (block as usize, response as usize);
+        if transport == Transport::Tcp {
+            self.whole(ask, |socket, done| receive(socket.made.fd, &mut socket.made.buffer, ask - done))?;
+            return self.whole(answer, |socket, done| send_once(socket.made.fd, &socket.made.buffer[done..answer]));
+        }
+        loop {
+            match receive_train(self.made.fd, &mut self.made.buffer) {
+                // Never more than came: nobody is to be flooded with what others ask for.
+                Ok(Train { bytes, .. }) if bytes >= answer && bytes > 0 => {
+                    return send_once(self.made.fd, &self.made.buffer[..answer.max(16).min(bytes)]);
+                }
+                Ok(_) | Err(Errno(libc::EAGAIN | libc::EINTR | libc::ECONNREFUSED)) if self.stops() => {
+                    return Err(Errno::ENDED);
+                }
+                Ok(_) | Err(Errno(libc::EAGAIN | libc::EINTR | libc::ECONNREFUSED)) => {}
+                Err(errno) => return Err(errno),
+            }
+        }
+    }
+}
+
+/// How many blocks a call has: more than a burst only where nothing has to start apart from the others.
+fn blocks_at_once(work: &NetWork) -> u32 {
+    let burst = work.burst.max(1);
+    match (work.op, work.transport, work.rate) {
+        (NetOp::Send, Transport::Tcp, None) => (CALL_BYTES / work.block).clamp(1, 16).max(burst),
+        (NetOp::Send, Transport::Udp, rate) if work.trains => {
+            let most = (TRAIN_BYTES / work.block).clamp(1, TRAIN_DATAGRAMS);
+            let each_ns = rate.map_or(0.0, |rate| f64::from(work.block) * 1e9 / rate.0);
+            if each_ns >= CALL_NS || most < burst {
+                return burst;
+            }
+            // As few as keep up with the rate.
+            if each_ns == 0.0 { most } else { ((CALL_NS / each_ns).ceil() as u32).clamp(burst, most) }
+        }
+        _ => burst,
+    }
+}
+
+/// Connections, one for each op.
+impl NetSocket<'_> {
+    /// Makes one and sees it to its end, which the other end makes: so no port of this one is kept back afterwards.
+    fn connect(&mut self) -> Completion {
+        let to = self.made.other.ok_or(Errno(libc::EDESTADDRREQ))?;
+        let socket = connected(&to, LOOK_AGAIN)?;
+        self.on(socket, |this| {
+            let got = this.request()?;
+            match this.whole(1, |socket, _| receive(socket.made.fd, &mut socket.made.buffer, 1)) {
+                Err(Errno::ENDED) => Ok(got),
+                Ok(_) => Err(Errno(libc::EPROTO)),
+                Err(errno) => Err(errno),
+            }
+        })
+    }
+
+    fn accept(&mut self) -> Completion {
+        let of = self.made.other.map(|other| other.ip().to_canonical());
+        loop {
+            match accepted(self.made.fd, of) {
+                // One that came to nothing is not the end of the others.
+                Ok(socket) => match self.on(socket, NetSocket::respond) {
+                    Err(_) if !self.stops() => {}
+                    done => return done,
+                },
+                Err(_) if self.stops() => return Err(Errno::ENDED),
+                Err(Errno(libc::EAGAIN | libc::EINTR | libc::ECONNABORTED)) => {}
+                Err(errno) => return Err(errno),
+            }
+        }
+    }
+
+    /// Does something on a connection, and closes it.
+    fn on(&mut self, socket: OwnedFd, what: impl FnOnce(&mut Self) -> Completion) -> Completion {
+        let before = std::mem::replace(&mut self.made.fd, socket.as_raw_fd());
+        let done = what(self);
+        self.made.fd = before;
+        done
+    }
+}
+
+impl SyncBackend for NetSocket<'_> {
+    type Op = BlockOp;
+
+    fn execute(&mut self, op: &BlockOp) -> Completion {
+        if self.ended {
+            return Err(Errno::ENDED);
+        }
+        let length = op.length as usize;
+        match (self.made.work.op, self.made.work.transport) {
+            (NetOp::Send, Transport::Tcp) => self.send_stream(length),
+            (NetOp::Send, Transport::Udp) => self.send_datagrams(length),
+            (NetOp::Receive, Transport::Tcp) => self.receive_stream(),
+            (NetOp::Receive, Transport::Udp) => self.receive_datagrams(),
+            (NetOp::Request, _) => self.request(),
+            (NetOp::Respond, _) => self.respond(),
+            (NetOp::Connect, _) => self.connect(),
+            (NetOp::Accept, _) => self.accept(),
+        }
+    }
+
+    /// Nothing is done between two ops that is worth a reading of the clock.
+    fn works_between_ops(&self) -> bool {
+        false
+    }
+
+    fn path_of(&self, _op: &BlockOp) -> PathBuf {
+        PathBuf::from("socket")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plumb_workload::PerSecond;
+
+    // Protects pacing to the packet: trains are made only where single calls cannot keep up, and never with blocks that
+    // are due apart.
+    #[test]
+    fn trains_are_as_short_as_the_rate_allows() {
+        let udp = |rate: Option<f64>, trains| {
+            let work = NetWork::stream(NetOp::Send, Transport::Udp, 1400);
+            blocks_at_once(&NetWork { rate: rate.map(PerSecond), trains, ..work })
+        };
+        assert_eq!(udp(None, true), 46, "65507 bytes");
+        assert_eq!(
+            [udp(None, false), udp(Some(125e6), true), udp(Some(125e6), false)],
+            [1, 1, 1],
+            "1 Gb/s: 11 µs apart"
+        );
+        assert_eq!(udp(Some(1250e6), true), 2, "10 Gb/s: 1.1 µs apart");
+        let tcp = |rate| blocks_at_once(&NetWork { rate, ..NetWork::stream(NetOp::Send, Transport::Tcp, 128 << 10) });
+        assert_eq!([tcp(None), tcp(Some(PerSecond(1e9)))], [8, 1]);
+    }
+}

@@ -1,0 +1,434 @@
+//! System calls on sockets that the standard library lacks. Sources: socket(7), tcp(7), udp(7), splice(2).
+#![allow(unsafe_code)]
+
+use crate::backend::{Completion, Errno, completion};
+use plumb_workload::net::Transport;
+use rustix::net::{self, AddressFamily, SocketType};
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::time::Duration;
+
+/// Sets an option that is a number.
+pub(super) fn set_number(fd: RawFd, level: i32, name: i32, value: i32) -> io::Result<()> {
+    set_bytes(fd, level, name, &value.to_ne_bytes())
+}
+
+fn set_bytes(fd: RawFd, level: i32, name: i32, value: &[u8]) -> io::Result<()> {
+    // SAFETY: reads as many bytes as there are.
+    match unsafe { libc::setsockopt(fd, level, name, value.as_ptr().cast(), value.len() as u32) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// The bytes of an option, as many as there are.
+fn get_bytes(fd: RawFd, level: i32, name: i32, into: &mut [u8]) -> Option<usize> {
+    let mut length = into.len() as libc::socklen_t;
+    // SAFETY: writes at most `length` bytes.
+    let done = unsafe { libc::getsockopt(fd, level, name, into.as_mut_ptr().cast(), &raw mut length) };
+    (done == 0).then_some((length as usize).min(into.len()))
+}
+
+/// Sizes of a socket's buffers, bytes: for sending and for receiving.
+pub fn buffers(socket: BorrowedFd<'_>) -> [u64; 2] {
+    [libc::SO_SNDBUF, libc::SO_RCVBUF].map(|name| {
+        let mut value = [0; 4];
+        get_bytes(socket.as_raw_fd(), libc::SOL_SOCKET, name, &mut value);
+        u64::try_from(i32::from_ne_bytes(value)).unwrap_or(0)
+    })
+}
+
+/// Bytes of the largest segment of a TCP socket.
+pub fn segment_bytes(socket: BorrowedFd<'_>) -> Option<u32> {
+    let mut value = [0; 4];
+    get_bytes(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_MAXSEG, &mut value)?;
+    u32::try_from(i32::from_ne_bytes(value)).ok()
+}
+
+/// What a socket is given before it is connected.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SocketOptions {
+    /// Small segments need not wait for more.
+    pub no_delay: bool,
+    /// Bytes of both buffers.
+    pub window: Option<u32>,
+    /// Bytes of the largest segment.
+    pub segment: Option<u32>,
+    /// Type of service, or traffic class.
+    pub service: Option<u8>,
+    /// Algorithm of congestion control.
+    pub congestion: Option<String>,
+    /// Another socket may have the same port.
+    pub shares_port: bool,
+    /// Datagrams that come while their receiver is busy need room.
+    pub much_room: bool,
+}
+
+/// Room for datagrams that nobody has taken yet, where the system gives as much, bytes.
+const MUCH_ROOM: i32 = 8 << 20;
+
+/// Makes the system notice within 20 s that the other end of a connection is dead.
+pub fn watch(socket: impl AsFd) {
+    use net::sockopt::{set_socket_keepalive, set_tcp_keepcnt, set_tcp_keepidle, set_tcp_keepintvl};
+    // Where it cannot be, deadlines end a test.
+    let _ = set_socket_keepalive(&socket, true);
+    let _ = set_tcp_keepidle(&socket, Duration::from_secs(5));
+    let _ = set_tcp_keepintvl(&socket, Duration::from_secs(5));
+    let _ = set_tcp_keepcnt(&socket, 3);
+}
+
+/// An option that the system refused.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot set {name}: {source}")]
+pub struct OptionError {
+    /// What was to be set.
+    pub name: &'static str,
+    /// Why not.
+    pub source: io::Error,
+}
+
+impl SocketOptions {
+    /// Gives them to a socket of TCP or UDP.
+    ///
+    /// # Errors
+    /// The first that the system refuses.
+    pub fn set(&self, socket: BorrowedFd<'_>, transport: Transport, is_v6: bool) -> Result<(), OptionError> {
+        let fd = socket.as_raw_fd();
+        let number = |name, level, option, value: u32| {
+            set_number(fd, level, option, value as i32).map_err(|source| OptionError { name, source })
+        };
+        if self.shares_port {
+            number("SO_REUSEADDR", libc::SOL_SOCKET, libc::SO_REUSEADDR, 1)?;
+        }
+        if let Some(bytes) = self.window {
+            number("the window", libc::SOL_SOCKET, libc::SO_SNDBUF, bytes)?;
+            number("the window", libc::SOL_SOCKET, libc::SO_RCVBUF, bytes)?;
+        } else if self.much_room {
+            // As much as there may be; only root may have more.
+            let _ = set_number(fd, libc::SOL_SOCKET, libc::SO_RCVBUF, MUCH_ROOM);
+            #[cfg(target_os = "linux")]
+            let _ = set_number(fd, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, MUCH_ROOM);
+        }
+        if let Some(service) = self.service {
+            let (level, option) =
+                if is_v6 { (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) } else { (libc::IPPROTO_IP, libc::IP_TOS) };
+            number("the type of service", level, option, service.into())?;
+        }
+        if transport == Transport::Udp {
+            return Ok(());
+        }
+        if self.no_delay {
+            number("TCP_NODELAY", libc::IPPROTO_TCP, libc::TCP_NODELAY, 1)?;
+        }
+        if let Some(bytes) = self.segment {
+            number("the segment size", libc::IPPROTO_TCP, libc::TCP_MAXSEG, bytes)?;
+        }
+        if let Some(name) = &self.congestion {
+            set_bytes(fd, libc::IPPROTO_TCP, libc::TCP_CONGESTION, name.as_bytes())
+                .map_err(|source| OptionError { name: "the congestion control", source })?;
+        }
+        Ok(())
+    }
+}
+
+impl SocketOptions {
+    /// The same for a TCP socket that is connected already.
+    ///
+    /// # Errors
+    /// The first that the system refuses.
+    pub fn set_connected(&self, socket: impl AsFd, is_v6: bool) -> Result<(), OptionError> {
+        self.set(socket.as_fd(), Transport::Tcp, is_v6)
+    }
+}
+
+/// Why there is no connection.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// An option was refused.
+    #[error(transparent)]
+    Option(#[from] OptionError),
+    /// The system's own.
+    #[error("{0}")]
+    System(#[from] io::Error),
+}
+
+impl From<rustix::io::Errno> for ConnectError {
+    fn from(error: rustix::io::Errno) -> ConnectError {
+        ConnectError::System(error.into())
+    }
+}
+
+fn new_socket(
+    of: &SocketAddr,
+    bind: Option<SocketAddr>,
+    transport: Transport,
+    options: &SocketOptions,
+) -> Result<OwnedFd, ConnectError> {
+    let family = if of.is_ipv6() { AddressFamily::INET6 } else { AddressFamily::INET };
+    let kind = if transport == Transport::Tcp { SocketType::STREAM } else { SocketType::DGRAM };
+    let socket = net::socket(family, kind, None)?;
+    rustix::io::fcntl_setfd(&socket, rustix::io::FdFlags::CLOEXEC)?;
+    options.set(socket.as_fd(), transport, of.is_ipv6())?;
+    if let Some(bind) = bind {
+        net::bind(&socket, &bind)?;
+    }
+    Ok(socket)
+}
+
+/// Connects to an address, from another where one is given, within this time.
+///
+/// # Errors
+/// An option that the system refuses, or no connection.
+pub fn connect_tcp(
+    to: SocketAddr,
+    bind: Option<SocketAddr>,
+    options: &SocketOptions,
+    longest: Duration,
+) -> Result<TcpStream, ConnectError> {
+    let socket = new_socket(&to, bind, Transport::Tcp, options)?;
+    // A connection that is being made ends with the time of a send.
+    net::sockopt::set_socket_timeout(&socket, net::sockopt::Timeout::Send, Some(longest))?;
+    match net::connect(&socket, &to) {
+        Err(rustix::io::Errno::INPROGRESS | rustix::io::Errno::AGAIN) => Err(rustix::io::Errno::TIMEDOUT.into()),
+        Err(error) => Err(error.into()),
+        Ok(()) => {
+            net::sockopt::set_socket_timeout(&socket, net::sockopt::Timeout::Send, None)?;
+            Ok(socket.into())
+        }
+    }
+}
+
+/// A socket of datagrams: bound to an address, connected to another, or both.
+///
+/// # Errors
+/// An option that the system refuses, or an address.
+pub fn datagram_socket(
+    to: Option<SocketAddr>,
+    bind: Option<SocketAddr>,
+    options: &SocketOptions,
+) -> Result<UdpSocket, ConnectError> {
+    let any = SocketAddr::from(([0, 0, 0, 0], 0));
+    let socket = new_socket(&to.or(bind).unwrap_or(any), bind, Transport::Udp, options)?;
+    if let Some(to) = to {
+        net::connect(&socket, &to)?;
+    }
+    Ok(socket.into())
+}
+
+/// The algorithm of congestion control of a TCP socket.
+pub fn congestion(socket: BorrowedFd<'_>) -> Option<String> {
+    let mut name = [0; 16];
+    let length = get_bytes(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_CONGESTION, &mut name)?;
+    let text = name[..length].split(|&byte| byte == 0).next()?;
+    Some(String::from_utf8_lossy(text).into_owned())
+}
+
+/// What the system knows of a TCP connection. Source: linux/tcp.h, `struct tcp_info`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TcpFacts {
+    /// Segments sent again, since it began.
+    pub retransmits: u64,
+    /// Congestion window, bytes.
+    pub window: u64,
+    /// The receiver's window, bytes.
+    pub receiver_window: u64,
+    /// Round trip, smoothed, and its variation, µs.
+    pub rtt_us: u64,
+    /// See above.
+    pub rtt_variation_us: u64,
+    /// Largest packet of the path, bytes.
+    pub path_mtu: u64,
+    /// How far segments may come out of order before one counts as lost.
+    pub reordering: u64,
+    /// Bytes of a segment.
+    pub segment: u64,
+    /// Segments that are not acknowledged, and bytes that are not sent: 0 when all has arrived.
+    pub in_flight: u64,
+}
+
+impl TcpFacts {
+    #[cfg(target_os = "linux")]
+    pub(super) fn of(fd: RawFd) -> Option<TcpFacts> {
+        let mut info = [0; 232];
+        get_bytes(fd, libc::IPPROTO_TCP, libc::TCP_INFO, &mut info)?;
+        let word = |at: usize| u64::from(u32::from_ne_bytes([info[at], info[at + 1], info[at + 2], info[at + 3]]));
+        let segment = word(16);
+        Some(TcpFacts {
+            retransmits: word(100),
+            window: word(80) * segment,
+            receiver_window: word(228),
+            rtt_us: word(68),
+            rtt_variation_us: word(72),
+            path_mtu: word(60),
+            reordering: word(88),
+            segment,
+            in_flight: word(24) + word(144),
+        })
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub(super) fn of(_: RawFd) -> Option<TcpFacts> {
+        None
+    }
+}
+
+/// Vectors of a call at most.
+const VECTORS: usize = 16;
+
+/// A block that is sent from, or received into, again and again in one call: its bytes stay in the processor's cache.
+fn with_vectors<R>(
+    block: *mut u8,
+    size: usize,
+    from: usize,
+    length: usize,
+    call: impl FnOnce(&mut libc::msghdr) -> R,
+) -> R {
+    let vector =
+        |from: usize, length: usize| libc::iovec { iov_base: block.wrapping_add(from).cast(), iov_len: length };
+    let mut vectors = [vector(0, 0); VECTORS];
+    let (mut at, mut left, mut count) = (from % size, length, 0);
+    while left > 0 && count < VECTORS {
+        let part = left.min(size - at);
+        vectors[count] = vector(at, part);
+        (at, left, count) = (0, left - part, count + 1);
+    }
+    // SAFETY: plain data, valid when zeroed.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_iov = vectors.as_mut_ptr();
+    message.msg_iovlen = count as _;
+    call(&mut message)
+}
+
+/// A connection to an address, whose calls wait no longer than this.
+pub(super) fn connected(to: &SocketAddr, longest: Duration) -> Result<OwnedFd, Errno> {
+    let family = if to.is_ipv6() { AddressFamily::INET6 } else { AddressFamily::INET };
+    let socket = net::socket(family, SocketType::STREAM, None)?;
+    net::connect(&socket, to)?;
+    net::sockopt::set_socket_timeout(&socket, net::sockopt::Timeout::Recv, Some(longest))?;
+    Ok(socket)
+}
+
+/// The next connection of this address; those of others are closed. It inherits the time-outs of its listener.
+pub(super) fn accepted(fd: RawFd, of: Option<IpAddr>) -> Result<OwnedFd, Errno> {
+    // SAFETY: the descriptor is that of a flow, which outlives its worker.
+    let listener = unsafe { BorrowedFd::borrow_raw(fd) };
+    let (socket, from) = net::acceptfrom(listener)?;
+    let from = from.and_then(|from| SocketAddr::try_from(from).ok()).map(|from| from.ip().to_canonical());
+    if of.is_some() && from != of { Err(Errno(libc::EINTR)) } else { Ok(socket) }
+}
+
+/// Sends bytes of a block that is repeated without end, from this place of it on.
+#[inline]
+pub(super) fn send(fd: RawFd, block: &mut [u8], from: usize, length: usize) -> Completion {
+    let flags = libc::MSG_NOSIGNAL;
+    with_vectors(block.as_mut_ptr(), block.len(), from, length, |message| {
+        // SAFETY: the vectors lie in the block, which lives until the call returns.
+        completion(unsafe { libc::sendmsg(fd, message, flags) })
+    })
+}
+
+/// Receives into a block, over itself where more comes.
+#[inline]
+pub(super) fn receive(fd: RawFd, block: &mut [u8], length: usize) -> Completion {
+    with_vectors(block.as_mut_ptr(), block.len(), 0, length, |message| {
+        // SAFETY: as above, and nobody reads the block.
+        completion(unsafe { libc::recvmsg(fd, message, 0) })
+    })
+}
+
+/// Takes what came off a stream without copying it. Source: tcp(7), `MSG_TRUNC`.
+pub(super) fn drop_received(fd: RawFd, length: usize) -> Completion {
+    // SAFETY: with this flag, a stream's bytes are dropped and no memory is written.
+    completion(unsafe { libc::recv(fd, std::ptr::null_mut(), length, libc::MSG_TRUNC) })
+}
+
+/// Sends memory as it is: one datagram, or a train where the socket makes them.
+#[inline]
+pub(super) fn send_once(fd: RawFd, bytes: &[u8]) -> Completion {
+    // SAFETY: reads as many bytes as there are.
+    completion(unsafe { libc::send(fd, bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) })
+}
+
+/// Datagrams that came together.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Train {
+    pub(super) bytes: usize,
+    /// Of each but the last; 0 where it is one.
+    pub(super) each: usize,
+}
+
+/// Option names of udp(7), of the level `SOL_UDP`.
+#[cfg(target_os = "linux")]
+pub(super) const UDP: (i32, i32, i32) = (17, 103, 104);
+
+/// Receives a datagram, or a train of them where the socket takes these.
+#[cfg(target_os = "linux")]
+#[inline]
+pub(super) fn receive_train(fd: RawFd, into: &mut [u8]) -> Result<Train, Errno> {
+    let (level, _, name) = UDP;
+    // Aligned as control messages are.
+    let mut control = [0u64; 8];
+    let got = with_vectors(into.as_mut_ptr(), into.len(), 0, into.len(), |message| {
+        message.msg_control = control.as_mut_ptr().cast();
+        message.msg_controllen = size_of_val(&control) as _;
+        // SAFETY: writes into the block and the control memory only.
+        completion(unsafe { libc::recvmsg(fd, message, 0) })
+    })?;
+    // The first message: length (8 bytes), level, type, then the size.
+    let (heads, size) = (control[1].to_ne_bytes(), control[2].to_ne_bytes());
+    let word = |bytes: &[u8]| i32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+    let is_size = word(&heads) == level && word(&heads[4..]) == name;
+    let each = if is_size { usize::try_from(word(&size)).unwrap_or(0) } else { 0 };
+    Ok(Train { bytes: got as usize, each })
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn receive_train(fd: RawFd, into: &mut [u8]) -> Result<Train, Errno> {
+    let length = into.len();
+    receive(fd, into, length).map(|bytes| Train { bytes: bytes as usize, each: 0 })
+}
+
+/// A pipe through which pages are lent to a socket. Source: vmsplice(2), splice(2).
+#[cfg(target_os = "linux")]
+#[derive(Debug)]
+pub(super) struct Lender {
+    pipe: (OwnedFd, OwnedFd),
+    /// In the pipe and not yet in the socket.
+    held: usize,
+}
+
+#[cfg(target_os = "linux")]
+impl Lender {
+    /// For this many bytes at once.
+    pub(super) fn new(bytes: usize) -> io::Result<Lender> {
+        let pipe = rustix::pipe::pipe()?;
+        // Smaller pipes do, too.
+        let _ = rustix::pipe::fcntl_setpipe_size(&pipe.1, bytes);
+        Ok(Lender { pipe, held: 0 })
+    }
+
+    /// Sends some of the block. It is never written again, so it does not matter when the pages are read.
+    pub(super) fn send(&mut self, fd: RawFd, block: &[u8], length: usize) -> Completion {
+        if self.held == 0 {
+            let vector = libc::iovec { iov_base: block.as_ptr().cast_mut().cast(), iov_len: block.len().min(length) };
+            // SAFETY: the pages are only read, and the block lives as long as its socket.
+            let lent = unsafe { libc::vmsplice(self.pipe.1.as_raw_fd(), &raw const vector, 1, 0) };
+            self.held = completion(lent)? as usize;
+        }
+        // SAFETY: passes descriptors and numbers only.
+        let moved = unsafe {
+            libc::splice(
+                self.pipe.0.as_raw_fd(),
+                std::ptr::null_mut(),
+                fd,
+                std::ptr::null_mut(),
+                self.held.min(length),
+                libc::SPLICE_F_MOVE,
+            )
+        };
+        let moved = completion(moved)?;
+        self.held -= moved as usize;
+        Ok(moved)
+    }
+}

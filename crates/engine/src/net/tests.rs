@@ -1,0 +1,152 @@
+//! Two ends on this machine, over its loopback.
+
+use super::*;
+use plumb_workload::PerSecond;
+use plumb_workload::net::Passing;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
+
+fn tcp_pair() -> (OwnedFd, OwnedFd) {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let to = listener.local_addr().unwrap();
+    let one = connect_tcp(to, None, &SocketOptions::default(), Duration::from_secs(5)).unwrap();
+    (one.into(), listener.accept().unwrap().0.into())
+}
+
+fn udp_pair() -> (OwnedFd, OwnedFd) {
+    let options = SocketOptions { much_room: true, ..SocketOptions::default() };
+    let bind = |to| datagram_socket(to, Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))), &options).unwrap();
+    let other: UdpSocket = bind(None);
+    let one = bind(Some(other.local_addr().unwrap()));
+    other.connect(one.local_addr().unwrap()).unwrap();
+    (one.into(), other.into())
+}
+
+/// Runs both ends of some work, this long or until the limit, and returns what each has done.
+fn run(work: NetWork, limit: Option<u64>, time: Duration) -> (Flows, Flows) {
+    let (one, other) = if work.transport == Transport::Tcp { tcp_pair() } else { udp_pair() };
+    let far = Flow { socket: other, other: None, work: NetWork { op: work.op.peer(), ..work } };
+    let mut far = Flows::new(vec![far]).unwrap();
+    let mut near = Flows::new(vec![Flow { socket: one, other: None, work }]).unwrap();
+    near.limit(limit.unwrap_or(u64::MAX), u64::MAX);
+    far.start(None);
+    near.start(Some(time.as_nanos() as u64));
+    while !near.is_done() {
+        near.wait(&[], Duration::from_secs(10));
+    }
+    // What was sent is still to be received.
+    let sent = near.counts(0).bytes;
+    for _ in 0..100 {
+        if far.counts(0).bytes >= sent {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    near.stop();
+    far.stop();
+    assert_eq!((near.failure(), far.failure()), (None, None));
+    (near, far)
+}
+
+const LONG: Duration = Duration::from_secs(30);
+
+// Protects exact ends: as many blocks as were asked for, whole, whatever a call gathers, and all of them arrive.
+#[test]
+fn a_stream_ends_with_its_last_block() {
+    for passing in [Passing::Copy, Passing::Lend, Passing::Drop] {
+        let work = NetWork { passing, ..NetWork::stream(NetOp::Send, Transport::Tcp, 10_000) };
+        let (near, far) = run(work, Some(777), LONG);
+        assert_eq!((near.counts(0).bytes, far.counts(0).bytes), (7_770_000, 7_770_000), "{passing:?}");
+        assert!(near.tcp(0).is_none_or(|facts| facts.segment > 0 && facts.path_mtu > 0));
+    }
+}
+
+// Protects pacing: blocks have their own starts, so a time holds as many as the rate makes due in it, and the first at once.
+#[test]
+fn a_rate_is_kept_block_by_block() {
+    let rate = Some(PerSecond(1_000_000.0));
+    let work = NetWork { rate, ..NetWork::stream(NetOp::Send, Transport::Udp, 1000) };
+    let (near, far) = run(work, None, Duration::from_millis(200));
+    let sent = near.counts(0).bytes / 1000;
+    assert!((2..=201).contains(&sent), "{sent}: 200 are due, and later ones never");
+    assert_eq!(far.counts(0).datagrams.highest, sent);
+}
+
+// Protects datagrams in trains: each has its number, none is lost or counted twice on the way through the kernel.
+#[test]
+fn trains_are_as_good_as_single_datagrams() {
+    for trains in [false, true] {
+        let work = NetWork { trains, ..NetWork::stream(NetOp::Send, Transport::Udp, 1000) };
+        let (near, far) = run(work, Some(500), LONG);
+        assert_eq!(near.counts(0).bytes, 500_000);
+        let Counts { bytes, datagrams, .. } = far.counts(0);
+        assert_eq!(
+            (bytes, datagrams.highest, datagrams.lost, datagrams.out_of_order),
+            (500_000, 500, 0, 0),
+            "{trains}"
+        );
+    }
+}
+
+// Protects round trips: each is timed, and the response is whole.
+#[test]
+fn round_trips_are_timed_one_by_one() {
+    for transport in [Transport::Tcp, Transport::Udp] {
+        let work = NetWork { op: NetOp::Request, response: 100, ..NetWork::stream(NetOp::Request, transport, 100) };
+        let (near, far) = run(work, None, Duration::from_millis(50));
+        let Counts { ops, bytes, .. } = near.counts(0);
+        assert!(ops > 0 && bytes == ops * 100, "{ops} {bytes}");
+        assert_eq!(near.times(0).count(), ops);
+        assert!(far.counts(0).ops >= ops);
+    }
+}
+
+// Protects connection rates: each op is a connection from its start to its end, and strangers are not served.
+#[test]
+fn connections_are_made_and_ended_one_by_one() {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let to = listener.local_addr().unwrap();
+    let work = NetWork { response: 64, ..NetWork::stream(NetOp::Connect, Transport::Tcp, 32) };
+    let accepts = NetWork { op: NetOp::Accept, ..work };
+    let mut far = Flows::new(vec![Flow { socket: listener.into(), other: Some(to), work: accepts }]).unwrap();
+    far.start(None);
+    let none = || UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().into();
+    let near = Flows::new(vec![Flow { socket: none(), other: Some(to), work }]).unwrap();
+    near.start(Some(50_000_000));
+    // From another address: closed without an answer.
+    let stranger = SocketAddr::from(([127, 0, 0, 2], 0));
+    let mut stranger = connect_tcp(to, Some(stranger), &SocketOptions::default(), LONG).unwrap();
+    assert!(matches!(std::io::Read::read(&mut stranger, &mut [0]), Ok(0) | Err(_)));
+    while !near.is_done() {
+        near.wait(&[], LONG);
+    }
+    far.stop();
+    assert_eq!((near.failure(), far.failure()), (None, None));
+    let Counts { ops, bytes, .. } = near.counts(0);
+    assert!(ops > 0 && bytes == ops * 64 && far.counts(0).ops >= ops, "{ops} {bytes} {:?}", far.counts(0));
+    assert_eq!(near.times(0).count(), ops);
+}
+
+// Protects against waiting for ever: who receives from a silent end stops when asked to.
+#[test]
+fn a_silent_end_does_not_keep_a_worker() {
+    for transport in [Transport::Tcp, Transport::Udp] {
+        for op in [NetOp::Receive, NetOp::Request, NetOp::Respond] {
+            let (one, _other) = if transport == Transport::Tcp { tcp_pair() } else { udp_pair() };
+            let work = NetWork::stream(op, transport, 100);
+            let mut flows = Flows::new(vec![Flow { socket: one, other: None, work }]).unwrap();
+            flows.start(None);
+            std::thread::sleep(Duration::from_millis(20));
+            flows.stop();
+            assert_eq!(flows.counts(0).bytes, 0, "{transport:?} {op:?}");
+        }
+    }
+}
+
+// Protects the set-up: what cannot be run is refused before a worker exists.
+#[test]
+fn sizes_out_of_range_are_refused() {
+    let (one, _other) = udp_pair();
+    let work = NetWork::stream(NetOp::Send, Transport::Udp, 8);
+    let error = Flows::new(vec![Flow { socket: one, other: None, work }]).err().unwrap();
+    assert_eq!(error.to_string(), "block must be from 16 to 65507 bytes");
+}

@@ -1,0 +1,197 @@
+//! `plumb as iperf3`: the client and the server of iperf3's protocol.
+
+pub mod client;
+mod control;
+pub mod output;
+mod running;
+pub mod server;
+
+pub use control::TestError;
+
+use super::ToolCall;
+use super::dashes;
+use crate::exit::{End, Stopped};
+use crate::output::{error_line, error_text, print};
+use jiff::Timestamp;
+use output::{Out, Paper};
+use plumb_dialects::iperf3::{
+    self, Asked, COOKIE_BYTES, Client, Ending, Json, Opened, Output, Params, Settings, Start, VERSION, help,
+};
+use plumb_engine::net::{Flow, SocketOptions, buffers};
+use plumb_engine::signals::{self, StopFlag};
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+/// As iperf3: 0 where all went well, else 1.
+pub fn as_iperf3(call: &ToolCall<'_>) -> Result<End, Stopped> {
+    dashes::hint(call);
+    let settings = match iperf3::read(call.words) {
+        Ok(Asked::Help) => return Ok(printed(&help())),
+        Ok(Asked::Version) => return Ok(printed(&format!("iperf {VERSION}\n{}\n", system()))),
+        Ok(Asked::Run(settings)) => settings,
+        Err(wrong) => {
+            error_text!(
+                "iperf3: parameter error - {wrong}\n\nUsage: iperf3 [-s|-c host] [options]\nTry `iperf3 --help' for more information.\n"
+            );
+            return Ok(End::DialectFailed);
+        }
+    };
+    for (name, why) in &settings.ignored {
+        error_line!("plumb: option --{name} has no effect: {why}");
+    }
+    let bind = settings.bind.as_deref().map(|bind| bind.split('%').next().unwrap_or(bind).parse::<IpAddr>());
+    let Ok(bind) = bind.transpose() else {
+        error_line!("iperf3: error - -B must be an address, such as 192.0.2.1 or ::");
+        return Ok(End::DialectFailed);
+    };
+    let paper = match Paper::open(settings.log.as_deref()) {
+        Ok(paper) => paper,
+        Err(error) => {
+            error_line!("iperf3: error - unable to open the log file: {error}");
+            return Ok(End::DialectFailed);
+        }
+    };
+    match &settings.end {
+        iperf3::End::Server(server) if server.daemon && std::env::var_os(DAEMON).is_none() => in_background(),
+        iperf3::End::Server(server) => {
+            write_pid(&settings)?;
+            server::serve(&settings, server, bind, &paper, stop_flag()?)
+        }
+        iperf3::End::Client(client) => {
+            write_pid(&settings)?;
+            as_client(&settings, client, bind, &paper)
+        }
+    }
+}
+
+fn printed(text: &str) -> End {
+    print(text);
+    End::Done
+}
+
+fn stop_flag() -> Result<StopFlag, Stopped> {
+    signals::install().map_err(|error| Stopped::io(format!("cannot watch for signals: {error}")))
+}
+
+/// Set for the process in the background, which is asked to go there as well.
+const DAEMON: &str = "PLUMB_IPERF3_DAEMON";
+
+/// Starts the same again without a terminal.
+fn in_background() -> Result<End, Stopped> {
+    use std::os::unix::process::CommandExt;
+    use std::process::{Command, Stdio};
+    let failed = |error| Stopped::io(format!("cannot start in the background: {error}"));
+    let mut words = std::env::args_os();
+    let called = words.next().unwrap_or_default();
+    let program = std::env::current_exe().map_err(failed)?;
+    let mut command = Command::new(program);
+    command.arg0(called).args(words).env(DAEMON, "1").process_group(0);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().map_err(failed)?;
+    Ok(End::Done)
+}
+
+fn write_pid(settings: &Settings) -> Result<(), Stopped> {
+    let Some(path) = &settings.pid_file else { return Ok(()) };
+    std::fs::write(path, format!("{}\0", std::process::id()))
+        .map_err(|error| Stopped { end: End::DialectFailed, message: format!("iperf3: error - {path}: {error}") })
+}
+
+fn as_client(settings: &Settings, client: &Client, bind: Option<IpAddr>, paper: &Paper) -> Result<End, Stopped> {
+    let place = client::Place {
+        host: client.host.clone(),
+        port: settings.port,
+        bind,
+        is_v6: settings.is_v6,
+        client_port: client.client_port,
+        timeout: client.connect_ms.map(Duration::from_millis),
+    };
+    let look = client::Look { unit: settings.unit, verbose: settings.verbose, interval_s: settings.interval_s };
+    let system = system();
+    let sink = paper.clone();
+    let mut out = Out::new(settings.output, false, &system, Box::new(move |text| sink.write(text)));
+    out.set_title(client.params.title.as_ref());
+    if settings.verbose {
+        out.text(&format!("iperf {VERSION}\n{system}\nTime: {}\n", time_text(now_ms())));
+    }
+    let stop = stop_flag()?;
+    let tested = match client::test(&place, &client.params, look, &mut out, stop) {
+        Ok(tested) => tested,
+        Err(error) => {
+            out.end(None, None, Some(&error.to_string()));
+            if settings.output == Output::Text {
+                paper.complain(&format!("iperf3: error - {error}"));
+            }
+            return Ok(End::DialectFailed);
+        }
+    };
+    let Ending { output, .. } = &tested.ending;
+    out.text(&tested.report.ending(&tested.ending));
+    if let Some(output) = output {
+        let text = match output {
+            Json::Text(text) => text.clone(),
+            json => json.page(),
+        };
+        out.text(&format!("\nServer output:\n{text}\n"));
+    }
+    let error = tested.interrupted.then(|| TestError::Interrupted("client").to_string());
+    match &error {
+        None => out.text("\niperf Done.\n"),
+        Some(error) if settings.output == Output::Text => paper.complain(&format!("iperf3: {error}")),
+        Some(_) => {}
+    }
+    out.end(Some(&tested.report), Some(&tested.ending), error.as_deref());
+    Ok(End::Done)
+}
+
+/// `Linux host release version machine`.
+pub fn system() -> String {
+    let uname = rustix::system::uname();
+    let parts = [uname.sysname(), uname.nodename(), uname.release(), uname.version(), uname.machine()];
+    parts.map(|part| part.to_string_lossy().into_owned()).join(" ")
+}
+
+fn now_ms() -> i64 {
+    Timestamp::now().as_millisecond()
+}
+
+fn time_text(ms: i64) -> String {
+    let at = Timestamp::from_millisecond(ms).unwrap_or_default();
+    at.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string()
+}
+
+/// What is known when the streams are connected.
+fn start_of(cookie: &[u8; COOKIE_BYTES], peer: (String, u16), segment: Option<u32>, first: Option<&Flow>) -> Start {
+    let time_ms = now_ms();
+    Start {
+        system: system(),
+        time: time_text(time_ms),
+        time_ms,
+        peer,
+        cookie: String::from_utf8_lossy(&cookie[..COOKIE_BYTES - 1]).into_owned(),
+        segment: segment.unwrap_or(0),
+        buffers: first.map(|flow| buffers(flow.socket.as_fd())).unwrap_or_default(),
+    }
+}
+
+/// What sockets of a test are given.
+fn options_of(params: &Params) -> SocketOptions {
+    SocketOptions {
+        no_delay: params.no_delay || params.response > 0,
+        window: params.window,
+        segment: params.segment,
+        service: Some(params.service).filter(|&service| service > 0),
+        congestion: params.congestion.clone(),
+        shares_port: false,
+        much_room: params.udp,
+    }
+}
+
+/// A stream as lines name it.
+fn named(local: std::io::Result<SocketAddr>, remote: std::io::Result<SocketAddr>, socket: i32, sends: bool) -> Opened {
+    let end = |address: std::io::Result<SocketAddr>| {
+        address.map(|address| (address.ip().to_canonical().to_string(), address.port())).unwrap_or_default()
+    };
+    Opened { socket, sends, local: end(local), remote: end(remote) }
+}

@@ -1,0 +1,315 @@
+//! The server: many clients at once on one port. A cookie says which test a connection belongs to, and the address of a
+//! control connection that waits for some which one datagrams do; nobody else is ever sent anything.
+
+mod session;
+
+use super::control::{Control, TestError};
+use super::output::Paper;
+use crate::exit::{End, Stopped};
+use crate::output::error_line;
+use plumb_dialects::iperf3::{COOKIE_BYTES, Limits, Output, Server as Asked, Settings, State, udp_reply};
+use plumb_engine::net::{SocketOptions, datagram_socket};
+use plumb_engine::signals::StopFlag;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::collections::VecDeque;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::Ordering::{AcqRel, Acquire};
+use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Tests at a time, and those of one address.
+const TESTS_MAX: usize = 64;
+const TESTS_OF_ADDRESS_MAX: usize = 16;
+
+/// Connections whose cookie has not come yet.
+const STRANGERS_MAX: usize = 512;
+
+/// A cookie must come within this time, and parameters and streams within that.
+const COOKIE_PATIENCE: Duration = Duration::from_secs(5);
+const SETUP_PATIENCE: Duration = Duration::from_secs(10);
+
+/// How often is looked whether the server is to end.
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
+
+/// A data connection, in the order in which they were accepted.
+struct Arrival {
+    order: u64,
+    socket: OwnedFd,
+    local: std::io::Result<SocketAddr>,
+    remote: SocketAddr,
+}
+
+/// A test that waits for streams.
+struct Waiting {
+    cookie: [u8; COOKIE_BYTES],
+    peer: IpAddr,
+    udp: bool,
+    options: SocketOptions,
+    streams: Sender<Arrival>,
+}
+
+#[derive(Default)]
+struct Registry {
+    waiting: Vec<Waiting>,
+    /// Addresses of clients, one for each test.
+    tests: Vec<IpAddr>,
+    streams: usize,
+    /// Tests that were begun, for the banner.
+    count: u64,
+    /// The test whose lines are printed as they come.
+    foreground: Option<u64>,
+}
+
+/// What all connections share.
+struct Shared {
+    registry: Mutex<Registry>,
+    strangers: AtomicUsize,
+    settings: Settings,
+    limits: Limits,
+    one_off: bool,
+    /// The test of a server that makes only one is over.
+    over: AtomicBool,
+    paper: Paper,
+    stop: StopFlag,
+    port: u16,
+}
+
+impl Shared {
+    fn registry(&self) -> MutexGuard<'_, Registry> {
+        self.registry.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn ends(&self) -> bool {
+        self.stop.requested() || self.over.load(Acquire)
+    }
+
+    fn banner(&self, number: u64) {
+        if self.settings.output == Output::Text {
+            let line = "-----------------------------------------------------------\n";
+            self.paper.write(&format!("{line}Server listening on {} (test #{number})\n{line}", self.port));
+        }
+    }
+
+    /// Prints the text of a test: at once where it is the only one, else in one piece at its end.
+    fn show(&self, test: u64, held: &mut String, text: &str) {
+        let mut registry = self.registry();
+        if *registry.foreground.get_or_insert(test) == test {
+            drop(registry);
+            self.paper.write(&(std::mem::take(held) + text));
+        } else {
+            held.push_str(text);
+        }
+    }
+}
+
+/// Serves until a signal comes.
+pub fn serve(
+    settings: &Settings,
+    asked: &Asked,
+    bind: Option<IpAddr>,
+    paper: &Paper,
+    stop: StopFlag,
+) -> Result<End, Stopped> {
+    let sockets = match listen(settings, bind) {
+        Ok(sockets) => sockets,
+        Err(error) => {
+            error_line!("iperf3: error - unable to start listener for connections: {error}");
+            return Ok(End::DialectFailed);
+        }
+    };
+    if bind.is_none() {
+        error_line!("plumb: listening on loopback only; use -B 0.0.0.0 or -B :: to serve other hosts");
+    }
+    let port = sockets.tcp.first().and_then(|first| first.local_addr().ok()).map_or(settings.port, |at| at.port());
+    let shared = Arc::new(Shared {
+        registry: Mutex::default(),
+        strangers: AtomicUsize::new(0),
+        limits: Limits { rate: asked.rate_limit, time_s: asked.time_limit.unwrap_or(86400) },
+        one_off: asked.one_off,
+        settings: settings.clone(),
+        over: AtomicBool::new(false),
+        paper: paper.clone(),
+        stop,
+        port,
+    });
+    shared.banner(1);
+    let mut order = 0;
+    while !shared.ends() {
+        for socket in sockets.ready() {
+            match socket {
+                Ready::Tcp(listener) => {
+                    while let Ok((stream, peer)) = listener.accept() {
+                        order += 1;
+                        meet(&shared, stream, peer, order);
+                    }
+                }
+                Ready::Udp(socket) => greet(&shared, socket, &mut order),
+            }
+        }
+    }
+    // Tests that go on say goodbye to their clients.
+    let until = Instant::now() + SETUP_PATIENCE;
+    while !shared.registry().tests.is_empty() && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Ok(End::Done)
+}
+
+/// Where clients come.
+struct Sockets {
+    tcp: Vec<TcpListener>,
+    udp: Vec<UdpSocket>,
+}
+
+enum Ready<'a> {
+    Tcp(&'a TcpListener),
+    Udp(&'a UdpSocket),
+}
+
+fn listen(settings: &Settings, bind: Option<IpAddr>) -> std::io::Result<Sockets> {
+    let (four, six) = (IpAddr::from(Ipv4Addr::LOCALHOST), IpAddr::from(Ipv6Addr::LOCALHOST));
+    let addresses = match (bind, settings.is_v6) {
+        (Some(bind), _) => vec![bind],
+        (None, Some(true)) => vec![six],
+        (None, Some(false)) => vec![four],
+        (None, None) => vec![four, six],
+    };
+    let mut sockets = Sockets { tcp: Vec::new(), udp: Vec::new() };
+    let options = SocketOptions { shares_port: true, ..SocketOptions::default() };
+    for (number, address) in addresses.into_iter().enumerate() {
+        let at = SocketAddr::new(address, settings.port);
+        let opened = TcpListener::bind(at).and_then(|tcp| {
+            tcp.set_nonblocking(true)?;
+            let udp = datagram_socket(None, Some(at), &options).map_err(std::io::Error::other)?;
+            udp.set_nonblocking(true)?;
+            Ok((tcp, udp))
+        });
+        match opened {
+            Ok((tcp, udp)) => {
+                sockets.tcp.push(tcp);
+                sockets.udp.push(udp);
+            }
+            // A machine without IPv6 has one loopback.
+            Err(_) if number > 0 => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(sockets)
+}
+
+impl Sockets {
+    /// Those at which somebody is, after a while.
+    fn ready(&self) -> Vec<Ready<'_>> {
+        let fds = self.tcp.iter().map(AsFd::as_fd).chain(self.udp.iter().map(AsFd::as_fd));
+        let mut watched: Vec<PollFd<'_>> = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
+        let longest = Timespec { tv_sec: 0, tv_nsec: LOOK_AGAIN.subsec_nanos().into() };
+        // A signal is another reason to look.
+        let _ = poll(&mut watched, Some(&longest));
+        let all = self.tcp.iter().map(Ready::Tcp).chain(self.udp.iter().map(Ready::Udp));
+        all.zip(&watched).filter(|(_, watched)| !watched.revents().is_empty()).map(|(socket, _)| socket).collect()
+    }
+}
+
+/// A connection came: of a new client, or a stream of one that is known.
+fn meet(shared: &Arc<Shared>, stream: TcpStream, peer: SocketAddr, order: u64) {
+    if shared.strangers.fetch_add(1, AcqRel) >= STRANGERS_MAX {
+        shared.strangers.fetch_sub(1, AcqRel);
+        return;
+    }
+    let other = Arc::clone(shared);
+    let run = move || {
+        let shared = &other;
+        let begun = stream.set_nonblocking(false).and_then(|()| Control::new(stream));
+        let mut cookie = [0; COOKIE_BYTES];
+        let until = Instant::now() + COOKIE_PATIENCE;
+        let met = begun.map_err(TestError::from).and_then(|mut control| {
+            control.read(&mut cookie, until, "a cookie")?;
+            Ok(control)
+        });
+        shared.strangers.fetch_sub(1, AcqRel);
+        // Whoever sends no cookie is not heard of.
+        let Ok(mut control) = met else { return };
+        let known = {
+            let registry = shared.registry();
+            let mut all = registry.waiting.iter();
+            all.find(|test| !test.udp && same(&test.cookie, &cookie)).map(|test| test.streams.clone())
+        };
+        if let Some(streams) = known {
+            let local = control.socket.local_addr();
+            // The test may have given up.
+            let _ = streams.send(Arrival { order, socket: control.socket.into(), local, remote: peer });
+            return;
+        }
+        let address = peer.ip().to_canonical();
+        let Some(number) = admit(shared, address) else {
+            let _ = control.say(State::AccessDenied);
+            return;
+        };
+        session::client(shared, control, &cookie, peer, number);
+        let mut registry = shared.registry();
+        if let Some(at) = registry.tests.iter().position(|test| *test == address) {
+            registry.tests.swap_remove(at);
+        }
+    };
+    if std::thread::Builder::new().name("iperf3".to_owned()).stack_size(256 << 10).spawn(run).is_err() {
+        shared.strangers.fetch_sub(1, AcqRel);
+    }
+}
+
+/// Whether two cookies are the same, in the same time wherever they differ.
+fn same(one: &[u8], other: &[u8]) -> bool {
+    one.iter().zip(other).fold(0, |differs, (one, other)| differs | (one ^ other)) == 0
+}
+
+/// The number of a test that there is room for.
+fn admit(shared: &Shared, address: IpAddr) -> Option<u64> {
+    let mut registry = shared.registry();
+    let of_address = registry.tests.iter().filter(|test| **test == address).count();
+    let most = if shared.one_off { 1 } else { TESTS_MAX };
+    if registry.tests.len() >= most || of_address >= TESTS_OF_ADDRESS_MAX || shared.ends() {
+        return None;
+    }
+    registry.tests.push(address);
+    registry.count += 1;
+    Some(registry.count)
+}
+
+/// Datagrams came to the port: first ones of streams, or nothing that anybody waits for.
+fn greet(shared: &Shared, socket: &UdpSocket, order: &mut u64) {
+    let mut came = VecDeque::new();
+    let take = |socket: &UdpSocket, came: &mut VecDeque<(SocketAddr, [u8; 4])>| {
+        let mut bytes = [0; 16];
+        while came.len() < STRANGERS_MAX
+            && let Ok((length, from)) = socket.recv_from(&mut bytes)
+        {
+            if length == 4 {
+                came.push_back((from, [bytes[0], bytes[1], bytes[2], bytes[3]]));
+            }
+        }
+    };
+    take(socket, &mut came);
+    while let Some((from, hello)) = came.pop_front() {
+        let peer = from.ip().to_canonical();
+        let waiting = {
+            let registry = shared.registry();
+            let mut all = registry.waiting.iter();
+            all.find(|test| test.udp && test.peer == peer).map(|test| (test.streams.clone(), test.options.clone()))
+        };
+        let (Some((streams, options)), Ok(local)) = (waiting, socket.local_addr()) else { continue };
+        let options = SocketOptions { shares_port: true, ..options };
+        let Ok(stream) = datagram_socket(Some(from), Some(local), &options) else { continue };
+        // What came to it before it was connected is another's.
+        let _ = stream.set_nonblocking(true);
+        take(&stream, &mut came);
+        came.retain(|(other, _)| *other != from);
+        let _ = stream.set_nonblocking(false);
+        *order += 1;
+        let local = stream.local_addr();
+        if stream.send(&udp_reply(&hello)).is_ok() {
+            let _ = streams.send(Arrival { order: *order, socket: stream.into(), local, remote: from });
+        }
+    }
+}

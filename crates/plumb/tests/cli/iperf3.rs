@@ -1,0 +1,295 @@
+//! `plumb as iperf3` and `plumb net`, at both ends of the real one and of themselves, over this machine's loopback.
+
+use crate::common::{Home, Said, needs};
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+/// A server that ends with the test.
+struct Server {
+    child: Child,
+    port: u16,
+    out: BufReader<ChildStdout>,
+}
+
+impl Server {
+    /// Once it listens.
+    fn wait(mut child: Child, port: u16) -> Server {
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        while !line.contains("Server listening") {
+            line.clear();
+            assert!(out.read_line(&mut line).unwrap() > 0, "it ended before it listened");
+        }
+        Server { child, port, out }
+    }
+
+    fn ours(home: &Home, more: &str) -> Server {
+        let port = free_port();
+        Server::wait(home.start(&format!("as iperf3 -s -p {port} {more}")), port)
+    }
+
+    fn real() -> Server {
+        let port = free_port();
+        let mut command = Command::new("iperf3");
+        command.args(["-s", "--forceflush", "-p", &port.to_string()]).stdout(Stdio::piped());
+        Server::wait(command.spawn().unwrap(), port)
+    }
+
+    /// Ends it as Ctrl-C does, and returns what else it printed.
+    fn interrupt(mut self) -> String {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+        let mut text = String::new();
+        self.out.read_to_string(&mut text).unwrap();
+        assert!(self.child.wait().unwrap().success(), "{text}");
+        text
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A port that was free a moment ago, for both protocols.
+fn free_port() -> u16 {
+    loop {
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        if UdpSocket::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
+}
+
+fn real(line: &str) -> Command {
+    let mut command = Command::new("iperf3");
+    command.args(line.split_whitespace());
+    command
+}
+
+/// Tests of every kind, and how many bytes must have been sent where that is fixed.
+const TESTS: &[(&str, Option<f64>)] = &[
+    ("-t 1", None),
+    ("-t 1 -R", None),
+    ("-t 1 --bidir -P 2", None),
+    ("-t 1 -b 20M -l 16K -w 256K -N -S 0x10", None),
+    ("-u -t 1 -b 2M -l 1400", None),
+    ("-u -t 1 -b 2M -l 1400 -R", None),
+    ("-u -t 1 -b 2M -l 1400 --bidir -P 2 --udp-counters-64bit", None),
+    ("-n 8M", Some(8388608.0)),
+    ("-n 8M -R", None),
+    ("-k 33 -l 10000", Some(330000.0)),
+    ("-t 1 -O 1 -b 20M --get-server-output", None),
+    ("-u -t 1 -O 1 -b 2M -l 1400", None),
+    ("-u -t 1 -O 1 -b 2M -l 1400 -R", None),
+];
+
+/// Whether the document of a test has all that it must have.
+fn is_whole(line: &str, document: &Value, bytes: Option<f64>) {
+    let number = |at: &str| document.pointer(at).and_then(Value::as_f64).unwrap_or_else(|| panic!("{line}: {at}"));
+    assert!(document.get("error").is_none(), "{line}: {}", document["error"]);
+    assert!(number("/end/sum_sent/bytes") > 0.0, "{line}");
+    assert!(number("/end/sum_received/bytes") > 0.0, "{line}");
+    assert!(!document["intervals"].as_array().unwrap().is_empty(), "{line}");
+    if let Some(bytes) = bytes {
+        assert_eq!(number("/end/sum_sent/bytes"), bytes, "{line}");
+    }
+    if line.contains("-u") {
+        assert!(number("/end/sum_received/packets") > 0.0, "{line}");
+        // What one end omitted, the other has not counted.
+        let (sent, received) = (number("/end/sum_sent/packets"), number("/end/sum_received/packets"));
+        assert!(received < 1.5 * sent && sent < 1.5 * received, "{line}: {sent} {received}");
+    }
+    if line.contains("--get-server-output") {
+        let text = document["server_output_text"].as_str().unwrap_or_default();
+        assert!(text.contains("Accepted connection from 127.0.0.1") && text.contains("receiver"), "{line}: {text}");
+    }
+}
+
+// Protects users of both: the real client is served by ours, and ours by the real server, in every direction.
+#[test]
+fn the_real_one_at_the_other_end() {
+    if !needs::tools(&["iperf3"]) {
+        return;
+    }
+    let home = Home::new();
+    let (ours, theirs) = (Server::ours(&home, ""), Server::real());
+    for (line, bytes) in TESTS {
+        let said = Said::of(real(&format!("-c 127.0.0.1 -p {} {line} -J", ours.port))).expect(0);
+        is_whole(&format!("real client, {line}"), &said.json(), *bytes);
+        let said = home.plumb(&format!("as iperf3 -c 127.0.0.1 -p {} {line} -J", theirs.port)).expect(0);
+        is_whole(&format!("real server, {line}"), &said.json(), *bytes);
+    }
+    let text = ours.interrupt();
+    assert!(text.contains("Server listening on") && text.contains("(omitted)"), "{text}");
+}
+
+// Protects ourselves: the same between two of ours, whose server receives the last byte of what is sent.
+#[test]
+fn ours_at_both_ends() {
+    let home = Home::new();
+    let server = Server::ours(&home, "");
+    for (line, bytes) in TESTS.iter().chain(&[("-Z -n 8M", Some(8388608.0)), ("-n 1M --skip-rx-copy", Some(1048576.0))])
+    {
+        let document = home.plumb(&format!("as iperf3 -c 127.0.0.1 -p {} {line} -J", server.port)).expect(0).json();
+        is_whole(line, &document, *bytes);
+        if let Some(bytes) = bytes {
+            assert_eq!(document.pointer("/end/sum_received/bytes").and_then(Value::as_f64), Some(*bytes), "{line}");
+        }
+    }
+    let port = server.port;
+    let stream = home.plumb(&format!("as iperf3 -c 127.0.0.1 -p {port} -n 1M --json-stream")).expect(0).out;
+    let events: Vec<String> = stream
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["event"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(events, ["start", "interval", "end"]);
+    let text = home.plumb(&format!("as iperf3 -c localhost -p {port} -n 1M -V -T x --logfile log")).expect(0);
+    assert_eq!(text.out, "");
+    let log = std::fs::read_to_string(home.work().join("log")).unwrap();
+    assert!(log.lines().all(|line| line.starts_with("x:  ")), "{log}");
+    assert!(log.contains("CPU Utilization: local/sender") && log.contains("iperf Done."), "{log}");
+}
+
+// Protects many users of one port: stock clients at the same time, of both protocols, and one who connects and says nothing.
+#[test]
+fn many_clients_at_once() {
+    if !needs::tools(&["iperf3"]) {
+        return;
+    }
+    let home = Home::new();
+    let server = Server::ours(&home, "");
+    let _silent = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
+    let lines = ["-b 10M", "-b 10M -R", "-u -b 1M -l 1400", "-u -b 1M -l 1400 -R", "-u -b 1M -l 1400 --bidir"];
+    let start = |line: &&str| {
+        let mut command = real(&format!("-c 127.0.0.1 -p {} -t 2 -J {line}", server.port));
+        command.stdout(Stdio::piped()).spawn().unwrap()
+    };
+    let children: Vec<Child> = lines.iter().map(start).collect();
+    for (line, child) in lines.iter().zip(children) {
+        let said = Said::of_output((*line).to_owned(), child.wait_with_output().unwrap()).expect(0);
+        is_whole(line, &said.json(), None);
+    }
+}
+
+/// A control connection as far as the wish for streams.
+fn begun(port: u16, cookie: u8, params: &str) -> TcpStream {
+    let mut control = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    control.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    control.write_all(&[[cookie; 36].as_slice(), &[0]].concat()).unwrap();
+    assert_eq!(byte(&mut control), Some(9), "parameters are asked for");
+    control.write_all(&(params.len() as u32).to_be_bytes()).unwrap();
+    control.write_all(params.as_bytes()).unwrap();
+    control
+}
+
+/// The next byte; `None` where the other end has closed.
+fn byte(control: &mut TcpStream) -> Option<u8> {
+    let mut byte = [0];
+    control.read_exact(&mut byte).ok().map(|()| byte[0])
+}
+
+// Protects bystanders: datagrams go only to the address that has a control connection. iperf3 sends them to whoever asks.
+#[test]
+fn a_stranger_is_sent_nothing() {
+    let home = Home::new();
+    let server = Server::ours(&home, "");
+    let at: SocketAddr = ([127, 0, 0, 1], server.port).into();
+    let hello = |from: &str| {
+        let socket = UdpSocket::bind((from, 0)).unwrap();
+        socket.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+        socket.send_to(b"9876", at).unwrap();
+        let mut reply = [0; 64];
+        socket.recv_from(&mut reply).ok().map(|(length, _)| reply[..length].to_vec())
+    };
+    assert_eq!(hello("127.0.0.1"), None, "nobody waits for datagrams");
+    let params = r#"{"udp":true,"omit":0,"time":1,"parallel":1,"reverse":true,"len":1400,"bandwidth":1000000}"#;
+    let mut control = begun(server.port, b'u', params);
+    assert_eq!(byte(&mut control), Some(10), "streams are asked for");
+    assert_eq!(hello("127.0.0.2"), None, "another address than that of the control connection");
+    assert_eq!(hello("127.0.0.1").as_deref(), Some(b"6789".as_slice()));
+    assert_eq!([byte(&mut control), byte(&mut control)], [Some(1), Some(2)]);
+}
+
+// Protects the server: what is too long, foolish or silent ends its own test, and the next client is served.
+#[test]
+fn hostile_clients_end_only_their_own_test() {
+    let home = Home::new();
+    let server = Server::ours(&home, "--server-bitrate-limit 10M --server-max-duration 60");
+    let port = server.port;
+    let mut huge = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    huge.write_all(&[[b'h'; 36].as_slice(), &[0]].concat()).unwrap();
+    assert_eq!(byte(&mut huge), Some(9));
+    huge.write_all(&u32::MAX.to_be_bytes()).unwrap();
+    assert_eq!(byte(&mut huge), None, "closed without memory for 4 GiB");
+    for (params, number) in [
+        ("nonsense", 112),
+        (r#"{"tcp":true,"len":1,"parallel":1000,"time":1}"#, 112),
+        (r#"{"tcp":true,"len":131072,"time":1,"bandwidth":20000000}"#, 27),
+        (r#"{"tcp":true,"len":131072,"time":61,"bandwidth":1}"#, 37),
+    ] {
+        let mut control = begun(port, b'b', params);
+        let mut error = [0; 9];
+        control.read_exact(&mut error).unwrap();
+        assert_eq!(error, [0xfe, 0, 0, 0, number, 0, 0, 0, 0], "{params}");
+    }
+    // A stream without its test is a client of its own; a test without its streams ends.
+    let mut control = begun(port, b'c', r#"{"tcp":true,"len":131072,"time":1,"bandwidth":1000}"#);
+    assert_eq!(byte(&mut control), Some(10));
+    drop(control);
+    home.plumb(&format!("as iperf3 -c 127.0.0.1 -p {port} -t 1 -b 1M")).expect(0);
+    let said = home.plumb(&format!("as iperf3 -c 127.0.0.1 -p {port} -t 1 -b 20M")).expect(1);
+    said.complains(&["iperf3: error - total required bandwidth is larger than server limit"]);
+}
+
+// Protects scripts: what fails says why and has a code, in JSON, too.
+#[test]
+fn what_fails_says_so() {
+    let home = Home::new();
+    let port = free_port();
+    home.plumb("as iperf3 -c 127.0.0.1 --sctp").expect(1).complains(&["--sctp is not supported yet"]);
+    home.plumb("as iperf3 -c 127.0.0.1 -s").expect(1).complains(&["cannot be both server and client"]);
+    let said = home.plumb(&format!("as iperf3 -c 127.0.0.1 -p {port} -t 1")).expect(1);
+    said.complains(&["unable to connect to server", "Connection refused"]);
+    let document = home.plumb(&format!("as iperf3 -c 127.0.0.1 -p {port} -t 1 -J")).expect(1).json();
+    assert!(document["error"].as_str().unwrap().contains("Connection refused"), "{document}");
+    let said = home.plumb(&format!("net 127.0.0.1 --port {port}")).expect(4);
+    said.complains(&["Connection refused", "plumb net --serve"]);
+    let one = Server::ours(&home, "-1 -I pid");
+    assert!(std::fs::read_to_string(home.work().join("pid")).unwrap().starts_with(&one.child.id().to_string()));
+    home.plumb(&format!("as iperf3 -c 127.0.0.1 -p {} -n 1M", one.port)).expect(0);
+    let mut one = one;
+    assert!(one.child.wait().unwrap().success(), "it ends after one test");
+}
+
+// Protects `plumb net`: percentiles idle and loaded, both directions, at both kinds of server.
+#[test]
+fn the_network_in_one_command() {
+    let home = Home::new();
+    let port = free_port();
+    let server = Server::wait(home.start(&format!("net --serve --port {port}")), port);
+    let net = home.plumb(&format!("net 127.0.0.1 --port {port} --time 1 --json")).expect(0).json();
+    let trips: Vec<&str> =
+        net["round_trips"].as_array().unwrap().iter().map(|trips| trips["during"].as_str().unwrap()).collect();
+    assert_eq!(trips, ["idle", "receiving", "sending"]);
+    for trips in net["round_trips"].as_array().unwrap() {
+        assert!(trips["count"].as_u64() > Some(0) && trips["p50_ns"].as_u64() <= trips["p99_ns"].as_u64(), "{trips}");
+    }
+    assert!(net["round_trips_per_second"].as_f64() > Some(0.0));
+    assert!(net["connections"]["count"].as_u64() > Some(0) && net["connections_per_second"].as_f64() > Some(0.0));
+    for at in 0..2 {
+        assert!(net["throughput"][at]["bytes_per_second"].as_f64() > Some(0.0), "{net}");
+        assert!(net["datagrams"][at]["packets"].as_i64() > Some(0), "{net}");
+    }
+    drop(server);
+    if needs::tools(&["iperf3"]) {
+        let server = Server::real();
+        let page = home.plumb(&format!("net 127.0.0.1 --port {} --time 1", server.port)).expect(0).out;
+        assert!(page.contains("The other end is iperf3") && page.contains("bit/s"), "{page}");
+    }
+}

@@ -1,0 +1,24 @@
+//! iperf3's command lines, and what travels on its control connections.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use plumb_dialects::iperf3::{Asked, End, Limits, Params, Results, flow, read};
+use plumb_fuzz::words_and_file;
+
+fuzz_target!(|data: &str| {
+    let (words, file) = words_and_file(data);
+    let limits = Limits { rate: None, time_s: 86400 };
+    if let Ok(Asked::Run(settings)) = read(&words)
+        && let End::Client(client) = settings.end
+    {
+        let _ = client.params.json().line();
+    }
+    if let Ok(params) = Params::read(file.as_bytes(), &limits) {
+        // What a server accepts, the engine can run, and it means the same when it is sent on.
+        assert!(flow(&params, true, false).problem().is_none());
+        assert_eq!(Params::read(params.json().line().as_bytes(), &limits).map(|read| read.block), Ok(params.block));
+    }
+    if let Some(results) = Results::read(file.as_bytes()) {
+        let _ = results.json().page();
+    }
+});
