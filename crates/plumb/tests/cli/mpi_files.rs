@@ -157,8 +157,8 @@ fn files_stay_until_every_rank_is_let_pass() {
                       'mount -t tmpfs none there && echo mine >there/file && exec \"$0\" \"$@\"' \"$0\" \"$@\"; exec \"$0\" \"$@\"";
         let said = Said::of(launcher.command_after(&["sh", "-c", script], &home, 2, line));
         assert_ne!(said.code, 0, "{said:?}");
-        said.complains(&["rank 1 on ", "there/file"]);
         let found = std::fs::metadata(home.work().join("there/file")).unwrap();
         assert_eq!((found.ino(), found.mtime_nsec()), (kept.ino(), kept.mtime_nsec()), "{said:?}");
+        said.complains(&["rank 1 on ", "there/file"]);
     }
 }
