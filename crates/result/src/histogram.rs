@@ -47,6 +47,9 @@ pub const fn highest(bucket: usize) -> u64 {
     if octave == 0 { lowest(bucket) } else { lowest(bucket) + ((1u64 << (octave - 1)) - 1) }
 }
 
+/// A quantile is shown where it has at least this many samples beyond it (check E6).
+pub const MIN_SAMPLES_BEYOND: u64 = 10;
+
 /// Counts of values in log-linear buckets, with exact count, sum, smallest and largest.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, FromDocument)]
 #[serde(into = "Sparse", try_from = "Sparse")]
@@ -239,7 +242,17 @@ impl Histogram {
         Some(self.max)
     }
 
-    /// How many values lie beyond the quantile; E6 wants 10 of them.
+    /// Whether the values carry a quantile: at least [`MIN_SAMPLES_BEYOND`] lie beyond it (check E6).
+    pub fn carries(&self, quantile: f64) -> bool {
+        self.beyond(quantile) >= MIN_SAMPLES_BEYOND
+    }
+
+    /// The quantile, where the values carry it.
+    pub fn carried_quantile(&self, quantile: f64) -> Option<u64> {
+        self.quantile(quantile).filter(|_| self.carries(quantile))
+    }
+
+    /// How many values lie beyond the quantile.
     pub fn beyond(&self, quantile: f64) -> u64 {
         self.total - ((quantile * self.total as f64).ceil() as u64).min(self.total)
     }

@@ -4,7 +4,7 @@
 use super::json::Json;
 use serde_json::Value;
 
-/// As the other end and JSON are told.
+/// The version, as sent to the other end and printed in JSON.
 pub const VERSION: &str = "3.21 (Plumb)";
 
 /// A cookie: letters and a NUL.

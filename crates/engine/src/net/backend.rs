@@ -285,7 +285,7 @@ impl<'a> NetSocket<'a> {
         }
         loop {
             match receive_train(self.made.fd, &mut self.made.buffer) {
-                // Never more than came: nobody is to be flooded with what others ask for.
+                // Never longer than the request: a forged sender address must not turn this end into an amplifier.
                 Ok(Train { bytes, .. }) if bytes >= answer && bytes > 0 => {
                     return send_once(self.made.fd, &self.made.buffer[..answer.max(16).min(bytes)]);
                 }
