@@ -10,7 +10,15 @@ fuzz_target!(|data: &str| {
     let (words, file) = words_and_file(data);
     let Ok(Asked::Run(tests, _)) = read(&words, None, &mut |_| Ok(file.to_owned())) else { return };
     for test in tests.iter().take(100) {
-        let facts = Facts { repetition: 0, seed: 1, ranks_per_node: 0, transfers_at_wall: None, file_bytes: None };
+        let facts = Facts {
+            repetition: 0,
+            seed: 1,
+            ranks_per_node: 0,
+            transfers_at_wall: None,
+            file_bytes: None,
+            hints: Default::default(),
+            missing_directories: Default::default(),
+        };
         validate(&lower(test, &facts).workload);
     }
 });

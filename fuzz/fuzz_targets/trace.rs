@@ -9,8 +9,11 @@ use plumb_trace::{Anonymised, Extensions, Format, read_as};
 use std::io::Cursor;
 use std::path::Path;
 
-const NAMES: [&str; 9] =
-    ["plumb", "iolog", "blktrace", "blkparse", "btrecord", "strace", "events", "elbencho", "vscsi"];
+const NAMES: [&str; 10] =
+    ["plumb", "iolog", "blktrace", "blkparse", "btrecord", "strace", "events", "elbencho", "vscsi", "model"];
+
+/// A model of a few lines may have any number of ops.
+const DRAWN_MAX: usize = 1000;
 
 fuzz_target!(|data: &[u8]| {
     let named = NAMES.into_iter().chain(PRESETS.iter().map(|preset| preset.name));
@@ -19,6 +22,10 @@ fuzz_target!(|data: &[u8]| {
         let waits = if number % 2 == 0 { Waits::Manual } else { Waits::Fio };
         let input = Box::new(Cursor::new(data.to_vec()));
         let Ok(recording) = read_as(input, Path::new("recording"), waits, format.clone()) else { continue };
+        if *recording.format() == Format::Model {
+            recording.take(DRAWN_MAX).take_while(Result::is_ok).for_each(drop);
+            continue;
+        }
         recording.take_while(Result::is_ok).for_each(drop);
         let again = || read_as(Box::new(Cursor::new(data.to_vec())), Path::new("recording"), waits, format.clone());
         if let (Ok(one), Ok(other)) = (again(), again()) {

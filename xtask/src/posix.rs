@@ -210,7 +210,7 @@ pub fn run(options: &Options) -> Result<()> {
         let mut command = Command::new(&binary);
         command.arg("posix").arg(&place.path).args(["--no-known", "--level", "common", "--no-store", "--json"]);
         let output = command.output().with_context(|| format!("cannot start {}", binary.display()))?;
-        let report: Conformance = serde_json::from_slice(&output.stdout)
+        let report: Conformance = plumb_document::json::from_slice(&output.stdout)
             .with_context(|| format!("{kind}: {}", String::from_utf8_lossy(&output.stderr).trim()))?;
         drop(place);
         if let Some(reports) = &options.reports {

@@ -1,13 +1,13 @@
 //! The file of a published study: what was printed, and nothing that anybody concluded from it since.
 
 use crate::numbers::{PrintedNumber, PrintedUnit};
+use plumb_document::{FromDocument, ReadError, Reader};
 use plumb_result::{Better, CellMetric};
 use plumb_sorted::SortedMap;
 use plumb_workload::Bytes;
-use serde::Deserialize;
 
 /// A published study.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct PublishedStudy {
@@ -32,7 +32,7 @@ pub struct PublishedStudy {
 }
 
 /// What the study is.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct StudyHead {
@@ -66,7 +66,7 @@ pub struct StudyHead {
 }
 
 /// In which order the sides were tested.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum TestOrder {
@@ -80,7 +80,7 @@ pub enum TestOrder {
 }
 
 /// The machine that the tests ran on.
-#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct TestMachine {
@@ -111,7 +111,7 @@ pub struct TestMachine {
 }
 
 /// Where the disks are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Storage {
@@ -127,7 +127,7 @@ pub enum Storage {
 pub struct LinkRate(pub f64);
 
 /// One of the things compared.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ComparedThing {
@@ -152,7 +152,7 @@ pub struct ComparedThing {
 }
 
 /// Something that was varied, apart from the sides.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct VariedFactor {
@@ -165,7 +165,7 @@ pub struct VariedFactor {
 }
 
 /// A command that prepared the system.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct PreparationStep {
@@ -177,7 +177,7 @@ pub struct PreparationStep {
 }
 
 /// A test: one command, or the same on every side, and the numbers that came of it.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct PublishedTest {
@@ -220,7 +220,7 @@ pub struct PublishedTest {
 }
 
 /// How writes were made durable within the measured time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Durability {
@@ -237,7 +237,7 @@ pub enum Durability {
 }
 
 /// What was done about cached data before reads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CacheControl {
@@ -251,7 +251,7 @@ pub enum CacheControl {
 }
 
 /// How the authors explain an option.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Explained {
@@ -263,7 +263,7 @@ pub struct Explained {
 }
 
 /// One published number.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct PublishedCell {
@@ -326,7 +326,7 @@ pub enum Spread {
 }
 
 /// The same number in another place of the study.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Quoted {
@@ -345,7 +345,7 @@ pub struct Quoted {
 }
 
 /// What the authors concluded.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Claim {
@@ -372,7 +372,7 @@ pub struct Claim {
 }
 
 /// Something that can be said about a test, apart from who won.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum PublishedAssertion {
@@ -388,13 +388,13 @@ pub struct Percent(pub f64);
 
 macro_rules! text_form {
     ($type:ident, $expecting:literal, $parse:expr) => {
-        impl<'de> Deserialize<'de> for $type {
-            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<$type, D::Error> {
-                let text = crate::numbers::text_or_number(deserializer, $expecting)?;
+        impl FromDocument for $type {
+            fn from_document(reader: Reader<'_>) -> Result<$type, ReadError> {
+                let text = crate::numbers::text_or_number(reader, $expecting)?;
                 let parse: fn(&str) -> Option<f64> = $parse;
                 match parse(&text) {
                     Some(value) if value.is_finite() && value >= 0.0 => Ok($type(value)),
-                    _ => Err(serde::de::Error::custom(format!("`{text}` is not {}", $expecting))),
+                    _ => Err(ReadError::custom(format_args!("`{text}` is not {}", $expecting))),
                 }
             }
         }
@@ -429,12 +429,12 @@ impl Spread {
 
 const SPREAD: &str = "a spread such as `0.03`, `\"3%\"` or `\"4.1 MB/s\"`";
 
-impl<'de> Deserialize<'de> for Spread {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Spread, D::Error> {
-        let text = crate::numbers::text_or_number(deserializer, SPREAD)?;
+impl FromDocument for Spread {
+    fn from_document(reader: Reader<'_>) -> Result<Spread, ReadError> {
+        let text = crate::numbers::text_or_number(reader, SPREAD)?;
         let is_negative = text.trim().starts_with('-');
         let spread = Spread::parse(&text).filter(|_| !is_negative);
-        spread.ok_or_else(|| serde::de::Error::custom(format!("`{text}` is not {SPREAD}")))
+        spread.ok_or_else(|| ReadError::custom(format_args!("`{text}` is not {SPREAD}")))
     }
 }
 

@@ -1,8 +1,8 @@
 //! Numbers as they were printed, and the units behind them.
 
+use plumb_document::{FromDocument, ReadError, Reader, Value};
 #[cfg(feature = "schema")]
 use schemars::{Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, de};
 #[cfg(feature = "schema")]
 use std::borrow::Cow;
 use std::fmt;
@@ -52,38 +52,21 @@ impl fmt::Display for PrintedNumber {
 }
 
 /// Text, or a number in its shortest form.
-pub(crate) fn text_or_number<'de, D: Deserializer<'de>>(
-    deserializer: D,
-    expecting: &'static str,
-) -> Result<String, D::Error> {
-    struct Visitor(&'static str);
-    impl de::Visitor<'_> for Visitor {
-        type Value = String;
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str(self.0)
-        }
-        fn visit_str<E: de::Error>(self, text: &str) -> Result<String, E> {
-            Ok(text.to_owned())
-        }
-        fn visit_i64<E: de::Error>(self, value: i64) -> Result<String, E> {
-            Ok(value.to_string())
-        }
-        fn visit_u64<E: de::Error>(self, value: u64) -> Result<String, E> {
-            Ok(value.to_string())
-        }
-        fn visit_f64<E: de::Error>(self, value: f64) -> Result<String, E> {
-            Ok(value.to_string())
-        }
+pub(crate) fn text_or_number(reader: Reader<'_>, expecting: &str) -> Result<String, ReadError> {
+    match reader.value() {
+        Value::Text(text) => Ok(text.clone()),
+        Value::Integer(value) => Ok(value.to_string()),
+        Value::Float(value) => Ok(value.to_string()),
+        _ => Err(reader.unexpected(expecting)),
     }
-    deserializer.deserialize_any(Visitor(expecting))
 }
 
 const EXPECTED: &str = "a number as printed, such as `33.1` or `\"38.0\"`";
 
-impl<'de> Deserialize<'de> for PrintedNumber {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<PrintedNumber, D::Error> {
-        let text = text_or_number(deserializer, EXPECTED)?;
-        PrintedNumber::parse(&text).ok_or_else(|| de::Error::custom(format!("`{text}` is not {EXPECTED}")))
+impl FromDocument for PrintedNumber {
+    fn from_document(reader: Reader<'_>) -> Result<PrintedNumber, ReadError> {
+        let text = text_or_number(reader, EXPECTED)?;
+        PrintedNumber::parse(&text).ok_or_else(|| ReadError::custom(format_args!("`{text}` is not {EXPECTED}")))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Why a document does not fit a type, and where.
 
-use serde::de::{Expected, Unexpected};
+use crate::node::Value;
 use std::fmt;
 use std::ops::Range;
 
@@ -46,7 +46,7 @@ pub enum Misfit {
     MissingKey(&'static str),
     /// A key is there twice.
     DuplicateKey(&'static str),
-    /// Something of another kind, or with another value, is wanted; both as serde words them.
+    /// Something of another kind, or with another value, is wanted.
     Unexpected {
         /// What is there.
         found: String,
@@ -60,6 +60,43 @@ pub enum Misfit {
 impl ReadError {
     fn new(misfit: Misfit) -> ReadError {
         ReadError(Box::new(Inner { misfit, span: None, path: Vec::new() }))
+    }
+
+    /// What the type itself says.
+    #[cold]
+    pub fn custom(message: impl fmt::Display) -> ReadError {
+        ReadError::new(Misfit::Other(message.to_string()))
+    }
+
+    /// A choice that the type's names have and its code does not. The derive macro makes both.
+    #[cold]
+    pub fn unknown() -> ReadError {
+        ReadError::custom("an unknown choice")
+    }
+
+    #[cold]
+    pub(crate) fn unexpected(found: &Value, expected: &str) -> ReadError {
+        ReadError::new(Misfit::Unexpected { found: kind_of(found), expected: expected.to_owned() })
+    }
+
+    #[cold]
+    pub(crate) fn unknown_choice(found: &str, known: &'static [&'static str]) -> ReadError {
+        ReadError::new(Misfit::UnknownChoice { found: found.to_owned(), known })
+    }
+
+    #[cold]
+    pub(crate) fn unknown_key(found: &str, known: &'static [&'static str]) -> ReadError {
+        ReadError::new(Misfit::UnknownKey { found: found.to_owned(), known })
+    }
+
+    #[cold]
+    pub(crate) fn missing_key(key: &'static str) -> ReadError {
+        ReadError::new(Misfit::MissingKey(key))
+    }
+
+    #[cold]
+    pub(crate) fn duplicate_key(key: &'static str) -> ReadError {
+        ReadError::new(Misfit::DuplicateKey(key))
     }
 
     /// In which way it does not fit.
@@ -87,6 +124,25 @@ impl ReadError {
     pub(crate) fn within(mut self, segment: Segment) -> ReadError {
         self.0.path.push(segment);
         self
+    }
+}
+
+/// What a list is called, wanted or found.
+pub const LIST: &str = "a list `[ … ]`";
+
+/// What a table is called, wanted or found.
+pub const TABLE: &str = "a table `{ key = … }`";
+
+fn kind_of(value: &Value) -> String {
+    match value {
+        Value::Null => "nothing".to_owned(),
+        Value::Bool(is) => is.to_string(),
+        Value::Integer(number) => format!("the number {number}"),
+        Value::Float(number) => format!("the number {number}"),
+        Value::Text(text) => format!("the text {text:?}"),
+        Value::Date(_) => "a date".to_owned(),
+        Value::List(_) => LIST.to_owned(),
+        Value::Table(_) => TABLE.to_owned(),
     }
 }
 
@@ -123,36 +179,6 @@ impl fmt::Display for ReadError {
 }
 
 impl std::error::Error for ReadError {}
-
-impl serde::de::Error for ReadError {
-    fn custom<T: fmt::Display>(message: T) -> ReadError {
-        ReadError::new(Misfit::Other(message.to_string()))
-    }
-
-    fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> ReadError {
-        ReadError::new(Misfit::Unexpected { found: found.to_string(), expected: expected.to_string() })
-    }
-
-    fn invalid_value(found: Unexpected<'_>, expected: &dyn Expected) -> ReadError {
-        ReadError::invalid_type(found, expected)
-    }
-
-    fn unknown_variant(found: &str, known: &'static [&'static str]) -> ReadError {
-        ReadError::new(Misfit::UnknownChoice { found: found.to_owned(), known })
-    }
-
-    fn unknown_field(found: &str, known: &'static [&'static str]) -> ReadError {
-        ReadError::new(Misfit::UnknownKey { found: found.to_owned(), known })
-    }
-
-    fn missing_field(key: &'static str) -> ReadError {
-        ReadError::new(Misfit::MissingKey(key))
-    }
-
-    fn duplicate_field(key: &'static str) -> ReadError {
-        ReadError::new(Misfit::DuplicateKey(key))
-    }
-}
 
 /// A value has no form as a document: a path that is not UTF-8, or a key that is no text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

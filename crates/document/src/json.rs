@@ -2,7 +2,8 @@
 
 use crate::error::{ReadError, WriteError};
 use crate::node::{Node, Spanned, Table, Value};
-use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use crate::reader::FromDocument;
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use std::fmt;
 
@@ -36,7 +37,7 @@ pub fn parse(text: &[u8]) -> Result<Node, serde_json::Error> {
 ///
 /// # Errors
 /// A text that is not JSON, or JSON of something else.
-pub fn from_str<T: DeserializeOwned>(text: &str) -> Result<T, JsonError> {
+pub fn from_str<T: FromDocument>(text: &str) -> Result<T, JsonError> {
     from_slice(text.as_bytes())
 }
 
@@ -44,7 +45,7 @@ pub fn from_str<T: DeserializeOwned>(text: &str) -> Result<T, JsonError> {
 ///
 /// # Errors
 /// A text that is not JSON, or JSON of something else.
-pub fn from_slice<T: DeserializeOwned>(text: &[u8]) -> Result<T, JsonError> {
+pub fn from_slice<T: FromDocument>(text: &[u8]) -> Result<T, JsonError> {
     Ok(crate::read(&parse(text)?)?)
 }
 
@@ -52,7 +53,7 @@ pub fn from_slice<T: DeserializeOwned>(text: &[u8]) -> Result<T, JsonError> {
 ///
 /// # Errors
 /// A value of something else.
-pub fn from_value<T: DeserializeOwned>(value: serde_json::Value) -> Result<T, ReadError> {
+pub fn from_value<T: FromDocument>(value: serde_json::Value) -> Result<T, ReadError> {
     crate::read(&node_of(value))
 }
 

@@ -1,8 +1,8 @@
 //! Documents: what TOML and JSON texts parse into before anything is made of them.
 //!
-//! A type derives serde's traits, and is only ever read from a [`Node`] ([`read`]) and written to one ([`write`](write())).
-//! serde instantiates a type's code anew for each format that it meets; with one format inside, each type is read by one
-//! piece of code and written by another, and both formats give the same errors, with the place where they arose.
+//! A type derives [`FromDocument`] and serde's `Serialize`, and is only ever read from a [`Node`] ([`read`]) and written to one
+//! ([`write`](write())): each type is read by one piece of code and written by another, and both formats give the same errors,
+//! with the place where they arose. serde's `Deserialize` is not used: its code is four times as large.
 //!
 //! How an enum is written says the name under which serde knows it (`#[serde(rename = "…")]`):
 //!
@@ -21,9 +21,14 @@ mod reader;
 #[cfg(test)]
 mod tests;
 pub mod toml;
+mod types;
 mod writer;
 
-pub use error::{Misfit, ReadError, Segment, WriteError};
+// The macro's code names this crate, in its own tests too.
+extern crate self as plumb_document;
+
+pub use error::{LIST, Misfit, ReadError, Segment, TABLE, WriteError};
 pub use node::{Node, Spanned, Table, Value};
-pub use reader::read;
+pub use plumb_document_derive::FromDocument;
+pub use reader::{Choice, Choices, Fields, FromDocument, Names, Reader, Shape, Style, read};
 pub use writer::write;

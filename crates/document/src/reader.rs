@@ -1,319 +1,370 @@
-//! Types from documents: the only deserializer.
+//! Types from documents.
 
-use crate::error::{ReadError, Segment};
+use crate::error::{LIST, ReadError, Segment, TABLE};
 use crate::node::{Node, Spanned, Table, Value};
-use serde::de::{
-    DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, Error, Expected, MapAccess, SeqAccess, Unexpected,
-    VariantAccess, Visitor,
-};
-use serde::forward_to_deserialize_any;
-use std::fmt;
 use std::ops::Range;
+
+/// A type that is read from a document. `#[derive(FromDocument)]` reads structs and enums by what `#[serde(…)]` says of them.
+pub trait FromDocument: Sized {
+    /// Reads it. Who calls this gives the error its place.
+    ///
+    /// # Errors
+    /// What does not fit.
+    fn from_document(reader: Reader<'_>) -> Result<Self, ReadError>;
+
+    /// What it is where its key is not there.
+    ///
+    /// # Errors
+    /// It must be there.
+    fn from_nothing(key: &'static str) -> Result<Self, ReadError> {
+        Err(ReadError::missing_key(key))
+    }
+}
 
 /// Reads a document as a type.
 ///
 /// # Errors
 /// What does not fit, with its place.
-pub fn read<T: DeserializeOwned>(node: &Node) -> Result<T, ReadError> {
-    T::deserialize(Reader::new(node))
+pub fn read<T: FromDocument>(node: &Node) -> Result<T, ReadError> {
+    T::from_document(Reader::new(node)).map_err(|error| error.or_at(node.place()))
 }
 
-/// Reads one value.
-#[derive(Clone, Copy)]
-struct Reader<'de> {
-    value: &'de Value,
-    place: &'de Range<usize>,
-    /// A key of the table that was read already: it chose the variant.
-    read_already: Option<&'static str>,
+/// A value that is to be read.
+#[derive(Debug, Clone, Copy)]
+pub struct Reader<'a> {
+    value: &'a Value,
+    place: &'a Range<usize>,
+    /// Keys of the table that were read already.
+    read_already: &'static [&'static str],
+    /// It is a key of a table: a text, even where a number is wanted.
+    is_key: bool,
 }
 
 static NOWHERE: Range<usize> = 0..0;
 
+static NOTHING: Value = Value::Null;
+
 /// The keys of a choice that was written as a word: none.
 static NO_KEYS: Value = Value::Table(Table::EMPTY);
 
-impl<'de> Reader<'de> {
-    fn new(node: &'de Node) -> Reader<'de> {
-        Reader { value: node.get_ref(), place: node.place(), read_already: None }
+impl<'a> Reader<'a> {
+    pub(crate) fn new(node: &'a Node) -> Reader<'a> {
+        Reader { value: node.get_ref(), place: node.place(), read_already: &[], is_key: false }
     }
 
+    /// The value itself.
+    pub fn value(self) -> &'a Value {
+        self.value
+    }
+
+    /// The error of a value that is not what is wanted: "a size such as `4k`".
     #[cold]
-    fn unexpected(self, found: &Value, expected: &dyn Expected) -> ReadError {
-        ReadError::invalid_type(kind_of(found), expected).or_at(self.place)
+    pub fn unexpected(self, expected: &str) -> ReadError {
+        ReadError::unexpected(self.value, expected)
     }
 
-    fn entries(self, table: &'de Table) -> Entries<'de> {
-        Entries { entries: table.as_entries().iter(), read_already: self.read_already, value: None }
-    }
-}
-
-fn kind_of(value: &Value) -> Unexpected<'_> {
-    match value {
-        Value::Null => Unexpected::Unit,
-        Value::Bool(is) => Unexpected::Bool(*is),
-        Value::Integer(number) => match (i64::try_from(*number), u64::try_from(*number)) {
-            (Ok(number), _) => Unexpected::Signed(number),
-            (_, Ok(number)) => Unexpected::Unsigned(number),
-            _ => Unexpected::Other("a number of more than 64 bits"),
-        },
-        Value::Float(number) => Unexpected::Float(*number),
-        Value::Text(text) => Unexpected::Str(text),
-        Value::Date(_) => Unexpected::Other("a date"),
-        Value::List(_) => Unexpected::Seq,
-        Value::Table(_) => Unexpected::Map,
-    }
-}
-
-impl<'de> Deserializer<'de> for Reader<'de> {
-    type Error = ReadError;
-
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
-        let read = match self.value {
-            Value::Null => visitor.visit_unit(),
-            Value::Bool(is) => visitor.visit_bool(*is),
-            Value::Integer(number) => match (i64::try_from(*number), u64::try_from(*number)) {
-                (Ok(number), _) => visitor.visit_i64(number),
-                (_, Ok(number)) => visitor.visit_u64(number),
-                _ => Err(self.unexpected(self.value, &visitor)),
-            },
-            Value::Float(number) => visitor.visit_f64(*number),
-            Value::Text(text) => visitor.visit_borrowed_str(text),
-            date @ Value::Date(_) => Err(self.unexpected(date, &visitor)),
-            Value::List(list) => visitor.visit_seq(Elements { elements: list.iter(), index: 0 }),
-            Value::Table(table) => visitor.visit_map(self.entries(table)),
-        };
-        read.map_err(|error| at(error, self.place))
-    }
-
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+    /// A text.
+    ///
+    /// # Errors
+    /// Anything else.
+    pub fn text(self) -> Result<&'a str, ReadError> {
         match self.value {
-            Value::Null => visitor.visit_none(),
-            _ => visitor.visit_some(self),
+            Value::Text(text) => Ok(text),
+            _ => Err(self.unexpected("text in quotes")),
         }
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        _name: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, ReadError> {
-        visitor.visit_newtype_struct(self).map_err(|error| error.or_at(self.place))
-    }
-
-    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
-        visitor.visit_unit()
-    }
-
-    /// What an enum's name says of its forms stands in the crate's page.
-    fn deserialize_enum<V: Visitor<'de>>(
-        self,
-        name: &'static str,
-        variants: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, ReadError> {
-        let choice = if let Some(tag) = name.strip_prefix('@') {
-            self.tagged(tag)
-        } else if let Some(bare) = name.strip_prefix('=') {
-            self.short(bare, variants)
-        } else if let Some(bare) = name.strip_prefix('~') {
-            self.bare(bare, variants)
-        } else {
-            self.named(variants)
+    /// A whole number within limits.
+    #[inline(never)]
+    pub(crate) fn integer(self, least: i128, most: i128) -> Result<i128, ReadError> {
+        let number = match self.value {
+            Value::Integer(number) => Some(*number),
+            Value::Text(text) if self.is_key => text.parse().ok(),
+            _ => None,
         };
-        choice.and_then(|choice| visitor.visit_enum(choice)).map_err(|error| error.or_at(self.place))
+        number.filter(|number| (least..=most).contains(number)).ok_or_else(|| {
+            self.unexpected(&match (least, most) {
+                (0, most) if most == u64::MAX.into() => "a whole number, 0 or more".to_owned(),
+                _ => format!("a whole number from {least} to {most}"),
+            })
+        })
     }
 
-    // Each way asks only what its kind of value needs: a visitor's other methods, which only word an error, are then never
-    // instantiated.
-
-    fn deserialize_struct<V: Visitor<'de>>(
-        self,
-        _name: &'static str,
-        _fields: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, ReadError> {
-        self.deserialize_map(visitor)
-    }
-
-    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+    #[inline(never)]
+    pub(crate) fn list(self) -> Result<&'a [Node], ReadError> {
         match self.value {
-            Value::Table(table) => visitor.visit_map(self.entries(table)).map_err(|error| error.or_at(self.place)),
-            other => Err(self.unexpected(other, &visitor)),
+            Value::List(list) => Ok(list),
+            _ => Err(self.unexpected(LIST)),
         }
     }
 
-    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+    fn table(self) -> Result<&'a Table, ReadError> {
         match self.value {
-            Value::List(list) => {
-                let elements = Elements { elements: list.iter(), index: 0 };
-                visitor.visit_seq(elements).map_err(|error| error.or_at(self.place))
+            Value::Table(table) => Ok(table),
+            _ => Err(self.unexpected(TABLE)),
+        }
+    }
+
+    /// The keys that are left, with their values.
+    pub(crate) fn entries(self) -> Result<impl Iterator<Item = &'a Entry>, ReadError> {
+        let entries = self.table()?.as_entries().iter();
+        Ok(entries.filter(move |(key, _)| !self.read_already.contains(&key.get_ref().as_str())))
+    }
+
+    /// A table's values, by the fields that they belong to.
+    ///
+    /// # Errors
+    /// No table; a key that is unknown and must not be, or there twice.
+    pub fn fields(self, shape: &'static Shape) -> Result<Fields<'a>, ReadError> {
+        let table = self.table()?;
+        let mut entries = [None; MOST_FIELDS];
+        for entry in table.as_entries() {
+            let (key, _) = entry;
+            let name = key.get_ref().as_str();
+            match shape.names.index_of(name).and_then(|index| Some((index, entries.get_mut(index)?))) {
+                Some((_, place)) if place.is_none() => *place = Some(entry),
+                Some((index, _)) => {
+                    return Err(ReadError::duplicate_key(shape.names.name(index)).or_at(key.place()));
+                }
+                None if shape.is_closed && !self.read_already.contains(&name) => {
+                    return Err(ReadError::unknown_key(name, shape.names.all).or_at(key.place()));
+                }
+                None => {}
             }
-            other => Err(self.unexpected(other, &visitor)),
         }
+        Ok(Fields { entries, reader: self, shape })
     }
 
-    fn deserialize_tuple<V: Visitor<'de>>(self, _length: usize, visitor: V) -> Result<V::Value, ReadError> {
-        self.deserialize_seq(visitor)
+    /// One of several.
+    ///
+    /// # Errors
+    /// It is none of them.
+    pub fn choice(self, choices: &'static Choices) -> Result<Choice<'a>, ReadError> {
+        let names = &choices.names;
+        let named = match &choices.style {
+            Style::Named => self.named(names)?,
+            Style::Short(bare) => self.short(bare, names)?,
+            Style::Bare(bare) => self.bare(bare, names)?,
+            Style::Tagged(tag) => self.tagged(tag)?,
+        };
+        let index = names.index_of(named.name);
+        let index = index.ok_or_else(|| ReadError::unknown_choice(named.name, names.all).or_at(named.place))?;
+        Ok(Choice { index, name: named.name, body: named.body, is_step: named.is_step })
     }
 
-    fn deserialize_tuple_struct<V: Visitor<'de>>(
-        self,
-        _name: &'static str,
-        _length: usize,
-        visitor: V,
-    ) -> Result<V::Value, ReadError> {
-        self.deserialize_seq(visitor)
+    /// One of several that hold nothing: which.
+    ///
+    /// # Errors
+    /// It is none of them, or holds something.
+    pub fn word(self, choices: &'static Choices) -> Result<usize, ReadError> {
+        let choice = self.choice(choices)?;
+        choice.nothing().map(|()| choice.index).map_err(|error| choice.at(error))
     }
 
-    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
-        match self.value {
-            Value::Text(text) => visitor.visit_borrowed_str(text).map_err(|error: ReadError| error.or_at(self.place)),
-            other => Err(self.unexpected(other, &visitor)),
-        }
-    }
-
-    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
-        self.deserialize_str(visitor)
-    }
-
-    fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
-        self.deserialize_str(visitor)
-    }
-
-    forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char bytes byte_buf unit unit_struct
-    }
-}
-
-impl<'de> Reader<'de> {
     /// A word is a choice without keys, a table of one key a choice with what it holds.
-    fn named(self, variants: &'static [&'static str]) -> Result<Choice<'de>, ReadError> {
+    fn named(self, names: &Names) -> Result<Named<'a>, ReadError> {
         match self.value {
-            Value::Text(name) => Ok(Choice { name, place: self.place, body: None, is_step: true }),
+            Value::Text(name) => Ok(Named { name, place: self.place, body: None, is_step: true }),
             Value::Table(table) => match table.as_entries() {
-                [(key, value)] => Ok(Choice {
-                    name: key.get_ref(),
-                    place: key.place(),
-                    body: Some(Reader::new(value)),
-                    is_step: true,
-                }),
+                [(key, value)] => {
+                    Ok(Named { name: key.get_ref(), place: key.place(), body: Some(Reader::new(value)), is_step: true })
+                }
                 [] => Err(ReadError::custom("a choice has one key; this table is empty")),
                 [_, (second, _), ..] => {
                     let second = second.get_ref();
                     Err(ReadError::custom(format_args!("a choice has one key; `{second}` is a second one")))
                 }
             },
-            other => Err(ReadError::invalid_type(kind_of(other), &OneOf { bare: "", variants })),
+            _ => Err(self.unexpected(&names.one_of(""))),
         }
     }
 
     /// The same; a word is a choice all of whose keys have defaults, and what is no choice's name belongs to `bare`.
-    fn short(self, bare: &'static str, variants: &'static [&'static str]) -> Result<Choice<'de>, ReadError> {
+    fn short(self, bare: &'static str, names: &Names) -> Result<Named<'a>, ReadError> {
         match self.value {
-            Value::Text(word) if bare.is_empty() || variants.contains(&word.as_str()) => {
+            Value::Text(word) if bare.is_empty() || names.index_of(word).is_some() => {
                 let body = Reader { value: &NO_KEYS, ..self };
-                Ok(Choice { name: word, place: self.place, body: Some(body), is_step: true })
+                Ok(Named { name: word, place: self.place, body: Some(body), is_step: true })
             }
             Value::Text(_) | Value::Integer(0..) if !bare.is_empty() => {
-                Ok(Choice { name: bare, place: self.place, body: Some(self), is_step: true })
+                Ok(Named { name: bare, place: self.place, body: Some(self), is_step: true })
             }
-            Value::Table(_) => self.named(variants),
-            other => Err(ReadError::invalid_type(kind_of(other), &OneOf { bare, variants })),
+            Value::Table(_) => self.named(names),
+            _ => Err(self.unexpected(&names.one_of(if bare.is_empty() { "" } else { "a size, or " }))),
         }
     }
 
     /// A table with a choice's name is that choice; any other belongs to `bare`, and so does an empty one.
-    fn bare(self, bare: &'static str, variants: &'static [&'static str]) -> Result<Choice<'de>, ReadError> {
+    fn bare(self, bare: &'static str, names: &Names) -> Result<Named<'a>, ReadError> {
         match self.value {
-            Value::Table(table) if !table.keys().any(|key| variants.contains(&key.get_ref().as_str())) => {
+            Value::Table(table) if !table.keys().any(|key| names.index_of(key.get_ref()).is_some()) => {
                 // No step: what lies in it lies here.
-                Ok(Choice { name: bare, place: self.place, body: Some(self), is_step: false })
+                Ok(Named { name: bare, place: self.place, body: Some(self), is_step: false })
             }
-            _ => self.named(variants),
+            _ => self.named(names),
         }
     }
 
     /// A table that a key of its own chooses.
-    fn tagged(self, tag: &'static str) -> Result<Choice<'de>, ReadError> {
-        let Value::Table(table) = self.value else {
-            return Err(ReadError::invalid_type(kind_of(self.value), &"a map"));
-        };
-        let Some(choice) = table.get(tag) else { return Err(ReadError::missing_field(tag)) };
+    fn tagged(self, tag: &'static [&'static str; 1]) -> Result<Named<'a>, ReadError> {
+        let Some(choice) = self.table()?.get(tag[0]) else { return Err(ReadError::missing_key(tag[0])) };
         match choice.get_ref() {
             Value::Text(name) => {
-                let body = Some(Reader { read_already: Some(tag), ..self });
-                Ok(Choice { name, place: choice.place(), body, is_step: false })
+                let body = Some(Reader { read_already: tag, ..self });
+                Ok(Named { name, place: choice.place(), body, is_step: false })
             }
-            other => Err(ReadError::invalid_type(kind_of(other), &"a string").or_at(choice.place())),
+            other => Err(ReadError::unexpected(other, "text in quotes").or_at(choice.place())),
         }
     }
 }
 
-/// What an enum is read from.
-struct OneOf {
-    bare: &'static str,
-    variants: &'static [&'static str],
+/// A key of a table, and its value.
+pub(crate) type Entry = (Spanned<String>, Node);
+
+/// What fields or choices are called.
+#[derive(Debug)]
+pub struct Names {
+    /// The name of each, then what else some are called.
+    pub all: &'static [&'static str],
+    /// The index of the field or choice that each of the other names belongs to.
+    pub others: &'static [u8],
 }
 
-impl Expected for OneOf {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if !self.bare.is_empty() {
-            f.write_str("a size, or ")?;
+impl Names {
+    fn index_of(&self, name: &str) -> Option<usize> {
+        let at = self.all.iter().position(|known| *known == name)?;
+        match at.checked_sub(self.all.len() - self.others.len()) {
+            Some(other) => self.others.get(other).map(|index| usize::from(*index)),
+            None => Some(at),
         }
-        f.write_str("one of ")?;
-        for (index, name) in self.variants.iter().enumerate() {
-            write!(f, "{}`{name}`", if index == 0 { "" } else { ", " })?;
+    }
+
+    fn name(&self, index: usize) -> &'static str {
+        self.all.get(index).copied().unwrap_or_default()
+    }
+
+    fn one_of(&self, before: &str) -> String {
+        let mut text = format!("{before}one of ");
+        for (index, name) in self.all.iter().enumerate() {
+            text.push_str(if index == 0 { "`" } else { ", `" });
+            text.push_str(name);
+            text.push('`');
         }
-        Ok(())
+        text
     }
 }
 
-struct Elements<'de> {
-    elements: std::slice::Iter<'de, Node>,
-    index: usize,
+/// The fields of a type.
+#[derive(Debug)]
+pub struct Shape {
+    /// Their keys.
+    pub names: Names,
+    /// Other keys are errors.
+    pub is_closed: bool,
 }
 
-impl<'de> SeqAccess<'de> for Elements<'de> {
-    type Error = ReadError;
+/// As many fields as a type may have; the derive macro checks that.
+const MOST_FIELDS: usize = 96;
 
-    fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, ReadError> {
-        let Some(node) = self.elements.next() else { return Ok(None) };
-        let index = self.index;
-        self.index += 1;
-        let read = seed.deserialize(Reader::new(node));
-        read.map(Some).map_err(|error| of_element(error, node, index))
+/// A table's values, by the fields that they belong to. All methods take a field's index.
+#[derive(Debug)]
+pub struct Fields<'a> {
+    entries: [Option<&'a Entry>; MOST_FIELDS],
+    reader: Reader<'a>,
+    shape: &'static Shape,
+}
+
+// Each is compiled once for each type, and called for each field.
+impl<'a> Fields<'a> {
+    fn entry(&self, index: usize) -> Option<&'a Entry> {
+        self.entries.get(index).copied().flatten()
     }
 
-    fn size_hint(&self) -> Option<usize> {
-        Some(self.elements.len())
+    /// A field that must be there, unless its type may be absent.
+    ///
+    /// # Errors
+    /// What does not fit.
+    #[inline(never)]
+    pub fn required<T: FromDocument>(&self, index: usize) -> Result<T, ReadError> {
+        match self.entry(index) {
+            Some(entry) => value_of(entry),
+            None => T::from_nothing(self.shape.names.name(index)),
+        }
+    }
+
+    /// A field with its type's default.
+    ///
+    /// # Errors
+    /// What does not fit.
+    #[inline(never)]
+    pub fn or_default<T: FromDocument + Default>(&self, index: usize) -> Result<T, ReadError> {
+        match self.entry(index) {
+            Some(entry) => value_of(entry),
+            None => Ok(T::default()),
+        }
+    }
+
+    /// A field with a default of its own.
+    ///
+    /// # Errors
+    /// What does not fit.
+    #[inline(never)]
+    pub fn or_made<T: FromDocument>(&self, index: usize, make: fn() -> T) -> Result<T, ReadError> {
+        match self.entry(index) {
+            Some(entry) => value_of(entry),
+            None => Ok(make()),
+        }
+    }
+
+    /// A field of a type with a default.
+    ///
+    /// # Errors
+    /// What does not fit.
+    #[inline(never)]
+    pub fn or_value<T: FromDocument>(&self, index: usize, default: T) -> Result<T, ReadError> {
+        match self.entry(index) {
+            Some(entry) => value_of(entry),
+            None => Ok(default),
+        }
+    }
+
+    /// A field that is read in its own way.
+    ///
+    /// # Errors
+    /// What does not fit.
+    pub fn with<T>(&self, index: usize, read: fn(Reader<'_>) -> Result<T, ReadError>) -> Result<T, ReadError> {
+        match self.entry(index) {
+            Some(entry) => read(Reader::new(&entry.1)).map_err(|error| of_value(error, entry)),
+            None => Err(ReadError::missing_key(self.shape.names.name(index))),
+        }
+    }
+
+    /// What the keys hold that belong to no field.
+    ///
+    /// # Errors
+    /// What does not fit.
+    pub fn rest<T: FromDocument>(&self) -> Result<T, ReadError> {
+        T::from_document(Reader { read_already: self.shape.names.all, ..self.reader })
     }
 }
 
-struct Entries<'de> {
-    entries: std::slice::Iter<'de, (Spanned<String>, Node)>,
-    read_already: Option<&'static str>,
-    value: Option<&'de (Spanned<String>, Node)>,
+#[inline(never)]
+pub(crate) fn value_of<T: FromDocument>(entry: &Entry) -> Result<T, ReadError> {
+    T::from_document(Reader::new(&entry.1)).map_err(|error| of_value(error, entry))
 }
 
-impl<'de> MapAccess<'de> for Entries<'de> {
-    type Error = ReadError;
-
-    fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, ReadError> {
-        let skipped = self.read_already;
-        let Some(entry) = self.entries.find(|(key, _)| skipped != Some(key.get_ref().as_str())) else {
-            return Ok(None);
-        };
-        self.value = Some(entry);
-        seed.deserialize(Key(entry.0.get_ref())).map(Some).map_err(|error| at(error, entry.0.place()))
-    }
-
-    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, ReadError> {
-        let Some((key, node)) = self.value.take() else { return Err(no_key()) };
-        seed.deserialize(Reader::new(node)).map_err(|error| of_value(error, key, node))
-    }
+/// A key, where it is not a field's.
+pub(crate) fn key_of<T: FromDocument>(entry: &Entry) -> Result<T, ReadError> {
+    let text = Value::Text(entry.0.get_ref().clone());
+    let reader = Reader { value: &text, place: entry.0.place(), read_already: &[], is_key: true };
+    T::from_document(reader).map_err(|error| error.or_at(entry.0.place()))
 }
 
-// What is seldom needed is compiled once, and not into the reader of each field of each type.
+pub(crate) fn element_of<T: FromDocument>(node: &Node, index: usize) -> Result<T, ReadError> {
+    T::from_document(Reader::new(node)).map_err(|error| of_element(error, node, index))
+}
+
+// What is seldom needed is compiled once, and not into the reader of each type.
 
 #[cold]
 #[inline(never)]
@@ -323,150 +374,104 @@ fn of_element(error: ReadError, node: &Node, index: usize) -> ReadError {
 
 #[cold]
 #[inline(never)]
-fn of_value(error: ReadError, key: &Spanned<String>, node: &Node) -> ReadError {
+fn of_value(error: ReadError, (key, node): &Entry) -> ReadError {
     error.or_at(node.place()).within(Segment::Key(key.get_ref().clone()))
 }
 
-#[cold]
-#[inline(never)]
-fn no_key() -> ReadError {
-    ReadError::custom("a value was asked for before its key")
+/// The choices of an enum.
+#[derive(Debug)]
+pub struct Choices {
+    /// What they are called.
+    pub names: Names,
+    /// How they are written.
+    pub style: Style,
 }
 
-#[cold]
-#[inline(never)]
-fn at(error: ReadError, place: &Range<usize>) -> ReadError {
-    error.or_at(place)
+/// How a choice is written: this crate's page.
+#[derive(Debug)]
+pub enum Style {
+    /// By its name.
+    Named,
+    /// By a key of its table.
+    Tagged([&'static str; 1]),
+    /// Its name alone stands for it with all defaults; what is no name is this choice, if any.
+    Short(&'static str),
+    /// A table without a name is this choice.
+    Bare(&'static str),
 }
 
-/// A key, or the name of a choice; where a number is wanted, the number that it spells.
-struct Key<'de>(&'de str);
-
-macro_rules! number_keys {
-    ($($deserialize:ident $visit:ident)*) => {
-        $(fn $deserialize<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
-            match self.0.parse() {
-                Ok(number) => visitor.$visit(number),
-                Err(_) => Err(ReadError::invalid_type(Unexpected::Str(self.0), &visitor)),
-            }
-        })*
-    };
+/// What was found to name a choice.
+struct Named<'a> {
+    name: &'a str,
+    place: &'a Range<usize>,
+    body: Option<Reader<'a>>,
+    is_step: bool,
 }
 
-impl<'de> Deserializer<'de> for Key<'de> {
-    type Error = ReadError;
-
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
-        visitor.visit_borrowed_str(self.0)
-    }
-
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
-        visitor.visit_some(self)
-    }
-
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        _name: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, ReadError> {
-        visitor.visit_newtype_struct(self)
-    }
-
-    fn deserialize_enum<V: Visitor<'de>>(
-        self,
-        _name: &'static str,
-        _variants: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, ReadError> {
-        visitor.visit_enum(Choice { name: self.0, place: &NOWHERE, body: None, is_step: true })
-    }
-
-    number_keys! {
-        deserialize_i8 visit_i8 deserialize_i16 visit_i16 deserialize_i32 visit_i32 deserialize_i64 visit_i64
-        deserialize_u8 visit_u8 deserialize_u16 visit_u16 deserialize_u32 visit_u32 deserialize_u64 visit_u64
-    }
-
-    forward_to_deserialize_any! {
-        bool i128 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple tuple_struct map struct
-        identifier ignored_any
-    }
-}
-
-/// A choice by its name, with the keys that it has.
-struct Choice<'de> {
-    name: &'de str,
-    place: &'de Range<usize>,
-    body: Option<Reader<'de>>,
+/// A choice that was made.
+#[derive(Debug)]
+pub struct Choice<'a> {
+    index: usize,
+    name: &'a str,
+    /// A table that holds it alone, or the rest of the table that chose it.
+    body: Option<Reader<'a>>,
     /// Its name is a key on the way to what lies in it.
     is_step: bool,
 }
 
-impl<'de> EnumAccess<'de> for Choice<'de> {
-    type Error = ReadError;
-    type Variant = Body<'de>;
-
-    fn variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<(S::Value, Body<'de>), ReadError> {
-        let choice = seed.deserialize(Key(self.name)).map_err(|error| error.or_at(self.place))?;
-        let step = (self.is_step && self.body.is_some()).then_some(self.name);
-        Ok((choice, Body { body: self.body, step }))
+impl<'a> Choice<'a> {
+    /// Which it is.
+    pub fn index(&self) -> usize {
+        self.index
     }
-}
 
-/// What belongs to a choice: a table that holds it alone, or the rest of the table that chose it.
-struct Body<'de> {
-    body: Option<Reader<'de>>,
-    step: Option<&'de str>,
-}
-
-impl<'de> Body<'de> {
-    fn read<T>(
-        self,
-        wanted: &'static str,
-        read: impl FnOnce(Reader<'de>) -> Result<T, ReadError>,
-    ) -> Result<T, ReadError> {
-        let Some(body) = self.body else { return Err(ReadError::invalid_type(Unexpected::UnitVariant, &wanted)) };
-        read(body).map_err(|error| match self.step {
-            Some(step) => error.within(Segment::Key(step.to_owned())),
-            None => error,
-        })
-    }
-}
-
-impl<'de> VariantAccess<'de> for Body<'de> {
-    type Error = ReadError;
-
-    fn unit_variant(self) -> Result<(), ReadError> {
+    /// A choice that holds nothing.
+    ///
+    /// # Errors
+    /// It holds something.
+    pub fn nothing(&self) -> Result<(), ReadError> {
         match self.body.map(|body| (body.read_already, body.value)) {
-            None | Some((Some(_), _) | (None, Value::Null)) => Ok(()),
-            Some((None, Value::Table(table))) => match table.as_entries().first() {
+            None | Some(([_, ..], _) | ([], Value::Null)) => Ok(()),
+            Some(([], Value::Table(table))) => match table.as_entries().first() {
                 None => Ok(()),
-                Some((key, _)) => Err(ReadError::unknown_field(key.get_ref(), &[]).or_at(key.place())),
+                Some((key, _)) => Err(ReadError::unknown_key(key.get_ref(), &[]).or_at(key.place())),
             },
-            Some((None, other)) => Err(ReadError::invalid_type(kind_of(other), &"nothing")),
+            Some(([], other)) => Err(ReadError::unexpected(other, "nothing")),
         }
     }
 
-    /// A word alone is a choice that holds nothing, where it may.
-    fn newtype_variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<S::Value, ReadError> {
-        static NOTHING: Value = Value::Null;
-        let wanted = "newtype variant";
-        if self.body.is_none() {
-            let nothing = Reader { value: &NOTHING, place: &NOWHERE, read_already: None };
-            let read = seed.deserialize(nothing);
-            return read.map_err(|_| ReadError::invalid_type(Unexpected::UnitVariant, &wanted));
+    /// What a choice holds. A word alone is a choice that holds nothing, where it may.
+    ///
+    /// # Errors
+    /// What does not fit.
+    pub fn held<T: FromDocument>(&self) -> Result<T, ReadError> {
+        match self.body {
+            Some(body) => T::from_document(body),
+            None => {
+                let nothing = Reader { value: &NOTHING, place: &NOWHERE, read_already: &[], is_key: false };
+                T::from_document(nothing).map_err(|_| self.bodyless())
+            }
         }
-        self.read(wanted, |body| seed.deserialize(body))
     }
 
-    fn tuple_variant<V: Visitor<'de>>(self, _len: usize, visitor: V) -> Result<V::Value, ReadError> {
-        self.read("tuple variant", |body| body.deserialize_any(visitor))
+    /// The fields of a choice.
+    ///
+    /// # Errors
+    /// As [`Reader::fields`].
+    pub fn fields(&self, shape: &'static Shape) -> Result<Fields<'a>, ReadError> {
+        self.body.ok_or_else(|| self.bodyless())?.fields(shape)
     }
 
-    fn struct_variant<V: Visitor<'de>>(
-        self,
-        _fields: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, ReadError> {
-        self.read("struct variant", |body| body.deserialize_any(visitor))
+    #[cold]
+    fn bodyless(&self) -> ReadError {
+        ReadError::custom(format_args!("`{0}` alone is not enough: write `{{ {0} = … }}`", self.name))
+    }
+
+    /// Gives an error the place of the choice, and the step to it.
+    #[cold]
+    pub fn at(&self, error: ReadError) -> ReadError {
+        let Some(body) = self.body else { return error };
+        let error = error.or_at(body.place);
+        if self.is_step { error.within(Segment::Key(self.name.to_owned())) } else { error }
     }
 }

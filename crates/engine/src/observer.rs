@@ -128,7 +128,8 @@ pub trait Observer {
     /// The files of a job cannot be obtained; it fails when its turn comes, and the others run.
     fn job_failed(&mut self, _target: &str, _why: &JobFilesError) {}
 
-    /// The targets exist; none of the phases has begun.
+    /// The targets exist, and may be changed; none of the phases has begun. Who measures together with other processes waits for them
+    /// here.
     fn targets_ready(&mut self, _targets: &[TargetView<'_>]) {}
 
     /// A phase is to come that only reads, and of whose files each of several processes has its own. Who measures together with

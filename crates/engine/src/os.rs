@@ -45,6 +45,11 @@ mod here {
     /// Memory that is only to be occupied: neither children nor core dumps have it.
     pub(crate) const OCCUPIED: &[libc::c_int] = &[libc::MADV_DONTFORK, libc::MADV_DONTDUMP, libc::MADV_HUGEPAGE];
 
+    /// Has timeouts of this thread end when they are due, and not up to 50 µs later, so that several end at once.
+    pub(crate) fn wake_in_time() {
+        let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+    }
+
     /// The calling thread's number.
     pub(crate) fn thread_number() -> libc::pid_t {
         rustix::thread::gettid().as_raw_nonzero().get()
@@ -164,6 +169,9 @@ mod here {
         /// thr_kill2(2).
         fn thr_kill2(process: libc::pid_t, thread: libc::c_long, signal: c_int) -> c_int;
     }
+
+    /// Its timeouts end when they are due.
+    pub(crate) fn wake_in_time() {}
 
     pub(crate) fn thread_number() -> libc::pid_t {
         // SAFETY: the call takes nothing and cannot fail.

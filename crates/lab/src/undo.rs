@@ -3,9 +3,10 @@
 use crate::command::{Command, CommandError, NoWitness};
 use crate::system;
 use crate::tool::{lvm, nfs};
+use plumb_document::FromDocument;
 use plumb_engine::guard::{self, Allow, IoMode, Permissions, Refusal};
 use plumb_engine::write_guard;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::fmt;
 use std::fs;
 use std::io;
@@ -20,7 +21,7 @@ pub(crate) const OWN_PREFIX: &str = "plumb-lab-";
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What takes one thing down.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
 #[serde(rename = "@undo", rename_all = "kebab-case")]
 pub(crate) enum Undo {
     /// A directory that was made to mount something on.

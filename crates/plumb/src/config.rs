@@ -5,9 +5,9 @@
 
 use crate::exit::Stopped;
 use crate::output::error_line;
+use plumb_document::FromDocument;
 use plumb_engine::guard::{Allow, Permissions};
 use plumb_workload::native::Document;
-use serde::Deserialize;
 use std::fs::{File, Metadata};
 use std::io::{ErrorKind, Read};
 use std::os::unix::fs::MetadataExt;
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 /// What it says.
-#[derive(Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Default, PartialEq, Eq, FromDocument)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// What may be overwritten.
@@ -25,12 +25,12 @@ pub struct Config {
 }
 
 /// An absolute path, or a device's serial.
-#[derive(Debug, PartialEq, Eq, Deserialize)]
+#[derive(Debug, PartialEq, Eq, FromDocument)]
 #[serde(try_from = "String")]
 struct Allowed(Allow);
 
 /// An absolute path.
-#[derive(Debug, PartialEq, Eq, Deserialize)]
+#[derive(Debug, PartialEq, Eq, FromDocument)]
 #[serde(try_from = "String")]
 struct Place(PathBuf);
 

@@ -5,36 +5,71 @@ use plumb_engine::trace::{RecordedOp, RecordedOps, Recordings, ReplayError};
 use plumb_result::ReplayedSum;
 use plumb_sorted::SortedMap;
 use plumb_trace::survey::{InitialKind, Survey};
-use plumb_trace::{ACTS, FileName, Record, RecordedAct, RecordingReader, TraceError};
+use plumb_trace::{ACTS, FileName, MergedPart, MergedRecording, Record, Recorded, RecordedAct, TraceError};
 use plumb_workload::blocks::trace::{Recording, SkipOps, Waits};
 use plumb_workload::replay::path_names;
 use plumb_workload::{OpKind, Replay};
+use std::io::Cursor;
+use std::path::{Path, PathBuf};
 
 /// Recordings in files.
 pub struct OnDisk;
 
 impl Recordings for OnDisk {
     fn open(&self, recording: &Recording) -> Result<RecordedOps, ReplayError> {
-        let waits = waits(recording.waits);
-        let reader = plumb_trace::open(&recording.path, waits).map_err(|error| ReplayError::Read(Box::new(error)))?;
+        let asked = Asked { path: &recording.path, model: recording.model.as_deref(), with: &recording.with, loops: 1 };
+        let reader = asked.open(recording.waits, &Below(Vec::new()))?;
         let recording = recording.clone();
         Ok(Box::new(reader.flat_map(move |record| ops(record, &recording))))
     }
 
     fn survey(&self, replay: &Replay) -> Result<CallSurvey, ReplayError> {
-        let reader = open(replay)?;
         let below = Below::of(replay);
+        let reader = Asked::of(replay).open(replay.waits, &below)?;
         let survey = plumb_trace::survey::survey(reader, |file| below.path(file).is_some());
         Ok(call_survey(&survey.map_err(|error| ReplayError::Read(Box::new(error)))?, &below))
     }
 
     fn open_calls(&self, replay: &Replay) -> Result<RecordedCalls, ReplayError> {
-        Ok(Box::new(Calls { reader: open(replay)?, below: Below::of(replay), wanted: Vec::new(), first_ns: None }))
+        let below = Below::of(replay);
+        let reader = Asked::of(replay).open(replay.waits, &below)?;
+        Ok(Box::new(Calls { reader, below, wanted: Vec::new(), first_ns: None }))
     }
 }
 
-fn open(replay: &Replay) -> Result<RecordingReader, ReplayError> {
-    plumb_trace::open(&replay.path, waits(replay.waits)).map_err(|error| ReplayError::Read(Box::new(error)))
+/// What is replayed.
+struct Asked<'a> {
+    path: &'a Path,
+    model: Option<&'a str>,
+    with: &'a [PathBuf],
+    loops: u32,
+}
+
+impl<'a> Asked<'a> {
+    fn of(replay: &'a Replay) -> Asked<'a> {
+        Asked { path: &replay.path, model: replay.model.as_deref(), with: &replay.with, loops: replay.loops }
+    }
+
+    /// A recording in a file, several at the same time, one again and again, or ops that are drawn from a model.
+    fn open(&self, of_fio: Waits, below: &Below) -> Result<Box<dyn Recorded + Send>, ReplayError> {
+        let waits = waits(of_fio);
+        let path = self.path;
+        let reader: Result<Box<dyn Recorded + Send>, TraceError> = match self.model {
+            Some(text) => plumb_trace::read(Box::new(Cursor::new(text.to_owned())), path, waits)
+                .map(|reader| Box::new(reader) as _),
+            None if self.with.is_empty() && self.loops <= 1 => {
+                plumb_trace::open(path, waits).map(|reader| Box::new(reader) as _)
+            }
+            None => {
+                let paths = [path].into_iter().chain(self.with.iter().map(PathBuf::as_path));
+                let part = |path: &Path| MergedPart { path: path.to_owned(), percent: 100.0, times: self.loops };
+                let parts: Vec<MergedPart> = paths.map(part).collect();
+                let merged = MergedRecording::of_calls(&parts, waits, &|file, time| below.again(file, time));
+                merged.map(|merged| Box::new(merged) as _)
+            }
+        };
+        reader.map_err(|error| ReplayError::Read(Box::new(error)))
+    }
 }
 
 /// Where nothing lies that could be replayed.
@@ -50,6 +85,16 @@ struct Below(Vec<String>);
 impl Below {
     fn of(replay: &Replay) -> Below {
         Below(path_names(replay.below.as_deref().unwrap_or("/")).into_iter().map(str::to_owned).collect())
+    }
+
+    /// What a file is called when the recording is replayed once more; what is not replayed keeps its name.
+    fn again(&self, file: &FileName, time: u32) -> FileName {
+        match (file, self.path(file)) {
+            (FileName::Path(_), Some(path)) if time > 0 => {
+                FileName::Path(format!("{}/again-{time}/{path}", self.0.join("/")))
+            }
+            _ => file.clone(),
+        }
     }
 
     /// The path of a file that is replayed.
@@ -145,7 +190,7 @@ fn call_survey(survey: &Survey, below: &Below) -> CallSurvey {
 
 /// The calls of a recording that are replayed.
 struct Calls {
-    reader: RecordingReader,
+    reader: Box<dyn Recorded + Send>,
     below: Below,
     /// By file, as far as they are known.
     wanted: Vec<bool>,
@@ -162,8 +207,9 @@ impl Iterator for Calls {
                 Ok(record) => record,
                 Err(error) => return Some(Err(ReplayError::Read(Box::new(error)))),
             };
-            while self.wanted.len() < self.reader.files().len() {
-                self.wanted.push(self.below.path(&self.reader.files()[self.wanted.len()]).is_some());
+            let files = self.reader.names().files();
+            while self.wanted.len() < files.len() {
+                self.wanted.push(self.below.path(&files[self.wanted.len()]).is_some());
             }
             let is_wanted = |file: u64| usize::try_from(file).is_ok_and(|file| self.wanted.get(file) == Some(&true));
             let has_other = matches!(record.act, RecordedAct::Rename | RecordedAct::Link);
@@ -301,6 +347,14 @@ mod tests {
         assert_eq!(below("/").path(&path("../../etc/x")).as_deref(), Some("etc/x"));
         assert_eq!(below("/").path(&FileName::Device { major: 8, minor: 1 }).as_deref(), Some("device-8-1"));
         assert_eq!(below("/a").path(&FileName::Device { major: 8, minor: 1 }), None);
+    }
+
+    #[test]
+    fn what_is_replayed_once_more_is_below_as_well() {
+        let below = Below(vec!["a".to_owned()]);
+        let named = |path: &str, time| below.again(&FileName::Path(path.to_owned()), time).to_string();
+        assert_eq!([named("/a/b", 0), named("/a/b", 2), named("/c", 2)], ["/a/b", "a/again-2/b", "/c"]);
+        assert_eq!(below.path(&FileName::Path(named("/a/b", 2))).as_deref(), Some("again-2/b"));
     }
 
     #[test]

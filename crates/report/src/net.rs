@@ -115,7 +115,8 @@ impl Net {
         let trips = |of: &dyn Fn(&Trips) -> String| self.trips.iter().map(of).collect::<Vec<_>>();
         let mut columns = vec![left("Round trip", trips(&|trips| trips.during.to_owned()))];
         for (name, quantile) in QUANTILES {
-            let cell = |trips: &Trips| trips.times.quantile(quantile).map_or("-".to_owned(), |ns| time(ns as f64));
+            let cell =
+                |trips: &Trips| trips.times.carried_quantile(quantile).map_or("-".to_owned(), |ns| time(ns as f64));
             columns.push(right(name, trips(&cell)));
         }
         columns.push(right("max", trips(&|trips| trips.times.max().map_or("-".to_owned(), |ns| time(ns as f64)))));
@@ -125,10 +126,11 @@ impl Net {
                 text += &table(columns, style);
                 text += &format!("  back to back: {}/s", count(rate));
                 if let Some((trips, rate)) = &self.connections {
-                    let [half, most] =
-                        [0.5, 0.99].map(|quantile| trips.times.quantile(quantile).map_or(0.0, |ns| ns as f64));
-                    let rate = count(*rate);
-                    text += &format!("; with a new connection each: {rate}/s, p50 {}, p99 {}", time(half), time(most));
+                    text += &format!("; with a new connection each: {}/s", count(*rate));
+                    for (name, quantile) in [("p50", 0.5), ("p99", 0.99)] {
+                        let known = trips.times.carried_quantile(quantile);
+                        text += &known.map_or_else(String::new, |ns| format!(", {name} {}", time(ns as f64)));
+                    }
                 }
                 text += "\n\n";
             }
@@ -176,7 +178,7 @@ impl Net {
             let mut json = json!({ "during": trips.during, "count": trips.times.count(), "lost": trips.lost,
                 "mean_ns": trips.times.mean(), "max_ns": trips.times.max() });
             for (name, quantile) in QUANTILES {
-                json[format!("{name}_ns")] = trips.times.quantile(quantile).into();
+                json[format!("{name}_ns")] = trips.times.carried_quantile(quantile).into();
             }
             json
         };

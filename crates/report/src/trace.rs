@@ -6,7 +6,7 @@ use crate::table::{self, Align, Column};
 use plumb_trace::show::{Sheet, SheetTable, Unit, differences, distances};
 
 /// A number in its unit.
-fn set(value: f64, unit: Unit) -> String {
+pub(crate) fn set(value: f64, unit: Unit) -> String {
     if !value.is_finite() {
         return MISSING.to_owned();
     }
@@ -22,8 +22,8 @@ fn set(value: f64, unit: Unit) -> String {
     }
 }
 
-/// What a recording is like: `name` is the file, `form` what it is.
-pub fn page(name: &str, form: &str, sheet: &Sheet, style: &Style) -> String {
+/// What a recording is like, in a sentence: `name` is the file, `form` what it is.
+pub fn answer(name: &str, form: &str, sheet: &Sheet) -> String {
     let value = |section: &str, name: &str, unit: Unit| {
         sheet.value(section, name).map_or(MISSING.to_owned(), |value| set(value, unit))
     };
@@ -47,7 +47,12 @@ pub fn page(name: &str, form: &str, sheet: &Sheet, style: &Style) -> String {
             value("locality", "working set", Unit::Bytes)
         ));
     }
-    let mut page = format!("{}\n", style.ink(Ink::Strong, &style.wrap(&format!("{answer}."), 0)));
+    answer + "."
+}
+
+/// What a recording is like: `name` is the file, `form` what it is.
+pub fn page(name: &str, form: &str, sheet: &Sheet, style: &Style) -> String {
+    let mut page = format!("{}\n", style.ink(Ink::Strong, &style.wrap(&answer(name, form, sheet), 0)));
     let mut section = "";
     let width = sheet.metrics.iter().map(|metric| metric.name.len()).max().unwrap_or(0);
     for metric in &sheet.metrics {
@@ -80,16 +85,19 @@ fn table_of(table: &SheetTable, style: &Style) -> String {
     format!("\n{head}\n{}\n", lines.rows.join("\n"))
 }
 
-/// How two recordings differ.
-pub fn comparison(names: [&str; 2], sheets: [&Sheet; 2], style: &Style) -> String {
-    let distances = distances(sheets[0], sheets[1]);
-    let far = distances.iter().filter(|(_, distance)| *distance > 0.1).count();
-    let answer = match far {
+/// Whether two recordings are alike, in a sentence.
+pub fn likeness(sheets: [&Sheet; 2]) -> String {
+    match distances(sheets[0], sheets[1]).iter().filter(|(_, distance)| *distance > 0.1).count() {
         0 => "The two are alike: no distribution differs by more than 10 % anywhere.".to_owned(),
         1 => "One distribution differs by more than 10 % somewhere.".to_owned(),
         far => format!("{far} distributions differ by more than 10 % somewhere."),
-    };
-    let mut page = format!("{}\n\n", style.ink(Ink::Strong, &style.wrap(&answer, 0)));
+    }
+}
+
+/// How two recordings differ.
+pub fn comparison(names: [&str; 2], sheets: [&Sheet; 2], style: &Style) -> String {
+    let distances = distances(sheets[0], sheets[1]);
+    let mut page = format!("{}\n\n", style.ink(Ink::Strong, &style.wrap(&likeness(sheets), 0)));
     page.push_str(&format!("A  {}\nB  {}\n\n", names[0], names[1]));
     let found = differences(sheets[0], sheets[1]);
     let column =

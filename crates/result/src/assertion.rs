@@ -6,9 +6,10 @@
 use crate::measurement::PhaseMeasurement;
 use crate::metric::{Metric, Unit};
 use crate::run::RunResult;
+use plumb_document::FromDocument;
 use plumb_workload::suggest::nearest;
 use plumb_workload::{Bytes, Nanos, PerSecond, Phase};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
@@ -183,7 +184,7 @@ fn value_of(text: &str, unit: Unit) -> Option<f64> {
 }
 
 /// How an assertion came out.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Asserted {
     /// As typed.
@@ -200,7 +201,7 @@ pub struct Asserted {
 }
 
 /// The number of one phase.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Observed {
     /// The phase.
@@ -245,7 +246,7 @@ impl Assertion {
 }
 
 /// Whether a phase that was to end as soon as it is steady became so.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Steadiness {
     /// The phase.

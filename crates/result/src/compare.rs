@@ -3,14 +3,15 @@
 use crate::finding::Finding;
 use crate::metric::Metric;
 use crate::run::TierName;
+use plumb_document::FromDocument;
 use plumb_sorted::SortedMap;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Name and version of the JSON form of a comparison.
 pub const COMPARE_SCHEMA: &str = "plumb.compare/1";
 
 /// Two set-ups: interleaved, or as their stored runs lie in time (`stored`).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comparison {
     /// [`COMPARE_SCHEMA`].
@@ -71,7 +72,7 @@ impl Comparison {
 }
 
 /// Stored runs that are compared without measuring anew.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StoredRuns {
     /// The baseline's.
@@ -90,7 +91,7 @@ fn is_zero(count: &u32) -> bool {
 }
 
 /// The runs of one side.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StoredSide {
     /// What selects them, as typed.
@@ -104,7 +105,7 @@ pub struct StoredSide {
 }
 
 /// The runs of one work.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StoredWork {
     /// The work.
@@ -114,7 +115,7 @@ pub struct StoredWork {
 }
 
 /// How stored runs of two sides lie in time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum StoredOrder {
@@ -127,7 +128,7 @@ pub enum StoredOrder {
 }
 
 /// The places of both sides.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Plots {
     /// Of the baseline.
@@ -137,7 +138,7 @@ pub struct Plots {
 }
 
 /// A run that was left out of a comparison.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LeftOut {
     /// The run.
@@ -149,7 +150,7 @@ pub struct LeftOut {
 }
 
 /// What a check warns of in runs of one side.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunCheck {
     /// Name of the side, as in the contrasts.
@@ -163,7 +164,7 @@ pub struct RunCheck {
 }
 
 /// A fact in which two set-ups differ.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Difference {
     /// The fact, `target.data.mount.options`.
@@ -185,7 +186,7 @@ impl Difference {
 }
 
 /// The candidate against the baseline, in one metric of one phase.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Contrast {
     /// Which number.
@@ -268,7 +269,7 @@ pub struct Contrast {
 }
 
 /// A slow mode of one side that no run showed. A claim is about runs like those that were seen: typical ones.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UnseenMode {
     /// Runs of the side that has fewer.
@@ -309,7 +310,7 @@ pub fn typical_runs<'a>(contrasts: impl IntoIterator<Item = &'a Contrast>) -> Op
 }
 
 /// A run that stands far from the others of its side.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Outlier {
     /// The run.
@@ -321,7 +322,7 @@ pub struct Outlier {
 }
 
 /// A ratio with its interval, turned as that of the contrast.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RatioWithout {
     /// Geometric mean over the blocks that are left.
@@ -335,7 +336,7 @@ pub struct RatioWithout {
 }
 
 /// What counts as one sample.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Replicate {
@@ -363,7 +364,7 @@ impl Replicate {
 }
 
 /// A verdict that a check forbids.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Capped {
     /// What the numbers alone would have said.
@@ -375,7 +376,7 @@ pub struct Capped {
 }
 
 /// What a place shows against itself.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Floor {
     /// As a share: 0.03 is × or ÷ 1.03.
@@ -387,7 +388,7 @@ pub struct Floor {
 }
 
 /// One of several speeds.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Mode {
     /// Geometric mean of its runs, in the metric's unit.
@@ -397,7 +398,7 @@ pub struct Mode {
 }
 
 /// What a comparison is allowed to say.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ContrastVerdict {

@@ -3,13 +3,14 @@
 use crate::compare::{Difference, Floor, LeftOut, RunCheck};
 use crate::finding::Finding;
 use crate::metric::Metric;
-use serde::{Deserialize, Serialize};
+use plumb_document::FromDocument;
+use serde::Serialize;
 
 /// Name and version of the JSON form of a gate.
 pub const GATE_SCHEMA: &str = "plumb.gate/1";
 
 /// Whether a candidate is worse than its baseline.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Gate {
     /// [`GATE_SCHEMA`].
@@ -67,7 +68,7 @@ pub struct Gate {
 }
 
 /// What a gate answers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum GateAnswer {
@@ -91,7 +92,7 @@ impl GateAnswer {
 }
 
 /// One side of a gate.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GateSide {
     /// As typed.
@@ -106,7 +107,7 @@ pub struct GateSide {
 }
 
 /// Where the numbers of a side come from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum GateSource {
@@ -119,7 +120,7 @@ pub enum GateSource {
 }
 
 /// How the two sides of a gate lie in time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum GateDesign {
@@ -130,7 +131,7 @@ pub enum GateDesign {
 }
 
 /// The looks of a gate at its data.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GateLooks {
     /// Those that were made.
@@ -142,7 +143,7 @@ pub struct GateLooks {
 }
 
 /// What would decide a gate.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GateNeed {
     /// Units that it takes in all: blocks of a new gate, or sessions of the candidate.
@@ -156,7 +157,7 @@ pub struct GateNeed {
 }
 
 /// What counts as one sample of a gate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum GateUnit {
@@ -180,7 +181,7 @@ impl GateUnit {
 }
 
 /// One number that a gate judges.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GateNumber {
     /// Of which work.
@@ -239,7 +240,7 @@ impl GateNumber {
 }
 
 /// A change of level in a history.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LevelChange {
     /// When the first session of the new level began, RFC 3339.

@@ -3,7 +3,8 @@
 //! A bucket is at most 1/128 (0.78 %) of its lower bound wide; values below 128 ns are exact. The index is a shift and
 //! an add ([`bucket`]), so recorders keep bare arrays of [`BUCKETS`] counters and everything else is derived here.
 
-use serde::{Deserialize, Serialize};
+use plumb_document::FromDocument;
+use serde::Serialize;
 
 /// Sub-buckets per octave, as a power of two.
 pub const SUB_BUCKET_BITS: u32 = 7;
@@ -46,8 +47,11 @@ pub const fn highest(bucket: usize) -> u64 {
     if octave == 0 { lowest(bucket) } else { lowest(bucket) + ((1u64 << (octave - 1)) - 1) }
 }
 
+/// A quantile is shown where it has at least this many samples beyond it (check E6).
+pub const MIN_SAMPLES_BEYOND: u64 = 10;
+
 /// Counts of values in log-linear buckets, with exact count, sum, smallest and largest.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, FromDocument)]
 #[serde(into = "Sparse", try_from = "Sparse")]
 pub struct Histogram {
     /// Counts by bucket, without trailing zeros.
@@ -59,7 +63,7 @@ pub struct Histogram {
 }
 
 /// A histogram as text: few of its thousands of buckets are used, and JSON has no numbers of 128 bits.
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, FromDocument)]
 struct Sparse {
     /// Used buckets: index and count.
     buckets: Vec<(u64, u64)>,
@@ -238,7 +242,17 @@ impl Histogram {
         Some(self.max)
     }
 
-    /// How many values lie beyond the quantile; E6 wants 10 of them.
+    /// Whether the values carry a quantile: at least [`MIN_SAMPLES_BEYOND`] lie beyond it (check E6).
+    pub fn carries(&self, quantile: f64) -> bool {
+        self.beyond(quantile) >= MIN_SAMPLES_BEYOND
+    }
+
+    /// The quantile, where the values carry it.
+    pub fn carried_quantile(&self, quantile: f64) -> Option<u64> {
+        self.quantile(quantile).filter(|_| self.carries(quantile))
+    }
+
+    /// How many values lie beyond the quantile.
     pub fn beyond(&self, quantile: f64) -> u64 {
         self.total - ((quantile * self.total as f64).ceil() as u64).min(self.total)
     }
@@ -295,11 +309,11 @@ mod tests {
         }
         for histogram in [histogram, Histogram::new()] {
             let text = serde_json::to_string(&histogram).unwrap();
-            assert_eq!(serde_json::from_str::<Histogram>(&text).unwrap(), histogram, "{text}");
+            assert_eq!(plumb_document::json::from_str::<Histogram>(&text).unwrap(), histogram, "{text}");
         }
         for buckets in ["[[7424,1]]", "[[1,1],[1,1]]", "[[1,18446744073709551615],[2,1]]", "[[-1,1]]"] {
             let text = format!(r#"{{"buckets":{buckets},"sum":[0,0],"min":0,"max":0}}"#);
-            assert!(serde_json::from_str::<Histogram>(&text).is_err(), "{text}");
+            assert!(plumb_document::json::from_str::<Histogram>(&text).is_err(), "{text}");
         }
     }
 

@@ -43,7 +43,7 @@ pub use audit::{Audit, AuditFinding, AuditedClaim, ClaimVerdict};
 pub use compare::{Comparison, Contrast, ContrastVerdict};
 pub use finding::{Finding, Level, RunVerdict, Tier};
 pub use gate::{Gate, GateAnswer};
-pub use histogram::Histogram;
+pub use histogram::{Histogram, MIN_SAMPLES_BEYOND};
 pub use imported::{Imported, ImportedNumber};
 pub use lane::{Lane, LaneLog, LaneMeasure};
 pub use latency_map::{BucketCount, LatencyColumn, LatencyMap};

@@ -6,12 +6,13 @@ use crate::measurement::{
     Fault, Interval, Moved, OpMeasurement, PhaseMeasurement, QueueCounts, Sample, StepMeasurement, WorkerMeasurement,
 };
 use crate::observe::{Counters, Extents, OwnIo, PhaseObservations, Residency, Seen};
+use plumb_document::FromDocument;
 use plumb_sorted::SortedMap;
 use plumb_workload::OpKind;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// A phase of one process or several, on a clock that all of them share.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, FromDocument)]
 pub struct PhaseShare {
     /// When its measured time began, on the common clock, ns.
     pub start_ns: u64,

@@ -1,9 +1,10 @@
 //! The closed vocabulary of metrics. A name owns its unit and its direction, so that nothing can be compared in the
 //! wrong unit or the wrong way round.
 
+use plumb_document::{FromDocument, ReadError, Reader};
 use plumb_sorted::SortedMap;
 use plumb_workload::OpKind;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::LazyLock;
@@ -163,7 +164,7 @@ impl Stat {
 }
 
 /// The unit of a metric's value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Unit {
     /// Bytes per second.
@@ -209,7 +210,7 @@ impl Unit {
 }
 
 /// Which direction is better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Better {
@@ -362,9 +363,9 @@ impl Serialize for Metric {
     }
 }
 
-impl<'de> Deserialize<'de> for Metric {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+impl FromDocument for Metric {
+    fn from_document(reader: Reader<'_>) -> Result<Self, ReadError> {
+        reader.text()?.parse().map_err(ReadError::custom)
     }
 }
 

@@ -6,11 +6,12 @@ pub use crate::seen::Seen;
 use crate::blocks::{BlockOps, BlockStat};
 use crate::client::ClientCounters;
 use crate::conditions::PhaseConditions;
+use plumb_document::FromDocument;
 use plumb_sorted::SortedMap;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Everything that was seen around one run.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, FromDocument)]
 pub struct Observations {
     /// The machine.
     pub environment: Environment,
@@ -21,7 +22,7 @@ pub struct Observations {
 }
 
 /// The machine and its settings, apart from the storage.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Environment {
     /// Host name.
@@ -55,7 +56,7 @@ pub struct Environment {
 }
 
 /// Limits that control groups (v1 or v2) put on this process.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CgroupLimits {
     /// Memory limit, bytes; `None` is none.
@@ -69,7 +70,7 @@ pub struct CgroupLimits {
 }
 
 /// The storage under one target, top to bottom.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TargetFacts {
     /// The path that was asked about.
@@ -85,7 +86,7 @@ pub struct TargetFacts {
 }
 
 /// A mounted file system.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FileSystem {
     /// `ext4`, `xfs`, `btrfs`, `tmpfs`, `overlay`, `nfs4` …
@@ -118,7 +119,7 @@ impl FileSystem {
 }
 
 /// One layer of the block stack.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BlockLayer {
     /// Kernel's name, `nvme0n1p2`.
@@ -160,7 +161,7 @@ pub struct BlockLayer {
 }
 
 /// What a block layer is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum LayerKind {
@@ -188,7 +189,7 @@ pub enum LayerKind {
 }
 
 /// What was seen around one phase.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, FromDocument)]
 pub struct PhaseObservations {
     /// The phase's name.
     pub name: String,
@@ -219,7 +220,7 @@ pub struct PhaseObservations {
 }
 
 /// Counters of the system, each cumulative.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, FromDocument)]
 pub struct Counters {
     /// `CLOCK_MONOTONIC`, ns.
     pub at_ns: u64,
@@ -237,7 +238,7 @@ pub struct Counters {
 }
 
 /// Counters of one block device. Source: Documentation/admin-guide/iostats.rst.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
 pub struct DeviceCounters {
     /// Read requests completed.
     pub reads: u64,
@@ -295,7 +296,7 @@ impl From<&DeviceCounters> for BlockStat {
 }
 
 /// `/proc/self/io`, of Plumb's own processes together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
 pub struct OwnIo {
     /// Bytes that reads returned.
     pub rchar_bytes: u64,
@@ -308,7 +309,7 @@ pub struct OwnIo {
 }
 
 /// Processor time since boot, seconds. Source: proc_stat(5).
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, FromDocument)]
 pub struct CpuTimes {
     /// All classes together.
     pub total_s: f64,
@@ -319,7 +320,7 @@ pub struct CpuTimes {
 }
 
 /// Memory counters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
 pub struct MemoryCounters {
     /// `MemAvailable`, bytes.
     pub available_bytes: u64,
@@ -338,7 +339,7 @@ pub struct MemoryCounters {
 }
 
 /// Pages of files in the page cache.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
 pub struct Residency {
     /// Bytes looked at.
     pub total_bytes: u64,
@@ -353,7 +354,7 @@ pub struct Residency {
 }
 
 /// Where files' bytes lie.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
 pub struct Extents {
     /// Bytes looked at: the files' lengths.
     pub total_bytes: u64,
@@ -372,7 +373,7 @@ pub struct Extents {
 
 /// The stretch of a device between the first byte of the lowest extent and the last byte of the highest. Source: `fe_physical`
 /// of Documentation/filesystems/fiemap.rst.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
 pub struct DeviceSpan {
     /// First byte of the lowest extent, counted from the beginning of the file system's device.
     pub lowest_byte: u64,
@@ -388,7 +389,7 @@ impl DeviceSpan {
 }
 
 /// A process that did I/O.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromDocument)]
 pub struct ProcessIo {
     /// Its id.
     pub pid: u32,

@@ -1,11 +1,12 @@
 //! What a replay kept of its recording.
 
+use plumb_document::FromDocument;
 use plumb_sorted::SortedMap;
 use plumb_workload::{OpKind, ReplayOrder, Timing};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Ops of one kind.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReplayedSum {
     /// How many, failures among them.
@@ -17,7 +18,7 @@ pub struct ReplayedSum {
 }
 
 /// Calls that came to something else than they did when they were recorded.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DifferentOutcome {
     /// What.
@@ -33,7 +34,7 @@ pub struct DifferentOutcome {
 }
 
 /// What a replay did, beside what its recording says.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReplayMeasurement {
     /// When ops were to begin.
@@ -80,7 +81,7 @@ pub struct ReplayMeasurement {
 }
 
 /// How well something of a recording was kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FidelityVerdict {
@@ -107,7 +108,7 @@ impl FidelityVerdict {
 }
 
 /// What the numbers of a line are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FidelityUnit {
@@ -122,7 +123,7 @@ pub enum FidelityUnit {
 }
 
 /// A line of the sheet that says what a replay kept of its recording.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FidelityLine {
     /// What is compared.

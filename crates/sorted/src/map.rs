@@ -1,10 +1,8 @@
 //! A map whose entries lie in one vector, in the order of their keys.
 
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 use std::borrow::Borrow;
 use std::fmt;
-use std::marker::PhantomData;
 use std::ops::Index;
 use std::{slice, vec};
 
@@ -340,31 +338,6 @@ impl<K, V> ExactSizeIterator for IterMut<'_, K, V> {}
 impl<K: Serialize, V: Serialize> Serialize for SortedMap<K, V> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self)
-    }
-}
-
-impl<'de, K: Deserialize<'de> + Ord, V: Deserialize<'de>> Deserialize<'de> for SortedMap<K, V> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<SortedMap<K, V>, D::Error> {
-        deserializer.deserialize_map(Entries(PhantomData))
-    }
-}
-
-/// Reads a map.
-struct Entries<K, V>(PhantomData<(K, V)>);
-
-impl<'de, K: Deserialize<'de> + Ord, V: Deserialize<'de>> Visitor<'de> for Entries<K, V> {
-    type Value = SortedMap<K, V>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a map")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<SortedMap<K, V>, A::Error> {
-        let mut map = SortedMap::new();
-        while let Some((key, value)) = entries.next_entry()? {
-            map.insert(key, value);
-        }
-        Ok(map)
     }
 }
 

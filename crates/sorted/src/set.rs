@@ -1,10 +1,8 @@
 //! A set whose members lie in one vector, in order.
 
-use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 use std::borrow::Borrow;
 use std::fmt;
-use std::marker::PhantomData;
 use std::{slice, vec};
 
 /// A set of few members, used as a [`BTreeSet`](std::collections::BTreeSet) is. What its operations cost is as for
@@ -165,31 +163,6 @@ impl<'a, T> IntoIterator for &'a SortedSet<T> {
 impl<T: Serialize> Serialize for SortedSet<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self)
-    }
-}
-
-impl<'de, T: Deserialize<'de> + Ord> Deserialize<'de> for SortedSet<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<SortedSet<T>, D::Error> {
-        deserializer.deserialize_seq(Members(PhantomData))
-    }
-}
-
-/// Reads a set.
-struct Members<T>(PhantomData<T>);
-
-impl<'de, T: Deserialize<'de> + Ord> Visitor<'de> for Members<T> {
-    type Value = SortedSet<T>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a sequence")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut members: A) -> Result<SortedSet<T>, A::Error> {
-        let mut set = SortedSet::new();
-        while let Some(member) = members.next_element()? {
-            set.insert(member);
-        }
-        Ok(set)
     }
 }
 

@@ -1,11 +1,12 @@
 //! Who runs a run, so that the next process can tell a run that goes on from one that was killed.
 
 use crate::{StoreError, canonical};
-use serde::{Deserialize, Serialize};
+use plumb_document::FromDocument;
+use serde::Serialize;
 use std::fs;
 
 /// A process, named so that no later process is taken for it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromDocument)]
 pub(crate) struct Owner {
     host: String,
     /// `/proc/sys/kernel/random/boot_id`; absent where there is none.

@@ -11,13 +11,13 @@ use crate::open::{Durability, SCHEMA_VERSION, has_our_header, with_suffix};
 use crate::owner::{Life, Owner};
 use crate::write::{Partial, ResultIn, RunLog, RunRowIn, RunStart};
 use crate::{Store, StoreError};
-use plumb_document::json;
+use plumb_document::{FromDocument, json};
 use plumb_result::observe::{Environment, TargetFacts};
 use plumb_result::{Measurement, OpMeasurement, PhaseMeasurement, RunResult, Tool};
 use plumb_sorted::{SortedMap, short_list};
 use plumb_workload::{Workload, former};
 use rusqlite::{OptionalExtension, Transaction};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -78,7 +78,7 @@ struct BegunOut<'a> {
 }
 
 /// The same, as it is read.
-#[derive(Deserialize)]
+#[derive(FromDocument)]
 struct Begun {
     owner: Owner,
     id: String,
@@ -92,7 +92,7 @@ struct Begun {
 }
 
 /// What every format begins with.
-#[derive(Deserialize)]
+#[derive(FromDocument)]
 struct Format {
     format: u32,
 }
@@ -108,7 +108,7 @@ enum End {
 }
 
 /// The second line of a run that has no result.
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, FromDocument)]
 struct Failed {
     failed: String,
 }

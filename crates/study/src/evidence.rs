@@ -359,6 +359,9 @@ impl Observer for Evidence<'_> {
     }
 
     fn targets_ready(&mut self, targets: &[TargetView<'_>]) {
+        if let Some(ranks) = self.ranks {
+            ranks.await_admitted();
+        }
         self.observations.targets =
             SortedMap::from_iter(targets.iter().map(|target| (target.name.to_owned(), self.facts(target))));
         self.samples = SampleSet::of(self.observations.targets.values());

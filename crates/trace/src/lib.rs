@@ -18,6 +18,7 @@ pub mod iolog;
 mod lines;
 pub mod merge;
 mod merged;
+pub mod model;
 mod names;
 mod open;
 mod outline;
@@ -33,7 +34,7 @@ mod write;
 
 pub use anonymise::{Anonymised, Extensions};
 pub use error::{LineProblem, TraceError};
-pub use merged::{MergedPart, MergedRecording};
+pub use merged::{MergedPart, MergedRecording, Renames};
 pub use names::Names;
 pub use open::{Format, Input, RecordingReader, Records, open, open_as, read, read_as};
 pub use outline::{FileOutline, Outline, Recorded, outline};

@@ -21,11 +21,16 @@ pub struct MergedPart {
     pub times: u32,
 }
 
+/// What a file is called when its recording is repeated: by its name, and which time it is, counted from 0.
+pub type Renames<'a> = dyn Fn(&FileName, u32) -> FileName + 'a;
+
 /// The records of several recordings, in the order of their times.
 pub struct MergedRecording {
     merged: Merged<Repeated>,
     /// Files of all parts, one part after another.
     part_names: Vec<FileName>,
+    /// Threads of all parts; empty where it is not kept whose ops they are.
+    part_tasks: Vec<Task>,
     names: Names,
     waits: u64,
 }
@@ -36,27 +41,60 @@ impl MergedRecording {
     /// # Errors
     /// [`TraceError`] of a part, or where there is nothing to merge.
     pub fn open(parts: &[MergedPart], waits: Waits) -> Result<MergedRecording, TraceError> {
+        MergedRecording::of(parts, waits, None)
+    }
+
+    /// The same for a replay of calls: threads stay apart, and each repetition has files of its own.
+    ///
+    /// # Errors
+    /// As [`open`](MergedRecording::open).
+    pub fn of_calls(parts: &[MergedPart], waits: Waits, renames: &Renames<'_>) -> Result<MergedRecording, TraceError> {
+        MergedRecording::of(parts, waits, Some(renames))
+    }
+
+    fn of(parts: &[MergedPart], waits: Waits, renames: Option<&Renames<'_>>) -> Result<MergedRecording, TraceError> {
         if parts.is_empty() {
             return Err(TraceError::Merge("nothing to merge; name a recording".to_owned()));
         }
-        let (mut part_names, mut sources, mut waits_seen) = (Vec::new(), Vec::new(), 0);
-        for part in parts {
+        let (mut part_names, mut part_tasks, mut sources, mut waits_seen) = (Vec::new(), Vec::new(), Vec::new(), 0);
+        for (part, number) in parts.iter().zip(0_u32..) {
             let outline = outline(open(&part.path, waits)?)?;
             let first_file = u32::try_from(part_names.len())
                 .map_err(|_| TraceError::Merge("they have too many files".to_owned()))?;
-            part_names.extend(outline.files.into_iter().map(|file| file.name));
+            let first_task = part_tasks.len() as u32;
             waits_seen += outline.waits;
-            let records = Repeated {
+            let mut records = Repeated {
                 path: part.path.clone(),
                 waits,
                 reader: None,
                 left: part.times,
                 began_ns: 0,
                 length_ns: outline.length_ns,
+                files_each: 0,
+                first_file: 0,
+                first_task: 0,
             };
+            match renames {
+                None => part_names.extend(outline.files.into_iter().map(|file| file.name)),
+                Some(renames) => {
+                    for time in 0..part.times {
+                        part_names.extend(outline.files.iter().map(|file| renames(&file.name, time)));
+                    }
+                    // Processes of one number are different ones, if they were recorded apart.
+                    part_tasks.extend(
+                        outline
+                            .tasks
+                            .into_iter()
+                            .map(|task| Task { process: task.process ^ number << PROCESS_BITS, ..task }),
+                    );
+                    (records.files_each, records.first_task) = (outline.files.len() as u32, first_task);
+                    records.length_ns = outline.end_ns;
+                }
+            }
             sources.push(MergeInput { records, percent: part.percent, first_file });
         }
-        Ok(MergedRecording { merged: merge(sources)?, part_names, names: Names::default(), waits: waits_seen })
+        let (merged, names) = (merge(sources)?, Names::default());
+        Ok(MergedRecording { merged, part_names, part_tasks, names, waits: waits_seen })
     }
 
     /// All files that it will mention; some of them more than once.
@@ -96,11 +134,15 @@ impl Iterator for MergedRecording {
         let (Some(file), Some(aux)) = (file, aux) else {
             return Some(Err(TraceError::Merge("a recording changed while it was being read; merge again".to_owned())));
         };
-        // Whose threads they were is not kept: numbers of several machines are not comparable.
-        self.names.task(Task::default());
-        Some(Ok(Record { file, aux, task: 0, ..record }))
+        // Where nothing is said, threads are not kept: numbers of several machines are not comparable.
+        let task = self.part_tasks.get(record.task as usize).cloned().unwrap_or_default();
+        let task = self.names.task(task);
+        Some(Ok(Record { file, aux, task, ..record }))
     }
 }
+
+/// Numbers of processes have no more bits than this.
+const PROCESS_BITS: u32 = 22;
 
 /// A recording again and again.
 struct Repeated {
@@ -110,6 +152,11 @@ struct Repeated {
     left: u32,
     began_ns: u64,
     length_ns: u64,
+    /// Added to the numbers of files with each repetition, and what that has come to.
+    files_each: u32,
+    first_file: u32,
+    /// Added to the numbers of threads.
+    first_task: u32,
 }
 
 impl Iterator for Repeated {
@@ -121,12 +168,16 @@ impl Iterator for Repeated {
                 match reader.next() {
                     Some(Ok(record)) => {
                         let at_ns = self.began_ns.saturating_add(record.at_ns);
-                        return Some(Ok(Record { at_ns, ..record }));
+                        let other = if has_other_file(record.act) { self.first_file } else { 0 };
+                        let aux = record.aux.saturating_add(other.into());
+                        let (file, task) = (record.file + self.first_file, record.task + self.first_task);
+                        return Some(Ok(Record { at_ns, file, aux, task, ..record }));
                     }
                     Some(Err(error)) => return Some(Err(error)),
                     None => {
                         self.reader = None;
                         self.began_ns = self.began_ns.saturating_add(self.length_ns);
+                        self.first_file += self.files_each;
                     }
                 }
             }
@@ -144,6 +195,25 @@ mod tests {
     use super::*;
     use crate::record::RecordedAct;
     use std::fs;
+
+    /// Threads of equal numbers are different ones, and files come anew with each repetition.
+    #[test]
+    fn repetitions_of_calls_have_files_of_their_own_and_parts_their_own_threads() {
+        let place = tempfile::tempdir().unwrap();
+        let paths = ["1", "2"].map(|name| place.path().join(name));
+        let line = "7 1.0 rename(\"/w/a\", \"/w/b\") = 0 <0.5>\n";
+        paths.iter().for_each(|path| fs::write(path, line).unwrap());
+        let parts = paths.map(|path| MergedPart { path, percent: 100.0, times: 2 });
+        let renames = |name: &FileName, time: u32| FileName::Path(format!("{name}-{time}"));
+        let mut merged = MergedRecording::of_calls(&parts, Waits::Manual, &renames).unwrap();
+        let all: Vec<Record> = merged.by_ref().map(Result::unwrap).collect();
+        let seen: Vec<_> =
+            all.iter().map(|record| (record.at_ns / 1_000_000, record.file, record.aux, record.task)).collect();
+        assert_eq!(seen, [(0, 0, 1, 0), (0, 0, 1, 1), (500, 2, 3, 0), (500, 2, 3, 1)]);
+        let names: Vec<String> = merged.names().files().iter().map(ToString::to_string).collect();
+        assert_eq!(names, ["/w/a-0", "/w/b-0", "/w/a-1", "/w/b-1"]);
+        assert_ne!(merged.names().tasks()[0].process, merged.names().tasks()[1].process);
+    }
 
     #[test]
     fn parts_are_repeated_stretched_and_of_one_name_are_one_file() {

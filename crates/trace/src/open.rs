@@ -7,6 +7,7 @@ use crate::error::TraceError;
 use crate::events::{Blkparse, Events, is_blkparse, is_event};
 use crate::iolog::{self, Iolog, Waits};
 use crate::lines::{LineParser, Lines};
+use crate::model::Drawn;
 use crate::names::Names;
 use crate::own::{Facts, Loss, MAGIC, OwnReader};
 use crate::record::{FileName, Record, Task};
@@ -37,12 +38,14 @@ pub enum Format {
     OpsLog,
     /// CloudPhysics's vSCSI traces.
     Vscsi,
+    /// A [model](crate::model), from which ops are drawn.
+    Model,
     /// A table of text, with its name or its description.
     Table(String),
 }
 
 /// The names of forms, for those who say which one it is.
-const NAMES: [(&str, Format); 9] = [
+const NAMES: [(&str, Format); 10] = [
     ("plumb", Format::Own),
     ("iolog", Format::Iolog),
     ("blktrace", Format::Blktrace),
@@ -52,6 +55,7 @@ const NAMES: [(&str, Format); 9] = [
     ("events", Format::Events),
     ("elbencho", Format::OpsLog),
     ("vscsi", Format::Vscsi),
+    ("model", Format::Model),
 ];
 
 impl Format {
@@ -92,6 +96,9 @@ impl Format {
         let first = text.lines().next().unwrap_or("");
         if first.starts_with("fio version ") {
             return Some(Format::Iolog);
+        }
+        if first == crate::model::HEAD {
+            return Some(Format::Model);
         }
         match Layout::of(head) {
             Some(Layout::Btrecord) => return Some(Format::Btrecord),
@@ -285,6 +292,7 @@ pub fn read_as(
         Format::Strace => text(Box::<Strace>::default(), whole),
         Format::Events => text(Box::<Events>::default(), whole),
         Format::OpsLog => text(Box::<OpsLog>::default(), whole),
+        Format::Model => Box::new(Drawn::new(whole, path)?),
         Format::Table(description) => text(Box::new(Table::new(description)?), whole),
     };
     Ok(RecordingReader { format, records, has_failed: false })

@@ -3,7 +3,8 @@
 use crate::error::TraceError;
 use crate::names::Names;
 use crate::open::RecordingReader;
-use crate::record::{FileName, Record, RecordedAct};
+use crate::record::{FileName, Record, RecordedAct, Task};
+use crate::survey::end_of;
 
 /// Records with the files that they are about.
 pub trait Recorded: Iterator<Item = Result<Record, TraceError>> {
@@ -12,6 +13,16 @@ pub trait Recorded: Iterator<Item = Result<Record, TraceError>> {
 
     /// Waits of fio's version 2 so far, about which its manual and fio itself differ.
     fn waits(&self) -> u64;
+}
+
+impl Recorded for Box<dyn Recorded + Send> {
+    fn names(&self) -> &Names {
+        (**self).names()
+    }
+
+    fn waits(&self) -> u64 {
+        (**self).waits()
+    }
 }
 
 impl Recorded for RecordingReader {
@@ -33,8 +44,12 @@ pub struct Outline {
     pub largest_bytes: u64,
     /// Reads, writes, trims and flushes.
     pub ops: u64,
-    /// From the first record to the last, ns.
+    /// From the first record to the last of these, ns.
     pub length_ns: u64,
+    /// The end of whatever ended last, ns.
+    pub end_ns: u64,
+    /// Its threads, in the order of their first mention.
+    pub tasks: Vec<Task>,
     /// Waits of fio's version 2, about which its manual and fio itself differ.
     pub waits: u64,
 }
@@ -68,6 +83,7 @@ pub fn outline(mut reader: impl Recorded) -> Result<Outline, TraceError> {
             touched.resize(number + 1, Touched::default());
         }
         let file = &mut touched[number];
+        outline.end_ns = outline.end_ns.max(end_of(&record));
         match record.act {
             RecordedAct::Read => file.reads += 1,
             RecordedAct::Write => file.writes += 1,
@@ -83,6 +99,7 @@ pub fn outline(mut reader: impl Recorded) -> Result<Outline, TraceError> {
         outline.length_ns = outline.length_ns.max(record.at_ns);
     }
     outline.waits = reader.waits();
+    outline.tasks = reader.names().tasks().to_vec();
     outline.files = reader
         .names()
         .files()

@@ -47,7 +47,7 @@ pub use judge::{
 };
 pub use limiter::limiter;
 pub use live::{LiveJudge, PhaseNews};
-pub use metrics::{MIN_SAMPLES_BEYOND, metrics, quantile_allowed};
+pub use metrics::metrics;
 pub use same_work::{WorkPrint, WorkQuestion, unlike, work_print};
 pub use stated::{StatedError, conversion};
 pub use tier::{CACHE_SHARE, DEVICE_SHARE, PhaseTiers, RateTier, live_tier, tiers};

@@ -8,14 +8,6 @@ use plumb_result::{Histogram, Metric, MetricValue, PhaseMeasurement};
 use plumb_sorted::SortedMap;
 use plumb_workload::{OpKind, Phase};
 
-/// A quantile is shown where it has at least this many samples beyond it (E6).
-pub const MIN_SAMPLES_BEYOND: u64 = 10;
-
-/// Whether a histogram supports a quantile (0–1): at least [`MIN_SAMPLES_BEYOND`] samples are beyond it.
-pub fn quantile_allowed(histogram: &Histogram, quantile: f64) -> bool {
-    histogram.beyond(quantile) >= MIN_SAMPLES_BEYOND
-}
-
 /// Every number of a phase. A kind of op that the phase was meant to make and did not, and a quantile that the sample
 /// does not carry, is there with the value `None`; nothing is ever 0 for want of a measurement. Every rate carries
 /// its tier, `unknown` where `tiers` does not name it.
@@ -80,9 +72,7 @@ fn number(histogram: &Histogram, stat: Stat) -> Option<f64> {
     match (stat, stat.quantile()) {
         (Stat::Min, _) => histogram.min().map(|value| value as f64),
         (Stat::Max, _) => histogram.max().map(|value| value as f64),
-        (_, Some(quantile)) if quantile_allowed(histogram, quantile) => {
-            histogram.quantile(quantile).map(|value| value as f64)
-        }
+        (_, Some(quantile)) if histogram.carries(quantile) => histogram.quantile(quantile).map(|value| value as f64),
         (_, Some(_)) => None,
         (_, None) => histogram.mean(),
     }
@@ -166,10 +156,10 @@ mod tests {
             histogram
         };
         for (quantile, enough) in [(0.5, 20), (0.9, 100), (0.99, 1000), (0.999, 10_000), (0.9999, 100_000)] {
-            assert!(quantile_allowed(&samples(enough), quantile), "{quantile}");
-            assert!(!quantile_allowed(&samples(enough - 1), quantile), "{quantile}");
+            assert!(samples(enough).carries(quantile), "{quantile}");
+            assert!(!samples(enough - 1).carries(quantile), "{quantile}");
         }
-        assert!(!quantile_allowed(&Histogram::new(), 0.5));
+        assert!(!Histogram::new().carries(0.5));
     }
 
     #[test]

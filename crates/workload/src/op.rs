@@ -1,11 +1,12 @@
 //! The closed set of operations, shared by sources, backends, recorders and metric names.
 
-use serde::{Deserialize, Serialize};
+use plumb_document::FromDocument;
+use serde::Serialize;
 
 macro_rules! op_kinds {
     ($($variant:ident $name:literal,)*) => {
         /// What one operation does. Its [name](OpKind::name) is the first part of a metric's name.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, FromDocument)]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(rename_all = "kebab-case")]
         #[repr(u8)]
@@ -59,6 +60,7 @@ op_kinds! {
     Sync "sync",
     Map "map",
     Unmap "unmap",
+    Command "command",
 }
 
 impl OpKind {

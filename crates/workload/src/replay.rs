@@ -5,17 +5,27 @@
 use crate::blocks::trace::Waits;
 use crate::content::Content;
 use crate::target::Prepare;
-use serde::{Deserialize, Serialize};
+use plumb_document::FromDocument;
+use serde::Serialize;
 use std::path::PathBuf;
 
 /// The calls of a recording. Its group's workers are the threads that make them: each makes the calls of one recorded thread,
 /// or of several one after another.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Replay {
     /// The recording, in any form that Plumb reads.
     pub path: PathBuf,
+    /// What is replayed in its place: the text of a model, such as `plumb trace fit` makes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Recordings that are replayed with it at the same time. Files of one name are one file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub with: Vec<PathBuf>,
+    /// Replay it this many times, one after the other, each time on files of its own.
+    #[serde(default = "once", skip_serializing_if = "is_once")]
+    pub loops: u32,
     /// When calls begin.
     #[serde(default)]
     pub timing: Timing,
@@ -33,8 +43,17 @@ pub struct Replay {
 impl Replay {
     /// All of a recording, at its own times.
     pub fn new(path: PathBuf) -> Replay {
-        Replay { path, timing: Timing::default(), order: ReplayOrder::default(), below: None, waits: Waits::default() }
+        let (timing, order, waits) = (Timing::default(), ReplayOrder::default(), Waits::default());
+        Replay { path, model: None, with: Vec::new(), loops: 1, timing, order, below: None, waits }
     }
+}
+
+fn once() -> u32 {
+    1
+}
+
+fn is_once(times: &u32) -> bool {
+    *times == 1
 }
 
 /// The names of a recorded path, one below the other. Relative or absolute, it begins at the root of the replay, and `..` leads
@@ -54,7 +73,7 @@ pub fn path_names(recorded: &str) -> Vec<&str> {
 }
 
 /// When calls of a recording begin.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum Timing {
@@ -78,7 +97,7 @@ impl Default for Timing {
 }
 
 /// What a recorded call waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ReplayOrder {
@@ -98,7 +117,7 @@ pub enum ReplayOrder {
 
 /// A directory with what a recording needs to be there: the files and directories that it uses and does not make, as large as
 /// it reads them.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct RecordedTree {

@@ -1,9 +1,10 @@
 //! The simulated device: a name, a model and injected faults, written `sim:MODEL?fault=value&…`.
 
 use crate::units::{Bytes, Nanos, Share, UnitError};
+use plumb_document::{FromDocument, ReadError, Reader};
 #[cfg(feature = "schema")]
 use schemars::{Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Serialize, Serializer};
 #[cfg(feature = "schema")]
 use std::borrow::Cow;
 use std::fmt;
@@ -115,9 +116,9 @@ impl Serialize for SimDevice {
     }
 }
 
-impl<'de> Deserialize<'de> for SimDevice {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+impl FromDocument for SimDevice {
+    fn from_document(reader: Reader<'_>) -> Result<Self, ReadError> {
+        reader.text()?.parse().map_err(ReadError::custom)
     }
 }
 

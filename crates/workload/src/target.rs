@@ -6,11 +6,12 @@ use crate::program::{ScratchTarget, SharedTree};
 use crate::replay::RecordedTree;
 use crate::sim::SimDevice;
 use crate::units::{Bytes, Nanos, Size};
-use serde::{Deserialize, Serialize};
+use plumb_document::FromDocument;
+use serde::Serialize;
 use std::path::PathBuf;
 
 /// Where operations go. A relative path lies in the test directory that Plumb makes and marks.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename = "=", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 #[cfg_attr(feature = "schema", schemars(rename = "Target"))]
@@ -50,7 +51,7 @@ impl Target {
 }
 
 /// How a file gets its blocks before the first phase.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Prepare {
@@ -66,7 +67,7 @@ pub enum Prepare {
 }
 
 /// One file.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct FileTarget {
@@ -84,7 +85,7 @@ pub struct FileTarget {
 }
 
 /// Several files of one size. Workers take them in turn: worker `i` starts with file `i mod count`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct FilesTarget {
@@ -103,7 +104,7 @@ pub struct FilesTarget {
 }
 
 /// A file set: `files` files in a tree of directories, each `width` wide and at most `depth` deep.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct TreeTarget {
@@ -132,7 +133,7 @@ fn one() -> u32 {
 }
 
 /// A distribution of sizes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename = "=fixed", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 #[cfg_attr(feature = "schema", schemars(rename = "Distribution"))]
@@ -171,7 +172,7 @@ impl Distribution {
 }
 
 /// A block device. Writing to it needs the user's word: its serial.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct DeviceTarget {
@@ -189,7 +190,7 @@ pub struct DeviceTarget {
 }
 
 /// Nothing at all.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct NullTarget {
@@ -208,7 +209,7 @@ impl NullTarget {
 }
 
 /// Files that only their names exist of: every call on them succeeds and does nothing, and data is not kept.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct NullFiles {
@@ -220,7 +221,7 @@ pub struct NullFiles {
 }
 
 /// How long calls on null files sleep, ns; 0 is not at all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct NullDelays {
@@ -241,7 +242,7 @@ impl NullDelays {
 }
 
 /// A simulated device.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct SimTarget {

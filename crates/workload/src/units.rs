@@ -3,9 +3,10 @@
 //! Text forms: `4096`, `4KiB`, `4k` (a bare letter is binary, as block tools have it), `4kB` (decimal);
 //! `90s`, `1.5ms`, `2m`, `1h`; `1000/s`; `5%`; `ram*2`, `free*10%`.
 
+use plumb_document::{FromDocument, ReadError, Reader, Value};
 #[cfg(feature = "schema")]
 use schemars::{Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::{Serialize, Serializer};
 #[cfg(feature = "schema")]
 use std::borrow::Cow;
 use std::fmt;
@@ -276,29 +277,15 @@ macro_rules! text_or_number {
             }
         }
 
-        impl<'de> Deserialize<'de> for $type {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                struct Visitor;
-                impl de::Visitor<'_> for Visitor {
-                    type Value = $type;
-                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                        f.write_str($expecting)
-                    }
-                    fn visit_str<E: de::Error>(self, text: &str) -> Result<$type, E> {
-                        text.parse().map_err(E::custom)
-                    }
-                    fn visit_u64<E: de::Error>(self, value: u64) -> Result<$type, E> {
-                        let make: fn(u64) -> Option<$type> = $number;
-                        make(value).ok_or_else(|| E::invalid_value(de::Unexpected::Unsigned(value), &self))
-                    }
-                    fn visit_i64<E: de::Error>(self, value: i64) -> Result<$type, E> {
-                        match u64::try_from(value) {
-                            Ok(value) => self.visit_u64(value),
-                            Err(_) => Err(E::invalid_value(de::Unexpected::Signed(value), &self)),
-                        }
-                    }
+        impl FromDocument for $type {
+            fn from_document(reader: Reader<'_>) -> Result<Self, ReadError> {
+                let make: fn(u64) -> Option<$type> = $number;
+                match reader.value() {
+                    Value::Text(text) => return text.parse().map_err(ReadError::custom),
+                    Value::Integer(number) => u64::try_from(*number).ok().and_then(make),
+                    _ => None,
                 }
-                deserializer.deserialize_any(Visitor)
+                .ok_or_else(|| reader.unexpected($expecting))
             }
         }
 

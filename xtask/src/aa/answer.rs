@@ -147,8 +147,8 @@ pub fn of_gate(output: &Output) -> Ending {
     })
 }
 
-fn ending<T: for<'de> Deserialize<'de>>(output: &Output, verdicts: impl Fn(T) -> Verdicts) -> Ending {
-    let said: Result<T> = serde_json::from_slice(&output.stdout).context("no answer in JSON");
+fn ending<T: plumb_document::FromDocument>(output: &Output, verdicts: impl Fn(T) -> Verdicts) -> Ending {
+    let said: Result<T> = plumb_document::json::from_slice(&output.stdout).context("no answer in JSON");
     match (output.status.code(), said) {
         (Some(130) | None, _) => Ending::Interrupted,
         // 3: checks rejected too much; what is left is judged, and is an answer. 1 and 6: a gate's.

@@ -304,6 +304,6 @@ fn gate(setup: &Setup<'_>, scenario: &Scenario, budget: &[&str], seed: u64) -> R
         command.args(["--size", REAL_SIZE]);
     }
     let output = command.output().with_context(|| format!("cannot start {}", setup.plumb.display()))?;
-    serde_json::from_slice(&output.stdout)
+    plumb_document::json::from_slice(&output.stdout)
         .with_context(|| format!("no answer in JSON: {}", String::from_utf8_lossy(&output.stderr)))
 }

@@ -12,6 +12,8 @@ pub struct Options {
     pub(super) binary: Option<PathBuf>,
     /// Only cases with this in their names.
     pub(super) only: Option<String>,
+    /// Where the other tools are; on the path when absent.
+    pub(super) peers: Option<PathBuf>,
 }
 
 /// Seven: the median is an observed value, and two disturbed rounds on either side do not move it far.
@@ -32,9 +34,15 @@ impl Options {
         self.only.as_deref().is_none_or(|only| name.contains(only))
     }
 
+    /// Another tool's program: in the directory of `--peers`, else on the path.
+    pub(super) fn peer(&self, tool: &str) -> PathBuf {
+        let given = self.peers.as_ref().map(|peers| peers.join(tool)).filter(|program| program.exists());
+        given.unwrap_or_else(|| PathBuf::from(tool))
+    }
+
     /// From the words after the name of the benchmark.
     pub fn parse(words: &[&str]) -> Result<Options> {
-        let mut options = Options { rounds: None, binary: None, only: None };
+        let mut options = Options { rounds: None, binary: None, only: None, peers: None };
         let mut words = words.iter();
         while let Some(&option) = words.next() {
             let value = words.next().with_context(|| format!("`{option}` needs a value"))?;
@@ -46,8 +54,9 @@ impl Options {
                     options.rounds = Some(rounds);
                 }
                 "--binary" => options.binary = Some(PathBuf::from(value)),
+                "--peers" => options.peers = Some(std::path::absolute(value)?),
                 "--only" => options.only = Some(value.to_string()),
-                _ => bail!("`{option}`: expected `--rounds N`, `--binary FILE` or `--only TEXT`"),
+                _ => bail!("`{option}`: expected `--rounds N`, `--binary FILE`, `--peers DIR` or `--only TEXT`"),
             }
         }
         Ok(options)

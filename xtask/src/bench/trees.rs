@@ -18,7 +18,7 @@ const OPERATIONS: [&str; 4] = ["File creation", "File stat", "File read", "File 
 /// The rows of IOR's table.
 const ACCESSES: [&str; 2] = ["write", "read"];
 
-/// `cargo xtask bench trees`: needs `mdtest`, `ior` and `mpirun` on the path.
+/// `cargo xtask bench trees`: needs Open MPI's `mpirun`, and `mdtest` and `ior` on the path or in the directory of `--peers`.
 pub fn trees(options: &Options) -> Result<()> {
     let plumb = Plumb::get(options)?;
     let store = tempfile::tempdir()?;
@@ -67,7 +67,7 @@ fn compare(
     let theirs = || {
         let mut command = Command::new("mpirun");
         // Open MPI's: more ranks than processors, also as root.
-        command.args(["--allow-run-as-root", "--oversubscribe", "-n", &ranks.to_string(), tool]);
+        command.args(["--allow-run-as-root", "--oversubscribe", "-n", &ranks.to_string()]).arg(options.peer(tool));
         rates(command, place, words, lines)
     };
     let (mut own, mut real) = (Vec::new(), Vec::new());

@@ -1,5 +1,7 @@
 //! Errors in options of IOR and mdtest.
 
+use crate::permission;
+
 /// An error in a command line, a directive, or a test.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OptionError {
@@ -54,6 +56,14 @@ pub enum OptionError {
     /// Options that do not go together: which, and the way out.
     #[error("{0}")]
     Conflict(&'static str),
+    /// A command that the user did not allow.
+    #[error("{}; {}", permission::refused(.option, .line), permission::way_out())]
+    Command {
+        /// As it is written.
+        option: &'static str,
+        /// What it would run.
+        line: String,
+    },
     /// A tree that cannot be.
     #[error("{message}; {help}")]
     Tree {

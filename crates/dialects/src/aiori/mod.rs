@@ -3,6 +3,7 @@
 mod error;
 mod file_system;
 mod launched;
+mod ops;
 mod options;
 mod said;
 mod size;
@@ -12,6 +13,7 @@ pub use error::OptionError;
 pub use file_system::FileSystem;
 pub use launched::Launched;
 pub(crate) use launched::{more_ranks, node_map};
+pub use ops::{OP_CSV_HEAD, op_csv_row};
 pub use options::{BACKENDS, Opt, Support, Takes, help};
 pub(crate) use said::wrong;
 pub use said::{Asked, Said, SaidValue};

@@ -3,6 +3,7 @@
 use super::personalities::{PERSONALITIES, Personality};
 use super::variables::CUSTOM;
 use super::wrong::Wrong;
+use crate::permission::ALLOW_SYSTEM;
 use std::fmt::Write;
 
 /// A command line that asks for a run.
@@ -67,10 +68,10 @@ pub fn read(words: &[String]) -> Result<Action, Wrong> {
                         .help("give seconds, such as --run 60")
                 })?);
             }
-            "--allow-system" => call.allows_system = true,
+            ALLOW_SYSTEM => call.allows_system = true,
             "--translate" => call.translates = true,
             _ => {
-                let names = ["-f", "-h", "-c", "--personality", "--set", "--run", "--allow-system", "--translate"];
+                let names = ["-f", "-h", "-c", "--personality", "--set", "--run", ALLOW_SYSTEM, "--translate"];
                 let wrong = Wrong::without_place(format!("unknown option `{word}`"));
                 return Err(wrong.nearest(name, names, "see `filebench -h`"));
             }

@@ -1,6 +1,6 @@
 //! IOR's reports: the table, CSV and JSON.
 
-pub use super::tables::{op_csv_head, op_csv_name, op_csv_row, rank_csv, rank_csv_head};
+pub use super::tables::{op_csv_name, rank_csv, rank_csv_head};
 
 use super::result::{Access, AccessKind};
 use super::settings::{Api, Form, Hog, Random, Reorder, Test};

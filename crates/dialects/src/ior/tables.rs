@@ -34,15 +34,3 @@ pub fn op_csv_name(prefix: &str, test: &Test, phase: &str, repetition: u32, rank
     let phase = if phase == last.phase() { String::new() } else { format!("-{phase}") };
     format!("{prefix}{phase}-{repetition}-{rank:05}.csv")
 }
-
-/// Its first line.
-pub fn op_csv_head() -> &'static str {
-    "time,runtime,tp\n"
-}
-
-/// The row of a transfer that began so long after the first, and took so long: s, s, B/s.
-pub fn op_csv_row(test: &Test, after_ns: u64, took_ns: u64) -> String {
-    let seconds = took_ns as f64 / 1e9;
-    let rate = if took_ns > 0 { test.transfer_bytes as f64 / seconds } else { 0.0 };
-    format!("{},{},{}\n", exponent(after_ns as f64 / 1e9, 8), exponent(seconds, 8), exponent(rate, 6))
-}

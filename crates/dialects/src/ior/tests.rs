@@ -453,7 +453,10 @@ fn transfers_are_written_as_ior_does() {
     assert_eq!(print::op_csv_name("op", &both, "read", 0, 0), "op-0-00000.csv");
     assert_eq!(print::op_csv_name("op", &both, "write", 2, 13), "op-write-2-00013.csv");
     assert_eq!(print::op_csv_name("op", &test("-w"), "write", 0, 0), "op-0-00000.csv");
-    assert_eq!(print::op_csv_row(&both, 345_945, 123_024), "3.45945000e-04,1.23024000e-04,2.130836e+09\n");
+    assert_eq!(
+        crate::aiori::op_csv_row(both.transfer_bytes, 345_945, 123_024),
+        "3.45945000e-04,1.23024000e-04,2.130836e+09\n"
+    );
 }
 
 /// A test by MPI-IO, whose ranks are processes.

@@ -82,7 +82,7 @@ pub struct Server {
 pub struct Client {
     /// `-c`.
     pub host: String,
-    /// What the server is told.
+    /// What goes to the server.
     pub params: Params,
     /// `--cport`.
     pub client_port: Option<u16>,

@@ -181,6 +181,8 @@ fn results_of_other_ends_are_read() {
         ..StreamResult::default()
     };
     assert_eq!(results.streams, [stream]);
+    let said = StreamResult { omitted_errors: Some(0), omitted_packets: Some(3), ..stream };
+    let results = Results { streams: vec![said], ..results };
     assert_eq!(Results::read(results.json().line().as_bytes()).unwrap(), results);
     for hostile in ["", "{}", "[]", r#"{"streams":1}"#, r#"{"streams":{}}"#] {
         assert_eq!(Results::read(hostile.as_bytes()), None, "{hostile}");

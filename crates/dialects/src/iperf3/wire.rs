@@ -4,7 +4,7 @@
 use super::json::Json;
 use serde_json::Value;
 
-/// As the other end and JSON are told.
+/// The version, as sent to the other end and printed in JSON.
 pub const VERSION: &str = "3.21 (Plumb)";
 
 /// A cookie: letters and a NUL.
@@ -370,9 +370,11 @@ pub struct StreamResult {
     pub retransmits: i64,
     pub jitter_s: f64,
     pub errors: i64,
-    pub omitted_errors: i64,
+    /// Of the errors, those of the part that does not count; `None` of ends before 3.14, which do not say.
+    pub omitted_errors: Option<i64>,
     pub packets: i64,
-    pub omitted_packets: i64,
+    /// The same of the packets.
+    pub omitted_packets: Option<i64>,
     pub seconds: f64,
 }
 
@@ -412,9 +414,9 @@ impl Results {
             retransmits: signed(stream.get("retransmits")),
             jitter_s: number(stream, "jitter"),
             errors: signed(stream.get("errors")),
-            omitted_errors: signed(stream.get("omitted_errors")),
+            omitted_errors: stream.get("omitted_errors").map(|number| signed(Some(number))),
             packets: signed(stream.get("packets")),
-            omitted_packets: signed(stream.get("omitted_packets")),
+            omitted_packets: stream.get("omitted_packets").map(|number| signed(Some(number))),
             seconds: number(stream, "end_time"),
         });
         Some(Results {
@@ -448,9 +450,9 @@ impl Results {
                 ("retransmits", Json::Int(stream.retransmits)),
                 ("jitter", Json::Number(stream.jitter_s)),
                 ("errors", Json::Int(stream.errors)),
-                ("omitted_errors", Json::Int(stream.omitted_errors)),
+                ("omitted_errors", Json::Int(stream.omitted_errors.unwrap_or(0))),
                 ("packets", Json::Int(stream.packets)),
-                ("omitted_packets", Json::Int(stream.omitted_packets)),
+                ("omitted_packets", Json::Int(stream.omitted_packets.unwrap_or(0))),
                 ("start_time", Json::Int(0)),
                 ("end_time", Json::Number(stream.seconds)),
             ])

@@ -20,6 +20,12 @@ const DIRECTORIES: u16 = 0;
 const ASIDE: u16 = 1;
 const FILES: u16 = 2;
 
+/// The group of rank 0 that makes files for all.
+pub(super) const MAKER: &str = "rank-0";
+
+/// The group of those that wait while rank 0 works for all.
+pub(super) const OTHERS: &str = "others";
+
 /// What the settings do not say.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Facts {
@@ -151,12 +157,21 @@ impl Lowering<'_> {
 
     /// A group of this many workers that makes these steps.
     fn group(&self, count: u32, steps: Vec<TreeStep>) -> WorkerGroup {
+        let log_ops = self.settings.op_csv.is_some() && steps.iter().any(|step| step.items == FILES);
         let steps = steps.into_iter().map(|step| Step::Trees(Box::new(step)));
+        let command = |line: &Option<String>| line.clone().map(|line| Step::Command { line });
         let sync = self.settings.syncs.then_some(Step::Sync {});
+        let mut steps: Vec<Step> = steps.chain(sync).chain(command(&self.settings.command_after)).collect();
+        if steps.is_empty() {
+            // A worker that only runs a command before the clock does nothing in it.
+            steps.push(Step::Delay { time: Nanos(0) });
+        }
         let program = Program {
             content: ProgramContent::Packets(Packets { kind: self.settings.packets, seed: self.facts.seed, worker: 0 }),
             checks: self.settings.verifies_reads,
-            ..Program::new(steps.chain(sync).collect())
+            log_ops,
+            before: command(&self.settings.command_before).into_iter().collect(),
+            ..Program::new(steps)
         };
         WorkerGroup {
             count,
@@ -181,8 +196,9 @@ impl Lowering<'_> {
         let count = if settings.unique && !settings.collective { self.facts.tasks } else { 1 };
         let mut group = self.group(count, vec![TreeStep { all_owners, ..TreeStep::new(does) }]);
         let Work::Program(program) = &mut group.work else { return Phase::new(test.phase(), vec![group]) };
-        // The tool syncs behind phases of items only.
+        // The tool syncs, and runs commands, around phases of items only.
         program.steps.retain(|step| matches!(step, Step::Trees(_)));
+        program.before.clear();
         let step = |does| Step::Trees(Box::new(TreeStep::new(does)));
         if test == Test::TreeCreation {
             program.before = vec![step(TreeWork::MakePlaces), step(TreeWork::MakeRoots)];
@@ -203,14 +219,24 @@ impl Lowering<'_> {
 
     /// A phase of rank 0 alone, on the items of all.
     fn alone(&self, test: Test, step: TreeStep) -> Phase {
-        Lowering::phase(test, vec![self.group(1, vec![TreeStep { all_owners: true, ..step }])])
+        self.by_rank_0(test, TreeStep { all_owners: true, ..step })
+    }
+
+    /// A phase of rank 0 alone. The others only run their commands.
+    fn by_rank_0(&self, test: Test, step: TreeStep) -> Phase {
+        let mut groups = vec![self.group(1, vec![step])];
+        if self.settings.has_commands() && self.facts.tasks > 1 {
+            let others = self.group(self.facts.tasks - 1, Vec::new());
+            groups.push(WorkerGroup { name: Some(OTHERS.to_owned()), ..others });
+        }
+        Lowering::phase(test, groups)
     }
 
     /// The delay before items of a kind.
     fn delayed(&self, phases: &mut [Phase], first: usize) {
         let Some(group) = phases.get_mut(first).and_then(|phase| phase.workers.first_mut()) else { return };
         if let (Work::Program(program), true) = (&mut group.work, self.settings.delay_s > 0) {
-            program.before.push(Step::Delay { time: Nanos(u64::from(self.settings.delay_s) * 1_000_000_000) });
+            program.before.insert(0, Step::Delay { time: Nanos(u64::from(self.settings.delay_s) * 1_000_000_000) });
         }
     }
 
@@ -228,6 +254,10 @@ impl Lowering<'_> {
         }
         if settings.stats {
             phases.push(self.items(Test::DirectoryStat, 1, TreeStep { order, ..step(TreeWork::Stat) }));
+        }
+        if settings.reads && settings.has_commands() {
+            // Nothing is read of directories, but mdtest's commands run around that.
+            phases.push(Lowering::phase(Test::DirectoryRead, vec![self.group(self.facts.tasks, Vec::new())]));
         }
         if settings.renames && self.names.items_each() > 1 {
             phases.push(self.items(Test::DirectoryRename, 1, step(TreeWork::Rename { aside: ASIDE })));
@@ -265,7 +295,7 @@ impl Lowering<'_> {
             phases.push(match (settings.collective, settings.shared) {
                 (true, _) => self.alone(Test::FileRemoval, unlink),
                 // Rank 0 removes what all share.
-                (false, true) => Lowering::phase(Test::FileRemoval, vec![self.group(1, vec![unlink])]),
+                (false, true) => self.by_rank_0(Test::FileRemoval, unlink),
                 (false, false) => self.items(Test::FileRemoval, 3, unlink),
             });
         }
@@ -285,9 +315,14 @@ impl Lowering<'_> {
             // Rank 0 makes all files; then every task opens and writes its own.
             let empty = MakeItem { bytes: Bytes(0), flush: false, exists: false, reads_back: false };
             let made = TreeStep { all_owners: true, ..step(TreeWork::Make(empty)) };
-            let maker = WorkerGroup { name: Some("rank-0".to_owned()), ..self.group(1, vec![made]) };
+            let mut maker = WorkerGroup { name: Some(MAKER.to_owned()), ..self.group(1, vec![made]) };
+            if let Work::Program(program) = &mut maker.work {
+                // Rank 0 runs its commands as one of all.
+                program.before.clear();
+                program.steps.retain(|step| !matches!(step, Step::Command { .. }));
+            }
             let ranks = self.group(self.facts.tasks, vec![step(TreeWork::Make(item))]);
-            let start = Start { after: vec!["rank-0".to_owned()], ..Start::default() };
+            let start = Start { after: vec![MAKER.to_owned()], ..Start::default() };
             return Lowering::phase(Test::FileCreation, vec![maker, WorkerGroup { start, ..ranks }]);
         }
         let wall = (settings.wall_s > 0).then(|| Wall::After(Nanos(u64::from(settings.wall_s) * 1_000_000_000)));

@@ -12,9 +12,6 @@ const fn long(name: &'static str, takes: Takes, default: &'static str, what: &'s
     Opt { letter: None, name: Some(name), takes, default, what, support: Works }
 }
 
-const COMMANDS: Support =
-    NotYet("Plumb runs no commands between phases; run the phases one by one with -C, -T, -E and -r");
-
 /// All of them but those of the back ends. Source: mdtest 4.1.0+dev, its `-h`.
 #[rustfmt::skip]
 pub const OPTIONS: &[Opt] = &[
@@ -60,10 +57,11 @@ pub const OPTIONS: &[Opt] = &[
     long("dataPacketType", Text, "t", "Data packets: offset, incompressible, timestamp or random"),
     long("print-all-procs", Flag, "", "Print the results of each task"),
     long("random-seed", Number, "0", "Seed of the random order"),
-    Opt { support: COMMANDS, ..long("run-cmd-before-phase", Text, "", "Command to run before each phase") },
-    Opt { support: COMMANDS, ..long("run-cmd-after-phase", Text, "", "Command to run after each phase, in its time") },
+    long("run-cmd-before-phase", Text, "", "Command that each task runs before each phase of items"),
+    long("run-cmd-after-phase", Text, "", "Command that each task runs at the end of each phase of items, in its time"),
+    long("allow-system", Flag, "", "Run these commands, which are refused without it (Plumb's own option)"),
     long("saveRankPerformanceDetails", Text, "", "Write the results of each task to this CSV file"),
-    Opt { support: NotYet("`plumb show --json` has the latencies of every op"), ..long("savePerOpDataCSV", Text, "", "Write every op to CSV files that begin so") },
+    long("savePerOpDataCSV", Text, "", "Write the time of each operation on a file to CSV files whose names begin so"),
     long("showRankStatistics", Flag, "", "Show statistics of single tasks, too"),
     long("verify-write", Flag, "", "Read back and compare what was written to a file before it is closed"),
     long("warningAsErrors", Flag, "", "A failed operation ends it"),

@@ -1,6 +1,6 @@
 //! mdtest's report.
 
-use super::lower::Lowered;
+use super::lower::{Lowered, MAKER, OTHERS};
 use super::result::{IterationResult, RankTime, Test};
 use super::settings::{Prints, Settings};
 use crate::aiori::{Divisor, FileSystem, Spread, VERSION, exponent, node_map, percentiles_ms};
@@ -213,6 +213,30 @@ fn latencies(results: &[IterationResult]) -> String {
 /// Behind everything.
 pub fn tail(ended: &str) -> String {
     format!("-- finished at {ended} --\n\n")
+}
+
+/// A file of `--savePerOpDataCSV`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpFile {
+    /// Its path.
+    pub path: String,
+    /// Bytes that mdtest counts for each operation.
+    pub bytes: u64,
+}
+
+/// The file of what a worker, `GROUP/NUMBER`, did in a phase: only tests of files have any, and what rank 0 makes for all has none.
+pub fn op_file(settings: &Settings, phase: &str, worker: &str) -> Option<OpFile> {
+    let prefix = settings.op_csv.as_ref()?;
+    let test = Test::of_phase(phase)?;
+    let bytes = match test {
+        Test::FileCreation | Test::FileRemoval => settings.write_bytes,
+        Test::FileRead => settings.read_bytes,
+        Test::FileStat => 1,
+        _ => return None,
+    };
+    let (group, rank) = worker.rsplit_once('/')?;
+    let rank: u32 = rank.parse().ok().filter(|_| ![MAKER, OTHERS].contains(&group))?;
+    Some(OpFile { path: format!("{prefix}-{}-{rank:05}.csv", test.name()), bytes: bytes.max(1) })
 }
 
 /// What `--saveRankPerformanceDetails` writes first.

@@ -97,7 +97,7 @@ impl Test {
 pub struct RankTime {
     /// Items that it did.
     pub items: u64,
-    /// Its own time, without the wait for others and without `sync`, ns.
+    /// Its own time, without the wait for others, `sync` and commands, ns.
     pub time_ns: u64,
 }
 
@@ -154,7 +154,7 @@ impl IterationResult {
     /// Takes what was measured of a phase of `tasks` tasks.
     pub fn add(&mut self, measured: &PhaseMeasurement, tasks: u32) {
         let Some(test) = Test::of_phase(&measured.name) else { return };
-        let is_item = |kind: &OpKind| *kind != OpKind::Sync;
+        let is_item = |kind: &OpKind| !matches!(kind, OpKind::Sync | OpKind::Command);
         let mut result = TestResult {
             time_ns: measured.wall_ns,
             fault_count: measured.fault_count,
@@ -168,10 +168,11 @@ impl IterationResult {
             result.latency.merge(&op.service);
         }
         let of_rank = |worker: &WorkerMeasurement| {
-            let synced_ns = worker.ops.get(&OpKind::Sync).map_or(0, |op| op.service.sum());
+            let others = worker.ops.iter().filter(|(kind, _)| !is_item(kind));
+            let others_ns: u128 = others.map(|(_, op)| op.service.sum()).sum();
             RankTime {
                 items: worker.ops.iter().filter(|(kind, _)| is_item(kind)).map(|(_, op)| op.count).sum(),
-                time_ns: worker.wall_ns.saturating_sub(u64::try_from(synced_ns).unwrap_or(u64::MAX)),
+                time_ns: worker.wall_ns.saturating_sub(u64::try_from(others_ns).unwrap_or(u64::MAX)),
             }
         };
         result.ranks = ranks.iter().map(of_rank).collect();

@@ -98,6 +98,12 @@ pub struct Settings {
     pub rank_statistics: bool,
     /// Where the results of each task go.
     pub rank_csv: Option<String>,
+    /// What each task runs before each phase of items.
+    pub command_before: Option<String>,
+    /// What each task runs at its end, in its time.
+    pub command_after: Option<String>,
+    /// What the names of the files begin with that have each operation on a file.
+    pub op_csv: Option<String>,
     /// A failed operation ends it.
     pub warnings_are_errors: bool,
     /// Verbosity.
@@ -169,11 +175,22 @@ pub(super) fn settings(said: &Said, launched: Option<&Launched>) -> Result<Setti
         prints_all: said.is_set("print-all-procs"),
         rank_statistics: said.is_set("showRankStatistics"),
         rank_csv: said.named("saveRankPerformanceDetails"),
+        command_before: command(said, "run-cmd-before-phase", "--run-cmd-before-phase")?,
+        command_after: command(said, "run-cmd-after-phase", "--run-cmd-after-phase")?,
+        op_csv: said.named("savePerOpDataCSV"),
         warnings_are_errors: said.is_set("warningAsErrors"),
         verbosity: said.small_count("v", 0)?.max(said.small_count("V", 0)?),
     };
     settings.rules()?;
     Ok(settings)
+}
+
+/// A command, where one is given and the user allows it.
+fn command(said: &Said, key: &str, option: &'static str) -> Result<Option<String>, OptionError> {
+    match said.named(key) {
+        Some(line) if !said.is_set("allow-system") => Err(OptionError::Command { option, line }),
+        line => Ok(line),
+    }
 }
 
 impl Settings {
@@ -219,9 +236,20 @@ impl Settings {
             () if self.collective && self.launched.is_some() => conflict(
                 "-c: rank 0 makes the files of other processes only in one process; use --plumb-ranks without mpirun",
             ),
+            () if self.shared && self.launched.is_some() && self.has_commands() => conflict(
+                "-S with --run-cmd-before-phase or --run-cmd-after-phase is for ranks in one process; use --plumb-ranks without mpirun",
+            ),
+            () if self.op_csv.is_some() && self.launched.is_some() => conflict(
+                "--savePerOpDataCSV is for ranks in one process: use --plumb-ranks without mpirun; `plumb show` has the latencies of all",
+            ),
             () if self.tasks.0 == 0 => conflict("-f: 0 tasks do nothing"),
             () => self.names_problem(),
         }
+    }
+
+    /// Whether tasks run commands around phases.
+    pub fn has_commands(&self) -> bool {
+        self.command_before.is_some() || self.command_after.is_some()
     }
 
     /// Whether files in a random order are those that a stonewall let through, in this run or an earlier one: the first

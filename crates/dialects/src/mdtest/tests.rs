@@ -182,7 +182,8 @@ fn conflicts_are_refused() {
         ("-n 10 -F -R -W 1 -b 2 -z 1", "-R behind a stonewall"),
         ("-n 10 -F -T -R -x sw -b 2 -z 1", "-R behind a stonewall"),
         ("--dataPacketType=x", "unknown packets"),
-        ("--run-cmd-before-phase=ls", "not yet supported"),
+        ("--run-cmd-before-phase=ls", "would run `ls`; add --allow-system"),
+        ("--run-cmd-after-phase=ls", "--run-cmd-after-phase is refused"),
         ("--verify-reads", "did you mean `--verify-read`?"),
     ] {
         assert!(wrong(line).contains(told), "{line}: {}", wrong(line));
@@ -250,6 +251,59 @@ fn the_csv_file_has_mdtest_s_columns() {
     assert_eq!(rows.len(), 3);
     assert!(rows[0].starts_with("all,100,,,,,,,,,,,,,1.0000000000e+04,1.0000000000e-02,,,,,"), "{}", rows[0]);
     assert!(rows[1].starts_with("0,,,,,,,,,,,,,,1.0000000000e+04,"), "{}", rows[1]);
+}
+
+// Protects --run-cmd-*: each task runs them once around each phase of items, ahead of the clock and at its end behind the sync, and
+// none around trees.
+#[test]
+fn commands_run_around_phases_of_items() {
+    let commands = "--allow-system --run-cmd-before-phase=b --run-cmd-after-phase=a";
+    for line in ["-n 4 -Y", "-n 4 -c -Y", "-n 4 -S -Y"] {
+        let made = lowered(&format!("{line} {commands} --plumb-ranks 3"));
+        for phase in &made.workload.phase {
+            let run = |part: fn(&plumb_workload::Program) -> Option<&Step>, wanted: &str| -> u32 {
+                let groups = phase.workers.iter().filter(|group| {
+                    let step = group.work.program().and_then(part);
+                    matches!(step, Some(Step::Command { line }) if line == wanted)
+                });
+                groups.map(|group| group.count).sum()
+            };
+            let around = [run(|program| program.before.first(), "b"), run(|program| program.steps.last(), "a")];
+            let wanted = if phase.name.starts_with("tree") { [0, 0] } else { [3, 3] };
+            assert_eq!(around, wanted, "{line}: {}", phase.name);
+        }
+    }
+    assert!(phases(&lowered(&format!("-n 4 {commands}"))).contains(&"directory-read"));
+    lowered("-n 4 -c --allow-system --run-cmd-before-phase=b --plumb-ranks 2");
+}
+
+// Protects --savePerOpDataCSV: a file for each test of files and each rank, with the bytes that mdtest counts, and only those ops.
+#[test]
+fn operations_on_files_go_to_the_files_of_their_ranks() {
+    let line = "-n 10 -w 100 -e 40 -c --savePerOpDataCSV=op --plumb-ranks 4";
+    let file = |phase: &str, worker: &str| {
+        let file = print::op_file(&settings(line), phase, worker)?;
+        Some(format!("{} {}", file.path, file.bytes))
+    };
+    assert_eq!(file("file-create", "rank-0/0"), None);
+    assert_eq!(file("file-create", "workers.1/3").as_deref(), Some("op-File creation-00003.csv 100"));
+    assert_eq!(file("file-stat", "workers.0/1").as_deref(), Some("op-File stat-00001.csv 1"));
+    assert_eq!(file("file-read", "workers.0/0").as_deref(), Some("op-File read-00000.csv 40"));
+    assert_eq!(file("file-remove", "workers.0/0").as_deref(), Some("op-File removal-00000.csv 100"));
+    assert_eq!(file("directory-create", "workers.0/0"), None);
+    assert_eq!(print::op_file(&settings("-n 10"), "file-stat", "workers.0/0"), None);
+    let logs = |line: &str| -> Vec<String> {
+        let phases = lowered(line).workload.phase;
+        let of_phase = |phase: &plumb_workload::Phase| {
+            phase.workers.iter().all(|group| group.work.program().is_some_and(|program| program.log_ops))
+        };
+        phases.iter().filter(|phase| of_phase(phase)).map(|phase| phase.name.clone()).collect()
+    };
+    assert_eq!(logs(line), ["file-create", "file-stat", "file-read", "file-remove"]);
+    assert_eq!(logs("-n 10"), Vec::<String>::new());
+    let launched = aiori::Launched { ranks: 2, nodes: 1, beside_rank_0: vec![0, 1] };
+    let told = read(&["--savePerOpDataCSV=op".to_owned()], Some(&launched)).unwrap_err().to_string();
+    assert!(told.contains("use --plumb-ranks without mpirun"), "{told}");
 }
 
 // Protects the head that parsers look for.

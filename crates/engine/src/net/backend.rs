@@ -320,7 +320,7 @@ impl<'a> NetSocket<'a> {
                     0 => return Err(Errno::ENDED),
                     _ => return send_once(self.made.fd, &self.made.buffer[..answer]),
                 },
-                // Never more than came: nobody is to be flooded with what others ask for.
+                // Never longer than the request: a forged sender address must not turn this end into an amplifier.
                 Ok(Train { bytes, .. }) if bytes >= answer && bytes > 0 => {
                     return send_once(self.made.fd, &self.made.buffer[..answer.max(16).min(bytes)]);
                 }

@@ -65,7 +65,7 @@ pub struct SocketOptions {
     pub much_room: bool,
 }
 
-/// Room for datagrams that nobody has taken yet, where the system gives as much, bytes.
+/// Receive buffer of a datagram socket, bytes; the system may give less.
 const MUCH_ROOM: i32 = 8 << 20;
 
 /// Makes the system notice within 20 s that the other end of a connection is dead.
@@ -349,7 +349,7 @@ pub(super) fn send(fd: RawFd, block: &mut [u8], from: usize, length: usize) -> C
 #[inline]
 pub(super) fn receive(fd: RawFd, block: &mut [u8], length: usize) -> Completion {
     with_vectors(block.as_mut_ptr(), block.len(), 0, length, |message| {
-        // SAFETY: as above, and nobody reads the block.
+        // SAFETY: the vectors lie within the block, which is borrowed mutably for the call; what the kernel writes is never read.
         completion(unsafe { libc::recvmsg(fd, message, 0) })
     })
 }

@@ -246,6 +246,13 @@ fn output_file(path: &Path) -> Result<File, CommandProblem> {
     })
 }
 
+/// A command line of the shell.
+pub fn shell(line: &str) -> Command {
+    let mut command = Command::new("/bin/sh");
+    command.arg("-c").arg(line);
+    command
+}
+
 /// Runs a command line of the shell in `base`, with its output in `JOB.prerun.txt` or `JOB.postrun.txt` there.
 ///
 /// # Errors
@@ -259,8 +266,8 @@ pub(crate) fn run_command(line: &str, when: When, job: &str, base: &Path) -> Res
     let failed = |problem| ProcessError::Command { when: name, line: line.to_owned(), problem };
     let file = output_file(&output).map_err(failed)?;
     let errors = file.try_clone().map_err(|error| failed(error.into()))?;
-    let mut command = Command::new("/bin/sh");
-    command.arg("-c").arg(line).current_dir(base).stdin(Stdio::null()).stdout(file).stderr(errors);
+    let mut command = shell(line);
+    command.current_dir(base).stdin(Stdio::null()).stdout(file).stderr(errors);
     let status = command.status().map_err(|error| failed(error.into()))?;
     match status.success() {
         true => Ok(()),

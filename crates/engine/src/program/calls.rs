@@ -6,6 +6,7 @@ mod mpi;
 mod records;
 
 use super::aio::Aio;
+use super::command::run_command;
 use super::content::RecordMemory;
 use super::descriptor::{close, errno, lock, nothing, system};
 use super::directory::Directories;
@@ -188,6 +189,7 @@ impl Calls {
                 rustix::fs::sync();
                 Ok(0)
             }
+            Call::Command => run_command(self.rules.get(usize::from(op.rules))),
             Call::Seek => self.handle(op)?.seek(Seek::To(op.offset)).map(|()| 0),
             Call::Tell => self.handle(op)?.seek(Seek::By(0)).map(|()| 0),
             Call::Truncate => nothing(rustix::fs::ftruncate(self.handle(op)?.fd()?, op.length)),

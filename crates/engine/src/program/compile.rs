@@ -364,6 +364,9 @@ impl Compiler {
             Step::Msync { .. } => self.op(step, Call::Msync),
             Step::Flush { .. } => self.op(step, Call::Flush),
             Step::Sync {} => self.op(step, Call::Sync),
+            Step::Command { line } => {
+                CallOp { rules: self.rule(StepRules::Command(line.clone()), at)?, ..self.op(step, Call::Command) }
+            }
             Step::Seek { to, .. } => CallOp { offset: to.0, ..self.op(step, Call::Seek) },
             Step::Map(map) => CallOp { rules: self.rule(StepRules::Map(*map), at)?, ..self.op(step, Call::Map) },
             Step::Unmap { .. } => self.op(step, Call::Unmap),

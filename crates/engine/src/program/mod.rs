@@ -7,6 +7,7 @@
 
 mod aio;
 mod calls;
+mod command;
 mod compile;
 mod content;
 mod cursor;

@@ -1,6 +1,7 @@
 //! Calls of a program over files that only their names exist of: each succeeds, does nothing, and takes as long as it is
 //! said to.
 
+use super::command::run_command;
 use super::op::{Call, CallOp};
 use super::rules::StepRules;
 use super::trees::{TreeFiles, WallMark};
@@ -59,6 +60,9 @@ impl NullCalls {
     }
 
     fn make(&self, op: &CallOp) -> Completion {
+        if op.call == Call::Command {
+            return run_command(self.rules.get(usize::from(op.rules)));
+        }
         let (sleep_ns, moved) = self.of(std::hint::black_box(op));
         if sleep_ns > 0 {
             std::thread::sleep(Duration::from_nanos(sleep_ns));

@@ -53,6 +53,8 @@ pub(crate) enum Call {
     Fdatasync,
     Flush,
     Sync,
+    /// A command line of the shell.
+    Command,
     Seek,
     /// Where it stands.
     Tell,

@@ -22,6 +22,7 @@ pub(super) enum StepRules {
     OfFile(FileStep),
     Hold(Held),
     Tree(Box<TreeStep>),
+    Command(String),
 }
 
 /// How a file is opened.

@@ -282,6 +282,9 @@ pub(crate) fn plan(
             if program.transfers().any(|transfer| transfer.waits() || transfer.repeats_for.is_some()) {
                 return Err(seat.error("its transfers wait in real time; a simulated device has a virtual clock"));
             }
+            if program.all_steps().any(|step| matches!(step, Step::Command { .. })) {
+                return Err(seat.error("its commands take real time; a simulated device has a virtual clock"));
+            }
             (NamedFiles::Sim(device.clone()), files, postmark)
         }
     };

@@ -18,7 +18,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Where the links lead that were there: it is not recorded, and they must not lead anywhere.
@@ -36,6 +36,15 @@ impl OpenRecorded {
     /// The path of its root.
     pub(crate) fn path(&self) -> &Path {
         self.root.path()
+    }
+
+    /// The files that are there before the recording begins.
+    pub(crate) fn initial_files(&self) -> impl Iterator<Item = PathBuf> {
+        let files = self.survey.initial.iter().filter(|entry| matches!(entry.kind, InitialFileKind::File { .. }));
+        let paths = files.filter_map(|entry| self.survey.paths.get(entry.file as usize));
+        let paths = paths.map(|path| self.path().join(path_names(path).join("/")));
+        // Of what lies in a file, that is a directory.
+        paths.filter(|path| std::fs::symlink_metadata(path).is_ok_and(|found| found.is_file()))
     }
 }
 

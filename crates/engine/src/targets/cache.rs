@@ -46,12 +46,20 @@ impl OpenTargets {
             }
             match target {
                 OpenTarget::Files(open) => apply_to_files(open, phase, surroundings, observer, &mut fallbacks)?,
-                OpenTarget::Tree(tree) => apply_to_tree(tree, phase, surroundings, observer, &mut fallbacks)?,
+                OpenTarget::Tree(tree) => {
+                    let Some(state) = &tree.files.state else { continue };
+                    let existing = |file: &u64| state.entry(tree::FileId(*file)).is_some();
+                    let paths = (0..tree.files.shape.files()).filter(existing).map(|file| path_of(tree, file));
+                    apply_to_tree(&mut { paths }, tree.root.path(), phase, surroundings, observer, &mut fallbacks)?;
+                }
+                OpenTarget::Recorded(files) => {
+                    let mut paths = files.initial_files();
+                    apply_to_tree(&mut paths, files.path(), phase, surroundings, observer, &mut fallbacks)?;
+                }
                 OpenTarget::Job(_)
                 | OpenTarget::Shared(_)
                 | OpenTarget::Copy { .. }
                 | OpenTarget::Scratch(_)
-                | OpenTarget::Recorded(_)
                 | OpenTarget::Null { .. }
                 | OpenTarget::Sim(_) => {}
             }
@@ -126,14 +134,14 @@ fn evict_images_under(path: &Path, setting: &Setting<'_>, observer: &mut dyn Obs
 }
 
 fn apply_to_tree(
-    tree: &OpenTree,
+    paths: &mut dyn Iterator<Item = PathBuf>,
+    root: &Path,
     phase: &Phase,
     surroundings: &TargetContext<'_>,
     observer: &mut dyn Observer,
     fallbacks: &mut Vec<String>,
 ) -> Result<(), EngineError> {
     let setting = surroundings.setting;
-    let Some(state) = &tree.files.state else { return Ok(()) };
     match phase.cache {
         CachePolicy::AsIs => return Ok(()),
         CachePolicy::Direct => {
@@ -142,10 +150,11 @@ fn apply_to_tree(
         CachePolicy::Cold | CachePolicy::Warm => {}
     }
     observer.preparing(&format!("{}: preparing the page cache of the file set", phase.name));
-    let existing = |file: &u64| state.entry(tree::FileId(*file)).is_some();
-    let mut files = (0..tree.files.shape.files()).filter(existing).peekable();
-    while files.peek().is_some() {
-        let paths: Vec<PathBuf> = files.by_ref().take(TREE_BATCH as usize).map(|file| path_of(tree, file)).collect();
+    loop {
+        let paths: Vec<PathBuf> = paths.take(TREE_BATCH as usize).collect();
+        if paths.is_empty() {
+            break;
+        }
         let batch = TargetFiles::open_read_only(paths.iter().map(PathBuf::as_path))?;
         if phase.cache == CachePolicy::Warm {
             warm(&batch, setting.stop)
@@ -156,7 +165,7 @@ fn apply_to_tree(
         }
     }
     if phase.cache != CachePolicy::Warm {
-        evict_images_under(tree.root.path(), setting, observer);
+        evict_images_under(root, setting, observer);
         fallbacks.push("file data was evicted first; metadata may be cached".to_owned());
     }
     Ok(())

@@ -11,6 +11,10 @@ use crate::terms::{Ended, Handover, InFlight, Queue};
 use std::collections::VecDeque;
 use std::io;
 
+/// What is due within this, ns, while others are in flight, is waited for by looking again and again. Less than where nothing is: what
+/// is in flight may need the processor.
+const NEAR_NS: u64 = 20_000;
+
 /// An op in flight.
 #[derive(Clone, Copy)]
 struct Flight {
@@ -164,6 +168,9 @@ where
     // Read when ops were reaped, and again only where starts have to keep to a schedule: most often nothing but bookkeeping
     // lies in between.
     let mut now = clock.now();
+    if opens && !clock.is_virtual() {
+        crate::os::wake_in_time();
+    }
     let ended = loop {
         if opens {
             now = clock.now();
@@ -264,7 +271,15 @@ where
         let wait = match wake_at {
             _ if !held.is_empty() => Wait::For(0),
             // With room in the queue, wait only for as long as nothing is due.
-            Some(at) if flying.ended.is_none() => Wait::Timeout(clock.ns_between(start, at)),
+            Some(at) if flying.ended.is_none() => {
+                let left_ns = clock.ns_between(start, at);
+                match left_ns.saturating_sub(NEAR_NS) {
+                    _ if clock.is_virtual() => Wait::Timeout(left_ns),
+                    // The kernel's timers are late by as much: looked for again and again.
+                    0 => Wait::For(0),
+                    far_ns => Wait::Timeout(far_ns),
+                }
+            }
             _ if flying.free == 0 || draining => Wait::For(queue.complete.min(in_flight)),
             _ if flying.ended.is_some() || after_next => Wait::For(1),
             // There is room, and more to start: a batch is smaller than the queue.

@@ -1,8 +1,9 @@
 //! Values that a study file may write in more than one way: what is interpolated (`"${level}"`) arrives as text.
 
+use plumb_document::{FromDocument, ReadError, Reader, Value};
 #[cfg(feature = "schema")]
 use schemars::{Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::{Serialize, Serializer};
 #[cfg(feature = "schema")]
 use std::borrow::Cow;
 use std::fmt;
@@ -16,7 +17,7 @@ pub struct Count(pub u64);
 pub struct Word(pub String);
 
 /// One name of a device or a directory, or several.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged, expecting = "expected a name such as `@disks`, a path, or a list of them")]
 pub enum Names {
@@ -66,54 +67,27 @@ impl Serialize for Word {
     }
 }
 
-impl<'de> Deserialize<'de> for Count {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Count, D::Error> {
-        struct Visitor;
-        impl de::Visitor<'_> for Visitor {
-            type Value = Count;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a whole number")
-            }
-            fn visit_u64<E: de::Error>(self, number: u64) -> Result<Count, E> {
-                Ok(Count(number))
-            }
-            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Count, E> {
-                u64::try_from(number).map(Count).map_err(|_| E::invalid_value(de::Unexpected::Signed(number), &self))
-            }
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Count, E> {
-                text.trim().parse().map(Count).map_err(|_| E::invalid_value(de::Unexpected::Str(text), &self))
-            }
-        }
-        deserializer.deserialize_any(Visitor)
+impl FromDocument for Count {
+    fn from_document(reader: Reader<'_>) -> Result<Count, ReadError> {
+        let number = match reader.value() {
+            Value::Integer(number) => u64::try_from(*number).ok(),
+            Value::Text(text) => text.trim().parse().ok(),
+            _ => None,
+        };
+        number.map(Count).ok_or_else(|| reader.unexpected("a whole number"))
     }
 }
 
-impl<'de> Deserialize<'de> for Word {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Word, D::Error> {
-        struct Visitor;
-        impl de::Visitor<'_> for Visitor {
-            type Value = Word;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a word or a number")
-            }
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Word, E> {
-                Ok(Word(text.to_owned()))
-            }
-            fn visit_u64<E: de::Error>(self, number: u64) -> Result<Word, E> {
-                Ok(Word(number.to_string()))
-            }
-            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Word, E> {
-                Ok(Word(number.to_string()))
-            }
-            fn visit_f64<E: de::Error>(self, number: f64) -> Result<Word, E> {
-                // With its point: `1.0` is a version of a superblock, and `1` is another word.
-                Ok(Word(format!("{number:?}")))
-            }
-            fn visit_bool<E: de::Error>(self, is: bool) -> Result<Word, E> {
-                Ok(Word(is.to_string()))
-            }
-        }
-        deserializer.deserialize_any(Visitor)
+impl FromDocument for Word {
+    fn from_document(reader: Reader<'_>) -> Result<Word, ReadError> {
+        Ok(Word(match reader.value() {
+            Value::Text(text) => text.clone(),
+            Value::Integer(number) => number.to_string(),
+            // With its point: `1.0` is a version of a superblock, and `1` is another word.
+            Value::Float(number) => format!("{number:?}"),
+            Value::Bool(is) => is.to_string(),
+            _ => return Err(reader.unexpected("a word or a number")),
+        }))
     }
 }
 

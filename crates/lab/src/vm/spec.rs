@@ -1,6 +1,7 @@
 //! A virtual machine, as it is written in a study file.
 
-use serde::{Deserialize, Serialize};
+use plumb_document::FromDocument;
+use serde::Serialize;
 use std::path::PathBuf;
 
 /// What the serials of a machine's disks begin with; their number follows, from 1.
@@ -10,7 +11,7 @@ pub const DISK_SERIAL: &str = "disk";
 pub(crate) const PORT_NAME: &str = "plumb.agent";
 
 /// A virtual machine, as it is written in a study file.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct VmSpec {
@@ -41,7 +42,7 @@ pub struct VmSpec {
 }
 
 /// What runs a virtual machine's processor.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Accel {

@@ -70,6 +70,12 @@ impl Measured {
         medians(&self.outcomes.iter().map(|outcome| &outcome.result).collect::<Vec<_>>())
     }
 
+    /// How many ops of replays came to something else than when they were recorded.
+    pub fn replayed_differently(&self) -> u64 {
+        let replays = self.outcomes.iter().flat_map(|outcome| &outcome.result.phases).flat_map(|phase| &phase.replay);
+        replays.map(|replay| replay.different_count).sum()
+    }
+
     /// Prints the result of one run, or the medians of several, and says how the command ends.
     ///
     /// # Errors

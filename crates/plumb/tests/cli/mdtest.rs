@@ -223,3 +223,51 @@ fn dummy_calls_take_their_delay() {
     let p50_ms: f64 = created.split_whitespace().nth(2).unwrap().parse().unwrap();
     assert!(p50_ms >= 2.9, "{created}");
 }
+
+/// Protects --savePerOpDataCSV: a row for each operation of each rank, of the last iteration, without what rank 0 makes for all with
+/// -c.
+#[test]
+fn single_operations_are_written_down() {
+    let home = Home::new();
+    home.plumb("as mdtest -F -n 4 -w 10 -e 10 -Y -i 2 -d out --savePerOpDataCSV=op --plumb-ranks 2").expect(0);
+    for test in ["File creation", "File stat", "File read", "File removal"] {
+        for rank in 0..2 {
+            let text = read(&home, &format!("op-{test}-{rank:05}.csv"));
+            let rows: Vec<&str> = text.lines().collect();
+            assert_eq!((rows[0], rows.len()), ("time,runtime,tp", 5), "{test}: {text}");
+            let starts: Vec<f64> =
+                rows[1..].iter().map(|row| row.split(',').next().unwrap().parse().unwrap()).collect();
+            assert!(starts.is_sorted() && starts[0] < starts[3], "{test}: {text}");
+        }
+    }
+    home.plumb("as mdtest -F -n 3 -C -c -d out --savePerOpDataCSV=c --plumb-ranks 2").expect(0);
+    let rows = |rank: u32| read(&home, &format!("c-File creation-{rank:05}.csv")).lines().count();
+    assert_eq!([rows(0), rows(1)], [1 + 3, 1 + 3]);
+    home.plumb("as mdtest -F -n 1 -d out --savePerOpDataCSV=none/op")
+        .expect(1)
+        .complains(&["cannot write none/op-File"]);
+}
+
+/// Protects --run-cmd-*: they are refused unless the user allows them; then each task runs each once around each phase of items, the
+/// latter in the phase's time and in no task's own.
+#[test]
+fn commands_run_around_phases() {
+    let home = Home::new();
+    let script = "echo $1 >> said\n[ $1 = before ] || sleep 0.3\nexit 3\n";
+    std::fs::write(home.work().join("say"), script).unwrap();
+    let commands = ["--run-cmd-before-phase", "sh say before", "--run-cmd-after-phase", "sh say after"];
+    let line = ["as", "mdtest", "-F", "-n", "2", "-d", "out", "--plumb-ranks", "2", "--print-all-procs", "-Z"];
+    let words: Vec<&str> = line.into_iter().chain(commands).collect();
+    home.with(&words).expect(1).complains(&["sh say before", "--allow-system"]);
+    assert!(!home.work().join("said").exists());
+    let words: Vec<&str> = words.into_iter().chain(["--allow-system"]).collect();
+    home.with(&words).expect(0);
+    let said = read(&home, "said");
+    let count = |word: &str| said.lines().filter(|line| *line == word).count();
+    assert_eq!([count("before"), count("after")], [4 * 2, 4 * 2]);
+    let result = home.plumb("show --json").expect(0).json();
+    let phases = result["phases"].as_array().unwrap();
+    let create = phases.iter().find(|phase| phase["name"] == "file-create").unwrap();
+    assert!(create["wall_ns"].as_u64().unwrap() >= 300_000_000, "{create:#}");
+    assert_eq!(create["done"]["command"]["ops"], 2, "{create:#}");
+}

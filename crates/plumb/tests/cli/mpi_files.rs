@@ -4,6 +4,7 @@ use crate::common::{Home, Said, needs};
 use crate::mpi::{launchers, phase};
 use plumb_sorted::{SortedMap, SortedSet};
 use serde_json::Value;
+use std::os::unix::fs::MetadataExt;
 
 /// Writes files of all three kinds that a rank has for itself, with stamps that tell ranks apart, and reads them.
 const KINDS: &str = "name = \"kinds\"\n[target.one.file]\npath = \"one\"\nsize = \"64KiB\"\nprepare = \"nothing\"\n\
@@ -136,5 +137,28 @@ fn a_file_that_one_rank_cannot_open_ends_the_run() {
         assert_ne!(said.code, 0, "{said:?}");
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
         said.complains(&["MPI_File_open was not called", &format!("a rank on {host} cannot open the file")]);
+    }
+}
+
+// Protects: no rank removes or makes a file before all of them have looked at theirs. A rank that is not let pass comes late enough to
+// find the file of the others gone, where they do not wait for it.
+#[test]
+fn files_stay_until_every_rank_is_let_pass() {
+    if !needs::root_and(&["unshare"]) {
+        return;
+    }
+    for launcher in launchers() {
+        let home = Home::new();
+        std::fs::create_dir(home.work().join("there")).unwrap();
+        let line = "as ior -w -k -b 64k -t 64k -o there/file";
+        home.plumb(line).expect(0);
+        let kept = std::fs::metadata(home.work().join("there/file")).unwrap();
+        let script = "[ \"$OMPI_COMM_WORLD_RANK$PMI_RANK\" != 1 ] || exec unshare -m sh -c \
+                      'mount -t tmpfs none there && echo mine >there/file && exec \"$0\" \"$@\"' \"$0\" \"$@\"; exec \"$0\" \"$@\"";
+        let said = Said::of(launcher.command_after(&["sh", "-c", script], &home, 2, line));
+        assert_ne!(said.code, 0, "{said:?}");
+        let found = std::fs::metadata(home.work().join("there/file")).unwrap();
+        assert_eq!((found.ino(), found.mtime_nsec()), (kept.ino(), kept.mtime_nsec()), "{said:?}");
+        said.complains(&["rank 1 on ", "there/file"]);
     }
 }

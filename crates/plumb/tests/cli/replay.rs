@@ -199,3 +199,69 @@ fn a_hostile_recording_stays_below_its_directory() {
         assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 1, "{order}");
     }
 }
+
+/// Twenty turns of the two threads, each ten milliseconds later.
+fn turns() -> String {
+    let turn = |turn: u64| {
+        let line = |line: &str| {
+            line.replacen("1000.00", &format!("1000.{turn:02}"), 1).replace("/new", &format!("/new{turn}")) + "\n"
+        };
+        APP.lines().map(line).collect::<String>()
+    };
+    (0..20).map(turn).collect()
+}
+
+/// A model is a workload, and a recording for every other command.
+#[test]
+fn a_model_is_run_and_read_like_a_recording() {
+    let home = Home::new();
+    home.file("app.strace", &turns());
+    for level in ["0", "1", "2", "3"] {
+        let fitted = home.plumb(&format!("trace fit app.strace --level {level} --json")).expect(0).json();
+        assert_eq!(fitted["schema"], "plumb.trace-fit/1");
+        let gaps = fitted["goodness"].as_array().unwrap().iter().find(|line| line["name"] == "gaps").unwrap();
+        assert!(level == "0" || gaps["distance"].as_f64().unwrap() < 0.1, "{level}: {gaps}");
+    }
+    let sheet = home.plumb("trace fit app.strace --model app.model -o app.toml").expect(0).out;
+    assert!(sheet.contains("Not modelled: "), "{sheet}");
+    let text = std::fs::read_to_string(home.work().join("app.model")).unwrap();
+    assert!(text.starts_with("plumb model 1\n") && !text.contains("data"), "no names are left: {text}");
+    let shown = home.plumb("trace show app.model --json").expect(0).json();
+    assert_eq!(shown["mix"]["ops"], 140);
+    let result = measured(home.plumb("run app.toml --at . --json"));
+    assert_eq!(line(&result, "outcomes that differ")["verdict"], "pass");
+    assert_eq!(line(&result, "ops")["replayed"], 140.0);
+    let result = home.plumb("trace replay app.model --at sim:ssd --json").expect(0).json();
+    assert_eq!(line(&result, "ops")["replayed"], 140.0);
+    let refused = home.plumb("trace fit app.strace --model app.model").expect(2).err;
+    assert!(refused.contains("app.model exists"), "{refused}");
+}
+
+/// Each time on files of its own, so that what is made is not there yet.
+#[test]
+fn recordings_are_repeated_and_replayed_together() {
+    let home = Home::new();
+    home.file("app.strace", APP);
+    home.file("other.strace", &APP.replace("/data", "/other"));
+    for (words, ops) in [("--loops 3", 33.0), ("--with other.strace", 22.0), ("--with other.strace --loops 2", 44.0)] {
+        let result = measured(home.plumb(&format!("trace replay app.strace --at . --strict --json {words}")));
+        assert_eq!(line(&result, "ops")["replayed"], ops, "{words}");
+        assert_eq!(line(&result, "outcomes that differ")["verdict"], "pass", "{words}");
+    }
+    let result = measured(home.plumb("trace replay app.strace --at . --with other.strace --cache cold --json"));
+    assert_eq!(result["phases"][0]["replay"]["threads"], 4, "threads of two recordings are not the same");
+}
+
+/// A file that is missing is there in the replay, and the other way round.
+#[test]
+fn strict_replays_end_with_an_error_where_something_differs() {
+    let home = Home::new();
+    // The second mkdir succeeded, because somebody else removed the directory meanwhile.
+    home.file("odd.strace", "7 1.0 mkdir(\"/d\", 0755) = 0 <0.1>\n7 2.0 mkdir(\"/d\", 0755) = 0 <0.1>\n");
+    let plain = home.plumb("trace replay odd.strace --at . --timing as-fast-as-possible --json");
+    assert_ne!(plain.code, 1, "{}", plain.err);
+    let strict = home.plumb("trace replay odd.strace --at . --timing as-fast-as-possible --strict").expect(1).err;
+    assert!(strict.contains("1 ops came to something else"), "{strict}");
+    let refused = home.plumb("trace replay odd.strace --at . --cache hot").expect(2).err;
+    assert!(refused.contains("use as-is, cold or warm"), "{refused}");
+}

@@ -251,3 +251,45 @@ impl Drop for Loop {
         let _ = std::process::Command::new("losetup").args(["--detach", &self.0]).status();
     }
 }
+
+/// The numbers of a sheet fit its schema, and its charts say what is seen in words.
+#[test]
+fn sheets_fit_their_schema_and_have_charts() {
+    let home = Home::new();
+    let mut text = String::from("fio version 3 iolog\n0 a add\n0 a open\n");
+    (0..500).for_each(|n| {
+        text.push_str(&format!("{} a {} {} 4096\n", n * 50, ["read", "write"][n % 2], n * 7919 % 900 * 4096))
+    });
+    home.file("a.iolog", &text);
+    let sheet = home.plumb("trace show a.iolog --json --report one.html").expect(0).json();
+    crate::commands::fits(&home, "trace-sheet", &sheet);
+    assert_eq!(sheet["mix"]["reads_of_data_ops_share"], 0.5);
+    let page = std::fs::read_to_string(home.work().join("one.html")).unwrap();
+    for title in ["Ops over time", "Gaps between beginnings", "Sizes of reads and writes", "Misses of a cache"] {
+        assert!(page.contains(title), "{title}");
+    }
+    assert!(page.contains("<svg") && page.contains("half up to 49.2 µs"), "{page}");
+    home.file("b.iolog", &text.replace(" 4096\n", " 8192\n"));
+    home.plumb("trace compare a.iolog b.iolog --report two.md").expect(0);
+    let page = std::fs::read_to_string(home.work().join("two.md")).unwrap();
+    assert!(page.contains("a.iolog: half up to 4.00 KiB") && page.contains("b.iolog: half up to 8.00 KiB"), "{page}");
+}
+
+/// Without the right to load programs into the kernel, strace records the same ops.
+#[test]
+fn strace_records_where_bpf_is_not_asked_for() {
+    if !needs::tools(&["strace"]) {
+        return;
+    }
+    let home = Home::new();
+    let said = home
+        .plumb("trace record --method strace -o by.trace -- dd if=/dev/zero of=out bs=4k count=3 conv=fsync")
+        .expect(0);
+    assert!(said.out.contains("about 10 µs longer"), "{}", said.out);
+    let shown = home.plumb("trace show by.trace --json").expect(0).json();
+    let ops = shown["ops"].as_array().unwrap();
+    let count = |name: &str| ops.iter().find(|op| op["op"] == name).map_or(0, |op| op["count"].as_u64().unwrap());
+    assert_eq!((shown["mix"]["written_bytes"].as_u64(), count("fsync")), (Some(12288), 1), "{shown}");
+    let refused = home.plumb("trace record --method strace --dev /dev/null -o no.trace").code;
+    assert_eq!(refused, 2);
+}

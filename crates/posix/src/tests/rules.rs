@@ -2,7 +2,7 @@
 //! right. What FUSE cannot get wrong, because the kernel answers before it asks, is listed with the reason.
 
 use super::broken::{DEFECTS, is_failure};
-use super::fuse::faults::{Fault, Faults, Field, Values, Wrong};
+use super::fuse::faults::{Fault, Faults, Field, Seen, Values, Wrong};
 use super::fuse::{self, Defect};
 use crate::access::{ACCESSES, CLASSES, Class};
 use crate::ctx::{A, B};
@@ -10,7 +10,7 @@ use crate::effects::EFFECTS;
 use crate::run::{Report, Request, run};
 use crate::sticky::StickyOp;
 use crate::{Case, Outcome, What, cases, errors, selects};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicUsize;
@@ -152,7 +152,8 @@ impl Planned {
     }
 }
 
-/// Answers that are tried: those with the errno of the rule first, then from the last to the first.
+/// Answers that are tried: those with the errno of the rule first, then the last of each kind of request, then from the last to the
+/// first. Requests are counted by their kind: those of a process that looks meanwhile come as often as they like.
 const TRIES_MAX: usize = 80;
 
 /// Of a case that is listed as answered by the kernel.
@@ -160,10 +161,20 @@ const LISTED_TRIES: usize = 12;
 
 fn answers(faults: &Faults, case: usize, errno: Option<i32>) -> Vec<Fault> {
     let seen = faults.seen.get(&case).map_or(&[][..], Vec::as_slice);
-    let order: Vec<usize> = (0..seen.len()).rev().collect();
-    let (with, without): (Vec<usize>, Vec<usize>) = order.into_iter().partition(|at| Some(seen[*at].errno) == errno);
-    let all = with.into_iter().chain(without).take(TRIES_MAX);
-    all.map(|at| Fault::Answer { at, errno: errno.unwrap_or(libc::ENOSYS) }).collect()
+    let mut counts: HashMap<u32, usize> = HashMap::new();
+    let mut found = Vec::new();
+    for Seen { opcode, errno: right } in seen {
+        let nth = counts.entry(*opcode).or_default();
+        let fault = Fault::Answer { opcode: *opcode, nth: *nth, right: *right, errno: errno.unwrap_or(libc::ENOSYS) };
+        found.push((*opcode, Some(*right) == errno, fault));
+        *nth += 1;
+    }
+    found.reverse();
+    let (of_rule, others): (Vec<_>, Vec<_>) = found.into_iter().partition(|(_, is_of_rule, _)| *is_of_rule);
+    let mut kinds = HashSet::new();
+    let (last_of_kind, others): (Vec<_>, Vec<_>) = others.into_iter().partition(|(kind, ..)| kinds.insert(*kind));
+    let all = of_rule.into_iter().chain(last_of_kind).chain(others);
+    all.take(TRIES_MAX).map(|(.., fault)| fault).collect()
 }
 
 /// Wrong attributes of every file that a case saw: in the last answers, and in all.

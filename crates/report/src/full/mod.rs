@@ -14,6 +14,7 @@ mod runs;
 mod study;
 mod surface;
 mod sweep;
+mod trace;
 mod workbook;
 
 pub use compare::of_comparison;
@@ -22,6 +23,7 @@ pub use run::of_run;
 pub use runs::of_runs;
 pub use study::of_study;
 pub use sweep::of_sweep;
+pub use trace::of_recordings;
 pub use workbook::WorkbookError;
 
 use crate::document::{ReportPart, markdown};

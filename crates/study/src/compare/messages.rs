@@ -280,7 +280,7 @@ fn too_little(named: &'static NamedWorkload, metric: Metric, time_ns: u64, compa
         comparison_log.latencies.iter().filter(|(key, _)| key.workload == named.name && key.op == kind.name());
     let fewest = of_kind.flat_map(|(_, sides)| sides.iter().enumerate().map(had)).min().unwrap_or(0);
     let Some(quantile) = stat.quantile().filter(|_| fewest > 0) else { return plain.to_owned() };
-    let needed = (plumb_trust::MIN_SAMPLES_BEYOND as f64 / (1.0 - quantile)).ceil() as u64;
+    let needed = (plumb_result::MIN_SAMPLES_BEYOND as f64 / (1.0 - quantile)).ceil() as u64;
     // A fifth more than just enough, for runs vary.
     let seconds = (time_ns as f64 / 1e9 * 1.2 * needed as f64 / fewest as f64).ceil();
     format!("a run needs {needed} {kind} ops, and had about {fewest}; try `--time {seconds:.0}s`", kind = kind.name())

@@ -1,11 +1,12 @@
 //! What a build ran, taken from what it said.
 
+use plumb_document::FromDocument;
 use plumb_lab::transcript::BuildLine;
 use plumb_sorted::SortedMap;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// The commands of a build, and the programs that they ran.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, FromDocument)]
 pub struct BuildRecord {
     /// Command lines, in order.
     pub commands: Vec<String>,

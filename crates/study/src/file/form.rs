@@ -2,20 +2,20 @@
 //! levels are known.
 
 use crate::plan::Correction;
+use plumb_document::{FromDocument, ReadError, Reader, Value};
 use plumb_lab::step::Safety;
 use plumb_lab::vm::VmSpec;
 use plumb_sorted::SortedMap;
 use plumb_workload::Nanos;
 #[cfg(feature = "schema")]
 use schemars::{Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, de};
 #[cfg(feature = "schema")]
 use std::borrow::Cow;
 use std::fmt;
 use std::path::PathBuf;
 
 /// A study file.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct StudyForm {
@@ -70,14 +70,14 @@ pub struct StudyForm {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LaterPart;
 
-impl<'de> Deserialize<'de> for LaterPart {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<LaterPart, D::Error> {
-        de::IgnoredAny::deserialize(deserializer).map(|_| LaterPart)
+impl FromDocument for LaterPart {
+    fn from_document(_: Reader<'_>) -> Result<LaterPart, ReadError> {
+        Ok(LaterPart)
     }
 }
 
 /// What a study is, and what it asks.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Experiment {
@@ -95,7 +95,7 @@ pub struct Experiment {
 }
 
 /// A machine: reached by ssh, or booted by the lab.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct HostForm {
@@ -118,7 +118,7 @@ pub struct HostForm {
 }
 
 /// A level: text, a number or a truth value.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged, expecting = "expected text, a number, `true` or `false`")]
 pub enum LevelForm {
@@ -144,7 +144,7 @@ impl fmt::Display for LevelForm {
 }
 
 /// One, or a list.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged, expecting = "expected one value of the right kind, or a list of such values")]
 pub enum OneOrMany<T> {
@@ -174,7 +174,7 @@ impl<T> Default for OneOrMany<T> {
 pub type WhenLevels = SortedMap<String, OneOrMany<LevelForm>>;
 
 /// What is varied.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct FactorForm {
@@ -203,7 +203,7 @@ pub struct FactorForm {
 }
 
 /// Whether a change needs a provisioning.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FactorChange {
@@ -214,7 +214,7 @@ pub enum FactorChange {
 }
 
 /// What levels name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Binds {
@@ -225,7 +225,7 @@ pub enum Binds {
 }
 
 /// In which order, and how often.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct DesignForm {
@@ -250,7 +250,7 @@ pub struct DesignForm {
 }
 
 /// The order of plots, and of runs within them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum OrderForm {
     /// Every block holds everything once, in random order; the next block in the opposite one, so that drift cancels.
@@ -266,7 +266,7 @@ pub enum OrderForm {
 }
 
 /// How often a cell runs within a plot.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(
     untagged,
@@ -280,7 +280,7 @@ pub enum RepeatForm {
 }
 
 /// At least and at most.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RepeatRange {
@@ -291,7 +291,7 @@ pub struct RepeatRange {
 }
 
 /// When optional repetitions end.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct StopForm {
@@ -302,7 +302,7 @@ pub struct StopForm {
 }
 
 /// What is compared.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct CompareForm {
@@ -340,7 +340,7 @@ impl Default for CompareForm {
 }
 
 /// A further easy factor.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct SweepForm {
@@ -351,7 +351,7 @@ pub struct SweepForm {
 }
 
 /// Published numbers.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ImportForm {
     /// The file, relative to the study.
@@ -373,33 +373,20 @@ pub struct ImportForm {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ShareForm(pub f64);
 
-impl<'de> Deserialize<'de> for ShareForm {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ShareForm, D::Error> {
-        struct Visitor;
-        impl de::Visitor<'_> for Visitor {
-            type Value = ShareForm;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a share such as `5%` or 0.05")
-            }
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<ShareForm, E> {
-                let percent = text.trim().strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
-                match percent {
-                    Some(percent) => self.visit_f64(percent / 100.0),
-                    None => Err(E::invalid_value(de::Unexpected::Str(text), &self)),
-                }
-            }
-            fn visit_f64<E: de::Error>(self, share: f64) -> Result<ShareForm, E> {
-                if share > 0.0 && share < 1.0 {
-                    Ok(ShareForm(share))
-                } else {
-                    Err(E::invalid_value(de::Unexpected::Float(share), &"a share above 0 and below 100 %"))
-                }
-            }
-            fn visit_i64<E: de::Error>(self, share: i64) -> Result<ShareForm, E> {
-                self.visit_f64(share as f64)
-            }
+impl FromDocument for ShareForm {
+    fn from_document(reader: Reader<'_>) -> Result<ShareForm, ReadError> {
+        let percent = |text: &str| text.trim().strip_suffix('%')?.trim().parse::<f64>().ok();
+        let share = match reader.value() {
+            Value::Text(text) => percent(text).map(|percent| percent / 100.0),
+            Value::Float(share) => Some(*share),
+            Value::Integer(share) => Some(*share as f64),
+            _ => None,
+        };
+        match share {
+            Some(share) if share > 0.0 && share < 1.0 => Ok(ShareForm(share)),
+            Some(_) => Err(reader.unexpected("a share above 0 and below 100 %")),
+            None => Err(reader.unexpected("a share such as `5%` or 0.05")),
         }
-        deserializer.deserialize_any(Visitor)
     }
 }
 

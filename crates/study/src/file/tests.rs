@@ -390,7 +390,9 @@ fn optional_repetitions_say_where_they_end() {
 #[test]
 fn a_repeat_that_is_none_says_what_one_is() {
     for wrong in ["-1", "\"three\"", "{ min = 2 }", "1.5"] {
-        let text = format!("[workload]\nrandom-read = {{ time = \"1s\" }}\n[design]\nrepeat = {wrong}\n");
+        let text = format!(
+            "[experiment]\nname = \"a\"\n[workload]\nrandom-read = {{ time = \"1s\" }}\n[design]\nrepeat = {wrong}\n"
+        );
         let error = refused(&text);
         assert!(error.contains("{ min = 2, max = 5 }") && !error.contains("untagged"), "{wrong}: {error}");
     }

@@ -1,7 +1,9 @@
 //! Runs of several processes at once: rank 0 reads, decides, judges, prints and stores; all ranks measure.
 //!
 //! Rank 0 runs whatever command was typed. Wherever that makes a run, it sends an [order](order) first, which the others
-//! [follow]; they read no command line and print nothing. A run goes so, phase by phase:
+//! [follow]; they read no command line and print nothing. A run begins with a barrier: every rank has looked at its files and been let
+//! pass by the write guard before any rank removes or makes one, which may be the file that another is looking at. Then it goes so,
+//! phase by phase:
 //!
 //! 1. every rank makes its files and workers ready and waits for the others, so that counters of machines, read behind that, hold
 //!    nothing of it; then all start at a common moment;

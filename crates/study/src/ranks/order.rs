@@ -4,7 +4,7 @@ use super::JoinedRanks;
 use super::patience::AfterSignal;
 use crate::run::{Bench, RunError, Work};
 use plumb_cluster::{Cluster, ClusterError, wait_forever};
-use plumb_document::json;
+use plumb_document::{FromDocument, json};
 use plumb_engine::guard::Permissions;
 use plumb_engine::guard::space::{FillPlaces, WhenFull};
 use plumb_engine::signals::StopFlag;
@@ -14,11 +14,11 @@ use plumb_result::merge::{FilesOfRanks, SharedTargets, WorkingSets};
 use plumb_sorted::SortedSet;
 use plumb_workload::files::Names;
 use plumb_workload::{Target, Workload};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::path::{Path, PathBuf};
 
 /// One run, as every rank runs it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
 pub(crate) struct RunOrder {
     /// Resolved: every size in bytes.
     pub(crate) workload: Workload,
@@ -36,7 +36,7 @@ pub(crate) struct RunOrder {
 }
 
 /// Which part of a workload a rank runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
 pub enum Division {
     /// All of it, on files of its own.
     #[default]
@@ -80,7 +80,7 @@ impl Division {
 }
 
 /// As [`SimRun`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
 pub(crate) struct SimOrder {
     seed: u64,
     run_index: u32,
@@ -88,7 +88,7 @@ pub(crate) struct SimOrder {
 }
 
 /// A message from rank 0.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
 enum Order {
     /// Make this run.
     Run(Box<RunOrder>),

@@ -20,6 +20,8 @@ use std::sync::Arc;
 /// What all do together next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next {
+    /// Have looked at every file, and been let pass.
+    Admit,
     /// Say where the files are that another rank reads.
     Exchange,
     /// Be ready for a phase.
@@ -112,7 +114,7 @@ impl<'a> RanksRun<'a> {
             workers: if division == Division::Each { Workers::Together } else { Workers::SideBySide },
             files: &own.files,
             has_barriers: !is_simulated,
-            next: Cell::new(first_of(exchanges.first())),
+            next: Cell::new(if is_simulated { first_of(exchanges.first()) } else { Next::Admit }),
             exchanges,
             summed: Cell::new(0),
             start_ns: Cell::new(0),
@@ -210,6 +212,16 @@ impl<'a> RanksRun<'a> {
             false => Arrival::Ready,
             true => Arrival::Ends(INTERRUPTED.to_owned()),
         }
+    }
+
+    /// This rank's files are admitted: waits until those of all ranks are. Nobody removes or replaces a file that another rank is still
+    /// looking at, or that another rank refuses.
+    pub(crate) fn await_admitted(&self) {
+        if self.ends.get() || self.next.get() != Next::Admit {
+            return;
+        }
+        self.next.set(first_of(self.exchanges.first()));
+        self.barrier(self.arrival());
     }
 
     /// Waits until the files of all ranks are complete, which `own` says of this rank's; tells the rank that reads them where they

@@ -27,7 +27,6 @@ use plumb_result::sweep::{
 use plumb_result::{Histogram, Level, Measurement, Metric, PhaseMeasurement, PhaseResult, RunVerdict, Sweep, SweepKey};
 use plumb_sorted::SortedMap;
 use plumb_store::TagChange;
-use plumb_trust::quantile_allowed;
 use plumb_workload::validate::validate;
 use plumb_workload::{Nanos, OpKind, PerSecond, Phase, Workload};
 use std::path::Path;
@@ -535,9 +534,7 @@ fn numbers(measured: &PhaseMeasurement, counted: &CountedOps) -> Option<RunNumbe
 
 /// Quantiles only where the run carries them (E6).
 fn times(histogram: &Histogram) -> RunTimes {
-    let quantile = |share: f64| {
-        quantile_allowed(histogram, share).then(|| histogram.quantile(share)).flatten().map(|value| value as f64)
-    };
+    let quantile = |share: f64| histogram.carried_quantile(share).map(|value| value as f64);
     RunTimes { mean: histogram.mean(), p50: quantile(0.5), p99: quantile(0.99), p999: quantile(0.999) }
 }
 

@@ -104,18 +104,26 @@ impl Map {
 pub(super) fn load(kind: ProgramKind, program: &[u8]) -> io::Result<OwnedFd> {
     // Some of the kernel's functions are for programs of its own license only.
     let license = c"GPL";
-    let mut log = vec![0_u8; 1 << 16];
-    let words = [(0, kind as u32), (4, (program.len() / 8) as u32), (24, 1), (28, log.len() as u32)];
-    let longs = [(8, program.as_ptr() as u64), (16, license.as_ptr() as u64), (32, log.as_mut_ptr() as u64)];
-    match bpf(PROG_LOAD, &mut attributes::<128>(&words, &longs)) {
-        Ok(result) => Ok(owned(result)),
-        Err(error) => {
-            let end = log.iter().position(|byte| *byte == 0).unwrap_or(log.len());
-            let text = String::from_utf8_lossy(&log[..end]).trim().to_owned();
-            let last = text.lines().rev().take(3).collect::<Vec<_>>().join("; ");
-            Err(io::Error::new(error.kind(), format!("{error}{}{last}", if last.is_empty() { "" } else { ": " })))
-        }
-    }
+    let attempt = |log: &mut [u8]| {
+        let words = [
+            (0, kind as u32),
+            (4, (program.len() / 8) as u32),
+            (24, u32::from(!log.is_empty())),
+            (28, log.len() as u32),
+        ];
+        let at = if log.is_empty() { 0 } else { log.as_mut_ptr() as u64 };
+        let longs = [(8, program.as_ptr() as u64), (16, license.as_ptr() as u64), (32, at)];
+        bpf(PROG_LOAD, &mut attributes::<128>(&words, &longs)).map(owned)
+    };
+    // What the verifier says of a long program has no room, which would be an error as well.
+    attempt(&mut []).map_err(|error| {
+        let mut log = vec![0_u8; 1 << 20];
+        let error = attempt(&mut log).err().unwrap_or(error);
+        let end = log.iter().position(|byte| *byte == 0).unwrap_or(log.len());
+        let text = String::from_utf8_lossy(&log[..end]).trim().to_owned();
+        let last = text.lines().rev().take(3).collect::<Vec<_>>().join("; ");
+        io::Error::new(error.kind(), format!("{error}{}{last}", if last.is_empty() { "" } else { ": " }))
+    })
 }
 
 /// Runs a program at a raw tracepoint for as long as what is returned lives.

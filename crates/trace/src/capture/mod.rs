@@ -1,21 +1,24 @@
 //! Records what processes do to files, and what block devices are asked for, by programs in the kernel (BPF): no call is stopped for it,
 //! and each takes a fraction of a microsecond longer. Linux on x86-64, and only with the right to load such programs.
 //!
-//! Not recorded: what io_uring does, what is read and written through maps, and descriptors that a process got from another by a
-//! socket. Whether a recorded process did the first two is noted.
+//! Not recorded: what is read and written through maps, ops of io_uring that are neither reads, writes nor flushes, and descriptors that
+//! a process got from another by a socket. Where the kernel does not describe its types (BTF), ops of io_uring are not recorded at all.
 
 mod asm;
+mod btf;
+mod by_strace;
 mod kernel;
 mod programs;
 mod session;
 
 pub use crate::own::Facts;
+pub use by_strace::record_by_strace;
 
 use crate::calls::Argument;
 use crate::own::OwnWriter;
 use kernel::{Map, MapKind, ProgramKind, Ring, attach, attach_raw, idle_calls_ns, load, wait_before_exec};
-use programs::{BlockFields, COMPLETED, Maps, Paths, QUEUED};
-use session::{CALLS_MAX, IO_URING_SETUP, NUMBERS, Session};
+use programs::{BlockFields, COMPLETED, Maps, Paths, QUEUED, RingFields};
+use session::{CALLS_MAX, IO_URING_SETUP, NUMBERS, REAPS, SUBMITS, Session};
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -63,7 +66,7 @@ pub struct Captured {
     /// How the program ended.
     pub status: Option<ExitStatus>,
     /// Ops of io_uring are missing.
-    pub uses_io_uring: bool,
+    pub misses_io_uring: bool,
     /// What went through maps is missing.
     pub maps_files: bool,
 }
@@ -73,8 +76,8 @@ pub struct Captured {
 pub enum CaptureError {
     /// The kernel refuses.
     #[error(
-        "cannot record: {what}: {source}\nRecording needs root, or CAP_BPF and CAP_PERFMON, and tracefs. Without: `strace -f -ttt -T -y -X \
-         raw -s 0 -e trace=%file,%desc,%process -o app.strace CMD`, which `plumb trace` reads."
+        "cannot record: {what}: {source}\nRecording needs root, or CAP_BPF and CAP_PERFMON, and tracefs; programs and processes can also be \
+         recorded with --method strace."
     )]
     Kernel {
         /// What was tried.
@@ -90,6 +93,9 @@ pub enum CaptureError {
         /// Why.
         source: io::Error,
     },
+    /// What strace said is not understood.
+    #[error("strace: {0}")]
+    Strace(#[from] crate::error::TraceError),
     /// The recording cannot be written.
     #[error("the recording cannot be written: {0}")]
     Write(io::Error),
@@ -105,6 +111,8 @@ struct Recorder {
     maps: Maps,
     /// What a recorded call takes more, ns.
     ns_per_call: Option<f64>,
+    /// Ops of io_uring are recorded.
+    has_rings: bool,
     attached: Vec<OwnedFd>,
 }
 
@@ -122,7 +130,7 @@ impl Recorder {
             devices: map(MapKind::Hash, 4, 4, 256)?,
         };
         let ring = Ring::new(ring, RING_BYTES as usize).map_err(kernel("map the ring"))?;
-        let mut recorder = Recorder { ring, maps, ns_per_call: None, attached: Vec::new() };
+        let mut recorder = Recorder { ring, maps, ns_per_call: None, has_rings: false, attached: Vec::new() };
         match subject {
             Subject::Devices(devices, _) => recorder.attach_to_devices(devices)?,
             _ => recorder.attach_to_calls()?,
@@ -157,6 +165,11 @@ impl Recorder {
             let paths = crate::calls::Call::named(name).map_or(Paths::None, paths_of);
             maps.calls.set(number as u32, paths as u32).map_err(kernel("fill a map"))?;
         }
+        for (numbers, paths) in [(&SUBMITS[..], Paths::Submits), (&REAPS[..], Paths::Reaps)] {
+            for number in numbers {
+                maps.calls.set(*number as u32, paths as u32).map_err(kernel("fill a map"))?;
+            }
+        }
         let loaded = |kind, program: &[u8]| load(kind, program).map_err(kernel("load a program"));
         let (enter, exit) = (programs::enter(maps), programs::exit(maps));
         let enter = loaded(ProgramKind::RawTracepoint, &enter)?;
@@ -171,6 +184,12 @@ impl Recorder {
             self.attached.push(attach_raw(name, program).map_err(kernel("attach a program"))?);
         }
         self.attached.push(attach(event.number, &fork).map_err(kernel("attach a program"))?);
+        // Older kernels have other events, or do not describe their types.
+        if let Ok(attached) = attach_to_rings(maps) {
+            self.attached.extend(attached);
+            self.has_rings = true;
+        }
+        let maps = &self.maps;
         let own = std::process::id();
         maps.processes.set(own, 1).map_err(kernel("fill a map"))?;
         let recorded_ns = idle_calls_ns(&null, CALIBRATION_CALLS, CALIBRATION_ROUNDS);
@@ -193,6 +212,25 @@ impl Recorder {
             }
         }
     }
+}
+
+/// Has the kernel's programs run at each op of io_uring.
+fn attach_to_rings(maps: &Maps) -> io::Result<[OwnedFd; 2]> {
+    let begins = Event::named("io_uring", "io_uring_submit_req")?;
+    let ends = Event::named("io_uring", "io_uring_complete")?;
+    let types = btf::Types::of_kernel()?;
+    let fields = RingFields {
+        request: begins.place("req")?,
+        opcode: begins.place("opcode")?,
+        flags: begins.place("flags")?,
+        descriptor: types.place("io_kiocb", &["cqe", "fd"])?,
+        length: types.place("io_rw", &["len"])?,
+        offset: types.place("io_rw", &["kiocb", "ki_pos"])?,
+        sync_flags: types.place("io_sync", &["flags"])?,
+    };
+    let begin = load(ProgramKind::Tracepoint, &programs::ring_begins(maps, fields))?;
+    let end = load(ProgramKind::Tracepoint, &programs::ring_ends(maps, ends.place("req")?, ends.place("res")?))?;
+    Ok([attach(begins.number, &begin)?, attach(ends.number, &end)?])
 }
 
 /// Which arguments of a call are paths.
@@ -344,9 +382,15 @@ pub fn record<W: Write>(
     let drops = recorder.maps.drops.long(0);
     let mut found = Facts::default();
     found.set("drops", drops);
-    found.set("io-uring", if session.uses_io_uring { "used, and not recorded" } else { "not used" });
-    let (records, uses_io_uring, maps_files) = (session.records, session.uses_io_uring, session.maps_files);
+    let misses_io_uring = session.uses_io_uring && !recorder.has_rings;
+    let of_rings = match (session.uses_io_uring, misses_io_uring) {
+        (false, _) => "not used",
+        (true, true) => "used, and not recorded",
+        (true, false) => "used: reads, writes and flushes are recorded",
+    };
+    found.set("io-uring", of_rings);
+    let (records, maps_files) = (session.records, session.maps_files);
     let bytes = session.finish(&found).map_err(CaptureError::Write)?;
     let ns_per_call = recorder.ns_per_call;
-    Ok(Captured { records, drops, ns_per_call, bytes, status, uses_io_uring, maps_files })
+    Ok(Captured { records, drops, ns_per_call, bytes, status, misses_io_uring, maps_files })
 }

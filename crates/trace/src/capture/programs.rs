@@ -15,6 +15,10 @@ pub(super) const FORK: u32 = 1;
 pub(super) const CALL: u32 = 2;
 pub(super) const QUEUED: u32 = 3;
 pub(super) const COMPLETED: u32 = 4;
+/// An op was handed to the kernel, which goes on with it by itself, and it ended. The number says by what: io_uring, or libaio.
+pub(super) const SUBMITTED: u32 = 5;
+pub(super) const ENDED: u32 = 6;
+pub(super) const LIBAIO: u32 = 1;
 
 /// Places in a record: kind, number of the call, begin, duration, thread, result, arguments.
 const NUMBER_AT: i16 = 4;
@@ -35,6 +39,14 @@ const PATHS: i16 = -8;
 const THREAD: i16 = -16;
 const BEGIN: i16 = -24;
 const REGISTERS: i16 = -24 - REGISTERS_BYTES as i16;
+const COUNT: i16 = REGISTERS - 8;
+const POINTER: i16 = COUNT - 8;
+/// As large as `struct iocb`.
+const BLOCK: i16 = POINTER - BLOCK_BYTES as i16;
+const BLOCK_BYTES: i32 = 64;
+
+/// Ops of a call of libaio that are looked at.
+const BATCH_MAX: i16 = 64;
 
 /// Do not wake the reader: it looks every millisecond.
 const NO_WAKEUP: i32 = 1;
@@ -49,6 +61,10 @@ pub(super) enum Paths {
     FirstAndSecond = 4,
     SecondAndFourth = 5,
     Third = 6,
+    /// None: it submits ops of libaio.
+    Submits = 7,
+    /// None: it says which of them have ended.
+    Reaps = 8,
 }
 
 /// What the programs share.
@@ -76,6 +92,18 @@ pub(super) struct BlockFields {
     pub(super) letters: Option<i16>,
     /// Of a completion.
     pub(super) error: Option<i16>,
+}
+
+/// Where an op of io_uring has its fields: in the events, and in `struct io_kiocb`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct RingFields {
+    pub(super) request: i16,
+    pub(super) opcode: i16,
+    pub(super) flags: i16,
+    pub(super) descriptor: i16,
+    pub(super) length: i16,
+    pub(super) offset: i16,
+    pub(super) sync_flags: i16,
 }
 
 /// Goes on only for a process that is recorded.
@@ -136,6 +164,7 @@ pub(super) fn exit(maps: &Maps) -> Vec<u8> {
     only_known_calls(&mut program, maps);
     program.store_word(FRAME, PATHS, R1);
     program.jump_if(R1, Paths::FirstAndSecond as i32, "two").jump_if(R1, Paths::SecondAndFourth as i32, "two");
+    program.jump_if(R1, Paths::Submits as i32, "submit").jump_if(R1, Paths::Reaps as i32, "reap");
     program.jump_if(R1, Paths::None as i32, "none");
     // One path.
     reserve(&mut program, maps, RECORD_BYTES + PATH_BYTES);
@@ -166,6 +195,10 @@ pub(super) fn exit(maps: &Maps) -> Vec<u8> {
     reserve(&mut program, maps, RECORD_BYTES);
     body(&mut program);
     submit(&mut program);
+    program.label("submit");
+    batch(&mut program, maps, SUBMITTED);
+    program.label("reap");
+    batch(&mut program, maps, ENDED);
     end(&mut program, maps);
     program.bytes()
 }
@@ -189,6 +222,88 @@ fn argument(program: &mut Program, number: usize) {
 fn path(program: &mut Program, number: usize) {
     program.copy(R1, R9).add(R1, (RECORD_BYTES + number * PATH_BYTES) as i32).set(R2, PATH_BYTES as i32);
     program.call(Helper::ReadUserText);
+}
+
+/// A record for each op of a list that a call of libaio was given, or filled.
+fn batch(program: &mut Program, maps: &Maps, kind: u32) {
+    program.load(R1, R6, 8).store(FRAME, COUNT, R1).shift_right(R1, 63).jump_if(R1, 1, "out");
+    for number in 0..BATCH_MAX {
+        program.load(R1, FRAME, COUNT).jump_if(R1, number.into(), "out");
+        if kind == SUBMITTED {
+            // A list of pointers to `struct iocb`.
+            read_user(program, REGISTERS + ARGUMENTS_IN_REGISTERS[2], i32::from(number) * 8, POINTER, 8);
+            read_user(program, POINTER, 0, BLOCK, BLOCK_BYTES);
+        } else {
+            // A list of `struct io_event`.
+            read_user(program, REGISTERS + ARGUMENTS_IN_REGISTERS[3], i32::from(number) * 32, BLOCK, 32);
+        }
+        reserve(program, maps, RECORD_BYTES);
+        program.store_number(R9, 0, kind as i32).store_number(R9, NUMBER_AT, LIBAIO as i32).store(R9, THREAD_AT, R7);
+        if kind == SUBMITTED {
+            program.store(R9, BEGIN_AT, R8).load_word(R1, FRAME, BLOCK + 16).store(R9, TOOK_AT, R1);
+            program.load(R1, FRAME, POINTER).store(R9, RESULT_AT, R1);
+            program.load_word(R1, FRAME, BLOCK + 20).store(R9, ARGUMENTS_AT + 8, R1);
+            program.load(R1, FRAME, BLOCK + 32).store(R9, ARGUMENTS_AT + 16, R1);
+            program.load(R1, FRAME, BLOCK + 40).store(R9, ARGUMENTS_AT + 24, R1).set(R1, 0).store(R9, ARGUMENTS_AT, R1);
+        } else {
+            program.call(Helper::Time).store(R9, BEGIN_AT, R0).set(R1, 0).store(R9, TOOK_AT, R1);
+            program.load(R1, FRAME, BLOCK + 8).store(R9, RESULT_AT, R1);
+            program.load(R1, FRAME, BLOCK + 16).store(R9, ARGUMENTS_AT, R1).set(R1, 0);
+            [8, 16, 24].iter().for_each(|place| {
+                program.store(R9, ARGUMENTS_AT + place, R1);
+            });
+        }
+        program.set(R1, 0).store(R9, ARGUMENTS_AT + 32, R1).store(R9, ARGUMENTS_AT + 40, R1);
+        program.copy(R1, R9).set(R2, NO_WAKEUP).call(Helper::RingSubmit);
+    }
+    // More of them are not looked at.
+    program.load(R1, FRAME, COUNT).jump_if(R1, BATCH_MAX.into(), "out").jump("drop");
+}
+
+/// Copies memory of the process to a place on the stack: from where what lies on the stack leads to, and so much further.
+fn read_user(program: &mut Program, pointer: i16, further: i32, to: i16, bytes: i32) {
+    program.load(R3, FRAME, pointer).add(R3, further).copy(R1, FRAME).add(R1, to.into()).set(R2, bytes);
+    program.call(Helper::ReadUser);
+}
+
+/// At `io_uring_submit_req`: makes a record, and keeps the time by the request.
+pub(super) fn ring_begins(maps: &Maps, fields: RingFields) -> Vec<u8> {
+    let mut program = Program::default();
+    begin(&mut program, maps);
+    program.load(R8, R6, fields.request).store(FRAME, THREAD, R8).call(Helper::Time).store(FRAME, BEGIN, R0);
+    program.map(R1, maps.begun.number()).copy(R2, FRAME).add(R2, THREAD.into()).copy(R3, FRAME).add(R3, BEGIN.into());
+    program.set(R4, 0).call(Helper::MapUpdate);
+    program.copy(R1, FRAME).add(R1, REGISTERS.into()).set(R2, REGISTERS_BYTES).copy(R3, R8).call(Helper::ReadKernel);
+    reserve(&mut program, maps, RECORD_BYTES);
+    program.store_number(R9, 0, SUBMITTED as i32).store_number(R9, NUMBER_AT, 0).store(R9, THREAD_AT, R7);
+    program.load(R1, FRAME, BEGIN).store(R9, BEGIN_AT, R1).load_word(R1, R6, fields.opcode).store(R9, TOOK_AT, R1);
+    program.store(R9, RESULT_AT, R8).load(R1, R6, fields.flags).store(R9, ARGUMENTS_AT, R1);
+    for (place, field) in [(8, fields.descriptor), (16, fields.length), (32, fields.sync_flags)] {
+        program.load_word(R1, FRAME, REGISTERS + field).store(R9, ARGUMENTS_AT + place, R1);
+    }
+    program.load(R1, FRAME, REGISTERS + fields.offset).store(R9, ARGUMENTS_AT + 24, R1);
+    program.set(R1, 0).store(R9, ARGUMENTS_AT + 40, R1);
+    submit(&mut program);
+    end(&mut program, maps);
+    program.bytes()
+}
+
+/// At `io_uring_complete`, whose event has the request and the result at these places: makes a record, if the request has one.
+pub(super) fn ring_ends(maps: &Maps, request: i16, result: i16) -> Vec<u8> {
+    let mut program = Program::default();
+    program.copy(R6, R1).load(R8, R6, request).store(FRAME, THREAD, R8);
+    program.look_up(maps.begun.number(), THREAD.into()).jump_if(R0, 0, "out");
+    program.load(R1, R0, 0).jump_if(R1, 0, "out").set(R1, 0).store(R0, 0, R1);
+    reserve(&mut program, maps, RECORD_BYTES);
+    program.store_number(R9, 0, ENDED as i32).store_number(R9, NUMBER_AT, 0).call(Helper::Time).store(R9, BEGIN_AT, R0);
+    program.store(R9, RESULT_AT, R8).load_word(R1, R6, result).store(R9, ARGUMENTS_AT, R1).set(R1, 0);
+    program.store(R9, TOOK_AT, R1).store(R9, THREAD_AT, R1);
+    (1..6).for_each(|place| {
+        program.store(R9, ARGUMENTS_AT + 8 * place, R1);
+    });
+    submit(&mut program);
+    end(&mut program, maps);
+    program.bytes()
 }
 
 /// At `sched_process_fork`, whose event has the child's number at this place: the child is recorded from its first call on.

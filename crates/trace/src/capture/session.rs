@@ -1,6 +1,6 @@
 //! From what the kernel hands over to records: by what is known of each process, in the order of their beginnings.
 
-use super::programs::{CALL, COMPLETED, FORK, PATH_BYTES, QUEUED, RECORD_BYTES};
+use super::programs::{CALL, COMPLETED, ENDED, FORK, LIBAIO, PATH_BYTES, QUEUED, RECORD_BYTES, SUBMITTED};
 use crate::blocks::{BlockEvent, Blocks, SECTOR_BYTES, Step, letters};
 use crate::calls::{Argument, Call};
 use crate::names::Names;
@@ -8,7 +8,7 @@ use crate::own::OwnWriter;
 use crate::pending::Pending;
 use crate::record::{Record, RecordedAct, Task};
 use crate::world::{Returned, Value, World};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, Write};
 
 /// Records that are held back so that they leave in the order of their beginnings. The ring has them in that of their ends.
@@ -40,6 +40,45 @@ pub(super) const NUMBERS: &[(i64, &str)] = &[
     (libc::SYS_execveat, "execveat"),
 ];
 
+/// The calls of libaio that submit ops, and that say which have ended.
+pub(super) const SUBMITS: [i64; 1] = [libc::SYS_io_submit];
+pub(super) const REAPS: [i64; 2] = [libc::SYS_io_getevents, IO_PGETEVENTS];
+
+/// The C library has no name for it. Source: arch/x86/entry/syscalls/syscall_64.tbl of Linux.
+const IO_PGETEVENTS: i64 = 333;
+
+/// Numbers of ops of io_uring and of libaio, with the calls that do the same. Source: linux/io_uring.h, linux/aio_abi.h.
+#[rustfmt::skip]
+const RING_OPS: [(u8, &str); 7] = [
+    (1, "preadv"), (2, "pwritev"), (3, "fsync"), (4, "pread64"), (5, "pwrite64"), (22, "pread64"), (23, "pwrite64"),
+];
+#[rustfmt::skip]
+const AIO_OPS: [(u8, &str); 6] = [
+    (0, "pread64"), (1, "pwrite64"), (2, "fsync"), (3, "fdatasync"), (7, "preadv"), (8, "pwritev"),
+];
+
+/// A request of io_uring names a file that was registered before, by its place. Source: linux/io_uring_types.h, REQ_F_FIXED_FILE.
+const FIXED_FILE: u64 = 1;
+
+/// A flush of io_uring is one of data alone. Source: linux/io_uring.h.
+const DATA_ONLY: u64 = 1;
+
+/// Places of registered files are told from descriptors by this.
+const FIXED_FROM: i64 = 1 << 30;
+
+/// Ops that the kernel works on at most; their ends are lost beyond that.
+const FLYING_MAX: usize = 1 << 16;
+
+/// An op that the kernel works on.
+struct Flying {
+    call: &'static Call,
+    descriptor: Value,
+    length: i64,
+    offset: i64,
+    at_ns: u64,
+    thread: u32,
+}
+
 /// The call by which io_uring begins.
 pub(super) const IO_URING_SETUP: i64 = libc::SYS_io_uring_setup;
 
@@ -52,6 +91,8 @@ pub(super) struct Session<W> {
     calls: Vec<Option<&'static Call>>,
     /// By begin and order.
     held: BTreeMap<(u64, u64), Record>,
+    /// By process, which is 0 for io_uring, and by where the op is in memory.
+    flying: HashMap<(u32, u64), Flying>,
     pub(super) records: u64,
     pub(super) uses_io_uring: bool,
     pub(super) maps_files: bool,
@@ -72,6 +113,7 @@ impl<W: Write> Session<W> {
             names: Names::default(),
             writer,
             held: BTreeMap::new(),
+            flying: HashMap::new(),
             records: 0,
             uses_io_uring: false,
             maps_files: false,
@@ -94,6 +136,14 @@ impl<W: Write> Session<W> {
             FORK => {
                 self.world.inherit(process, took_ns as u32);
                 return Ok(());
+            }
+            SUBMITTED => {
+                self.submitted(word(4) == LIBAIO, head, process, thread);
+                return Ok(());
+            }
+            ENDED => {
+                let owner = if word(4) == LIBAIO { process } else { 0 };
+                return self.ended((owner, long(32)), begin_ns, word(40) as i32);
             }
             CALL => {}
             kind @ (QUEUED | COMPLETED) => {
@@ -118,10 +168,7 @@ impl<W: Write> Session<W> {
         }
         let Some(call) = self.calls.get(number as usize).copied().flatten() else { return Ok(()) };
         let is_exec = call.effect == crate::calls::Effect::Execs;
-        if self.known.insert(thread) || is_exec {
-            let command = std::fs::read_to_string(format!("/proc/{process}/task/{thread}/comm")).unwrap_or_default();
-            self.world.belongs(thread, process, command.trim_end());
-        }
+        self.meets(process, thread, is_exec);
         let mut texts = paths.chunks(PATH_BYTES).map(|text| {
             let end = text.iter().position(|byte| *byte == 0).unwrap_or(text.len());
             String::from_utf8_lossy(&text[..end]).into_owned()
@@ -149,11 +196,77 @@ impl<W: Write> Session<W> {
         };
         let record = self.world.record(&returned, &mut self.names);
         self.values = values;
+        self.hold(record)
+    }
+
+    /// A thread is seen: what it runs is asked for once, and again where that has changed.
+    fn meets(&mut self, process: u32, thread: u32, has_changed: bool) {
+        if self.known.insert(thread) || has_changed {
+            let command = std::fs::read_to_string(format!("/proc/{process}/task/{thread}/comm")).unwrap_or_default();
+            self.world.belongs(thread, process, command.trim_end());
+        }
+    }
+
+    /// Keeps a record until its turn comes.
+    fn hold(&mut self, record: Option<Record>) -> io::Result<()> {
         let Some(record) = record else { return Ok(()) };
         self.maps_files |= record.act == RecordedAct::Map;
-        self.held.insert((begin_ns, self.records), record);
+        self.held.insert((record.at_ns, self.records), record);
         self.records += 1;
         if self.held.len() > HELD_MAX { self.pass_on() } else { Ok(()) }
+    }
+
+    /// The kernel was given an op.
+    fn submitted(&mut self, is_aio: bool, head: &[u8], process: u32, thread: u32) {
+        let long = |place: usize| head[place..].first_chunk().map_or(0, |bytes| u64::from_ne_bytes(*bytes));
+        let (ops, owner) = if is_aio { (&AIO_OPS[..], process) } else { (&RING_OPS[..], 0) };
+        let (code, flags, descriptor) = (long(16) as u8, long(40), i64::from(long(48) as u32 as i32));
+        let Some((_, name)) = ops.iter().find(|(known, _)| *known == code) else { return };
+        let name = if !is_aio && *name == "fsync" && long(72) & DATA_ONLY != 0 { "fdatasync" } else { name };
+        let descriptor = match !is_aio && flags & FIXED_FILE != 0 {
+            true => Value::Descriptor(FIXED_FROM + descriptor, Some(format!("/registered-file-{descriptor}"))),
+            false => Value::Descriptor(descriptor, None),
+        };
+        let Some(call) = Call::named(name) else { return };
+        self.meets(process, thread, false);
+        if self.flying.len() >= FLYING_MAX {
+            self.flying.clear();
+        }
+        let (length, offset) = (long(56) as i64, long(64) as i64);
+        self.flying.insert((owner, long(32)), Flying { call, descriptor, length, offset, at_ns: long(8), thread });
+    }
+
+    /// It has ended.
+    fn ended(&mut self, key: (u32, u64), at_ns: u64, result: i32) -> io::Result<()> {
+        let Some(Flying { call, descriptor, length, offset, at_ns: begin_ns, thread }) = self.flying.remove(&key)
+        else {
+            return Ok(());
+        };
+        let mut descriptor = Some(descriptor);
+        let values: Vec<Value> = call
+            .arguments()
+            .map(|argument| match argument {
+                Argument::Descriptor => descriptor.take().unwrap_or(Value::Unknown),
+                Argument::Length => Value::Number(length),
+                // Where the descriptor is.
+                Argument::Offset if offset >= 0 => Value::Number(offset),
+                _ => Value::Unknown,
+            })
+            .collect();
+        let record = self.world.record(
+            &Returned {
+                call,
+                arguments: &values,
+                result: result.into(),
+                result_path: None,
+                thread,
+                at_ns: begin_ns,
+                took_ns: at_ns.saturating_sub(begin_ns),
+                is_thread: false,
+            },
+            &mut self.names,
+        );
+        self.hold(record)
     }
 
     /// A request to a device; its range is a sector and a number of sectors.
@@ -172,9 +285,8 @@ impl<W: Write> Session<W> {
             _ => letters(rwbs, length),
         };
         let Some((act, flags)) = known else { return Ok(()) };
-        if step == Step::Queued && self.known.insert(thread) {
-            let command = std::fs::read_to_string(format!("/proc/{process}/task/{thread}/comm")).unwrap_or_default();
-            self.world.belongs(thread, process, command.trim_end());
+        if step == Step::Queued {
+            self.meets(process, thread, false);
         }
         let task = match step {
             Step::Queued => self.names.task(Task { process, thread, command: self.world.command(thread) }),
@@ -297,6 +409,38 @@ mod tests {
                 "40 write /data/closed 0 3",
                 "60 write /data/kept 3 3",
                 "80 write /data/closed 0 3"
+            ]
+        );
+    }
+
+    /// Ops of io_uring and of libaio are recorded when they end, from when they were submitted; a registered file has no name.
+    #[test]
+    fn ops_of_rings_are_told_with_their_beginnings() {
+        let thread = 7 << 32 | 7;
+        let op = |number, at, code, key, arguments| record(SUBMITTED, number, [at, code, thread, key], arguments, &[]);
+        let end = |number, at, key, result: i32| {
+            record(ENDED, number, [at, 0, thread, key], [result as u32 as u64, 0, 0, 0, 0, 0], &[])
+        };
+        let events = [
+            record(CALL, libc::SYS_openat, [100, 5, thread, 3], [HERE, 0, 2, 0, 0, 0], &["a"]),
+            op(0, 110, 23, 0xff00, [0, 3, 4096, 8192, 0, 0]),
+            op(0, 120, 22, 0xff80, [FIXED_FILE, 5, 512, 0, 0, 0]),
+            op(0, 125, 3, 0xffc0, [0, 3, 0, 0, DATA_ONLY, 0]),
+            op(1, 130, 0x7_0000, 0x40, [0, 3, 1024, 4096, 0, 0]),
+            end(0, 200, 0xff80, 512),
+            end(0, 210, 0xff00, -28),
+            end(1, 220, 0x40, 1024),
+            end(0, 230, 0xffc0, 0),
+            end(0, 240, 0xffc0, 0),
+        ];
+        assert_eq!(
+            told(&events),
+            [
+                "0 open /data/a 0 3",
+                "10 write /data/a 8192 -28",
+                "20 read /registered-file-5 0 512",
+                "25 fdatasync /data/a 0 0",
+                "30 read /data/a 4096 1024"
             ]
         );
     }

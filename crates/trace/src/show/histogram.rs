@@ -59,6 +59,17 @@ impl Histogram {
         0
     }
 
+    /// The share of values up to each bucket that has some: its lowest value, and the share.
+    pub fn shares(&self) -> Vec<(u64, f64)> {
+        let total = self.total() as f64;
+        let mut seen = 0;
+        let mut share = |(bucket, count): (usize, &u64)| {
+            seen += count;
+            (*count > 0).then(|| (lowest(bucket), seen as f64 / total))
+        };
+        self.counts.iter().enumerate().filter_map(&mut share).collect()
+    }
+
     /// The largest difference between the shares of values up to any value, 0 to 1 (Kolmogorov-Smirnov); nothing if one is empty.
     pub fn distance(&self, other: &Histogram) -> Option<f64> {
         let totals = (self.total() as f64, other.total() as f64);
@@ -96,6 +107,7 @@ mod tests {
         assert_eq!((one.quantile(0.5), one.quantile(0.51), one.quantile(1.0)), (4096, 65_536, 65_536));
         let mut two = Histogram::default();
         (0..10).for_each(|_| two.add(4096));
+        assert_eq!(one.shares(), [(4096, 0.5), (65_536, 1.0)]);
         assert_eq!(one.distance(&two), Some(0.5));
         assert_eq!(one.distance(&one), Some(0.0));
         assert_eq!(one.distance(&Histogram::default()), None);

@@ -3,12 +3,14 @@
 mod burst;
 mod histogram;
 mod pipeline;
+pub(crate) mod rates;
 mod reuse;
 mod sheet;
 
 pub use histogram::Histogram;
 pub use pipeline::{Shown, characterise, show};
-pub use sheet::{Difference, Metric, Sheet, SheetTable, Unit, differences, distances};
+pub use rates::Rates;
+pub use sheet::{Difference, METRICS, Metric, Sheet, SheetTable, TABLES, Unit, differences, distances, identifier};
 
 use crate::names::Names;
 use crate::record::{ACTS, Record, RecordedAct, UNKNOWN_NS, flag};
@@ -86,6 +88,7 @@ pub struct Character {
     /// Squares of gaps, ns², summed up.
     gap_squares: f64,
     burst: Burst,
+    rates: Rates,
     sequential: u64,
     streaming: u64,
     streams: Vec<u64>,
@@ -143,6 +146,7 @@ impl Character {
                 }
                 self.last_ns = record.at_ns;
                 self.burst.add(record.at_ns);
+                self.rates.add(record.at_ns - self.first_ns.unwrap_or(0), record.act);
             }
             None => self.out_of_order += 1,
         }
@@ -310,31 +314,31 @@ impl Character {
         let threads = self.threads.iter().filter(|(ops, _)| *ops > 0).count();
 
         let section = "mix";
-        sheet.put(section, "ops", self.records as f64, Unit::Count);
-        sheet.put(section, "length", span_ns, Unit::Time);
-        sheet.put(section, "files", used as f64, Unit::Count);
-        sheet.put(section, "threads", threads as f64, Unit::Count);
-        sheet.put(section, "reads of data ops", share(reads.0, self.data), Unit::Share);
-        sheet.put(section, "read", reads.1 as f64, Unit::Bytes);
-        sheet.put(section, "written", writes.1 as f64, Unit::Bytes);
-        sheet.put(section, "durable writes", share(self.durable, writes.0), Unit::Share);
+        sheet.put(section, "ops", self.records as f64);
+        sheet.put(section, "length", span_ns);
+        sheet.put(section, "files", used as f64);
+        sheet.put(section, "threads", threads as f64);
+        sheet.put(section, "reads of data ops", share(reads.0, self.data));
+        sheet.put(section, "read", reads.1 as f64);
+        sheet.put(section, "written", writes.1 as f64);
+        sheet.put(section, "durable writes", share(self.durable, writes.0));
         let errors: u64 = self.acts.iter().flatten().map(|state| state.errors).sum();
-        sheet.put(section, "errors", errors as f64, Unit::Count);
+        sheet.put(section, "errors", errors as f64);
 
         let section = "arrivals";
         if span_ns > 0.0 {
-            sheet.put(section, "ops", per_second(self.records as f64), Unit::PerSecond);
-            sheet.put(section, "data", per_second((reads.1 + writes.1) as f64), Unit::BytesPerSecond);
-            sheet.put(section, "mean gap", self.gaps.mean(), Unit::Time);
-            sheet.put(section, "gap p50", self.gaps.quantile(0.5) as f64, Unit::Time);
-            sheet.put(section, "gap p99", self.gaps.quantile(0.99) as f64, Unit::Time);
+            sheet.put(section, "ops", per_second(self.records as f64));
+            sheet.put(section, "data", per_second((reads.1 + writes.1) as f64));
+            sheet.put(section, "mean gap", self.gaps.mean());
+            sheet.put(section, "gap p50", self.gaps.quantile(0.5) as f64);
+            sheet.put(section, "gap p99", self.gaps.quantile(0.99) as f64);
             let mean = self.gaps.mean();
             let squares = self.gap_squares / self.gaps.total().max(1) as f64;
             let variation = if mean > 0.0 { (squares / (mean * mean) - 1.0).max(0.0) } else { 0.0 };
-            sheet.put(section, "squared variation of gaps", variation, Unit::Ratio);
+            sheet.put(section, "squared variation of gaps", variation);
             let peak = self.burst.peak(3) as f64 / per_second(self.records as f64).max(1e-9);
             if span_ns > 2e9 {
-                sheet.put(section, "busiest second by mean", peak, Unit::Ratio);
+                sheet.put(section, "busiest second by mean", peak);
             }
             const NAMES: [&str; WIDTHS_NS.len()] = [
                 "dispersion at 1 ms",
@@ -345,68 +349,69 @@ impl Character {
             ];
             for (name, value) in NAMES.into_iter().zip(self.burst.dispersion()) {
                 if let Some(value) = value {
-                    sheet.put(section, name, value, Unit::Ratio);
+                    sheet.put(section, name, value);
                 }
             }
             if let Some(hurst) = self.burst.hurst() {
-                sheet.put(section, "Hurst exponent", hurst, Unit::Ratio);
+                sheet.put(section, "Hurst exponent", hurst);
             }
         }
         if self.depths.total() > 0 {
             if span_ns > 0.0 {
-                sheet.put(section, "mean in flight", self.took_ns / span_ns, Unit::Ratio);
+                sheet.put(section, "mean in flight", self.took_ns / span_ns);
             }
-            sheet.put(section, "in flight p99", self.depths.quantile(0.99) as f64, Unit::Count);
+            sheet.put(section, "in flight p99", self.depths.quantile(0.99) as f64);
         }
 
         if self.data > 0 {
             let section = "data ops";
-            sheet.put(section, "mean size", self.sizes.mean(), Unit::Bytes);
-            sheet.put(section, "size p50", self.sizes.quantile(0.5) as f64, Unit::Bytes);
-            sheet.put(section, "size p99", self.sizes.quantile(0.99) as f64, Unit::Bytes);
-            sheet.put(section, "multiples of 512 B", share(self.aligned[0], self.data), Unit::Share);
-            sheet.put(section, "multiples of 4 KiB", share(self.aligned[1], self.data), Unit::Share);
-            sheet.put(section, "sequential in their file", share(self.sequential, self.data), Unit::Share);
-            sheet.put(section, "continue a recent op", share(self.streaming, self.data), Unit::Share);
+            sheet.put(section, "mean size", self.sizes.mean());
+            sheet.put(section, "size p50", self.sizes.quantile(0.5) as f64);
+            sheet.put(section, "size p99", self.sizes.quantile(0.99) as f64);
+            sheet.put(section, "multiples of 512 B", share(self.aligned[0], self.data));
+            sheet.put(section, "multiples of 4 KiB", share(self.aligned[1], self.data));
+            sheet.put(section, "sequential in their file", share(self.sequential, self.data));
+            sheet.put(section, "continue a recent op", share(self.streaming, self.data));
             if self.runs.total() > 0 {
-                sheet.put(section, "mean run", self.runs.mean(), Unit::Count);
-                sheet.put(section, "seek p50", self.seeks.quantile(0.5) as f64, Unit::Bytes);
+                sheet.put(section, "mean run", self.runs.mean());
+                sheet.put(section, "seek p50", self.seeks.quantile(0.5) as f64);
             }
             if self.flushes.total() > 0 {
-                sheet.put(section, "written per flush, mean", self.flushes.mean(), Unit::Bytes);
+                sheet.put(section, "written per flush, mean", self.flushes.mean());
             }
             let section = "locality";
             let [read_only, write_only, both] = self.reuse.working_set();
-            sheet.put(section, "working set", read_only + write_only + both, Unit::Bytes);
-            sheet.put(section, "only read", read_only, Unit::Bytes);
-            sheet.put(section, "only written", write_only, Unit::Bytes);
-            sheet.put(section, "read and written", both, Unit::Bytes);
-            sheet.put(section, "first use of a block", self.reuse.cold_share(), Unit::Share);
+            sheet.put(section, "working set", read_only + write_only + both);
+            sheet.put(section, "only read", read_only);
+            sheet.put(section, "only written", write_only);
+            sheet.put(section, "read and written", both);
+            sheet.put(section, "first use of a block", self.reuse.cold_share());
             if let Some(([one, ten, twenty], zipf)) = self.reuse.concentration() {
-                sheet.put(section, "uses of the hottest 1 %", one, Unit::Share);
-                sheet.put(section, "uses of the hottest 10 %", ten, Unit::Share);
-                sheet.put(section, "uses of the hottest 20 %", twenty, Unit::Share);
+                sheet.put(section, "uses of the hottest 1 %", one);
+                sheet.put(section, "uses of the hottest 10 %", ten);
+                sheet.put(section, "uses of the hottest 20 %", twenty);
                 if let Some(zipf) = zipf {
-                    sheet.put(section, "Zipf exponent", zipf, Unit::Ratio);
+                    sheet.put(section, "Zipf exponent", zipf);
                 }
             }
         }
         let (opens, unlinks) = (act(RecordedAct::Open).0, act(RecordedAct::Unlink).0);
         if opens + unlinks > 0 {
             let section = "files";
-            sheet.put(section, "opens", opens as f64, Unit::Count);
-            sheet.put(section, "unlinks", unlinks as f64, Unit::Count);
+            sheet.put(section, "opens", opens as f64);
+            sheet.put(section, "unlinks", unlinks as f64);
             if self.closed.total() > 0 {
-                sheet.put(section, "size at close p50", self.closed.quantile(0.5) as f64, Unit::Bytes);
-                sheet.put(section, "moved per open p50", self.per_open.quantile(0.5) as f64, Unit::Bytes);
+                sheet.put(section, "size at close p50", self.closed.quantile(0.5) as f64);
+                sheet.put(section, "moved per open p50", self.per_open.quantile(0.5) as f64);
             }
             if self.lifetimes.total() > 0 {
-                sheet.put(section, "lifetime p50", self.lifetimes.quantile(0.5) as f64, Unit::Time);
-                sheet.put(section, "made and removed", self.lifetimes.total() as f64, Unit::Count);
+                sheet.put(section, "lifetime p50", self.lifetimes.quantile(0.5) as f64);
+                sheet.put(section, "made and removed", self.lifetimes.total() as f64);
             }
         }
         self.tables(&mut sheet, names);
         self.notes(&mut sheet);
+        sheet.rates = self.rates;
         sheet.distributions =
             vec![("gaps", self.gaps), ("sizes", self.sizes), ("seeks", self.seeks), ("in flight", self.depths)];
         for (state, (_, name)) in self.acts.into_iter().zip(ACTS) {
@@ -436,15 +441,7 @@ impl Character {
             .collect();
         rows.retain(|(name, _)| name != RecordedAct::Add.name());
         short_list::sort_by(&mut rows, |one, other| other.1[0].total_cmp(&one.1[0]));
-        let columns = vec![
-            ("count", Unit::Count),
-            ("part", Unit::Share),
-            ("data", Unit::Bytes),
-            ("p50", Unit::Time),
-            ("p99", Unit::Time),
-            ("errors", Unit::Count),
-        ];
-        sheet.tables.push(SheetTable { name: "ops", key: "op", columns, rows });
+        sheet.table_of("ops", rows);
 
         let mut sizes: Vec<(u64, [u64; 2])> = self.by_size.iter().map(|(size, counts)| (*size, *counts)).collect();
         short_list::sort_by_key(&mut sizes, |(size, [reads, writes])| (Reverse(reads + writes), *size));
@@ -452,15 +449,12 @@ impl Character {
             let share = (reads + writes) as f64 / self.data.max(1) as f64;
             (size.to_string(), vec![*size as f64, share, *reads as f64, *writes as f64])
         };
-        let columns =
-            vec![("size", Unit::Bytes), ("part", Unit::Share), ("reads", Unit::Count), ("writes", Unit::Count)];
         let rows = sizes.iter().take(ROWS).map(size_row).collect();
-        sheet.tables.push(SheetTable { name: "sizes", key: "bytes", columns, rows });
+        sheet.table_of("sizes", rows);
 
         let ratios = self.reuse.miss_ratios();
         let rows = ratios.iter().map(|(size, ratio)| ((*size as u64 >> 20).to_string(), vec![*ratio])).collect();
-        let columns = vec![("misses", Unit::Share)];
-        sheet.tables.push(SheetTable { name: "miss ratios", key: "MiB of cache", columns, rows });
+        sheet.table_of("miss ratios", rows);
 
         let mut files: Vec<(usize, &FileState)> =
             self.files.iter().enumerate().filter(|(_, file)| file.ops > 0).collect();
@@ -470,10 +464,8 @@ impl Character {
             let share = file.ops as f64 / self.records.max(1) as f64;
             (name, vec![file.ops as f64, share, file.bytes_read as f64, file.bytes_written as f64])
         };
-        let columns =
-            vec![("ops", Unit::Count), ("part", Unit::Share), ("read", Unit::Bytes), ("written", Unit::Bytes)];
         let rows = files.iter().take(ROWS).map(file_row).collect();
-        sheet.tables.push(SheetTable { name: "busiest files", key: "file", columns, rows });
+        sheet.table_of("busiest files", rows);
 
         let mut threads: Vec<(usize, &(u64, u64))> =
             self.threads.iter().enumerate().filter(|(_, (ops, _))| *ops > 0).collect();
@@ -483,9 +475,8 @@ impl Character {
                 names.tasks().get(*number).map_or(String::new(), |task| format!("{} {}", task.thread, task.command));
             (name.trim().to_owned(), vec![*ops as f64, *bytes as f64])
         };
-        let columns = vec![("ops", Unit::Count), ("data", Unit::Bytes)];
         let rows = threads.iter().take(ROWS).map(thread_row).collect();
-        sheet.tables.push(SheetTable { name: "busiest threads", key: "thread", columns, rows });
+        sheet.table_of("busiest threads", rows);
     }
 
     fn notes(&self, sheet: &mut Sheet) {

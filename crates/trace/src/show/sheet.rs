@@ -1,6 +1,7 @@
 //! What was found out about a recording, as numbers with names and units: pages, JSON and comparisons are all made from it.
 
 use super::histogram::Histogram;
+use super::rates::Rates;
 
 /// What a number is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +24,7 @@ pub enum Unit {
 
 impl Unit {
     /// What the unit adds to a name in JSON.
-    fn suffix(self) -> &'static str {
+    pub fn suffix(self) -> &'static str {
         match self {
             Unit::Count | Unit::Ratio => "",
             Unit::Bytes => "_bytes",
@@ -34,6 +35,81 @@ impl Unit {
         }
     }
 }
+
+/// All numbers that a sheet can have, those of a section together, in order.
+pub const METRICS: [(&str, &str, Unit); 49] = {
+    use Unit::*;
+    [
+        ("mix", "ops", Count),
+        ("mix", "length", Time),
+        ("mix", "files", Count),
+        ("mix", "threads", Count),
+        ("mix", "reads of data ops", Share),
+        ("mix", "read", Bytes),
+        ("mix", "written", Bytes),
+        ("mix", "durable writes", Share),
+        ("mix", "errors", Count),
+        ("arrivals", "ops", PerSecond),
+        ("arrivals", "data", BytesPerSecond),
+        ("arrivals", "mean gap", Time),
+        ("arrivals", "gap p50", Time),
+        ("arrivals", "gap p99", Time),
+        ("arrivals", "squared variation of gaps", Ratio),
+        ("arrivals", "busiest second by mean", Ratio),
+        ("arrivals", "dispersion at 1 ms", Ratio),
+        ("arrivals", "dispersion at 10 ms", Ratio),
+        ("arrivals", "dispersion at 100 ms", Ratio),
+        ("arrivals", "dispersion at 1 s", Ratio),
+        ("arrivals", "dispersion at 10 s", Ratio),
+        ("arrivals", "Hurst exponent", Ratio),
+        ("arrivals", "mean in flight", Ratio),
+        ("arrivals", "in flight p99", Count),
+        ("data ops", "mean size", Bytes),
+        ("data ops", "size p50", Bytes),
+        ("data ops", "size p99", Bytes),
+        ("data ops", "multiples of 512 B", Share),
+        ("data ops", "multiples of 4 KiB", Share),
+        ("data ops", "sequential in their file", Share),
+        ("data ops", "continue a recent op", Share),
+        ("data ops", "mean run", Count),
+        ("data ops", "seek p50", Bytes),
+        ("data ops", "written per flush, mean", Bytes),
+        ("locality", "working set", Bytes),
+        ("locality", "only read", Bytes),
+        ("locality", "only written", Bytes),
+        ("locality", "read and written", Bytes),
+        ("locality", "first use of a block", Share),
+        ("locality", "uses of the hottest 1 %", Share),
+        ("locality", "uses of the hottest 10 %", Share),
+        ("locality", "uses of the hottest 20 %", Share),
+        ("locality", "Zipf exponent", Ratio),
+        ("files", "opens", Count),
+        ("files", "unlinks", Count),
+        ("files", "size at close p50", Bytes),
+        ("files", "moved per open p50", Bytes),
+        ("files", "lifetime p50", Time),
+        ("files", "made and removed", Count),
+    ]
+};
+
+/// A table's name, what the text of its rows is, and its columns.
+pub type TableHead = (&'static str, &'static str, &'static [(&'static str, Unit)]);
+
+/// All tables of a sheet.
+pub const TABLES: [TableHead; 5] = {
+    use Unit::*;
+    [
+        (
+            "ops",
+            "op",
+            &[("count", Count), ("part", Share), ("data", Bytes), ("p50", Time), ("p99", Time), ("errors", Count)],
+        ),
+        ("sizes", "bytes", &[("size", Bytes), ("part", Share), ("reads", Count), ("writes", Count)]),
+        ("miss ratios", "MiB of cache", &[("misses", Share)]),
+        ("busiest files", "file", &[("ops", Count), ("part", Share), ("read", Bytes), ("written", Bytes)]),
+        ("busiest threads", "thread", &[("ops", Count), ("data", Bytes)]),
+    ]
+};
 
 /// A number.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,7 +132,7 @@ pub struct SheetTable {
     /// What the text of each row is.
     pub key: &'static str,
     /// Its columns of numbers.
-    pub columns: Vec<(&'static str, Unit)>,
+    pub columns: &'static [(&'static str, Unit)],
     /// Its rows; what is not known is not a number.
     pub rows: Vec<(String, Vec<f64>)>,
 }
@@ -68,6 +144,8 @@ pub struct Sheet {
     pub metrics: Vec<Metric>,
     /// Tables.
     pub tables: Vec<SheetTable>,
+    /// Ops over time.
+    pub rates: Rates,
     /// Whole distributions, for comparisons.
     pub distributions: Vec<(&'static str, Histogram)>,
     /// What limits it, in sentences.
@@ -87,8 +165,17 @@ impl Sheet {
 
     // Called from fifty places that nobody waits for.
     #[inline(never)]
-    pub(super) fn put(&mut self, section: &'static str, name: &'static str, value: f64, unit: Unit) {
-        self.metrics.push(Metric { section, name, value, unit });
+    pub(super) fn put(&mut self, section: &str, name: &str, value: f64) {
+        let known = METRICS.iter().find(|known| (known.0, known.1) == (section, name));
+        debug_assert!(known.is_some(), "{section}: {name} is not in the table");
+        self.metrics.extend(known.map(|&(section, name, unit)| Metric { section, name, value, unit }));
+    }
+
+    /// Fills a table.
+    pub(super) fn table_of(&mut self, name: &str, rows: Vec<(String, Vec<f64>)>) {
+        let known = TABLES.iter().find(|known| known.0 == name);
+        debug_assert!(known.is_some(), "{name} is not in the table of tables");
+        self.tables.extend(known.map(|&(name, key, columns)| SheetTable { name, key, columns, rows }));
     }
 
     /// As JSON: an object a section, with names such as `mean_gap_ns`, and a list a table.
@@ -128,7 +215,8 @@ impl Sheet {
     }
 }
 
-fn identifier(name: &str) -> String {
+/// A name as it is in JSON, without its unit.
+pub fn identifier(name: &str) -> String {
     name.replace(|letter: char| !letter.is_ascii_alphanumeric(), "_")
 }
 

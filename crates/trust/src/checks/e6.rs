@@ -1,6 +1,5 @@
 use crate::check::{Check, Judge, Outcome};
 use crate::evidence::PhaseView;
-use crate::metrics::quantile_allowed;
 use crate::text::count;
 use plumb_result::metric::Stat;
 use plumb_workload::OpKind;
@@ -31,8 +30,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     let kinds = view.measured.ops.iter().filter(|(kind, op)| op.count > 0 && asked(**kind));
     for (kind, op) in kinds {
         let quantiles = Stat::ALL.into_iter().filter_map(|stat| Some((stat, stat.quantile()?)));
-        let (kept, blank): (Vec<_>, Vec<_>) =
-            quantiles.partition(|(_, quantile)| quantile_allowed(&op.service, *quantile));
+        let (kept, blank): (Vec<_>, Vec<_>) = quantiles.partition(|(_, quantile)| op.service.carries(*quantile));
         shown |= !kept.is_empty();
         // Quantiles are in rising order: above the first without samples none has any.
         let Some((lowest, _)) = blank.first() else { continue };

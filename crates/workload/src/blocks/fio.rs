@@ -2,10 +2,11 @@
 
 use super::ByKind;
 use crate::units::Bytes;
-use serde::{Deserialize, Serialize};
+use plumb_document::FromDocument;
+use serde::Serialize;
 
 /// Ops drawn as fio draws them.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Stream {
@@ -134,9 +135,8 @@ impl Stream {
 
 /// Seeds have 64 bits, and TOML's integers 63: a seed that is larger is written as text.
 mod wide {
-    use serde::de::{Deserializer, Error, Visitor};
+    use plumb_document::{ReadError, Reader, Value};
     use serde::ser::Serializer;
-    use std::fmt;
 
     // `serialize_with` wants a reference.
     #[allow(clippy::trivially_copy_pass_by_ref)]
@@ -147,30 +147,13 @@ mod wide {
         }
     }
 
-    pub(super) fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
-        deserializer.deserialize_any(Seed)
-    }
-
-    struct Seed;
-
-    impl Visitor<'_> for Seed {
-        type Value = u64;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a seed of 64 bits")
-        }
-
-        fn visit_i64<E: Error>(self, seed: i64) -> Result<u64, E> {
-            u64::try_from(seed).map_err(|_| E::custom("a seed is not negative"))
-        }
-
-        fn visit_u64<E: Error>(self, seed: u64) -> Result<u64, E> {
-            Ok(seed)
-        }
-
-        fn visit_str<E: Error>(self, text: &str) -> Result<u64, E> {
-            text.parse().map_err(|_| E::custom(format!("`{text}` is not a 64-bit seed")))
-        }
+    pub(super) fn read(reader: Reader<'_>) -> Result<u64, ReadError> {
+        let number = match reader.value() {
+            Value::Integer(seed) => u64::try_from(*seed).ok(),
+            Value::Text(text) => text.parse().ok(),
+            _ => None,
+        };
+        number.ok_or_else(|| reader.unexpected("a seed of 64 bits"))
     }
 }
 
@@ -203,7 +186,7 @@ impl Stream {
 }
 
 /// Whether offsets follow one another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum AccessOrder {
@@ -222,7 +205,7 @@ pub enum AccessOrder {
 }
 
 /// What happens in the ops between two draws of an offset.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Sequencer {
@@ -234,7 +217,7 @@ pub enum Sequencer {
 }
 
 /// Bytes of an op of a job.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename = "=fixed", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 #[cfg_attr(feature = "schema", schemars(rename = "JobSize"))]
@@ -273,7 +256,7 @@ impl JobSize {
 }
 
 /// A size, and how often it is drawn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct SizeShare {
@@ -284,7 +267,7 @@ pub struct SizeShare {
 }
 
 /// How random offsets spread over a range.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum OffsetDistribution {
@@ -318,7 +301,7 @@ pub enum OffsetDistribution {
 
 /// How an SSD is brought to the steady state of random writes with about one pass. Source: fio's sprandom, after
 /// Desnoyers, "Analytic Models of SSD Write Performance" (2012).
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct SteadyState {
@@ -375,7 +358,7 @@ impl SteadyState {
 }
 
 /// Draws along a curve as fio makes them: it scatters blocks by a hash that is a bijection only for a power of two of them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct AsFio {
@@ -386,7 +369,7 @@ pub struct AsFio {
 }
 
 /// When draws along a curve are fio's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum AsFioWhen {
@@ -398,7 +381,7 @@ pub enum AsFioWhen {
 }
 
 /// A curve over a range of places.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum Curve {
@@ -420,7 +403,7 @@ pub enum Curve {
 }
 
 /// A zone, and how many of the ops go to it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Zone<T> {
@@ -431,7 +414,7 @@ pub struct Zone<T> {
 }
 
 /// Which random blocks may come again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Coverage {
@@ -445,7 +428,7 @@ pub enum Coverage {
 }
 
 /// Which generator gives random offsets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RandomGenerator {
@@ -459,7 +442,7 @@ pub enum RandomGenerator {
 }
 
 /// Which draws follow from a job's seed. The others follow from the worker's number alone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Seeding {
@@ -473,7 +456,7 @@ pub enum Seeding {
 }
 
 /// The part of a file that a job uses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct FileRange {
@@ -484,7 +467,7 @@ pub struct FileRange {
 }
 
 /// Which file the next op goes to.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum FileChoice {
@@ -519,7 +502,7 @@ impl Default for FileChoice {
 }
 
 /// Trims of written blocks amid other work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct TrimAmid {
@@ -537,7 +520,7 @@ pub struct TrimAmid {
 }
 
 /// Work in zones of a plain file or device, and skip what lies between.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ZoneStride {

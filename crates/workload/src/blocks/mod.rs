@@ -12,12 +12,13 @@ pub mod trace;
 pub use plumb::{BlockSize, Blocks, Mix, Pattern, WeightedSize, Zone};
 
 use fio::Stream;
-use serde::{Deserialize, Serialize};
+use plumb_document::FromDocument;
+use serde::Serialize;
 use sweep::{Sweep, SweepOps};
 use trace::Recording;
 
 /// One value for each of reads, writes and trims.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ByKind<T> {
@@ -37,7 +38,7 @@ impl<T: Clone> ByKind<T> {
 }
 
 /// A stream of block ops, by its generator.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename = "~plumb", rename_all = "kebab-case")]
 #[cfg_attr(feature = "schema", schemars(rename = "BlockStream", transform = plumb_needs_no_name))]

@@ -1,10 +1,11 @@
 //! Plumb's own generator: which offsets, which sizes, which mix.
 
 use crate::units::Bytes;
-use serde::{Deserialize, Serialize};
+use plumb_document::FromDocument;
+use serde::Serialize;
 
 /// Block I/O over one range of a target.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Blocks {
@@ -62,7 +63,7 @@ impl Default for Blocks {
 }
 
 /// Where the next offset comes from. "Block" is the smallest block size, or `align` where given.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename = "=", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 #[cfg_attr(feature = "schema", schemars(rename = "Pattern"))]
@@ -110,7 +111,7 @@ fn half() -> f64 {
 }
 
 /// One zone of [`Pattern::Zoned`].
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Zone {
@@ -121,7 +122,7 @@ pub struct Zone {
 }
 
 /// The size of an op.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename = "=fixed", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 #[cfg_attr(feature = "schema", schemars(rename = "BlockSize"))]
@@ -169,7 +170,7 @@ impl BlockSize {
 }
 
 /// A size and how often it is chosen.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct WeightedSize {
@@ -180,7 +181,7 @@ pub struct WeightedSize {
 }
 
 /// Relative shares of reads, writes and trims.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Mix {

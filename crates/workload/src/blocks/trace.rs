@@ -2,16 +2,23 @@
 
 use super::ByKind;
 use crate::units::Bytes;
-use serde::{Deserialize, Serialize};
+use plumb_document::FromDocument;
+use serde::Serialize;
 use std::path::PathBuf;
 
 /// Ops of a recording. Its files are the target's, in the order of the recording's first mention.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Recording {
     /// The recording, in any form that Plumb reads.
     pub path: PathBuf,
+    /// What is replayed in its place: the text of a model, such as `plumb trace fit` makes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Recordings that are replayed with it at the same time. Files of one name are one file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub with: Vec<PathBuf>,
     /// Bytes of its largest op.
     pub largest: Bytes,
     /// Keep to the recorded times; as fast as possible where absent. Per cent of the recorded speed.
@@ -72,6 +79,8 @@ impl Recording {
     pub fn new(path: PathBuf, largest: Bytes) -> Recording {
         Recording {
             path,
+            model: None,
+            with: Vec::new(),
             largest,
             speed_percent: None,
             in_flight: false,
@@ -95,7 +104,7 @@ impl Recording {
 }
 
 /// What the number of a `wait` in fio's iolog of version 2 is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Waits {
@@ -107,7 +116,7 @@ pub enum Waits {
 }
 
 /// Kinds of op that a replay leaves out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct SkipOps {

@@ -3,12 +3,11 @@
 use super::error::NativeError;
 use super::locate::Document;
 use crate::validate::Problem;
-use plumb_document::toml;
-use serde::de::DeserializeOwned;
+use plumb_document::{FromDocument, toml};
 
 /// Reads a form from TOML, then asks `problems` what in it makes no sense. Errors of syntax, of shape and of meaning
 /// come back alike, each with its place. `source_name` is what errors call the text: its path, or `<stdin>`.
-pub fn read_form<T: DeserializeOwned>(
+pub fn read_form<T: FromDocument>(
     source_name: &str,
     text: &str,
     problems: impl FnOnce(&T) -> Vec<Problem>,

@@ -5,9 +5,8 @@ use crate::Workload;
 use crate::companion::Companion;
 use crate::phase::{Phase, WorkerGroup};
 use plumb_document::toml::{inline, key};
-use plumb_document::{Node, Table, Value, WriteError};
+use plumb_document::{FromDocument, Node, Table, Value, WriteError};
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 use std::fmt::Write;
 
 /// Why a workload has no native form.
@@ -98,7 +97,7 @@ struct Shortened {
 impl Shortened {
     /// Of a value that is perhaps much like one `before`: what is the same in both is shortened in the same way, and
     /// only the rest is tried. A workload can have thousands of workers that differ in a name.
-    fn of<T: Serialize + DeserializeOwned + PartialEq>(
+    fn of<T: Serialize + FromDocument + PartialEq>(
         value: &T,
         before: Option<&Shortened>,
     ) -> Result<Shortened, WriteError> {

@@ -60,6 +60,7 @@ impl Step {
             Step::Msync { .. } => "msync",
             Step::Flush { .. } => "flush",
             Step::Sync {} => "sync",
+            Step::Command { .. } => "command",
             Step::Seek { .. } => "seek",
             Step::Truncate { .. } => "truncate",
             Step::Fallocate { .. } => "fallocate",
@@ -115,6 +116,7 @@ impl Step {
             | Step::Msync { .. }
             | Step::Flush { .. }
             | Step::Sync {}
+            | Step::Command { .. }
             | Step::Seek { .. }
             | Step::Map(_)
             | Step::Unmap { .. }
@@ -170,6 +172,7 @@ impl Step {
             Step::Fdatasync { .. } => &[OpKind::Fdatasync],
             Step::Flush { .. } => &[OpKind::Flush],
             Step::Sync {} => &[OpKind::Sync],
+            Step::Command { .. } => &[OpKind::Command],
             Step::Seek { .. } => &[OpKind::Seek],
             Step::Truncate { .. } => &[OpKind::Truncate],
             Step::Fallocate { .. } => &[OpKind::Fallocate],

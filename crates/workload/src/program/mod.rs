@@ -37,11 +37,12 @@ pub use trees::{
 };
 
 use crate::op::OpKind;
+use plumb_document::FromDocument;
 use plumb_sorted::SortedSet;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// What one worker does.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Program {
@@ -77,7 +78,7 @@ pub struct Program {
 }
 
 /// What is done of the steps that are left when a worker is stopped; none of it is timed or counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Rest {

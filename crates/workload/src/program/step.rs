@@ -8,10 +8,11 @@ use super::transfer::Transfer;
 use super::trees::TreeStep;
 use crate::target::Distribution;
 use crate::units::{Bytes, Nanos};
-use serde::{Deserialize, Serialize};
+use plumb_document::FromDocument;
+use serde::Serialize;
 
 /// A step of a program. Handles are numbers of open files that the program chooses itself; most need only 0.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename = "=", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 #[cfg_attr(feature = "schema", schemars(rename = "Step"))]
@@ -120,6 +121,11 @@ pub enum Step {
     },
     /// `sync`, of the whole machine.
     Sync {},
+    /// A command line of the shell, whose exit code means nothing.
+    Command {
+        /// What is run.
+        line: String,
+    },
     /// `lseek` to a place, or `fseek`.
     Seek {
         /// Of what.
@@ -290,7 +296,7 @@ fn request_bytes() -> Bytes {
 }
 
 /// One choice of [`Step::Mix`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Choice {
@@ -301,7 +307,7 @@ pub struct Choice {
 }
 
 /// How a file is opened.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct OpenStep {
@@ -374,7 +380,7 @@ impl OpenStep {
 }
 
 /// The buffer of a stream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct StdioBuffer {
@@ -387,7 +393,7 @@ pub struct StdioBuffer {
 }
 
 /// Who keeps other threads away from a stream. Source: `__fsetlocking`(3).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum StreamLocks {
@@ -406,7 +412,7 @@ impl StreamLocks {
 }
 
 /// With which promise writes return.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum OpenPromise {
@@ -422,7 +428,7 @@ pub enum OpenPromise {
 }
 
 /// How a file is mapped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct MapStep {
@@ -440,7 +446,7 @@ pub struct MapStep {
 }
 
 /// Source: madvise(2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Advice {
@@ -460,7 +466,7 @@ pub enum Advice {
 }
 
 /// A lock of a whole file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum LockKind {
@@ -473,7 +479,7 @@ pub enum LockKind {
 }
 
 /// What a missing file means to a call that removes it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum MissingFile {
@@ -485,7 +491,7 @@ pub enum MissingFile {
 }
 
 /// The same steps for each of several files: [`Pick::Own`] is then that file.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Each {
@@ -502,7 +508,7 @@ pub struct Each {
 }
 
 /// The order of files.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FileOrder {

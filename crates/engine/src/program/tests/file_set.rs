@@ -215,8 +215,16 @@ fn every_kind_of_op_does_what_it_says() {
         }
         let missing: Vec<_> = OpKind::ALL.iter().filter(|kind| !kinds.contains(kind)).collect();
         let of_jobs = [OpKind::Trim, OpKind::SyncRange, OpKind::Syncfs, OpKind::EndFsync, OpKind::Evict];
-        let of_scripts =
-            [OpKind::Seek, OpKind::Access, OpKind::Lock, OpKind::Flush, OpKind::Sync, OpKind::Map, OpKind::Unmap];
+        let of_scripts = [
+            OpKind::Seek,
+            OpKind::Access,
+            OpKind::Lock,
+            OpKind::Flush,
+            OpKind::Sync,
+            OpKind::Map,
+            OpKind::Unmap,
+            OpKind::Command,
+        ];
         assert!(missing.into_iter().copied().eq(of_jobs.into_iter().chain(of_scripts)));
         // The read at 10 400 of 10 500 bytes is short, and says so.
         assert_eq!(moved[..9], [4096, 4096, 1808, 500, 4096, 4096, 2308, moved[7], moved[8]]);

@@ -4,9 +4,11 @@ use super::error::DialectError;
 use super::runner::Step;
 use crate::exit::End;
 use crate::output::{error_line, print};
-use plumb_dialects::aiori::{FileSystem, Launched};
+use plumb_dialects::aiori::{FileSystem, Launched, OP_CSV_HEAD, op_csv_row};
+use plumb_engine::LoggedOp;
 use std::cell::RefCell;
-use std::io::Write;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 /// Where a tool's report goes.
@@ -115,4 +117,18 @@ pub fn add(option: &str, path: &str, text: &str) -> Result<(), DialectError> {
     let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
     let added = file.and_then(|mut file| file.write_all(text.as_bytes()));
     added.map_err(DialectError::file(format!("{option}: cannot write {path}")))
+}
+
+/// Writes operations of `bytes` bytes each to a file of `savePerOpDataCSV`.
+///
+/// # Errors
+/// It cannot be written.
+pub fn write_ops(path: &str, bytes: u64, ops: &mut dyn Iterator<Item = LoggedOp>) -> io::Result<()> {
+    let mut file = BufWriter::new(File::create(path)?);
+    file.write_all(OP_CSV_HEAD.as_bytes())?;
+    for op in ops {
+        let row = op_csv_row(bytes, op.submit_ns, op.complete_ns.saturating_sub(op.submit_ns));
+        file.write_all(row.as_bytes())?;
+    }
+    file.flush()
 }

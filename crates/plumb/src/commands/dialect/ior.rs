@@ -19,8 +19,7 @@ use plumb_result::PhaseMeasurement;
 use plumb_sorted::SortedMap;
 use plumb_study::{Bench, Division, Progress, mpi_io_of};
 use std::cell::RefCell;
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -339,15 +338,12 @@ impl Watching<'_> {
         ops: &mut dyn Iterator<Item = LoggedOp>,
     ) -> io::Result<()> {
         let path = print::op_csv_name(prefix, self.test, phase, self.repetition, rank);
-        let mut file = BufWriter::new(File::create(path)?);
-        file.write_all(print::op_csv_head().as_bytes())?;
         let mut began = None;
-        for op in ops.filter(|op| op.kind.moves_bytes()) {
+        let mut transfers = ops.filter(|op| op.kind.moves_bytes()).map(|op| {
             let began = *began.get_or_insert(op.submit_ns);
-            let row = print::op_csv_row(self.test, op.submit_ns - began, op.complete_ns.saturating_sub(op.submit_ns));
-            file.write_all(row.as_bytes())?;
-        }
-        file.flush()
+            LoggedOp { submit_ns: op.submit_ns - began, complete_ns: op.complete_ns.saturating_sub(began), ..op }
+        });
+        hpc::write_ops(&path, self.test.transfer_bytes, &mut transfers)
     }
 }
 

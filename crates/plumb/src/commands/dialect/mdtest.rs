@@ -1,16 +1,20 @@
 //! `plumb as mdtest`.
 
 use super::ToolCall;
+use super::error::DialectError;
 use super::hpc::{self, Report};
 use super::runner::{Dialect, Load, RunEnded, Step, page, refuse};
 use crate::exit::End;
 use crate::output::error_line;
 use plumb_dialects::aiori::FileSystem;
+use plumb_dialects::mdtest::print::OpFile;
 use plumb_dialects::mdtest::trace::{self, Trace};
 use plumb_dialects::mdtest::{self, Asked, Facts, IterationResult, Lowered, Settings, Test, lower, print};
+use plumb_engine::LoggedOp;
 use plumb_engine::signals::StopFlag;
 use plumb_result::PhaseMeasurement;
 use plumb_study::{Bench, Division, Progress, RunError};
+use plumb_workload::OpKind;
 use std::cell::RefCell;
 use std::path::Path;
 
@@ -98,11 +102,19 @@ impl Dialect for Mdtest {
     fn listen<'a>(&'a self, run: &'a Lowered, bench: &mut Bench) -> Step<Watching<'a>> {
         bench.division = Division::Workers;
         let trace = Trace::new(&self.settings, &run.facts);
-        Ok(Watching { result: IterationResult::default(), tasks: run.facts.tasks, trace, report: &self.report })
+        Ok(Watching {
+            settings: &self.settings,
+            result: IterationResult::default(),
+            tasks: run.facts.tasks,
+            trace,
+            report: &self.report,
+            failed: None,
+        })
     }
 
     fn print<'a>(&'a self, run: &'a Lowered, watching: Watching<'a>, ended: &RunEnded) -> Step<()> {
-        let Watching { result, trace, .. } = watching;
+        let Watching { result, trace, failed, .. } = watching;
+        hpc::or_report(failed.map_or(Ok(()), Err), "mdtest", End::DialectFailed)?;
         if let (Some(mut trace), Ok(_), None) = (trace, &ended.result, ended.signal) {
             trace.print(None, &result, &mut |lines| self.report.print(lines));
         }
@@ -200,13 +212,25 @@ impl Mdtest {
 
 /// Gathers what was measured.
 pub struct Watching<'a> {
+    settings: &'a Settings,
     result: IterationResult,
     tasks: u32,
     trace: Option<Trace<'a>>,
     report: &'a Report,
+    /// A file of single operations could not be written.
+    failed: Option<DialectError>,
 }
 
 impl Progress for Watching<'_> {
+    fn op_log(&mut self, phase: &str, worker: &str, ops: &mut dyn Iterator<Item = LoggedOp>) {
+        let Some(OpFile { path, bytes }) = print::op_file(self.settings, phase, worker) else { return };
+        let mut of_files = ops.filter(|op| !matches!(op.kind, OpKind::Sync | OpKind::Command));
+        if let Err(error) = hpc::write_ops(&path, bytes, &mut of_files) {
+            let what = format!("--savePerOpDataCSV: cannot write {path}");
+            self.failed.get_or_insert(DialectError::file(what)(error));
+        }
+    }
+
     fn phase_ended(&mut self, measured: &PhaseMeasurement) {
         self.result.add(measured, self.tasks);
         if let (Some(trace), Some(test)) = (&mut self.trace, Test::of_phase(&measured.name)) {

@@ -9,7 +9,7 @@ use plumb_workload::native::Override;
 use std::path::{Path, PathBuf};
 
 /// Which study, and how it is planned.
-#[derive(Debug, Args, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Args, serde::Serialize, plumb_document::FromDocument)]
 pub struct StudyFile {
     /// A study file.
     pub file: PathBuf,

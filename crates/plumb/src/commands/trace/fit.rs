@@ -1,6 +1,7 @@
 //! `plumb trace fit`: a workload that is like a recording, and how like it is.
 
-use super::{FitArguments, stopped};
+use super::replay::{self, At};
+use super::{FitArguments, ReplayArguments, stopped};
 use crate::common::Common;
 use crate::exit::{End, Stopped};
 use crate::output::{self, error_line};
@@ -10,7 +11,7 @@ use plumb_engine::sim::SimRun;
 use plumb_report::trace::goodness;
 use plumb_sorted::{SortedMap, short_list};
 use plumb_study::{Policies, Progress, RunRequest};
-use plumb_trace::show::{Character, Sheet, distances};
+use plumb_trace::show::{Character, Sheet, characterise, distances};
 use plumb_trace::{Names, Record, RecordedAct, open_as};
 use plumb_workload::blocks::{BlockSize, Mix, Pattern, WeightedSize};
 use plumb_workload::native;
@@ -19,7 +20,7 @@ use plumb_workload::{
     SimModel, SimTarget, Size, Stop, Target, WorkerGroup, Workload,
 };
 use std::fs::OpenOptions;
-use std::io::{ErrorKind, Write};
+use std::io::{Cursor, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 /// The target of a model.
@@ -74,7 +75,15 @@ fn of_sheet(sheet: Sheet) -> Seen {
 
 /// Makes a model, runs it on a simulated device, and says how like the recording it is.
 pub fn run(arguments: &FitArguments, common: &Common) -> Result<End, Stopped> {
-    let seen = read(arguments)?;
+    let (waits, format) = (arguments.input.waits(), arguments.input.format()?);
+    let fitted = match arguments.level {
+        0 => None,
+        level => Some(plumb_trace::model::fit(&arguments.file, waits, format, level).map_err(stopped)?),
+    };
+    let (model, seen, left_out) = match fitted {
+        Some(fitted) => (Some(fitted.model.to_string()), of_sheet(fitted.sheet), fitted.left_out),
+        None => (None, read(arguments)?, 0),
+    };
     if seen.counts[0] + seen.counts[1] == 0.0 {
         return Err(Stopped::usage(format!("{} has no reads or writes to model", arguments.file.display())));
     }
@@ -82,11 +91,22 @@ pub fn run(arguments: &FitArguments, common: &Common) -> Result<End, Stopped> {
         0 => vec![one(&seen)],
         _ => split(&seen),
     };
-    let workload = workload(&arguments.file, &seen, streams.clone(), false);
-    let toml = native::to_toml(&workload).map_err(Stopped::usage)?;
     let fio = arguments.fio.as_ref().map(|path| (path, job(&seen, &streams)));
-    // The same on a simulated device, which takes no time of its own to speak of.
-    let dry = dry_run(&self::workload(&arguments.file, &seen, streams, true), common)?;
+    let (workload, dry) = match &model {
+        Some(text) => {
+            let plain = ReplayArguments::plain(arguments.file.clone(), PathBuf::from("."));
+            let workload = replay::workload("fit", &plain, &At::parse(&plain.at)?, Some(text.clone()))?;
+            let text = Box::new(Cursor::new(text.clone()));
+            let mut drawn = plumb_trace::read(text, &arguments.file, waits).map_err(stopped)?;
+            (workload, characterise(&mut drawn).map_err(stopped)?)
+        }
+        // The same on a simulated device, which takes no time of its own to speak of.
+        None => {
+            let dry = dry_run(&workload(&arguments.file, &seen, streams.clone(), true), common)?;
+            (workload(&arguments.file, &seen, streams, false), dry)
+        }
+    };
+    let toml = native::to_toml(&workload).map_err(Stopped::usage)?;
     let found = distances(&seen.sheet, &dry);
     let numbers = ["sequential in their file", "continue a recent op"].map(|name| {
         let of = |sheet: &Sheet| sheet.value("data ops", name).unwrap_or(0.0);
@@ -95,11 +115,17 @@ pub fn run(arguments: &FitArguments, common: &Common) -> Result<End, Stopped> {
     let reads = |sheet: &Sheet| sheet.value("mix", "reads of data ops").unwrap_or(0.0);
     let mut lines: Vec<(&str, f64)> = vec![("reads of data ops", (reads(&seen.sheet) - reads(&dry)).abs())];
     lines.extend(numbers);
+    let unevenness = [&seen.sheet, &dry].map(|sheet| sheet.value("arrivals", "dispersion at 10 ms"));
+    if let [Some(ours), Some(theirs)] = unevenness {
+        lines.push(("dispersion at 10 ms", 1.0 - ours.min(theirs) / ours.max(theirs).max(f64::MIN_POSITIVE)));
+    }
     // How long ops take is the storage's, and not the model's.
     let own = ["gaps", "sizes", "seeks", "miss ratio curve"];
     lines.extend(found.into_iter().filter(|(name, _)| own.contains(name)));
-    if let Some(path) = &arguments.output {
-        write(path, &toml)?;
+    for (path, text) in [(&arguments.output, Some(&toml)), (&arguments.model, model.as_ref())] {
+        if let (Some(path), Some(text)) = (path, text) {
+            write(path, text)?;
+        }
     }
     if let Some((path, job)) = fio {
         write(path, &job)?;
@@ -116,7 +142,10 @@ pub fn run(arguments: &FitArguments, common: &Common) -> Result<End, Stopped> {
         if arguments.output.is_none() {
             output::print(&toml);
         }
-        let page = goodness(&lines, &session::style());
+        let mut page = goodness(&lines, &session::style());
+        if left_out > 0 {
+            page.push_str(&format!("Not modelled: {left_out} ops that failed, or of other kinds.\n"));
+        }
         match arguments.output {
             // The model itself is what is piped on.
             None => error_line!("{page}"),
@@ -249,7 +278,7 @@ fn workload(path: &Path, seen: &Seen, streams: Vec<StreamModel>, is_dry: bool) -
         ..Phase::new("model", groups.collect())
     };
     Workload {
-        name: super::replay::name("fit", path),
+        name: replay::name("fit", path),
         description: String::new(),
         seed: Workload::DEFAULT_SEED,
         target: SortedMap::from([(TARGET.to_owned(), target)]),

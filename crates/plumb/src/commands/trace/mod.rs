@@ -7,7 +7,7 @@ mod record;
 mod replay;
 mod show;
 
-use crate::args::PageArguments;
+use crate::args::{PageArguments, ReportFile};
 use crate::common::Common;
 use crate::exit::{End, Stopped};
 use clap::{Args, Subcommand};
@@ -29,6 +29,9 @@ pub enum TraceCommand {
         /// How it is read.
         #[command(flatten)]
         input: InputArguments,
+        /// Write a report with charts as well.
+        #[command(flatten)]
+        report: ReportFile,
     },
     /// Compare two recordings, number by number and distribution by distribution.
     Compare {
@@ -39,6 +42,9 @@ pub enum TraceCommand {
         /// How they are read.
         #[command(flatten)]
         input: InputArguments,
+        /// Write a report with charts of both as well.
+        #[command(flatten)]
+        report: ReportFile,
     },
     /// Replay a recording on files or devices, and say what was kept of it.
     Replay(Box<ReplayArguments>),
@@ -71,6 +77,9 @@ pub struct RecordArguments {
     /// The file to write, which must not exist yet [default: the program's name with `.trace`].
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// How: bpf, or strace, which makes each recorded call about 10 µs longer [default: bpf; strace where the kernel refuses that].
+    #[arg(long, value_name = "METHOD", value_parser = ["bpf", "strace"])]
+    method: Option<String>,
     /// Record a process that runs already, with all that it starts, until it ends or Ctrl-C; may be given several times.
     #[arg(long, value_name = "PID", conflicts_with = "command")]
     pid: Vec<u32>,
@@ -133,9 +142,18 @@ pub struct ReplayArguments {
     /// Of reads and writes alone: make each op N times, in as many places one behind another.
     #[arg(long, value_name = "N")]
     pub clones: Option<u32>,
-    /// Of reads and writes alone: replay it N times, one after the other.
-    #[arg(long, value_name = "N")]
-    pub loops: Option<u64>,
+    /// Replay it N times, one after the other; calls on names each time on files of their own.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub loops: Option<u32>,
+    /// Replay this recording at the same time; files of one name are one file. May be given several times.
+    #[arg(long, value_name = "FILE")]
+    pub with: Vec<PathBuf>,
+    /// The page cache of the files before the clock starts: as-is, cold or warm.
+    #[arg(long, default_value = "as-is", value_name = "STATE")]
+    pub cache: String,
+    /// Refuse a recording that has gaps, and end with 1 where an op comes to something else than it did when it was recorded.
+    #[arg(long)]
+    pub strict: bool,
     /// The waits of fio's version 2 are milliseconds since the start, as fio reads them.
     #[arg(long)]
     pub waits_as_fio: bool,
@@ -147,18 +165,53 @@ pub struct ReplayArguments {
     pub translate: bool,
 }
 
+impl ReplayArguments {
+    /// A replay of a file, in which nothing is asked for.
+    fn plain(file: PathBuf, at: PathBuf) -> ReplayArguments {
+        let report_file = ReportFile { path: None };
+        let report = PageArguments { runs: 1, name: None, output: None, report_file, meanwhile: Default::default() };
+        ReplayArguments {
+            file,
+            at,
+            timing: "recorded".to_owned(),
+            speed: None,
+            order: None,
+            below: None,
+            threads: None,
+            prepare: "write".to_owned(),
+            depth: None,
+            direct: false,
+            scale: None,
+            shift: None,
+            fold: None,
+            align: None,
+            clones: None,
+            loops: None,
+            with: Vec::new(),
+            cache: "as-is".to_owned(),
+            strict: false,
+            waits_as_fio: false,
+            report,
+            translate: false,
+        }
+    }
+}
+
 /// Arguments of `plumb trace fit`.
 #[derive(Debug, Args)]
 pub struct FitArguments {
     /// The recording.
     pub file: PathBuf,
-    /// How much is modelled: 0 is one stream with the mean rate, sizes and mix; 2 keeps ops that continue others apart from scattered
-    /// ones.
-    #[arg(long, default_value_t = 2, value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(0..=2))]
+    /// How much is modelled: 0 is one stream with the mean rate, sizes and mix; 1 has phases, with gaps, sizes and seeks as they came
+    /// together; 2 as well what follows on what; 3 as well when places are used again.
+    #[arg(long, default_value_t = 3, value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(0..=3))]
     pub level: u8,
     /// The workload file to write, which must not exist yet [default: it is printed].
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Write the model alone as well, which every other command of `trace` reads like a recording; the file must not exist yet.
+    #[arg(long, value_name = "FILE")]
+    pub model: Option<PathBuf>,
     /// Write a job file of fio as well, which must not exist yet.
     #[arg(long, value_name = "FILE")]
     pub fio: Option<PathBuf>,
@@ -209,8 +262,8 @@ pub fn run(command: &TraceCommand, common: &Common) -> Result<End, Stopped> {
         TraceCommand::Record(_) => Err(Stopped::usage("recording works on Linux on x86-64 only")),
         TraceCommand::Replay(arguments) => replay::run(arguments, common),
         TraceCommand::Fit(arguments) => fit::run(arguments, common),
-        TraceCommand::Show { file, input } => show::show(file, input, common),
-        TraceCommand::Compare { a, b, input } => show::compare([a, b], input, common),
+        TraceCommand::Show { file, input, report } => show::show(file, input, report, common),
+        TraceCommand::Compare { a, b, input, report } => show::compare([a, b], input, report, common),
         TraceCommand::Convert { file, output, to, anonymise, keep_extensions, input } => {
             let kept = if *keep_extensions { Extensions::Kept } else { Extensions::Hidden };
             convert::run(file, output, to.as_deref(), anonymise.then_some(kept), input)

@@ -5,7 +5,7 @@ use crate::exit::{End, Stopped};
 use crate::output::{self, error_line};
 use plumb_engine::signals;
 use plumb_trace::Facts;
-use plumb_trace::capture::{CaptureError, Subject, record};
+use plumb_trace::capture::{CaptureError, Subject, record, record_by_strace};
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -77,8 +77,34 @@ pub fn run(arguments: &RecordArguments) -> Result<End, Stopped> {
     let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     facts.set("recorded-at-unix-ns", since_epoch.as_nanos());
     let (mut memory, mut has_spilled) = (Vec::new(), false);
-    let spool = Spool { memory: &mut memory, file: &file, has_spilled: &mut has_spilled };
-    let outcome = record(&subject, spool, &facts, &|| stop.requested());
+    let stops = || stop.requested();
+    let method = arguments.method.as_deref();
+    let mut outcome = match method {
+        Some("strace") => record_by_strace(
+            &subject,
+            Spool { memory: &mut memory, file: &file, has_spilled: &mut has_spilled },
+            &facts,
+            &stops,
+        ),
+        _ => {
+            record(&subject, Spool { memory: &mut memory, file: &file, has_spilled: &mut has_spilled }, &facts, &stops)
+        }
+    };
+    if let (Err(CaptureError::Kernel { what, source }), None, false) =
+        (&outcome, method, matches!(subject, Subject::Devices(..)))
+    {
+        error_line!("note: the kernel refuses BPF ({what}: {source}); strace records instead");
+        let instead = record_by_strace(
+            &subject,
+            Spool { memory: &mut memory, file: &file, has_spilled: &mut has_spilled },
+            &facts,
+            &stops,
+        );
+        // Without strace, there is still what BPF would need.
+        if !matches!(&instead, Err(CaptureError::Start { source, .. }) if source.kind() == ErrorKind::NotFound) {
+            outcome = instead;
+        }
+    }
     let captured = outcome.and_then(|captured| {
         (&file).write_all(&memory).map_err(CaptureError::Write)?;
         Ok(captured)
@@ -94,11 +120,16 @@ pub fn run(arguments: &RecordArguments) -> Result<End, Stopped> {
     let each = captured.bytes as f64 / captured.records.max(1) as f64;
     let longer =
         captured.ns_per_call.map_or(String::new(), |ns| format!(" A recorded call took about {ns:.0} ns longer."));
+    let longer = if captured.ns_per_call.is_none() && !matches!(subject, Subject::Devices(..)) {
+        " By strace: a recorded call took about 10 µs longer, and ops of io_uring and libaio are missing.".to_owned()
+    } else {
+        longer
+    };
     output::print(&format!("{} ops recorded in {}, {each:.1} B each.{longer}\n", captured.records, path.display()));
     if captured.drops > 0 {
         error_line!("warning: {} calls are missing: they came faster than they could be read", captured.drops);
     }
-    if captured.uses_io_uring {
+    if captured.misses_io_uring {
         error_line!("warning: io_uring was used; its reads and writes are not in the recording");
     }
     if captured.maps_files {

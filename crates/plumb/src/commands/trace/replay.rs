@@ -5,7 +5,7 @@ use crate::commands::measure::measure;
 use crate::common::Common;
 use crate::exit::{End, Stopped};
 use crate::meanwhile::Meanwhile;
-use crate::output;
+use crate::output::{self, error_line};
 use crate::progress::LiveWarnings;
 use crate::recordings::{OnDisk, waits};
 use crate::session::{self, command_line};
@@ -40,7 +40,11 @@ const TARGET: &str = "files";
 /// Replays a recording.
 pub fn run(arguments: &ReplayArguments, common: &Common) -> Result<End, Stopped> {
     let at = At::parse(&arguments.at)?;
-    let workload = workload(arguments, &at)?;
+    // Opened here so that what is wrong with it is told in its own words.
+    for file in [&arguments.file].into_iter().chain(&arguments.with) {
+        check(file, arguments)?;
+    }
+    let workload = workload("replay", arguments, &at, None)?;
     if arguments.translate {
         output::print(&native::to_toml(&workload).map_err(Stopped::usage)?);
         return Ok(End::Done);
@@ -61,11 +65,36 @@ pub fn run(arguments: &ReplayArguments, common: &Common) -> Result<End, Stopped>
         sim_run,
     };
     let measured = measure(&mut bench, &request, &arguments.report, &mut meanwhile)?;
-    measured.present(&[], &arguments.report, bench.store.as_ref(), common)
+    let different = if arguments.strict { measured.replayed_differently() } else { 0 };
+    let end = measured.present(&[], &arguments.report, bench.store.as_ref(), common)?;
+    if different > 0 && !matches!(end, End::Interrupted) {
+        error_line!("error: {different} ops came to something else than when they were recorded (--strict)");
+        return Ok(End::AssertedFalse);
+    }
+    Ok(end)
+}
+
+/// Whether a recording can be read and, if that is asked for, whether all of it is there.
+fn check(path: &Path, arguments: &ReplayArguments) -> Result<(), Stopped> {
+    let waits_of = if arguments.waits_as_fio { Waits::Fio } else { Waits::Manual };
+    let mut reader = plumb_trace::open(path, waits(waits_of)).map_err(stopped)?;
+    if !arguments.strict {
+        return Ok(());
+    }
+    reader.by_ref().try_for_each(|record| record.map(drop)).map_err(stopped)?;
+    let drops = reader.facts().and_then(|facts| facts.get("drops")).filter(|drops| *drops != "0");
+    match (drops, reader.losses().len()) {
+        (None, 0) => Ok(()),
+        (Some(drops), _) => Err(Stopped::usage(format!(
+            "{}: {drops} events were lost while it was recorded; leave --strict out, or record it again",
+            path.display()
+        ))),
+        (_, lost) => Err(Stopped::usage(format!("{}: {lost} chunks are damaged; leave --strict out", path.display()))),
+    }
 }
 
 /// Where a replay is.
-enum At {
+pub(super) enum At {
     /// A directory or a simulated device.
     Place(Place),
     /// A file that is there.
@@ -75,7 +104,7 @@ enum At {
 }
 
 impl At {
-    fn parse(typed: &Path) -> Result<At, Stopped> {
+    pub(super) fn parse(typed: &Path) -> Result<At, Stopped> {
         let kind = std::fs::metadata(typed).map(|metadata| metadata.file_type());
         let path = || absolute(typed);
         Ok(match kind {
@@ -102,20 +131,30 @@ fn is_of_data_alone(survey: &CallSurvey) -> bool {
         && survey.ops.keys().any(|kind| kind.moves_bytes())
 }
 
-/// The workload that replays a recording.
-fn workload(arguments: &ReplayArguments, at: &At) -> Result<Workload, Stopped> {
+/// The workload that replays a recording, or a model in its place.
+pub(super) fn workload(
+    does: &str,
+    arguments: &ReplayArguments,
+    at: &At,
+    model: Option<String>,
+) -> Result<Workload, Stopped> {
     let mut replay = Replay::new(absolute(&arguments.file));
     replay.timing = timing(arguments)?;
     replay.order = order(arguments.order.as_deref().unwrap_or("resource"))?;
     replay.below.clone_from(&arguments.below);
     replay.waits = if arguments.waits_as_fio { Waits::Fio } else { Waits::Manual };
-    // Opened here so that what is wrong with it is told in its own words.
-    drop(plumb_trace::open(&arguments.file, waits(replay.waits)).map_err(stopped)?);
+    replay.model = model;
+    replay.with = arguments.with.iter().map(|path| absolute(path)).collect();
+    let cache = cache(arguments)?;
     let survey = OnDisk.survey(&replay).map_err(Stopped::usage)?;
     let asks_for_calls = arguments.order.is_some() || arguments.threads.is_some() || arguments.below.is_some();
-    let (target, group, cache) = match (is_of_data_alone(&survey) && !asks_for_calls, at) {
+    let (target, group) = match (is_of_data_alone(&survey) && !asks_for_calls, at) {
         (true, _) => of_ops(arguments, replay, &survey, at)?,
-        (false, At::Place(place)) => of_calls(arguments, replay, &survey, place)?,
+        (false, At::Place(place)) => {
+            replay.loops = arguments.loops.unwrap_or(1);
+            let survey = if replay.loops > 1 { OnDisk.survey(&replay).map_err(Stopped::usage)? } else { survey };
+            of_calls(arguments, replay, &survey, place)?
+        }
         (false, At::File(path) | At::Device(path)) => {
             return Err(Stopped::usage(format!(
                 "{} names files, and {} has room for one only; name a directory, or a simulated device such as `sim:ssd`",
@@ -124,13 +163,10 @@ fn workload(arguments: &ReplayArguments, at: &At) -> Result<Workload, Stopped> {
             )));
         }
     };
-    let phase = Phase {
-        cache,
-        end: PhaseEnd { flush: Flush::None, ..PhaseEnd::default() },
-        ..Phase::new("replay", vec![group])
-    };
+    let phase =
+        Phase { cache, end: PhaseEnd { flush: Flush::None, ..PhaseEnd::default() }, ..Phase::new(does, vec![group]) };
     Ok(Workload {
-        name: name("replay", &arguments.file),
+        name: name(does, &arguments.file),
         description: String::new(),
         seed: Workload::DEFAULT_SEED,
         target: SortedMap::from([(TARGET.to_owned(), target)]),
@@ -144,7 +180,7 @@ fn of_ops(
     replay: Replay,
     survey: &CallSurvey,
     at: &At,
-) -> Result<(Target, WorkerGroup, CachePolicy), Stopped> {
+) -> Result<(Target, WorkerGroup), Stopped> {
     let speed_percent = match replay.timing {
         Timing::Recorded { speed_percent } if speed_percent >= 1.0 && speed_percent <= f64::from(u32::MAX) => {
             Some(speed_percent.round() as u32)
@@ -181,7 +217,9 @@ fn of_ops(
         align: arguments.align,
         clones,
         clone_every: Bytes(if clones > 1 { one } else { 0 }),
-        loops: arguments.loops.unwrap_or(1).max(1),
+        loops: arguments.loops.unwrap_or(1).into(),
+        model: replay.model,
+        with: replay.with,
         waits: replay.waits,
         moves: ByKind { read: has(OpKind::Read), write: has(OpKind::Write), trim: has(OpKind::Trim) },
         ..Recording::new(replay.path, Bytes(largest.max(1)))
@@ -227,7 +265,7 @@ fn of_ops(
         on_error: OnError::Continue,
         ..WorkerGroup::new(TARGET, BlockStream::from(recording))
     };
-    Ok((target, group, if arguments.direct { CachePolicy::Direct } else { CachePolicy::AsIs }))
+    Ok((target, group))
 }
 
 /// Calls on files.
@@ -236,7 +274,7 @@ fn of_calls(
     replay: Replay,
     survey: &CallSurvey,
     place: &Place,
-) -> Result<(Target, WorkerGroup, CachePolicy), Stopped> {
+) -> Result<(Target, WorkerGroup), Stopped> {
     let only_ops = [
         ("--depth", arguments.depth.is_some()),
         ("--direct", arguments.direct),
@@ -245,7 +283,6 @@ fn of_calls(
         ("--fold", arguments.fold.is_some()),
         ("--align", arguments.align.is_some()),
         ("--clones", arguments.clones.is_some()),
-        ("--loops", arguments.loops.is_some()),
     ];
     if let Some((option, _)) = only_ops.iter().find(|(_, is_given)| *is_given) {
         return Err(Stopped::usage(format!(
@@ -274,7 +311,7 @@ fn of_calls(
         on_error: OnError::Continue,
         ..WorkerGroup::new(TARGET, replay)
     };
-    Ok((target, group, CachePolicy::AsIs))
+    Ok((target, group))
 }
 
 /// Results may be read in another directory.
@@ -312,6 +349,19 @@ fn timing(arguments: &ReplayArguments) -> Result<Timing, Stopped> {
         (Timing::Recorded { .. }, _) | (_, None) => Ok(timing),
         _ => Err(Stopped::usage("--speed scales recorded times; leave it out, or use --timing recorded")),
     }
+}
+
+fn cache(arguments: &ReplayArguments) -> Result<CachePolicy, Stopped> {
+    Ok(match (arguments.cache.as_str(), arguments.direct) {
+        ("as-is", false) => CachePolicy::AsIs,
+        ("as-is", true) => CachePolicy::Direct,
+        ("cold", false) => CachePolicy::Cold,
+        ("warm", false) => CachePolicy::Warm,
+        (_, true) => return Err(Stopped::usage("--direct goes around the page cache; leave --cache out")),
+        (other, _) => {
+            return Err(Stopped::usage(format!("the page cache cannot be `{other}`; use as-is, cold or warm")));
+        }
+    })
 }
 
 fn order(name: &str) -> Result<ReplayOrder, Stopped> {

@@ -1,10 +1,11 @@
 //! `plumb trace show` and `compare`.
 
 use super::{InputArguments, stopped};
+use crate::args::ReportFile;
 use crate::common::Common;
 use crate::exit::{End, Stopped};
 use crate::{output, session};
-use plumb_report::trace::{comparison, page};
+use plumb_report::trace::{answer, comparison, likeness, page};
 use plumb_trace::show::{Sheet, differences, distances, show as characterise};
 use std::path::Path;
 
@@ -24,18 +25,29 @@ fn sheet(path: &Path, input: &InputArguments) -> Result<(Sheet, String), Stopped
 }
 
 /// Shows one.
-pub fn show(path: &Path, input: &InputArguments, common: &Common) -> Result<End, Stopped> {
+pub fn show(path: &Path, input: &InputArguments, report: &ReportFile, common: &Common) -> Result<End, Stopped> {
+    report.writable()?;
     let (sheet, form) = sheet(path, input)?;
     output::print(&match common.json {
         true => sheet.to_json(),
         false => page(&path.display().to_string(), &form, &sheet, &session::style()),
     });
+    let name = path.display().to_string();
+    report.recordings(&[&name], &[&sheet], || answer(&name, &form, &sheet))?;
     Ok(End::Done)
 }
 
 /// Compares two.
-pub fn compare(paths: [&Path; 2], input: &InputArguments, common: &Common) -> Result<End, Stopped> {
+pub fn compare(
+    paths: [&Path; 2],
+    input: &InputArguments,
+    report: &ReportFile,
+    common: &Common,
+) -> Result<End, Stopped> {
+    report.writable()?;
     let [one, other] = [sheet(paths[0], input)?.0, sheet(paths[1], input)?.0];
+    let names = paths.map(|path| path.display().to_string());
+    report.recordings(&[&names[0], &names[1]], &[&one, &other], || likeness([&one, &other]))?;
     if common.json {
         let metric = |found: &plumb_trace::show::Difference| {
             let [a, b] = found.values;
@@ -53,7 +65,6 @@ pub fn compare(paths: [&Path; 2], input: &InputArguments, common: &Common) -> Re
             distances.join(",")
         ));
     } else {
-        let names = paths.map(|path| path.display().to_string());
         output::print(&comparison([&names[0], &names[1]], [&one, &other], &session::style()));
     }
     Ok(End::Done)

@@ -7,11 +7,15 @@ use std::collections::HashMap;
 /// What goes wrong in a case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
-    /// Request `at` is answered wrongly: an error with success or another error, success with an error. From then on, `errno` is not
+    /// A request is answered wrongly: an error with success or another error, success with an error. From then on, `errno` is not
     /// answered any more, but another.
     Answer {
-        /// Which request of the case, from 0.
-        at: usize,
+        /// Of this kind,
+        opcode: u32,
+        /// which request of the case, from 0.
+        nth: usize,
+        /// The errno of its right answer, 0 for success.
+        right: i32,
         /// What is not answered.
         errno: i32,
     },
@@ -107,6 +111,10 @@ struct Current {
     name: Vec<u8>,
     /// Requests that were answered.
     count: usize,
+    /// The same by kind.
+    of_kind: HashMap<u32, usize>,
+    /// An answer was wrong.
+    is_wrong: bool,
     /// How often its directory was looked up: at its start, and at its end.
     lookups: u32,
     values: HashMap<(Vec<u8>, Field), Values>,
@@ -153,27 +161,27 @@ impl Faults {
                 self.end();
             }
         }
-        let Some(current) = &self.current else { return Instead::Right };
+        let Some(current) = &mut self.current else { return Instead::Right };
         if UNCOUNTED.contains(&opcode) {
             return Instead::Right;
         }
-        let of_answers = |fault: &Fault| match fault {
-            Fault::Answer { at, errno } => Some((*at, *errno)),
-            _ => None,
-        };
-        let found = self.of_case.get(&current.case).and_then(|faults| faults.iter().find_map(of_answers));
-        let Some((at, errno)) = found else { return Instead::Right };
-        let right = self.seen.get(&current.case).and_then(|seen| seen.get(at));
-        match right {
-            Some(right) if current.count == at && right.opcode == opcode => Instead::Nothing(match right.errno {
-                0 if opcode == LOOKUP => Err(libc::ENOENT),
-                0 => Err(libc::EIO),
-                _ if BARE.contains(&opcode) => Ok(Vec::new()),
-                _ => Err(libc::EIO),
-            }),
-            Some(_) if current.count > at => Instead::Not(errno),
-            _ => Instead::Right,
+        let count = current.of_kind.get(&opcode).copied().unwrap_or(0);
+        for fault in self.of_case.get(&current.case).into_iter().flatten() {
+            let Fault::Answer { opcode: kind, nth, right, errno } = fault else { continue };
+            if current.is_wrong {
+                return Instead::Not(*errno);
+            }
+            if *kind == opcode && *nth == count {
+                current.is_wrong = true;
+                return Instead::Nothing(match right {
+                    0 if opcode == LOOKUP => Err(libc::ENOENT),
+                    0 => Err(libc::EIO),
+                    _ if BARE.contains(&opcode) => Ok(Vec::new()),
+                    _ => Err(libc::EIO),
+                });
+            }
         }
+        Instead::Right
     }
 
     /// After it: a directory that is made for a case begins that case.
@@ -184,7 +192,15 @@ impl Faults {
             && let Some(case) = number.and_then(|number| number.parse().ok())
         {
             self.end();
-            self.current = Some(Current { case, name: name.to_vec(), count: 0, lookups: 0, values: HashMap::new() });
+            self.current = Some(Current {
+                case,
+                name: name.to_vec(),
+                count: 0,
+                of_kind: HashMap::new(),
+                is_wrong: false,
+                lookups: 0,
+                values: HashMap::new(),
+            });
             return;
         }
         let Some(current) = &mut self.current else { return };
@@ -192,6 +208,7 @@ impl Faults {
             return;
         }
         current.count += 1;
+        *current.of_kind.entry(opcode).or_default() += 1;
         if self.of_case.is_empty() {
             let seen = self.seen.entry(current.case).or_default();
             // A case that is repeated is seen once.

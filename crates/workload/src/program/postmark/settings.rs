@@ -2,11 +2,12 @@
 
 use crate::op::OpKind;
 use crate::units::Bytes;
-use serde::{Deserialize, Serialize};
+use plumb_document::FromDocument;
+use serde::Serialize;
 use std::path::PathBuf;
 
 /// What is set before a run. Numbers of files and transactions are those of each thread.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Postmark {
@@ -42,7 +43,7 @@ pub struct Postmark {
 }
 
 /// A directory for files.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct PostmarkLocation {
@@ -53,7 +54,7 @@ pub struct PostmarkLocation {
 }
 
 /// One part of a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct PostmarkStep {
@@ -64,7 +65,7 @@ pub struct PostmarkStep {
 }
 
 /// The parts of a run, in order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum PostmarkPart {

@@ -1,6 +1,7 @@
 //! Names of regular trees: made from their numbers when they are needed, so that 10⁹ of them take no memory.
 
-use serde::{Deserialize, Serialize};
+use plumb_document::FromDocument;
+use serde::Serialize;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
@@ -10,7 +11,7 @@ use std::path::PathBuf;
 ///
 /// Directories of a tree are numbered breadth first: those in directory `d` are `d·branch + 1` to `d·branch + branch`. Item
 /// `n` lies in directory `n / per-directory`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct TreeNames {
@@ -48,7 +49,7 @@ pub struct TreeNames {
 }
 
 /// What items are called: `PREFIX OWNER . NUMBER SUFFIX`, and `PREFIX NUMBER SUFFIX` where owners share them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ItemName {

@@ -263,6 +263,11 @@ impl Walk<'_> {
                     self.check.positive(["time"], "the delay", time.0, "leave the step out for no delay");
                 }
             }
+            Step::Command { line } => {
+                if line.trim().is_empty() {
+                    self.check.problem(["line"], "there is no command", "name one, or leave the step out");
+                }
+            }
             Step::Each(each) => self.each(each, state),
             Step::Loop { times, steps } => {
                 self.check.positive(["times"], "the number of times", *times, "use at least 1, or leave the loop out");

@@ -8,6 +8,7 @@ use crate::exit::End;
 use crate::output::{self, error_line};
 use plumb_dialects::FileError;
 use plumb_dialects::filebench::{self, Action, Answer, Call, Plan, QuitMode, Session, VERSION, Wrong};
+use plumb_dialects::permission;
 use plumb_engine::guard::space::FLOOR_PERCENT;
 use plumb_engine::signals::{StopFlag, StopSignal};
 use plumb_study::{Bench, RunError};
@@ -76,10 +77,10 @@ impl Script {
     /// A command of the script's, where the user allows it.
     fn system(&self, line: &str, at: &Wrong) -> Step<()> {
         if !self.allows_system {
-            let message = format!("`system` is refused: it would run `{line}`");
-            return fails(&Wrong { message, help: Some("add --allow-system to run it".to_owned()), ..at.clone() });
+            let message = permission::refused("`system`", line);
+            return fails(&Wrong { message, help: Some(permission::way_out()), ..at.clone() });
         }
-        match std::process::Command::new("/bin/sh").arg("-c").arg(line).status() {
+        match plumb_engine::shell(line).status() {
             Ok(_) => Ok(()),
             Err(error) => fails(&Wrong { message: format!("cannot run `{line}`: {error}"), ..at.clone() }),
         }

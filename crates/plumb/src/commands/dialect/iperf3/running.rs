@@ -209,6 +209,11 @@ impl<'a> Running<'a> {
         self.row(stream, &self.base[stream], &self.last[stream], 0.0, self.end_s)
     }
 
+    /// What a stream did before what counts.
+    fn omitted(&self, stream: usize) -> Row {
+        self.row(stream, &Reading::default(), &self.base[stream], 0.0, 0.0)
+    }
+
     /// Processor time of this end, per cent of the test's.
     fn cpu(&self) -> [f64; 3] {
         let seconds = (self.end_s + f64::from(self.report.params.omit_s)).max(1e-9);
@@ -225,23 +230,17 @@ impl<'a> Running<'a> {
     pub fn results(&self) -> Results {
         let streams: Vec<StreamResult> = (0..self.report.streams.len())
             .map(|number| {
-                let (row, omitted) = (self.whole(number), self.base[number].counts);
-                let block = u64::from(self.report.params.block.max(1));
-                let before = match (self.report.params.udp, self.report.streams[number].sends) {
-                    (false, _) => 0,
-                    (true, true) => omitted.bytes / block,
-                    (true, false) => omitted.datagrams.highest,
-                };
+                let (row, before) = (self.whole(number), self.omitted(number));
                 // The other end subtracts what was omitted.
                 StreamResult {
                     id: stream_id(number),
                     bytes: row.bytes,
                     retransmits: row.retransmits.unwrap_or(-1),
                     jitter_s: row.jitter_s,
-                    errors: row.lost + omitted.datagrams.lost as i64,
-                    omitted_errors: omitted.datagrams.lost as i64,
-                    packets: row.packets + before as i64,
-                    omitted_packets: before as i64,
+                    errors: row.lost + before.lost,
+                    omitted_errors: Some(before.lost),
+                    packets: row.packets + before.packets,
+                    omitted_packets: Some(before.packets),
                     seconds: row.end,
                 }
             })
@@ -259,15 +258,16 @@ impl<'a> Running<'a> {
     /// The end of the test, with what the other end says where that is known.
     pub fn ending(&self, other: Option<&Results>) -> Ending {
         let whole = |number: usize| {
-            let own = self.whole(number);
+            let (own, before) = (self.whole(number), self.omitted(number));
             let far = other.and_then(|other| other.streams.iter().find(|stream| stream.id == stream_id(number)));
             let far = match far {
                 Some(far) => Row {
                     end: if far.seconds > 0.0 { far.seconds } else { own.end },
                     bytes: far.bytes,
                     retransmits: Some(far.retransmits).filter(|&again| again >= 0 && !self.report.params.udp),
-                    packets: far.packets - far.omitted_packets,
-                    lost: far.errors - far.omitted_errors,
+                    // Ends that do not say what they omitted are taken to have omitted what this one has.
+                    packets: far.packets - far.omitted_packets.unwrap_or(before.packets),
+                    lost: far.errors - far.omitted_errors.unwrap_or(before.lost),
                     jitter_s: far.jitter_s,
                     ..Row::default()
                 },

@@ -48,9 +48,6 @@ pub(super) fn client(
     }
     let mut held = std::mem::take(&mut *held.lock().unwrap_or_else(PoisonError::into_inner));
     if let Err(error) = &outcome {
-        if matches!(error, TestError::Interrupted(_)) {
-            let _ = control.say(State::ServerTerminate);
-        }
         held += &match shared.settings.output {
             Output::Text => format!("iperf3: error - {error}\n"),
             _ => String::new(),
@@ -260,6 +257,8 @@ fn wait(shared: &Shared, running: &mut Running<'_>, control: &mut Control, out: 
             running.flows.wait(&[control.socket.as_fd()], left);
         }
         if shared.stop.requested() {
+            // Before its streams end, which says nothing of why.
+            let _ = control.say(State::ServerTerminate);
             return Err(TestError::Interrupted("server"));
         }
         match control.has_state()? {

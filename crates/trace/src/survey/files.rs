@@ -1,0 +1,271 @@
+//! Which files there are as a recording goes on, and which must have been there before.
+
+use super::open_flag;
+use crate::record::{Record, RecordedAct};
+use std::collections::HashMap;
+
+/// Error numbers of Linux, as recordings have them.
+const ENOENT: i64 = -2;
+const EEXIST: i64 = -17;
+const ENOTDIR: i64 = -20;
+const EISDIR: i64 = -21;
+const EINVAL: i64 = -22;
+
+/// A file, whatever it is called at the time.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Object {
+    /// Its name before the recording began; `None` of what the recording makes.
+    pub(super) initial: Option<u32>,
+    pub(super) kind: Kind,
+    /// Bytes that it must have had before; of those that were there.
+    pub(super) needed: u64,
+    /// Bytes as far as it is known now.
+    pub(super) size: u64,
+    /// Its length is that of the recording: it was cut to nothing, or made.
+    is_known: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Unknown,
+    File,
+    Directory,
+    Link,
+}
+
+/// What is known of a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Name {
+    /// Nothing.
+    Unknown,
+    Absent,
+    Is(u32),
+}
+
+#[derive(Default)]
+pub(super) struct Files {
+    names: Vec<Name>,
+    pub(super) objects: Vec<Object>,
+    /// By process and descriptor, or by file where there are no descriptors.
+    handles: HashMap<u64, (u32, u32)>,
+}
+
+impl Files {
+    pub(super) fn grow(&mut self, file: u32) {
+        let wanted = file as usize + 1;
+        if self.names.len() < wanted {
+            self.names.resize(wanted, Name::Unknown);
+        }
+    }
+
+    fn object(&mut self, initial: Option<u32>, kind: Kind) -> u32 {
+        let is_known = initial.is_none();
+        self.objects.push(Object { initial, kind, needed: 0, size: 0, is_known });
+        self.objects.len() as u32 - 1
+    }
+
+    /// It is there, and was before if nothing says where it comes from.
+    fn is_there(&mut self, file: u32, kind: Kind) -> u32 {
+        let number = match self.names[file as usize] {
+            Name::Is(number) => number,
+            // Absent: something that is not recorded made it; it must be there for the replay, too.
+            Name::Unknown | Name::Absent => {
+                let number = self.object(Some(file), Kind::Unknown);
+                self.names[file as usize] = Name::Is(number);
+                number
+            }
+        };
+        let object = &mut self.objects[number as usize];
+        if object.kind == Kind::Unknown {
+            object.kind = kind;
+        }
+        number
+    }
+
+    pub(super) fn is_unknown(&self, file: u32) -> bool {
+        self.names[file as usize] == Name::Unknown
+    }
+
+    /// Whether nothing speaks against its having been there.
+    pub(super) fn was_there(&self, file: u32) -> bool {
+        match self.names[file as usize] {
+            Name::Unknown => true,
+            // Removed: it was there before that.
+            Name::Absent => self.objects.iter().any(|object| object.initial == Some(file)),
+            Name::Is(number) => self.objects[number as usize].initial.is_some(),
+        }
+    }
+
+    /// It is made.
+    fn is_made(&mut self, file: u32, kind: Kind) -> u32 {
+        let number = self.object(None, kind);
+        self.names[file as usize] = Name::Is(number);
+        number
+    }
+
+    fn is_gone(&mut self, file: u32, kind: Kind) {
+        self.is_there(file, kind);
+        self.names[file as usize] = Name::Absent;
+    }
+
+    /// It was not there, if nothing is known.
+    fn is_absent(&mut self, file: u32) {
+        if self.names[file as usize] == Name::Unknown {
+            self.names[file as usize] = Name::Absent;
+        }
+    }
+
+    /// The object that a record is about, where it may be one.
+    fn of(&mut self, record: &Record, process: u32) -> u32 {
+        match self.handles.get(&handle_key(record, process)) {
+            // One that was closed unseen, by another program's start, is another file's by now.
+            Some(&(number, file)) if file == record.file => number,
+            _ => self.is_there(record.file, Kind::Unknown),
+        }
+    }
+
+    fn reads(&mut self, number: u32, end: u64) {
+        let object = &mut self.objects[number as usize];
+        if object.initial.is_some() && !object.is_known && end > object.size {
+            object.needed = object.needed.max(end);
+        }
+        object.size = object.size.max(end);
+        if object.kind == Kind::Unknown {
+            object.kind = Kind::File;
+        }
+    }
+
+    /// A write that begins behind the end is taken for one at the end: programs append more often than they leave holes.
+    fn writes(&mut self, number: u32, offset: u64, end: u64) {
+        self.reads(number, if end > offset { offset } else { 0 });
+        let object = &mut self.objects[number as usize];
+        object.size = object.size.max(end);
+    }
+}
+
+/// Under which a descriptor is known; recordings without descriptors have one of each file.
+fn handle_key(record: &Record, process: u32) -> u64 {
+    match record.handle {
+        0 => 1 << 63 | u64::from(record.file),
+        handle => u64::from(process) << 32 & !(1 << 63) | u64::from(handle),
+    }
+}
+
+/// Keeps account of what a record says of files.
+pub(super) fn follow(files: &mut Files, record: &Record, process: u32, other: Option<u32>) {
+    use RecordedAct::*;
+    let (file, result, done) = (record.file, record.result, record.result >= 0);
+    let by_handle = record.handle != 0 && record.act != Open;
+    match (record.act, result) {
+        (Open, ENOENT) if record.aux & open_flag::CREATE == 0 => files.is_absent(file),
+        (Open | Mkdir | Symlink, EEXIST) => {
+            let kind = if record.act == Mkdir { Kind::Directory } else { Kind::Unknown };
+            files.is_there(file, kind);
+        }
+        (Open, EISDIR) | (Unlink, EISDIR) => {
+            files.is_there(file, Kind::Directory);
+        }
+        (Open | List | Rmdir, ENOTDIR) if !by_handle => {}
+        (Readlink, EINVAL) => {
+            files.is_there(file, Kind::Unknown);
+        }
+        (Stat | Unlink | Rmdir | Readlink | Attribute | Truncate, ENOENT) if !by_handle => files.is_absent(file),
+        (_, ..0) => {}
+        (Open, _) => {
+            let flags = record.aux;
+            let is_temporary = flags & open_flag::TEMPORARY == open_flag::TEMPORARY;
+            let kind = if flags & open_flag::DIRECTORY != 0 && !is_temporary { Kind::Directory } else { Kind::Unknown };
+            let creates = flags & open_flag::CREATE != 0;
+            let is_new = creates && files.names[file as usize] == Name::Absent;
+            let number = if is_temporary {
+                files.is_there(file, Kind::Directory);
+                files.object(None, Kind::File)
+            } else if flags & open_flag::EXCLUSIVE != 0 && creates || is_new {
+                files.is_made(file, Kind::File)
+            } else if creates && files.names[file as usize] == Name::Unknown {
+                // Whether it was there is told by what is read of it.
+                let number = files.object(Some(file), Kind::File);
+                files.objects[number as usize].initial = None;
+                files.objects[number as usize].is_known = false;
+                files.names[file as usize] = Name::Is(number);
+                number
+            } else {
+                files.is_there(file, kind)
+            };
+            let object = &mut files.objects[number as usize];
+            if flags & open_flag::TRUNCATE != 0 {
+                (object.size, object.is_known) = (0, true);
+            }
+            files.handles.insert(handle_key(record, process), (number, file));
+        }
+        (Close, _) => {
+            files.handles.remove(&handle_key(record, process));
+        }
+        (Read, _) if record.moved() > 0 => {
+            let number = files.of(record, process);
+            let end = record.offset.saturating_add(record.moved());
+            let object = &mut files.objects[number as usize];
+            // Opened so that it would have been made, and it had something in it that nobody wrote.
+            if object.initial.is_none() && !object.is_known && end > object.size {
+                object.initial = Some(file);
+            }
+            files.reads(number, end);
+        }
+        (Write, _) if record.moved() > 0 => {
+            let number = files.of(record, process);
+            let end = record.offset.saturating_add(record.moved());
+            files.writes(number, record.offset, end);
+        }
+        (Read | Write | Seek | Sync | Datasync | SyncRange | Map, _) => {
+            files.of(record, process);
+        }
+        (Trim | Allocate, _) => {
+            let number = files.of(record, process);
+            let grows = record.act == Allocate && record.aux & 1 == 0;
+            if grows {
+                let object = &mut files.objects[number as usize];
+                object.size = object.size.max(record.offset.saturating_add(record.length));
+            }
+        }
+        (Truncate, _) => {
+            let number = files.of(record, process);
+            let object = &mut files.objects[number as usize];
+            (object.size, object.is_known) = (record.length, true);
+        }
+        (List, _) => {
+            let number = files.of(record, process);
+            files.objects[number as usize].kind = Kind::Directory;
+        }
+        (Stat | Attribute, _) if by_handle => {
+            files.of(record, process);
+        }
+        (Stat | Attribute, _) => {
+            files.is_there(file, Kind::Unknown);
+        }
+        (Readlink, _) => {
+            files.is_there(file, Kind::Link);
+        }
+        (Unlink, _) => files.is_gone(file, Kind::Unknown),
+        (Rmdir, _) => files.is_gone(file, Kind::Directory),
+        (Mkdir, _) if done => {
+            files.is_made(file, Kind::Directory);
+        }
+        (Symlink, _) => {
+            files.is_made(file, Kind::Link);
+        }
+        (Rename, _) => {
+            let number = files.is_there(file, Kind::Unknown);
+            if let Some(other) = other.filter(|other| *other != file) {
+                files.names[file as usize] = Name::Absent;
+                files.names[other as usize] = Name::Is(number);
+            }
+        }
+        (Link, _) => {
+            let number = files.is_there(file, Kind::Unknown);
+            if let Some(other) = other {
+                files.names[other as usize] = Name::Is(number);
+            }
+        }
+        (Add | SyncAll | Other | Mkdir, _) => {}
+    }
+}

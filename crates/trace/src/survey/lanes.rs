@@ -1,0 +1,43 @@
+//! Which threads of a recording were alive together.
+
+use plumb_sorted::short_list;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Threads that were never alive together share a lane; the fewest lanes that there can be.
+pub(super) fn lanes(alive: &[(u64, u64)]) -> (Vec<u32>, u32) {
+    let mut order: Vec<usize> = (0..alive.len()).filter(|&task| alive[task].0 <= alive[task].1).collect();
+    short_list::sort_by_key(&mut order, |&task| alive[task]);
+    let mut lanes = vec![0; alive.len()];
+    // By when they are free again, and which.
+    let mut busy: BinaryHeap<Reverse<(u64, u32)>> = BinaryHeap::new();
+    let mut count = 0;
+    for task in order {
+        let (first, last) = alive[task];
+        let lane = match busy.peek() {
+            Some(&Reverse((free_at, lane))) if free_at <= first => {
+                busy.pop();
+                lane
+            }
+            _ => {
+                count += 1;
+                count - 1
+            }
+        };
+        lanes[task] = lane;
+        busy.push(Reverse((last, lane)));
+    }
+    (lanes, count.max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_that_were_alive_together_have_lanes_of_their_own() {
+        assert_eq!(lanes(&[(0, 10), (5, 7), (10, 20), (8, 9)]), (vec![0, 1, 1, 1], 2));
+        assert_eq!(lanes(&[]), (vec![], 1));
+        assert_eq!(lanes(&[(u64::MAX, 0), (3, 3)]), (vec![0, 0], 1));
+    }
+}
