@@ -453,6 +453,7 @@ fn everything_in_the_documentation_is_true() {
 }
 
 /// As much of JSON Schema as the schema uses: enough to see that it accepts what the reader accepts.
+#[cfg(feature = "schema")]
 fn accepts(schema: &Value, root: &Value, value: &Value) -> bool {
     if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
         let definition = root.pointer(reference.trim_start_matches('#')).expect("a definition");

@@ -175,8 +175,8 @@ impl Ticks {
         for (at, spent) in spent.iter_mut().enumerate() {
             *spent = (self.all[at] - before.all[at]).max(0.0);
         }
-        let total = spent.iter().sum::<f64>().max(1.0);
-        let percent = |ticks: f64| 100.0 * ticks / total;
+        let total: f64 = spent.iter().sum();
+        let percent = |ticks: f64| 100.0 * ticks / total.max(1.0);
         let [user, nice, system, idle, wait, interrupts, soft, _] = spent;
         Cpu {
             busy: percent(total - idle - wait).clamp(0.0, 100.0),
