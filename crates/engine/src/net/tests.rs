@@ -130,13 +130,14 @@ fn connections_are_made_and_ended_one_by_one() {
 #[test]
 fn connections_end_with_the_last_that_was_asked_for() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let to = Some(listener.local_addr().unwrap());
+    let address = listener.local_addr().unwrap();
+    let to = Some(address);
     let work = NetWork { response: 300, ..NetWork::stream(NetOp::Connect, Transport::Tcp, 200) };
     let accepts = NetWork { op: NetOp::Accept, ..work };
     let mut far = Flows::new(vec![Flow { socket: listener.into(), other: to, work: accepts }]).unwrap();
     let options = SocketOptions { no_delay: true, ..SocketOptions::default() };
     let new_sockets = NewSockets { options, buffers: [Some(65536), None], ..NewSockets::default() };
-    let socket = new_sockets.make(&to.unwrap(), Transport::Tcp).unwrap();
+    let socket = new_sockets.make(&address, Transport::Tcp).unwrap();
     let mut near = Flows::with(vec![Flow { socket, other: to, work }], new_sockets).unwrap();
     far.start(None);
     near.limit(50, u64::MAX);
