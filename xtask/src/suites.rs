@@ -1,11 +1,15 @@
 //! All tests of the workspace, as `cargo test` runs them, but with one program of tests beside the others: that of the lab waits for
 //! virtual machines most of its time. Tests that compare speeds run when nothing else does.
+//!
+//! A few tests that failed are run once more, one by one: a machine that is shared stalls now and then. What fails twice has
+//! failed; what passes then is named in the last lines, with what it said at first.
 
 use super::tools::{cargo, workspace};
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
+use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
 
 /// Of the workspace, a folder and a target in it.
@@ -16,6 +20,12 @@ const BESIDE: Which = ("crates/plumb", "lab");
 
 /// Runs when no other does: its tests compare speeds.
 const ALONE: Which = ("crates/plumb", "storage");
+
+/// More failures of one program than this are no accident, and none is run again.
+const RUN_AGAIN_AT_MOST: usize = 4;
+
+/// Lines of a test that failed which the last lines show.
+const LINES_SHOWN: usize = 30;
 
 /// What they need beside what cargo gives them.
 pub(super) type Environment = Vec<(&'static str, String)>;
@@ -73,16 +83,89 @@ impl Suite {
         command
     }
 
-    fn passes(&self, environment: &Environment) -> Result<bool> {
-        println!("\n== {}", self.title());
-        let status = self.command(environment).status();
-        Ok(status.with_context(|| format!("cannot start {}", self.program.display()))?.success())
+    /// Runs it, whose output is printed at once, or later where two at a time could not be read.
+    fn ran(&self, environment: &Environment, prints_at_once: bool) -> Result<Ran> {
+        let mut command = self.command(environment);
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        let no_start = || format!("cannot start {}", self.program.display());
+        if !prints_at_once {
+            let output = command.output().with_context(no_start)?;
+            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            return Ok(Ran { status: output.status, text, errors: output.stderr });
+        }
+        let mut child = command.spawn().with_context(no_start)?;
+        let mut text = String::new();
+        let mut lines = BufReader::new(child.stdout.take().context("no output")?);
+        let mut line = Vec::new();
+        while lines.read_until(b'\n', &mut line)? > 0 {
+            std::io::stdout().write_all(&line)?;
+            text.push_str(&String::from_utf8_lossy(&line));
+            line.clear();
+        }
+        Ok(Ran { status: child.wait()?, text, errors: Vec::new() })
     }
 
-    /// Its output is for later: two at a time could not be read.
-    fn output(&self, environment: &Environment) -> Result<Output> {
-        let output = self.command(environment).stdin(Stdio::null()).output();
-        output.with_context(|| format!("cannot start {}", self.program.display()))
+    /// Runs one of its tests, and nothing else.
+    fn passes_alone(&self, test: &str, environment: &Environment) -> Result<bool> {
+        println!("\n== {test} of {}, once more", self.title());
+        let status = self.command(environment).args(["--exact", test]).status();
+        Ok(status.with_context(|| format!("cannot start {}", self.program.display()))?.success())
+    }
+}
+
+/// How a program of tests ended.
+struct Ran {
+    status: ExitStatus,
+    /// What it printed, with what the tests that failed said.
+    text: String,
+    errors: Vec<u8>,
+}
+
+/// The tests that failed, by libtest's list of names at the end.
+fn failures(text: &str) -> Vec<&str> {
+    let list = text.rfind("\nfailures:\n").map_or("", |at| &text[at + "\nfailures:\n".len()..]);
+    list.lines().map_while(|line| line.strip_prefix("    ")).collect()
+}
+
+/// The first lines of what a test said that failed.
+fn said<'text>(text: &'text str, test: &str) -> Vec<&'text str> {
+    let head = format!("---- {test} stdout ----\n");
+    let Some(at) = text.find(&head) else { return Vec::new() };
+    let lines = text[at + head.len()..].lines();
+    lines.take_while(|line| !line.starts_with("---- ") && *line != "failures:").take(LINES_SHOWN).collect()
+}
+
+/// What became of all programs.
+struct Outcome<'suites> {
+    environment: &'suites Environment,
+    failed: Vec<String>,
+    /// Failed, and passed alone.
+    passed_alone: Vec<String>,
+    /// What those said that failed.
+    said: String,
+}
+
+impl<'suites> Outcome<'suites> {
+    /// Runs what failed once more.
+    fn note(&mut self, suite: &'suites Suite, ran: &Ran) -> Result<()> {
+        if ran.status.success() {
+            return Ok(());
+        }
+        let failures = failures(&ran.text);
+        for test in &failures {
+            self.said += &format!("\n{test}:\n{}\n", said(&ran.text, test).join("\n"));
+        }
+        // One that died has no list.
+        if failures.is_empty() || failures.len() > RUN_AGAIN_AT_MOST {
+            self.failed.push(suite.title());
+            return Ok(());
+        }
+        for test in failures {
+            let passed = suite.passes_alone(test, self.environment)?;
+            let list = if passed { &mut self.passed_alone } else { &mut self.failed };
+            list.push(format!("{test} of {}", suite.title()));
+        }
+        Ok(())
     }
 }
 
@@ -99,28 +182,34 @@ pub(super) fn run(environment: &Environment) -> Result<()> {
             .with_context(|| format!("no test program `{}` in {}", which.1, which.0))
     };
     let (beside, alone) = (only(BESIDE)?, only(ALONE)?);
-    let mut failed = Vec::new();
-    let mut note = |title: String, passed: bool| {
-        if !passed {
-            failed.push(title);
-        }
-    };
-    let told = thread::scope(|scope| {
-        let other = scope.spawn(|| beside.output(environment));
+    let mut outcome = Outcome { environment, failed: Vec::new(), passed_alone: Vec::new(), said: String::new() };
+    let ran_beside = thread::scope(|scope| {
+        let other = scope.spawn(|| beside.ran(environment, false));
         for suite in suites.iter().filter(|suite| !suite.is(BESIDE) && !suite.is(ALONE)) {
-            note(suite.title(), suite.passes(environment)?);
+            println!("\n== {}", suite.title());
+            outcome.note(suite, &suite.ran(environment, true)?)?;
         }
         other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })?;
     println!("\n== {}, beside the others", beside.title());
-    print!("{}{}", String::from_utf8_lossy(&told.stdout), String::from_utf8_lossy(&told.stderr));
-    note(beside.title(), told.status.success());
-    note(alone.title(), alone.passes(environment)?);
+    print!("{}{}", ran_beside.text, String::from_utf8_lossy(&ran_beside.errors));
+    outcome.note(beside, &ran_beside)?;
+    println!("\n== {}", alone.title());
+    outcome.note(alone, &alone.ran(environment, true)?)?;
     println!("\n== examples in docstrings");
     let mut examples = cargo();
     examples.args(["test", "--workspace", "--locked", "--no-fail-fast", "--doc"]);
     examples.envs(environment.iter().map(|(name, value)| (name, value)));
-    note("examples in docstrings".to_owned(), examples.status().context("cannot start cargo")?.success());
+    if !examples.status().context("cannot start cargo")?.success() {
+        outcome.failed.push("examples in docstrings".to_owned());
+    }
+    let Outcome { failed, passed_alone, said, .. } = outcome;
+    if !said.is_empty() {
+        println!("\n== what failed, at first\n{said}");
+    }
+    if !passed_alone.is_empty() {
+        println!("\nfailed, and passed when run once more: {}", passed_alone.join(", "));
+    }
     if failed.is_empty() {
         println!("\nall {} test programs passed", suites.len());
         return Ok(());
@@ -161,5 +250,16 @@ mod tests {
         assert!(suite("null", true).is_none() && suite(r#""/w/target/debug/plumb""#, false).is_none());
         let other: Message = serde_json::from_str(r#"{"reason":"build-finished","success":true}"#).unwrap();
         assert!(Suite::of(other).is_none());
+    }
+
+    // Protects: what is run again is what failed, and the last lines say why it had failed.
+    #[test]
+    fn failures_are_read_from_what_a_program_of_tests_printed() {
+        let text = "test a::one ... ok\ntest a::two ... FAILED\n\nfailures:\n\n---- a::two stdout ----\nsome 1\nsome 2\n\n---- b::three \
+            stdout ----\nother\n\n\nfailures:\n    a::two\n    b::three\n\ntest result: FAILED. 1 passed; 2 failed\n";
+        assert_eq!(failures(text), ["a::two", "b::three"]);
+        assert_eq!(said(text, "a::two"), ["some 1", "some 2", ""]);
+        assert_eq!(said(text, "b::three"), ["other", "", ""]);
+        assert!(failures("test a::one ... ok\n").is_empty() && said(text, "a::one").is_empty());
     }
 }

@@ -1,8 +1,9 @@
 //! `plumb as netperf` and `plumb as netserver`, at both ends of the real ones and of themselves, over this machine's loopback.
 
+use crate::common::ports::free_port;
 use crate::common::{Home, Said, needs};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -52,11 +53,6 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-/// A port that was free a moment ago.
-fn free_port() -> u16 {
-    TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port()
 }
 
 /// What the real netperf says.

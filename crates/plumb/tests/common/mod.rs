@@ -7,6 +7,7 @@ pub mod disks;
 pub mod draws;
 pub mod groups;
 pub mod needs;
+pub mod ports;
 pub mod schema;
 pub mod traced;
 

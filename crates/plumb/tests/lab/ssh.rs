@@ -2,12 +2,12 @@
 
 use super::{Site, alone, dialect, job, native, processes, silent, steps};
 use crate::common::disks::system;
+use crate::common::ports::free_port;
 use crate::common::{needs, test_directories, wait_until};
 use plumb_lab::ssh::SshSpec;
 use plumb_lab::step::Safety;
 use plumb_lab::{Host, HostError, Ssh, Surroundings};
 use serde_json::json;
-use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
@@ -122,10 +122,6 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 fn here() -> bool {
