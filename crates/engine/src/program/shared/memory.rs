@@ -28,11 +28,13 @@ impl ReadMemory {
         Ok(ReadMemory { region: region(largest.max(spread))? })
     }
 
-    /// Memory for a read: somewhere, so that it is no more in the processor's caches than a program's own would be.
+    /// Memory for a read: somewhere, so that it is no more in the processor's caches than a program's own would be. Places are
+    /// multiples of the length, as in Filebench: reads that end early touch only the beginning of each.
     #[inline]
     pub(super) fn piece(&mut self, bytes: u64, rng: &mut Rng) -> &mut [u8] {
-        let places = (self.region.bytes() as u64 - bytes) / ALIGN_BYTES + 1;
-        let at = (rng.below(places) * ALIGN_BYTES) as usize;
+        let apart = bytes.next_multiple_of(ALIGN_BYTES).max(ALIGN_BYTES);
+        let places = (self.region.bytes() as u64 - bytes) / apart + 1;
+        let at = (rng.below(places) * apart) as usize;
         &mut self.region.as_mut_slice()[at..at + bytes as usize]
     }
 }
