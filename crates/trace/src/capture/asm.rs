@@ -65,6 +65,11 @@ impl Program {
         self.push(0x1f, to, from, 0, 0)
     }
 
+    /// `to &= number`.
+    pub(super) fn mask(&mut self, to: u8, number: i32) -> &mut Program {
+        self.push(0x57, to, 0, 0, number)
+    }
+
     /// `to >>= number`.
     pub(super) fn shift_right(&mut self, to: u8, number: i32) -> &mut Program {
         self.push(0x77, to, 0, 0, number)
@@ -119,6 +124,12 @@ impl Program {
     pub(super) fn jump_if(&mut self, register: u8, number: i32, label: &'static str) -> &mut Program {
         self.jumps.push((self.code.len(), label));
         self.push(0x15, register, 0, 0, number)
+    }
+
+    /// Goes to a label if the register's lower half has this value.
+    pub(super) fn jump_if_word(&mut self, register: u8, number: u32, label: &'static str) -> &mut Program {
+        self.jumps.push((self.code.len(), label));
+        self.push(0x16, register, 0, 0, number.cast_signed())
     }
 
     /// Goes to a label.

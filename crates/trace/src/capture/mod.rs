@@ -126,8 +126,8 @@ impl Recorder {
             processes: map(MapKind::Hash, 4, 4, 1 << 16)?,
             calls: map(MapKind::Array, 4, 4, CALLS_MAX as u32)?,
             drops: map(MapKind::Array, 4, 8, 1)?,
-            begun: map(MapKind::LeastRecentlyUsed, 8, 8, 1 << 16)?,
-            devices: map(MapKind::Hash, 4, 4, 256)?,
+            begun: map(MapKind::Array, 4, 16, programs::BEGUN_MAX)?,
+            requests: map(MapKind::LeastRecentlyUsed, 8, 8, 1 << 16)?,
         };
         let ring = Ring::new(ring, RING_BYTES as usize).map_err(kernel("map the ring"))?;
         let mut recorder = Recorder { ring, maps, ns_per_call: None, has_rings: false, attached: Vec::new() };
@@ -139,9 +139,7 @@ impl Recorder {
     }
 
     fn attach_to_devices(&mut self, devices: &[(u32, u32)]) -> Result<(), CaptureError> {
-        for (major, minor) in devices {
-            self.maps.devices.set(major << 20 | minor, 1).map_err(kernel("fill a map"))?;
-        }
+        let devices: Vec<u32> = devices.iter().map(|(major, minor)| major << 20 | minor).collect();
         // Of devices with request queues, bios have no length any more when they are complete; of others, there are no requests.
         let events = [("block_bio_queue", QUEUED), ("block_rq_complete", COMPLETED), ("block_bio_complete", COMPLETED)];
         for (name, kind) in events {
@@ -152,7 +150,8 @@ impl Recorder {
                 _ => (None, Some(field("error")?)),
             };
             let (device, sector, sectors) = (field("dev")?, field("sector")?, field("nr_sector")?);
-            let program = programs::block(&self.maps, kind, BlockFields { device, sector, sectors, letters, error });
+            let program =
+                programs::block(&self.maps, &devices, kind, BlockFields { device, sector, sectors, letters, error });
             let program = load(ProgramKind::Tracepoint, &program).map_err(kernel("load a program"))?;
             self.attached.push(attach(event.number, &program).map_err(kernel("attach a program"))?);
         }

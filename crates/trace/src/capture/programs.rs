@@ -8,6 +8,9 @@ use super::kernel::Map;
 
 /// Bytes of a record without paths, and of a path.
 pub(super) const RECORD_BYTES: usize = 88;
+
+/// Of the record of a block request, which has two arguments.
+pub(super) const BLOCK_RECORD_BYTES: usize = ARGUMENTS_AT as usize + 16;
 pub(super) const PATH_BYTES: usize = 256;
 
 /// What a record is: its first word.
@@ -36,7 +39,7 @@ const REGISTERS_BYTES: i32 = 128;
 /// Places on the stack.
 const KEY: i16 = -4;
 const PATHS: i16 = -8;
-const THREAD: i16 = -16;
+const REQUEST: i16 = -16;
 const BEGIN: i16 = -24;
 const REGISTERS: i16 = -24 - REGISTERS_BYTES as i16;
 const COUNT: i16 = REGISTERS - 8;
@@ -47,6 +50,9 @@ const BLOCK_BYTES: i32 = 64;
 
 /// Ops of a call of libaio that are looked at.
 const BATCH_MAX: i16 = 64;
+
+/// Threads whose calls can be told apart for sure; a power of two.
+pub(super) const BEGUN_MAX: u32 = 1 << 18;
 
 /// Do not wake the reader: it looks every millisecond.
 const NO_WAKEUP: i32 = 1;
@@ -76,10 +82,11 @@ pub(super) struct Maps {
     pub(super) calls: Map,
     /// One counter: records that did not fit into the ring.
     pub(super) drops: Map,
-    /// By thread: when its call began.
+    /// By the lower bits of a thread's number: the thread, and when its call began, or 0. An array, for what a hash takes to keep
+    /// the time is a third of what recording costs.
     pub(super) begun: Map,
-    /// Devices that are recorded, with 1.
-    pub(super) devices: Map,
+    /// By request of io_uring: when it was submitted.
+    pub(super) requests: Map,
 }
 
 /// Where the event of a block request has its fields, bytes.
@@ -146,19 +153,27 @@ pub(super) fn enter(maps: &Maps) -> Vec<u8> {
     begin(&mut program, maps);
     program.load(R8, R6, 8).store_word(FRAME, KEY, R8);
     only_known_calls(&mut program, maps);
-    program.store(FRAME, THREAD, R7).call(Helper::Time).store(FRAME, BEGIN, R0);
-    program.map(R1, maps.begun.number()).copy(R2, FRAME).add(R2, THREAD.into()).copy(R3, FRAME).add(R3, BEGIN.into());
-    program.set(R4, 0).call(Helper::MapUpdate).label("out").end();
+    program.call(Helper::Time).copy(R9, R0);
+    look_up_begun(&mut program, maps);
+    program.jump_if(R0, 0, "out").store(R0, 0, R7).store(R0, 8, R9).label("out").end();
     program.bytes()
+}
+
+/// `R0` is the place of this thread, or of another with the same lower bits.
+fn look_up_begun(program: &mut Program, maps: &Maps) {
+    program.copy(R1, R7).mask(R1, BEGUN_MAX as i32 - 1).store_word(FRAME, KEY, R1);
+    program.look_up(maps.begun.number(), KEY.into());
 }
 
 /// At `sys_exit`: makes a record.
 pub(super) fn exit(maps: &Maps) -> Vec<u8> {
     let mut program = Program::default();
     begin(&mut program, maps);
-    program.store(FRAME, THREAD, R7);
-    program.look_up(maps.begun.number(), THREAD.into()).jump_if(R0, 0, "out");
-    program.load(R8, R0, 0).jump_if(R8, 0, "out").set(R1, 0).store(R0, 0, R1);
+    look_up_begun(&mut program, maps);
+    program.jump_if(R0, 0, "out").load(R8, R0, 8).jump_if(R8, 0, "out");
+    // Two threads that share a place and are in a call at once: one of the calls is lost.
+    program.load(R1, R0, 0).subtract(R1, R7).jump_if(R1, 0, "own").jump("drop").label("own");
+    program.set(R1, 0).store(R0, 8, R1);
     program.load(R3, R6, 0).copy(R1, FRAME).add(R1, REGISTERS.into()).set(R2, REGISTERS_BYTES).call(Helper::ReadKernel);
     program.load_word(R1, FRAME, REGISTERS + NUMBER_IN_REGISTERS).store_word(FRAME, KEY, R1);
     only_known_calls(&mut program, maps);
@@ -270,8 +285,13 @@ fn read_user(program: &mut Program, pointer: i16, further: i32, to: i16, bytes: 
 pub(super) fn ring_begins(maps: &Maps, fields: RingFields) -> Vec<u8> {
     let mut program = Program::default();
     begin(&mut program, maps);
-    program.load(R8, R6, fields.request).store(FRAME, THREAD, R8).call(Helper::Time).store(FRAME, BEGIN, R0);
-    program.map(R1, maps.begun.number()).copy(R2, FRAME).add(R2, THREAD.into()).copy(R3, FRAME).add(R3, BEGIN.into());
+    program.load(R8, R6, fields.request).store(FRAME, REQUEST, R8).call(Helper::Time).store(FRAME, BEGIN, R0);
+    program
+        .map(R1, maps.requests.number())
+        .copy(R2, FRAME)
+        .add(R2, REQUEST.into())
+        .copy(R3, FRAME)
+        .add(R3, BEGIN.into());
     program.set(R4, 0).call(Helper::MapUpdate);
     program.copy(R1, FRAME).add(R1, REGISTERS.into()).set(R2, REGISTERS_BYTES).copy(R3, R8).call(Helper::ReadKernel);
     reserve(&mut program, maps, RECORD_BYTES);
@@ -291,8 +311,8 @@ pub(super) fn ring_begins(maps: &Maps, fields: RingFields) -> Vec<u8> {
 /// At `io_uring_complete`, whose event has the request and the result at these places: makes a record, if the request has one.
 pub(super) fn ring_ends(maps: &Maps, request: i16, result: i16) -> Vec<u8> {
     let mut program = Program::default();
-    program.copy(R6, R1).load(R8, R6, request).store(FRAME, THREAD, R8);
-    program.look_up(maps.begun.number(), THREAD.into()).jump_if(R0, 0, "out");
+    program.copy(R6, R1).load(R8, R6, request).store(FRAME, REQUEST, R8);
+    program.look_up(maps.requests.number(), REQUEST.into()).jump_if(R0, 0, "out");
     program.load(R1, R0, 0).jump_if(R1, 0, "out").set(R1, 0).store(R0, 0, R1);
     reserve(&mut program, maps, RECORD_BYTES);
     program.store_number(R9, 0, ENDED as i32).store_number(R9, NUMBER_AT, 0).call(Helper::Time).store(R9, BEGIN_AT, R0);
@@ -327,11 +347,16 @@ pub(super) fn fork(maps: &Maps, child_at: i16) -> Vec<u8> {
 
 /// At `block_bio_queue` or at a completion: makes a record of this kind, with the sector in the place of the duration, and the number
 /// of sectors and the letters for what it is in the place of the first arguments.
-pub(super) fn block(maps: &Maps, kind: u32, fields: BlockFields) -> Vec<u8> {
+///
+/// Devices are compared one by one: they are few, and to look one up in a map takes longer.
+pub(super) fn block(maps: &Maps, devices: &[u32], kind: u32, fields: BlockFields) -> Vec<u8> {
     let mut program = Program::default();
-    program.copy(R6, R1).load_word(R8, R6, fields.device).store_word(FRAME, KEY, R8);
-    program.look_up(maps.devices.number(), KEY.into()).jump_if(R0, 0, "out");
-    reserve(&mut program, maps, RECORD_BYTES);
+    program.copy(R6, R1).load_word(R8, R6, fields.device);
+    for &device in devices {
+        program.jump_if_word(R8, device, "known");
+    }
+    program.jump("out").label("known");
+    reserve(&mut program, maps, BLOCK_RECORD_BYTES);
     program.store_number(R9, 0, kind as i32).store_word(R9, NUMBER_AT, R8);
     program.call(Helper::Time).store(R9, BEGIN_AT, R0).call(Helper::Thread).store(R9, THREAD_AT, R0);
     program.load(R1, R6, fields.sector).store(R9, TOOK_AT, R1);
@@ -343,13 +368,10 @@ pub(super) fn block(maps: &Maps, kind: u32, fields: BlockFields) -> Vec<u8> {
     if let Some(letters) = fields.letters {
         // Events are read in words that begin at multiples of their size.
         program.load_word(R1, R6, letters).store_word(R9, ARGUMENTS_AT + 8, R1);
-        program.load_word(R1, R6, letters + 4).store_word(R9, ARGUMENTS_AT + 12, R1).set(R1, 0);
+        program.load_word(R1, R6, letters + 4).store_word(R9, ARGUMENTS_AT + 12, R1);
     } else {
         program.set(R1, 0).store(R9, ARGUMENTS_AT + 8, R1);
     }
-    (2..6).for_each(|place| {
-        program.store(R9, ARGUMENTS_AT + 8 * place, R1);
-    });
     submit(&mut program);
     end(&mut program, maps);
     program.bytes()

@@ -1,6 +1,8 @@
 //! From what the kernel hands over to records: by what is known of each process, in the order of their beginnings.
 
-use super::programs::{CALL, COMPLETED, ENDED, FORK, LIBAIO, PATH_BYTES, QUEUED, RECORD_BYTES, SUBMITTED};
+use super::programs::{
+    BLOCK_RECORD_BYTES, CALL, COMPLETED, ENDED, FORK, LIBAIO, PATH_BYTES, QUEUED, RECORD_BYTES, SUBMITTED,
+};
 use crate::blocks::{BlockEvent, Blocks, SECTOR_BYTES, Step, letters};
 use crate::calls::{Argument, Call};
 use crate::names::Names;
@@ -127,12 +129,16 @@ impl<W: Write> Session<W> {
 
     /// Takes what the kernel wrote.
     pub(super) fn take(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let Some((head, paths)) = bytes.split_at_checked(RECORD_BYTES) else { return Ok(()) };
+        let (head, paths) = bytes.split_at_checked(RECORD_BYTES).unwrap_or((bytes, &[]));
+        if head.len() < BLOCK_RECORD_BYTES {
+            return Ok(());
+        }
         let word = |place: usize| u32::from_ne_bytes([head[place], head[place + 1], head[place + 2], head[place + 3]]);
         let long = |place: usize| head[place..].first_chunk().map_or(0, |bytes| u64::from_ne_bytes(*bytes));
         let (begin_ns, took_ns, thread) = (long(8), long(16), long(24));
         let (process, thread) = ((thread >> 32) as u32, thread as u32);
         match word(0) {
+            kind if head.len() < RECORD_BYTES && kind != QUEUED && kind != COMPLETED => return Ok(()),
             FORK => {
                 self.world.inherit(process, took_ns as u32);
                 return Ok(());
@@ -147,7 +153,8 @@ impl<W: Write> Session<W> {
             }
             CALL => {}
             kind @ (QUEUED | COMPLETED) => {
-                let text: Vec<u8> = head[48..56].iter().copied().take_while(|byte| *byte != 0).collect();
+                let text: Vec<u8> =
+                    head[48..BLOCK_RECORD_BYTES].iter().copied().take_while(|byte| *byte != 0).collect();
                 let step = if kind == QUEUED { Step::Queued } else { Step::Completed(i64::from(long(32) as i32)) };
                 let range = (took_ns, long(40));
                 return self.request(

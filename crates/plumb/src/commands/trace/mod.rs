@@ -98,7 +98,7 @@ pub struct ReplayArguments {
     pub file: PathBuf,
     /// Where: a directory, in which a new test directory gets the recording's files and is removed afterwards; a simulated device
     /// such as `sim:ssd`; for a recording of reads and writes alone, also a file or a block device that may be overwritten
-    /// (--allow, --destroy).
+    /// (--plumb-allow, --destroy).
     #[arg(long, value_name = "PLACE")]
     pub at: PathBuf,
     /// When ops begin: at their recorded times, as-fast-as-possible, at their think-times behind what they wait for, or while no
