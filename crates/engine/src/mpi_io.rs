@@ -50,6 +50,25 @@ pub trait MpiFile: Send {
     /// The library reports one.
     fn write(&mut self, offset: u64, from: &[u8], together: bool) -> Result<u64, MpiIoError>;
 
+    /// Sets the view for strided calls, together: records of `record` bytes, the first one at `first`, and each `stride` bytes behind
+    /// the one before.
+    ///
+    /// # Errors
+    /// The library reports one.
+    fn show_strided(&mut self, first: u64, record: u64, stride: u64) -> Result<(), MpiIoError>;
+
+    /// Reads so many of the records that are shown, all of them into this memory of one; the bytes that were read.
+    ///
+    /// # Errors
+    /// The library reports one.
+    fn read_strided(&mut self, records: u64, into: &mut [u8], together: bool) -> Result<u64, MpiIoError>;
+
+    /// Writes this memory to so many of the records that are shown; the bytes that were written.
+    ///
+    /// # Errors
+    /// The library reports one.
+    fn write_strided(&mut self, records: u64, from: &[u8], together: bool) -> Result<u64, MpiIoError>;
+
     /// Reserves space up to this length, together.
     ///
     /// # Errors

@@ -4,7 +4,8 @@
 //! I/O, and never by the one that looks after the run: it goes on sending signs of life. Where a rank dies within such a call, the
 //! others wait in theirs until the launcher ends them.
 
-use super::library::files::{Communicator, File, FileBlocks, FileCallError, FileLibrary, Modes};
+use super::library::file_numbers::Modes;
+use super::library::files::{Communicator, File, FileBlocks, FileCallError, FileLibrary, Place};
 use super::library::{CallError, Library, Threads};
 use crate::error::StartError;
 use plumb_sorted::SortedMap;
@@ -204,7 +205,7 @@ impl MpiFile {
     /// # Errors
     /// The library reports one.
     pub fn read(&self, offset: u64, into: &mut [u8], together: bool) -> Result<u64, MpiIoError> {
-        Ok(self.library.read(&self.file, place(offset)?, into, together)?)
+        Ok(self.library.read(&self.file, Place::At(place(offset)?), into, together)?)
     }
 
     /// Writes, as [`read`](Self::read) reads.
@@ -212,7 +213,36 @@ impl MpiFile {
     /// # Errors
     /// The library reports one.
     pub fn write(&self, offset: u64, from: &[u8], together: bool) -> Result<u64, MpiIoError> {
-        Ok(self.library.write(&self.file, place(offset)?, from, together)?)
+        Ok(self.library.write(&self.file, Place::At(place(offset)?), from, together)?)
+    }
+
+    /// From now on, the rank sees records of `record` bytes, the first one at `first` and each `stride` bytes behind the one before.
+    /// All ranks that opened it call this.
+    ///
+    /// # Errors
+    /// The library reports one.
+    pub fn show_strided(&mut self, first: u64, record: u64, stride: u64) -> Result<(), MpiIoError> {
+        let (Ok(record), Ok(stride)) = (record.try_into(), stride.try_into()) else {
+            return Err(invalid("MPI_File_set_view", "its records are too large"));
+        };
+        Ok(self.library.show_strided(&mut self.file, place(first)?, record, stride)?)
+    }
+
+    /// Reads so many of the records that are [shown](Self::show_strided), all of them into this memory of one; the bytes that were
+    /// read.
+    ///
+    /// # Errors
+    /// The library reports one, or the memory is not of a record's length.
+    pub fn read_strided(&self, records: u64, into: &mut [u8], together: bool) -> Result<u64, MpiIoError> {
+        Ok(self.library.read(&self.file, strided(records)?, into, together)?)
+    }
+
+    /// Writes so many of them, each from this memory, as [`read_strided`](Self::read_strided) reads.
+    ///
+    /// # Errors
+    /// The library reports one, or the memory is not of a record's length.
+    pub fn write_strided(&self, records: u64, from: &[u8], together: bool) -> Result<u64, MpiIoError> {
+        Ok(self.library.write(&self.file, strided(records)?, from, together)?)
     }
 
     /// Reserves space up to this length, with the other ranks that opened it.
@@ -242,6 +272,10 @@ impl MpiFile {
 
 fn place(offset: u64) -> Result<i64, MpiIoError> {
     i64::try_from(offset).map_err(|_| invalid("MPI_File_read_at", "the offset exceeds 63 bits"))
+}
+
+fn strided(records: u64) -> Result<Place, MpiIoError> {
+    records.try_into().map(Place::Strided).map_err(|_| invalid("MPI_File_read_at", "more records than 31 bits count"))
 }
 
 /// MPI of a process that was started alone. MPI ends with it, in the thread that started it.

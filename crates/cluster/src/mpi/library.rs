@@ -8,6 +8,7 @@
 //! MPI 5.0 standard, "Application Binary Interface (ABI)". Open MPI's are the addresses of its exported variables.
 #![allow(unsafe_code)]
 
+pub(super) mod file_numbers;
 pub(super) mod files;
 
 use crate::error::StartError;

@@ -99,7 +99,7 @@ pub const BACKENDS: &[Opt] = &[
     long("dummy.delay-xfer", Takes::Number, "0", "Delay of a transfer of DUMMY, µs", Support::Works),
     long("mpiio.showHints", Takes::Flag, "", "Print the hints that are given, and those of the opened file", Support::Works),
     long("mpiio.preallocate", Takes::Flag, "", "Reserve the space of a file as it is opened for writing", Support::Works),
-    long("mpiio.useStridedDatatype", Takes::Flag, "", "All segments in one call", Support::NotYet("IOR counts such a call as one transfer, whatever it moves; use --mpiio.useFileView alone")),
+    long("mpiio.useStridedDatatype", Takes::Flag, "", "With useFileView, move one transfer of every segment in a call", Support::Works),
     long("mpiio.useFileView", Takes::Flag, "", "Show each task only its own blocks (MPI_File_set_view)", Support::Works),
     long("mpiio.hintsFileName", Takes::Text, "", "A file of hints, a line each: IOR_HINT__MPI__NAME=VALUE", Support::Works),
     long("mmap.madv_dont_need", Takes::Flag, "", "Advise MADV_DONTNEED", Support::Works),

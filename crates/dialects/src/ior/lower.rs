@@ -359,7 +359,7 @@ impl Lowering<'_> {
             ranks: if test.file_per_rank { 1 } else { test.tasks },
             hints: self.facts.hints.clone(),
             preallocate: Bytes(preallocate),
-            view: options.view.then_some(MpiView {
+            view: (options.view && !options.strided).then_some(MpiView {
                 first: Bytes(first),
                 record: Bytes(test.transfer_bytes),
                 block: Bytes(test.block_bytes),
@@ -398,14 +398,14 @@ impl Lowering<'_> {
             order,
         };
         let most = [Some(test.transfers_max).filter(|&most| most > 0), facts.transfers_at_wall];
-        let count = most.into_iter().flatten().fold(test.transfers(), u64::min).max(1);
+        let count = most.into_iter().flatten().fold(test.transfers() / test.transfers_a_call(), u64::min).max(1);
         let wall_time = Nanos(u64::from(test.wall_s) * 1_000_000_000);
         let does = if kind == AccessKind::Write { Moves::Write } else { Moves::Read };
         Transfer {
             order: RecordOrder::Segments(segments),
             via: match test.calls() {
                 Api::Mmap => Via::Mapped { sync: test.flushes_each.then_some(true) },
-                Api::MpiIo(_) => Via::Mpi { together: test.collective },
+                Api::MpiIo(options) => Via::Mpi { together: test.collective, strided: options.strided },
                 Api::Posix | Api::Dummy(_) => Via::Plain,
             },
             flushes: test.flushes_each && does == Moves::Write && test.calls() != Api::Mmap,

@@ -83,7 +83,7 @@ impl Access {
     /// What was measured of a phase of a repetition.
     pub fn of(measured: &PhaseMeasurement, test: &Test, repetition: u32) -> Option<Access> {
         let kind = AccessKind::of_phase(&measured.name)?;
-        let ranks: Vec<RankTimes> = measured.workers.iter().map(times).collect();
+        let ranks: Vec<RankTimes> = measured.workers.iter().map(|worker| times(worker, test)).collect();
         let most = |of: fn(&RankTimes) -> f64| ranks.iter().map(of).fold(0.0, f64::max);
         let least = |of: fn(&RankTimes) -> f64| ranks.iter().map(of).fold(f64::INFINITY, f64::min);
         let (open_s, transfer_s, close_s, total_s);
@@ -163,7 +163,7 @@ fn over(amount: f64, seconds: f64) -> f64 {
     if seconds > 0.0 { amount / seconds } else { 0.0 }
 }
 
-fn times(worker: &WorkerMeasurement) -> RankTimes {
+fn times(worker: &WorkerMeasurement, test: &Test) -> RankTimes {
     let mut times = RankTimes { bytes: worker.bytes, at_wall: worker.items_at_wall, ..RankTimes::default() };
     for (kind, op) in &worker.ops {
         let seconds = op.service.sum() as f64 / 1e9;
@@ -172,7 +172,7 @@ fn times(worker: &WorkerMeasurement) -> RankTimes {
             OpKind::Close | OpKind::Unmap => times.close_s += seconds,
             kind => {
                 times.transfer_s += seconds;
-                times.transfers += if kind.moves_bytes() { op.count } else { 0 };
+                times.transfers += if kind.moves_bytes() { op.count * test.transfers_a_call() } else { 0 };
             }
         }
     }

@@ -24,6 +24,8 @@ pub struct MpiIoOptions {
     pub preallocates: bool,
     /// Each rank sees only its own blocks.
     pub view: bool,
+    /// One call moves a transfer of every segment; with a view only.
+    pub strided: bool,
 }
 
 /// Memory that each process uses up.
@@ -187,6 +189,7 @@ pub(super) fn test(said: &Said, id: u32, launched: Option<&Launched>) -> Result<
         mpi_io if mpi_io.eq_ignore_ascii_case("MPIIO") => Api::MpiIo(MpiIoOptions {
             preallocates: said.is_set("mpiio.preallocate"),
             view: said.is_set("mpiio.useFileView"),
+            strided: said.is_set("mpiio.useFileView") && said.is_set("mpiio.useStridedDatatype"),
         }),
         other => {
             let problem = "is a back end that is not yet supported; use POSIX, MMAP, MPIIO or DUMMY";
@@ -397,6 +400,40 @@ impl Test {
                 "minTimeDuration with -c or -Y: MPI-IO moves or flushes a shared file by all tasks together, and each repeats by its \
                  own time; use -F, or leave one of them out",
             ),
+            () if options.strided => self.rules_of_strided(is_shared),
+            () => Ok(()),
+        }
+    }
+
+    /// What goes together where one call moves a transfer of every segment. IOR takes the first segment for that of the rank's own
+    /// number, whosever data it moves.
+    fn rules_of_strided(&self, is_shared: bool) -> Result<(), OptionError> {
+        let conflict = |text| Err(OptionError::Conflict(text));
+        let reads = self.reads || self.checks_read || self.checks_write;
+        let counts = [
+            self.wall_s > 0,
+            self.flushes_each,
+            self.transfer_delay_us > 0,
+            self.time_min_s > 0,
+            self.transfers_max > 0,
+            self.status_file.is_some(),
+            self.op_csv.is_some(),
+        ];
+        match () {
+            () if self.file_per_rank => conflict(
+                "--mpiio.useStridedDatatype is for a shared file; leave -F out, or use --mpiio.useFileView alone",
+            ),
+            () if self.reorder != Reorder::No && reads => conflict(
+                "--mpiio.useStridedDatatype moves a task's own blocks; leave -C and -Z out, or use --mpiio.useFileView alone",
+            ),
+            () if self.segments > 1 && counts.contains(&true) => conflict(
+                "--mpiio.useStridedDatatype moves -s transfers in a call: leave out what comes between transfers or counts them (-D, -Y, \
+                 interIODelay, minTimeDuration, stoneWalling…, savePerOpDataCSV), or use --mpiio.useFileView alone",
+            ),
+            () if is_shared && self.time_min_s > 0 => conflict(
+                "--mpiio.useStridedDatatype: all tasks set a view together before each transfer, and with minTimeDuration each repeats by \
+                 its own time; leave one of them out",
+            ),
             () => Ok(()),
         }
     }
@@ -408,8 +445,8 @@ impl Test {
                 "savePerOpDataCSV is for ranks in one process: use --plumb-ranks without mpirun; `plumb show` has the latencies of all",
             ));
         }
-        let is_in_step =
-            matches!(self.api, Api::MpiIo(_)) && !self.file_per_rank && (self.collective || self.flushes_each);
+        let is_in_step = matches!(self.api, Api::MpiIo(options)
+            if !self.file_per_rank && (self.collective || self.flushes_each || options.strided));
         if self.wall_s > 0 && !self.wear_out && !is_in_step && self.writes && (self.reads || self.checks_write) {
             return Err(OptionError::Conflict(
                 "-D: processes read as far as all have written only where all wrote equally much; add \
@@ -440,5 +477,10 @@ impl Test {
     /// Transfers of one rank.
     pub fn transfers(&self) -> u64 {
         (self.block_bytes / self.transfer_bytes).saturating_mul(self.segments)
+    }
+
+    /// How many of them one call moves.
+    pub fn transfers_a_call(&self) -> u64 {
+        if matches!(self.calls(), Api::MpiIo(MpiIoOptions { strided: true, .. })) { self.segments } else { 1 }
     }
 }

@@ -173,7 +173,11 @@ fn conflicts_are_refused() {
         ("-a MPIIO -c -z", "-z and -c do not go together"),
         ("-a MPIIO -z --mpiio.useFileView", "-z and --mpiio.useFileView do not go together"),
         ("-a MPIIO -t 2g -b 2g", "less than 2 GiB in a call"),
-        ("-a MPIIO --mpiio.useStridedDatatype", "use --mpiio.useFileView alone"),
+        ("-a MPIIO --mpiio.useFileView --mpiio.useStridedDatatype -F", "leave -F out"),
+        ("-a MPIIO --mpiio.useFileView --mpiio.useStridedDatatype -r -C", "leave -C and -Z out"),
+        ("-a MPIIO --mpiio.useFileView --mpiio.useStridedDatatype -W -Z", "leave -C and -Z out"),
+        ("-a MPIIO --mpiio.useFileView --mpiio.useStridedDatatype -s 2 -Y", "moves -s transfers in a call"),
+        ("-a MPIIO --mpiio.useFileView --mpiio.useStridedDatatype -s 2 -w -D 1", "moves -s transfers in a call"),
         ("-a HDFS", "not yet supported"),
         ("-c", "add -a MPIIO"),
         ("-N 2", "raise --plumb-ranks"),
@@ -490,12 +494,32 @@ fn mpi_io_opens_and_moves_as_ior_does() {
     assert_eq!((write.preallocate.0, read.preallocate.0), (6 << 20, 0), "of all ranks, and to write only");
     let view = write.view.unwrap();
     assert_eq!((view.first.0, view.block.0, view.stride.0, view.record.0), (2 << 20, 1 << 20, 3 << 20, 256 << 10));
-    assert_eq!(transfer(&shared, 0, 2).via, Via::Mpi { together: true });
+    assert_eq!(transfer(&shared, 0, 2).via, Via::Mpi { together: true, strided: false });
     let own = lowered("-F -e");
     assert_eq!((opened(&own, 0, 1).ranks, opened(&own, 0, 1).view), (1, None));
-    assert_eq!(transfer(&own, 0, 1).via, Via::Mpi { together: false });
+    assert_eq!(transfer(&own, 0, 1).via, Via::Mpi { together: false, strided: false });
     assert_eq!(steps(&own, 0, 1).iter().map(Step::key).collect::<Vec<_>>(), ["open", "transfer", "fsync", "close"]);
 
+    let strided = lowered("-s 3 --mpiio.useFileView --mpiio.useStridedDatatype");
+    let (view, moves) = (opened(&strided, 0, 2).view, transfer(&strided, 0, 2).clone());
+    assert_eq!(
+        (view, moves.via),
+        (None, Via::Mpi { together: false, strided: true }),
+        "each call has a view of its own"
+    );
+    assert_eq!((moves.count, moves.bytes()), (4, 3 << 20), "calls for the first block move those of all segments");
+    let RecordOrder::Segments(segments) = &moves.order else { panic!("{moves:?}") };
+    assert_eq!((segments.first.0, segments.stride.0, segments.count), (2 << 20, 4 << 20, 3));
+    let alone = lowered("-s 3 --mpiio.useStridedDatatype");
+    assert_eq!(
+        transfer(&alone, 0, 2).via,
+        Via::Mpi { together: false, strided: false },
+        "without a view it does nothing"
+    );
+
+    let told =
+        by_mpi("-w -O minTimeDuration=1 --mpiio.useFileView --mpiio.useStridedDatatype", 2).unwrap_err().to_string();
+    assert!(told.contains("all tasks set a view together"), "{told}");
     let told = by_mpi("-w -c -O minTimeDuration=1", 2).unwrap_err().to_string();
     assert!(told.contains("each repeats by its own time"), "{told}");
     assert!(by_mpi("-F -w -c -O minTimeDuration=1", 2).is_ok(), "each rank has a file of its own");

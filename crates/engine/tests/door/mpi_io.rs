@@ -55,13 +55,15 @@ impl MpiIo for Library {
         let named = PathBuf::from(OsStr::from_bytes(path.to_bytes()));
         let path = self.opens.clone().unwrap_or(named);
         let opened = File::options().read(step.read).write(step.write).create(step.create).truncate(false).open(path);
-        Ok(Box::new(Opened { library: self.clone(), file: opened.unwrap(), writes: 0 }))
+        Ok(Box::new(Opened { library: self.clone(), file: opened.unwrap(), shown: (0, 0), writes: 0 }))
     }
 }
 
 struct Opened {
     library: Library,
     file: File,
+    /// Where the first strided record lies, and how far from one to the next.
+    shown: (u64, u64),
     writes: usize,
 }
 
@@ -78,6 +80,22 @@ impl MpiFile for Opened {
             return Err(MpiIoError { message: "MPI_File_write_at: the disk is tired".to_owned(), errno: 28 });
         }
         Ok(self.file.write_at(from, offset).unwrap() as u64)
+    }
+
+    fn show_strided(&mut self, first: u64, record: u64, stride: u64) -> Result<(), MpiIoError> {
+        self.library.note(&format!("show{record}@{first}+{stride}"));
+        self.shown = (first, stride);
+        Ok(())
+    }
+
+    fn read_strided(&mut self, records: u64, into: &mut [u8], together: bool) -> Result<u64, MpiIoError> {
+        let (first, stride) = self.shown;
+        (0..records).map(|record| self.read(first + record * stride, into, together)).sum()
+    }
+
+    fn write_strided(&mut self, records: u64, from: &[u8], together: bool) -> Result<u64, MpiIoError> {
+        let (first, stride) = self.shown;
+        (0..records).map(|record| self.write(first + record * stride, from, together)).sum()
     }
 
     fn preallocate(&mut self, bytes: u64) -> Result<(), MpiIoError> {
@@ -171,6 +189,54 @@ fn a_failed_worker_still_takes_part() {
         let measured = place(&library).phase(&workload("write", MADE, "", via, rest));
         assert_eq!(measured.faults[0].message, "MPI_File_write_at: the disk is tired");
         assert_eq!(library.calls(), format!("prepare2 open {calls}"), "{via} {rest}");
+    }
+}
+
+/// Calls for the records of the first block, each of which moves what is in memory to its place in every block, or from there; all that
+/// they move counts.
+#[test]
+fn strided_calls_move_a_record_of_every_block() {
+    for (via, all) in [("strided = true", ""), ("strided = true, together = true", "-all")] {
+        let library = Library::new();
+        let place = place(&library);
+        let text = |does: &str, open: &str| workload(does, open, "", via, "").replace("count = 4", "count = 2");
+        let measured = place.phase(&text("write", MADE));
+        let write = &measured.ops[&OpKind::Write];
+        assert_eq!((write.count, write.bytes, measured.fault_count), (2, 16384, 0), "{:?}", measured.faults);
+        let call = |first: u64| format!("show4096@{first}+16384 write4096{all} write4096{all}");
+        assert_eq!(library.calls(), format!("prepare2 open {} {} sync close", call(8192), call(12288)));
+        let written = std::fs::read(place.base().join("f")).unwrap();
+        assert_eq!(written.len(), 32768);
+        assert!(written[8192..16384] == written[24576..] && written[8192..].iter().any(|&byte| byte != 0));
+        let read = place.phase(&text("read", ""));
+        assert_eq!((read.ops[&OpKind::Read].bytes, read.fault_count), (16384, 0), "{:?}", read.faults);
+        File::options().write(true).open(place.base().join("f")).unwrap().set_len(30000).unwrap();
+        let short = place.phase(&text("read", ""));
+        assert!(short.faults[0].message.contains("is the file long enough?"), "{:?}", short.faults);
+    }
+}
+
+/// A worker that fails by itself goes on to set the view of strided calls with the others: without it, they would wait for ever. Behind
+/// a strided call that failed it does not: the library may keep the file locked.
+#[test]
+fn a_failed_worker_still_sets_views() {
+    let [first, second] = ["show4096@8192+16384", "show4096@12288+16384"];
+    for (via, all) in [("strided = true", ""), ("strided = true, together = true", "-all")] {
+        let text = workload("write", MADE, "", via, "").replace("count = 4", "count = 2");
+        let library = Library { fails_at: Some(1), ..Library::new() };
+        let measured = place(&library).phase(&text);
+        assert_eq!(measured.faults[0].message, "MPI_File_write_at: the disk is tired");
+        assert_eq!(library.calls(), format!("prepare2 open {first} write4096{all} write4096{all}"));
+
+        let mut place = place(&library);
+        let other = place.base().join("precious");
+        std::fs::write(&other, "precious").unwrap();
+        let library = Library { opens: Some(other), ..Library::new() };
+        place.mpi_io = Some(Arc::new(library.clone()));
+        let measured = place.phase(&text);
+        assert!(measured.faults[0].message.contains("write guard"), "{:?}", measured.faults);
+        let nothing = if all.is_empty() { "" } else { "write0-all " };
+        assert_eq!(library.calls(), format!("prepare2 open {first} {second} {nothing}sync close"));
     }
 }
 

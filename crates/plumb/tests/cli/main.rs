@@ -36,6 +36,7 @@ mod mdtest;
 mod modes;
 mod mpi;
 mod mpi_files;
+mod mpi_hosts;
 mod netperf;
 mod noise;
 mod output;

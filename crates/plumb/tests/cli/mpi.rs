@@ -13,6 +13,14 @@ pub struct Launcher {
     library: &'static str,
 }
 
+/// Hosts that a launcher reaches by an agent.
+pub struct Reached<'a> {
+    pub names: &'a [String],
+    pub agent: &'a Path,
+    /// Of this machine, where they know it.
+    pub own_address: &'a str,
+}
+
 const LAUNCHERS: [Launcher; 2] = [
     Launcher {
         program: "mpirun.openmpi",
@@ -31,9 +39,37 @@ pub fn launchers() -> impl Iterator<Item = &'static Launcher> {
 impl Launcher {
     /// With words before the program, such as those of a shell.
     pub fn command_after(&self, before: &[&str], home: &Home, ranks: u32, line: &str) -> Command {
+        self.command(&[], before, home, ranks, line)
+    }
+
+    /// With so many ranks on each of these hosts. An agent starts what it is given on the host that it is given first; this machine has
+    /// an address that the hosts know.
+    pub fn command_on(&self, hosts: &Reached<'_>, each: u32, home: &Home, line: &str) -> Command {
+        let named: Vec<String> = hosts.names.iter().map(|name| format!("{name}:{each}")).collect();
+        let (named, agent, own) = (named.join(","), hosts.agent.to_str().unwrap(), hosts.own_address);
+        let network = format!("{own}/24");
+        let open_mpi = [
+            "--host",
+            &named,
+            "--mca",
+            "plm_rsh_agent",
+            agent,
+            "--mca",
+            "oob_tcp_if_include",
+            &network,
+            "--mca",
+            "btl_tcp_if_include",
+            &network,
+        ];
+        let mpich = ["-hosts", &named, "-launcher", "ssh", "-launcher-exec", agent, "-localhost", own];
+        let options: &[&str] = if self.transport == "MPICH " { &mpich } else { &open_mpi };
+        self.command(options, &[], home, hosts.names.len() as u32 * each, line)
+    }
+
+    fn command(&self, options: &[&str], before: &[&str], home: &Home, ranks: u32, line: &str) -> Command {
         let plain = home.command(line.split_whitespace());
         let mut command = Command::new(self.program);
-        command.args(self.options).args(["-n", &ranks.to_string()]).args(before);
+        command.args(self.options).args(options).args(["-n", &ranks.to_string()]).args(before);
         command.arg(plain.get_program()).args(plain.get_args()).current_dir(home.work());
         for (name, value) in plain.get_envs() {
             match value {

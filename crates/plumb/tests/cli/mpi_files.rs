@@ -119,6 +119,37 @@ fn hints_of_mpi_io_are_shown() {
     }
 }
 
+// Protects --mpiio.useStridedDatatype: each call puts one transfer into all segments, as IOR's file has it; all of it counts, and what
+// is read back is what was written, also by ranks that call each for itself.
+#[test]
+fn strided_calls_fill_every_segment() {
+    for launcher in launchers() {
+        for (ranks, segments, more) in [(2, 1, ""), (3, 3, ""), (3, 4, " -c")] {
+            let home = Home::new();
+            let line = "as ior -a MPIIO -w -k -G 7 -l o -b 96k -t 32k";
+            let run = |line: &str| Said::of(launcher.command_after(&[], &home, ranks, line));
+            run(&format!("{line} -o plain")).expect(0);
+            let strided = format!("{line} -r -R -s {segments}{more} --mpiio.useFileView --mpiio.useStridedDatatype");
+            let said = run(&format!("{strided} -o strided -O summaryFormat=JSON")).expect(0);
+            let file = |name: &str| std::fs::read(home.work().join(name)).unwrap();
+            let segment = file("plain");
+            assert_eq!(segment.len(), ranks as usize * (96 << 10));
+            assert!(file("strided") == segment.repeat(segments), "{ranks} {segments}{more}");
+            let json = said.json();
+            let moved = (segment.len() * segments) as f64 / f64::from(1 << 20);
+            for summary in json["summary"].as_array().unwrap() {
+                assert_eq!(summary["xsizeMiB"].as_f64(), Some(moved), "{summary}");
+            }
+            // Data that is not what was written is found: that of one transfer, whichever segment the buffer keeps it of.
+            let mut wrong = segment;
+            wrong.iter_mut().rev().take(100).for_each(|byte| *byte ^= 1);
+            std::fs::write(home.work().join("strided"), wrong.repeat(segments)).unwrap();
+            let said = run(&format!("{} -o strided", strided.replace("-w -k", "-k")));
+            assert_eq!(said.code, 1, "{said:?}");
+        }
+    }
+}
+
 // Protects: a file that one rank alone cannot open with MPI-IO ends the run, with that rank and its host named, and nobody waits in the
 // library for ever.
 #[test]

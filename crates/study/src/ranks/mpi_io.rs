@@ -70,6 +70,18 @@ impl plumb_engine::MpiFile for Opened {
         self.0.write(offset, from, together).map_err(told)
     }
 
+    fn show_strided(&mut self, first: u64, record: u64, stride: u64) -> Result<(), EngineError> {
+        self.0.show_strided(first, record, stride).map_err(told)
+    }
+
+    fn read_strided(&mut self, records: u64, into: &mut [u8], together: bool) -> Result<u64, EngineError> {
+        self.0.read_strided(records, into, together).map_err(told)
+    }
+
+    fn write_strided(&mut self, records: u64, from: &[u8], together: bool) -> Result<u64, EngineError> {
+        self.0.write_strided(records, from, together).map_err(told)
+    }
+
     fn preallocate(&mut self, bytes: u64) -> Result<(), EngineError> {
         self.0.preallocate(bytes).map_err(told)
     }

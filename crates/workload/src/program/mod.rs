@@ -246,7 +246,7 @@ impl Program {
     /// Whether it moves records, or flushes each of them, only where all ranks that opened the file do.
     pub fn moves_together(&self) -> bool {
         let is_shared = self.opened_by_mpi().any(|open| open.ranks > 1);
-        let together = |transfer: &Transfer| matches!(transfer.via, Via::Mpi { together: true }) || transfer.flushes;
+        let together = |transfer: &Transfer| transfer.flushes || transfer.via.is_together();
         is_shared && self.transfers().any(together)
     }
 

@@ -99,7 +99,15 @@ impl Transfer {
     pub fn bytes(&self) -> u64 {
         match &self.order {
             RecordOrder::Listed(records) => records.iter().map(|record| record.length.0).fold(0, u64::saturating_add),
-            _ => self.record.0.saturating_mul(self.count),
+            _ => self.record.0.saturating_mul(self.count).saturating_mul(self.records_a_call()),
+        }
+    }
+
+    /// How many records one call moves.
+    pub fn records_a_call(&self) -> u64 {
+        match (self.via, &self.order) {
+            (Via::Mpi { strided: true, .. }, RecordOrder::Segments(segments)) => segments.count,
+            _ => 1,
         }
     }
 
@@ -340,5 +348,17 @@ pub enum Via {
         /// `MPI_File_read_at_all`/`MPI_File_write_at_all`, in which all ranks take part that opened it.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         together: bool,
+        /// One call moves a record of every block of `segments`, and `count` is at most the records of a block. A write puts the
+        /// same data into each block, and a read keeps one of the records. All ranks that opened the file set its view before
+        /// each call (`MPI_File_set_view`).
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        strided: bool,
     },
+}
+
+impl Via {
+    /// Whether ranks move each record only together with the others that opened the file.
+    pub fn is_together(self) -> bool {
+        matches!(self, Via::Mpi { together: true, .. } | Via::Mpi { strided: true, .. })
+    }
 }

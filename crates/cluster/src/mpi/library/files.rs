@@ -4,7 +4,8 @@
 //! Threads: each call may wait for other ranks, and none goes through the lock that messages share. A library must therefore let
 //! several threads call it at the same time where there are several ranks ([`Threads::AtOnce`](super::Threads)).
 
-use super::{Abi, CallError, ErrorText, Handle, Kind, Library, Status, error_text, function};
+use super::file_numbers::{Modes, errno_of};
+use super::{Abi, CallError, ErrorText, Handle, Library, Status, error_text, function};
 use crate::error::StartError;
 use std::ffi::{CStr, c_char, c_int, c_void};
 
@@ -63,55 +64,6 @@ struct Functions {
     version: Version,
 }
 
-/// How a file is opened: MPI's modes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::mpi) struct Modes {
-    pub(in crate::mpi) read: bool,
-    pub(in crate::mpi) write: bool,
-    pub(in crate::mpi) create: bool,
-    pub(in crate::mpi) exclusive: bool,
-}
-
-impl Modes {
-    /// As the library has them. Nobody else opens the file at the same time: `MPI_MODE_UNIQUE_OPEN`. Source: `mpi.h` of each; the
-    /// standard's own are powers of two in the order of the names.
-    fn number(self, kind: Kind) -> c_int {
-        let [create, exclusive, unique, read, write, both] = match kind {
-            Kind::OpenMpi | Kind::Mpich => [1, 64, 32, 2, 4, 8],
-            Kind::Mpi5 => [2, 8, 128, 16, 256, 32],
-        };
-        let access = match (self.read, self.write) {
-            (_, false) => read,
-            (true, true) => both,
-            (false, true) => write,
-        };
-        let wanted = [(self.create, create), (self.exclusive, exclusive)];
-        wanted.into_iter().filter(|(wanted, _)| *wanted).fold(access | unique, |mode, (_, flag)| mode | flag)
-    }
-}
-
-/// Error classes that have a number of the system's. Source: `mpi.h` of each; of MPI 5, the ABI's.
-fn errno_of(kind: Kind, class: c_int) -> c_int {
-    let known = [
-        libc::EACCES,
-        libc::EINVAL,
-        libc::EEXIST,
-        libc::EBUSY,
-        libc::ENOMEM,
-        libc::ENOSPC,
-        libc::ENOENT,
-        libc::EDQUOT,
-        libc::EROFS,
-        libc::EOPNOTSUPP,
-    ];
-    let classes = match kind {
-        Kind::OpenMpi => [20, 23, 28, 29, 39, 41, 42, 44, 45, 52],
-        Kind::Mpich => [20, 22, 25, 26, 34, 36, 37, 39, 40, 44],
-        Kind::Mpi5 => [20, 23, 28, 29, 39, 41, 42, 45, 46, 58],
-    };
-    classes.into_iter().zip(known).find(|(known, _)| *known == class).map_or(libc::EIO, |(_, errno)| errno)
-}
-
 /// What failed, with a number of the system's that is closest to it.
 #[derive(Debug)]
 pub(in crate::mpi) struct FileCallError {
@@ -125,7 +77,22 @@ pub(in crate::mpi) struct Communicator(Handle);
 
 /// An open file.
 #[derive(Debug)]
-pub(in crate::mpi) struct File(Handle);
+pub(in crate::mpi) struct File {
+    handle: Handle,
+    /// Of its strided calls, once there was one.
+    strides: Option<Strides>,
+}
+
+/// Types of strided calls.
+#[derive(Debug, Clone, Copy)]
+struct Strides {
+    /// Bytes of a record, and from a record to the next.
+    of: (c_int, isize),
+    /// A record, followed by the same one again.
+    memory: Handle,
+    /// A record, followed by the next one in the file.
+    file: Handle,
+}
 
 /// MPI-IO of a library that was started.
 #[derive(Clone, Copy)]
@@ -250,14 +217,14 @@ impl FileLibrary {
         if !hints.is_empty() {
             (self.functions.free_info)(&raw mut info);
         }
-        self.checked("MPI_File_open", opened).map(|()| File(file))
+        self.checked("MPI_File_open", opened).map(|()| File { handle: file, strides: None })
     }
 
     /// The hints that a file has, by name.
     pub(in crate::mpi) fn hints(&self, file: &File) -> Result<Vec<(String, String)>, FileCallError> {
         let Functions { info_of, count_hints, name_of_hint, value_of_hint, free_info, .. } = self.functions;
         let (mut info, mut count) = (self.abi.no_info, 0);
-        self.checked("MPI_File_get_info", info_of(file.0, &raw mut info))?;
+        self.checked("MPI_File_get_info", info_of(file.handle, &raw mut info))?;
         if info == self.abi.no_info {
             return Ok(Vec::new());
         }
@@ -278,32 +245,77 @@ impl FileLibrary {
 
     /// Reserves space up to this length. All processes that opened the file do.
     pub(in crate::mpi) fn preallocate(&self, file: &File, bytes: i64) -> Result<(), FileCallError> {
-        self.checked("MPI_File_preallocate", (self.functions.preallocate)(file.0, bytes))
+        self.checked("MPI_File_preallocate", (self.functions.preallocate)(file.handle, bytes))
     }
 
     /// Shows of a file only blocks of `block` bytes, each `stride` bytes behind the one before, from `first` on: the file of a process
     /// is then these blocks, one behind the other. All processes that opened the file do.
     pub(in crate::mpi) fn view(&self, file: &File, view: FileBlocks) -> Result<(), FileCallError> {
-        let Functions { contiguous, resized, commit, free_type, set_view, .. } = self.functions;
         let FileBlocks { first, record, records, stride } = view;
-        let (mut piece, mut block, mut spaced) = (0, 0, 0);
-        self.checked("MPI_Type_contiguous", contiguous(record, self.abi.byte, &raw mut piece))?;
-        self.checked("MPI_Type_contiguous", contiguous(records, piece, &raw mut block))?;
-        self.checked("MPI_Type_create_resized", resized(block, 0, stride, &raw mut spaced))?;
-        self.checked("MPI_Type_commit", commit(&raw mut spaced))?;
+        let piece = self.repeated(record, self.abi.byte)?;
+        let block = self.repeated(records, piece)?;
+        let spaced = self.spaced(block, stride)?;
+        let set = self.set_view(file, first, spaced);
+        self.free([piece, block, spaced]);
+        set
+    }
+
+    /// Shows of a file only records of so many bytes, each `stride` bytes behind the one before, from `first` on. All processes that
+    /// opened the file do.
+    pub(in crate::mpi) fn show_strided(
+        &self,
+        file: &mut File,
+        first: i64,
+        record: c_int,
+        stride: isize,
+    ) -> Result<(), FileCallError> {
+        let known = file.strides.filter(|strides| strides.of == (record, stride));
+        let strides = match known {
+            Some(strides) => strides,
+            None => {
+                let piece = self.repeated(record, self.abi.byte)?;
+                let made =
+                    Strides { of: (record, stride), memory: self.spaced(piece, 0)?, file: self.spaced(piece, stride)? };
+                self.free([piece]);
+                if let Some(Strides { memory, file, .. }) = file.strides.replace(made) {
+                    self.free([memory, file]);
+                }
+                made
+            }
+        };
+        self.set_view(file, first, strides.file)
+    }
+
+    fn set_view(&self, file: &File, first: i64, shown: Handle) -> Result<(), FileCallError> {
         let Abi { byte, no_info, .. } = self.abi;
-        let set = set_view(file.0, first, byte, spaced, c"native".as_ptr(), no_info);
-        for mut made in [piece, block, spaced] {
-            free_type(&raw mut made);
+        let code = (self.functions.set_view)(file.handle, first, byte, shown, c"native".as_ptr(), no_info);
+        self.checked("MPI_File_set_view", code)
+    }
+
+    /// So many of a type, one behind the other.
+    fn repeated(&self, count: c_int, of: Handle) -> Result<Handle, FileCallError> {
+        let mut made = 0;
+        self.checked("MPI_Type_contiguous", (self.functions.contiguous)(count, of, &raw mut made)).map(|()| made)
+    }
+
+    /// A type of which the next one begins so many bytes behind the beginning of this one.
+    fn spaced(&self, of: Handle, bytes: isize) -> Result<Handle, FileCallError> {
+        let mut made = 0;
+        self.checked("MPI_Type_create_resized", (self.functions.resized)(of, 0, bytes, &raw mut made))?;
+        self.checked("MPI_Type_commit", (self.functions.commit)(&raw mut made)).map(|()| made)
+    }
+
+    fn free<const N: usize>(&self, types: [Handle; N]) {
+        for mut made in types {
+            (self.functions.free_type)(&raw mut made);
         }
-        self.checked("MPI_File_set_view", set)
     }
 
     /// Reads. `all`: the processes that opened the file do so together. The bytes that were read.
     pub(in crate::mpi) fn read(
         &self,
         file: &File,
-        offset: i64,
+        place: Place,
         into: &mut [u8],
         all: bool,
     ) -> Result<u64, FileCallError> {
@@ -312,46 +324,95 @@ impl FileLibrary {
             false => ("MPI_File_read_at", self.functions.read),
         };
         let mut status = Status([0; 128]);
-        let count = c_int::try_from(into.len()).unwrap_or(c_int::MAX);
-        let code = read(file.0, offset, into.as_mut_ptr().cast(), count, self.abi.byte, &raw mut status);
+        let (offset, count, of) = self.elements(file, place, into.len(), name)?;
+        let code = read(file.handle, offset, into.as_mut_ptr().cast(), count, of, &raw mut status);
         self.checked(name, code)?;
-        self.moved(&status, into.len())
+        self.moved(&status, (count, of), into.len())
     }
 
     /// Writes, as [`read`](Self::read) reads.
-    pub(in crate::mpi) fn write(&self, file: &File, offset: i64, from: &[u8], all: bool) -> Result<u64, FileCallError> {
+    pub(in crate::mpi) fn write(
+        &self,
+        file: &File,
+        place: Place,
+        from: &[u8],
+        all: bool,
+    ) -> Result<u64, FileCallError> {
         let (name, write) = match all {
             true => ("MPI_File_write_at_all", self.functions.write_all),
             false => ("MPI_File_write_at", self.functions.write),
         };
         let mut status = Status([0; 128]);
-        let count = c_int::try_from(from.len()).unwrap_or(c_int::MAX);
-        let code = write(file.0, offset, from.as_ptr().cast(), count, self.abi.byte, &raw mut status);
+        let (offset, count, of) = self.elements(file, place, from.len(), name)?;
+        let code = write(file.handle, offset, from.as_ptr().cast(), count, of, &raw mut status);
         self.checked(name, code)?;
-        self.moved(&status, from.len())
+        self.moved(&status, (count, of), from.len())
     }
 
-    /// What a status says was moved. Of nothing, libraries leave it as it was.
-    fn moved(&self, status: &Status, most: usize) -> Result<u64, FileCallError> {
-        if most == 0 {
+    /// What memory of so many bytes is moved as: from where in the file, how many, and of which type.
+    fn elements(
+        &self,
+        file: &File,
+        place: Place,
+        bytes: usize,
+        function: &'static str,
+    ) -> Result<(i64, c_int, Handle), FileCallError> {
+        match (place, file.strides) {
+            (Place::At(offset), _) => Ok((offset, c_int::try_from(bytes).unwrap_or(c_int::MAX), self.abi.byte)),
+            (Place::Strided(records), Some(strides)) if usize::try_from(strides.of.0) == Ok(bytes) => {
+                Ok((0, records, strides.memory))
+            }
+            (Place::Strided(_), _) => {
+                let reason = "the file shows other records".to_owned();
+                Err(FileCallError { call: CallError { function, reason }, errno: libc::EINVAL })
+            }
+        }
+    }
+
+    /// The bytes that a status says were moved, of so many of a type with so many bytes of memory. Of nothing, libraries leave it as
+    /// it was.
+    fn moved(&self, status: &Status, (count, of): (c_int, Handle), bytes: usize) -> Result<u64, FileCallError> {
+        let counted = |of: Handle| {
+            let mut moved = 0;
+            let code = (self.functions.count)(&raw const *status, of, &raw mut moved);
+            self.checked("MPI_Get_count", code).map(|()| u64::try_from(moved).ok())
+        };
+        if count == 0 {
             return Ok(0);
         }
-        let mut moved = 0;
-        let code = (self.functions.count)(&raw const *status, self.abi.byte, &raw mut moved);
-        self.checked("MPI_Get_count", code)?;
-        Ok(u64::try_from(moved).unwrap_or(0).min(most as u64))
+        let bytes = bytes as u64;
+        if of == self.abi.byte {
+            return Ok(counted(of)?.unwrap_or(0).min(bytes));
+        }
+        // There is no number of whole records where one was moved in part.
+        match counted(of)? {
+            Some(records) => Ok(records.min(count as u64) * bytes),
+            None => Ok(counted(self.abi.byte)?.unwrap_or(0)),
+        }
     }
 
     /// Makes durable what was written. All processes that opened the file do.
     pub(in crate::mpi) fn sync(&self, file: &File) -> Result<(), FileCallError> {
-        self.checked("MPI_File_sync", (self.functions.sync)(file.0))
+        self.checked("MPI_File_sync", (self.functions.sync)(file.handle))
     }
 
     /// Closes a file. All processes that opened it do.
     pub(in crate::mpi) fn close(&self, file: File) -> Result<(), FileCallError> {
-        let mut handle = file.0;
+        if let Some(Strides { memory, file, .. }) = file.strides {
+            self.free([memory, file]);
+        }
+        let mut handle = file.handle;
         self.checked("MPI_File_close", (self.functions.close)(&raw mut handle))
     }
+}
+
+/// What is moved of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::mpi) enum Place {
+    /// What lies here, bytes.
+    At(i64),
+    /// So many of the records that [`show_strided`](FileLibrary::show_strided) shows, each from and to the same memory.
+    Strided(c_int),
 }
 
 /// How much of a hint's value is read, bytes: as much as Open MPI allows.
@@ -374,26 +435,4 @@ pub(in crate::mpi) struct FileBlocks {
     pub(in crate::mpi) records: c_int,
     /// From a block to the next, bytes.
     pub(in crate::mpi) stride: isize,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    // Protects the numbers of each library: with a wrong one, a file that is to be read would be emptied or made.
-    #[test]
-    fn modes_and_errors_have_the_numbers_of_each_library() {
-        let read = Modes { read: true, write: false, create: false, exclusive: false };
-        let made = Modes { write: true, create: true, ..read };
-        assert_eq!([read, made].map(|modes| modes.number(Kind::OpenMpi)), [2 | 32, 8 | 1 | 32]);
-        assert_eq!([read, made].map(|modes| modes.number(Kind::Mpich)), [2 | 32, 8 | 1 | 32]);
-        assert_eq!([read, made].map(|modes| modes.number(Kind::Mpi5)), [16 | 128, 32 | 2 | 128]);
-        let only = Modes { read: false, exclusive: true, ..made };
-        assert_eq!([Kind::Mpich, Kind::Mpi5].map(|kind| only.number(kind)), [4 | 1 | 64 | 32, 256 | 2 | 8 | 128]);
-        assert_eq!(errno_of(Kind::OpenMpi, 41), libc::ENOSPC);
-        assert_eq!(errno_of(Kind::Mpich, 36), libc::ENOSPC);
-        assert_eq!(errno_of(Kind::Mpich, 37), libc::ENOENT);
-        assert_eq!(errno_of(Kind::Mpi5, 41), libc::ENOSPC);
-        assert_eq!(errno_of(Kind::OpenMpi, 999), libc::EIO);
-    }
 }

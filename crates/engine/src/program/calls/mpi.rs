@@ -11,7 +11,7 @@ use crate::mpi_io::{MpiFile, MpiIo, MpiIoError};
 use crate::program::op::{Call, CallOp};
 use crate::program::rules::{OpenRules, StepRules};
 use plumb_workload::OpKind;
-use plumb_workload::program::{MpiView, Via};
+use plumb_workload::program::{MpiView, RecordOrder, Transfer, Via};
 use rustix::fs::{CWD, FileType, Mode, OFlags, Stat};
 use std::ffi::{CStr, OsStr};
 use std::os::fd::OwnedFd;
@@ -62,6 +62,32 @@ pub(super) struct OpenedByMpi {
     view: Option<MpiView>,
     /// What was opened is not what was admitted.
     is_refused: bool,
+}
+
+/// How an op moves its record.
+struct Moved {
+    together: bool,
+    strided: Option<Strided>,
+}
+
+/// Of a strided call.
+#[derive(Clone, Copy)]
+struct Strided {
+    records: u64,
+    /// From one record to the next, bytes.
+    stride: u64,
+}
+
+impl Moved {
+    fn of(transfer: &Transfer) -> Moved {
+        let strided = match (transfer.via, &transfer.order) {
+            (Via::Mpi { strided: true, .. }, RecordOrder::Segments(segments)) => {
+                Some(Strided { records: transfer.records_a_call(), stride: segments.stride.0 })
+            }
+            _ => None,
+        };
+        Moved { together: matches!(transfer.via, Via::Mpi { together: true, .. }), strided }
+    }
 }
 
 impl Calls {
@@ -163,21 +189,43 @@ impl Calls {
     }
 
     pub(super) fn move_by_mpi(&mut self, op: &CallOp) -> Completion {
-        let together = matches!(self.transfer(op)?.via, Via::Mpi { together: true });
+        let Moved { together, strided } = Moved::of(self.transfer(op)?);
         let Calls { handles, memory, mpi: Some(mpi), .. } = self else { return Err(Errno(libc::EINVAL)) };
         let opened = of(handles, op)?.by_mpi.as_mut().ok_or(Errno(libc::EBADF))?;
         let offset = opened.view.map_or(op.offset, |view| view.place_of(op.offset));
         let piece = memory.piece(op.length);
+        if let Some(Strided { stride, .. }) = strided {
+            opened.file.show_strided(op.offset, op.length, stride).map_err(|error| mpi.failed(error, true))?;
+        }
+        let records = strided.map_or(1, |strided| strided.records);
+        let wanted = op.length.saturating_mul(records);
+        // ROMIO (MPICH 4.0.2) keeps its lock of the file where a strided write fails: others wait for it.
+        let ends_all = together || strided.is_some();
         if op.call == Call::MpiRead {
-            return opened.file.read(offset, piece, together).map_err(|error| mpi.failed(error, together));
+            let moved = match strided {
+                None => opened.file.read(offset, piece, together),
+                Some(_) => opened.file.read_strided(records, piece, together),
+            };
+            let moved = moved.map_err(|error| mpi.failed(error, ends_all))?;
+            // Which of the records are in memory then is not known.
+            return if records > 1 && moved < wanted {
+                let message = format!("MPI-IO read {moved} of {wanted} bytes; is the file long enough?");
+                Err(mpi.failed(MpiIoError { message, errno: libc::EIO }, together))
+            } else {
+                Ok(moved)
+            };
         }
         if opened.is_refused {
             return Err(mpi.failed(not_admitted(), false));
         }
-        let moved = opened.file.write(offset, piece, together).map_err(|error| mpi.failed(error, together))?;
-        if moved < op.length {
+        let moved = match strided {
+            None => opened.file.write(offset, piece, together),
+            Some(_) => opened.file.write_strided(records, piece, together),
+        };
+        let moved = moved.map_err(|error| mpi.failed(error, ends_all))?;
+        if moved < wanted {
             // Open MPI's says no more of a full disk.
-            let message = format!("MPI-IO wrote {moved} of {} bytes; is the file system full?", op.length);
+            let message = format!("MPI-IO wrote {moved} of {wanted} bytes; is the file system full?");
             return Err(mpi.failed(MpiIoError { message, errno: libc::EIO }, together));
         }
         Ok(moved)
@@ -202,15 +250,17 @@ impl Calls {
     }
 
     fn move_nothing(&mut self, op: &CallOp) -> Completion {
-        let together = matches!(self.transfer(op)?.via, Via::Mpi { together: true });
-        if let (true, Some(opened)) = (together, &mut of(&mut self.handles, op)?.by_mpi) {
-            let moved = match op.call {
-                Call::MpiRead => opened.file.read(0, &mut [], true),
-                _ => opened.file.write(0, &[], true),
-            };
-            return moved.map_err(|error| Errno(error.errno));
+        let Moved { together, strided } = Moved::of(self.transfer(op)?);
+        let Some(opened) = &mut of(&mut self.handles, op)?.by_mpi else { return Ok(0) };
+        let failed = |error: MpiIoError| Errno(error.errno);
+        if let Some(Strided { stride, .. }) = strided {
+            opened.file.show_strided(op.offset, op.length, stride).map_err(failed)?;
         }
-        Ok(0)
+        match (together, op.call) {
+            (false, _) => Ok(0),
+            (true, Call::MpiRead) => opened.file.read(0, &mut [], true).map_err(failed),
+            (true, _) => opened.file.write(0, &[], true).map_err(failed),
+        }
     }
 
     /// What is wrong where a call has just failed.

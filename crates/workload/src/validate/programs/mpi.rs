@@ -1,6 +1,7 @@
 //! Rules of files that MPI-IO opens.
 
-use crate::program::{MpiOpen, MpiView, OpenStep};
+use super::handles::MpiHandle;
+use crate::program::{MpiOpen, MpiView, OpenStep, RecordOrder, SegmentOrder, Transfer};
 use crate::validate::{Checker, MAX_OFFSET_BYTES};
 
 /// A file that MPI-IO opens.
@@ -33,4 +34,24 @@ pub(super) fn opened(check: &mut Checker, open: &OpenStep, mpi: &MpiOpen) {
             }
         }
     });
+}
+
+/// Calls that move a record of each segment.
+pub(super) fn strided(check: &mut Checker, transfer: &Transfer, mpi: MpiHandle) {
+    let within = match &transfer.order {
+        RecordOrder::Segments(segments) if !matches!(segments.order, SegmentOrder::Anywhere { .. }) => {
+            segments.count > 0
+                && segments.stride >= segments.block
+                && transfer.count <= segments.block.0 / transfer.record.0.max(1)
+        }
+        _ => false,
+    };
+    if !within {
+        let message = "strided calls move records of the first block of `segments`, and of all behind it";
+        check.problem(["via", "mpi", "strided"], message, "use `segments`, and a `count` of at most a block's records");
+    }
+    if mpi.view.is_some() {
+        let message = "strided calls set a view of their own";
+        check.problem(["via", "mpi", "strided"], message, "open the file without `mpi.view`");
+    }
 }

@@ -113,15 +113,17 @@ pub(super) fn transfer(check: &mut Checker, transfer: &Transfer, handle: Handle)
     if transfer.repeats_for.is_some() && transfer.wall.is_some() {
         check.problem(["repeats-for"], "a transfer ends at its wall or goes on for its time", "leave one of them out");
     }
-    if let (Via::Mpi { together }, Some(mpi)) = (transfer.via, handle.mpi) {
-        if mpi.ranks > 1 && (together || transfer.flushes) && transfer.repeats_for.is_some() {
+    if let (Via::Mpi { strided, .. }, Some(mpi)) = (transfer.via, handle.mpi) {
+        if mpi.ranks > 1 && (transfer.via.is_together() || transfer.flushes) && transfer.repeats_for.is_some() {
             let message = "ranks that move or flush each record together cannot repeat by the time of each";
-            check.problem(["repeats-for"], message, "leave `repeats-for` out, or `together` and `flushes`");
+            check.problem(["repeats-for"], message, "leave `repeats-for` out, or `together`, `strided` and `flushes`");
         }
         if transfer.locks {
             check.problem(["locks"], "MPI-IO locks by itself what it wants to", "leave `locks` out");
         }
-        if mpi.view.is_some_and(|view| !view.shows(&transfer.order)) {
+        if strided {
+            super::mpi::strided(check, transfer, mpi);
+        } else if mpi.view.is_some_and(|view| !view.shows(&transfer.order)) {
             let message = "the file was opened with a view of other blocks";
             check.problem(["order"], message, "use `segments` with the same `first`, `block` and `stride`");
         }

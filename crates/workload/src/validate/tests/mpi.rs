@@ -24,13 +24,22 @@ fn moves(via: Via) -> Transfer {
     Transfer { via, ..Transfer::forward(Moves::Read, Bytes(4096), 4) }
 }
 
-const TOGETHER: Via = Via::Mpi { together: true };
+const TOGETHER: Via = Via::Mpi { together: true, strided: false };
+const STRIDED: Via = Via::Mpi { together: false, strided: true };
+
+/// Records of two blocks of two records each.
+fn of_blocks(count: u64, via: Via) -> Step {
+    let blocks =
+        Segments { first: VIEW.first, block: VIEW.block, stride: VIEW.stride, count: 2, order: Default::default() };
+    Step::Transfer(Transfer { order: RecordOrder::Segments(blocks), count, record: VIEW.record, ..moves(via) })
+}
+
+const VIEW: MpiView = MpiView { first: Bytes(0), record: Bytes(4096), block: Bytes(8192), stride: Bytes(16384) };
 
 /// A rank that repeated by itself would leave the others waiting in the library for ever; a call that MPI-IO does not have would go to a
 /// descriptor that is not there.
 #[test]
 fn files_that_mpi_io_opens() {
-    const VIEW: MpiView = MpiView { first: Bytes(0), record: Bytes(4096), block: Bytes(8192), stride: Bytes(16384) };
     each_fires(&[
         (
             |w| {
@@ -75,6 +84,36 @@ fn files_that_mpi_io_opens() {
             "block",
         ),
         (
+            |w| named(w, by_mpi(None, vec![of_blocks(3, STRIDED)])),
+            "phase[1].workers[0].work.program.steps[1].transfer.via.mpi.strided",
+            "records of the first block",
+            "`count`",
+        ),
+        (
+            |w| named(w, by_mpi(None, vec![Step::Transfer(moves(STRIDED))])),
+            "phase[1].workers[0].work.program.steps[1].transfer.via.mpi.strided",
+            "records of the first block",
+            "segments",
+        ),
+        (
+            |w| named(w, by_mpi(Some(VIEW), vec![of_blocks(2, STRIDED)])),
+            "phase[1].workers[0].work.program.steps[1].transfer.via.mpi.strided",
+            "a view of their own",
+            "without `mpi.view`",
+        ),
+        (
+            |w| {
+                let mut step = of_blocks(2, STRIDED);
+                if let Step::Transfer(transfer) = &mut step {
+                    transfer.repeats_for = Some(Nanos(1));
+                }
+                named(w, by_mpi(None, vec![step]));
+            },
+            "phase[1].workers[0].work.program.steps[1].transfer.repeats-for",
+            "by the time of each",
+            "`strided`",
+        ),
+        (
             |w| {
                 let open = OpenStep { read: true, direct: true, ..OpenStep::default() };
                 let mut steps = by_mpi(None, vec![]);
@@ -93,17 +132,7 @@ fn files_that_mpi_io_opens() {
             let walled = Transfer { wall: Some(Wall::Ends(Nanos(1))), ..moves(TOGETHER) };
             named(w, by_mpi(None, vec![Step::Transfer(walled)]));
         },
-        |w| {
-            let Bytes(length) = VIEW.record;
-            let blocks = Segments {
-                first: VIEW.first,
-                block: VIEW.block,
-                stride: VIEW.stride,
-                count: 2,
-                order: Default::default(),
-            };
-            let transfer = Transfer { order: RecordOrder::Segments(blocks), record: Bytes(length), ..moves(TOGETHER) };
-            named(w, by_mpi(Some(VIEW), vec![Step::Transfer(transfer)]));
-        },
+        |w| named(w, by_mpi(Some(VIEW), vec![of_blocks(4, TOGETHER)])),
+        |w| named(w, by_mpi(None, vec![of_blocks(2, STRIDED)])),
     ]);
 }

@@ -1,0 +1,110 @@
+//! Ranks on several hosts: network namespaces of this machine with names of their own, which a launcher reaches by an agent.
+
+use crate::common::{Home, Said, needs};
+use crate::mpi::{Reached, launchers};
+use serde_json::Value;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+/// Of the block for documentation (RFC 5737): nobody's real network is cut.
+const NETWORK: &str = "198.51.100";
+
+/// Hosts that reach each other and this machine, which they are parts of.
+struct Hosts {
+    names: Vec<String>,
+    bridge: String,
+}
+
+impl Hosts {
+    fn new(count: usize) -> Hosts {
+        let number = std::process::id() % 100_000;
+        let hosts = Hosts {
+            names: (0..count).map(|host| format!("pl{number}h{host}")).collect(),
+            bridge: format!("pl{number}"),
+        };
+        let bridge = &hosts.bridge;
+        ip(&format!("link add {bridge} type bridge"));
+        ip(&format!("address add {NETWORK}.1/24 dev {bridge}"));
+        ip(&format!("link set {bridge} up"));
+        for (host, name) in hosts.names.iter().enumerate() {
+            let cable = format!("{bridge}c{host}");
+            ip(&format!("netns add {name}"));
+            ip(&format!("link add {cable} type veth peer name eth0 netns {name}"));
+            ip(&format!("link set {cable} master {bridge} up"));
+            ip(&format!("-n {name} address add {NETWORK}.{}/24 dev eth0", 11 + host));
+            ip(&format!("-n {name} link set eth0 up"));
+            ip(&format!("-n {name} link set lo up"));
+        }
+        hosts
+    }
+
+    /// What a launcher calls in the place of ssh: it runs a command line on a host.
+    fn agent(&self, home: &Home) -> PathBuf {
+        let text = "#!/bin/sh\n[ \"$1\" != -x ] || shift\nhost=$1\nshift\n\
+                    exec ip netns exec \"$host\" unshare --uts sh -c 'hostname \"$0\" && exec sh -c \"$1\"' \"$host\" \"$*\"\n";
+        let agent = home.file("agent", text);
+        std::fs::set_permissions(&agent, Permissions::from_mode(0o755)).unwrap();
+        agent
+    }
+}
+
+impl Drop for Hosts {
+    fn drop(&mut self) {
+        for name in &self.names {
+            let _ = Command::new("ip").args(["netns", "delete", name]).stderr(Stdio::null()).status();
+        }
+        let _ = Command::new("ip").args(["link", "delete", &self.bridge]).stderr(Stdio::null()).status();
+    }
+}
+
+#[track_caller]
+fn ip(line: &str) {
+    let output = Command::new("ip").args(line.split_whitespace()).output().unwrap();
+    assert!(output.status.success(), "ip {line}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+const CONFIG: &str = "[global]\ndatadir = data\nresultdir = results\ntimestamp-datadir = FALSE\ntimestamp-resultdir = FALSE\n\
+                      [debug]\nstonewall-time = 4\n[ior-easy]\ntransferSize = 64k\nblockSize = 256k\n[ior-hard]\n\
+                      segmentCount = 10\n[mdtest-easy]\nn = 120\n[mdtest-hard]\nn = 120\n";
+
+// Protects: all phases of IO500 run on the ranks of two hosts, which read and stat what the other one wrote; every stored run has both
+// hosts with their ranks, and its page says so.
+#[test]
+fn io500_runs_on_two_hosts() {
+    if !needs::root_and(&["ip", "unshare"]) {
+        return;
+    }
+    for launcher in launchers() {
+        let hosts = Hosts::new(2);
+        let home = Home::new();
+        home.file("c.ini", CONFIG);
+        let (agent, own_address) = (hosts.agent(&home), format!("{NETWORK}.1"));
+        let reached = Reached { names: &hosts.names, agent: &agent, own_address: &own_address };
+        let command = launcher.command_on(&reached, 2, &home, "as io500 c.ini");
+        let said = Said::of(command).expect(0);
+        let phases: Vec<&str> = said.out.lines().filter(|line| line.contains(" : time ")).collect();
+        assert_eq!(phases.len(), 14, "{}", said.out);
+        for phase in phases {
+            // Those that write are too short, and nothing else is wrong.
+            assert_eq!(phase.ends_with("[INVALID]"), phase.contains("-write "), "{phase}: {}", said.out);
+        }
+        let result = std::fs::read_to_string(home.work().join("results/result.txt")).unwrap();
+        for line in ["procs           = 4", "total-files     = 965", "nproc           = 4"] {
+            assert!(result.lines().any(|other| other == line), "{line}: {result}");
+        }
+        let runs = home.query("select id from run where dialect = 'io500'");
+        assert_eq!(runs.len(), 12);
+        for run in runs {
+            let id = run[0].as_str().unwrap();
+            let shown = home.plumb(&format!("show {id} --json")).expect(0).json();
+            let of_host = |host: &Value| (host["name"].as_str().unwrap().to_owned(), host["ranks"].as_u64().unwrap());
+            let mut found: Vec<_> = shown["ranks"]["hosts"].as_array().unwrap().iter().map(of_host).collect();
+            found.sort();
+            assert_eq!(found, hosts.names.iter().map(|name| (name.clone(), 2)).collect::<Vec<_>>(), "{shown}");
+            home.plumb(&format!("show {id}")).expect(0).says(&["4 ranks on 2 hosts"]);
+        }
+        assert!(!home.work().join("data").exists());
+    }
+}
