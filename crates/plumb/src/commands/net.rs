@@ -4,13 +4,14 @@
 
 use super::dialect::iperf3::client::{Look, Place, Tested, test};
 use super::dialect::iperf3::output::{Out, Paper};
-use super::dialect::iperf3::{TestError, server};
+use super::dialect::iperf3::{Local, TestError, server};
 use crate::args::NetArguments;
 use crate::common::Common;
 use crate::exit::{End, Stopped};
 use crate::output;
 use crate::session;
 use plumb_dialects::iperf3::{End as Role, Output, Params, Row, Server, Settings, Unit};
+use plumb_engine::guard::Permissions;
 use plumb_engine::signals::{self, StopFlag};
 use plumb_report::net::{Datagrams, Net, Throughput, Trips};
 use std::time::Duration;
@@ -35,20 +36,9 @@ const BUSY_PAUSE: Duration = Duration::from_millis(200);
 pub fn run(arguments: &NetArguments, common: &Common) -> Result<End, Stopped> {
     let stop = signals::install().map_err(|error| Stopped::io(format!("cannot watch for signals: {error}")))?;
     if arguments.serve {
-        let settings = Settings {
-            end: Role::Server(Server::default()),
-            port: arguments.port,
-            bind: None,
-            is_v6: None,
-            interval_s: 0.0,
-            unit: Unit::Adaptive,
-            verbose: false,
-            output: Output::Text,
-            log: None,
-            pid_file: None,
-            ignored: Vec::new(),
-        };
-        return server::serve(&settings, &Server::default(), arguments.bind, &Paper::default(), stop);
+        let role = Role::Server(Server::default());
+        let settings = Settings { port: arguments.port, interval_s: 0.0, ..Settings::new(role) };
+        return server::serve(&settings, &Server::default(), arguments.bind, local(), &Paper::default(), stop);
     }
     let Some(host) = &arguments.host else {
         return Err(Stopped::usage("name a host, or use --serve for the other end"));
@@ -60,6 +50,7 @@ pub fn run(arguments: &NetArguments, common: &Common) -> Result<End, Stopped> {
         is_v6: None,
         client_port: None,
         timeout: Some(Duration::from_secs(10)),
+        local: local(),
     };
     let bench = Bench { place, seconds: arguments.time, streams: arguments.parallel, stop };
     if !common.json {
@@ -82,6 +73,11 @@ pub fn run(arguments: &NetArguments, common: &Common) -> Result<End, Stopped> {
         output::print(&net.page(&session::style()));
     }
     Ok(End::Done)
+}
+
+/// Nothing of its own.
+fn local() -> Local {
+    Local::of(&Settings::new(Role::Server(Server::default())), &Permissions::none())
 }
 
 struct Bench {
