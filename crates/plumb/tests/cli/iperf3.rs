@@ -356,10 +356,46 @@ fn the_network_in_one_command() {
         assert!(net["throughput"][at]["bytes_per_second"].as_f64() > Some(0.0), "{net}");
         assert!(net["datagrams"][at]["packets"].as_i64() > Some(0), "{net}");
     }
+    crate::commands::fits(&home, "net", &net);
+    assert_eq!(net["interface"], "lo");
+    assert!(net["offloads"].as_object().is_some_and(|all| !all.is_empty()) && net["processors"].is_string(), "{net}");
+    assert!(net["throughput"][0]["processors"].as_f64() > Some(0.0), "{net}");
     drop(server);
     if needs::tools(&["iperf3"]) {
         let server = Server::real();
         let page = home.plumb(&format!("net 127.0.0.1 --port {} --time 1", server.port)).expect(0).out;
         assert!(page.contains("The other end is iperf3") && page.contains("bit/s"), "{page}");
     }
+}
+
+// Protects measurements of days: each is kept, with those that could not be made, and all of them are charted.
+#[test]
+fn measurements_of_the_network_are_kept_and_charted() {
+    let home = Home::new();
+    let port = free_port();
+    let server = Server::wait(home.start(&format!("net --serve --port {port}")), port);
+    let line = format!("net 127.0.0.1 --port {port} --time 1");
+    let said = home.plumb(&format!("{line} --every 1s --for 8s --report net.html --json")).expect(0);
+    let first: Vec<Value> = said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(!first.is_empty());
+    drop(server);
+    // Nobody is there any more, which is kept as well.
+    home.plumb(&format!("{line} --every 100ms --for 250ms")).expect(0).says(&["not measured: cannot connect to"]);
+    let said = home.plumb(&format!("{line} --stored --report all.html")).expect(0);
+    said.says(&["available", "receive", "of the time"]);
+    let all = home.plumb(&format!("{line} --stored --json")).expect(0).out;
+    let all: Vec<Value> = all.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(all[..first.len()], first);
+    for net in &all {
+        crate::commands::fits(&home, "net", net);
+    }
+    assert!(all.last().unwrap()["error"].as_str().unwrap().contains("Connection refused"));
+    for name in ["net.html", "all.html"] {
+        let page = std::fs::read_to_string(home.work().join(name)).unwrap();
+        assert!(page.contains("The network to 127.0.0.1") && page.contains("Measurements"), "{name}");
+    }
+    let rows = home.with(["query", "SELECT count(*) FROM network WHERE error IS NULL"]).expect(0);
+    assert!(rows.out.contains(&first.len().to_string()), "{}", rows.out);
+    home.plumb("net 192.0.2.9 --stored").expect(2).complains(&["no measurement of 192.0.2.9 port 5201 is stored"]);
+    home.plumb("net 127.0.0.1 --every 0s").expect(2).complains(&["--every must be longer than 0"]);
 }
