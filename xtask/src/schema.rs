@@ -23,6 +23,7 @@ fn schemas() -> Vec<(&'static str, Value)> {
         ("stream", schema_for!(plumb_result::stream::Streamed).into()),
         ("watch", schema_for!(plumb_result::watch::Watched).into()),
         ("posix", schema_for!(plumb_result::Conformance).into()),
+        ("net", schema_for!(plumb_result::Network).into()),
         ("trace-sheet", trace_sheet()),
         ("audit", plumb_audit::schema()),
         ("study", plumb_study::file::schema()),

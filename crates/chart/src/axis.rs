@@ -7,6 +7,8 @@ use plumb_result::number::{self, Digits};
 pub enum Format {
     /// Bytes per second, decimal.
     Rate,
+    /// Bits per second.
+    Bits,
     /// Input and output operations per second.
     Iops,
     /// Operations per second.
@@ -44,6 +46,7 @@ impl Format {
     fn set(self, value: f64, digits: Digits) -> String {
         match self {
             Format::Rate => number::BYTES_PER_SECOND.set(value, digits),
+            Format::Bits => number::BITS_PER_SECOND.set(value, digits),
             Format::Iops => number::IOPS.set(value, digits),
             Format::Ops => number::OPS_PER_SECOND.set(value, digits),
             Format::Bytes => number::BYTES.set(value, digits),

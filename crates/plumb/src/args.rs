@@ -238,6 +238,18 @@ pub struct NetArguments {
     /// Bits per second of datagrams, each way.
     #[arg(long, value_name = "R", default_value_t = 10_000_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000_000))]
     pub datagram_rate: u64,
+    /// Measure again and again, so long apart from start to start.
+    #[arg(long, value_name = "TIME", conflicts_with_all = ["serve", "stored"])]
+    pub every: Option<plumb_workload::Nanos>,
+    /// For so long [default: until Ctrl-C].
+    #[arg(long = "for", value_name = "TIME", requires = "every")]
+    pub span: Option<plumb_workload::Nanos>,
+    /// Measure nothing: show what is stored of this host.
+    #[arg(long, conflicts_with = "serve")]
+    pub stored: bool,
+    /// Write a report with charts over time as well.
+    #[command(flatten)]
+    pub report: ReportFile,
 }
 
 /// Arguments of `plumb try`.
@@ -687,6 +699,8 @@ pub enum Form {
     Watch,
     /// The report of `plumb posix`.
     Posix,
+    /// What `plumb net` measured.
+    Net,
     /// The description of a published study, for `plumb audit`.
     Audit,
     /// The result of an audit.

@@ -1,11 +1,40 @@
-//! The network interface that has an address, and its stated speed. Sources: /proc/net/if_inet6, /proc/net/fib_trie and
+//! The network interface that has an address, and what it is. Sources: /proc/net/if_inet6, /proc/net/fib_trie and
 //! /proc/net/route as proc(5) and the kernel's documentation have them, /sys/class/net.
 
+use crate::platform;
 use std::fs;
 use std::net::IpAddr;
 
-/// The name of the interface of this machine that has an address, and the bits per second that it states, where it does.
-pub fn of_address(address: IpAddr) -> Option<(String, Option<f64>)> {
+/// A network interface, as far as it says what it is.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Link {
+    /// Its name.
+    pub name: String,
+    /// The speed that it states.
+    pub bits_per_second: Option<f64>,
+    /// Largest packet, bytes.
+    pub mtu: Option<u64>,
+    /// The NUMA node that its device is at.
+    pub node: Option<u32>,
+    /// Its driver.
+    pub driver: Option<String>,
+    /// What it does in place of the processor, such as `tso`, and whether it does. What it does not say is missing.
+    pub offloads: Vec<(&'static str, bool)>,
+}
+
+/// Commands of ethtool that read whether something is on, and the bit that says so. Source: `include/uapi/linux/ethtool.h`.
+const OFFLOADS: [(&str, u32, u32); 7] = [
+    ("rx-checksum", 0x14, 1),
+    ("tx-checksum", 0x16, 1),
+    ("scatter-gather", 0x18, 1),
+    ("tso", 0x1e, 1),
+    ("gso", 0x23, 1),
+    ("gro", 0x2b, 1),
+    ("lro", 0x25, 1 << 15),
+];
+
+/// The interface of this machine that has an address.
+pub fn of_address(address: IpAddr) -> Option<Link> {
     let name = match address {
         _ if address.is_loopback() => "lo".to_owned(),
         IpAddr::V4(address) => {
@@ -19,10 +48,30 @@ pub fn of_address(address: IpAddr) -> Option<(String, Option<f64>)> {
             line.split_whitespace().last()?.to_owned()
         }
     };
-    // Interfaces without a speed say -1, or nothing.
-    let speed = fs::read_to_string(format!("/sys/class/net/{name}/speed")).ok();
-    let megabits = speed.and_then(|text| text.trim().parse::<f64>().ok()).filter(|&megabits| megabits > 0.0);
-    Some((name, megabits.map(|megabits| megabits * 1e6)))
+    // What does not apply is -1, or cannot be read.
+    let number = |of: &str| {
+        let text = fs::read_to_string(format!("/sys/class/net/{name}/{of}")).ok()?;
+        text.trim().parse::<f64>().ok().filter(|&number| number >= 0.0)
+    };
+    let driver = fs::read_link(format!("/sys/class/net/{name}/device/driver")).ok();
+    let offload = |&(what, command, bit): &(&'static str, u32, u32)| {
+        Some((what, platform::ethtool_value(&name, command)? & bit != 0))
+    };
+    Some(Link {
+        bits_per_second: number("speed").filter(|&megabits| megabits > 0.0).map(|megabits| megabits * 1e6),
+        mtu: number("mtu").map(|bytes| bytes as u64),
+        node: number("device/numa_node").map(|node| node as u32),
+        driver: driver.and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned())),
+        offloads: OFFLOADS.iter().filter_map(offload).collect(),
+        name,
+    })
+}
+
+/// The processors that this process may run on, as a list such as `0-3,8`.
+pub fn allowed_processors() -> Option<String> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+    Some(list.trim().to_owned())
 }
 
 /// The interface of the narrowest network that an address is in.
@@ -54,9 +103,16 @@ mod tests {
         assert_eq!((of("192.0.2.1"), of_routes("", 1), of_routes("\nx y z\n", 1)), (None, None, None));
     }
 
+    // Protects the line of facts: the loopback has a size and offloads, and no speed, driver or node.
+    #[cfg(target_os = "linux")]
     #[test]
-    fn loopback_states_no_speed() {
-        let found = of_address(IpAddr::from([127, 0, 0, 1])).unwrap();
-        assert_eq!((found.0.as_str(), found.1), ("lo", None));
+    fn the_loopback_says_what_it_is() {
+        let link = of_address(IpAddr::from([127, 0, 0, 1])).unwrap();
+        assert_eq!((link.name.as_str(), link.bits_per_second, link.driver, link.node), ("lo", None, None, None));
+        assert!(link.mtu >= Some(1280), "{:?}", link.mtu);
+        assert!(link.offloads.iter().any(|(name, _)| *name == "gso"), "{:?}", link.offloads);
+        assert_eq!(platform::ethtool_value("none", 0x23), None);
+        assert_eq!(platform::ethtool_value("a-name-of-16-bytes", 0x23), None);
+        assert!(allowed_processors().is_some_and(|list| list.starts_with(|letter: char| letter.is_ascii_digit())));
     }
 }

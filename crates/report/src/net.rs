@@ -1,214 +1,26 @@
-//! The page of `plumb net`: round trips idle and loaded, throughput, datagrams.
+//! The pages of `plumb net`: one measurement, and a series of them.
 
-use crate::format::{count, percent, time};
+use crate::format::{MISSING, count, percent, time};
 use crate::style::Style;
 use crate::table::{Align, Column, set};
-use plumb_result::Histogram;
 use plumb_result::number::{BITS_PER_SECOND, Digits};
-use serde_json::{Value, json};
+use plumb_result::{Datagrams, Network, RoundTrips, Throughput};
 
-/// Round trips while something went on.
-#[derive(Debug, Clone)]
-pub struct Trips {
-    /// What went on: `idle`, `receiving`, `sending`.
-    pub during: &'static str,
-    /// Times from the intended start, ns.
-    pub times: Histogram,
-    /// Requests without a response.
-    pub lost: u64,
+/// Bits per second.
+pub(crate) fn bits(bits_per_second: f64) -> String {
+    BITS_PER_SECOND.set(bits_per_second, Digits::Three)
 }
 
-/// Bytes in one direction.
-#[derive(Debug, Clone)]
-pub struct Throughput {
-    /// `receive` or `send`.
-    pub direction: &'static str,
-    /// Bytes per second, as the receiver counted them.
-    pub bytes_per_second: f64,
-    /// Segments that were sent again; absent where nobody knows.
-    pub retransmits: Option<i64>,
+fn ns(value: Option<u64>) -> String {
+    value.map_or(MISSING.to_owned(), |ns| time(ns as f64))
 }
 
-/// Datagrams in one direction, at a fixed rate.
-#[derive(Debug, Clone)]
-pub struct Datagrams {
-    /// `receive` or `send`.
-    pub direction: &'static str,
-    /// Sent.
-    pub packets: i64,
-    /// Not received.
-    pub lost: i64,
-    /// Received behind a later one.
-    pub out_of_order: i64,
-    /// Seconds, RFC 1889.
-    pub jitter_s: f64,
+fn left(title: &str, cells: Vec<String>) -> Column {
+    Column { title: title.to_owned(), cells, align: Align::Left, leaves: None }
 }
 
-/// Everything that `plumb net` measured.
-#[derive(Debug, Clone)]
-pub struct Net {
-    /// Host and port.
-    pub peer: (String, u16),
-    /// Time to connect, ns.
-    pub connect_ns: u64,
-    /// Round trips, idle first.
-    pub trips: Vec<Trips>,
-    /// Round trips per second, one behind the other; absent where the other end answers none.
-    pub trips_per_second: Option<f64>,
-    /// Connections, one behind the other, each with a request and its response; and how many per second.
-    pub connections: Option<(Trips, f64)>,
-    /// Both directions.
-    pub throughput: Vec<Throughput>,
-    /// Both directions.
-    pub datagrams: Vec<Datagrams>,
-    /// Bits per second of the datagrams in each direction.
-    pub datagram_rate: u64,
-    /// Streams of a direction.
-    pub streams: u32,
-    /// Congestion control of this end.
-    pub congestion: Option<String>,
-    /// Largest packet of the path, bytes; 0 where it is not known.
-    pub path_mtu: u64,
-    /// The smoothed round trip of TCP while it was sent, µs; 0 where it is not known.
-    pub rtt_us: u64,
-    /// The network interface, and the speed that it states, bits per second.
-    pub link: Option<(String, Option<f64>)>,
-}
-
-fn bits(bytes_per_second: f64) -> String {
-    BITS_PER_SECOND.set(bytes_per_second * 8.0, Digits::Three)
-}
-
-const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
-
-impl Net {
-    fn utilisation(&self, bytes_per_second: f64) -> Option<f64> {
-        let speed = self.link.as_ref()?.1?;
-        Some(bytes_per_second * 8.0 / speed)
-    }
-
-    /// For people.
-    pub fn page(&self, style: &Style) -> String {
-        let mut text = format!("{} port {}: connected in {}\n", self.peer.0, self.peer.1, time(self.connect_ns as f64));
-        let mut facts = Vec::new();
-        if let Some(name) = &self.congestion {
-            facts.push(format!("TCP {name}"));
-        }
-        if self.path_mtu > 0 {
-            facts.push(format!("path MTU {}", self.path_mtu));
-        }
-        if let Some((name, speed)) = &self.link {
-            let speed = speed.map_or("no stated speed".to_owned(), |speed| bits(speed / 8.0));
-            facts.push(format!("{name} ({speed})"));
-        }
-        let streams = if self.streams == 1 { "stream" } else { "streams" };
-        facts.push(format!("{} {streams} each way", self.streams));
-        text += &format!("{}\n\n", facts.join(", "));
-
-        let left = |title: &str, cells: Vec<String>| Column {
-            title: title.to_owned(),
-            cells,
-            align: Align::Left,
-            leaves: None,
-        };
-        let right = |title: &str, cells: Vec<String>| Column { align: Align::Right, ..left(title, cells) };
-        let trips = |of: &dyn Fn(&Trips) -> String| self.trips.iter().map(of).collect::<Vec<_>>();
-        let mut columns = vec![left("Round trip", trips(&|trips| trips.during.to_owned()))];
-        for (name, quantile) in QUANTILES {
-            let cell =
-                |trips: &Trips| trips.times.carried_quantile(quantile).map_or("-".to_owned(), |ns| time(ns as f64));
-            columns.push(right(name, trips(&cell)));
-        }
-        columns.push(right("max", trips(&|trips| trips.times.max().map_or("-".to_owned(), |ns| time(ns as f64)))));
-        columns.push(right("requests", trips(&|trips| trips.times.count().to_string())));
-        match self.trips_per_second {
-            Some(rate) => {
-                text += &table(columns, style);
-                text += &format!("  back to back: {}/s", count(rate));
-                if let Some((trips, rate)) = &self.connections {
-                    text += &format!("; with a new connection each: {}/s", count(*rate));
-                    for (name, quantile) in [("p50", 0.5), ("p99", 0.99)] {
-                        let known = trips.times.carried_quantile(quantile);
-                        text += &known.map_or_else(String::new, |ns| format!(", {name} {}", time(ns as f64)));
-                    }
-                }
-                text += "\n\n";
-            }
-            None => {
-                let rtt = time(self.rtt_us as f64 * 1e3);
-                text += &style.wrap(
-                    &format!(
-                        "The other end is iperf3, which answers no round trips. TCP's own estimate while sending: {rtt}. \
-                         For percentiles, idle and loaded, start `plumb net --serve` there."
-                    ),
-                    0,
-                );
-                text += "\n\n";
-            }
-        }
-
-        let rows = |of: &dyn Fn(&Throughput) -> String| self.throughput.iter().map(of).collect::<Vec<_>>();
-        let link = |row: &Throughput| self.utilisation(row.bytes_per_second).map_or("-".to_owned(), percent);
-        let columns = vec![
-            left("Throughput", rows(&|row| row.direction.to_owned())),
-            right("rate", rows(&|row| bits(row.bytes_per_second))),
-            right("of the link", rows(&link)),
-            right("retransmits", rows(&|row| row.retransmits.map_or("-".to_owned(), |again| again.to_string()))),
-        ];
-        text += &table(columns, style);
-        text.push('\n');
-
-        let rows = |of: &dyn Fn(&Datagrams) -> String| self.datagrams.iter().map(of).collect::<Vec<_>>();
-        let share = |row: &Datagrams| percent(row.lost as f64 / row.packets.max(1) as f64);
-        let title = format!("Datagrams at {}", bits(self.datagram_rate as f64 / 8.0));
-        let columns = vec![
-            left(&title, rows(&|row| row.direction.to_owned())),
-            right("jitter", rows(&|row| time(row.jitter_s * 1e9))),
-            right("lost", rows(&|row| row.lost.to_string())),
-            right("of", rows(&|row| row.packets.to_string())),
-            right("loss", rows(&share)),
-            right("out of order", rows(&|row| row.out_of_order.to_string())),
-        ];
-        text + &table(columns, style)
-    }
-
-    /// For programs: times in ns, rates in bytes per second.
-    pub fn json(&self) -> Value {
-        let trips = |trips: &Trips| {
-            let mut json = json!({ "during": trips.during, "count": trips.times.count(), "lost": trips.lost,
-                "mean_ns": trips.times.mean(), "max_ns": trips.times.max() });
-            for (name, quantile) in QUANTILES {
-                json[format!("{name}_ns")] = trips.times.carried_quantile(quantile).into();
-            }
-            json
-        };
-        let throughput = |row: &Throughput| {
-            json!({ "direction": row.direction, "bytes_per_second": row.bytes_per_second,
-                "link_share": self.utilisation(row.bytes_per_second), "retransmits": row.retransmits })
-        };
-        let datagrams = |row: &Datagrams| {
-            json!({ "direction": row.direction, "packets": row.packets, "lost": row.lost,
-                "out_of_order": row.out_of_order, "jitter_ns": row.jitter_s * 1e9 })
-        };
-        json!({
-            "host": self.peer.0,
-            "port": self.peer.1,
-            "connect_ns": self.connect_ns,
-            "round_trips": self.trips.iter().map(trips).collect::<Vec<_>>(),
-            "round_trips_per_second": self.trips_per_second,
-            "connections": self.connections.as_ref().map(|connections| trips(&connections.0)),
-            "connections_per_second": self.connections.as_ref().map(|connections| connections.1),
-            "throughput": self.throughput.iter().map(throughput).collect::<Vec<_>>(),
-            "datagrams": self.datagrams.iter().map(datagrams).collect::<Vec<_>>(),
-            "datagram_bits_per_second": self.datagram_rate,
-            "streams": self.streams,
-            "congestion": self.congestion,
-            "tcp_rtt_ns": Some(self.rtt_us * 1000).filter(|&ns| ns > 0),
-            "path_mtu": Some(self.path_mtu).filter(|&bytes| bytes > 0),
-            "interface": self.link.as_ref().map(|link| &link.0),
-            "interface_bits_per_second": self.link.as_ref().and_then(|link| link.1),
-        })
-    }
+fn right(title: &str, cells: Vec<String>) -> Column {
+    Column { align: Align::Right, ..left(title, cells) }
 }
 
 fn table(columns: Vec<Column>, style: &Style) -> String {
@@ -216,45 +28,251 @@ fn table(columns: Vec<Column>, style: &Style) -> String {
     std::iter::once(lines.head).chain(lines.rows).map(|line| line + "\n").collect()
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// What the numbers depend on: both ends' TCP, the interface, the processors.
+pub(crate) fn facts(net: &Network) -> Vec<String> {
+    let mut facts = Vec::new();
+    if let Some(name) = &net.congestion {
+        let other = net.congestion_there.as_ref().filter(|other| *other != name);
+        facts.push(other.map_or(format!("TCP {name}"), |other| format!("TCP {name} here, {other} there")));
+    }
+    facts.extend(net.path_mtu.map(|bytes| format!("path MTU {bytes}")));
+    let streams = if net.streams == 1 { "stream" } else { "streams" };
+    facts.push(format!("{} {streams} each way", net.streams));
+    let mut lines = vec![facts.join(", ")];
+    if let Some(name) = &net.interface {
+        let speed = net.interface_bits_per_second.map_or("no stated speed".to_owned(), bits);
+        let mut facts = vec![format!("{name} ({speed})")];
+        facts.extend(net.interface_mtu.map(|bytes| format!("MTU {bytes}")));
+        facts.extend(net.interface_driver.clone());
+        facts.extend(net.interface_node.map(|node| format!("NUMA node {node}")));
+        for (is_on, word) in [(true, "on"), (false, "off")] {
+            let names: Vec<&str> =
+                net.offloads.iter().filter(|(_, on)| **on == is_on).map(|(name, _)| name.as_str()).collect();
+            if !names.is_empty() {
+                facts.push(format!("{word}: {}", names.join(" ")));
+            }
+        }
+        lines.push(facts.join(", "));
+    }
+    lines.extend(net.processors.as_ref().map(|list| format!("processors {list} may be used")));
+    lines
+}
 
-    fn net() -> Net {
-        let mut times = Histogram::new();
-        (1..=100).for_each(|number| times.record(number * 1000));
-        let trips = |during| Trips { during, times: times.clone(), lost: 0 };
-        let throughput = |direction, bytes_per_second| Throughput { direction, bytes_per_second, retransmits: Some(3) };
-        let datagrams = |direction, lost| Datagrams { direction, packets: 200, lost, out_of_order: 1, jitter_s: 25e-6 };
-        Net {
-            peer: ("nas".to_owned(), 5201),
-            connect_ns: 412_000,
-            trips: vec![trips("idle"), trips("receiving"), trips("sending")],
-            trips_per_second: Some(10_400.0),
-            connections: Some((trips("connecting"), 5_210.0)),
+/// One measurement.
+pub fn page(net: &Network, style: &Style) -> String {
+    let mut text = format!("{} port {}: connected in {}\n", net.host, net.port, ns(net.connect_ns));
+    text.extend(facts(net).iter().map(|line| style.wrap(line, 0) + "\n"));
+    text.push('\n');
+    match net.round_trips_per_second {
+        Some(rate) => {
+            let rows = |of: &dyn Fn(&RoundTrips) -> String| net.round_trips.iter().map(of).collect::<Vec<_>>();
+            let columns = vec![
+                left("Round trip", rows(&|trips| trips.during.clone())),
+                right("p50", rows(&|trips| ns(trips.p50_ns))),
+                right("p90", rows(&|trips| ns(trips.p90_ns))),
+                right("p99", rows(&|trips| ns(trips.p99_ns))),
+                right("p99.9", rows(&|trips| ns(trips.p999_ns))),
+                right("max", rows(&|trips| ns(trips.max_ns))),
+                right("requests", rows(&|trips| trips.count.to_string())),
+            ];
+            text += &table(columns, style);
+            text += &format!("  back to back: {}/s", count(rate));
+            if let (Some(trips), Some(rate)) = (&net.connections, net.connections_per_second) {
+                text += &format!("; with a new connection each: {}/s", count(rate));
+                for (name, value) in [("p50", trips.p50_ns), ("p99", trips.p99_ns)] {
+                    text += &value.map_or_else(String::new, |ns| format!(", {name} {}", time(ns as f64)));
+                }
+            }
+        }
+        None => {
+            let estimate = ns(net.tcp_rtt_ns);
+            text += &style.wrap(
+                &format!(
+                    "The other end is iperf3, which answers no round trips. TCP's own estimate while sending: {estimate}. \
+                     For percentiles, idle and loaded, start `plumb net --serve` there."
+                ),
+                0,
+            );
+        }
+    }
+    text += "\n\n";
+    let rows = |of: &dyn Fn(&Throughput) -> String| net.throughput.iter().map(of).collect::<Vec<_>>();
+    let columns = vec![
+        left("Throughput", rows(&|row| row.direction.clone())),
+        right("rate", rows(&|row| bits(row.bytes_per_second * 8.0))),
+        right("of the link", rows(&|row| row.link_share.map_or(MISSING.to_owned(), percent))),
+        right("retransmits", rows(&|row| row.retransmits.map_or(MISSING.to_owned(), |again| again.to_string()))),
+        right("CPU here", rows(&|row| percent(row.processors))),
+        right("CPU there", rows(&|row| percent(row.processors_there))),
+    ];
+    text += &table(columns, style);
+    text.push('\n');
+    let rows = |of: &dyn Fn(&Datagrams) -> String| net.datagrams.iter().map(of).collect::<Vec<_>>();
+    let columns = vec![
+        left(
+            &format!("Datagrams at {}", bits(net.datagram_bits_per_second as f64)),
+            rows(&|row| row.direction.clone()),
+        ),
+        right("jitter", rows(&|row| time(row.jitter_ns))),
+        right("lost", rows(&|row| row.lost.to_string())),
+        right("of", rows(&|row| row.packets.to_string())),
+        right("loss", rows(&|row| loss(row).map_or(MISSING.to_owned(), percent))),
+        right("out of order", rows(&|row| row.out_of_order.to_string())),
+    ];
+    text + &table(columns, style)
+}
+
+/// The share of datagrams that did not arrive.
+pub(crate) fn loss(row: &Datagrams) -> Option<f64> {
+    (row.packets > 0).then(|| row.lost as f64 / row.packets as f64)
+}
+
+/// A figure of a measurement.
+pub(crate) type Figure = fn(&Network) -> Option<f64>;
+
+fn rate(net: &Network, direction: &str) -> Option<f64> {
+    net.throughput.iter().find(|row| row.direction == direction).map(|row| row.bytes_per_second * 8.0)
+}
+
+fn trips<'a>(net: &'a Network, during: &str) -> Option<&'a RoundTrips> {
+    net.round_trips.iter().find(|trips| trips.during == during)
+}
+
+fn worst_loss(net: &Network) -> Option<f64> {
+    net.datagrams.iter().filter_map(loss).reduce(f64::max)
+}
+
+/// What a series shows of each measurement: a name, what it is of, how it is printed.
+pub(crate) const FIGURES: [(&str, Figure, fn(f64) -> String); 8] = [
+    ("receive", |net| rate(net, "receive"), bits),
+    ("send", |net| rate(net, "send"), bits),
+    ("idle p50", |net| trips(net, "idle")?.p50_ns.map(|ns| ns as f64), time),
+    ("idle p99", |net| trips(net, "idle")?.p99_ns.map(|ns| ns as f64), time),
+    ("receiving p99", |net| trips(net, "receiving")?.p99_ns.map(|ns| ns as f64), time),
+    ("sending p99", |net| trips(net, "sending")?.p99_ns.map(|ns| ns as f64), time),
+    ("jitter", |net| net.datagrams.iter().map(|row| row.jitter_ns).reduce(f64::max), time),
+    ("loss", worst_loss, percent),
+];
+
+/// How many of them measured something, as a sentence.
+pub(crate) fn availability(series: &[Network]) -> String {
+    let there = series.iter().filter(|net| net.error.is_none()).count();
+    let share = percent(there as f64 / series.len().max(1) as f64);
+    format!("{there} of {} measurements reached the other end: available {share} of the time.", series.len())
+}
+
+/// When it began, to the second (UTC).
+pub(crate) fn when(net: &Network) -> String {
+    net.started_at.get(..19).unwrap_or(&net.started_at).replace('T', " ")
+}
+
+/// The line of one measurement of a series, as it comes.
+pub fn line(net: &Network) -> String {
+    let at = when(net);
+    if let Some(error) = &net.error {
+        return format!("{at}  not measured: {}\n", error.lines().next().unwrap_or_default());
+    }
+    let figures = FIGURES.iter().filter_map(|(name, of, text)| Some(format!("{name} {}", text(of(net)?))));
+    format!("{at}  {}\n", figures.collect::<Vec<_>>().join(", "))
+}
+
+/// A series: how often the other end was there, and each figure's least, middle and most.
+pub fn series(series: &[Network], style: &Style) -> String {
+    let Some(first) = series.first() else { return String::new() };
+    let mut text = format!("{} port {}: ", first.host, first.port) + &availability(series) + "\n";
+    let last = series.last().unwrap_or(first);
+    text += &format!("From {} to {} (UTC).\n", when(first), when(last));
+    let mut rows: Vec<[String; 5]> = Vec::new();
+    for (name, of, text) in FIGURES {
+        let values: Vec<f64> = series.iter().filter_map(of).collect();
+        if let Some(middle) = plumb_stats::median(&values) {
+            let (least, most) =
+                (values.iter().copied().fold(middle, f64::min), values.iter().copied().fold(middle, f64::max));
+            rows.push([name.to_owned(), text(least), text(middle), text(most), values.len().to_string()]);
+        }
+    }
+    if rows.is_empty() {
+        return text;
+    }
+    let column = |at: usize| rows.iter().map(|row| row[at].clone()).collect::<Vec<_>>();
+    let heads = ["least", "median", "most", "measurements"].into_iter().enumerate();
+    let columns = heads.map(|(at, head)| right(head, column(at + 1)));
+    text + "\n" + &table([left("Figure", column(0))].into_iter().chain(columns).collect(), style)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use plumb_sorted::SortedMap;
+
+    pub(crate) fn net() -> Network {
+        let trips = |during: &str| RoundTrips {
+            during: during.to_owned(),
+            count: 100,
+            p50_ns: Some(50_000),
+            p90_ns: Some(90_000),
+            max_ns: Some(100_000),
+            ..RoundTrips::default()
+        };
+        let throughput = |direction: &str, bytes_per_second: f64| Throughput {
+            direction: direction.to_owned(),
+            bytes_per_second,
+            link_share: Some(bytes_per_second * 8.0 / 10e9),
+            retransmits: Some(3),
+            processors: 0.97,
+            processors_there: 0.41,
+        };
+        let datagrams = |direction: &str, lost| Datagrams {
+            direction: direction.to_owned(),
+            packets: 200,
+            lost,
+            out_of_order: 1,
+            jitter_ns: 25e3,
+        };
+        Network {
+            started_at: "2026-11-27T08:00:00Z".to_owned(),
+            host: "nas".to_owned(),
+            port: 5201,
+            connect_ns: Some(412_000),
+            round_trips: ["idle", "receiving", "sending"].map(trips).into(),
+            round_trips_per_second: Some(10_400.0),
+            connections: Some(trips("connecting")),
+            connections_per_second: Some(5_210.0),
             throughput: vec![throughput("receive", 1.1e9), throughput("send", 0.5e9)],
             datagrams: vec![datagrams("receive", 0), datagrams("send", 5)],
-            datagram_rate: 10_000_000,
+            datagram_bits_per_second: 10_000_000,
             streams: 1,
             congestion: Some("cubic".to_owned()),
-            path_mtu: 1500,
-            rtt_us: 80,
-            link: Some(("eth0".to_owned(), Some(10e9))),
+            congestion_there: Some("bbr".to_owned()),
+            path_mtu: Some(1500),
+            tcp_rtt_ns: Some(80_000),
+            interface: Some("eth0".to_owned()),
+            interface_bits_per_second: Some(10e9),
+            interface_mtu: Some(9000),
+            interface_driver: Some("ixgbe".to_owned()),
+            interface_node: Some(1),
+            offloads: SortedMap::from_iter([("tso".to_owned(), true), ("lro".to_owned(), false)]),
+            processors: Some("0-7".to_owned()),
+            ..Network::default()
         }
     }
 
-    // Protects the page: every figure that the command promises is on it, with its unit.
+    // Protects the page: every figure and fact that the command promises is on it, with its unit.
     #[test]
     fn the_page_has_all_figures() {
-        let text = net().page(&Style::PLAIN);
+        let text = page(&net(), &Style::PLAIN);
         for part in [
             "nas port 5201: connected in 412 µs",
-            "TCP cubic, path MTU 1500, eth0 (10.0 Gbit/s), 1 stream each way",
+            "TCP cubic here, bbr there, path MTU 1500, 1 stream each way",
+            "eth0 (10.0 Gbit/s), MTU 9000, ixgbe, NUMA node 1, on: tso, off: lro",
+            "processors 0-7 may be used",
             "Round trip",
             "p99.9",
             "back to back: 10.4 k/s; with a new connection each: 5.21 k/s, p50",
             "8.80 Gbit/s",
             "88 %",
+            "97 %",
+            "41 %",
             "Datagrams at 10.0 Mbit/s",
             "25.0 µs",
             "2.5 %",
@@ -266,21 +284,39 @@ mod tests {
     // Protects users of stock servers: what is missing is said, with what to do.
     #[test]
     fn a_stock_server_has_no_percentiles() {
-        let text = Net { trips: Vec::new(), trips_per_second: None, connections: None, ..net() }.page(&Style::PLAIN);
+        let stock = Network {
+            round_trips: Vec::new(),
+            round_trips_per_second: None,
+            connections: None,
+            connections_per_second: None,
+            ..net()
+        };
+        let text = page(&stock, &Style::PLAIN);
         assert!(text.contains("estimate while sending: 80.0 µs") && text.contains("plumb net --serve"), "{text}");
         assert!(!text.contains("p99") && text.contains("8.80 Gbit/s"), "{text}");
     }
 
-    // Protects programs: what is not known is null, never 0.
+    // Protects series: one that could not be made counts against availability and in no figure.
     #[test]
-    fn what_is_unknown_is_null() {
-        let unknown = Net { link: None, path_mtu: 0, congestion: None, ..net() }.json();
-        for key in ["interface", "interface_bits_per_second", "path_mtu", "congestion"] {
-            assert!(unknown[key].is_null(), "{key}");
-        }
-        assert!(unknown["throughput"][0]["link_share"].is_null());
-        let known = net().json();
-        assert_eq!(known["throughput"][0]["link_share"], 0.88);
-        assert_eq!(known["round_trips"][0]["count"], 100);
+    fn a_series_has_its_range_and_its_gaps() {
+        let failed = Network {
+            host: "nas".to_owned(),
+            started_at: "2026-11-27T09:00:00Z".to_owned(),
+            error: Some("Connection refused\nmore".to_owned()),
+            ..Network::default()
+        };
+        let mut slower = net();
+        slower.throughput[0].bytes_per_second = 0.1e9;
+        let text = series(&[net(), failed.clone(), slower], &Style::PLAIN);
+        assert!(text.contains("2 of 3 measurements reached the other end: available 67 % of the time."), "{text}");
+        let row = text.lines().find(|line| line.trim_start().starts_with("receive ")).unwrap();
+        assert_eq!(
+            row.split_whitespace().collect::<Vec<_>>().join(" "),
+            "receive 800 Mbit/s 4.80 Gbit/s 8.80 Gbit/s 2"
+        );
+        assert_eq!(line(&failed), "2026-11-27 09:00:00  not measured: Connection refused\n");
+        assert!(
+            line(&net()).starts_with("2026-11-27 08:00:00  receive 8.80 Gbit/s, send 4.00 Gbit/s, idle p50 50.0 µs")
+        );
     }
 }

@@ -22,6 +22,7 @@ pub mod measurement;
 pub mod medians;
 pub mod merge;
 pub mod metric;
+pub mod network;
 pub mod noise;
 pub mod number;
 pub mod observe;
@@ -54,6 +55,7 @@ pub use measurement::{
     SteadyOutcome, SteadySample, WorkerMeasurement,
 };
 pub use metric::{Better, Metric, Quantity, Unit};
+pub use network::{Datagrams, NET_SCHEMA, Network, RoundTrips, Throughput};
 pub use noise::{NOISE_SCHEMA, Noise, NoiseFloor};
 pub use observe::{Observations, PhaseObservations};
 pub use path_text::path_text;

@@ -54,7 +54,7 @@ pub struct RunResult {
 }
 
 /// The program that made a result.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tool {
     /// `plumb`; of an imported result the tool that measured it, `fio`.

@@ -12,6 +12,7 @@ mod export;
 mod facts;
 mod import;
 mod keep;
+mod network;
 mod noise;
 mod open;
 mod owner;

@@ -36,6 +36,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0008_server_tier.sql"),
     include_str!("migrations/0009_conformance.sql"),
     include_str!("migrations/0010_study_conformance.sql"),
+    include_str!("migrations/0011_network.sql"),
 ];
 
 /// The schema that this program writes.

@@ -85,6 +85,8 @@ pub struct NetWork {
     pub bare: bool,
     /// Each block has a call of its own, because the price of a call is what is measured.
     pub apart: bool,
+    /// Data is the digits from 0 to 9, again and again, instead of random bytes.
+    pub repeats: bool,
 }
 
 /// Largest block of a stream.
@@ -114,6 +116,7 @@ impl NetWork {
             trains: false,
             bare: false,
             apart: false,
+            repeats: false,
         }
     }
 

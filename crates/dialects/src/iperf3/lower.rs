@@ -1,6 +1,6 @@
 //! From parameters to the work of a stream.
 
-use super::wire::Params;
+use super::params::Params;
 use plumb_workload::PerSecond;
 use plumb_workload::net::{NetOp, NetWork, Passing, Transport};
 
@@ -26,6 +26,7 @@ pub fn flow(params: &Params, sends: bool, trains: bool) -> NetWork {
             _ => Passing::Copy,
         },
         wide_numbers: params.wide,
+        repeats: params.repeats,
         trains: params.trains || trains,
         ..NetWork::stream(op, transport, params.block)
     }

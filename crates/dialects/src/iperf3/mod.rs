@@ -5,6 +5,7 @@ mod format;
 mod json;
 mod lower;
 mod options;
+mod params;
 mod print;
 mod settings;
 mod wire;
@@ -13,11 +14,12 @@ pub use format::{Unit, bytes_text, general, rate_text};
 pub use json::Json;
 pub use lower::flow;
 pub use options::{OPTIONS, Opt, help};
+pub use params::{Limits, Params, Refused};
 pub use print::{Ending, Interval, Opened, Report, Row, Start, TcpRow, Whole, before_start_json};
 pub use settings::{Asked, Client, End, Output, Server, Settings, Wrong, read};
 pub use wire::{
-    COOKIE_BYTES, COOKIE_LETTERS, Limits, PARAMS_BYTES_MAX, Params, RESULTS_BYTES_MAX, Refused, Results, State,
-    StreamResult, UDP_HELLO, UDP_REPLIES, VERSION, error_text, stream_id, udp_reply,
+    COOKIE_BYTES, COOKIE_LETTERS, PARAMS_BYTES_MAX, RESULTS_BYTES_MAX, Results, State, StreamResult, UDP_HELLO,
+    UDP_REPLIES, VERSION, error_text, stream_id, udp_reply,
 };
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::format::{Unit, number};
 use super::options::{OPTIONS, Opt, Role};
-use super::wire::Params;
+use super::params::{FLOW_LABEL_MAX, Params};
 use crate::Support;
 use plumb_workload::suggest::nearest;
 
@@ -40,6 +40,20 @@ pub struct Settings {
     pub log: Option<String>,
     /// `-I`.
     pub pid_file: Option<String>,
+    /// `--bind-dev`, or what stands behind `%` of an address.
+    pub device: Option<String>,
+    /// `-F`.
+    pub file: Option<String>,
+    /// `-A`.
+    pub processor: Option<u32>,
+    /// `--rcv-timeout`, milliseconds.
+    pub receive_ms: u64,
+    /// `--snd-timeout`, milliseconds.
+    pub send_ms: Option<u32>,
+    /// `--cntl-ka`: seconds of idleness, seconds between questions, questions.
+    pub keep_alive: [Option<u32>; 3],
+    /// `--timestamps`, the format.
+    pub stamp: Option<String>,
     /// What has no effect, and why.
     pub ignored: Vec<(&'static str, &'static str)>,
 }
@@ -53,6 +67,49 @@ pub enum Output {
     Json,
     /// A line for each event.
     JsonStream,
+    /// The same, and the whole document at the end.
+    JsonStreamFull,
+}
+
+impl Output {
+    /// Whether events are printed as they come.
+    pub fn streams(self) -> bool {
+        matches!(self, Output::JsonStream | Output::JsonStreamFull)
+    }
+
+    /// Whether there is a document at the end.
+    pub fn has_document(self) -> bool {
+        matches!(self, Output::Json | Output::JsonStreamFull)
+    }
+}
+
+/// A test that receives nothing for this long is ended, milliseconds.
+const RECEIVE_MS: u64 = 120_000;
+
+impl Settings {
+    /// What is so where nothing else is said.
+    pub fn new(end: End) -> Settings {
+        Settings {
+            end,
+            port: 5201,
+            bind: None,
+            is_v6: None,
+            interval_s: 1.0,
+            unit: Unit::Adaptive,
+            verbose: false,
+            output: Output::Text,
+            log: None,
+            pid_file: None,
+            device: None,
+            file: None,
+            processor: None,
+            receive_ms: RECEIVE_MS,
+            send_ms: None,
+            keep_alive: [None; 3],
+            stamp: None,
+            ignored: Vec::new(),
+        }
+    }
 }
 
 /// Which end.
@@ -65,7 +122,7 @@ pub enum End {
 }
 
 /// Of the server.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Server {
     /// `-1`.
     pub one_off: bool,
@@ -73,8 +130,18 @@ pub struct Server {
     pub daemon: bool,
     /// `--server-bitrate-limit`, bits a second.
     pub rate_limit: Option<u64>,
+    /// Seconds whose mean that is about.
+    pub rate_seconds: u32,
     /// `--server-max-duration`, seconds.
     pub time_limit: Option<u32>,
+    /// `--idle-timeout`, seconds.
+    pub idle_s: Option<u32>,
+}
+
+impl Default for Server {
+    fn default() -> Server {
+        Server { one_off: false, daemon: false, rate_limit: None, rate_seconds: 5, time_limit: None, idle_s: None }
+    }
 }
 
 /// Of the client.
@@ -187,21 +254,14 @@ pub fn read(words: &[String]) -> Result<Asked, Wrong> {
     }
     let is_server = has("server");
     let mut settings = Settings {
-        end: End::Server(Server::default()),
-        port: 5201,
-        bind: None,
-        is_v6: None,
-        interval_s: 1.0,
-        unit: Unit::Adaptive,
         verbose: has("verbose"),
-        output: match (has("json-stream"), has("json")) {
-            (true, _) => Output::JsonStream,
-            (false, true) => Output::Json,
-            (false, false) => Output::Text,
+        output: match (has("json-stream-full-output"), has("json-stream"), has("json")) {
+            (true, ..) => Output::JsonStreamFull,
+            (_, true, _) => Output::JsonStream,
+            (.., true) => Output::Json,
+            _ => Output::Text,
         },
-        log: None,
-        pid_file: None,
-        ignored: Vec::new(),
+        ..Settings::new(End::Server(Server::default()))
     };
     let mut server = Server { one_off: has("one-off"), daemon: has("daemon"), ..Server::default() };
     let mut params = Params { udp: has("udp"), ..Params::default() };
@@ -227,7 +287,7 @@ pub fn read(words: &[String]) -> Result<Asked, Wrong> {
         };
         let size = |most: u64, expected| ranged(1024.0, most as f64, expected).map(|number| number as u64);
         match row.name {
-            "client" => host = value.split('%').next().unwrap_or_default().to_owned(),
+            "client" => host = at_device(value, &mut settings.device),
             "port" => settings.port = port(value).ok_or_else(|| wrong("a port is from 1 to 65535"))?,
             "cport" => client_port = Some(port(value).ok_or_else(|| wrong("a port is from 1 to 65535"))?),
             "format" => settings.unit = Unit::of(value).ok_or_else(|| wrong("use one of k, m, g, t, K, M, G, T"))?,
@@ -239,17 +299,60 @@ pub fn read(words: &[String]) -> Result<Asked, Wrong> {
                 }
             }
             "pidfile" => settings.pid_file = Some(value.clone()),
-            "bind" => settings.bind = Some(value.clone()),
+            "bind" => settings.bind = Some(at_device(value, &mut settings.device)),
+            "bind-dev" => settings.device = Some(value.clone()),
+            "file" => settings.file = Some(value.clone()),
+            "affinity" => {
+                let (own, far) = value.split_once([',', '/']).map_or((&**value, None), |(own, far)| (own, Some(far)));
+                let processor = |text: &str| text.parse().ok().filter(|&number| number <= PROCESSOR_MAX);
+                let expected = "a processor, such as 0, or two, such as 0,1";
+                settings.processor = Some(processor(own).ok_or_else(|| wrong(expected))?);
+                params.server_processor = far
+                    .map(|far| processor(far).ok_or_else(|| wrong(expected)))
+                    .transpose()?
+                    .or(params.server_processor);
+                if far.is_some() && is_server {
+                    return Err(Wrong::Parameter("some option you are trying to set is client only"));
+                }
+            }
+            "mptcp" => params.multipath = true,
+            "rcv-timeout" => {
+                let expected = "milliseconds, from 100 to 86400000";
+                settings.receive_ms = ranged(1.0, 864e5, expected)? as u64;
+                if settings.receive_ms < 100 {
+                    return Err(wrong(expected));
+                }
+            }
+            "snd-timeout" => settings.send_ms = Some(ranged(1.0, 864e5, "milliseconds, at most 86400000")? as u32),
+            "cntl-ka" => {
+                for (part, into) in value.split('/').zip(&mut settings.keep_alive) {
+                    let number = part.parse().ok().filter(|number| (1..=32767).contains(number));
+                    *into = match part {
+                        "" => None,
+                        _ => Some(number.ok_or_else(|| wrong("idle/interval/count, such as 10/5/3"))?),
+                    };
+                }
+            }
+            "timestamps" => settings.stamp = Some(if value.is_empty() { "%c ".to_owned() } else { value.clone() }),
             "logfile" => settings.log = Some(value.clone()),
             "version4" => settings.is_v6 = Some(false),
             "version6" => settings.is_v6 = Some(true),
             "server-bitrate-limit" => {
-                let rate = value.split('/').next().unwrap_or_default();
+                let (rate, seconds) = value.split_once('/').unwrap_or((value, "5"));
                 let rate = number(rate, 1000.0).ok_or_else(|| wrong("bits a second, such as 1G"))?;
+                let seconds = seconds.parse().ok().filter(|seconds| (1..=1000).contains(seconds));
+                server.rate_seconds = seconds.ok_or_else(|| wrong("the mean is of 1 to 1000 seconds"))?;
                 server.rate_limit = Some(rate as u64).filter(|&rate| rate > 0);
             }
             "server-max-duration" => {
                 server.time_limit = Some(ranged(1.0, 86400.0, "at most 86400 seconds")? as u32);
+            }
+            "idle-timeout" => {
+                server.idle_s = Some(ranged(1.0, 86400.0, "at most 86400 seconds")? as u32).filter(|&idle| idle > 0);
+            }
+            "fq-rate" => {
+                let rate = number(value, 1000.0).ok_or_else(|| wrong("bits a second, such as 100M"))?;
+                params.kernel_rate = Some(rate as u64).filter(|&rate| rate > 0);
             }
             "bitrate" => {
                 let (rate, burst) = value.split_once('/').unwrap_or((value, "1"));
@@ -279,7 +382,17 @@ pub fn read(words: &[String]) -> Result<Asked, Wrong> {
             "congestion" => params.congestion = Some(value.clone()),
             "set-mss" => params.segment = Some(ranged(1.0, 32767.0, "at most 32767")? as u32),
             "no-delay" => params.no_delay = true,
-            "tos" => params.service = service(value).ok_or_else(|| wrong("from 0 to 255"))?,
+            "tos" => {
+                let number = c_number(value).and_then(|number| u8::try_from(number).ok());
+                params.service = number.ok_or_else(|| wrong("from 0 to 255"))?;
+            }
+            "dscp" => params.service = service_of(value).ok_or_else(|| wrong("from 0 to 63, or a name such as ef"))?,
+            "flowlabel" => {
+                let label = c_number(value).filter(|label| (1..=FLOW_LABEL_MAX).contains(label));
+                params.flow_label = Some(label.ok_or_else(|| wrong("from 1 to 1048575"))?);
+            }
+            "dont-fragment" => params.whole = true,
+            "repeating-payload" => params.repeats = true,
             "omit" => params.omit_s = ranged(1.0, 600.0, "at most 600 seconds")? as u32,
             "title" => params.title = Some(value.clone()),
             "extra-data" => params.extra_data = Some(value.clone()),
@@ -303,8 +416,16 @@ pub fn read(words: &[String]) -> Result<Asked, Wrong> {
     if ends.into_iter().filter(|&end| end).count() > 1 {
         return Err(Wrong::Parameter("only one test end condition (-t, -n, -k) may be specified"));
     }
-    if !ends.contains(&true) {
+    let has_file = settings.file.is_some();
+    // The length of a file that is sent is where it ends.
+    if !ends.contains(&true) && (params.reverse || !has_file) {
         params.time_s = Some(10);
+    }
+    if has_file && (params.udp || params.bidir) {
+        return Err(Wrong::Parameter("a file is transferred by TCP, in one direction"));
+    }
+    if settings.device.as_ref().is_some_and(|device| device.len() >= DEVICE_BYTES_MAX) {
+        return Err(Wrong::Parameter("the name of a network interface has at most 15 letters"));
     }
     if params.udp && params.rate.is_none() {
         // 2^20, as iperf3 has it.
@@ -318,11 +439,48 @@ fn port(text: &str) -> Option<u16> {
     text.parse().ok().filter(|&port| port > 0)
 }
 
+/// With the NUL behind it. Source: `IFNAMSIZ` of linux/if.h.
+const DEVICE_BYTES_MAX: usize = 16;
+
+/// Largest number of a processor. Source: `CPU_SETSIZE` of sched.h.
+const PROCESSOR_MAX: u32 = 1023;
+
+/// An address or a name; the device behind it is put aside.
+fn at_device(value: &str, device: &mut Option<String>) -> String {
+    let (host, of) = value.split_once('%').map_or((value, None), |(host, of)| (host, Some(of)));
+    if let Some(of) = of {
+        *device = Some(of.to_owned());
+    }
+    host.to_owned()
+}
+
 /// Decimal, octal or hexadecimal, as C reads it.
-fn service(text: &str) -> Option<u8> {
+fn c_number(text: &str) -> Option<u32> {
     match (text.strip_prefix("0x").or(text.strip_prefix("0X")), text.strip_prefix('0')) {
-        (Some(digits), _) => u8::from_str_radix(digits, 16).ok(),
-        (None, Some(digits)) if !digits.is_empty() => u8::from_str_radix(digits, 8).ok(),
+        (Some(digits), _) => u32::from_str_radix(digits, 16).ok(),
+        (None, Some(digits)) if !digits.is_empty() => u32::from_str_radix(digits, 8).ok(),
         _ => text.parse().ok(),
     }
+}
+
+/// The type of service of a code point, or of its name. Sources: RFC 2474, 2597, 3246, 5865; RFC 1349 for the last three.
+fn service_of(text: &str) -> Option<u8> {
+    let digits = |text: &str, of: [std::ops::RangeInclusive<u8>; 2]| {
+        let [first, second] = <[u8; 2]>::try_from(text.as_bytes()).ok()?.map(|digit| digit.wrapping_sub(b'0'));
+        (of[0].contains(&first) && of[1].contains(&second)).then_some((first, second))
+    };
+    let name = text.to_ascii_lowercase();
+    let point = match (name.strip_prefix("af"), name.strip_prefix("cs")) {
+        (Some(class), _) => digits(class, [1..=4, 1..=3]).map(|(class, drop)| 8 * class + 2 * drop)?,
+        (_, Some(class)) => 8 * class.parse::<u8>().ok().filter(|class| *class <= 7)?,
+        _ => match &*name {
+            "ef" => 46,
+            "va" => 44,
+            "lowdelay" => return Some(0x10),
+            "throughput" => return Some(0x08),
+            "reliability" => return Some(0x04),
+            _ => c_number(&name).and_then(|point| u8::try_from(point).ok()).filter(|point| *point <= 63)?,
+        },
+    };
+    Some(point << 2)
 }

@@ -39,6 +39,29 @@ fn options_mean_what_they_mean_to_iperf3() {
     assert_eq!((sized.bytes, sized.block, sized.window, sized.time_s), (3 << 19, 8192, Some(65536), None));
     assert!(sized.reverse && sized.no_delay && sized.streams == 4);
     assert_eq!([params("-S 0x10"), params("-S 020"), params("-S 16")].map(|params| params.service), [16; 3]);
+    assert_eq!(
+        ["ef", "AF41", "cs1", "va", "0x2e", "lowdelay"].map(|name| params(&format!("--dscp {name}")).service),
+        [0xb8, 0x88, 0x20, 0xb0, 0xb8, 0x10]
+    );
+    let more = params("-m --fq-rate 1.5M -L 0xfffff --dont-fragment --repeating-payload -A 1,2");
+    assert_eq!((more.kernel_rate, more.flow_label, more.server_processor), (Some(1_500_000), Some(0xfffff), Some(2)));
+    assert!(more.multipath && more.whole && more.repeats);
+    let own = asked("-c fe80::1%eth0 -A 1 --rcv-timeout 500 --snd-timeout 7 --cntl-ka=9//2 --timestamps -F f");
+    assert_eq!(
+        (own.device.as_deref(), own.processor, own.receive_ms, own.send_ms),
+        (Some("eth0"), Some(1), 500, Some(7))
+    );
+    assert_eq!((own.keep_alive, own.stamp.as_deref()), ([Some(9), None, Some(2)], Some("%c ")));
+    let End::Client(client) = own.end else { panic!() };
+    assert_eq!((&*client.host, client.params.time_s), ("fe80::1", None), "the file is where it ends");
+    assert_eq!(params("-F f -R").time_s, Some(10));
+    let server = asked("-s --server-bitrate-limit 2G/7 --idle-timeout 3 -B ::1%lo --timestamps=%H");
+    assert_eq!((server.device.as_deref(), server.stamp.as_deref()), (Some("lo"), Some("%H")));
+    assert!(matches!(
+        server.end,
+        End::Server(Server { rate_limit: Some(2_000_000_000), rate_seconds: 7, idle_s: Some(3), .. })
+    ));
+    assert_eq!(asked("-c h --json-stream-full-output").output, Output::JsonStreamFull);
     let server = asked("-s1D -p 99 --json --logf f");
     assert_eq!((server.port, server.output, server.log.as_deref()), (99, Output::Json, Some("f")));
     assert!(matches!(server.end, End::Server(Server { one_off: true, daemon: true, .. })));
@@ -65,6 +88,20 @@ fn what_is_wrong_is_refused_with_a_reason() {
         ("-c h -t", "bad value '' of option --time: give a value"),
         ("-c h -t nan", "bad value 'nan' of option --time: at most 86400 seconds"),
         ("-c h -n 99999999999999T", "bad value '99999999999999T' of option --bytes: bytes, such as 1G"),
+        ("-c h -u -F f", "a file is transferred by TCP, in one direction"),
+        ("-c h -L 0", "bad value '0' of option --flowlabel: from 1 to 1048575"),
+        ("-c h --dscp af14", "bad value 'af14' of option --dscp: from 0 to 63, or a name such as ef"),
+        ("-c h --dscp cs8", "bad value 'cs8' of option --dscp: from 0 to 63, or a name such as ef"),
+        ("-c h --dscp 64", "bad value '64' of option --dscp: from 0 to 63, or a name such as ef"),
+        ("-c h -A x", "bad value 'x' of option --affinity: a processor, such as 0, or two, such as 0,1"),
+        ("-s -A 1,2", "some option you are trying to set is client only"),
+        ("-c h --bind-dev a-name-of-16-bytes", "the name of a network interface has at most 15 letters"),
+        ("-c h --rcv-timeout 99", "bad value '99' of option --rcv-timeout: milliseconds, from 100 to 86400000"),
+        ("-c h --cntl-ka=1/x", "bad value '1/x' of option --cntl-ka: idle/interval/count, such as 10/5/3"),
+        (
+            "-s --server-bitrate-limit 1G/0",
+            "bad value '1G/0' of option --server-bitrate-limit: the mean is of 1 to 1000 seconds",
+        ),
         ("-c h --sctp", "option --sctp is not supported yet: SCTP"),
     ] {
         assert_eq!(wrong(line), message, "{line}");
@@ -95,9 +132,11 @@ fn parameters_are_those_of_iperf3() {
     assert!(sent.starts_with(stock), "{sent}");
     assert!(!sent.contains("false"), "for iperf3, false is true: {sent}");
     let limits = Limits { rate: None, time_s: 86400 };
-    for line in
-        ["-u -l 1400 -R -P 3 -O 2 -w 1M -S 8 --get-server-output --udp-counters-64bit", "-n 1G -l 1M -N -M 1400 -Z"]
-    {
+    for line in [
+        "-u -l 1400 -R -P 3 -O 2 -w 1M -S 8 --get-server-output --udp-counters-64bit",
+        "-n 1G -l 1M -N -M 1400 -Z -m -L 7",
+        "-u -l 99 --fq-rate 1M --dont-fragment --repeating-payload",
+    ] {
         let sent = params(line);
         let read = Params::read(sent.json().line().as_bytes(), &limits).unwrap();
         let expected = Params { time_s: Some(sent.time_s.unwrap_or(0)), is_plumb: true, ..sent };
@@ -292,6 +331,25 @@ fn lines_of_tcp_are_those_of_iperf3() {
          [ ID] Interval           Transfer     Bitrate\n\
          [  5]   0.00-1.00   sec   128 KBytes  1.05 Mbits/sec                  receiver\n"
     );
+}
+
+// Protects transfers of files: the line and the keys of 3.12, between the sender's and the receiver's.
+#[test]
+fn files_are_reported_as_by_iperf3() {
+    let client = report("-F f1", false);
+    let whole = Whole { sent: SECOND, received: Row { bytes: 65536, ..SECOND }, ..Whole::default() };
+    let ending = Ending { streams: vec![whole], file: Some(("f1".to_owned(), 131072)), ..Ending::default() };
+    let text = client.ending(&ending);
+    let lines: Vec<&str> = text.lines().skip(2).collect();
+    assert!(lines[0].ends_with("sender") && lines[2].ends_with("receiver"), "{text}");
+    assert_eq!(lines[1], "        Sent  128 KByte /  128 KByte (100%) of f1");
+    let json = client.end_json(&ending).line();
+    let keys = r#""diskfile":{"sent":131072,"received":65536,"size":131072,"percent_sent":100,"percent_received":50,"filename":"f1"},"receiver":"#;
+    assert!(json.contains(keys), "{json}");
+    let server = report("", true).ending(&ending);
+    assert!(server.contains("Sent 64.0 KByte /  128 KByte (50%) of f1\n[  5]"), "{server}");
+    let empty = Ending { file: Some(("f1".to_owned(), 0)), ..ending };
+    assert!(client.ending(&empty).contains("(100%) of f1"), "nothing of nothing is all");
 }
 
 // The same of `udp_basic_312` and `tcp_bidir_P2_head`: datagrams, sums, roles and their order at both ends.

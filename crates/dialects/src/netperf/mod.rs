@@ -2,20 +2,22 @@
 //! observation of 2.7: nothing here touches the system.
 
 mod lower;
+mod message;
 mod options;
 mod print;
 mod selectors;
 mod settings;
+mod values;
 mod wire;
+mod words;
 
 pub use lower::{flow, length_ops};
+pub use message::{Kind, MESSAGE_BYTES, Message};
 pub use options::{CLIENT, Opt, SERVER, TEST, help};
 pub use print::{Confidence, End, Interim, Report, demand, half_width, not_confident, title};
 pub use selectors::{SELECTORS, list};
 pub use settings::{Asked, Form, Pair, Server, Settings, Unit, Wrong, read, read_server};
-pub use wire::{
-    BYTES_MAX, Cpu, Direction, Kind, Length, MESSAGE_BYTES, Message, PORT, Refused, Request, Response, Results,
-};
+pub use wire::{BYTES_MAX, Cpu, Direction, Length, PORT, Refused, Request, Response, Results};
 
 #[cfg(test)]
 mod tests;

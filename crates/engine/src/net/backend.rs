@@ -2,9 +2,9 @@
 
 use super::Flow;
 use super::datagram::{DatagramCells, DatagramHeader, Tally};
-use super::new_sockets::NewSockets;
+use super::new_sockets::{NewSockets, errno_of};
 #[cfg(target_os = "linux")]
-use super::socket::{Lender, UDP, set_number};
+use super::socket::{Lender, UDP, send_from_file, set_number};
 use super::socket::{Train, accepted, drop_received, receive, receive_once, receive_train, send, send_once};
 use crate::backend::{Completion, Errno, SyncBackend};
 use crate::clock::monotonic_ns;
@@ -13,7 +13,8 @@ use crate::op::BlockOp;
 use crate::rng::Rng;
 use plumb_workload::net::{NetOp, NetWork, Passing, Transport};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
-use std::io;
+use std::fs::File;
+use std::io::{self, Read, Write};
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::path::PathBuf;
@@ -61,6 +62,8 @@ pub(super) struct Prepared {
     pub(super) blocks_at_once: u32,
     /// The socket cuts what is sent at once into datagrams.
     trains: bool,
+    /// What a stream is sent from, or received into.
+    file: Option<File>,
     #[cfg(target_os = "linux")]
     lender: Option<Lender>,
     /// What connections are given that an op makes.
@@ -79,11 +82,13 @@ pub(super) struct NetSocket<'a> {
 
 impl Prepared {
     pub(super) fn new(flow: &Flow, new_sockets: Arc<NewSockets>) -> io::Result<Prepared> {
-        let Flow { socket, work, other } = flow;
+        let Flow { socket, work, other, file } = flow;
         for which in [Timeout::Recv, Timeout::Send] {
             set_socket_timeout(socket, which, Some(LOOK_AGAIN))?;
         }
-        let mut blocks_at_once = blocks_at_once(work);
+        let file = file.as_ref().map(File::try_clone).transpose()?;
+        // What is read from a file goes out before more is read.
+        let mut blocks_at_once = if file.is_some() { 1 } else { blocks_at_once(work) };
         let mut trains = work.transport == Transport::Udp && blocks_at_once > work.burst;
         #[cfg(target_os = "linux")]
         {
@@ -107,11 +112,15 @@ impl Prepared {
             (Transport::Tcp, NetOp::Send | NetOp::Receive) => work.block as usize,
             _ => work.block.max(work.response) as usize,
         };
-        // Bytes that no link can make smaller.
-        let mut rng = Rng::new(monotonic_ns());
         let mut buffer = vec![0; length];
-        for part in buffer.chunks_mut(8) {
-            part.copy_from_slice(&rng.next_u64().to_ne_bytes()[..part.len()]);
+        if work.repeats {
+            buffer.iter_mut().zip((b'0'..=b'9').cycle()).for_each(|(byte, digit)| *byte = digit);
+        } else {
+            // Bytes that no link can make smaller.
+            let mut rng = Rng::new(monotonic_ns());
+            for part in buffer.chunks_mut(8) {
+                part.copy_from_slice(&rng.next_u64().to_ne_bytes()[..part.len()]);
+            }
         }
         Ok(Prepared {
             fd: socket.as_raw_fd(),
@@ -120,8 +129,10 @@ impl Prepared {
             buffer,
             blocks_at_once,
             trains,
+            file,
             #[cfg(target_os = "linux")]
             lender: match (work.passing, work.op, work.transport) {
+                _ if flow.file.is_some() => None,
                 (Passing::Lend, NetOp::Send, Transport::Tcp) => Some(Lender::new(work.block as usize)?),
                 _ => None,
             },
@@ -156,6 +167,9 @@ impl<'a> NetSocket<'a> {
     }
 
     fn send_stream(&mut self, length: usize) -> Completion {
+        if self.made.file.is_some() {
+            return self.send_file(length);
+        }
         self.whole(length, |socket, done| {
             #[cfg(target_os = "linux")]
             if let Some(lender) = &mut socket.made.lender {
@@ -163,6 +177,38 @@ impl<'a> NetSocket<'a> {
             }
             send(socket.made.fd, &mut socket.made.buffer, done, length - done)
         })
+    }
+
+    /// Sends what comes next in the file. Its end is that of the work.
+    fn send_file(&mut self, length: usize) -> Completion {
+        let Some(file) = &self.made.file else { return Err(Errno::ENDED) };
+        #[cfg(target_os = "linux")]
+        if self.made.work.passing == Passing::Lend {
+            let mut done = 0;
+            while done < length {
+                let sent = self.whole(1, |socket, _| match &socket.made.file {
+                    Some(file) => send_from_file(socket.made.fd, file, length - done),
+                    None => Err(Errno::ENDED),
+                });
+                match sent {
+                    Ok(count) => done += count as usize,
+                    // The last block of a file is a short one.
+                    Err(Errno::ENDED) if done > 0 => break,
+                    Err(errno) => return Err(errno),
+                }
+            }
+            return Ok(done as u64);
+        }
+        let mut got = 0;
+        while got < length {
+            match (&*file).read(&mut self.made.buffer[got..length]) {
+                Ok(0) => break,
+                Ok(count) => got += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(errno_of(&error)),
+            }
+        }
+        self.whole(got, |socket, done| send_once(socket.made.fd, &socket.made.buffer[done..got]))
     }
 
     /// Sends datagrams, each with its number and the time at hand.
@@ -239,8 +285,12 @@ impl<'a> NetSocket<'a> {
 
     fn receive_stream(&mut self) -> Completion {
         // More than there is room for goes over itself.
-        let length = if self.made.work.apart { self.made.work.block as usize } else { CALL_BYTES as usize };
-        let drops = self.made.work.passing == Passing::Drop;
+        let length = match (&self.made.file, self.made.work.apart) {
+            (Some(_), _) => self.made.buffer.len(),
+            (None, true) => self.made.work.block as usize,
+            (None, false) => CALL_BYTES as usize,
+        };
+        let drops = self.made.work.passing == Passing::Drop && self.made.file.is_none();
         let got = loop {
             let got = if drops {
                 drop_received(self.made.fd, 1 << 30)
@@ -254,6 +304,9 @@ impl<'a> NetSocket<'a> {
                 got => break got?,
             }
         };
+        if let Some(mut file) = self.made.file.as_ref() {
+            file.write_all(&self.made.buffer[..got as usize]).map_err(|error| errno_of(&error))?;
+        }
         Ok(self.arrived(got))
     }
 

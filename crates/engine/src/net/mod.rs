@@ -7,13 +7,15 @@
 mod backend;
 mod datagram;
 mod new_sockets;
+mod options;
 mod socket;
 
 pub use datagram::{Arrived, DatagramHeader};
 pub use new_sockets::NewSockets;
+pub use options::{OptionError, SocketOptions};
 pub use socket::{
-    ConnectError, OptionError, SocketOptions, TcpFacts, buffers, congestion, connect_socket, connect_tcp,
-    datagram_socket, keep_off_routers, segment_bytes, watch,
+    ConnectError, KeepAlive, TcpFacts, buffers, congestion, connect_socket, connect_tcp, datagram_socket,
+    keep_off_routers, listen_tcp, segment_bytes, watch,
 };
 
 use crate::backend::SyncBackend;
@@ -36,6 +38,7 @@ use plumb_workload::blocks::ByKind;
 use plumb_workload::net::{NetOp, NetWork, Transport};
 use plumb_workload::phase::{ErrorOrigin, ErrorRules, IgnoredError};
 use plumb_workload::{Arrival, Nanos, OnError, OpKind, Pace, RunAs};
+use std::fs::File;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -52,6 +55,8 @@ pub struct Flow {
     pub socket: OwnedFd,
     /// Whom to connect to, or whose connections are accepted, where that is the work.
     pub other: Option<SocketAddr>,
+    /// What a stream is sent from, or received into; one of its own, from its place on.
+    pub file: Option<File>,
     /// What is done with it.
     pub work: NetWork,
 }

@@ -1,6 +1,7 @@
 //! What connections are given that ops make.
 
-use super::socket::{ConnectError, SocketOptions, new_socket};
+use super::options::SocketOptions;
+use super::socket::{ConnectError, new_socket};
 use crate::backend::Errno;
 use plumb_workload::net::Transport;
 use rustix::net;
@@ -45,8 +46,8 @@ impl NewSockets {
     /// A connection, made within this time; whoever waits for its data looks around as often as is said.
     pub(super) fn connect(&self, to: &SocketAddr, longest: Duration, look: Duration) -> Result<OwnedFd, Errno> {
         let socket = self.make(to, Transport::Tcp).map_err(|error| match error {
-            ConnectError::System(error) => errno(&error),
-            ConnectError::Option(refused) => errno(&refused.source),
+            ConnectError::System(error) => errno_of(&error),
+            ConnectError::Option(refused) => errno_of(&refused.source),
         })?;
         set_socket_timeout(&socket, Timeout::Send, Some(longest))?;
         net::connect(&socket, to)?;
@@ -55,6 +56,7 @@ impl NewSockets {
     }
 }
 
-fn errno(error: &std::io::Error) -> Errno {
+/// The system's number of an error.
+pub(super) fn errno_of(error: &std::io::Error) -> Errno {
     Errno(error.raw_os_error().unwrap_or(libc::EIO))
 }

@@ -1,11 +1,12 @@
 //! System calls on sockets that the standard library lacks. Sources: socket(7), tcp(7), udp(7), splice(2).
 #![allow(unsafe_code)]
 
+use super::options::{OptionError, SocketOptions};
 use crate::backend::{Completion, Errno, completion};
 use plumb_workload::net::Transport;
 use rustix::net::{self, AddressFamily, SocketType};
 use std::io;
-use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ pub(super) fn set_number(fd: RawFd, level: i32, name: i32, value: i32) -> io::Re
     set_bytes(fd, level, name, &value.to_ne_bytes())
 }
 
-fn set_bytes(fd: RawFd, level: i32, name: i32, value: &[u8]) -> io::Result<()> {
+pub(super) fn set_bytes(fd: RawFd, level: i32, name: i32, value: &[u8]) -> io::Result<()> {
     // SAFETY: reads as many bytes as there are.
     match unsafe { libc::setsockopt(fd, level, name, value.as_ptr().cast(), value.len() as u32) } {
         0 => Ok(()),
@@ -46,100 +47,33 @@ pub fn segment_bytes(socket: BorrowedFd<'_>) -> Option<u32> {
     u32::try_from(i32::from_ne_bytes(value)).ok()
 }
 
-/// What a socket is given before it is connected.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct SocketOptions {
-    /// Small segments need not wait for more.
-    pub no_delay: bool,
-    /// Bytes of both buffers.
-    pub window: Option<u32>,
-    /// Bytes of the largest segment.
-    pub segment: Option<u32>,
-    /// Type of service, or traffic class.
-    pub service: Option<u8>,
-    /// Algorithm of congestion control.
-    pub congestion: Option<String>,
-    /// Another socket may have the same port.
-    pub shares_port: bool,
-    /// Datagrams that come while their receiver is busy need room.
-    pub much_room: bool,
+/// When the system asks whether the other end of an idle connection is still there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeepAlive {
+    /// Idle before the first question, seconds.
+    pub idle_s: u32,
+    /// Between questions, seconds.
+    pub interval_s: u32,
+    /// Unanswered questions that end the connection.
+    pub count: u32,
 }
 
-/// Receive buffer of a datagram socket, bytes; the system may give less.
-const MUCH_ROOM: i32 = 8 << 20;
+impl Default for KeepAlive {
+    /// A dead end is noticed within 20 s.
+    fn default() -> KeepAlive {
+        KeepAlive { idle_s: 5, interval_s: 5, count: 3 }
+    }
+}
 
-/// Makes the system notice within 20 s that the other end of a connection is dead.
-pub fn watch(socket: impl AsFd) {
+/// Makes the system notice that the other end of a connection is dead.
+pub fn watch(socket: impl AsFd, how: KeepAlive) {
     use net::sockopt::{set_socket_keepalive, set_tcp_keepcnt, set_tcp_keepidle, set_tcp_keepintvl};
+    let seconds = |seconds: u32| Duration::from_secs(seconds.into());
     // Where it cannot be, deadlines end a test.
     let _ = set_socket_keepalive(&socket, true);
-    let _ = set_tcp_keepidle(&socket, Duration::from_secs(5));
-    let _ = set_tcp_keepintvl(&socket, Duration::from_secs(5));
-    let _ = set_tcp_keepcnt(&socket, 3);
-}
-
-/// An option that the system refused.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot set {name}: {source}")]
-pub struct OptionError {
-    /// What was to be set.
-    pub name: &'static str,
-    /// Why not.
-    pub source: io::Error,
-}
-
-impl SocketOptions {
-    /// Gives them to a socket of TCP or UDP.
-    ///
-    /// # Errors
-    /// The first that the system refuses.
-    pub fn set(&self, socket: BorrowedFd<'_>, transport: Transport, is_v6: bool) -> Result<(), OptionError> {
-        let fd = socket.as_raw_fd();
-        let number = |name, level, option, value: u32| {
-            set_number(fd, level, option, value as i32).map_err(|source| OptionError { name, source })
-        };
-        if self.shares_port {
-            number("SO_REUSEADDR", libc::SOL_SOCKET, libc::SO_REUSEADDR, 1)?;
-        }
-        if let Some(bytes) = self.window {
-            number("the window", libc::SOL_SOCKET, libc::SO_SNDBUF, bytes)?;
-            number("the window", libc::SOL_SOCKET, libc::SO_RCVBUF, bytes)?;
-        } else if self.much_room {
-            // As much as there may be; only root may have more.
-            let _ = set_number(fd, libc::SOL_SOCKET, libc::SO_RCVBUF, MUCH_ROOM);
-            #[cfg(target_os = "linux")]
-            let _ = set_number(fd, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, MUCH_ROOM);
-        }
-        if let Some(service) = self.service {
-            let (level, option) =
-                if is_v6 { (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) } else { (libc::IPPROTO_IP, libc::IP_TOS) };
-            number("the type of service", level, option, service.into())?;
-        }
-        if transport == Transport::Udp {
-            return Ok(());
-        }
-        if self.no_delay {
-            number("TCP_NODELAY", libc::IPPROTO_TCP, libc::TCP_NODELAY, 1)?;
-        }
-        if let Some(bytes) = self.segment {
-            number("the segment size", libc::IPPROTO_TCP, libc::TCP_MAXSEG, bytes)?;
-        }
-        if let Some(name) = &self.congestion {
-            set_bytes(fd, libc::IPPROTO_TCP, libc::TCP_CONGESTION, name.as_bytes())
-                .map_err(|source| OptionError { name: "the congestion control", source })?;
-        }
-        Ok(())
-    }
-}
-
-impl SocketOptions {
-    /// The same for a TCP socket that is connected already.
-    ///
-    /// # Errors
-    /// The first that the system refuses.
-    pub fn set_connected(&self, socket: impl AsFd, is_v6: bool) -> Result<(), OptionError> {
-        self.set(socket.as_fd(), Transport::Tcp, is_v6)
-    }
+    let _ = set_tcp_keepidle(&socket, seconds(how.idle_s));
+    let _ = set_tcp_keepintvl(&socket, seconds(how.interval_s));
+    let _ = set_tcp_keepcnt(&socket, how.count);
 }
 
 /// Why there is no connection.
@@ -168,7 +102,10 @@ pub(super) fn new_socket(
     let family = if of.is_ipv6() { AddressFamily::INET6 } else { AddressFamily::INET };
     let kind = if transport == Transport::Tcp { SocketType::STREAM } else { SocketType::DGRAM };
     #[cfg(target_os = "linux")]
-    let socket = net::socket_with(family, kind, net::SocketFlags::CLOEXEC, None)?;
+    let socket = {
+        let protocol = (options.multipath && transport == Transport::Tcp).then_some(net::ipproto::MPTCP);
+        net::socket_with(family, kind, net::SocketFlags::CLOEXEC, protocol)?
+    };
     #[cfg(not(target_os = "linux"))]
     let socket = net::socket(family, kind, None)?;
     #[cfg(not(target_os = "linux"))]
@@ -190,8 +127,23 @@ pub fn connect_tcp(
     options: &SocketOptions,
     longest: Duration,
 ) -> Result<TcpStream, ConnectError> {
-    connect_socket(new_socket(&to, bind, Transport::Tcp, options)?, to, longest)
+    let socket = new_socket(&to, bind, Transport::Tcp, options)?;
+    let to = options.labelled(socket.as_fd(), to)?;
+    connect_socket(socket, to, longest)
 }
+
+/// Listens for connections at an address.
+///
+/// # Errors
+/// An option that the system refuses, or the address.
+pub fn listen_tcp(at: SocketAddr, options: &SocketOptions) -> Result<TcpListener, ConnectError> {
+    let socket = new_socket(&at, Some(at), Transport::Tcp, options)?;
+    net::listen(&socket, BACKLOG)?;
+    Ok(socket.into())
+}
+
+/// Connections that wait to be accepted, at most.
+const BACKLOG: i32 = 512;
 
 /// Sends only to hosts of the same link, through no router. Source: socket(7), `SO_DONTROUTE`.
 ///
@@ -230,7 +182,7 @@ pub fn datagram_socket(
     let any = SocketAddr::from(([0, 0, 0, 0], 0));
     let socket = new_socket(&to.or(bind).unwrap_or(any), bind, Transport::Udp, options)?;
     if let Some(to) = to {
-        net::connect(&socket, &to)?;
+        net::connect(&socket, &options.labelled(socket.as_fd(), to)?)?;
     }
     Ok(socket.into())
 }
@@ -404,6 +356,14 @@ pub(super) fn receive_train(fd: RawFd, into: &mut [u8]) -> Result<Train, Errno> 
 pub(super) fn receive_train(fd: RawFd, into: &mut [u8]) -> Result<Train, Errno> {
     let length = into.len();
     receive(fd, into, length).map(|bytes| Train { bytes: bytes as usize, each: 0 })
+}
+
+/// Sends what comes next in a file, without copying it through this program. Source: sendfile(2).
+#[cfg(target_os = "linux")]
+pub(super) fn send_from_file(fd: RawFd, file: &std::fs::File, length: usize) -> Completion {
+    // SAFETY: the descriptor is that of a flow, which outlives its worker.
+    let socket = unsafe { BorrowedFd::borrow_raw(fd) };
+    Ok(rustix::fs::sendfile(socket, file, None, length)? as u64)
 }
 
 /// A pipe through which pages are lent to a socket. Source: vmsplice(2), splice(2).

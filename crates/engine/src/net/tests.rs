@@ -3,6 +3,7 @@
 use super::*;
 use plumb_workload::PerSecond;
 use plumb_workload::net::Passing;
+use std::io::Read;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 
 fn tcp_pair() -> (OwnedFd, OwnedFd) {
@@ -24,9 +25,9 @@ fn udp_pair() -> (OwnedFd, OwnedFd) {
 /// Runs both ends of some work, this long or until the limit, and returns what each has done.
 fn run(work: NetWork, limit: Option<u64>, time: Duration) -> (Flows, Flows) {
     let (one, other) = if work.transport == Transport::Tcp { tcp_pair() } else { udp_pair() };
-    let far = Flow { socket: other, other: None, work: NetWork { op: work.op.peer(), ..work } };
+    let far = Flow { socket: other, other: None, file: None, work: NetWork { op: work.op.peer(), ..work } };
     let mut far = Flows::new(vec![far]).unwrap();
-    let mut near = Flows::new(vec![Flow { socket: one, other: None, work }]).unwrap();
+    let mut near = Flows::new(vec![Flow { socket: one, other: None, file: None, work }]).unwrap();
     near.limit(limit.unwrap_or(u64::MAX), u64::MAX);
     far.start(None);
     near.start(Some(time.as_nanos() as u64));
@@ -58,6 +59,83 @@ fn a_stream_ends_with_its_last_block() {
         assert_eq!((near.counts(0).bytes, far.counts(0).bytes), (7_770_000, 7_770_000), "{passing:?}");
         assert!(near.tcp(0).is_none_or(|facts| facts.segment > 0 && facts.path_mtu > 0));
     }
+}
+
+// Protects transfers of files: every byte arrives in its order, a last block that is no whole one too, copied or not.
+#[test]
+fn a_file_arrives_as_it_was() {
+    let dir = tempfile::tempdir().unwrap();
+    let [from, into] = ["from", "into"].map(|name| dir.path().join(name));
+    let bytes: Vec<u8> = (0..1_234_567u32).map(|number| (number * 7 % 251) as u8).collect();
+    std::fs::write(&from, &bytes).unwrap();
+    for passing in [Passing::Copy, Passing::Lend] {
+        let (one, other) = tcp_pair();
+        let work = NetWork { passing, ..NetWork::stream(NetOp::Send, Transport::Tcp, 100_000) };
+        let receives = NetWork { op: NetOp::Receive, ..work };
+        let far = Flow { socket: other, other: None, file: Some(File::create(&into).unwrap()), work: receives };
+        let near = Flow { socket: one, other: None, file: Some(File::open(&from).unwrap()), work };
+        let (mut far, mut near) = (Flows::new(vec![far]).unwrap(), Flows::new(vec![near]).unwrap());
+        far.start(None);
+        near.start(None);
+        for (flows, name) in [(&mut near, "sends"), (&mut far, "receives")] {
+            while !flows.is_done() {
+                flows.wait(&[], Duration::from_secs(10));
+            }
+            flows.stop();
+            flows.hang_up();
+            assert_eq!((flows.counts(0).bytes, flows.failure()), (1_234_567, None), "{passing:?} {name}");
+        }
+        assert!(std::fs::read(&into).unwrap() == bytes, "{passing:?}");
+    }
+}
+
+// Protects those who look at the wire: what is said to be digits is.
+#[test]
+fn a_payload_repeats_where_it_should() {
+    for repeats in [true, false] {
+        let (one, other) = tcp_pair();
+        let work = NetWork { repeats, ..NetWork::stream(NetOp::Send, Transport::Tcp, 25) };
+        let near = Flows::new(vec![Flow { socket: one, other: None, file: None, work }]).unwrap();
+        near.limit(1, u64::MAX);
+        near.start(None);
+        let mut came = [0; 25];
+        std::net::TcpStream::from(other).read_exact(&mut came).unwrap();
+        assert_eq!(came == *b"0123456789012345678901234", repeats);
+    }
+}
+
+// Protects users of options: the system really has them; what it refuses is named.
+#[cfg(target_os = "linux")]
+#[test]
+fn options_reach_the_system() {
+    let options = SocketOptions {
+        pacing: Some(12_345_678),
+        unacknowledged_ms: Some(4321),
+        service: Some(0xb8),
+        device: Some("lo".to_owned()),
+        ..SocketOptions::default()
+    };
+    let listener = listen_tcp(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), &options).unwrap();
+    let to = listener.local_addr().unwrap();
+    let socket = connect_tcp(to, None, &options, Duration::from_secs(5)).unwrap();
+    let read = |level, name| {
+        let (mut value, mut length) = (0i64, 8);
+        // SAFETY: writes at most 8 bytes.
+        #[allow(unsafe_code)]
+        let done =
+            unsafe { libc::getsockopt(socket.as_raw_fd(), level, name, (&raw mut value).cast(), &raw mut length) };
+        assert_eq!(done, 0);
+        value
+    };
+    assert_eq!(read(libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE), 12_345_678);
+    assert_eq!(read(libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT), 4321);
+    assert_eq!(read(libc::IPPROTO_IP, libc::IP_TOS), 0xb8);
+    let wrong = SocketOptions { device: Some("nonesuch".to_owned()), ..SocketOptions::default() };
+    let error = connect_tcp(to, None, &wrong, Duration::from_secs(5)).unwrap_err().to_string();
+    assert!(error.starts_with("cannot set the network interface: "), "{error}");
+    let label = SocketOptions { flow_label: Some(5), ..SocketOptions::default() };
+    let error = connect_tcp(to, None, &label, Duration::from_secs(5)).unwrap_err().to_string();
+    assert_eq!(error, "cannot set the flow label: only IPv6 has flow labels; use -6");
 }
 
 // Protects pacing: blocks have their own starts, so a time holds as many as the rate makes due in it, and the first at once.
@@ -107,10 +185,11 @@ fn connections_are_made_and_ended_one_by_one() {
     let to = listener.local_addr().unwrap();
     let work = NetWork { response: 64, ..NetWork::stream(NetOp::Connect, Transport::Tcp, 32) };
     let accepts = NetWork { op: NetOp::Accept, ..work };
-    let mut far = Flows::new(vec![Flow { socket: listener.into(), other: Some(to), work: accepts }]).unwrap();
+    let mut far =
+        Flows::new(vec![Flow { socket: listener.into(), other: Some(to), file: None, work: accepts }]).unwrap();
     far.start(None);
     let none = || UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().into();
-    let near = Flows::new(vec![Flow { socket: none(), other: Some(to), work }]).unwrap();
+    let near = Flows::new(vec![Flow { socket: none(), other: Some(to), file: None, work }]).unwrap();
     near.start(Some(50_000_000));
     // From another address: closed without an answer.
     let stranger = SocketAddr::from(([127, 0, 0, 2], 0));
@@ -134,11 +213,11 @@ fn connections_end_with_the_last_that_was_asked_for() {
     let to = Some(address);
     let work = NetWork { response: 300, ..NetWork::stream(NetOp::Connect, Transport::Tcp, 200) };
     let accepts = NetWork { op: NetOp::Accept, ..work };
-    let mut far = Flows::new(vec![Flow { socket: listener.into(), other: to, work: accepts }]).unwrap();
+    let mut far = Flows::new(vec![Flow { socket: listener.into(), other: to, file: None, work: accepts }]).unwrap();
     let options = SocketOptions { no_delay: true, ..SocketOptions::default() };
     let new_sockets = NewSockets { options, buffers: [Some(65536), None], ..NewSockets::default() };
     let socket = new_sockets.make(&address, Transport::Tcp).unwrap();
-    let mut near = Flows::with(vec![Flow { socket, other: to, work }], new_sockets).unwrap();
+    let mut near = Flows::with(vec![Flow { socket, other: to, file: None, work }], new_sockets).unwrap();
     far.start(None);
     near.limit(50, u64::MAX);
     near.start(Some(LONG.as_nanos() as u64));
@@ -161,7 +240,7 @@ fn bare_datagrams_need_no_header() {
 
     let (one, other) = udp_pair();
     let work = NetWork { bare: true, ..NetWork::stream(NetOp::Receive, Transport::Udp, 1) };
-    let far = Flows::new(vec![Flow { socket: other, other: None, work }]).unwrap();
+    let far = Flows::new(vec![Flow { socket: other, other: None, file: None, work }]).unwrap();
     far.start(None);
     let one = UdpSocket::from(one);
     one.send(&[7]).unwrap();
@@ -181,7 +260,7 @@ fn a_silent_end_does_not_keep_a_worker() {
         for op in [NetOp::Receive, NetOp::Request, NetOp::Respond] {
             let (one, _other) = if transport == Transport::Tcp { tcp_pair() } else { udp_pair() };
             let work = NetWork::stream(op, transport, 100);
-            let mut flows = Flows::new(vec![Flow { socket: one, other: None, work }]).unwrap();
+            let mut flows = Flows::new(vec![Flow { socket: one, other: None, file: None, work }]).unwrap();
             flows.start(None);
             std::thread::sleep(Duration::from_millis(20));
             flows.stop();
@@ -195,6 +274,6 @@ fn a_silent_end_does_not_keep_a_worker() {
 fn sizes_out_of_range_are_refused() {
     let (one, _other) = udp_pair();
     let work = NetWork::stream(NetOp::Send, Transport::Udp, 8);
-    let error = Flows::new(vec![Flow { socket: one, other: None, work }]).err().unwrap();
+    let error = Flows::new(vec![Flow { socket: one, other: None, file: None, work }]).err().unwrap();
     assert_eq!(error.to_string(), "block must be from 16 to 65507 bytes");
 }

@@ -7,7 +7,7 @@ use crate::output;
 use crate::session;
 use plumb_report::full::{self, FullReport, PhaseOverTime};
 use plumb_result::tidy::TidyTable;
-use plumb_result::{Comparison, RunResult, StudyReport, Sweep};
+use plumb_result::{Comparison, Network, RunResult, StudyReport, Sweep};
 use plumb_store::{Filter, FurtherColumns, QueryCell, Store, StoreError};
 use plumb_study::answer::{StudyEvidence, answer};
 use plumb_trace::show::Sheet;
@@ -260,6 +260,11 @@ impl ReportFile {
         answer: impl FnOnce() -> String,
     ) -> Result<(), Stopped> {
         self.write(|| Ok(full::of_recordings(names, sheets, answer())))
+    }
+
+    /// Writes the report of measurements of the network to a host.
+    pub fn networks(&self, series: &[Network]) -> Result<(), Stopped> {
+        self.write(|| Ok(full::of_networks(series)))
     }
 
     fn write(&self, report: impl FnOnce() -> Result<FullReport, Stopped>) -> Result<(), Stopped> {

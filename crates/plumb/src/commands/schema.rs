@@ -17,6 +17,7 @@ const PLACES: &[(&str, Range<usize>)] = include!(concat!(env!("OUT_DIR"), "/sche
 pub fn run(form: Form) -> Result<End, Stopped> {
     let name = match form {
         Form::Workload => "workload",
+        Form::Net => "net",
         Form::TraceSheet => "trace-sheet",
         Form::Result => "result",
         Form::Gate => "gate",

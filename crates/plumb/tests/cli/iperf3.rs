@@ -72,6 +72,8 @@ const TESTS: &[(&str, Option<f64>)] = &[
     ("-u -t 1 -b 2M -l 1400", None),
     ("-u -t 1 -b 2M -l 1400 -R", None),
     ("-u -t 1 -b 2M -l 1400 --bidir -P 2 --udp-counters-64bit", None),
+    ("-t 1 -b 8M --fq-rate 16M --dscp ef --repeating-payload --snd-timeout 5000 -A 0", None),
+    ("-u -t 1 -b 2M -l 1200 --dont-fragment --rcv-timeout 5000 -R", None),
     ("-n 8M", Some(8388608.0)),
     ("-n 8M -R", None),
     ("-k 33 -l 10000", Some(330000.0)),
@@ -140,11 +142,56 @@ fn ours_at_both_ends() {
         .map(|line| serde_json::from_str::<Value>(line).unwrap()["event"].as_str().unwrap().to_owned())
         .collect();
     assert_eq!(events, ["start", "interval", "end"]);
+    let line = format!("as iperf3 -c 127.0.0.1 -p {port} -n 1M --json-stream-full-output");
+    let out = home.plumb(&line).expect(0).out;
+    let (events, document) = out.split_once("\n{\n").unwrap();
+    assert_eq!(events.lines().count(), 3);
+    is_whole(&line, &serde_json::from_str(&format!("{{{document}")).unwrap(), Some(1048576.0));
+    if std::fs::read_to_string("/proc/sys/net/mptcp/enabled").is_ok_and(|is| is.trim() == "1") {
+        home.plumb(&format!("as iperf3 -c 127.0.0.1 -p {port} -n 1M -m")).expect(0);
+    }
+    let said = home.plumb(&format!("as iperf3 -c 127.0.0.1 -p {port} -n 1M --timestamps=%Y: -T x")).expect(0);
+    assert!(said.out.lines().all(|line| line.starts_with("20") && line[4..].starts_with(":x:  ")), "{}", said.out);
     let text = home.plumb(&format!("as iperf3 -c localhost -p {port} -n 1M -V -T x --logfile log")).expect(0);
     assert_eq!(text.out, "");
     let log = std::fs::read_to_string(home.work().join("log")).unwrap();
     assert!(log.lines().all(|line| line.starts_with("x:  ")), "{log}");
     assert!(log.contains("CPU Utilization: local/sender") && log.contains("iperf Done."), "{log}");
+}
+
+// Protects transfers of files: they arrive whole, at both ends of the real one and of ours; nobody's file is overwritten.
+#[test]
+fn files_arrive_as_they_were() {
+    if !needs::tools(&["iperf3"]) {
+        return;
+    }
+    let home = Home::new();
+    let at = |name: &str| home.work().join(name).display().to_string();
+    let bytes: Vec<u8> = (0..3_000_001u32).map(|number| (number * 7 % 251) as u8).collect();
+    std::fs::write(at("from"), &bytes).unwrap();
+    let arrived = |name: &str| assert!(std::fs::read(at(name)).unwrap() == bytes, "{name}");
+    let ours = Server::ours(&home, &format!("-F {}", at("ours")));
+    for _ in 0..2 {
+        Said::of(real(&format!("-c 127.0.0.1 -p {} -F {}", ours.port, at("from")))).expect(0);
+        arrived("ours");
+    }
+    for line in ["", "-Z"] {
+        let line = format!("as iperf3 -c 127.0.0.1 -p {} -F {} {line}", ours.port, at("from"));
+        let said = home.plumb(&line).expect(0);
+        assert!(said.out.contains("Sent 2.86 MByte / 2.86 MByte (100%) of "), "{}", said.out);
+        arrived("ours");
+    }
+    let port = free_port();
+    let mut command = real(&format!("-s --forceflush -p {port} -F {}", at("from")));
+    let theirs = Server::wait(command.stdout(Stdio::piped()).spawn().unwrap(), port);
+    let line = format!("as iperf3 -c 127.0.0.1 -p {} -R -t 1 -J -F {}", theirs.port, at("got"));
+    let document = home.plumb(&line).expect(0).json();
+    assert_eq!(document.pointer("/end/streams/0/diskfile/received").and_then(Value::as_u64), Some(3_000_001));
+    arrived("got");
+    std::fs::write(at("mine"), "mine").unwrap();
+    let line = format!("as iperf3 -c 127.0.0.1 -p {} -R -t 1 -F {}", ours.port, at("mine"));
+    home.plumb(&line).expect(1).complains(&["Plumb did not make it", "PLUMB_ALLOW"]);
+    assert_eq!(std::fs::read_to_string(at("mine")).unwrap(), "mine");
 }
 
 // Protects many users of one port: stock clients at the same time, of both protocols, and one who connects and says nothing.
@@ -238,6 +285,27 @@ fn hostile_clients_end_only_their_own_test() {
     said.complains(&["iperf3: error - total required bandwidth is larger than server limit"]);
 }
 
+// Protects the server's own network: who sends more than was said, or nothing, is sent away with iperf3's numbers.
+#[test]
+fn what_a_client_said_is_kept_to() {
+    let home = Home::new();
+    let server = Server::ours(&home, "--server-bitrate-limit 10M/1 --rcv-timeout 500");
+    for (sends, number) in [(true, 27), (false, 144)] {
+        let params = r#"{"tcp":true,"len":131072,"time":60,"parallel":1,"bandwidth":1000}"#;
+        let mut control = begun(server.port, b'm', params);
+        assert_eq!(byte(&mut control), Some(10));
+        let mut stream = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
+        stream.write_all(&[[b'm'; 36].as_slice(), &[0]].concat()).unwrap();
+        assert_eq!([byte(&mut control), byte(&mut control)], [Some(1), Some(2)]);
+        // Until the server hangs up.
+        while sends && stream.write_all(&[0; 1 << 16]).is_ok() {}
+        let mut error = [0; 9];
+        control.read_exact(&mut error).unwrap();
+        assert_eq!(error, [0xfe, 0, 0, 0, number, 0, 0, 0, 0]);
+    }
+    home.plumb(&format!("as iperf3 -s -1 --idle-timeout 1 -p {}", free_port())).expect(0);
+}
+
 // Protects scripts: what fails says why and has a code, in JSON, too.
 #[test]
 fn what_fails_says_so() {
@@ -279,10 +347,46 @@ fn the_network_in_one_command() {
         assert!(net["throughput"][at]["bytes_per_second"].as_f64() > Some(0.0), "{net}");
         assert!(net["datagrams"][at]["packets"].as_i64() > Some(0), "{net}");
     }
+    crate::commands::fits(&home, "net", &net);
+    assert_eq!(net["interface"], "lo");
+    assert!(net["offloads"].as_object().is_some_and(|all| !all.is_empty()) && net["processors"].is_string(), "{net}");
+    assert!(net["throughput"][0]["processors"].as_f64() > Some(0.0), "{net}");
     drop(server);
     if needs::tools(&["iperf3"]) {
         let server = Server::real();
         let page = home.plumb(&format!("net 127.0.0.1 --port {} --time 1", server.port)).expect(0).out;
         assert!(page.contains("The other end is iperf3") && page.contains("bit/s"), "{page}");
     }
+}
+
+// Protects measurements of days: each is kept, with those that could not be made, and all of them are charted.
+#[test]
+fn measurements_of_the_network_are_kept_and_charted() {
+    let home = Home::new();
+    let port = free_port();
+    let server = Server::wait(home.start(&format!("net --serve --port {port}")), port);
+    let line = format!("net 127.0.0.1 --port {port} --time 1");
+    let said = home.plumb(&format!("{line} --every 1s --for 8s --report net.html --json")).expect(0);
+    let first: Vec<Value> = said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(!first.is_empty());
+    drop(server);
+    // Nobody is there any more, which is kept as well.
+    home.plumb(&format!("{line} --every 100ms --for 250ms")).expect(0).says(&["not measured: cannot connect to"]);
+    let said = home.plumb(&format!("{line} --stored --report all.html")).expect(0);
+    said.says(&["available", "receive", "of the time"]);
+    let all = home.plumb(&format!("{line} --stored --json")).expect(0).out;
+    let all: Vec<Value> = all.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(all[..first.len()], first);
+    for net in &all {
+        crate::commands::fits(&home, "net", net);
+    }
+    assert!(all.last().unwrap()["error"].as_str().unwrap().contains("Connection refused"));
+    for name in ["net.html", "all.html"] {
+        let page = std::fs::read_to_string(home.work().join(name)).unwrap();
+        assert!(page.contains("The network to 127.0.0.1") && page.contains("Measurements"), "{name}");
+    }
+    let rows = home.with(["query", "SELECT count(*) FROM network WHERE error IS NULL"]).expect(0);
+    assert!(rows.out.contains(&first.len().to_string()), "{}", rows.out);
+    home.plumb("net 192.0.2.9 --stored").expect(2).complains(&["no measurement of 192.0.2.9 port 5201 is stored"]);
+    home.plumb("net 127.0.0.1 --every 0s").expect(2).complains(&["--every must be longer than 0"]);
 }

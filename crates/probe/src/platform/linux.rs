@@ -6,7 +6,7 @@ use crate::error::ProbeError;
 use rustix::fd::AsFd;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, StatxFlags};
 use rustix::io::Errno;
-use rustix::ioctl::{Getter, Opcode, ioctl, opcode};
+use rustix::ioctl::{Getter, Opcode, Updater, ioctl, opcode};
 use rustix::time::{ClockId, clock_gettime};
 use std::path::Path;
 
@@ -179,4 +179,33 @@ pub(crate) fn raw_and_real() -> Result<ClockPair, ProbeError> {
 /// Ticks a second of the times in `/proc`.
 pub(crate) fn ticks_per_second() -> u64 {
     rustix::param::clock_ticks_per_second()
+}
+
+/// `struct ethtool_value`. Source: `include/uapi/linux/ethtool.h`.
+#[repr(C)]
+struct EthtoolValue {
+    command: u32,
+    data: u32,
+}
+
+/// `struct ifreq` with a pointer in its union. Source: netdevice(7).
+#[repr(C)]
+struct InterfaceRequest {
+    name: [u8; 16],
+    data: *mut EthtoolValue,
+    rest: [u64; 2],
+}
+
+/// A number that the driver of a network interface gives for a command of ethtool; `None` where it has none.
+pub(crate) fn ethtool_value(interface: &str, command: u32) -> Option<u32> {
+    const ETHTOOL: Opcode = 0x8946;
+    let socket = std::os::unix::net::UnixDatagram::unbound().ok()?;
+    let mut value = EthtoolValue { command, data: 0 };
+    let mut request = InterfaceRequest { name: [0; 16], data: &raw mut value, rest: [0; 2] };
+    let name = interface.as_bytes();
+    // The last byte ends the name.
+    request.name[..15].get_mut(..name.len())?.copy_from_slice(name);
+    // SAFETY: the kernel reads the request and, for the commands that read a number, writes the value that it points to.
+    unsafe { ioctl(socket.as_fd(), Updater::<ETHTOOL, InterfaceRequest>::new(&mut request)) }.ok()?;
+    Some(value.data)
 }

@@ -63,3 +63,7 @@ pub(crate) fn nvme_health_log(_device: &str) -> Result<[u8; PAGE_BYTES], ProbeEr
 pub(crate) fn ata_page(_device: &str, _wanted: AtaPage) -> Result<[u8; PAGE_BYTES], ProbeError> {
     Err(ProbeError::NotHere)
 }
+
+pub(crate) fn ethtool_value(_interface: &str, _command: u32) -> Option<u32> {
+    None
+}

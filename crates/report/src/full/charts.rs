@@ -22,6 +22,7 @@ pub(super) fn format_of(metric: Metric) -> Format {
 pub(super) fn axis_of(metric: Metric, scale: Scale) -> Axis {
     let title = match format_of(metric) {
         Format::Rate => "Bytes per second: more is better",
+        Format::Bits => "Bits per second: more is better",
         Format::Iops | Format::Ops => "Operations per second: more is better",
         Format::Time => "Time: less is better",
         Format::Bytes => "Bytes: less is better",

@@ -7,6 +7,7 @@ mod ecdf;
 mod html;
 mod interactions;
 mod method;
+mod net;
 mod numbers;
 mod over_time;
 mod run;
@@ -18,6 +19,7 @@ mod trace;
 mod workbook;
 
 pub use compare::of_comparison;
+pub use net::of_networks;
 pub use over_time::PhaseOverTime;
 pub use run::of_run;
 pub use runs::of_runs;

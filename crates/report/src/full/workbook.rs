@@ -197,6 +197,7 @@ fn data(sheet: &mut Worksheet, report: &FullReport) -> Result<(), WorkbookError>
 const fn unit(format: ValueFormat) -> (f64, &'static str) {
     match format {
         ValueFormat::Rate => (1e6, "MB/s"),
+        ValueFormat::Bits => (1e6, "Mbit/s"),
         ValueFormat::Iops => (1.0, "IOPS"),
         ValueFormat::Ops => (1.0, "ops/s"),
         ValueFormat::Bytes => (1_048_576.0, "MiB"),

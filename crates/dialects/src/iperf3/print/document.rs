@@ -18,7 +18,7 @@ impl Report {
             ])
         };
         let params = &self.params;
-        let rate = params.rate.unwrap_or(0) as i64;
+        let [rate, kernel_rate] = [params.rate, params.kernel_rate].map(|rate| rate.unwrap_or(0) as i64);
         let mut json = before_start_json(&start.system, self.streams.iter().map(stream).collect());
         json.push(
             "timestamp",
@@ -36,7 +36,7 @@ impl Report {
             (false, None) => json.push("tcp_mss_default", int(start.segment)),
         }
         json.push("target_bitrate", Json::Int(rate));
-        json.push("fq_rate", Json::Int(0));
+        json.push("fq_rate", Json::Int(kernel_rate));
         json.push("sock_bufsize", int(params.window.unwrap_or(0)));
         json.push("sndbuf_actual", Json::Int(start.buffers[0] as i64));
         json.push("rcvbuf_actual", Json::Int(start.buffers[1] as i64));
@@ -54,7 +54,7 @@ impl Report {
                 ("tos", int(params.service)),
                 ("target_bitrate", Json::Int(rate)),
                 ("bidir", int(params.bidir)),
-                ("fqrate", Json::Int(0)),
+                ("fqrate", Json::Int(kernel_rate)),
                 ("interval", Json::Number(self.interval_s)),
                 ("gso", int(params.trains)),
                 ("gro", int(params.trains)),
@@ -118,7 +118,8 @@ impl Report {
 
     /// What `-J` has under `end`.
     pub fn end_json(&self, ending: &Ending) -> Json {
-        let streams = self.streams.iter().zip(&ending.streams).map(|(stream, whole)| self.whole_json(stream, whole));
+        let all = self.streams.iter().zip(&ending.streams);
+        let streams = all.map(|(stream, whole)| self.whole_json(stream, whole, ending.file.as_ref()));
         let mut json = Json::map([("streams", Json::List(streams.collect()))]);
         for (suffix, sends) in self.directions("") {
             let of = || self.streams.iter().zip(&ending.streams).filter(|(stream, _)| stream.sends == sends);
@@ -164,7 +165,7 @@ impl Report {
         json
     }
 
-    fn whole_json(&self, stream: &Opened, whole: &Whole) -> Json {
+    fn whole_json(&self, stream: &Opened, whole: &Whole, file: Option<&(String, u64)>) -> Json {
         let Whole { sent, received, largest, rtt_us } = whole;
         let socket = Some(stream.socket);
         if self.params.udp {
@@ -191,7 +192,26 @@ impl Report {
         }
         from.push("sender", Json::Bool(stream.sends));
         to.push("sender", Json::Bool(stream.sends));
-        Json::map([("sender", from), ("receiver", to)])
+        let mut json = Json::map([("sender", from)]);
+        if let Some((name, length)) = file {
+            let (sent, sent_percent) = Report::of_file(sent.bytes, *length);
+            let (received, received_percent) = Report::of_file(received.bytes, *length);
+            let numbers = [
+                ("sent", sent),
+                ("received", received),
+                ("size", *length),
+                ("percent_sent", sent_percent),
+                ("percent_received", received_percent),
+            ];
+            let mut of_file = Json::Map(Vec::new());
+            for (key, value) in numbers {
+                of_file.push(key, Json::Int(value as i64));
+            }
+            of_file.push("filename", Json::text(name));
+            json.push("diskfile", of_file);
+        }
+        json.push("receiver", to);
+        json
     }
 }
 

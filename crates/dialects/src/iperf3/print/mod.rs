@@ -7,7 +7,7 @@ pub use document::before_start_json;
 
 use super::format::Unit;
 use super::json::Json;
-use super::wire::Params;
+use super::params::Params;
 
 /// A connected stream.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -119,6 +119,8 @@ pub struct Ending {
     pub cpu: [[f64; 3]; 2],
     /// Algorithms of congestion control: the sender's, the receiver's.
     pub congestion: [Option<String>; 2],
+    /// The file of this end and its bytes, where it has one.
+    pub file: Option<(String, u64)>,
     /// The server's report, where it was asked for.
     pub output: Option<Json>,
 }
@@ -160,6 +162,12 @@ pub struct Report {
 }
 
 impl Report {
+    /// Of a file: bytes that a stream moved, and their share of it in per cent.
+    fn of_file(moved: u64, length: u64) -> (u64, u64) {
+        // An empty file is whole.
+        (moved, (moved * 100).checked_div(length).unwrap_or(100))
+    }
+
     fn has_both(&self) -> bool {
         self.params.bidir
     }

@@ -2,7 +2,7 @@
 
 use super::{Ending, Interval, Opened, Report, Row};
 use crate::iperf3::format::{bytes_text, general, rate_text};
-use crate::iperf3::wire::Params;
+use crate::iperf3::params::Params;
 
 const SEPARATOR: &str = "- - - - - - - - - - - - - - - - - - - - - - - - -\n";
 
@@ -143,11 +143,19 @@ impl Report {
             let of: Vec<_> =
                 self.streams.iter().zip(&ending.streams).filter(|(stream, _)| stream.sends == sends).collect();
             let mut both = |id: Option<i32>, sent: &Row, received: &Row| {
+                let moved = if sends { sent } else { received }.bytes;
                 // A server knows its own side only.
                 if sends || !self.is_server {
                     // Who sent knows of no jitter and no losses.
                     let sent = Row { jitter_s: 0.0, lost: 0, ..*sent };
                     text += &self.line(id, sends, &sent, Tail::Sender);
+                }
+                if let Some((name, length)) = ending.file.as_ref().filter(|_| id.is_some()) {
+                    let (moved, percent) = Report::of_file(moved, *length);
+                    // One byte or many, as iperf3 has it.
+                    let [moved, length] =
+                        [moved, *length].map(|bytes| bytes_text(bytes).trim_end_matches('s').to_owned());
+                    text += &format!("        Sent {moved} / {length} ({percent}%) of {name}\n");
                 }
                 if !sends || !self.is_server {
                     text += &self.line(id, sends, received, Tail::Receiver);

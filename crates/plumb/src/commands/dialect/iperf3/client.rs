@@ -3,7 +3,7 @@
 use super::control::{Control, PATIENCE, TestError};
 use super::output::Out;
 use super::running::{Running, blocks_of};
-use super::{named, now_ms, start_of};
+use super::{Local, named, now_ms, start_of};
 use plumb_dialects::iperf3::{
     COOKIE_BYTES, COOKIE_LETTERS, Ending, Opened, PARAMS_BYTES_MAX, Params, RESULTS_BYTES_MAX, Report, Results, State,
     UDP_HELLO, UDP_REPLIES, Unit, flow,
@@ -38,6 +38,7 @@ pub struct Place {
     /// Port of the first stream.
     pub client_port: Option<u16>,
     pub timeout: Option<Duration>,
+    pub local: Local,
 }
 
 /// How a test is printed.
@@ -80,8 +81,8 @@ impl Place {
         let timeout = self.timeout.unwrap_or(Duration::from_secs(120));
         let mut last = TestError::Connect("no address of this kind".to_owned());
         for to in all.filter(|to| family.is_none_or(|v6| to.is_ipv6() == v6)) {
-            match connect_tcp(to, self.from(0, &to), &SocketOptions::default(), timeout) {
-                Ok(socket) => return Ok((Control::new(socket)?, to)),
+            match connect_tcp(to, self.from(0, &to), &self.local.plain(), timeout) {
+                Ok(socket) => return Ok((Control::new(socket, self.local.keep_alive)?, to)),
                 Err(error) => last = failed(&error),
             }
         }
@@ -173,9 +174,9 @@ pub fn test(place: &Place, params: &Params, look: Look, out: &mut Out, stop: Sto
     out.opened(&report, &start);
     let flows = Flows::new(flows).map_err(|error| TestError::Stream(error.to_string()))?;
     let mut running = Running::start(&report, flows);
-    let ended = wait(&mut running, control, out, stop);
+    let ended = wait(&mut running, control, out, place.local.receive, stop);
     running.ends_now();
-    if ended.is_ok() && blocks_of(&report.params).is_some() {
+    if ended.is_ok() && (blocks_of(&report.params).is_some() || place.local.file.is_some()) {
         await_arrival(&running);
     }
     running.stop(out);
@@ -194,6 +195,7 @@ pub fn test(place: &Place, params: &Params, look: Look, out: &mut Out, stop: Sto
         }
         Err(error) => return Err(error),
     };
+    ending.file = place.local.file_facts(&report.params);
     let (mut times, mut lost) = (running.flows.times(0), running.flows.counts(0).datagrams.lost);
     for number in 1..report.streams.len() {
         times.merge(&running.flows.times(number));
@@ -229,7 +231,7 @@ fn connect_streams(
     is_plumb: bool,
 ) -> Result<(Vec<Flow>, Vec<Opened>), TestError> {
     let failed = |error: &dyn std::fmt::Display| TestError::Stream(plain(&error.to_string()));
-    let options = super::options_of(params);
+    let options = place.local.options(params);
     let directions: &[bool] = if params.bidir { &[true, false] } else { &[!params.reverse] };
     let all = directions.iter().flat_map(|&sends| (0..params.streams).map(move |_| sends));
     let (mut flows, mut opened) = (Vec::new(), Vec::new());
@@ -246,7 +248,8 @@ fn connect_streams(
             opened.push(named(socket.local_addr(), Ok(to), socket.as_raw_fd(), sends));
             socket.into()
         };
-        flows.push(Flow { socket, other: None, work: flow(params, sends, is_plumb) });
+        let file = place.local.open_file(params, sends)?;
+        flows.push(Flow { socket, other: None, file, work: flow(params, sends, is_plumb) });
     }
     Ok((flows, opened))
 }
@@ -258,7 +261,7 @@ fn to_connect(params: &Params, to: SocketAddr) -> Result<(Vec<Flow>, Vec<Opened>
         let socket = datagram_socket(None, None, &SocketOptions::default())
             .map_err(|error| TestError::Stream(plain(&error.to_string())))?;
         opened.push(named(socket.local_addr(), Ok(to), socket.as_raw_fd(), true));
-        flows.push(Flow { socket: socket.into(), other: Some(to), work: flow(params, true, true) });
+        flows.push(Flow { socket: socket.into(), other: Some(to), file: None, work: flow(params, true, true) });
     }
     Ok((flows, opened))
 }
@@ -286,7 +289,13 @@ fn greet(socket: &std::net::UdpSocket) -> std::io::Result<()> {
 }
 
 /// Waits until the test is over.
-fn wait(running: &mut Running<'_>, control: &mut Control, out: &mut Out, stop: StopFlag) -> Result<(), TestError> {
+fn wait(
+    running: &mut Running<'_>,
+    control: &mut Control,
+    out: &mut Out,
+    receive: Duration,
+    stop: StopFlag,
+) -> Result<(), TestError> {
     let time_s = running.report().params.time_s.unwrap_or(0);
     loop {
         let end = (time_s > 0 && !running.omits()).then(|| running.ends_at(time_s));
@@ -306,6 +315,9 @@ fn wait(running: &mut Running<'_>, control: &mut Control, out: &mut Out, stop: S
         }
         if running.flows.is_done() || end.is_some_and(|at| Instant::now() >= at) {
             return Ok(());
+        }
+        if running.is_idle(receive) {
+            return Err(TestError::Idle);
         }
         running.look(out);
     }

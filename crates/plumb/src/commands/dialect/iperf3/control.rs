@@ -1,6 +1,7 @@
 //! A control connection: bytes within deadlines and limits. What they mean is in `plumb_dialects::iperf3`.
 
 use plumb_dialects::iperf3::{Json, State, error_text};
+use plumb_engine::net::KeepAlive;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
@@ -43,6 +44,12 @@ pub enum TestError {
     /// A stream failed.
     #[error("data stream: {0}")]
     Flow(String),
+    /// Nothing came for too long.
+    #[error("idle timeout for receiving data")]
+    Idle,
+    /// The file of `-F`.
+    #[error("unable to open the file of the stream: {0}")]
+    File(String),
     /// A parameter that the other end lacks support for.
     #[error("{0}")]
     Unable(&'static str),
@@ -60,10 +67,10 @@ pub struct Control {
 
 impl Control {
     /// Over a connection that was just made.
-    pub fn new(socket: TcpStream) -> io::Result<Control> {
+    pub fn new(socket: TcpStream, keep_alive: KeepAlive) -> io::Result<Control> {
         socket.set_nodelay(true)?;
         socket.set_write_timeout(Some(PATIENCE))?;
-        plumb_engine::net::watch(&socket);
+        plumb_engine::net::watch(&socket, keep_alive);
         Ok(Control { socket })
     }
 

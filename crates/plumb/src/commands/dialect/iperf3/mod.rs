@@ -2,22 +2,25 @@
 
 pub mod client;
 mod control;
+mod local;
 pub mod output;
 mod running;
 pub mod server;
 
 pub use control::TestError;
+pub use local::Local;
 
 use super::ToolCall;
 use super::dashes;
 use crate::exit::{End, Stopped};
 use crate::output::{error_line, error_text, print};
+use crate::session;
 use jiff::Timestamp;
 use output::{Out, Paper};
 use plumb_dialects::iperf3::{
-    self, Asked, COOKIE_BYTES, Client, Ending, Json, Opened, Output, Params, Settings, Start, VERSION, help,
+    self, Asked, COOKIE_BYTES, Client, Ending, Json, Opened, Output, Settings, Start, VERSION, help,
 };
-use plumb_engine::net::{Flow, SocketOptions, buffers};
+use plumb_engine::net::{Flow, buffers};
 use plumb_engine::signals::{self, StopFlag};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
@@ -40,27 +43,36 @@ pub fn as_iperf3(call: &ToolCall<'_>) -> Result<End, Stopped> {
     for (name, why) in &settings.ignored {
         error_line!("plumb: option --{name} has no effect: {why}");
     }
-    let bind = settings.bind.as_deref().map(|bind| bind.split('%').next().unwrap_or(bind).parse::<IpAddr>());
+    let bind = settings.bind.as_deref().map(str::parse::<IpAddr>);
     let Ok(bind) = bind.transpose() else {
         error_line!("iperf3: error - -B must be an address, such as 192.0.2.1 or ::");
         return Ok(End::DialectFailed);
     };
-    let paper = match Paper::open(settings.log.as_deref()) {
+    let paper = match Paper::open(settings.log.as_deref(), settings.stamp.as_deref()) {
         Ok(paper) => paper,
         Err(error) => {
-            error_line!("iperf3: error - unable to open the log file: {error}");
+            error_line!("iperf3: error - {error}");
             return Ok(End::DialectFailed);
         }
     };
+    if let Some(processor) = settings.processor {
+        let mut set = rustix::thread::CpuSet::new();
+        set.set(processor as usize);
+        if let Err(error) = rustix::thread::sched_setaffinity(None, &set) {
+            error_line!("iperf3: error - unable to set CPU affinity to {processor}: {error}");
+            return Ok(End::DialectFailed);
+        }
+    }
+    let local = Local::of(&settings, &session::permissions(call.common)?);
     match &settings.end {
         iperf3::End::Server(server) if server.daemon && std::env::var_os(DAEMON).is_none() => in_background(),
         iperf3::End::Server(server) => {
             write_pid(&settings)?;
-            server::serve(&settings, server, bind, &paper, stop_flag()?)
+            server::serve(&settings, server, bind, local, &paper, stop_flag()?)
         }
         iperf3::End::Client(client) => {
             write_pid(&settings)?;
-            as_client(&settings, client, bind, &paper)
+            as_client(&settings, client, bind, local, &paper)
         }
     }
 }
@@ -98,7 +110,13 @@ fn write_pid(settings: &Settings) -> Result<(), Stopped> {
         .map_err(|error| Stopped { end: End::DialectFailed, message: format!("iperf3: error - {path}: {error}") })
 }
 
-fn as_client(settings: &Settings, client: &Client, bind: Option<IpAddr>, paper: &Paper) -> Result<End, Stopped> {
+fn as_client(
+    settings: &Settings,
+    client: &Client,
+    bind: Option<IpAddr>,
+    local: Local,
+    paper: &Paper,
+) -> Result<End, Stopped> {
     let place = client::Place {
         host: client.host.clone(),
         port: settings.port,
@@ -106,17 +124,24 @@ fn as_client(settings: &Settings, client: &Client, bind: Option<IpAddr>, paper: 
         is_v6: settings.is_v6,
         client_port: client.client_port,
         timeout: client.connect_ms.map(Duration::from_millis),
+        local,
     };
     let look = client::Look { unit: settings.unit, verbose: settings.verbose, interval_s: settings.interval_s };
     let system = system();
     let sink = paper.clone();
     let mut out = Out::new(settings.output, false, &system, Box::new(move |text| sink.write(text)));
-    out.set_title(client.params.title.as_ref());
+    out.begin_lines(client.params.title.as_ref(), &paper.stamp);
     if settings.verbose {
         out.text(&format!("iperf {VERSION}\n{system}\nTime: {}\n", time_text(now_ms())));
     }
     let stop = stop_flag()?;
-    let tested = match client::test(&place, &client.params, look, &mut out, stop) {
+    let mut params = client.params.clone();
+    if let Some(file) =
+        place.local.file.as_ref().filter(|_| params.time_s.is_none() && params.blocks == 0 && params.bytes == 0)
+    {
+        params.bytes = file.bytes();
+    }
+    let tested = match client::test(&place, &params, look, &mut out, stop) {
         Ok(tested) => tested,
         Err(error) => {
             out.end(None, None, Some(&error.to_string()));
@@ -172,19 +197,6 @@ fn start_of(cookie: &[u8; COOKIE_BYTES], peer: (String, u16), segment: Option<u3
         cookie: String::from_utf8_lossy(&cookie[..COOKIE_BYTES - 1]).into_owned(),
         segment: segment.unwrap_or(0),
         buffers: first.map(|flow| buffers(flow.socket.as_fd())).unwrap_or_default(),
-    }
-}
-
-/// What sockets of a test are given.
-fn options_of(params: &Params) -> SocketOptions {
-    SocketOptions {
-        no_delay: params.no_delay || params.response > 0,
-        window: params.window,
-        segment: params.segment,
-        service: Some(params.service).filter(|&service| service > 0),
-        congestion: params.congestion.clone(),
-        shares_port: false,
-        much_room: params.udp,
     }
 }
 

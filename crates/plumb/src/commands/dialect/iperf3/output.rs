@@ -1,22 +1,62 @@
 //! Where a test is printed: lines as they come, one document at the end, or an event a line.
 
 use crate::output::{error_line, print};
+use jiff::Zoned;
+use jiff::fmt::strtime;
 use plumb_dialects::iperf3::{Ending, Interval, Json, Output, Report, Start, before_start_json};
 use std::fs::File;
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// The time at the start of lines, where one is asked for.
+#[derive(Debug, Clone, Default)]
+pub struct Stamp(Option<Arc<str>>);
+
+impl Stamp {
+    /// Of a format of strftime(3), as it is without a language.
+    fn of(format: &str) -> Result<Stamp, String> {
+        let mut plain = format.to_owned();
+        for (short, long) in [("%c", "%a %b %e %T %Y"), ("%x", "%m/%d/%y"), ("%X", "%T"), ("%r", "%I:%M:%S %p")] {
+            plain = plain.replace(short, long);
+        }
+        strtime::format(&plain, &Zoned::now())
+            .map_err(|error| format!("the format of --timestamps is not one of strftime(3): {error}"))?;
+        Ok(Stamp(Some(plain.into())))
+    }
+
+    /// Each line of a text with the time and the title before it.
+    pub fn before(&self, title: Option<&String>, text: &str) -> String {
+        // Checked when it was read.
+        let time =
+            self.0.as_ref().and_then(|format| strtime::format(&**format, &Zoned::now()).ok()).unwrap_or_default();
+        let title = title.map_or_else(String::new, |title| format!("{title}:  "));
+        if time.is_empty() && title.is_empty() {
+            return text.to_owned();
+        }
+        text.split_inclusive('\n').map(|line| format!("{time}{title}{line}")).collect()
+    }
+}
+
 /// Standard output, or the file of `--logfile`.
 #[derive(Debug, Clone, Default)]
 pub struct Paper {
     file: Option<Arc<Mutex<File>>>,
+    /// What lines begin with.
+    pub stamp: Stamp,
 }
 
 impl Paper {
-    /// Appends to a file where one is given.
-    pub fn open(path: Option<&str>) -> std::io::Result<Paper> {
-        let file = path.map(|path| File::options().create(true).append(true).open(path)).transpose()?;
-        Ok(Paper { file: file.map(|file| Arc::new(Mutex::new(file))) })
+    /// Appends to a file where one is given. What cannot be used is said in words.
+    pub fn open(path: Option<&str>, stamp: Option<&str>) -> Result<Paper, String> {
+        let file = path.map(|path| File::options().create(true).append(true).open(path)).transpose();
+        let file = file.map_err(|error| format!("unable to open the log file: {error}"))?;
+        let stamp = stamp.map(Stamp::of).transpose()?.unwrap_or_default();
+        Ok(Paper { file: file.map(|file| Arc::new(Mutex::new(file))), stamp })
+    }
+
+    /// Writes lines for people.
+    pub fn lines(&self, text: &str) {
+        self.write(&self.stamp.before(None, text));
     }
 
     /// Writes at once.
@@ -33,8 +73,8 @@ impl Paper {
     /// Says what went wrong.
     pub fn complain(&self, text: &str) {
         match self.file {
-            Some(_) => self.write(&format!("{text}\n")),
-            None => error_line!("{text}"),
+            Some(_) => self.lines(&format!("{text}\n")),
+            None => error_line!("{}", self.stamp.before(None, text)),
         }
     }
 }
@@ -49,6 +89,7 @@ const KEPT_TEXT_MAX: usize = 4 << 20;
 pub struct Out {
     form: Output,
     title: Option<String>,
+    stamp: Stamp,
     /// Takes text when it may be printed.
     sink: Box<dyn FnMut(&str) + Send>,
     is_server: bool,
@@ -67,6 +108,7 @@ impl Out {
         Out {
             form,
             title: None,
+            stamp: Stamp::default(),
             sink,
             is_server,
             start,
@@ -77,9 +119,9 @@ impl Out {
         }
     }
 
-    /// Each line begins with this from now on.
-    pub fn set_title(&mut self, title: Option<&String>) {
-        self.title = title.cloned();
+    /// Each line begins with these from now on.
+    pub fn begin_lines(&mut self, title: Option<&String>, stamp: &Stamp) {
+        (self.title, self.stamp) = (title.cloned(), stamp.clone());
     }
 
     /// Lines for people.
@@ -90,17 +132,11 @@ impl Out {
         if self.form != Output::Text {
             return;
         }
-        match &self.title {
-            Some(title) => {
-                let lines: String = text.split_inclusive('\n').map(|line| format!("{title}:  {line}")).collect();
-                (self.sink)(&lines);
-            }
-            None => (self.sink)(text),
-        }
+        (self.sink)(&self.stamp.before(self.title.as_ref(), text));
     }
 
     fn event(&mut self, name: &str, data: Json) {
-        if self.form == Output::JsonStream {
+        if self.form.streams() {
             let line = Json::map([("event", Json::text(name)), ("data", data)]).line();
             (self.sink)(&(line + "\n"));
         }
@@ -123,7 +159,7 @@ impl Out {
         }
         let json = report.interval_json(interval);
         self.event("interval", json.clone());
-        if self.form != Output::JsonStream && (!self.is_server || self.rows <= SERVER_ROWS_MAX) {
+        if self.form.has_document() && (!self.is_server || self.rows <= SERVER_ROWS_MAX) {
             self.intervals.push(json);
         }
     }
@@ -159,7 +195,7 @@ impl Out {
             document.push("error", Json::text(error));
         }
         self.event("end", end);
-        if self.form == Output::Json {
+        if self.form.has_document() {
             (self.sink)(&document.page());
         }
     }

@@ -26,6 +26,8 @@ pub struct Running<'a> {
     last: Vec<Reading>,
     last_s: f64,
     largest: Vec<(TcpRow, [u64; 3], u64)>,
+    /// Bytes that had come when last looked at, and since when there have been no others.
+    came: (u64, Instant),
     end_s: f64,
     cpu_ns: (u64, u64),
 }
@@ -47,6 +49,7 @@ impl<'a> Running<'a> {
             last: vec![Reading::default(); count],
             last_s: 0.0,
             largest: vec![Default::default(); count],
+            came: (0, Instant::now()),
             end_s: 0.0,
             cpu_ns: (0, 0),
         };
@@ -112,6 +115,20 @@ impl<'a> Running<'a> {
     pub fn received(&self) -> u64 {
         let of = self.report.streams.iter().enumerate().filter(|(_, stream)| !stream.sends);
         of.map(|(number, _)| self.flows.counts(number).bytes).sum()
+    }
+
+    /// Bytes that went or came so far.
+    pub fn moved(&self) -> u64 {
+        (0..self.report.streams.len()).map(|number| self.flows.counts(number).bytes).sum()
+    }
+
+    /// Whether something should come, and nothing has for this long.
+    pub fn is_idle(&mut self, longest: Duration) -> bool {
+        let (now, came) = (Instant::now(), self.received());
+        if came != self.came.0 {
+            self.came = (came, now);
+        }
+        now.duration_since(self.came.1) > longest && self.report.streams.iter().any(|stream| !stream.sends)
     }
 
     /// Does what is due.
@@ -285,6 +302,7 @@ impl<'a> Running<'a> {
             streams: (0..self.report.streams.len()).map(whole).collect(),
             cpu: [self.cpu(), other.map(|other| other.cpu).unwrap_or_default()],
             congestion: if sends_first { [own, far] } else { [far, own] },
+            file: None,
             output: None,
         }
     }

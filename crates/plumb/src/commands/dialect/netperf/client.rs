@@ -208,7 +208,7 @@ fn once(
     } else {
         connect_socket(socket, to, PATIENCE)?.into()
     };
-    let mut flows = Flows::with(vec![Flow { socket, other: Some(to), work }], new_sockets)?;
+    let mut flows = Flows::with(vec![Flow { socket, other: Some(to), file: None, work }], new_sockets)?;
     let before = Ticks::now();
     flows.limit(length_ops(request.length, &work), u64::MAX);
     let time = match request.length {

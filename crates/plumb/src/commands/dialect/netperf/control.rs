@@ -23,7 +23,7 @@ impl Control {
     pub fn new(socket: TcpStream) -> std::io::Result<Control> {
         socket.set_nodelay(true)?;
         socket.set_write_timeout(Some(PATIENCE))?;
-        plumb_engine::net::watch(&socket);
+        plumb_engine::net::watch(&socket, plumb_engine::net::KeepAlive::default());
         Ok(Control { socket })
     }
 

@@ -238,7 +238,7 @@ fn test(control: &mut Control, request: &Request, peer: IpAddr) -> Result<Result
         }
     };
     let other = peer.map(|peer| SocketAddr::new(peer, 0));
-    let mut flows = Flows::new(vec![Flow { socket, other, work }])?;
+    let mut flows = Flows::new(vec![Flow { socket, other, file: None, work }])?;
     let before = Ticks::now();
     flows.limit(length_ops(request.length, &work), u64::MAX);
     let time = match request.length {

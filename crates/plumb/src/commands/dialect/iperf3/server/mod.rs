@@ -3,12 +3,13 @@
 
 mod session;
 
+use super::Local;
 use super::control::{Control, TestError};
 use super::output::Paper;
 use crate::exit::{End, Stopped};
 use crate::output::error_line;
 use plumb_dialects::iperf3::{COOKIE_BYTES, Limits, Output, Server as Asked, Settings, State, udp_reply};
-use plumb_engine::net::{SocketOptions, datagram_socket};
+use plumb_engine::net::{ConnectError, SocketOptions, datagram_socket, listen_tcp};
 use plumb_engine::signals::StopFlag;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::VecDeque;
@@ -69,7 +70,10 @@ struct Shared {
     strangers: AtomicUsize,
     settings: Settings,
     limits: Limits,
+    /// Seconds whose mean the limit of the rate is about.
+    rate_seconds: u32,
     one_off: bool,
+    local: Local,
     /// The test of a server that makes only one is over.
     over: AtomicBool,
     paper: Paper,
@@ -89,7 +93,7 @@ impl Shared {
     fn banner(&self, number: u64) {
         if self.settings.output == Output::Text {
             let line = "-----------------------------------------------------------\n";
-            self.paper.write(&format!("{line}Server listening on {} (test #{number})\n{line}", self.port));
+            self.paper.lines(&format!("{line}Server listening on {} (test #{number})\n{line}", self.port));
         }
     }
 
@@ -110,10 +114,11 @@ pub fn serve(
     settings: &Settings,
     asked: &Asked,
     bind: Option<IpAddr>,
+    local: Local,
     paper: &Paper,
     stop: StopFlag,
 ) -> Result<End, Stopped> {
-    let sockets = match listen(settings, bind) {
+    let sockets = match listen(settings, bind, &local) {
         Ok(sockets) => sockets,
         Err(error) => {
             error_line!("iperf3: error - unable to start listener for connections: {error}");
@@ -128,7 +133,9 @@ pub fn serve(
         registry: Mutex::default(),
         strangers: AtomicUsize::new(0),
         limits: Limits { rate: asked.rate_limit, time_s: asked.time_limit.unwrap_or(86400) },
+        rate_seconds: asked.rate_seconds,
         one_off: asked.one_off,
+        local,
         settings: settings.clone(),
         over: AtomicBool::new(false),
         paper: paper.clone(),
@@ -137,7 +144,12 @@ pub fn serve(
     });
     shared.banner(1);
     let mut order = 0;
+    let idle = asked.idle_s.filter(|_| asked.one_off).map(|seconds| Duration::from_secs(seconds.into()));
+    let began = Instant::now();
     while !shared.ends() {
+        if idle.is_some_and(|idle| began.elapsed() > idle) && shared.registry().count == 0 {
+            break;
+        }
         for socket in sockets.ready() {
             match socket {
                 Ready::Tcp(listener) => {
@@ -169,7 +181,7 @@ enum Ready<'a> {
     Udp(&'a UdpSocket),
 }
 
-fn listen(settings: &Settings, bind: Option<IpAddr>) -> std::io::Result<Sockets> {
+fn listen(settings: &Settings, bind: Option<IpAddr>, local: &Local) -> Result<Sockets, ConnectError> {
     let (four, six) = (IpAddr::from(Ipv4Addr::LOCALHOST), IpAddr::from(Ipv6Addr::LOCALHOST));
     let addresses = match (bind, settings.is_v6) {
         (Some(bind), _) => vec![bind],
@@ -178,12 +190,15 @@ fn listen(settings: &Settings, bind: Option<IpAddr>) -> std::io::Result<Sockets>
         (None, None) => vec![four, six],
     };
     let mut sockets = Sockets { tcp: Vec::new(), udp: Vec::new() };
-    let options = SocketOptions { shares_port: true, ..SocketOptions::default() };
+    let options = SocketOptions { shares_port: true, ..local.plain() };
+    let multipath = SocketOptions { multipath: true, ..options.clone() };
     for (number, address) in addresses.into_iter().enumerate() {
         let at = SocketAddr::new(address, settings.port);
-        let opened = TcpListener::bind(at).and_then(|tcp| {
+        // Who comes without further paths is served without; systems without any have plain sockets.
+        let listening = listen_tcp(at, &multipath).or_else(|_| listen_tcp(at, &options));
+        let opened = listening.and_then(|tcp| {
             tcp.set_nonblocking(true)?;
-            let udp = datagram_socket(None, Some(at), &options).map_err(std::io::Error::other)?;
+            let udp = datagram_socket(None, Some(at), &options)?;
             udp.set_nonblocking(true)?;
             Ok((tcp, udp))
         });
@@ -222,7 +237,7 @@ fn meet(shared: &Arc<Shared>, stream: TcpStream, peer: SocketAddr, order: u64) {
     let other = Arc::clone(shared);
     let run = move || {
         let shared = &other;
-        let begun = stream.set_nonblocking(false).and_then(|()| Control::new(stream));
+        let begun = stream.set_nonblocking(false).and_then(|()| Control::new(stream, shared.local.keep_alive));
         let mut cookie = [0; COOKIE_BYTES];
         let until = Instant::now() + COOKIE_PATIENCE;
         let met = begun.map_err(TestError::from).and_then(|mut control| {

@@ -3,12 +3,13 @@
 use super::super::control::{Control, TestError};
 use super::super::output::Out;
 use super::super::running::{Running, blocks_of};
-use super::super::{named, options_of, start_of, system};
+use super::super::{named, start_of, system};
 use super::{Arrival, LOOK_AGAIN, SETUP_PATIENCE, Shared, Waiting, same};
 use plumb_dialects::iperf3::{
     COOKIE_BYTES, Json, Output, PARAMS_BYTES_MAX, Params, RESULTS_BYTES_MAX, Refused, Report, Results, State, flow,
 };
 use plumb_engine::net::{Flow, Flows};
+use std::collections::VecDeque;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::Ordering::Release;
@@ -24,6 +25,7 @@ const GRACE: Duration = Duration::from_secs(40);
 
 /// What was sent is given up when nothing of it has come for this long.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(2);
+const LAST_PATIENCE: Duration = Duration::from_millis(50);
 
 /// A client from its parameters to its end.
 pub(super) fn client(
@@ -41,6 +43,7 @@ pub(super) fn client(
         prints.show(number, &mut keeps.lock().unwrap_or_else(PoisonError::into_inner), text);
     });
     let mut out = Out::new(shared.settings.output, true, &system(), sink);
+    out.begin_lines(None, &shared.paper.stamp);
     out.text(&format!("Accepted connection from {}, port {}\n", host.0, host.1));
     let outcome = test(shared, &mut control, cookie, peer, &host, &mut out);
     if let Err(error) = &outcome {
@@ -48,10 +51,9 @@ pub(super) fn client(
     }
     let mut held = std::mem::take(&mut *held.lock().unwrap_or_else(PoisonError::into_inner));
     if let Err(error) = &outcome {
-        held += &match shared.settings.output {
-            Output::Text => format!("iperf3: error - {error}\n"),
-            _ => String::new(),
-        };
+        if shared.settings.output == Output::Text {
+            held += &shared.paper.stamp.before(None, &format!("iperf3: error - {error}\n"));
+        }
     }
     shared.paper.write(&held);
     let next = {
@@ -93,7 +95,9 @@ fn test(
         let sends = if params.bidir { number >= params.streams as usize } else { params.reverse };
         streams.push(named(arrival.local, Ok(arrival.remote), arrival.socket.as_raw_fd(), sends));
         // Of round trips, it is the client who asks.
-        flows.push(Flow { socket: arrival.socket, other: Some(peer), work: flow(&params, sends, params.is_plumb) });
+        let file = shared.local.open_file(&params, sends)?;
+        let work = flow(&params, sends, params.is_plumb);
+        flows.push(Flow { socket: arrival.socket, other: Some(peer), file, work });
     }
     let start = start_of(cookie, host.clone(), Some(0), flows.first());
     let report = Report {
@@ -116,7 +120,8 @@ fn test(
     running.stop(out);
     // A client that still waits for data hears of the end.
     running.flows.hang_up();
-    let own = running.ending(None);
+    let mut own = running.ending(None);
+    own.file = shared.local.file_facts(&report.params);
     out.text(&report.ending(&own));
     ended?;
     control.say(State::ExchangeResults)?;
@@ -125,7 +130,7 @@ fn test(
     let mut results = running.results();
     if report.params.get_output {
         results.output = Some(match shared.settings.output {
-            Output::Json => out.document(report.end_json(&own)),
+            form if form.has_document() => out.document(report.end_json(&own)),
             _ => Json::text(&out.kept),
         });
     }
@@ -198,7 +203,8 @@ fn gather(
     let (streams, arrivals): (Sender<Arrival>, Receiver<Arrival>) = channel();
     let address = peer.ip().to_canonical();
     let until = Instant::now() + SETUP_PATIENCE;
-    let waiting = Waiting { cookie: *cookie, peer: address, udp: params.udp, options: options_of(params), streams };
+    let options = shared.local.accepted(params);
+    let waiting = Waiting { cookie: *cookie, peer: address, udp: params.udp, options, streams };
     let mut waiting = Some(waiting);
     // Datagrams have no cookie: of one address, only one test may wait for them.
     while let Some(mine) = waiting.take() {
@@ -239,7 +245,7 @@ fn gather(
     if !params.udp {
         for arrival in &found {
             // A size or an algorithm that cannot be set here is the client's wish only.
-            let _ = options_of(params).set_connected(&arrival.socket, arrival.remote.is_ipv6());
+            let _ = shared.local.accepted(params).set_connected(&arrival.socket, arrival.remote.is_ipv6());
         }
     }
     Ok(found)
@@ -251,6 +257,7 @@ fn wait(shared: &Shared, running: &mut Running<'_>, control: &mut Control, out: 
     let seconds = Some(params.time_s.unwrap_or(0)).filter(|&seconds| seconds > 0);
     let longest = Duration::from_secs(seconds.unwrap_or(shared.limits.time_s).into());
     let until = Instant::now() + longest + Duration::from_secs(params.omit_s.into()) + GRACE;
+    let mut meter = shared.limits.rate.map(|rate| Meter::new(rate, shared.rate_seconds, params));
     loop {
         let left = running.next().map_or(LOOK_AGAIN, |at| at.saturating_duration_since(Instant::now()).min(LOOK_AGAIN));
         if !left.is_zero() {
@@ -267,17 +274,55 @@ fn wait(shared: &Shared, running: &mut Running<'_>, control: &mut Control, out: 
             None => {}
         }
         if Instant::now() > until {
-            let _ = refuse_time(control);
-            return Err(TestError::Silent("the end of the test"));
+            return Err(refuse(control, &Refused::Over));
+        }
+        if running.is_idle(shared.local.receive) {
+            return Err(refuse(control, &Refused::Idle));
+        }
+        if meter.as_mut().is_some_and(|meter| meter.is_over(running.moved(), Instant::now())) {
+            return Err(refuse(control, &Refused::Rate));
         }
         running.look(out);
     }
 }
 
-fn refuse_time(control: &mut Control) -> Result<(), TestError> {
-    control.say(State::ServerError)?;
-    // "server test duration expired".
-    control.send(&[160i32.to_be_bytes(), [0; 4]].concat())
+/// The rate of a test, which must not be above what the server gives, whatever the client said.
+struct Meter {
+    /// Bytes a second, and those that blocks may be early.
+    most: f64,
+    early: f64,
+    window: Duration,
+    /// Bytes at times, about a second apart.
+    marks: VecDeque<(Instant, u64)>,
+}
+
+impl Meter {
+    fn new(bits: u64, seconds: u32, params: &Params) -> Meter {
+        let directions = if params.bidir { 2.0 } else { 1.0 };
+        Meter {
+            most: bits as f64 / 8.0,
+            early: f64::from(params.block) * f64::from(params.burst) * f64::from(params.streams) * directions,
+            window: Duration::from_secs(seconds.into()),
+            marks: VecDeque::from([(Instant::now(), 0)]),
+        }
+    }
+
+    /// Whether the mean of the last seconds is above the limit.
+    fn is_over(&mut self, bytes: u64, now: Instant) -> bool {
+        let since = |at: Instant| now.saturating_duration_since(at);
+        // The newest mark that is old enough is what is compared with.
+        while self.marks.get(1).is_some_and(|mark| since(mark.0) >= self.window) {
+            self.marks.pop_front();
+        }
+        let is_over = self.marks.front().is_some_and(|(at, before)| {
+            let (seconds, moved) = (since(*at).as_secs_f64(), bytes - before);
+            since(*at) >= self.window && moved as f64 > self.most * seconds + self.early
+        });
+        if self.marks.back().is_none_or(|mark| since(mark.0) >= Duration::from_secs(1)) {
+            self.marks.push_back((now, bytes));
+        }
+        is_over
+    }
 }
 
 /// The client has sent all blocks of the test when it says so; the last of them may still be on their way.
@@ -294,7 +339,10 @@ fn drain(running: &Running<'_>) {
             return;
         }
         if now != before {
-            (before, until) = (now, Instant::now() + DRAIN_PATIENCE);
+            // The end of a file is no whole block: when all that was asked for is there, the rest is there soon or never.
+            let is_all = params.bytes > 0 && now >= params.bytes;
+            let patience = if is_all { LAST_PATIENCE } else { DRAIN_PATIENCE };
+            (before, until) = (now, Instant::now() + patience);
         }
         std::thread::sleep(Duration::from_millis(1));
     }

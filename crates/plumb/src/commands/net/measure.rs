@@ -1,0 +1,201 @@
+//! The measurement itself: round trips idle and loaded, connections, streams, datagrams.
+
+use super::super::dialect::iperf3::TestError;
+use super::super::dialect::iperf3::client::{Look, Place, Tested, test};
+use super::super::dialect::iperf3::output::Out;
+use plumb_dialects::iperf3::{Output, Params, Row, Unit};
+use plumb_engine::signals::StopFlag;
+use plumb_result::{Datagrams, NET_SCHEMA, Network, RoundTrips, Throughput};
+use plumb_sorted::SortedMap;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+/// Round trips per second while something else goes on: each has its own start, so a late one does not hide those after it.
+const PROBES_PER_SECOND: u64 = 200;
+
+/// Bytes of a request and of its response.
+const TRIP_BYTES: u32 = 16;
+
+/// Bytes of a datagram: whole on any link.
+const DATAGRAM_BYTES: u32 = 1200;
+
+/// The load runs for this long before the first round trip that counts.
+const LOAD_FIRST: Duration = Duration::from_millis(300);
+
+/// So often a test is tried at a server that is still busy, and that long apart.
+const BUSY_TRIES: u32 = 15;
+const BUSY_PAUSE: Duration = Duration::from_millis(200);
+
+/// What is measured, and where.
+pub struct Bench {
+    pub place: Place,
+    /// Of each part.
+    pub seconds: u32,
+    pub streams: u32,
+    /// Bits per second of datagrams.
+    pub datagram_rate: u64,
+    pub stop: StopFlag,
+    /// The other end has answered in this measurement.
+    pub was_there: AtomicBool,
+}
+
+impl Bench {
+    fn test(&self, params: &Params) -> Result<Tested, TestError> {
+        let look = Look { unit: Unit::Adaptive, verbose: false, interval_s: 0.0 };
+        let mut left = BUSY_TRIES;
+        loop {
+            let mut out = Out::new(Output::Text, false, "", Box::new(|_| {}));
+            match test(&self.place, params, look, &mut out, self.stop) {
+                Ok(tested) if tested.interrupted => return Err(TestError::Interrupted("client")),
+                // A server of iperf3 makes one test at a time, and takes a moment to forget the last and to listen again.
+                Err(TestError::Busy | TestError::Closed) if left > 0 => std::thread::sleep(BUSY_PAUSE),
+                Err(TestError::Connect(_)) if left > 0 && self.was_there.load(Relaxed) => {
+                    std::thread::sleep(BUSY_PAUSE);
+                }
+                tested => {
+                    self.was_there.fetch_or(!matches!(tested, Err(TestError::Connect(_))), Relaxed);
+                    return tested;
+                }
+            }
+            left -= 1;
+        }
+    }
+
+    /// Round trips, at a rate or one behind the other.
+    fn trips(&self, rate: Option<u64>, during: &'static str) -> Result<(RoundTrips, f64), TestError> {
+        self.rounds(Params { rate, ..Params::default() }, during)
+    }
+
+    /// The same of a kind: on one connection, or with one for each.
+    fn rounds(&self, kind: Params, during: &'static str) -> Result<(RoundTrips, f64), TestError> {
+        let params = Params { time_s: Some(self.seconds), block: TRIP_BYTES, response: TRIP_BYTES, ..kind };
+        let Tested { times, lost, seconds, .. } = self.test(&params)?;
+        let per_second = times.count() as f64 / seconds.max(1e-9);
+        let quantile = |share| times.carried_quantile(share);
+        let trips = RoundTrips {
+            during: during.to_owned(),
+            count: times.count(),
+            lost,
+            mean_ns: times.mean(),
+            max_ns: times.max(),
+            p50_ns: quantile(0.5),
+            p90_ns: quantile(0.9),
+            p99_ns: quantile(0.99),
+            p999_ns: quantile(0.999),
+        };
+        Ok((trips, per_second))
+    }
+
+    /// Streams at full speed, with round trips at the same time where the other end answers them.
+    fn load(&self, reverse: bool, during: Option<&'static str>) -> Result<(Option<RoundTrips>, Tested), TestError> {
+        let params = Params { time_s: Some(self.seconds + 1), streams: self.streams, reverse, ..Params::default() };
+        std::thread::scope(|scope| {
+            let load = scope.spawn(|| self.test(&params));
+            std::thread::sleep(LOAD_FIRST);
+            let trips = during.map(|during| self.trips(Some(PROBES_PER_SECOND), during));
+            // A thread that panics ends the program.
+            let load = load.join().unwrap_or(Err(TestError::Closed));
+            Ok((trips.transpose()?.map(|trips| trips.0), load?))
+        })
+    }
+
+    /// A measurement that has not been made.
+    pub fn begun(&self) -> Network {
+        Network {
+            schema: NET_SCHEMA.to_owned(),
+            id: plumb_study::run::new_id(),
+            started_at: jiff::Timestamp::now().to_string(),
+            tool: plumb_study::run::tool(),
+            host: self.place.host.clone(),
+            port: self.place.port,
+            seconds: self.seconds,
+            datagram_bits_per_second: self.datagram_rate,
+            streams: self.streams,
+            processors: plumb_probe::link::allowed_processors(),
+            ..Network::default()
+        }
+    }
+
+    /// Makes one.
+    pub fn measure(&self) -> Result<Network, TestError> {
+        let begun = self.begun();
+        self.was_there.store(false, Relaxed);
+        let idle = match self.trips(Some(PROBES_PER_SECOND), "idle") {
+            Ok((trips, _)) => Some(trips),
+            // A server of iperf3.
+            Err(TestError::Unable(_)) => None,
+            Err(error) => return Err(error),
+        };
+        let while_loaded = |during| idle.is_some().then_some(during);
+        let trips_per_second = match idle {
+            Some(_) => Some(self.trips(None, "back to back")?.1),
+            None => None,
+        };
+        let connections = match idle {
+            Some(_) => Some(self.rounds(Params { connects: true, ..Params::default() }, "connecting")?),
+            None => None,
+        };
+        let (receiving, received) = self.load(true, while_loaded("receiving"))?;
+        let (sending, sent) = self.load(false, while_loaded("sending"))?;
+        let datagrams = self.test(&Params {
+            udp: true,
+            bidir: true,
+            time_s: Some(self.seconds),
+            block: DATAGRAM_BYTES,
+            rate: Some(self.datagram_rate),
+            ..Params::default()
+        })?;
+        let largest = sent.ending.streams.first().map(|whole| whole.largest).unwrap_or_default();
+        let local = sent.report.streams.first().and_then(|stream| stream.local.0.parse().ok());
+        let link = local.and_then(plumb_probe::link::of_address).unwrap_or_default();
+        let known = |number: u64| Some(number).filter(|&number| number > 0);
+        let [congestion, congestion_there] = sent.ending.congestion.clone();
+        let streams = [("receive", &received), ("send", &sent)];
+        Ok(Network {
+            connect_ns: Some(sent.connect_ns),
+            round_trips: [idle, receiving, sending].into_iter().flatten().collect(),
+            round_trips_per_second: trips_per_second,
+            connections_per_second: connections.as_ref().map(|connections| connections.1),
+            connections: connections.map(|connections| connections.0),
+            throughput: streams.map(|(name, test)| throughput(name, test, link.bits_per_second)).into(),
+            datagrams: [("receive", false), ("send", true)]
+                .map(|(name, sends)| of_datagrams(name, sends, &datagrams))
+                .into(),
+            congestion,
+            congestion_there,
+            path_mtu: known(largest.path_mtu),
+            tcp_rtt_ns: known(largest.rtt_us * 1000),
+            interface: Some(link.name).filter(|name| !name.is_empty()),
+            interface_bits_per_second: link.bits_per_second,
+            interface_mtu: link.mtu,
+            interface_driver: link.driver,
+            interface_node: link.node,
+            offloads: link.offloads.into_iter().map(|(name, is)| (name.to_owned(), is)).collect::<SortedMap<_, _>>(),
+            ..begun
+        })
+    }
+}
+
+fn throughput(direction: &str, test: &Tested, link: Option<f64>) -> Throughput {
+    let received = Row::sum(test.ending.streams.iter().map(|whole| &whole.received));
+    let sent = Row::sum(test.ending.streams.iter().map(|whole| &whole.sent));
+    let bytes_per_second = received.bytes as f64 / (received.end - received.start).max(1e-9);
+    let [here, there] = test.ending.cpu;
+    Throughput {
+        direction: direction.to_owned(),
+        bytes_per_second,
+        link_share: link.map(|bits| bytes_per_second * 8.0 / bits),
+        retransmits: sent.retransmits,
+        processors: here[0] / 100.0,
+        processors_there: there[0] / 100.0,
+    }
+}
+
+fn of_datagrams(direction: &str, sends: bool, test: &Tested) -> Datagrams {
+    let both = test.report.streams.iter().zip(&test.ending.streams);
+    let received = Row::sum(both.filter(|(stream, _)| stream.sends == sends).map(|(_, whole)| &whole.received));
+    let Row { packets, lost, out_of_order, jitter_s, .. } = received;
+    let direction = direction.to_owned();
+    Datagrams { direction, packets, lost, out_of_order, jitter_ns: jitter_s * 1e9 }
+}

@@ -1,0 +1,89 @@
+//! Measurements again and again, and those that are stored.
+
+use super::super::dialect::iperf3::TestError;
+use super::measure::Bench;
+use super::{keep, words};
+use crate::args::NetArguments;
+use crate::common::Common;
+use crate::exit::{End, Stopped};
+use crate::output;
+use crate::session;
+use plumb_report::net::{line, series};
+use plumb_result::Network;
+use plumb_workload::Nanos;
+use std::time::{Duration, Instant};
+
+/// How often is looked whether it is to end.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
+/// Measures so long apart from start to start, until the time is over or Ctrl-C. What cannot be measured is kept, too: it is
+/// what availability is made of.
+pub fn measure(bench: &Bench, every: Nanos, arguments: &NetArguments, common: &Common) -> Result<End, Stopped> {
+    let every = Duration::from_nanos(every.0);
+    if every.is_zero() {
+        return Err(Stopped::usage("--every must be longer than 0; for instance 1h"));
+    }
+    let began = Instant::now();
+    let end = arguments.span.map(|span| began + Duration::from_nanos(span.0));
+    let mut measured: Vec<Network> = Vec::new();
+    let mut next = began;
+    let interrupted = 'all: loop {
+        let begun = bench.begun();
+        let net = match bench.measure() {
+            Ok(net) => net,
+            Err(TestError::Interrupted(_)) => break true,
+            Err(error) => Network { error: Some(words(&error, &bench.place)), ..begun },
+        };
+        show(&net, common)?;
+        if let Err(stopped) = keep(&net, common) {
+            // The next ones may be stored again, and all are in the report.
+            output::error_line!("warning: {}", stopped.message);
+        }
+        measured.push(net);
+        // Starts that came while it was measured are left out.
+        while next <= Instant::now() {
+            next += every;
+        }
+        if end.is_some_and(|end| next >= end) {
+            break false;
+        }
+        while Instant::now() < next {
+            if bench.stop.requested() {
+                break 'all true;
+            }
+            std::thread::sleep(LOOK_AGAIN.min(next.saturating_duration_since(Instant::now())));
+        }
+    };
+    finish(&measured, arguments, common)?;
+    // Without an end of its own, Ctrl-C is its end.
+    Ok(if interrupted && arguments.span.is_some() { End::Interrupted } else { End::Done })
+}
+
+/// Shows what is stored of a host.
+pub fn stored(host: &str, arguments: &NetArguments, common: &Common) -> Result<End, Stopped> {
+    let found = session::store_to_read(common)?.networks(host, arguments.port)?;
+    if found.is_empty() {
+        let port = arguments.port;
+        return Err(Stopped::usage(format!(
+            "no measurement of {host} port {port} is stored\nmeasure: plumb net {host}; list: plumb query \"SELECT DISTINCT host, port FROM network\""
+        )));
+    }
+    found.iter().try_for_each(|net| show(net, common))?;
+    finish(&found, arguments, common)?;
+    Ok(End::Done)
+}
+
+fn show(net: &Network, common: &Common) -> Result<(), Stopped> {
+    output::print(&match common.json {
+        true => plumb_document::json::to_string(net).map_err(Stopped::io)? + "\n",
+        false => line(net),
+    });
+    Ok(())
+}
+
+fn finish(all: &[Network], arguments: &NetArguments, common: &Common) -> Result<(), Stopped> {
+    if !common.json && !all.is_empty() {
+        output::print(&format!("\n{}", series(all, &session::style())));
+    }
+    arguments.report.networks(all)
+}
