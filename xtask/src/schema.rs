@@ -16,6 +16,7 @@ fn schemas() -> Vec<(&'static str, Value)> {
     vec![
         ("workload", plumb_workload::native::schema()),
         ("result", schema_for!(plumb_result::assertion::ConditionedResult<'static>).into()),
+        ("fit-for", schema_for!(plumb_result::FitFor).into()),
         ("noise", schema_for!(plumb_result::Noise).into()),
         ("compare", schema_for!(plumb_result::Comparison).into()),
         ("gate", schema_for!(plumb_result::Gate).into()),

@@ -28,6 +28,8 @@ pub struct Arguments {
 pub enum PlumbCommand {
     /// Measure this storage in about a minute. Safe on a system in use.
     Try(TryArguments),
+    /// Answer whether this storage is good enough for a use, such as etcd: yes, no or borderline, with the number and its limit.
+    FitFor(FitForArguments),
     /// Compare two directories: which is faster, and is the difference larger than the noise?
     Compare(CompareArguments),
     /// Answer pass, regression or cannot tell, for continuous integration, with a stated error rate.
@@ -36,6 +38,8 @@ pub enum PlumbCommand {
     Noise(NoiseArguments),
     /// Run one workload: a named one, or a file.
     Run(RunArguments),
+    /// List the named workloads, one line each.
+    Workloads,
     /// Sweep a parameter: queue depth, load, block size or working set.
     Sweep(SweepArguments),
     /// Run a whole comparison from one file: build each system, measure it, report the answer.
@@ -275,6 +279,45 @@ pub struct TryArguments {
     #[command(flatten)]
     pub report: PageArguments,
 }
+
+/// Arguments of `plumb fit-for`.
+#[derive(Debug, Args)]
+#[command(after_long_help = FIT_FOR_ANSWERS)]
+pub struct FitForArguments {
+    /// The use, such as `etcd`: see --list.
+    #[arg(value_name = "USE", required_unless_present = "list")]
+    pub use_name: Option<String>,
+    /// A directory on the storage, or a simulated device such as `sim:ssd`.
+    #[arg(value_name = "PATH", default_value = ".")]
+    pub path: String,
+    /// List the uses, with their limits.
+    #[arg(long, conflicts_with_all = ["use_name", "limits", "live"])]
+    pub list: bool,
+    /// A limit of your own, such as `play/read.bw >= 400MB/s`; may be given several times.
+    #[arg(long = "limit", value_name = "CONDITION")]
+    pub limits: Vec<String>,
+    /// How often to measure; fewer where they would take more than a minute, but at least 3.
+    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u32).range(3..=100))]
+    pub runs: u32,
+    /// Seed of all random choices.
+    #[arg(long, default_value_t = plumb_workload::Workload::DEFAULT_SEED)]
+    pub seed: u64,
+    /// What is shown and sent while it goes on.
+    #[command(flatten)]
+    pub meanwhile: MeanwhileArguments,
+}
+
+/// What `plumb fit-for` answers.
+const FIT_FOR_ANSWERS: &str = "\
+Answers:
+  yes             the 95 % interval of every number is on the good side of its limit
+  no              that of one number is on the bad side of its limit
+  borderline      an interval covers its limit
+  cannot tell     too few operations for a number that has a limit
+  no limit        nobody has published one: there are numbers only
+  refused         a number with a limit is not the device's, or the checks rejected the runs
+
+A limit is one that somebody else has published; its source is printed with it. The numbers are geometric means of the runs.";
 
 /// How often to measure, and where the page goes.
 #[derive(Debug, Args)]
@@ -565,6 +608,9 @@ pub struct RunArguments {
     /// Print the workload with all its settings, and do not run it.
     #[arg(long)]
     pub translate: bool,
+    /// Print where each number of a named workload comes from, and do not run it.
+    #[arg(long, conflicts_with_all = ["set", "translate", "precondition", "until", "assertions"])]
+    pub explain: bool,
     /// Allow dropping the machine's whole page cache where files cannot be evicted otherwise (root only).
     #[arg(long)]
     pub drop_caches: bool,
@@ -689,6 +735,8 @@ pub enum Form {
     Compare,
     /// The answer of a gate.
     Gate,
+    /// The answer of `plumb fit-for`.
+    FitFor,
     /// A noise floor.
     Noise,
     /// The result of a sweep.

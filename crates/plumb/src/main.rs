@@ -104,6 +104,7 @@ fn is_kept(arguments: &Arguments) -> bool {
     match &arguments.command {
         PlumbCommand::As { .. } | PlumbCommand::Import { .. } => true,
         PlumbCommand::Try(_)
+        | PlumbCommand::FitFor(_)
         | PlumbCommand::Compare(_)
         | PlumbCommand::Gate(_)
         | PlumbCommand::Noise(_)
@@ -119,6 +120,8 @@ fn run(arguments: &Arguments) -> Result<End, Stopped> {
     let common = &arguments.common;
     match &arguments.command {
         PlumbCommand::Try(arguments) => commands::try_storage::run(arguments, common),
+        PlumbCommand::FitFor(arguments) => commands::fit_for::run(arguments, common),
+        PlumbCommand::Workloads => commands::workloads::list(common),
         PlumbCommand::Compare(arguments) => commands::compare::run(arguments, common),
         PlumbCommand::Gate(arguments) => commands::gate::run(arguments, common),
         PlumbCommand::Noise(arguments) => commands::noise::run(arguments, common),

@@ -8,7 +8,7 @@ use plumb_result::compare::{Capped, Difference, LeftOut, Mode, Outlier, Replicat
 use plumb_result::run::TierName;
 use plumb_result::{Comparison, Contrast, ContrastVerdict, Level, Metric};
 use plumb_sorted::short_list;
-use plumb_workload::named::NAMED;
+use plumb_workload::named::find;
 
 /// The whole page: the answer, the numbers as a table, what else must be known of them, what the checks warn of in the
 /// runs, and what the sides differ in. At most three warnings, unless all are asked for.
@@ -220,7 +220,7 @@ pub(crate) fn works<'a>(names: impl Iterator<Item = &'a str>, style: &Style) -> 
     let mut text = String::new();
     let mut said: Vec<&str> = Vec::new();
     for name in names {
-        let Some(named) = NAMED.iter().find(|named| named.name == name).filter(|_| !said.contains(&name)) else {
+        let Some(named) = find(name).filter(|_| !said.contains(&name)) else {
             continue;
         };
         said.push(name);

@@ -8,6 +8,7 @@ pub mod earlier;
 mod evidence;
 pub mod file;
 mod fit;
+pub mod fit_for;
 mod floors;
 pub mod gate;
 mod live;

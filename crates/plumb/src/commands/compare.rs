@@ -237,6 +237,12 @@ pub(super) fn works(names: &str) -> Result<Vec<&'static NamedWorkload>, Stopped>
         names.split(',').map(|name| named::select(name.trim())).collect::<Result<_, _>>().map_err(Stopped::usage)?;
     let mut works: Vec<&'static NamedWorkload> = Vec::new();
     for work in selected.into_iter().flatten() {
+        if work.headline.is_empty() {
+            return Err(Stopped::usage(format!(
+                "`{}` measures the same metrics in several phases, and a comparison needs one number of each; use `plumb run`",
+                work.name
+            )));
+        }
         if !works.iter().any(|known| known.name == work.name) {
             works.push(work);
         }

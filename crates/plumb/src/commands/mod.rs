@@ -9,6 +9,7 @@ pub mod compare;
 pub mod completion;
 pub mod dialect;
 pub mod explain;
+pub mod fit_for;
 pub mod gate;
 pub mod measure;
 pub mod net;
@@ -28,6 +29,7 @@ pub mod sweep;
 pub mod trace;
 pub mod try_storage;
 pub mod watch;
+pub mod workloads;
 
 use crate::common::Common;
 use crate::exit::End;

@@ -3,6 +3,7 @@
 pub use crate::session::command_line;
 
 use super::measure::measure;
+use super::workloads::explain;
 use crate::args::RunArguments;
 use crate::common::Common;
 use crate::exit::{End, Stopped};
@@ -14,7 +15,7 @@ use crate::session;
 use crate::space_budget::test_data_bytes;
 use plumb_engine::DropCaches;
 use plumb_engine::sim::SimRun;
-use plumb_report::format;
+use plumb_report::{format, loads};
 use plumb_result::assertion::{Assertion, AssertionError, PRECONDITIONING};
 use plumb_study::precondition::{Preconditioning, capacity_bytes, precondition, until_steady};
 use plumb_study::{Place, Policies, RunRequest};
@@ -26,13 +27,16 @@ use std::path::Path;
 
 /// Runs a workload file or a named workload.
 pub fn run(arguments: &RunArguments, common: &Common) -> Result<End, Stopped> {
+    if arguments.explain {
+        return explain(&arguments.workload, common);
+    }
     let place = Place::parse(&arguments.at)?.absolute();
-    let Loaded { mut workload, policies } =
+    let Loaded { mut workload, policies, banner } =
         load(&arguments.workload, &arguments.set, Scale::moderate(place.for_named()))?;
     if let Some(seed) = arguments.seed {
         workload.seed = seed;
     }
-    let assertions = assertions(&arguments.assertions, &workload)?;
+    let assertions = conditions(&arguments.assertions, &workload)?;
     if let Some(until) = arguments.until {
         until_steady(&mut workload, until).map_err(Stopped::usage)?;
     }
@@ -57,6 +61,9 @@ pub fn run(arguments: &RunArguments, common: &Common) -> Result<End, Stopped> {
         bench.drop_caches = DropCaches::Allowed;
     }
     if !common.json {
+        if let Some(of) = banner {
+            session::announce(&loads::banner(of));
+        }
         session::announce(&takes(&bench.resolve(&workload, place.base())?, &place));
     }
     let (run_index, plot_index) = arguments.sim_run.map_or((0, 0), |place| (place.run, place.plot));
@@ -110,9 +117,12 @@ fn existing(target: &Target) -> Option<&Path> {
 }
 
 /// Reads the conditions before anything runs; a phase that is named must be there.
-fn assertions(texts: &[String], workload: &Workload) -> Result<Vec<Assertion>, Stopped> {
-    let assertions: Vec<Assertion> =
-        texts.iter().map(|text| text.parse()).collect::<Result<_, AssertionError>>().map_err(Stopped::usage)?;
+pub(super) fn conditions<T: AsRef<str>>(texts: &[T], workload: &Workload) -> Result<Vec<Assertion>, Stopped> {
+    let assertions: Vec<Assertion> = texts
+        .iter()
+        .map(|text| text.as_ref().parse())
+        .collect::<Result<_, AssertionError>>()
+        .map_err(Stopped::usage)?;
     for assertion in &assertions {
         let Some(named) = &assertion.phase else { continue };
         let phases: Vec<&str> = workload.phase.iter().map(|phase| phase.name.as_str()).collect();
@@ -157,6 +167,8 @@ pub struct Loaded {
     pub workload: Workload,
     /// Whose words its cache policies are.
     pub policies: Policies,
+    /// Of what it gives no official result, though its name may suggest it.
+    pub banner: Option<&'static str>,
 }
 
 /// A workload file, or a named workload at a scale, with overrides.
@@ -168,7 +180,7 @@ pub fn load(name: &str, set: &[String], mut scale: Scale) -> Result<Loaded, Stop
         let text =
             std::fs::read_to_string(path).map_err(|error| Stopped::io(format!("{}: {error}", path.display())))?;
         let workload = native::parse_with(name, &text, &overrides).map_err(Stopped::usage)?;
-        return Ok(Loaded { workload, policies: Policies::AsWritten });
+        return Ok(Loaded { workload, policies: Policies::AsWritten, banner: None });
     }
     match named::select(name).as_deref() {
         Ok([named]) => {
@@ -184,7 +196,8 @@ pub fn load(name: &str, set: &[String], mut scale: Scale) -> Result<Loaded, Stop
             let workload = native::with_overrides(&named.workload(&scale), &overrides).map_err(Stopped::usage)?;
             // Who types a policy means it.
             let typed = overrides.iter().any(|change| change.path.rsplit('.').next() == Some("cache"));
-            Ok(Loaded { workload, policies: if typed { Policies::AsWritten } else { Policies::Fitted } })
+            let policies = if typed { Policies::AsWritten } else { Policies::Fitted };
+            Ok(Loaded { workload, policies, banner: named.banner })
         }
         Ok(workloads) => Err(Stopped::usage(format!(
             "`{name}` names several workloads, and `plumb run` takes one of them: {}\nTo run them all: `plumb try`, or \

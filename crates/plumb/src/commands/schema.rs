@@ -21,6 +21,7 @@ pub fn run(form: Form) -> Result<End, Stopped> {
         Form::TraceSheet => "trace-sheet",
         Form::Result => "result",
         Form::Gate => "gate",
+        Form::FitFor => "fit-for",
         Form::Noise => "noise",
         Form::Compare => "compare",
         Form::Sweep => "sweep",

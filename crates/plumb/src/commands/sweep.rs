@@ -60,7 +60,7 @@ pub fn run(arguments: &SweepArguments, common: &Common) -> Result<End, Stopped> 
         .map_err(Stopped::usage)?;
     let plan = SweepSchedule::new(asked, arguments.rate, arguments.points).map_err(Stopped::usage)?;
     let spot = Spot::parse(path)?;
-    let Loaded { mut workload, policies } = work(arguments, &plan, &spot)?;
+    let Loaded { mut workload, policies, .. } = work(arguments, &plan, &spot)?;
     let phase = apply::phase_of(&workload, arguments.phase.as_deref()).map_err(Stopped::usage)?;
     move_to(&mut workload, &spot);
     if arguments.read_only {

@@ -89,6 +89,28 @@ pub const TOPICS: &[Topic] = &[
         exits: MEASURES,
     },
     Topic {
+        command: "fit-for",
+        examples: &[
+            example("Answer whether a disk is fast enough for etcd", "plumb fit-for etcd /var/lib"),
+            example("List the uses and their limits", "plumb fit-for --list"),
+            example(
+                "Give a limit of your own: four streams of 100 MB/s",
+                "plumb fit-for video /mnt/data --limit 'play/read.bw >= 400MB/s'",
+            ),
+            example("See what the page looks like, on a simulated device", "plumb fit-for etcd sim:ssd --no-store"),
+        ],
+        exits: &[
+            exit("0", "yes; or numbers only, where there is no limit"),
+            exit("1", "no"),
+            USAGE,
+            exit("3", "refused: a number with a limit is not the device's, or checks rejected too many runs"),
+            IO,
+            REFUSED,
+            exit("6", "borderline, or cannot tell"),
+            INTERRUPTED,
+        ],
+    },
+    Topic {
         command: "compare",
         examples: &[
             example("Compare two directories by random reads", "plumb compare /mnt/a /mnt/b"),
@@ -162,6 +184,14 @@ pub const TOPICS: &[Topic] = &[
             ),
         ],
         exits: &[TRUSTED, ASSERTED, USAGE, REJECTED, IO, REFUSED, INTERRUPTED],
+    },
+    Topic {
+        command: "workloads",
+        examples: &[
+            example("List the named workloads", "plumb workloads"),
+            example("The same for a program", "plumb workloads --json"),
+        ],
+        exits: PRINTS,
     },
     Topic {
         command: "sweep",

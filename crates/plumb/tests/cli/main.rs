@@ -19,6 +19,7 @@ mod fio_fails;
 mod fio_jobs;
 mod fio_runs;
 mod fio_verify;
+mod fit_for;
 mod flushes;
 mod gate;
 mod getc_putc;

@@ -82,6 +82,14 @@ impl Group {
         Ok(self)
     }
 
+    /// Writes to one device.
+    pub fn limit_writes(self, disk: &Loop, ops_per_second: u64) -> Result<Group, String> {
+        let number = disk.number();
+        let key = if self.version == Version::One { "" } else { "wiops=" };
+        self.set("blkio.throttle.write_iops_device", "io.max", &format!("{number} {key}{ops_per_second}"))?;
+        Ok(self)
+    }
+
     /// Processor time, in hundredths of one processor.
     pub fn limit_cpu_percent(self, percent: u32) -> Result<Group, String> {
         let quota_us = percent * 1000;

@@ -8,6 +8,7 @@ mod common;
 mod capacity;
 mod devices;
 mod filesystems;
+mod fit_for;
 mod full;
 mod liar;
 mod limits;

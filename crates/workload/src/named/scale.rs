@@ -1,7 +1,10 @@
 //! How large a named workload is, and what named workloads are built of.
 
+use super::explain::Explanation;
+use super::placed::written;
 use crate::blocks::Blocks;
 use crate::content::Content;
+use crate::native;
 use crate::phase::{CachePolicy, Limit, Phase, Stop, Work, WorkerGroup};
 use crate::sim::SimDevice;
 use crate::target::{Distribution, FileTarget, Prepare, SimTarget, Target, TreeTarget};
@@ -41,13 +44,39 @@ pub struct NamedWorkload {
     pub about: &'static str,
     /// Names of the metrics that answer for it, the most telling one first. Each occurs in one phase only.
     pub headline: &'static [&'static str],
-    pub(super) build: fn(&Scale, &NamedWorkload) -> Workload,
+    /// Of what its numbers are no official result, where its name or work could be taken for one.
+    pub banner: Option<&'static str>,
+    pub(super) made: Made,
+}
+
+/// What a named workload is made from.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Made {
+    /// Code, for any scale.
+    Built(fn(&Scale, &NamedWorkload) -> Workload),
+    /// A native file, at the scale of [`Scale::moderate`].
+    Written(&'static str),
 }
 
 impl NamedWorkload {
     /// The workload at this scale.
     pub fn workload(&self, scale: &Scale) -> Workload {
-        (self.build)(scale, self)
+        match self.made {
+            Made::Built(build) => build(scale, self),
+            Made::Written(text) => written(self, text, scale),
+        }
+    }
+
+    /// Where each of its numbers comes from.
+    pub fn explanation(&self) -> Explanation {
+        match self.made {
+            Made::Written(text) => Explanation::of(self, text),
+            Made::Built(build) => {
+                let workload = build(&Scale::moderate(RunPlace::Directory), self);
+                // Printing a workload fails for none that a table has: a test prints all.
+                Explanation::of(self, &native::to_toml(&workload).unwrap_or_default())
+            }
+        }
     }
 }
 

@@ -1,6 +1,8 @@
+use super::explain::Evidence;
 use super::*;
 use crate::native::{parse, to_toml};
 use crate::phase::{Stop, Work, WorkerGroup};
+use crate::target::Target;
 use crate::units::Bytes;
 use crate::validate::validate;
 use crate::{Backend, OpKind, Workload};
@@ -17,7 +19,7 @@ fn scales() -> Vec<Scale> {
 }
 
 fn all(scale: &Scale) -> Vec<Workload> {
-    NAMED.iter().map(|named| named.workload(scale)).chain([try_workload(scale)]).collect()
+    every().map(|named| named.workload(scale)).chain([try_workload(scale)]).collect()
 }
 
 #[test]
@@ -42,7 +44,7 @@ fn every_one_survives_its_native_form() {
 /// A headline that two phases report would be compared across different work.
 #[test]
 fn every_headline_metric_occurs_in_one_phase() {
-    for named in NAMED {
+    for named in every() {
         let workload = named.workload(&Scale::moderate(RunPlace::Directory));
         let mut phases: SortedMap<&str, usize> = SortedMap::new();
         for phase in &workload.phase {
@@ -103,13 +105,14 @@ fn small_files_phases_make_what_they_use() {
 
 #[test]
 fn names_are_unique_and_found_and_near_misses_are_named() {
-    for named in NAMED {
+    for named in every() {
         assert_eq!(select(named.name).unwrap()[0].name, named.name);
         assert!(!named.about.contains('\n'));
     }
     assert_eq!(select("all").unwrap().len(), NAMED.len());
     assert!(select("randomread").unwrap_err().to_string().contains("did you mean `random-read`?"));
     assert!(select("webserver").unwrap_err().to_string().contains("`mail`"));
+    assert!(select("etcdwal").unwrap_err().to_string().contains("did you mean `etcd-wal`?"));
 }
 
 /// The engine chooses: a named workload must run wherever there is no io_uring.
@@ -132,4 +135,97 @@ fn mail_in_its_native_form() {
 fn database_in_its_native_form() {
     let workload = select("database").unwrap()[0].workload(&Scale::moderate(RunPlace::Directory));
     insta::assert_snapshot!(to_toml(&workload).unwrap());
+}
+
+/// What a file calls itself is what people type, and at the moderate scale it is run as it is written.
+#[test]
+fn written_loads_are_run_as_their_files_say() {
+    for load in LOADS {
+        let scale::Made::Written(text) = load.made else { panic!("{} has no file", load.name) };
+        let written = parse(load.name, text).unwrap_or_else(|error| panic!("{error}"));
+        let run = load.workload(&Scale::moderate(RunPlace::Directory));
+        assert_eq!(written.name, load.name);
+        assert_eq!((&written.target, &written.phase), (&run.target, &run.phase), "{}", load.name);
+    }
+}
+
+#[test]
+fn a_scale_keeps_proportions() {
+    let small =
+        Scale { file_bytes: 256 << 20, files: 400, time_ns: 1_000_000_000, ..Scale::moderate(RunPlace::Directory) };
+    let vm = find("vm-image").unwrap().workload(&small);
+    assert_eq!(vm.phase[0].stop.time, Some(crate::Nanos(1_000_000_000)));
+    let Target::File(image) = &vm.target["image"] else { panic!("{:?}", vm.target) };
+    assert_eq!(image.size, Some(Bytes(64 << 20).into()));
+    let homes = find("nfs-mix-2008-like").unwrap().workload(&small);
+    let Target::Tree(tree) = &homes.target["home"] else { panic!("{:?}", homes.target) };
+    assert_eq!(tree.files, 400);
+    let tiny = find("nfs-mix-2008-like").unwrap().workload(&Scale { files: 4, ..small });
+    assert_eq!(tiny.phase[0].workers[0].count, 1, "a worker needs files to choose from");
+}
+
+/// Names that belong to somebody, and promise rules that a load does not keep.
+const STANDARDS: [&str; 9] = ["spc", "spec", "sfs", "mlperf", "snia", "pts", "tpc", "laddis", "iometer"];
+
+/// Protects: what is known from memory only never carries a standard's name, and what carries one says what it is not.
+#[test]
+fn no_standard_s_name_without_a_source_or_a_banner() {
+    for load in LOADS {
+        let explanation = load.explanation();
+        let says = |text: &str| {
+            let text = text.to_lowercase();
+            let mut words = text.split(|c: char| !c.is_alphanumeric());
+            words.any(|word| STANDARDS.iter().any(|name| word.trim_end_matches(|c: char| c.is_ascii_digit()) == *name))
+        };
+        let carries = says(load.name) || says(load.about);
+        let unverified = explanation.settings.iter().find(|one| one.evidence == Evidence::Memory);
+        assert!(!carries || unverified.is_none(), "{}: {unverified:?}", load.name);
+        assert!(!carries || load.banner.is_some(), "{} has no banner", load.name);
+        assert!(!load.name.contains("mlperf") && !load.about.to_lowercase().contains("mlperf"), "{}", load.name);
+        assert!(load.banner.is_none() || load.name.ends_with("-like"), "{} is {:?} itself", load.name, load.banner);
+    }
+}
+
+/// Protects: a comment at the end of a line is a source, with what it rests on, so that none is lost in the page.
+#[test]
+fn every_comment_of_a_load_is_a_source_and_every_page_says_what_deviates() {
+    for load in LOADS {
+        let scale::Made::Written(text) = load.made else { panic!("{} has no file", load.name) };
+        let comments = text.lines().filter(|line| !line.starts_with('#') && line.contains('#')).count();
+        let explanation = load.explanation();
+        let sources = explanation.settings.iter().filter(|one| !one.source.is_empty());
+        for one in sources.clone() {
+            let is_labelled = one.evidence != Evidence::Own || text.contains(&format!("# own: {}", one.source));
+            assert!(is_labelled, "{}: `{}` has no letter", load.name, one.source);
+        }
+        assert_eq!(sources.count(), comments, "{}", load.name);
+        assert!(explanation.notes.iter().any(|note| note.starts_with("Deviates: ")), "{}", load.name);
+    }
+}
+
+#[test]
+fn the_parts_of_a_page_are_named_as_in_the_file() {
+    let explanation = find("etcd-wal").unwrap().explanation();
+    let block = explanation.settings.iter().find(|one| one.setting.starts_with("work.blocks.block")).unwrap();
+    assert_eq!((block.part.as_str(), block.evidence), ("phase wal, workers", Evidence::Vendor));
+    assert_eq!(block.setting, "work.blocks.block = \"2300\"");
+    let own = find("random-read").unwrap().explanation();
+    assert!(own.settings.iter().all(|one| one.evidence == Evidence::Own), "{own:#?}");
+    assert!(own.settings.iter().any(|one| one.setting == "depth = 32"), "{own:#?}");
+}
+
+/// A use whose load or numbers do not exist would answer nothing.
+#[test]
+fn every_use_has_its_load_and_its_phases() {
+    for one in USES {
+        let workload = one.workload().workload(&Scale::moderate(RunPlace::Directory));
+        let conditions = one.limits.iter().map(|limit| limit.condition);
+        for number in one.numbers.iter().copied().chain(conditions) {
+            let (phase, _) = number.split_once('/').unwrap();
+            assert!(workload.phase.iter().any(|one| one.name == phase), "{}: {number}", one.name);
+        }
+        assert!(one.limits.iter().all(|limit| limit.source.len() > 10), "{}", one.name);
+        assert_eq!(use_named(one.name).unwrap().load, one.load);
+    }
+    assert!(use_named("ectd").unwrap_err().to_string().contains("did you mean `etcd`?"));
 }

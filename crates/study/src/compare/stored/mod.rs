@@ -29,7 +29,7 @@ use plumb_stats::verdict::{Note, VerdictRule};
 use plumb_store::{RunRow, Store, StoreError};
 use plumb_trust::{ComparisonSide, DialectPrint, Factor, Planned, SideRecord, WorkQuestion, work_print};
 use plumb_workload::Target;
-use plumb_workload::named::NAMED;
+use plumb_workload::named::find;
 
 /// In the order of arrays by side.
 const SIDES: [Side; 2] = [Side::A, Side::B];
@@ -254,7 +254,7 @@ impl<'a> Gathered<'a> {
         if !self.wanted.is_empty() {
             return self.wanted.iter().any(|wish| is_meant(wish, metric));
         }
-        match NAMED.iter().find(|named| named.name == workload) {
+        match find(workload) {
             Some(named) => named.headline.iter().any(|headline| metric.to_string() == *headline),
             None => match metric.quantity {
                 Quantity::Bandwidth => true,

@@ -1,0 +1,143 @@
+//! `plumb fit-for`: is this storage good enough for a use?
+
+use super::run::conditions;
+use crate::args::FitForArguments;
+use crate::common::Common;
+use crate::exit::{End, Stopped};
+use crate::meanwhile::Meanwhile;
+use crate::output;
+use crate::progress::LiveWarnings;
+use crate::session;
+use crate::space_budget::{SpaceBudget, test_data_bytes};
+use plumb_engine::sim::SimRun;
+use plumb_report::{fit_for as page, format};
+use plumb_result::assertion::Assertion;
+use plumb_result::{FitAnswer, RunResult};
+use plumb_store::TagChange;
+use plumb_study::fit_for::{FitCondition, FitRuns, judge, measure};
+use plumb_study::{Bench, Place, Policies, RunRequest};
+use plumb_workload::named::{Scale, USES, Use, use_named};
+use plumb_workload::{Bytes, Workload};
+use std::time::Duration;
+
+/// No further run is begun where it would end later than this: the promise is under a minute.
+const BUDGET: Duration = Duration::from_secs(57);
+
+/// What a user's own limit rests on.
+const OWN_LIMIT: &str = "given with --limit";
+
+/// A use, as printed by `plumb fit-for --list --json`.
+#[derive(serde::Serialize)]
+struct ListedUse<'a> {
+    name: &'a str,
+    workload: &'a str,
+    limits: Vec<[&'a str; 2]>,
+    note: &'a str,
+}
+
+/// Measures, and answers.
+pub fn run(arguments: &FitForArguments, common: &Common) -> Result<End, Stopped> {
+    let Some(name) = arguments.use_name.as_ref().filter(|_| !arguments.list) else { return list(common) };
+    let wanted = use_named(name).map_err(Stopped::usage)?;
+    let place = Place::parse(&arguments.path)?.absolute();
+    let workload = workload(wanted, &place, arguments.seed)?;
+    let published = wanted.limits.iter().map(|limit| (limit.condition, limit.source));
+    let own = arguments.limits.iter().map(|limit| (limit.as_str(), OWN_LIMIT));
+    let (texts, sources): (Vec<&str>, Vec<&str>) = published.chain(own).unzip();
+    let judged_by: Vec<FitCondition> = conditions(&texts, &workload)?
+        .into_iter()
+        .zip(sources)
+        .map(|(assertion, source): (Assertion, &str)| FitCondition { assertion, source: source.to_owned() })
+        .collect();
+    let mut meanwhile = Meanwhile::open(&arguments.meanwhile, LiveWarnings::FailuresOnly, common)?;
+    let mut bench = session::bench(common)?;
+    if !common.json {
+        session::announce(&announcement(&workload, &place, arguments.runs));
+    }
+    let command = session::command_line();
+    let request = RunRequest {
+        workload: &workload,
+        policies: Policies::Fitted,
+        base: place.base(),
+        command: &command,
+        dialect: None,
+        sim_run: SimRun { seed: arguments.seed, run_index: 0, plot_index: 0 },
+    };
+    let begun = jiff::Timestamp::now().to_string();
+    let measured = meanwhile.watch(|watcher| measure(&mut bench, &request, arguments.runs, BUDGET, watcher));
+    meanwhile.clear();
+    let FitRuns { outcomes, cut_short } = measured?;
+    tag(
+        &mut bench,
+        wanted,
+        outcomes.iter().filter(|outcome| outcome.not_stored.is_none()).map(|outcome| &outcome.result),
+    )?;
+    let unstored = session::unstored(&bench, "the answer", common);
+    if let Some(error) = cut_short {
+        return Err(Stopped::io(error));
+    }
+    let results: Vec<&RunResult> = outcomes.iter().map(|outcome| &outcome.result).collect();
+    if results.iter().any(|result| result.partial) {
+        return Ok(End::Interrupted);
+    }
+    let mut fit = judge(wanted, &arguments.path, &begun, &judged_by, &results);
+    fit.answer_note = page::sentence(&fit);
+    if common.json {
+        session::print_json(&fit)?;
+    } else {
+        output::print(&page::page(&fit, &session::style()));
+    }
+    Ok(match fit.answer {
+        _ if unstored => End::Io,
+        FitAnswer::Yes | FitAnswer::NoLimit => End::Done,
+        FitAnswer::No => End::AssertedFalse,
+        FitAnswer::Borderline | FitAnswer::CannotTell => End::CannotTell,
+        FitAnswer::Refused => End::Rejected,
+    })
+}
+
+/// The load of a use, as large as is safe here.
+fn workload(wanted: &Use, place: &Place, seed: u64) -> Result<Workload, Stopped> {
+    let mut scale = Scale { seed, ..Scale::moderate(place.for_named()) };
+    if let Place::Directory(directory) = place {
+        let sizes = SpaceBudget::under(directory)?.one_at_a_time(Bytes(scale.file_bytes));
+        (scale.file_bytes, scale.files) = (sizes.file_bytes, sizes.files);
+    }
+    Ok(wanted.workload().workload(&scale))
+}
+
+/// What will be written, said before anything is.
+fn announcement(workload: &Workload, place: &Place, runs: u32) -> String {
+    if let Place::Sim(device) = place {
+        return format!("{device}: simulated, nothing is written");
+    }
+    let bytes: u64 = workload.target.values().map(test_data_bytes).sum();
+    format!(
+        "{place}: up to {runs} runs, each with {} of test data in a new directory, which it removes; under a minute",
+        format::bytes_iec(bytes as f64)
+    )
+}
+
+/// Its runs can be found again: `plumb list --tag fit-for-etcd`.
+fn tag<'a>(bench: &mut Bench, wanted: &Use, runs: impl Iterator<Item = &'a RunResult>) -> Result<(), Stopped> {
+    let Some(store) = bench.store.as_mut() else { return Ok(()) };
+    for run in runs {
+        store.tag(&run.id, &format!("fit-for-{}", wanted.name), TagChange::Add)?;
+    }
+    Ok(())
+}
+
+fn list(common: &Common) -> Result<End, Stopped> {
+    if common.json {
+        let listed = |one: &'static Use| ListedUse {
+            name: one.name,
+            workload: one.load,
+            limits: one.limits.iter().map(|limit| [limit.condition, limit.source]).collect(),
+            note: one.note,
+        };
+        session::print_json(&USES.iter().map(listed).collect::<Vec<_>>())?;
+    } else {
+        output::print(&page::list(&session::style()));
+    }
+    Ok(End::Done)
+}

@@ -1,0 +1,78 @@
+//! `plumb workloads`, and `plumb run NAME --explain`: the named workloads, and where their numbers come from.
+
+use crate::common::Common;
+use crate::exit::{End, Stopped};
+use crate::output;
+use crate::session;
+use plumb_report::loads;
+use plumb_workload::named::{self, Explanation, NamedWorkload};
+
+/// A named workload, as printed by `plumb workloads --json`.
+#[derive(serde::Serialize)]
+struct ListedWorkload<'a> {
+    name: &'a str,
+    about: &'a str,
+    headline: &'a [&'a str],
+    not_an_official_result_of: Option<&'a str>,
+}
+
+/// A workload with its sources, as printed by `plumb run NAME --explain --json`.
+#[derive(serde::Serialize)]
+struct ExplainedWorkload<'a> {
+    #[serde(flatten)]
+    workload: ListedWorkload<'a>,
+    notes: &'a [String],
+    settings: Vec<ExplainedSetting<'a>>,
+}
+
+#[derive(serde::Serialize)]
+struct ExplainedSetting<'a> {
+    part: &'a str,
+    setting: &'a str,
+    rests_on: &'a str,
+    source: &'a str,
+}
+
+fn listed(named: &'static NamedWorkload) -> ListedWorkload<'static> {
+    ListedWorkload {
+        name: named.name,
+        about: named.about,
+        headline: named.headline,
+        not_an_official_result_of: named.banner,
+    }
+}
+
+/// Lists them.
+pub fn list(common: &Common) -> Result<End, Stopped> {
+    if common.json {
+        session::print_json(&named::every().map(listed).collect::<Vec<_>>())?;
+    } else {
+        output::print(&loads::list(&session::style()));
+    }
+    Ok(End::Done)
+}
+
+/// Says where the numbers of one come from.
+pub fn explain(name: &str, common: &Common) -> Result<End, Stopped> {
+    let found = named::select(name).map_err(|error| {
+        Stopped::usage(format!("{error}\n--explain is for named workloads: the comments of a file are its own"))
+    })?;
+    let [named] = found.as_slice() else {
+        return Err(Stopped::usage(format!("`{name}` names several workloads; name one of them")));
+    };
+    let explanation: Explanation = named.explanation();
+    if common.json {
+        let settings = explanation.settings.iter().map(|one| ExplainedSetting {
+            part: &one.part,
+            setting: &one.setting,
+            rests_on: one.evidence.name(),
+            source: &one.source,
+        });
+        let explained =
+            ExplainedWorkload { workload: listed(named), notes: &explanation.notes, settings: settings.collect() };
+        session::print_json(&explained)?;
+    } else {
+        output::print(&loads::page(&explanation, &session::style()));
+    }
+    Ok(End::Done)
+}

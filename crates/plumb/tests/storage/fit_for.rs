@@ -1,0 +1,72 @@
+//! `plumb fit-for` on real storage: held back, as it is, and in memory.
+
+use crate::alone;
+use crate::common::disks::{Loop, Mounted};
+use crate::common::groups::{Controller, Group};
+use crate::common::{Home, needs};
+use serde_json::Value;
+
+const MIB: u64 = 1 << 20;
+
+/// Protects: a device that is held to a few writes a second is not good enough for etcd, and the limit says why.
+#[test]
+fn a_throttled_device_is_not_good_enough_for_etcd() {
+    let _alone = alone();
+    if !needs::root_and(&["losetup", "mkfs.ext4"]) {
+        return;
+    }
+    let (mounted, home) = (Mounted::on(Loop::uncached(512 * MIB), "ext4", ""), Home::new());
+    let throttle =
+        match Group::new(Controller::Io).and_then(|group| group.limit_writes(mounted.disk.as_ref().unwrap(), 30)) {
+            Ok(throttle) => throttle,
+            Err(why) => return needs::skip(&why),
+        };
+    let said = throttle.plumb(&home, &format!("fit-for etcd {} --runs 3 --json", mounted.as_str()));
+    let fit = said.expect(1).json();
+    assert_eq!(fit["answer"], "no", "{fit:#}");
+    assert_eq!(fit["limits"][0]["tier"], "device", "{fit:#}");
+    // A hundred flushes a second or fewer, each with a write of its own.
+    assert!(fit["limits"][0]["lo"].as_f64().unwrap() > 1e7, "{fit:#}");
+}
+
+/// Protects: the answer follows from the number, on a disk of which nobody knows how fast it is today.
+#[test]
+fn the_answer_of_a_real_device_follows_from_its_number() {
+    let _alone = alone();
+    if !needs::root_and(&["losetup", "mkfs.ext4"]) {
+        return;
+    }
+    let (mounted, home) = (Mounted::on_loop("ext4", 1024 * MIB, ""), Home::new());
+    let said = home.plumb(&format!("fit-for etcd {} --runs 3 --json", mounted.as_str()));
+    let fit = said.json();
+    eprintln!("{}", fit["answer_note"]);
+    let limit = &fit["limits"][0];
+    let end = |name: &str| limit[name].as_f64();
+    let (answer, code) = match (end("lo"), end("hi")) {
+        _ if fit["answer"] == "refused" => {
+            assert!(!fit["refused_because"].as_array().unwrap().is_empty(), "{fit:#}");
+            (Value::from("refused"), 3)
+        }
+        (_, Some(hi)) if hi < 1e7 && limit["instead"].is_null() => (Value::from("yes"), 0),
+        (Some(lo), _) if lo >= 1e7 => (Value::from("no"), 1),
+        (Some(_), Some(_)) if limit["instead"].is_null() => (Value::from("borderline"), 6),
+        _ => (Value::from("cannot-tell"), 6),
+    };
+    assert_eq!((&fit["answer"], said.code), (&answer, code), "{fit:#}");
+    let left = std::fs::read_dir(mounted.as_str())
+        .unwrap()
+        .filter(|entry| entry.as_ref().unwrap().file_name() != "lost+found");
+    assert_eq!(left.count(), 0, "test data is removed");
+}
+
+/// Protects: memory is as fast as one likes, and good enough for nothing that must be durable.
+#[test]
+fn tmpfs_is_refused() {
+    let _alone = alone();
+    if !needs::root_and(&["mount"]) {
+        return;
+    }
+    let (mounted, home) = (Mounted::in_memory(512 * MIB), Home::new());
+    let fit = home.plumb(&format!("fit-for etcd {} --runs 3 --json", mounted.as_str())).expect(3).json();
+    assert_eq!(fit["answer"], "refused", "{fit:#}");
+}

@@ -1,0 +1,77 @@
+//! Loads that are like other people's work and benchmarks: a native file each, in this directory.
+//!
+//! A file's comments say the source of each number (see [`super::explain`]). A load whose numbers are known from memory only
+//! never carries a standard's name. To add one: the file, a row here, and `PLUMB_BLESS=1 cargo test -p plumb-report loads`
+//! for its page in `docs/loads/`.
+
+use super::NamedWorkload;
+use super::scale::Made;
+
+macro_rules! loads {
+    ($($name:literal, $banner:expr, $about:literal, $headline:expr;)*) => {
+        /// Every written load, in the order of `plumb workloads`.
+        pub const LOADS: &[NamedWorkload] = &[$(NamedWorkload {
+            name: $name,
+            about: $about,
+            headline: &$headline,
+            banner: $banner,
+            made: Made::Written(include_str!(concat!($name, ".toml"))),
+        }),*];
+    };
+}
+
+loads! {
+    "etcd-wal", None, "etcd's log: append 2.3 kB and fdatasync, again and again",
+        ["fdatasync.lat.p99", "fdatasync.ops"];
+    "etcd-wal-8k", None, "the log of a Kubernetes control plane's etcd: append 8 kB and fdatasync, again and again",
+        ["fdatasync.lat.p99", "write.iops"];
+    "innodb-like", None, "16 KiB pages read and written at random (70:30) at depth 16, next to a redo log flushed at each commit",
+        ["read.iops", "read.lat.p99", "fdatasync.lat.p99"];
+    "message-log", None, "a message broker: batches of 16 KiB appended to four logs at once, then all of them read uncached",
+        ["write.bw", "read.bw"];
+    "vm-image", None, "a virtual machine's disk: 4 to 64 KiB read and written at random (60:40) at depth 8, with flushes",
+        ["read.iops", "read.lat.p99", "fdatasync.lat.p99"];
+    "video", None, "video: a recording written in 1 MiB blocks and flushed, then four streams read at once",
+        ["write.bw", "read.bw"];
+    "object-store", None, "an object store's device: 4 and 64 KiB at random (70:30) at depth 16, next to a flushed log",
+        ["read.iops", "read.lat.p99", "fdatasync.lat.p99"];
+    "nfs-mix-2008-like", Some("SPEC SFS"), "home directories on a file server: mostly stat, access and small reads, as counted in 2008",
+        ["stat.ops", "read.iops", "create.ops"];
+    "nfs-mix-sfs3-like", Some("SPEC SFS"), "a file server's clients around 2000: lookups, reads and directories",
+        ["stat.ops", "read.iops", "create.ops"];
+    "sfs2014-database-like", Some("SPEC SFS"), "a database's tables at random (80:20, 8 KiB), and its log",
+        ["read.iops", "read.lat.p99", "write.iops"];
+    "eda-frontend-like", Some("SPEC SFS"), "designing chips: 100 operations a second of each process on small files, mostly stat",
+        ["stat.lat.p99", "read.lat.p99"];
+    "ycsb-a-like", Some("YCSB"), "records of 1 kB, half read and half updated, popular ones first",
+        ["read.iops", "write.iops"];
+    "ycsb-b-like", Some("YCSB"), "records of 1 kB, 95 % read and 5 % updated, popular ones first",
+        ["read.iops", "write.iops"];
+    "ycsb-c-like", Some("YCSB"), "records of 1 kB, read, popular ones first", ["read.iops"];
+    "ycsb-e-like", Some("YCSB"), "scans of 1 to 100 records of 1 kB, and 5 % inserts", ["read.iops", "read.bw"];
+    "ycsb-f-like", Some("YCSB"), "records of 1 kB in files of their own, half read and half read, changed and written back",
+        ["read.iops", "write.iops"];
+    "training-unet3d-like", Some("training benchmark"), "training on samples of 147 MB: read uncached at the rate of one accelerator",
+        ["read.bw"];
+    "training-resnet50-like", Some("training benchmark"), "training on records of 1,251 images: read uncached at the rate of one accelerator",
+        ["read.bw"];
+    "training-cosmoflow-like", Some("training benchmark"), "training on files of 2.8 MB: read uncached at the rate of one accelerator",
+        ["read.bw"];
+    "checkpoint-like", Some("training benchmark"), "a checkpoint: eight ranks write 128 MiB each and fsync, then read it back from the device",
+        ["write.bw", "read.bw"];
+    "kv-cache-like", None, "a language model's cache of keys and values: 2 MiB read and written (70:30), popular blocks first",
+        ["read.bw", "read.lat.p99"];
+    "vector-index-like", None, "searching vectors on disk: random 8 KiB reads of 16 searches, 4 at once each",
+        ["read.iops", "read.lat.p99"];
+    "seq-scan", None, "four sequential readers of 1 MiB at depth 4, then one", [];
+    "paced-stream", None, "64 streams of 3 blocks of 256 KiB a second, with the time from when each was due",
+        ["read.resp.p99"];
+    "crystal-like", Some("CrystalDiskMark"), "SEQ1M Q8T1, SEQ1M Q1T1, RND4K Q32T1 and RND4K Q1T1, each read and written for 5 s", [];
+    "crystal-nvme-like", Some("CrystalDiskMark"), "SEQ1M Q8T1, SEQ128K Q32T1, RND4K Q32T16 and RND4K Q1T1, each read and written for 5 s", [];
+    "iometer-file-server-like", Some("IOMeter"), "IOMeter's file server: 512 bytes to 64 KiB at random, 80 % reads, depth 16",
+        ["read.iops", "read.lat.p99", "write.iops"];
+    "iometer-web-server-like", Some("IOMeter"), "IOMeter's web server: reads of 512 bytes to 512 KiB at random, depth 16",
+        ["read.iops", "read.lat.p99"];
+    "iometer-database-like", Some("IOMeter"), "IOMeter's database: 8 KiB at random, 67 % reads, depth 16",
+        ["read.iops", "read.lat.p99", "write.iops"];
+}
