@@ -130,6 +130,9 @@ pub(crate) fn loss(row: &Datagrams) -> Option<f64> {
 /// A figure of a measurement.
 pub(crate) type Figure = fn(&Network) -> Option<f64>;
 
+/// A figure in its unit.
+pub(crate) type Printed = fn(f64) -> String;
+
 fn rate(net: &Network, direction: &str) -> Option<f64> {
     net.throughput.iter().find(|row| row.direction == direction).map(|row| row.bytes_per_second * 8.0)
 }
@@ -143,7 +146,7 @@ fn worst_loss(net: &Network) -> Option<f64> {
 }
 
 /// What a series shows of each measurement: a name, what it is of, how it is printed.
-pub(crate) const FIGURES: [(&str, Figure, fn(f64) -> String); 8] = [
+pub(crate) const FIGURES: [(&str, Figure, Printed); 8] = [
     ("receive", |net| rate(net, "receive"), bits),
     ("send", |net| rate(net, "send"), bits),
     ("idle p50", |net| trips(net, "idle")?.p50_ns.map(|ns| ns as f64), time),

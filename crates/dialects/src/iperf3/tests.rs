@@ -420,6 +420,41 @@ fn json_has_the_keys_and_the_layout_of_iperf3() {
 /// `tcp_json_head.client.out`, its keys.
 const GOLDEN: &str = include_str!("golden_keys.txt");
 
+// The same of datagrams (`udp_json_getserver_head`, without the server's report) and of both directions
+// (`tcp_bidir_P2_json_head`): exporters and perfSONAR read the sums, and each stream's `udp` or `sender`.
+#[test]
+fn json_of_datagrams_and_of_both_directions_has_the_keys_of_iperf3() {
+    let page = |line: &str, intervals: usize| {
+        let client = report(line, false);
+        let rows: Vec<Row> = client
+            .streams
+            .iter()
+            .map(|stream| match (client.params.udp, stream.sends) {
+                (false, true) => Row { retransmits: Some(0), tcp: Some(TcpRow::default()), ..SECOND },
+                _ => SECOND,
+            })
+            .collect();
+        // Of what the other end sends, it is the other end that says how often it sent again.
+        let whole = |row: &Row| Whole { sent: Row { tcp: None, ..*row }, received: SECOND, ..Whole::default() };
+        let congestion = ["bbr", "bbr"].map(|name| Some(name.to_owned()));
+        let again = |whole: Whole| match client.params.udp {
+            true => whole,
+            false => Whole { sent: Row { retransmits: Some(0), ..whole.sent }, ..whole },
+        };
+        let streams = rows.iter().map(|row| again(whole(row))).collect();
+        let ending = Ending { streams, congestion, ..Ending::default() };
+        let interval = client.interval_json(&Interval { rows, omitted: false });
+        Json::map([
+            ("start", client.start_json(&Start::default())),
+            ("intervals", Json::List(vec![interval; intervals])),
+            ("end", client.end_json(&ending)),
+        ])
+        .page()
+    };
+    assert_eq!(keys(&page("-u -t 2 -b 500K", 2)), keys(include_str!("golden_keys_udp.txt")));
+    assert_eq!(keys(&page("--bidir -P 2 -t 1 -b 20M", 1)), keys(include_str!("golden_keys_bidir.txt")));
+}
+
 // Protects the engine from the wire: what a client asks for becomes the work of both ends.
 #[test]
 fn parameters_become_work() {

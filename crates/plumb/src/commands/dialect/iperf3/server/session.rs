@@ -50,10 +50,10 @@ pub(super) fn client(
         out.end(None, None, Some(&error.to_string()));
     }
     let mut held = std::mem::take(&mut *held.lock().unwrap_or_else(PoisonError::into_inner));
-    if let Err(error) = &outcome {
-        if shared.settings.output == Output::Text {
-            held += &shared.paper.stamp.before(None, &format!("iperf3: error - {error}\n"));
-        }
+    if let Err(error) = &outcome
+        && shared.settings.output == Output::Text
+    {
+        held += &shared.paper.stamp.before(None, &format!("iperf3: error - {error}\n"));
     }
     shared.paper.write(&held);
     let next = {
