@@ -104,6 +104,23 @@ pub enum Pattern {
     Zoned(Vec<Zone>),
     /// Exactly these offsets, again from the first after the last.
     List(Vec<Bytes>),
+    /// Walkers that come back to places near the last ones soon and to others late, at every scale: a hierarchical reuse random
+    /// walk over blocks of 4 KiB. It needs a range within one file. Source: Daniel & Faith, IISWC 2005.
+    ReuseWalk {
+        /// How many share the range; each op is of one of them, chosen at random.
+        walkers: u32,
+    },
+    /// Walkers that each go through a part of the range in sequence, and then through another. It needs a range within one file.
+    Runs {
+        /// How many share the range; each op is of one of them, chosen at random.
+        walkers: u32,
+        /// Runs begin behind this share of the range, in percent,
+        from_percent: f64,
+        /// and before this one.
+        to_percent: f64,
+        /// How long a run is, as a share of the range in percent.
+        length_percent: f64,
+    },
 }
 
 fn half() -> f64 {

@@ -1,5 +1,6 @@
 use super::explain::Evidence;
 use super::*;
+use crate::blocks::BlockSize;
 use crate::native::{parse, to_toml};
 use crate::phase::{Stop, Work, WorkerGroup};
 use crate::target::Target;
@@ -228,4 +229,35 @@ fn every_use_has_its_load_and_its_phases() {
         assert_eq!(use_named(one.name).unwrap().load, one.load);
     }
     assert!(use_named("ectd").unwrap_err().to_string().contains("did you mean `etcd`?"));
+}
+
+/// Protects: the streams of the SPC-1-like load together have the published statistics: 0.394 of the operations read, 8.01 KiB
+/// at the mean, 59.6, 12.3 and 28.1 % of them on the three stores.
+#[test]
+fn the_streams_of_spc1_have_the_published_statistics() {
+    let workload = find("spc1-like").unwrap().workload(&Scale::moderate(RunPlace::Directory));
+    let (mut all, mut read, mut bytes) = (0.0, 0.0, 0.0);
+    let mut stores: SortedMap<&str, f64> = SortedMap::new();
+    for group in &workload.phase[0].workers {
+        let rate = group.pace.open.unwrap().rate.0;
+        let work = group.work.blocks().unwrap();
+        let mean = match &work.block {
+            BlockSize::Fixed(size) => size.0 as f64,
+            BlockSize::Weighted(table) => {
+                let weights: f64 = table.iter().map(|entry| entry.weight).sum();
+                table.iter().map(|entry| entry.size.0 as f64 * entry.weight / weights).sum()
+            }
+            BlockSize::Range { .. } => panic!("{:?}", work.block),
+        };
+        all += rate;
+        read += rate * f64::from(work.mix.read) / 100.0;
+        bytes += rate * mean;
+        *stores.entry(group.target.as_str()).or_insert(0.0) += rate;
+    }
+    assert!((all - 1000.0).abs() < 1e-9, "{all}");
+    assert!((read / all - 0.394).abs() < 0.001, "{}", read / all);
+    assert!((bytes / all / 1024.0 - 8.014).abs() < 0.001, "{}", bytes / all / 1024.0);
+    for (store, share) in [("data-store", 0.596), ("user-store", 0.123), ("log", 0.281)] {
+        assert!((stores[store] / all - share).abs() < 0.0006, "{store}: {}", stores[store] / all);
+    }
 }

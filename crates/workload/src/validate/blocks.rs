@@ -97,6 +97,23 @@ fn pattern(check: &mut Checker, pattern: &Pattern) {
             );
         }
         Pattern::Zoned(zones) => check.within(&["pattern", "zoned"], |check| zoned(check, zones)),
+        Pattern::ReuseWalk { walkers } => {
+            check.positive(["pattern", "reuse-walk", "walkers"], "the number of walkers", u64::from(*walkers), "use 1");
+        }
+        Pattern::Runs { walkers, from_percent, to_percent, length_percent } => {
+            check.positive(["pattern", "runs", "walkers"], "the number of walkers", u64::from(*walkers), "use 1");
+            let all_inside = *from_percent >= 0.0
+                && from_percent < to_percent
+                && *length_percent > 0.0
+                && to_percent + length_percent <= 100.0;
+            if !all_inside {
+                check.problem(
+                    ["pattern", "runs", "to-percent"],
+                    format!("runs from {from_percent} to {to_percent} % of {length_percent} % do not lie in the range"),
+                    "make `from-percent` less than `to-percent`, and that with `length-percent` at most 100",
+                );
+            }
+        }
         Pattern::List(offsets) => {
             if offsets.is_empty() {
                 check.problem(["pattern", "list"], "the list has no offset", "give at least one, such as `[\"0\"]`");

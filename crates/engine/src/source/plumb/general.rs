@@ -4,6 +4,7 @@ use super::draw::{Draw, OffsetDistribution, Overrun, Positions};
 use super::plan::{BlockOrder, PlumbPlan, Spotless};
 use super::shape::{Flushes, Kinds, SizesByKind, Spot};
 use super::walk::Walk;
+use super::walkers::Walkers;
 use crate::op::BlockOp;
 use crate::rng::{Purpose, Rng};
 use crate::source::Source;
@@ -25,6 +26,7 @@ enum Places {
     Walk(Walk),
     Draw { draw: Draw, positions: Positions, ops_left: u64, bytes_left: u64 },
     List { places: Box<[Spotless]>, at: usize, passes_left: u64 },
+    Walkers { walkers: Box<Walkers>, bytes_left: u64 },
 }
 
 impl Places {
@@ -49,12 +51,16 @@ impl Places {
                 let positions = Positions::new(&plan.pieces, plan.step, plan.smallest, overrun);
                 Places::Draw { draw, positions, ops_left, bytes_left }
             }
+            BlockOrder::Walkers { walking, count } => Places::Walkers {
+                walkers: Box::new(Walkers::new(*walking, *count, plan.pieces[0], plan.stream.rng(Purpose::Offset))),
+                bytes_left: plan.passes.map_or(u64::MAX, |passes| plan.pass_bytes().saturating_mul(passes)),
+            },
             BlockOrder::List(places) => Places::List { places: places.clone(), at: 0, passes_left: passes },
         }
     }
 
     #[inline]
-    fn next(&mut self, length: u32) -> Option<Spot> {
+    fn next(&mut self, kind: OpKind, length: u32) -> Option<Spot> {
         match self {
             Places::Walk(walk) => walk.next(length),
             Places::Draw { draw, positions, ops_left, bytes_left } => {
@@ -63,6 +69,14 @@ impl Places {
                 }
                 *ops_left = ops_left.checked_sub(1)?;
                 let spot = positions.spot(draw.next(), length);
+                *bytes_left = bytes_left.saturating_sub(u64::from(spot.length));
+                Some(spot)
+            }
+            Places::Walkers { walkers, bytes_left } => {
+                if *bytes_left == 0 {
+                    return None;
+                }
+                let spot = walkers.next(kind, length);
                 *bytes_left = bytes_left.saturating_sub(u64::from(spot.length));
                 Some(spot)
             }
@@ -104,7 +118,7 @@ impl Source for General {
         }
         let kind = self.kinds.next();
         let length = self.sizes.of(kind).next(&mut self.size_rng);
-        let Spot { file, offset, length } = self.places.next(length)?;
+        let Spot { file, offset, length } = self.places.next(kind, length)?;
         if kind == OpKind::Write {
             self.flushes.wrote(file);
         }

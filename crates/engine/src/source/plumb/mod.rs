@@ -19,6 +19,7 @@
 //!   of its own. The key is the workload's seed: all its workers and phases agree on which blocks are hot. The normal
 //!   and the zones are laid over the range as they are.
 //! * **Lists** hold offsets within the range; an op that would run over the end of its file is shortened.
+//! * **Walkers** (reuse walks and runs) share a range within one file; each op is of one of them, chosen at random.
 //! * **A pass** is: every byte, for patterns that walk; every position once, for permutations; every offset once, for
 //!   lists; as many bytes as the whole blocks of the range have, for the other patterns.
 //! * **Flushes** come behind every N writes, on the file of the last of them, and count in no limit.
@@ -33,6 +34,7 @@ mod plain;
 mod plan;
 mod shape;
 mod walk;
+mod walkers;
 
 pub use plan::{PlanError, PlanRequest, PlumbPlan};
 

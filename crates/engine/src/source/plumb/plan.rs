@@ -3,6 +3,7 @@
 use super::draw::{OffsetDistribution, PlannedZone, positions_in};
 use super::shape::{Piece, Sizes, SizesByKind, Threshold, kinds_of};
 use super::walk::Direction;
+use super::walkers::{REUSE_BLOCK, REUSE_LEAF, Walking};
 use crate::math::gcd;
 use crate::rng::StreamId;
 use plumb_workload::blocks::{WeightedSize, Zone};
@@ -96,6 +97,7 @@ pub(crate) enum BlockOrder {
     Walk(Direction),
     Draw(OffsetDistribution),
     List(Box<[Spotless]>),
+    Walkers { walking: Walking, count: u32 },
 }
 
 /// A listed place, whose length is known only with the op.
@@ -183,6 +185,25 @@ impl PlumbPlan {
                 BlockOrder::Walk(Direction::Stride(stride.0))
             }
             Pattern::List(offsets) => BlockOrder::List(listed(offsets, &pieces, alignment)?),
+            Pattern::ReuseWalk { walkers } => {
+                let Piece { length, .. } = one_piece(&pieces)?;
+                if length < REUSE_LEAF {
+                    return Err(bad(format!("a reuse walk needs a range of {REUSE_LEAF} bytes or more, not {length}")));
+                }
+                if u64::from(largest) > REUSE_BLOCK {
+                    return Err(bad(format!(
+                        "a reuse walk goes from block to block of {REUSE_BLOCK} bytes: use no larger `block`"
+                    )));
+                }
+                BlockOrder::Walkers { walking: Walking::Reuse, count: *walkers }
+            }
+            Pattern::Runs { walkers, from_percent, to_percent, length_percent } => {
+                let Piece { length, .. } = one_piece(&pieces)?;
+                let at = |percent: f64| (percent / 100.0 * length as f64) as u64;
+                let walking =
+                    Walking::Runs { first: at(*from_percent), last: at(*to_percent), length: at(*length_percent) };
+                BlockOrder::Walkers { walking, count: *walkers }
+            }
             drawn => {
                 // All workers see the files in the same order, so that they agree on which blocks are hot.
                 pieces.sort_unstable_by_key(|piece| (piece.file, piece.start));
@@ -230,6 +251,7 @@ impl PlumbPlan {
             BlockOrder::Walk(Direction::Stride(stride)) => gcd(common, *stride),
             BlockOrder::List(list) => list.iter().fold(common, |common, at| gcd(common, at.offset)),
             BlockOrder::Walk(_) | BlockOrder::Draw(_) => common,
+            BlockOrder::Walkers { .. } => gcd(common, REUSE_BLOCK),
         }
     }
 
@@ -239,7 +261,9 @@ impl PlumbPlan {
         match &self.order {
             BlockOrder::Walk(_) => self.pieces.iter().map(|piece| piece.length).sum(),
             BlockOrder::Draw(OffsetDistribution::Permutation) => self.positions().saturating_mul(block),
-            BlockOrder::Draw(_) => self.pieces.iter().map(|piece| piece.length / block * block).sum(),
+            BlockOrder::Draw(_) | BlockOrder::Walkers { .. } => {
+                self.pieces.iter().map(|piece| piece.length / block * block).sum()
+            }
             BlockOrder::List(list) => (list.len() as u64).saturating_mul(block),
         }
     }
@@ -255,7 +279,7 @@ impl PlumbPlan {
             _ => positions * largest,
         };
         match &self.order {
-            BlockOrder::Walk(_) => self.pieces.iter().map(|piece| piece.length).sum(),
+            BlockOrder::Walk(_) | BlockOrder::Walkers { .. } => self.pieces.iter().map(|piece| piece.length).sum(),
             BlockOrder::Draw(OffsetDistribution::Zoned(zones)) => {
                 let room = self.pieces.iter().map(|piece| piece.length).sum::<u64>();
                 zones.iter().map(|zone| drawn(zone.count, room)).sum::<u64>().min(room)
@@ -283,7 +307,7 @@ impl PlumbPlan {
     pub(crate) fn repeats_itself(&self) -> bool {
         match &self.order {
             BlockOrder::Walk(_) | BlockOrder::Draw(OffsetDistribution::Permutation) => false,
-            BlockOrder::Draw(_) | BlockOrder::List(_) => true,
+            BlockOrder::Draw(_) | BlockOrder::List(_) | BlockOrder::Walkers { .. } => true,
         }
     }
 
@@ -401,6 +425,14 @@ fn pieces(request: &PlanRequest, alignment: u64) -> Result<Vec<Piece>, PlanError
         return Err(PlanError::BlockLargerThanRange { option: "block", size: alignment, range: span });
     }
     Ok(pieces)
+}
+
+/// Walkers share one range, which no end of a file interrupts.
+fn one_piece(pieces: &[Piece]) -> Result<Piece, PlanError> {
+    match pieces {
+        [only] => Ok(*only),
+        several => Err(bad(format!("walkers need a range within one file, and this one spans {}", several.len()))),
+    }
 }
 
 fn distribution(pattern: &Pattern, positions: u64) -> Result<OffsetDistribution, PlanError> {

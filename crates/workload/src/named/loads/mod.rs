@@ -35,6 +35,8 @@ loads! {
         ["write.bw", "read.bw"];
     "object-store", None, "an object store's device: 4 and 64 KiB at random (70:30) at depth 16, next to a flushed log",
         ["read.iops", "read.lat.p99", "fdatasync.lat.p99"];
+    "spc1-like", Some("SPC-1"), "eight streams of an array's users on three stores, at 1,000 operations a second",
+        ["read.resp.p99", "write.resp.p99"];
     "nfs-mix-2008-like", Some("SPEC SFS"), "home directories on a file server: mostly stat, access and small reads, as counted in 2008",
         ["stat.ops", "read.iops", "create.ops"];
     "nfs-mix-sfs3-like", Some("SPEC SFS"), "a file server's clients around 2000: lookups, reads and directories",

@@ -1,0 +1,293 @@
+//! Patterns of several walkers that share a range. Each op is of one of them, chosen at random: where ops arrive at random
+//! times (Poisson), each walker's ops then do so as well, at its share of the rate.
+
+use super::shape::{Piece, Spot};
+use crate::rng::Rng;
+use plumb_workload::OpKind;
+
+/// The block of a reuse walk.
+pub(crate) const REUSE_BLOCK: u64 = 4096;
+
+/// Blocks of a leaf.
+const LEAF_BLOCKS: u64 = 8;
+
+/// A leaf: what the tree's nodes at the bottom stand for.
+pub(crate) const REUSE_LEAF: u64 = REUSE_BLOCK * LEAF_BLOCKS;
+
+/// A step goes at least this many levels up the tree.
+const LEVELS_UP: u32 = 6;
+
+/// A step goes one level further up with this probability, again and again.
+const FURTHER_UP: f64 = 0.44;
+
+/// A write is repeated by the walker's next write with this probability.
+const WRITTEN_AGAIN: f64 = 0.15;
+
+/// Writes begin in leaves of which the number is a multiple of this.
+const WRITE_LEAVES: u64 = 8;
+
+/// Where runs begin and end.
+const RUN_ALIGN: u64 = 64 << 10;
+
+/// What walkers do.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Walking {
+    /// A hierarchical reuse random walk.
+    Reuse,
+    /// Runs in sequence, in bytes of the range: where they begin, and how long they are.
+    Runs { first: u64, last: u64, length: u64 },
+}
+
+/// Walkers and their range.
+#[derive(Debug, Clone)]
+pub(crate) struct Walkers {
+    piece: Piece,
+    rng: Rng,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone)]
+enum Kind {
+    Reuse(ReuseWalk),
+    Runs { first: u64, last: u64, length: u64, at: Box<[Run]> },
+}
+
+/// How far a run has come, in bytes of the range.
+#[derive(Debug, Clone, Copy)]
+struct Run {
+    at: u64,
+    end: u64,
+}
+
+/// A hierarchical reuse random walk: from a leaf of a binary tree a step goes up some levels, and down to any leaf below. Leaves
+/// near the last one are therefore visited again soon, others late, at every scale. Source of the method: Daniel & Faith,
+/// "A portable, open-source implementation of the SPC-1 workload", IISWC 2005, and the description of its generator.
+#[derive(Debug, Clone)]
+struct ReuseWalk {
+    levels: u32,
+    /// Of each leaf of the range, which of its blocks is read next. All walkers share them.
+    next_blocks: Box<[u8]>,
+    walkers: Box<[Walker]>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Walker {
+    /// The leaf of the range at which its tree begins.
+    shift: u64,
+    /// Where it is: a leaf of its tree.
+    leaf: u64,
+    /// The block of the range that its next write writes again.
+    again: Option<u64>,
+}
+
+impl Walkers {
+    /// `piece` holds a leaf or more; the bounds of runs lie in it.
+    pub(crate) fn new(walking: Walking, count: u32, piece: Piece, mut rng: Rng) -> Walkers {
+        let count = count.max(1);
+        let kind = match walking {
+            Walking::Reuse => {
+                let leaves = (piece.length / REUSE_LEAF).max(1);
+                let levels = leaves.ilog2();
+                let walker = |rng: &mut Rng| Walker {
+                    // Whole groups, so that all walkers write in the same leaves.
+                    shift: rng.below(leaves - (1 << levels) + 1) / WRITE_LEAVES * WRITE_LEAVES,
+                    leaf: rng.below(1 << levels),
+                    again: None,
+                };
+                Kind::Reuse(ReuseWalk {
+                    levels,
+                    next_blocks: (0..leaves).map(|_| rng.below(LEAF_BLOCKS) as u8).collect(),
+                    walkers: (0..count).map(|_| walker(&mut rng)).collect(),
+                })
+            }
+            Walking::Runs { first, last, length } => {
+                let ended = Run { at: 0, end: 0 };
+                Kind::Runs { first, last, length, at: vec![ended; count as usize].into() }
+            }
+        };
+        Walkers { piece, rng, kind }
+    }
+
+    /// The place of the next op.
+    #[inline]
+    pub(crate) fn next(&mut self, kind: OpKind, length: u32) -> Spot {
+        let rng = &mut self.rng;
+        let begin = match &mut self.kind {
+            Kind::Reuse(walk) => {
+                let number = rng.below(walk.walkers.len() as u64) as usize;
+                walk.step(number, kind == OpKind::Write, rng) * REUSE_BLOCK
+            }
+            Kind::Runs { first, last, length: run_length, at } => {
+                let number = rng.below(at.len() as u64) as usize;
+                let run = &mut at[number];
+                if run.at >= run.end {
+                    let down = |bytes: u64| bytes / RUN_ALIGN * RUN_ALIGN;
+                    run.at = down(*first + rng.below((*last - *first).max(1)));
+                    run.end = down(run.at + *run_length).max(run.at + 1);
+                }
+                let begin = run.at;
+                run.at += u64::from(length);
+                begin
+            }
+        };
+        // What would run over the end is shorter; a range has room for its smallest op.
+        let begin = begin.min(self.piece.length.saturating_sub(1));
+        let length = u64::from(length).min(self.piece.length - begin) as u32;
+        Spot { file: self.piece.file, offset: self.piece.start + begin, length }
+    }
+}
+
+impl ReuseWalk {
+    /// The block of the range that a walker goes to.
+    #[inline]
+    fn step(&mut self, number: usize, writes: bool, rng: &mut Rng) -> u64 {
+        let walker = &mut self.walkers[number];
+        let again = walker.again.take_if(|_| writes);
+        let block = again.unwrap_or_else(|| {
+            let mut up = LEVELS_UP;
+            while up < self.levels && rng.unit() < FURTHER_UP {
+                up += 1;
+            }
+            let below = 1u64 << up.min(self.levels);
+            let mut leaf = walker.leaf / below * below + rng.below(below);
+            if writes {
+                leaf = leaf / WRITE_LEAVES * WRITE_LEAVES;
+            }
+            walker.leaf = leaf;
+            let leaf = walker.shift + leaf;
+            let next = &mut self.next_blocks[leaf as usize];
+            let within = match writes {
+                true if rng.unit() < 0.5 => rng.below(LEAF_BLOCKS),
+                true => u64::from(*next),
+                false => {
+                    let block = u64::from(*next);
+                    *next = (*next + 1) % LEAF_BLOCKS as u8;
+                    block
+                }
+            };
+            leaf * LEAF_BLOCKS + within
+        });
+        // A repetition is not repeated.
+        if writes && again.is_none() && rng.unit() < WRITTEN_AGAIN {
+            walker.again = Some(block);
+        }
+        block
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    /// Half of 4 KiB ops write, as in the first store's streams; 0.3 of the second's read.
+    struct Stream {
+        region: u64,
+        read: f64,
+        ops: u64,
+    }
+
+    /// 5 % of 45 GiB; the published ratios are of 3 million ops of all eight streams.
+    const FIRST_STORE: Stream = Stream { region: (45 << 30) / 20, read: 0.5, ops: 843_000 };
+    const SECOND_STORE: Stream = Stream { region: (45 << 30) / 20, read: 0.3, ops: 210_000 };
+
+    fn blocks(stream: &Stream, walkers: u32, seed: u64) -> Vec<(u64, bool)> {
+        let piece = Piece { file: 0, start: 0, length: stream.region };
+        let mut walk = Walkers::new(Walking::Reuse, walkers, piece, Rng::new(seed));
+        let mut kinds = Rng::new(seed + 100);
+        let op = |_| {
+            let writes = kinds.unit() >= stream.read;
+            let kind = if writes { OpKind::Write } else { OpKind::Read };
+            (walk.next(kind, 4096).offset / REUSE_BLOCK, writes)
+        };
+        (0..stream.ops).map(op).collect()
+    }
+
+    /// The share of ops that a cache of this many blocks serves, where the block used longest ago leaves.
+    fn hit_ratio(ops: &[(u64, bool)], cache: usize) -> f64 {
+        let (mut used, mut at, mut hits) = (BTreeMap::new(), BTreeMap::new(), 0u64);
+        for (now, &(block, _)) in ops.iter().enumerate() {
+            if let Some(before) = at.insert(block, now) {
+                used.remove(&before);
+                hits += 1;
+            } else if used.len() == cache
+                && let Some((_, oldest)) = used.pop_first()
+            {
+                at.remove(&oldest);
+            }
+            used.insert(now, block);
+        }
+        hits as f64 / ops.len() as f64
+    }
+
+    // Protects: the locality of the reuse walk is that of the published generator, which differs with the number of walkers:
+    // one walk for all of them would be wrong by up to 0.14.
+    #[test]
+    fn hit_ratios_are_the_published_ones() {
+        for (stream, walkers, expected) in [
+            (&FIRST_STORE, 1, [0.188, 0.260, 0.483]),
+            (&FIRST_STORE, 20, [0.137, 0.251, 0.492]),
+            (&FIRST_STORE, 200, [0.095, 0.230, 0.479]),
+            (&SECOND_STORE, 1, [0.289, 0.410, 0.531]),
+            (&SECOND_STORE, 20, [0.217, 0.397, 0.528]),
+            (&SECOND_STORE, 200, [0.148, 0.350, 0.510]),
+        ] {
+            // Where one walker goes differs from seed to seed, and the published numbers are of one.
+            let seeds = if walkers == 1 { 4 } else { 1 };
+            let of_seeds: Vec<Vec<(u64, bool)>> = (0..seeds).map(|seed| blocks(stream, walkers, 11 + seed)).collect();
+            let mean = |cache| of_seeds.iter().map(|ops| hit_ratio(ops, cache)).sum::<f64>() / of_seeds.len() as f64;
+            let found = [1024, 16_384, 262_144].map(mean);
+            eprintln!("{walkers} walkers, {} read: {found:.3?}, published {expected:?}", stream.read);
+            for (found, expected) in found.iter().zip(expected) {
+                assert!((found - expected).abs() <= 0.02, "{walkers} walkers: {found}, published {expected}");
+            }
+        }
+    }
+
+    // Protects: one write in seven is repeated by the same walker, and with many walkers rarely by the next write of all.
+    #[test]
+    fn writes_are_repeated_as_published() {
+        for (walkers, expected) in [(1, 0.153), (20, 0.008), (200, 0.001)] {
+            let writes: Vec<u64> = blocks(&FIRST_STORE, walkers, 11)
+                .into_iter()
+                .filter(|(_, writes)| *writes)
+                .map(|(block, _)| block)
+                .collect();
+            let repeated = writes.windows(2).filter(|pair| pair[0] == pair[1]).count() as f64 / writes.len() as f64;
+            assert!((repeated - expected).abs() <= 0.004, "{walkers} walkers: {repeated}, published {expected}");
+        }
+    }
+
+    #[test]
+    fn runs_go_on_in_sequence_and_begin_where_they_may() {
+        let piece = Piece { file: 3, start: 1 << 20, length: 10 << 20 };
+        let bounds = Walking::Runs { first: 2 << 20, last: 6 << 20, length: 1 << 20 };
+        let mut walk = Walkers::new(bounds, 1, piece, Rng::new(5));
+        let mut expected = None;
+        let mut runs = 0;
+        for _ in 0..4096 {
+            let spot = walk.next(OpKind::Read, 16 << 10);
+            let at = spot.offset - piece.start;
+            if expected != Some(at) {
+                runs += 1;
+                assert!(((2 << 20) - RUN_ALIGN..6 << 20).contains(&at) && at.is_multiple_of(RUN_ALIGN), "{at}");
+            }
+            assert_eq!((spot.file, spot.length), (3, 16 << 10));
+            expected = Some(at + (16 << 10));
+        }
+        assert_eq!(runs, 64, "64 ops of 16 KiB each");
+    }
+
+    #[test]
+    fn a_range_of_one_leaf_is_walked_within() {
+        let piece = Piece { file: 0, start: 0, length: REUSE_LEAF + 100 };
+        let mut walk = Walkers::new(Walking::Reuse, 3, piece, Rng::new(5));
+        for _ in 0..1000 {
+            let spot = walk.next(OpKind::Write, 4096);
+            assert!(
+                spot.offset + u64::from(spot.length) <= piece.length && spot.offset.is_multiple_of(4096),
+                "{spot:?}"
+            );
+        }
+    }
+}
