@@ -1,8 +1,6 @@
 //! Packs the JSON Schemas that `plumb schema` prints, and asks the linker for a small program, as far as it can.
 
-use lzma_rust2::{XzOptions, XzWriter};
 use std::error::Error;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{env, fs};
@@ -12,7 +10,7 @@ type Outcome = Result<(), Box<dyn Error>>;
 fn main() -> Outcome {
     println!("cargo::rerun-if-changed=build.rs");
     let out = PathBuf::from(variable("OUT_DIR")?);
-    pack_schemas(&out)?;
+    plumb_packed::pack(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schemas"), "json", "schemas")?;
     // Readable builds keep all that perf and gdb use; the others have no debug information.
     if variable("PROFILE")? == "release" && variable("DEBUG")? == "false" {
         Linker::new(&out)?.link_small()?;
@@ -22,29 +20,6 @@ fn main() -> Outcome {
 
 fn variable(name: &str) -> Result<String, Box<dyn Error>> {
     env::var(name).map_err(|error| format!("{name}: {error}").into())
-}
-
-/// All in one, since they say much the same; as text they would be a tenth of the program. Each one's name, and where it
-/// begins and ends in the text, is beside it.
-fn pack_schemas(out: &Path) -> Outcome {
-    let schemas = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schemas");
-    println!("cargo::rerun-if-changed={}", schemas.display());
-    let mut paths: Vec<PathBuf> =
-        fs::read_dir(&schemas)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
-    paths.sort();
-    let (mut text, mut places) = (Vec::new(), String::from("&[\n"));
-    for path in &paths {
-        let Some(name) = path.file_stem() else { continue };
-        let start = text.len();
-        text.extend(fs::read(path)?);
-        places.push_str(&format!("    ({:?}, {start}..{}),\n", name.to_string_lossy(), text.len()));
-    }
-    places.push_str("]\n");
-    let mut packed = XzWriter::new(Vec::new(), XzOptions::with_preset(6))?;
-    packed.write_all(&text)?;
-    fs::write(out.join("schemas.xz"), packed.finish()?)?;
-    fs::write(out.join("schemas.rs"), places)?;
-    Ok(())
 }
 
 /// The linker, which differs from machine to machine. What it can do is found out with a program that does next to nothing.

@@ -3,15 +3,9 @@
 use crate::args::Form;
 use crate::exit::{End, Stopped};
 use crate::output;
-use lzma_rust2::XzReader;
-use std::io::Read;
-use std::ops::Range;
+use plumb_packed::{Packed, packed};
 
-/// The text of all of them.
-const PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/schemas.xz"));
-
-/// The name of each, and its range in the text.
-const PLACES: &[(&str, Range<usize>)] = include!(concat!(env!("OUT_DIR"), "/schemas.rs"));
+static SCHEMAS: Packed = packed!("schemas");
 
 /// Prints the schema of a form.
 pub fn run(form: Form) -> Result<End, Stopped> {
@@ -34,10 +28,7 @@ pub fn run(form: Form) -> Result<End, Stopped> {
         Form::StudyReport => "study-report",
         Form::AuditResult => "audit-result",
     };
-    let mut all = String::new();
-    XzReader::new(PACKED, true).read_to_string(&mut all).map_err(Stopped::io)?;
-    let place = PLACES.iter().find(|(known, _)| *known == name).map(|(_, place)| place.clone());
-    let schema = place.and_then(|place| all.get(place));
+    let schema = SCHEMAS.text(name);
     output::print(schema.ok_or_else(|| Stopped::io(format!("the schema `{name}` is not in this build")))?);
     Ok(End::Done)
 }

@@ -1,6 +1,7 @@
 //! How large a named workload is, and what named workloads are built of.
 
 use super::explain::Explanation;
+use super::loads::file;
 use super::placed::written;
 use crate::blocks::Blocks;
 use crate::content::Content;
@@ -55,7 +56,7 @@ pub(super) enum Made {
     /// Code, for any scale.
     Built(fn(&Scale, &NamedWorkload) -> Workload),
     /// A native file, at the scale of [`Scale::moderate`].
-    Written(&'static str),
+    Written,
 }
 
 impl NamedWorkload {
@@ -63,14 +64,14 @@ impl NamedWorkload {
     pub fn workload(&self, scale: &Scale) -> Workload {
         match self.made {
             Made::Built(build) => build(scale, self),
-            Made::Written(text) => written(self, text, scale),
+            Made::Written => written(self, file(self.name), scale),
         }
     }
 
     /// Where each of its numbers comes from.
     pub fn explanation(&self) -> Explanation {
         match self.made {
-            Made::Written(text) => Explanation::of(self, text),
+            Made::Written => Explanation::of(self, file(self.name)),
             Made::Built(build) => {
                 let workload = build(&Scale::moderate(RunPlace::Directory), self);
                 // Printing a workload fails for none that a table has: a test prints all.

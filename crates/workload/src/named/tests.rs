@@ -142,7 +142,7 @@ fn database_in_its_native_form() {
 #[test]
 fn written_loads_are_run_as_their_files_say() {
     for load in LOADS {
-        let scale::Made::Written(text) = load.made else { panic!("{} has no file", load.name) };
+        let text = loads::file(load.name);
         let written = parse(load.name, text).unwrap_or_else(|error| panic!("{error}"));
         let run = load.workload(&Scale::moderate(RunPlace::Directory));
         assert_eq!(written.name, load.name);
@@ -191,7 +191,7 @@ fn no_standard_s_name_without_a_source_or_a_banner() {
 #[test]
 fn every_comment_of_a_load_is_a_source_and_every_page_says_what_deviates() {
     for load in LOADS {
-        let scale::Made::Written(text) = load.made else { panic!("{} has no file", load.name) };
+        let text = loads::file(load.name);
         let comments = text.lines().filter(|line| !line.starts_with('#') && line.contains('#')).count();
         let explanation = load.explanation();
         let sources = explanation.settings.iter().filter(|one| !one.source.is_empty());

@@ -6,6 +6,15 @@
 
 use super::NamedWorkload;
 use super::scale::Made;
+use plumb_packed::{Packed, packed};
+
+static FILES: Packed = packed!("loads");
+
+/// The file of a load.
+pub(super) fn file(name: &str) -> &'static str {
+    // Each row has one: a test reads all.
+    FILES.text(name).unwrap_or_default()
+}
 
 macro_rules! loads {
     ($($name:literal, $banner:expr, $about:literal, $headline:expr;)*) => {
@@ -15,7 +24,7 @@ macro_rules! loads {
             about: $about,
             headline: &$headline,
             banner: $banner,
-            made: Made::Written(include_str!(concat!($name, ".toml"))),
+            made: Made::Written,
         }),*];
     };
 }
