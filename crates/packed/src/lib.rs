@@ -4,7 +4,7 @@
 #[cfg(any(feature = "pack", test))]
 mod pack;
 
-#[cfg(feature = "pack")]
+#[cfg(any(feature = "pack", test))]
 pub use pack::pack;
 
 use lzma_rust2::XzReader;
