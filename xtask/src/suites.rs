@@ -262,4 +262,36 @@ mod tests {
         assert_eq!(said(text, "b::three"), ["other", "", ""]);
         assert!(failures("test a::one ... ok\n").is_empty() && said(text, "a::one").is_empty());
     }
+
+    // Protects: a test that fails twice fails the run; one that passes alone does not, and is named; a program that dies without a
+    // list, or fails in many, is not run again.
+    #[test]
+    fn what_failed_is_run_once_more_by_itself() {
+        use std::os::unix::fs::PermissionsExt;
+        use std::os::unix::process::ExitStatusExt;
+        let place = tempfile::tempdir().unwrap();
+        let program = place.path().join("tests");
+        std::fs::write(&program, "#!/bin/sh\n[ \"$1 $2\" = '--exact a::flaky' ]\n").unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o700)).unwrap();
+        let suite = Suite { name: "cli".to_owned(), program, folder: place.path().to_owned() };
+        let environment = Environment::new();
+        let failed = |tests: &[&str]| {
+            let list: String = tests.iter().map(|test| format!("    {test}\n")).collect();
+            let text = format!("\nfailures:\n\n---- a::flaky stdout ----\nlate\n\n\nfailures:\n{list}\n");
+            let mut outcome = Outcome {
+                environment: &environment,
+                failed: Vec::new(),
+                passed_alone: Vec::new(),
+                said: String::new(),
+            };
+            outcome.note(&suite, &Ran { status: ExitStatus::from_raw(101 << 8), text, errors: Vec::new() }).unwrap();
+            (outcome.failed.len(), outcome.passed_alone, outcome.said)
+        };
+        let (lost, passed, said) = failed(&["a::flaky", "a::broken"]);
+        assert_eq!((lost, passed.len()), (1, 1));
+        assert!(passed[0].starts_with("a::flaky of cli") && said.contains("a::flaky:\nlate"), "{said}");
+        assert_eq!(failed(&[]).0, 1, "it died");
+        let (lost, passed, _) = failed(&["a::flaky"; RUN_AGAIN_AT_MOST + 1]);
+        assert_eq!((lost, passed.len()), (1, 0));
+    }
 }

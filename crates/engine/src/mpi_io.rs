@@ -50,20 +50,21 @@ pub trait MpiFile: Send {
     /// The library reports one.
     fn write(&mut self, offset: u64, from: &[u8], together: bool) -> Result<u64, MpiIoError>;
 
-    /// Sets the view for strided calls, together: records of `record` bytes, the first one at `first`, and each `stride` bytes behind
-    /// the one before.
+    /// Sets the view for strided calls: records of `record` bytes, the first one at offset `first`, a new one every `stride` bytes.
+    /// All ranks that opened the file must call this.
     ///
     /// # Errors
     /// The library reports one.
     fn show_strided(&mut self, first: u64, record: u64, stride: u64) -> Result<(), MpiIoError>;
 
-    /// Reads so many of the records that are shown, all of them into this memory of one; the bytes that were read.
+    /// Reads `records` records of the view. Each overwrites the one before it in `into`, which holds one record. Returns the bytes that
+    /// were read.
     ///
     /// # Errors
     /// The library reports one.
     fn read_strided(&mut self, records: u64, into: &mut [u8], together: bool) -> Result<u64, MpiIoError>;
 
-    /// Writes this memory to so many of the records that are shown; the bytes that were written.
+    /// Writes `from`, which holds one record, to `records` records of the view. Returns the bytes that were written.
     ///
     /// # Errors
     /// The library reports one.

@@ -216,8 +216,8 @@ impl MpiFile {
         Ok(self.library.write(&self.file, Place::At(place(offset)?), from, together)?)
     }
 
-    /// From now on, the rank sees records of `record` bytes, the first one at `first` and each `stride` bytes behind the one before.
-    /// All ranks that opened it call this.
+    /// Sets the rank's view of the file: records of `record` bytes, the first one at offset `first`, a new one every `stride` bytes.
+    /// All ranks that opened the file must call this.
     ///
     /// # Errors
     /// The library reports one.
@@ -228,8 +228,8 @@ impl MpiFile {
         Ok(self.library.show_strided(&mut self.file, place(first)?, record, stride)?)
     }
 
-    /// Reads so many of the records that are [shown](Self::show_strided), all of them into this memory of one; the bytes that were
-    /// read.
+    /// Reads `records` of the records that [`show_strided`](Self::show_strided) set the view to. Each overwrites the one before it in
+    /// `into`, which holds one record. Returns the bytes that were read.
     ///
     /// # Errors
     /// The library reports one, or the memory is not of a record's length.
@@ -237,7 +237,8 @@ impl MpiFile {
         Ok(self.library.read(&self.file, strided(records)?, into, together)?)
     }
 
-    /// Writes so many of them, each from this memory, as [`read_strided`](Self::read_strided) reads.
+    /// Writes `from`, which holds one record, to `records` of the records that [`show_strided`](Self::show_strided) set the view to.
+    /// Returns the bytes that were written.
     ///
     /// # Errors
     /// The library reports one, or the memory is not of a record's length.

@@ -260,8 +260,8 @@ impl FileLibrary {
         set
     }
 
-    /// Shows of a file only records of so many bytes, each `stride` bytes behind the one before, from `first` on. All processes that
-    /// opened the file do.
+    /// Sets the view of a file: records of `record` bytes, the first one at offset `first`, a new one every `stride` bytes. All
+    /// processes that opened the file must call this (`MPI_File_set_view` is collective).
     pub(in crate::mpi) fn show_strided(
         &self,
         file: &mut File,
@@ -292,13 +292,13 @@ impl FileLibrary {
         self.checked("MPI_File_set_view", code)
     }
 
-    /// So many of a type, one behind the other.
+    /// `count` elements of a type, one after another.
     fn repeated(&self, count: c_int, of: Handle) -> Result<Handle, FileCallError> {
         let mut made = 0;
         self.checked("MPI_Type_contiguous", (self.functions.contiguous)(count, of, &raw mut made)).map(|()| made)
     }
 
-    /// A type of which the next one begins so many bytes behind the beginning of this one.
+    /// A type like `of` with an extent of `bytes`: the next element begins there.
     fn spaced(&self, of: Handle, bytes: isize) -> Result<Handle, FileCallError> {
         let mut made = 0;
         self.checked("MPI_Type_create_resized", (self.functions.resized)(of, 0, bytes, &raw mut made))?;
@@ -349,7 +349,7 @@ impl FileLibrary {
         self.moved(&status, (count, of), from.len())
     }
 
-    /// What memory of so many bytes is moved as: from where in the file, how many, and of which type.
+    /// The offset, the count and the type that a call passes to move a buffer of `bytes` bytes.
     fn elements(
         &self,
         file: &File,

@@ -8,19 +8,40 @@ use std::fs::File;
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// A text output that cannot be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum PaperError {
+    /// `--logfile`.
+    #[error("unable to open the log file {path}: {source}")]
+    Log {
+        /// As it was given.
+        path: String,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// `--timestamps`.
+    #[error("`--timestamps={format}`: not a format of strftime(3): {source}")]
+    Stamp {
+        /// As it was given.
+        format: String,
+        /// What is wrong with it.
+        source: jiff::Error,
+    },
+}
+
 /// The time at the start of lines, where one is asked for.
 #[derive(Debug, Clone, Default)]
 pub struct Stamp(Option<Arc<str>>);
 
 impl Stamp {
     /// Of a format of strftime(3), as it is without a language.
-    fn of(format: &str) -> Result<Stamp, String> {
+    fn of(format: &str) -> Result<Stamp, PaperError> {
         let mut plain = format.to_owned();
         for (short, long) in [("%c", "%a %b %e %T %Y"), ("%x", "%m/%d/%y"), ("%X", "%T"), ("%r", "%I:%M:%S %p")] {
             plain = plain.replace(short, long);
         }
         strtime::format(&plain, &Zoned::now())
-            .map_err(|error| format!("the format of --timestamps is not one of strftime(3): {error}"))?;
+            .map_err(|source| PaperError::Stamp { format: format.to_owned(), source })?;
         Ok(Stamp(Some(plain.into())))
     }
 
@@ -46,10 +67,16 @@ pub struct Paper {
 }
 
 impl Paper {
-    /// Appends to a file where one is given. What cannot be used is said in words.
-    pub fn open(path: Option<&str>, stamp: Option<&str>) -> Result<Paper, String> {
-        let file = path.map(|path| File::options().create(true).append(true).open(path)).transpose();
-        let file = file.map_err(|error| format!("unable to open the log file: {error}"))?;
+    /// Appends to a file where one is given.
+    ///
+    /// # Errors
+    /// The file cannot be opened, or the format of time stamps is none.
+    pub fn open(path: Option<&str>, stamp: Option<&str>) -> Result<Paper, PaperError> {
+        let open = |path: &str| {
+            let file = File::options().create(true).append(true).open(path);
+            file.map_err(|source| PaperError::Log { path: path.to_owned(), source })
+        };
+        let file = path.map(open).transpose()?;
         let stamp = stamp.map(Stamp::of).transpose()?.unwrap_or_default();
         Ok(Paper { file: file.map(|file| Arc::new(Mutex::new(file))), stamp })
     }

@@ -1,0 +1,195 @@
+//! What one place is measured with: `plumb try`, `plumb fit-for`, `plumb run`, `plumb sweep`, `plumb watch`.
+
+use super::{MeanwhileArguments, PageArguments, ReportFile};
+use clap::Args;
+use std::path::PathBuf;
+
+/// Arguments of `plumb try`.
+#[derive(Debug, Args)]
+pub struct TryArguments {
+    /// A directory on the storage to measure; a block device or a file, which is only read; or a simulated device such as
+    /// `sim:ssd`. Several are measured one after the other.
+    #[arg(value_name = "PATH", default_value = ".")]
+    pub paths: Vec<PathBuf>,
+    /// Take about 10 seconds: phases of 1 s, a test file of 256 MiB.
+    #[arg(long)]
+    pub quick: bool,
+    /// Length of each timed phase [default: 4s; 1s with --quick].
+    #[arg(long)]
+    pub time: Option<plumb_workload::Nanos>,
+    /// Size of the test file [default: 1 GiB, 256 MiB with --quick; never more than 10 % of free space].
+    #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
+    pub size: Option<plumb_workload::Bytes>,
+    /// Seed of all random choices.
+    #[arg(long, default_value_t = plumb_workload::Workload::DEFAULT_SEED)]
+    pub seed: u64,
+    /// Repeats, and where the page goes.
+    #[command(flatten)]
+    pub report: PageArguments,
+}
+
+/// Arguments of `plumb fit-for`.
+#[derive(Debug, Args)]
+#[command(after_long_help = FIT_FOR_ANSWERS)]
+pub struct FitForArguments {
+    /// The use, such as `etcd`: see --list.
+    #[arg(value_name = "USE", required_unless_present = "list")]
+    pub use_name: Option<String>,
+    /// A directory on the storage, or a simulated device such as `sim:ssd`.
+    #[arg(value_name = "PATH", default_value = ".")]
+    pub path: String,
+    /// List the uses, with their limits.
+    #[arg(long, conflicts_with_all = ["use_name", "limits", "live"])]
+    pub list: bool,
+    /// A limit of your own, such as `play/read.bw >= 400MB/s`; may be given several times.
+    #[arg(long = "limit", value_name = "CONDITION")]
+    pub limits: Vec<String>,
+    /// How often to measure; fewer where they would take more than a minute, but at least 3.
+    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u32).range(3..=100))]
+    pub runs: u32,
+    /// Seed of all random choices.
+    #[arg(long, default_value_t = plumb_workload::Workload::DEFAULT_SEED)]
+    pub seed: u64,
+    /// What is shown and sent while it goes on.
+    #[command(flatten)]
+    pub meanwhile: MeanwhileArguments,
+}
+
+/// What `plumb fit-for` answers.
+const FIT_FOR_ANSWERS: &str = "\
+Answers:
+  yes             the 95 % interval of every number is on the good side of its limit
+  no              that of one number is on the bad side of its limit
+  borderline      an interval covers its limit
+  cannot tell     too few operations for a number that has a limit
+  no limit        nobody has published one: there are numbers only
+  refused         a number with a limit is not the device's, or the checks rejected the runs
+
+A limit is one that somebody else has published; its source is printed with it. The numbers are geometric means of the runs.";
+
+/// Arguments of `plumb run`.
+#[derive(Debug, Args)]
+pub struct RunArguments {
+    /// A workload file, or the name of a named workload.
+    pub workload: String,
+    /// The directory in which test data is created.
+    #[arg(long, default_value = ".", value_name = "DIR")]
+    pub at: PathBuf,
+    /// Change a setting, by its path such as `phase.0.workers.0.depth=32` or by a short name such as `depth=32`.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Seed of all random choices [default: the workload's].
+    #[arg(long)]
+    pub seed: Option<u64>,
+    /// Run each timed phase until it is steady by SNIA's rule (over 5 rounds, range within 20 % and slope within 10 %), for
+    /// at most 25 rounds; `steady:10s` makes each round ten seconds instead of one.
+    #[arg(long, value_name = "steady[:ROUND]")]
+    pub until: Option<plumb_study::precondition::Until>,
+    /// First bring the storage to a steady state, as SNIA does: write each file or device twice sequentially, then repeat
+    /// the workload's own writes in rounds until they are steady.
+    #[arg(long)]
+    pub precondition: bool,
+    /// A condition on the result, such as `read.lat.p99 < 5ms` or `PHASE/read.bw >= 1GB/s`. If one is false, the exit code
+    /// is 1; if a check rejects the result, it is 3 in any case. May be given several times.
+    #[arg(long = "assert", value_name = "CONDITION")]
+    pub assertions: Vec<String>,
+    /// Repeats, and where the page goes.
+    #[command(flatten)]
+    pub report: PageArguments,
+    /// Print the workload with all its settings, and do not run it.
+    #[arg(long)]
+    pub translate: bool,
+    /// Print where each number of a named workload comes from, and do not run it.
+    #[arg(long, conflicts_with_all = ["set", "translate", "precondition", "until", "assertions"])]
+    pub explain: bool,
+    /// Allow dropping the machine's whole page cache where files cannot be evicted otherwise (root only).
+    #[arg(long)]
+    pub drop_caches: bool,
+    /// Which run of a study this is, for simulated devices; studies give it.
+    #[arg(long, hide = true, value_name = "RUN,PLOT")]
+    pub sim_run: Option<plumb_lab::protocol::SimPlace>,
+}
+
+/// Arguments of `plumb sweep`.
+#[derive(Debug, Args)]
+pub struct SweepArguments {
+    /// Write a report with charts as well.
+    #[command(flatten)]
+    pub report_file: ReportFile,
+    /// What is shown and sent while it goes on.
+    #[command(flatten)]
+    pub meanwhile: MeanwhileArguments,
+    /// One or two parameters with their levels, such as `depth=1..256`, `size=64M..4G:7`, `block=4k,64k,1M` or `rate=auto`
+    /// (known: depth, rate, block, size, threads, read); and where: a directory, a file or block device to read, or a
+    /// simulated device such as `sim:ssd` [default: the working directory].
+    #[arg(required = true, value_name = "KEY=A..B | PATH")]
+    pub what: Vec<String>,
+    /// The work: a named workload or a workload file [default: random-read; reads through the page cache for `size`].
+    #[arg(long = "for", value_name = "NAME|FILE")]
+    pub work: Option<String>,
+    /// The phase to sweep and measure, if the work has several.
+    #[arg(long, value_name = "NAME")]
+    pub phase: Option<String>,
+    /// Change a setting of the work, as in `plumb run`.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Open loop: ops arrive at random times (Poisson) at this rate, whatever else is swept; `auto`: 10 % to 120 % of the
+    /// highest rate reached in a closed loop.
+    #[arg(long, value_name = "RATE|auto")]
+    pub rate: Option<plumb_study::sweep::plan::RateOption>,
+    /// Find the highest rate with a p99 of at most this.
+    #[arg(long, value_name = "TIME")]
+    pub p99: Option<plumb_workload::Nanos>,
+    /// Number of points in a range that does not give it.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(2..=64))]
+    pub points: Option<u32>,
+    /// Runs per point; each repeat runs all points once, in random order.
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub repeat: u32,
+    /// Time for all of it; the first repeat always runs to its end.
+    #[arg(long, value_name = "TIME", default_value = "5m")]
+    pub budget: plumb_workload::Nanos,
+    /// Length of the timed phase of each run [default: 1 to 10 s, as the budget allows].
+    #[arg(long, value_name = "TIME")]
+    pub time: Option<plumb_workload::Nanos>,
+    /// Size of the test file, if `size` is not swept [default: 256 MiB, never more than 10 % of free space].
+    #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
+    pub size: Option<plumb_workload::Bytes>,
+    /// Seed of the order of runs and of all random choices.
+    #[arg(long, default_value_t = plumb_workload::Workload::DEFAULT_SEED)]
+    pub seed: u64,
+    /// Refuse to write anything, for devices and files that must not change.
+    #[arg(long)]
+    pub read_only: bool,
+}
+
+/// Arguments of `plumb watch`.
+#[derive(Debug, Args)]
+#[command(after_long_help = WATCH_WORDS)]
+pub struct WatchArguments {
+    /// Devices (`sda`, `/dev/nvme0n1`), or paths on them [default: all whole devices in use since boot].
+    #[arg(value_name = "DEV")]
+    pub devices: Vec<String>,
+    /// Time between updates, at least 100ms.
+    #[arg(long, short, default_value = "1s", value_name = "TIME")]
+    pub interval: plumb_workload::Nanos,
+    /// Stop after this many intervals.
+    #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub count: Option<u64>,
+    /// Print lines instead of a full screen; the default where standard output is not a terminal.
+    #[arg(long)]
+    pub plain: bool,
+}
+
+/// What the live view shows.
+const WATCH_WORDS: &str = "\
+Keys: q, Escape or Ctrl-C quits; p or the space bar pauses.
+
+  a read, a write  mean time of a request, including time queued in the kernel
+  queue            mean number of requests in flight
+  busy             time with a request in flight; a device that works in parallel may be
+                   100 % busy and still have capacity
+  written          written to the page cache or directly; it may reach a device later
+
+The kernel counts the I/O of each process, but not per device; only root sees that of other users. With --json, each \
+interval is one line with a JSON object (`plumb schema watch`).";

@@ -1,0 +1,360 @@
+//! What can be typed. Parsing touches nothing but the words.
+
+mod compare;
+mod measure;
+mod net;
+
+pub use crate::common::Common;
+pub use compare::{CompareArguments, GateArguments, NoiseArguments};
+pub use measure::{FitForArguments, RunArguments, SweepArguments, TryArguments, WatchArguments};
+pub use net::NetArguments;
+
+use crate::stream::StreamArguments;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// A storage benchmark that says what it measured: the device, the page cache, or memory.
+///
+/// It prints "faster" only where the difference is larger than the noise.
+#[derive(Debug, Parser)]
+#[command(name = "plumb", version, max_term_width = 100, arg_required_else_help = true)]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: PlumbCommand,
+
+    /// What holds for every command.
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum PlumbCommand {
+    /// Measure this storage in about a minute. Safe on a system in use.
+    Try(TryArguments),
+    /// Answer whether this storage is good enough for a use, such as etcd: yes, no or borderline, with the number and its limit.
+    FitFor(FitForArguments),
+    /// Compare two directories: which is faster, and is the difference larger than the noise?
+    Compare(CompareArguments),
+    /// Answer pass, regression or cannot tell, for continuous integration, with a stated error rate.
+    Gate(GateArguments),
+    /// Measure the noise floor (A/A): the smallest difference that can be seen here.
+    Noise(NoiseArguments),
+    /// Run one workload: a named one, or a file.
+    Run(RunArguments),
+    /// List the named workloads, one line each.
+    Workloads,
+    /// Sweep a parameter: queue depth, load, block size or working set.
+    Sweep(SweepArguments),
+    /// Run a whole comparison from one file: build each system, measure it, report the answer.
+    Study {
+        /// What to do with it.
+        #[command(subcommand)]
+        command: crate::commands::study::StudyCommand,
+    },
+    /// Record what a program does to files; show, compare and convert recordings: of fio, blktrace, strace, perf and others, and published traces. No load.
+    Trace {
+        /// What to do with them.
+        #[command(subcommand)]
+        command: crate::commands::trace::TraceCommand,
+    },
+    /// Check published numbers: rates, units, sizes against memory, claims. No load.
+    Audit(AuditArguments),
+    /// Run another tool's command line: fio, elbencho, Filebench, dd, IOzone, Bonnie++, PostMark, IOR, mdtest, md-workbench, IO500, pjdfstest, iostat or iperf3. Prints that tool's format; Plumb's checks still apply.
+    As {
+        /// The tool and its arguments, unchanged.
+        #[command(subcommand)]
+        tool: Tool,
+    },
+    /// Test how a file system conforms to POSIX and Linux's manual: 1,100 cases, in seconds. Needs only a directory.
+    Posix(crate::commands::posix::PosixArguments),
+    /// Look for problems that would spoil a result here. No load.
+    Check {
+        /// A path on the storage to check.
+        #[arg(default_value = ".")]
+        path: PathBuf,
+    },
+    /// Check that storage holds as many bytes as it claims: writes all of it, and reads it back. What a device holds is destroyed.
+    VerifyCapacity(CapacityArguments),
+    /// Measure the network to another host: round trips idle and loaded, throughput, jitter and loss. Or serve as the other end.
+    Net(NetArguments),
+    /// Watch devices live: rates, latency, queue, utilisation, and which processes do the I/O. No load.
+    Watch(WatchArguments),
+    /// Explain a check: what it means, why it matters, what to do.
+    Explain {
+        /// The check, such as A3 [default: list all].
+        code: Option<String>,
+    },
+    /// List stored runs, newest first.
+    List {
+        /// Only runs with this tag.
+        #[arg(long)]
+        tag: Option<String>,
+        /// Show at most this many runs.
+        #[arg(long, short = 'n', default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+        number: u32,
+    },
+    /// Show a stored run.
+    Show {
+        /// A run's id or a unique prefix of it, `last`, or `last~1` for the one before it.
+        #[arg(default_value = "last")]
+        run: String,
+        /// Show only what differs from another run.
+        #[arg(long, value_name = "RUN")]
+        diff: Option<String>,
+        /// Draw its rates over time and its latency by percentile, in block characters.
+        #[arg(long, conflicts_with = "diff")]
+        plot: bool,
+    },
+    /// Query stored results in SQL, read-only.
+    Query {
+        /// A SELECT statement [default: list the tables].
+        sql: Option<String>,
+    },
+    /// Add a tag to a run, or remove it.
+    Tag {
+        /// A run's id or a unique prefix of it, `last`, or `last~1` for the one before it.
+        run: String,
+        /// The tag.
+        tag: String,
+        /// Remove the tag.
+        #[arg(long, short)]
+        delete: bool,
+    },
+    /// Write a report with charts of a run, a comparison, a study or any stored runs: HTML, a workbook, PNG, SVG, Markdown.
+    Report(ReportArguments),
+    /// Export stored runs as JSON, CSV or JSON Lines.
+    Export {
+        /// Runs: ids, unique prefixes of ids, `last`, or `last~1` for the one before it [default: all runs].
+        runs: Vec<String>,
+        /// Export the runs of this study, by its id, name or file.
+        #[arg(long, value_name = "STUDY", conflicts_with = "runs")]
+        study: Option<String>,
+        /// Write CSV, one line per number; runs of studies with their plot and a column for each factor.
+        #[arg(long)]
+        csv: bool,
+        /// Write the same numbers as JSON Lines, one object per number; what is missing is left out.
+        #[arg(long, conflicts_with = "csv")]
+        ndjson: bool,
+        /// Write the same numbers to a Parquet file; needs a Plumb that was built with `--features parquet`.
+        #[arg(long, value_name = "FILE", conflicts_with_all = ["csv", "ndjson"])]
+        parquet: Option<PathBuf>,
+    },
+    /// Add results from files to the database: Plumb's own and those of other tools.
+    ///
+    /// Plumb's own are those of `plumb export` and `--json`, and those saved while the database was locked or full. Other tools'
+    /// files are recognised by their content. Their verdict is `unknown`, because no file says what else went on.
+    Import {
+        /// Files of results; `-` is standard input.
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
+        /// The tool that made the files, where their content does not show it; `plumb` for Plumb's own.
+        #[arg(long, value_name = "TOOL")]
+        from: Option<String>,
+    },
+    /// Print the JSON Schema of a format that Plumb reads or writes.
+    ///
+    /// What stays the same between versions, what may be added, and how a break is announced: docs/json.md. In short: a
+    /// field keeps its name, type, unit and meaning; fields and values may be added; anything else changes the number in
+    /// `schema`, such as `plumb.result/1`.
+    Schema {
+        /// The format.
+        #[arg(value_name = "FORMAT")]
+        form: Form,
+    },
+    /// Remove the leftovers of killed runs.
+    Clean {
+        /// Also search for leftover test directories below these paths.
+        paths: Vec<PathBuf>,
+    },
+    /// Print completions for a shell.
+    Completions {
+        /// The shell.
+        shell: Shell,
+    },
+    /// Print the manual, in roff.
+    Man {
+        /// The command whose page to print, such as `try` or `study run` [default: the page of Plumb itself].
+        #[arg(value_name = "COMMAND")]
+        command: Vec<String>,
+        /// Write the pages of all commands into this directory instead.
+        #[arg(long, value_name = "DIR", conflicts_with = "command")]
+        all: Option<PathBuf>,
+    },
+}
+
+/// Arguments of `plumb agent`: the far end of a host, which answers a study's requests. Studies start it; it is not a command
+/// that people type, and is parsed apart so that it appears in no help, completion or suggestion.
+#[derive(Debug, Parser)]
+#[command(name = "plumb agent")]
+pub struct AgentArguments {
+    /// The device over which it is asked [default: standard input and output].
+    #[arg(long, value_name = "DEVICE")]
+    pub port: Option<PathBuf>,
+    /// Where it keeps what it needs, with the journal of what it built [default: the user's state directory].
+    #[arg(long, value_name = "DIR")]
+    pub state: Option<PathBuf>,
+    /// The link counts as broken after this many seconds of silence.
+    #[arg(long, value_name = "SECONDS")]
+    pub silence: Option<u64>,
+    /// Boot this virtual machine (a table of a study's `hosts`, in TOML) and pass on to it what is asked.
+    #[arg(long, value_name = "FILE", conflicts_with = "port")]
+    pub vm: Option<PathBuf>,
+    /// Become the program behind `--`, and end with this process, which must be the parent.
+    #[arg(long, value_name = "PID", requires = "program")]
+    pub with_parent: Option<u32>,
+    /// With --with-parent: it is asked to end, and not killed.
+    #[arg(long, requires = "with_parent")]
+    pub gently: bool,
+    /// The program, and its words.
+    #[arg(last = true)]
+    pub program: Vec<OsString>,
+}
+
+/// Arguments of `plumb verify-capacity`.
+#[derive(Debug, Args)]
+pub struct CapacityArguments {
+    /// A block device, which must be named with --destroy; or a directory, whose file system is filled as far as 5 % of it stay
+    /// free.
+    pub path: PathBuf,
+    /// Ask only a few hundred blocks, which takes seconds: most counterfeits are found by that.
+    #[arg(long)]
+    pub quick: bool,
+}
+
+/// How often to measure, and where the page goes.
+#[derive(Debug, Args)]
+pub struct PageArguments {
+    /// Measure N times, and report the medians.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub runs: u32,
+    /// The title of the page, and a tag of the stored runs, with dashes for blanks: `plumb list --tag NAME`.
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// Write the page to a file as well; as JSON where its name ends in `.json`.
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Write a report with charts as well.
+    #[command(flatten)]
+    pub report_file: ReportFile,
+    /// What is shown and sent while it goes on.
+    #[command(flatten)]
+    pub meanwhile: MeanwhileArguments,
+}
+
+/// What is shown and sent while a measurement goes on.
+#[derive(Debug, Clone, Default, Args)]
+pub struct MeanwhileArguments {
+    /// Show a full screen while it goes on: rates, latency, devices, findings, steady state. The page is printed at the end.
+    #[arg(long)]
+    pub live: bool,
+    /// Where seconds are sent.
+    #[command(flatten)]
+    pub stream: StreamArguments,
+}
+
+/// A report that is written at the end of a measurement.
+#[derive(Debug, Clone, Default, Args)]
+pub struct ReportFile {
+    /// Write a report with charts as well: HTML, or a workbook or Markdown where the name ends in `.xlsx` or `.md`.
+    #[arg(long = "report", value_name = "FILE")]
+    pub path: Option<PathBuf>,
+}
+
+/// Arguments of `plumb report`.
+#[derive(Debug, Args)]
+#[command(after_long_help = REPORT_SUBJECTS)]
+pub struct ReportArguments {
+    /// What it is about (see below) [default: what was measured last].
+    #[arg(value_name = "WHAT", default_value = "last")]
+    pub subjects: Vec<String>,
+    /// Write one HTML file, which needs no network and no script.
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Write a workbook for Excel and LibreOffice: charts with intervals as error bars, and all numbers.
+    #[arg(long, value_name = "FILE")]
+    pub xlsx: Option<PathBuf>,
+    /// Write each chart as PNG into this directory.
+    #[arg(long, value_name = "DIRECTORY")]
+    pub png: Option<PathBuf>,
+    /// Write each chart as SVG into this directory.
+    #[arg(long, value_name = "DIRECTORY")]
+    pub svg: Option<PathBuf>,
+    /// Write Markdown; with --svg, charts are images in it.
+    #[arg(long, value_name = "FILE")]
+    pub md: Option<PathBuf>,
+}
+
+/// What a report may be about.
+const REPORT_SUBJECTS: &str = "\
+WHAT is one of
+  last                 what was measured last: the study, comparison or sweep that the newest run belongs to, or the run itself
+  an id                of a run, a comparison, a sweep or a study, or its unique beginning or end
+  sweep-…              the sweep whose runs have this tag
+  a study's name       or its file
+  tag:NAME             all runs with this tag, the oldest first
+  \"SELECT …\"         runs whose ids are the first column of a query (`plumb query`)
+  several ids          those runs
+
+Without a file, the report is printed as Markdown.";
+
+/// Arguments of `plumb audit`.
+#[derive(Debug, Args)]
+pub struct AuditArguments {
+    /// Descriptions of published studies, in TOML (`plumb schema audit`); `-` is standard input.
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Show notes too, and every number that a finding is based on.
+    #[arg(long)]
+    pub notes: bool,
+}
+
+/// The tool whose command line is run; its arguments are not parsed here.
+#[derive(Debug, Subcommand)]
+pub enum Tool {
+    /// The tool's name, then its arguments.
+    #[command(external_subcommand)]
+    Words(Vec<OsString>),
+}
+
+/// A format that Plumb reads or writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Form {
+    /// A workload file.
+    Workload,
+    /// What a recording is like.
+    TraceSheet,
+    /// The result of a run.
+    Result,
+    /// The result of a comparison.
+    Compare,
+    /// The answer of a gate.
+    Gate,
+    /// The answer of `plumb fit-for`.
+    FitFor,
+    /// A noise floor.
+    Noise,
+    /// The result of a sweep.
+    Sweep,
+    /// A line of `--stream ndjson:FILE`.
+    Stream,
+    /// One interval of `plumb watch`.
+    Watch,
+    /// The report of `plumb posix`.
+    Posix,
+    /// What `plumb net` measured.
+    Net,
+    /// The description of a published study, for `plumb audit`.
+    Audit,
+    /// The result of an audit.
+    AuditResult,
+    /// A study file.
+    Study,
+    /// The problems of a study before its first run.
+    StudyCheck,
+    /// The report of a study.
+    StudyReport,
+}

@@ -1,0 +1,42 @@
+//! `plumb net`.
+
+use super::ReportFile;
+use clap::Args;
+
+/// Arguments of `plumb net`.
+#[derive(Debug, Args)]
+pub struct NetArguments {
+    /// The other end, where `plumb net --serve` runs.
+    #[arg(required_unless_present = "serve")]
+    pub host: Option<String>,
+    /// Be the other end. Stock iperf3 clients are served, too.
+    #[arg(long, conflicts_with = "host")]
+    pub serve: bool,
+    /// Port of the other end.
+    #[arg(long, default_value_t = 5201)]
+    pub port: u16,
+    /// Address of this end [default with --serve: loopback only].
+    #[arg(long, value_name = "ADDRESS")]
+    pub bind: Option<std::net::IpAddr>,
+    /// Seconds of each of the six parts. A percentile needs ten slower round trips: p99 about 5 s, p99.9 about 50 s.
+    #[arg(long, value_name = "S", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=3600))]
+    pub time: u32,
+    /// Streams of each direction.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=128))]
+    pub parallel: u32,
+    /// Bits per second of datagrams, each way.
+    #[arg(long, value_name = "R", default_value_t = 10_000_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000_000))]
+    pub datagram_rate: u64,
+    /// Measure again and again, so long apart from start to start.
+    #[arg(long, value_name = "TIME", conflicts_with_all = ["serve", "stored"])]
+    pub every: Option<plumb_workload::Nanos>,
+    /// For so long [default: until Ctrl-C].
+    #[arg(long = "for", value_name = "TIME", requires = "every")]
+    pub span: Option<plumb_workload::Nanos>,
+    /// Measure nothing: show what is stored of this host.
+    #[arg(long, conflicts_with = "serve")]
+    pub stored: bool,
+    /// Write a report with charts over time as well.
+    #[command(flatten)]
+    pub report: ReportFile,
+}
