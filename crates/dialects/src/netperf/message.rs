@@ -99,7 +99,7 @@ impl Message {
 
     /// Printable text up to its NUL.
     pub(super) fn text(&self, at: usize, length: usize) -> String {
-        let bytes = self.0[at..at + length].split(|&byte| byte == 0).next().unwrap_or_default();
+        let bytes = self.0[at..at + length - 1].split(|&byte| byte == 0).next().unwrap_or_default();
         bytes.iter().filter(|byte| byte.is_ascii_graphic()).map(|&byte| char::from(byte)).collect()
     }
 
@@ -124,6 +124,10 @@ impl Message {
     pub(super) fn address(&self, at: usize, is_v6: bool) -> Option<IpAddr> {
         let mut bytes = [0; 16];
         bytes.copy_from_slice(&self.0[at..at + 16]);
+        if !is_v6 {
+            // What follows the four bytes means nothing, and need not be zero.
+            bytes[4..].fill(0);
+        }
         if bytes == [0; 16] {
             return None;
         }

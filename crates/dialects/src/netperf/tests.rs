@@ -63,6 +63,15 @@ fn hostile_requests_are_refused() {
         Request::read(&message).map_err(Refused::number)
     };
     assert!(with(&[]).is_ok());
+    // Found by fuzzing: a stream with the size of a request, which it does not have.
+    let stream = with(&[(104, 4), (28, 0x600)]).unwrap();
+    assert_eq!((stream.trip, Request::read(&stream.message()).as_ref()), ([1, 1], Ok(&stream)));
+    // And an IPv4 address of zeros with other bytes behind it, which is none.
+    assert_eq!(with(&[(124, 7)]).unwrap().client, None);
+    // And a name that fills its field to the last byte, which is the end.
+    let name = i32::from_le_bytes(*b"====");
+    let full = with(&[(160, name), (164, name), (168, name), (172, name)]).unwrap();
+    assert_eq!(Request::read(&full.message()).as_ref(), Ok(&full));
     let cases: &[(&[(usize, i32)], i32)] = &[
         (&[(64, 0)], 22),
         (&[(64, 86_401)], 22),

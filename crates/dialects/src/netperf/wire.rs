@@ -209,7 +209,13 @@ impl Request {
             routed: flags & ROUTED != 0,
             buffers: [number(8, BYTES_MAX, "a buffer")?, number(32, BYTES_MAX, "a buffer")?],
             sizes: [number(12, most, "a size")?, number(36, BYTES_MAX, "a size")?.map(|size| size.min(most))],
-            trip: [number(28, most, "a request")?.unwrap_or(1), number(52, most, "a response")?.unwrap_or(1)],
+            trip: match direction {
+                Direction::RoundTrips => {
+                    [number(28, most, "a request")?.unwrap_or(1), number(52, most, "a response")?.unwrap_or(1)]
+                }
+                // Streams have none, whatever the message says.
+                Direction::ToServer | Direction::ToClient => [1, 1],
+            },
             length,
             port: port(88)?,
             is_v6,
