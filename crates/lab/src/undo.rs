@@ -3,10 +3,9 @@
 use crate::command::{Command, CommandError, NoWitness};
 use crate::system;
 use crate::tool::{lvm, nfs};
-use plumb_document::FromDocument;
+use plumb_document::{FromDocument, ToDocument};
 use plumb_engine::guard::{self, Allow, IoMode, Permissions, Refusal};
 use plumb_engine::write_guard;
-use serde::Serialize;
 use std::fmt;
 use std::fs;
 use std::io;
@@ -21,7 +20,7 @@ pub(crate) const OWN_PREFIX: &str = "plumb-lab-";
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What takes one thing down.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[serde(rename = "@undo", rename_all = "kebab-case")]
 pub(crate) enum Undo {
     /// A directory that was made to mount something on.

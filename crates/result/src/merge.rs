@@ -6,13 +6,12 @@ use crate::measurement::{
     Fault, Interval, Moved, OpMeasurement, PhaseMeasurement, QueueCounts, Sample, StepMeasurement, WorkerMeasurement,
 };
 use crate::observe::{Counters, Extents, OwnIo, PhaseObservations, Residency, Seen};
-use plumb_document::FromDocument;
+use plumb_document::{FromDocument, ToDocument};
 use plumb_sorted::SortedMap;
 use plumb_workload::OpKind;
-use serde::Serialize;
 
 /// A phase of one process or several, on a clock that all of them share.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
 pub struct PhaseShare {
     /// When its measured time began, on the common clock, ns.
     pub start_ns: u64,

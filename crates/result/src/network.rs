@@ -1,15 +1,14 @@
 //! What `plumb net` measured (`plumb.net/1`).
 
 use crate::run::Tool;
-use plumb_document::FromDocument;
+use plumb_document::{FromDocument, ToDocument};
 use plumb_sorted::SortedMap;
-use serde::Serialize;
 
 /// Name and version of the JSON form.
 pub const NET_SCHEMA: &str = "plumb.net/1";
 
 /// What the network to another host can do. Times are in ns, rates in bytes or events per second; what is not known is null.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Default, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Network {
     /// [`NET_SCHEMA`].
@@ -71,7 +70,7 @@ pub struct Network {
 }
 
 /// Round trips while something went on.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Default, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RoundTrips {
     /// What went on: `idle`, `receiving`, `sending`; of connections `connecting`.
@@ -96,7 +95,7 @@ pub struct RoundTrips {
 }
 
 /// Streams in one direction.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Default, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Throughput {
     /// `receive` or `send`.
@@ -114,7 +113,7 @@ pub struct Throughput {
 }
 
 /// Datagrams in one direction.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Default, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Datagrams {
     /// `receive` or `send`.

@@ -1,12 +1,11 @@
 //! What a replay kept of its recording.
 
-use plumb_document::FromDocument;
+use plumb_document::{FromDocument, ToDocument};
 use plumb_sorted::SortedMap;
 use plumb_workload::{OpKind, ReplayOrder, Timing};
-use serde::Serialize;
 
 /// Ops of one kind.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReplayedSum {
     /// How many, failures among them.
@@ -18,7 +17,7 @@ pub struct ReplayedSum {
 }
 
 /// Calls that came to something else than they did when they were recorded.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DifferentOutcome {
     /// What.
@@ -34,7 +33,7 @@ pub struct DifferentOutcome {
 }
 
 /// What a replay did, beside what its recording says.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReplayMeasurement {
     /// When ops were to begin.
@@ -81,7 +80,7 @@ pub struct ReplayMeasurement {
 }
 
 /// How well something of a recording was kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FidelityVerdict {
@@ -108,7 +107,7 @@ impl FidelityVerdict {
 }
 
 /// What the numbers of a line are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FidelityUnit {
@@ -123,7 +122,7 @@ pub enum FidelityUnit {
 }
 
 /// A line of the sheet that says what a replay kept of its recording.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FidelityLine {
     /// What is compared.

@@ -55,12 +55,11 @@ pub use validate::Problem;
 pub use verify::Verify;
 pub use work::OwnFlush;
 
-use plumb_document::FromDocument;
+use plumb_document::{FromDocument, ToDocument};
 use plumb_sorted::SortedMap;
-use serde::Serialize;
 
 /// What to run: named targets, and phases that run over them one after another.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Workload {

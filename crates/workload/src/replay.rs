@@ -5,13 +5,12 @@
 use crate::blocks::trace::Waits;
 use crate::content::Content;
 use crate::target::Prepare;
-use plumb_document::FromDocument;
-use serde::Serialize;
+use plumb_document::{FromDocument, ToDocument};
 use std::path::PathBuf;
 
 /// The calls of a recording. Its group's workers are the threads that make them: each makes the calls of one recorded thread,
 /// or of several one after another.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Replay {
@@ -73,7 +72,7 @@ pub fn path_names(recorded: &str) -> Vec<&str> {
 }
 
 /// When calls of a recording begin.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum Timing {
@@ -97,7 +96,7 @@ impl Default for Timing {
 }
 
 /// What a recorded call waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ReplayOrder {
@@ -117,7 +116,7 @@ pub enum ReplayOrder {
 
 /// A directory with what a recording needs to be there: the files and directories that it uses and does not make, as large as
 /// it reads them.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct RecordedTree {

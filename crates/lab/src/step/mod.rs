@@ -17,9 +17,8 @@ pub use raid::{Degrade, Lvm, LvmLayout, Mdadm, Rebuild, Wait};
 pub use safety::{Expendable, Safety};
 pub use words::{Count, Names, Word};
 
-use plumb_document::FromDocument;
+use plumb_document::{FromDocument, ToDocument};
 use plumb_sorted::SortedMap;
-use serde::Serialize;
 
 /// What steps made, by their names: devices or mount points.
 pub type MadeNames = SortedMap<String, Vec<String>>;
@@ -29,7 +28,7 @@ pub type MadeNames = SortedMap<String, Vec<String>>;
 /// Where a field names a device or a directory, `@name` is what an earlier step of that name made, all of it; `@name.2` is
 /// the second of several. `@expendable` are the devices that the study may destroy, in the order in which they are written;
 /// in a virtual machine these are its disks, and `@disks` says the same.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename = "@kind", rename_all = "kebab-case")]
 #[cfg_attr(feature = "schema", schemars(tag = "kind", rename = "Step"))]

@@ -4,7 +4,7 @@ use super::JoinedRanks;
 use super::patience::AfterSignal;
 use crate::run::{Bench, RunError, Work};
 use plumb_cluster::{Cluster, ClusterError, wait_forever};
-use plumb_document::{FromDocument, json};
+use plumb_document::{FromDocument, ToDocument, json};
 use plumb_engine::guard::Permissions;
 use plumb_engine::guard::space::{FillPlaces, WhenFull};
 use plumb_engine::signals::StopFlag;
@@ -14,11 +14,10 @@ use plumb_result::merge::{FilesOfRanks, SharedTargets, WorkingSets};
 use plumb_sorted::SortedSet;
 use plumb_workload::files::Names;
 use plumb_workload::{Target, Workload};
-use serde::Serialize;
 use std::path::{Path, PathBuf};
 
 /// One run, as every rank runs it.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 pub(crate) struct RunOrder {
     /// Resolved: every size in bytes.
     pub(crate) workload: Workload,
@@ -36,7 +35,7 @@ pub(crate) struct RunOrder {
 }
 
 /// Which part of a workload a rank runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
 pub enum Division {
     /// All of it, on files of its own.
     #[default]
@@ -80,7 +79,7 @@ impl Division {
 }
 
 /// As [`SimRun`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
 pub(crate) struct SimOrder {
     seed: u64,
     run_index: u32,
@@ -88,7 +87,7 @@ pub(crate) struct SimOrder {
 }
 
 /// A message from rank 0.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 enum Order {
     /// Make this run.
     Run(Box<RunOrder>),

@@ -12,13 +12,12 @@ pub mod trace;
 pub use plumb::{BlockSize, Blocks, Mix, Pattern, WeightedSize, Zone};
 
 use fio::Stream;
-use plumb_document::FromDocument;
-use serde::Serialize;
+use plumb_document::{FromDocument, ToDocument};
 use sweep::{Sweep, SweepOps};
 use trace::Recording;
 
 /// One value for each of reads, writes and trims.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ByKind<T> {
@@ -38,7 +37,7 @@ impl<T: Clone> ByKind<T> {
 }
 
 /// A stream of block ops, by its generator.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename = "~plumb", rename_all = "kebab-case")]
 #[cfg_attr(feature = "schema", schemars(rename = "BlockStream", transform = plumb_needs_no_name))]

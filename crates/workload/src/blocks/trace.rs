@@ -2,12 +2,11 @@
 
 use super::ByKind;
 use crate::units::Bytes;
-use plumb_document::FromDocument;
-use serde::Serialize;
+use plumb_document::{FromDocument, ToDocument};
 use std::path::PathBuf;
 
 /// Ops of a recording. Its files are the target's, in the order of the recording's first mention.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Recording {
@@ -104,7 +103,7 @@ impl Recording {
 }
 
 /// What the number of a `wait` in fio's iolog of version 2 is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Waits {
@@ -116,7 +115,7 @@ pub enum Waits {
 }
 
 /// Kinds of op that a replay leaves out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct SkipOps {

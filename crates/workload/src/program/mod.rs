@@ -37,12 +37,11 @@ pub use trees::{
 };
 
 use crate::op::OpKind;
-use plumb_document::FromDocument;
+use plumb_document::{FromDocument, ToDocument};
 use plumb_sorted::SortedSet;
-use serde::Serialize;
 
 /// What one worker does.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Program {
@@ -78,7 +77,7 @@ pub struct Program {
 }
 
 /// What is done of the steps that are left when a worker is stopped; none of it is timed or counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Rest {

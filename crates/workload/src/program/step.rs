@@ -8,11 +8,10 @@ use super::transfer::Transfer;
 use super::trees::TreeStep;
 use crate::target::Distribution;
 use crate::units::{Bytes, Nanos};
-use plumb_document::FromDocument;
-use serde::Serialize;
+use plumb_document::{FromDocument, ToDocument};
 
 /// A step of a program. Handles are numbers of open files that the program chooses itself; most need only 0.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename = "=", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 #[cfg_attr(feature = "schema", schemars(rename = "Step"))]
@@ -296,7 +295,7 @@ fn request_bytes() -> Bytes {
 }
 
 /// One choice of [`Step::Mix`].
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Choice {
@@ -307,7 +306,7 @@ pub struct Choice {
 }
 
 /// How a file is opened.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct OpenStep {
@@ -380,7 +379,7 @@ impl OpenStep {
 }
 
 /// The buffer of a stream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct StdioBuffer {
@@ -393,7 +392,7 @@ pub struct StdioBuffer {
 }
 
 /// Who keeps other threads away from a stream. Source: `__fsetlocking`(3).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum StreamLocks {
@@ -412,7 +411,7 @@ impl StreamLocks {
 }
 
 /// With which promise writes return.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum OpenPromise {
@@ -428,7 +427,7 @@ pub enum OpenPromise {
 }
 
 /// How a file is mapped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct MapStep {
@@ -446,7 +445,7 @@ pub struct MapStep {
 }
 
 /// Source: madvise(2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Advice {
@@ -466,7 +465,7 @@ pub enum Advice {
 }
 
 /// A lock of a whole file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum LockKind {
@@ -479,7 +478,7 @@ pub enum LockKind {
 }
 
 /// What a missing file means to a call that removes it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum MissingFile {
@@ -491,7 +490,7 @@ pub enum MissingFile {
 }
 
 /// The same steps for each of several files: [`Pick::Own`] is then that file.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Each {
@@ -508,7 +507,7 @@ pub struct Each {
 }
 
 /// The order of files.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FileOrder {
