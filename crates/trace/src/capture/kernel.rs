@@ -1,10 +1,9 @@
-//! The system calls of BPF and the ring that it writes to. All `unsafe` of this crate is here.
+//! The system calls of BPF and the ring that it writes to. `unsafe` because they take addresses.
 #![allow(unsafe_code)]
 
 use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::process::Command;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Commands of bpf(2). Source: linux/bpf.h, `enum bpf_cmd`.
@@ -237,22 +236,6 @@ impl Drop for Ring {
     }
 }
 
-/// Makes a command's process say its number to one pipe, and wait for a byte of another, before it becomes the program.
-pub(super) fn wait_before_exec(command: &mut Command, say: OwnedFd, wait: OwnedFd) {
-    use std::os::unix::process::CommandExt;
-    let before = move || {
-        let (mut byte, number) = ([0_u8], std::process::id().to_ne_bytes());
-        // SAFETY: write(2) and read(2) may be called between fork and exec, and get as many bytes as there are.
-        unsafe {
-            libc::write(say.as_raw_fd(), number.as_ptr().cast(), number.len());
-            libc::read(wait.as_raw_fd(), byte.as_mut_ptr().cast(), 1);
-        }
-        Ok(())
-    };
-    // SAFETY: the closure calls nothing but what may be called between fork and exec; it neither allocates nor locks.
-    unsafe { command.pre_exec(before) };
-}
-
 /// Reads nothing so many times, with a call that is recorded; ns each, of the fastest of as many rounds. Others on this machine only
 /// make calls slower.
 pub(super) fn idle_calls_ns(file: &std::fs::File, calls: u32, rounds: u32) -> f64 {
@@ -266,10 +249,4 @@ pub(super) fn idle_calls_ns(file: &std::fs::File, calls: u32, rounds: u32) -> f6
         begun.elapsed().as_nanos() as f64 / f64::from(calls)
     };
     (0..rounds).map(round).fold(f64::INFINITY, f64::min)
-}
-
-/// Sends a process a signal that ends it.
-pub(super) fn terminate(process: u32) {
-    // SAFETY: kill(2) has no pointers.
-    unsafe { libc::kill(process as i32, libc::SIGTERM) };
 }

@@ -59,6 +59,9 @@ const AIO_OPS: [(u8, &str); 6] = [
     (0, "pread64"), (1, "pwrite64"), (2, "fsync"), (3, "fdatasync"), (7, "preadv"), (8, "pwritev"),
 ];
 
+/// What a call returns within the kernel when it is to begin again. Source: linux/errno.h, ERESTARTSYS to ERESTART_RESTARTBLOCK.
+const INTERRUPTED: std::ops::RangeInclusive<i64> = -516..=-512;
+
 /// A request of io_uring names a file that was registered before, by its place. Source: linux/io_uring_types.h, REQ_F_FIXED_FILE.
 const FIXED_FILE: u64 = 1;
 
@@ -171,6 +174,10 @@ impl<W: Write> Session<W> {
         let number = i64::from(word(4));
         if number == IO_URING_SETUP {
             self.uses_io_uring = true;
+            return Ok(());
+        }
+        // A signal came before it did anything, and it begins again.
+        if INTERRUPTED.contains(&(long(32) as i64)) {
             return Ok(());
         }
         let Some(call) = self.calls.get(number as usize).copied().flatten() else { return Ok(()) };
@@ -418,6 +425,30 @@ mod tests {
                 "80 write /data/closed 0 3"
             ]
         );
+    }
+
+    /// A thread's close returns after another has got its number: what was closed is what the number led to before. A pipe that takes
+    /// the place of a file is no file.
+    #[test]
+    fn descriptors_belong_to_one_file_after_another() {
+        let thread = |thread: u64| 7 << 32 | thread;
+        let open = |at, took, result, name| {
+            record(CALL, libc::SYS_openat, [at, took, thread(8), result], [HERE, 0, 2, 0, 0, 0], &[name])
+        };
+        let call = |number, at, took, result, descriptor| {
+            record(CALL, number, [at, took, thread(7), result], [descriptor, result, 3, 0, 0, 0], &[])
+        };
+        let events = [
+            open(100, 5, 3, "a"),
+            open(120, 20, 3, "b"),
+            call(libc::SYS_close, 110, 40, 0, 3),
+            call(libc::SYS_write, 160, 5, 3, 3),
+            call(libc::SYS_read, 165, 5, -512_i64 as u64, 3),
+            call(libc::SYS_dup2, 170, 5, 3, 9),
+            call(libc::SYS_write, 180, 5, 3, 3),
+        ];
+        let expected = ["0 open /data/a 0 3", "10 close /data/a 0 0", "20 open /data/b 0 3", "60 write /data/b 0 3"];
+        assert_eq!(told(&events), expected);
     }
 
     /// Ops of io_uring and of libaio are recorded when they end, from when they were submitted; a registered file has no name.

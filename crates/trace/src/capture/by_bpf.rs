@@ -1,0 +1,152 @@
+//! Records by programs in the kernel (BPF): no call is stopped for it, and each takes a fraction of a microsecond longer. Linux on x86-64, and
+//! only with the right to load such programs.
+
+use super::event::paths_of;
+use super::kernel::{Map, MapKind, ProgramKind, Ring, attach, attach_raw, idle_calls_ns, load};
+use super::programs::{self, BlockFields, COMPLETED, Maps, Paths, QUEUED, RingFields};
+use super::session::{CALLS_MAX, IO_URING_SETUP, NUMBERS, REAPS, SUBMITS};
+use super::{CALIBRATION_CALLS, CALIBRATION_ROUNDS, CaptureError, Event, NAP, Subject, btf, kernel};
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::thread;
+
+/// Bytes of the ring between the kernel and this process: a quarter of a million records.
+const RING_BYTES: u32 = 32 << 20;
+
+/// The recorder: programs at their tracepoints, which are removed with it.
+pub(super) struct Recorder {
+    ring: Ring,
+    maps: Maps,
+    /// What a recorded call takes more, ns.
+    pub(super) ns_per_call: Option<f64>,
+    /// Ops of io_uring are recorded.
+    pub(super) has_rings: bool,
+    attached: Vec<OwnedFd>,
+}
+
+impl Recorder {
+    /// Has the kernel's programs run from now on.
+    pub(super) fn new(subject: &Subject) -> Result<Recorder, CaptureError> {
+        let map = |kind, key, value, entries| Map::new(kind, key, value, entries).map_err(kernel("make a map"));
+        let ring = map(MapKind::Ring, 0, 0, RING_BYTES)?;
+        let maps = Maps {
+            ring: ring.number(),
+            processes: map(MapKind::Hash, 4, 4, 1 << 16)?,
+            calls: map(MapKind::Array, 4, 4, CALLS_MAX as u32)?,
+            drops: map(MapKind::Array, 4, 8, 1)?,
+            begun: map(MapKind::Array, 4, 16, programs::BEGUN_MAX)?,
+            requests: map(MapKind::LeastRecentlyUsed, 8, 8, 1 << 16)?,
+        };
+        let ring = Ring::new(ring, RING_BYTES as usize).map_err(kernel("map the ring"))?;
+        let mut recorder = Recorder { ring, maps, ns_per_call: None, has_rings: false, attached: Vec::new() };
+        match subject {
+            Subject::Devices(devices, _) => recorder.attach_to_devices(devices)?,
+            _ => recorder.attach_to_calls()?,
+        }
+        Ok(recorder)
+    }
+
+    fn attach_to_devices(&mut self, devices: &[(u32, u32)]) -> Result<(), CaptureError> {
+        let devices: Vec<u32> = devices.iter().map(|(major, minor)| major << 20 | minor).collect();
+        // Of devices with request queues, bios have no length any more when they are complete; of others, there are no requests.
+        let events = [("block_bio_queue", QUEUED), ("block_rq_complete", COMPLETED), ("block_bio_complete", COMPLETED)];
+        for (name, kind) in events {
+            let event = Event::named("block", name).map_err(kernel("read the descriptions of block events"))?;
+            let field = |name| event.place(name).map_err(kernel("read the descriptions of block events"));
+            let (letters, error) = match kind {
+                QUEUED => (Some(field("rwbs")?), None),
+                _ => (None, Some(field("error")?)),
+            };
+            let (device, sector, sectors) = (field("dev")?, field("sector")?, field("nr_sector")?);
+            let program =
+                programs::block(&self.maps, &devices, kind, BlockFields { device, sector, sectors, letters, error });
+            let program = load(ProgramKind::Tracepoint, &program).map_err(kernel("load a program"))?;
+            self.attached.push(attach(event.number, &program).map_err(kernel("attach a program"))?);
+        }
+        Ok(())
+    }
+
+    fn attach_to_calls(&mut self) -> Result<(), CaptureError> {
+        let maps = &self.maps;
+        for (number, name) in NUMBERS.iter().copied().chain([(IO_URING_SETUP, "")]) {
+            let paths = crate::calls::Call::named(name).map_or(Paths::None, paths_of);
+            maps.calls.set(number as u32, paths as u32).map_err(kernel("fill a map"))?;
+        }
+        for (numbers, paths) in [(&SUBMITS[..], Paths::Submits), (&REAPS[..], Paths::Reaps)] {
+            for number in numbers {
+                maps.calls.set(*number as u32, paths as u32).map_err(kernel("fill a map"))?;
+            }
+        }
+        let loaded = |kind, program: &[u8]| load(kind, program).map_err(kernel("load a program"));
+        let (enter, exit) = (programs::enter(maps), programs::exit(maps));
+        let enter = loaded(ProgramKind::RawTracepoint, &enter)?;
+        let exit = loaded(ProgramKind::RawTracepoint, &exit)?;
+        let event = Event::named("sched", "sched_process_fork").map_err(kernel("read the description of forks"))?;
+        let child_at = event.place("child_pid").map_err(kernel("read the description of forks"))?;
+        let fork = loaded(ProgramKind::Tracepoint, &programs::fork(maps, child_at))?;
+
+        let null = File::open("/dev/null").map_err(kernel("/dev/null"))?;
+        let alone_ns = idle_calls_ns(&null, CALIBRATION_CALLS, CALIBRATION_ROUNDS);
+        for (name, program) in [("sys_enter", &enter), ("sys_exit", &exit)] {
+            self.attached.push(attach_raw(name, program).map_err(kernel("attach a program"))?);
+        }
+        self.attached.push(attach(event.number, &fork).map_err(kernel("attach a program"))?);
+        // Older kernels have other events, or do not describe their types.
+        if let Ok(attached) = attach_to_rings(maps) {
+            self.attached.extend(attached);
+            self.has_rings = true;
+        }
+        let maps = &self.maps;
+        let own = std::process::id();
+        maps.processes.set(own, 1).map_err(kernel("fill a map"))?;
+        let recorded_ns = idle_calls_ns(&null, CALIBRATION_CALLS, CALIBRATION_ROUNDS);
+        // From now on this process is not recorded.
+        maps.processes.set(own, 0).map_err(kernel("fill a map"))?;
+        self.ns_per_call = Some((recorded_ns - alone_ns).max(0.0));
+        self.ring.drain(&mut |_| ());
+        Ok(())
+    }
+
+    /// Records a process from now on.
+    pub(super) fn add(&self, process: u32) -> Result<(), CaptureError> {
+        self.maps.processes.set(process, 1).map_err(kernel("fill a map"))
+    }
+
+    /// Calls that did not fit into the ring.
+    pub(super) fn drops(&self) -> u64 {
+        self.maps.drops.long(0)
+    }
+
+    /// Hands on what there is until the end, which `is_over` announces; what was written until then is handed on as well.
+    pub(super) fn run(&mut self, take: &mut dyn FnMut(&[u8]), is_over: &mut dyn FnMut() -> bool) {
+        loop {
+            let over = is_over();
+            let taken = self.ring.drain(take);
+            match (over, taken) {
+                (true, 0) => return,
+                (false, 0) => thread::sleep(NAP),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Has the kernel's programs run at each op of io_uring.
+fn attach_to_rings(maps: &Maps) -> io::Result<[OwnedFd; 2]> {
+    let begins = Event::named("io_uring", "io_uring_submit_req")?;
+    let ends = Event::named("io_uring", "io_uring_complete")?;
+    let types = btf::Types::of_kernel()?;
+    let fields = RingFields {
+        request: begins.place("req")?,
+        opcode: begins.place("opcode")?,
+        flags: begins.place("flags")?,
+        descriptor: types.place("io_kiocb", &["cqe", "fd"])?,
+        length: types.place("io_rw", &["len"])?,
+        offset: types.place("io_rw", &["kiocb", "ki_pos"])?,
+        sync_flags: types.place("io_sync", &["flags"])?,
+    };
+    let begin = load(ProgramKind::Tracepoint, &programs::ring_begins(maps, fields))?;
+    let end = load(ProgramKind::Tracepoint, &programs::ring_ends(maps, ends.place("req")?, ends.place("res")?))?;
+    Ok([attach(begins.number, &begin)?, attach(ends.number, &end)?])
+}
