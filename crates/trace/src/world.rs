@@ -320,12 +320,7 @@ impl World {
         }
         match effect {
             Effect::Duplicates => {
-                let opened = descriptor.and_then(|(number, _)| self.opened.get(&(process, number))).copied();
-                // A pipe, say, takes the place of what was there.
-                match opened {
-                    Some(opened) => self.opened.insert((process, returned.result), opened),
-                    None => self.opened.remove(&(process, returned.result)),
-                };
+                self.also(process, descriptor.map_or(-1, |(number, _)| number), returned.result);
             }
             Effect::Moves => {
                 let of_descriptor = || {
@@ -350,6 +345,20 @@ impl World {
             }
             Effect::Act(_) => {}
         }
+    }
+
+    /// Another descriptor leads to the same file. A pipe, say, takes the place of what was there.
+    pub(crate) fn also(&mut self, process: u32, descriptor: i64, other: i64) {
+        match self.opened.get(&(process, descriptor)).copied() {
+            Some(opened) => self.opened.insert((process, other), opened),
+            None => self.opened.remove(&(process, other)),
+        };
+    }
+
+    /// Whether a descriptor is known to lead to a file.
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    pub(crate) fn knows(&self, process: u32, descriptor: i64) -> bool {
+        self.opened.contains_key(&(process, descriptor))
     }
 
     /// A process runs already: takes over what the system says of its directory and its descriptors.

@@ -24,6 +24,7 @@ pub(super) enum Helper {
     ReadUser = 112,
     ReadKernel = 113,
     ReadUserText = 114,
+    ReadKernelText = 115,
     RingReserve = 131,
     RingSubmit = 132,
 }
@@ -75,6 +76,11 @@ impl Program {
         self.push(0x77, to, 0, 0, number)
     }
 
+    /// `to <<= number`.
+    pub(super) fn shift_left(&mut self, to: u8, number: i32) -> &mut Program {
+        self.push(0x67, to, 0, 0, number)
+    }
+
     /// `to = *(u64 *)(from + offset)`.
     pub(super) fn load(&mut self, to: u8, from: u8, offset: i16) -> &mut Program {
         self.push(0x79, to, from, offset, 0)
@@ -124,6 +130,12 @@ impl Program {
     pub(super) fn jump_if(&mut self, register: u8, number: i32, label: &'static str) -> &mut Program {
         self.jumps.push((self.code.len(), label));
         self.push(0x15, register, 0, 0, number)
+    }
+
+    /// Goes to a label if the register has at most this value.
+    pub(super) fn jump_if_at_most(&mut self, register: u8, number: i32, label: &'static str) -> &mut Program {
+        self.jumps.push((self.code.len(), label));
+        self.push(0xb5, register, 0, 0, number)
     }
 
     /// Goes to a label if the register's lower half has this value.

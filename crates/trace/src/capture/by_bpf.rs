@@ -3,8 +3,9 @@
 
 use super::event::paths_of;
 use super::kernel::{Map, MapKind, ProgramKind, Ring, attach, attach_raw, idle_calls_ns, load};
-use super::programs::{self, BlockFields, COMPLETED, Maps, Paths, QUEUED, RingFields};
-use super::session::{CALLS_MAX, IO_URING_SETUP, NUMBERS, REAPS, SUBMITS};
+use super::programs::{self, BlockFields, COMPLETED, Maps, Paths, QUEUED};
+use super::ring_programs::{self, RingFields};
+use super::session::{CALLS_MAX, IO_URING_REGISTER, IO_URING_SETUP, NUMBERS, REAPS, SUBMITS};
 use super::{CALIBRATION_CALLS, CALIBRATION_ROUNDS, CaptureError, Event, NAP, Subject, btf, kernel};
 use std::fs::File;
 use std::io;
@@ -73,7 +74,9 @@ impl Recorder {
             let paths = crate::calls::Call::named(name).map_or(Paths::None, paths_of);
             maps.calls.set(number as u32, paths as u32).map_err(kernel("fill a map"))?;
         }
-        for (numbers, paths) in [(&SUBMITS[..], Paths::Submits), (&REAPS[..], Paths::Reaps)] {
+        let others =
+            [(&SUBMITS[..], Paths::Submits), (&REAPS[..], Paths::Reaps), (&[IO_URING_REGISTER], Paths::Registers)];
+        for (numbers, paths) in others {
             for number in numbers {
                 maps.calls.set(*number as u32, paths as u32).map_err(kernel("fill a map"))?;
             }
@@ -133,20 +136,16 @@ impl Recorder {
 }
 
 /// Has the kernel's programs run at each op of io_uring.
-fn attach_to_rings(maps: &Maps) -> io::Result<[OwnedFd; 2]> {
+fn attach_to_rings(maps: &Maps) -> io::Result<[OwnedFd; 3]> {
     let begins = Event::named("io_uring", "io_uring_submit_req")?;
     let ends = Event::named("io_uring", "io_uring_complete")?;
+    let registers = Event::named("io_uring", "io_uring_register")?;
     let types = btf::Types::of_kernel()?;
-    let fields = RingFields {
-        request: begins.place("req")?,
-        opcode: begins.place("opcode")?,
-        flags: begins.place("flags")?,
-        descriptor: types.place("io_kiocb", &["cqe", "fd"])?,
-        length: types.place("io_rw", &["len"])?,
-        offset: types.place("io_rw", &["kiocb", "ki_pos"])?,
-        sync_flags: types.place("io_sync", &["flags"])?,
-    };
-    let begin = load(ProgramKind::Tracepoint, &programs::ring_begins(maps, fields))?;
-    let end = load(ProgramKind::Tracepoint, &programs::ring_ends(maps, ends.place("req")?, ends.place("res")?))?;
-    Ok([attach(begins.number, &begin)?, attach(ends.number, &end)?])
+    let fields = RingFields::new(&types, &begins)?;
+    let attached = |event: &Event, program: &[u8]| attach(event.number, &load(ProgramKind::Tracepoint, program)?);
+    Ok([
+        attached(&begins, &ring_programs::ring_begins(maps, &fields))?,
+        attached(&ends, &ring_programs::ring_ends(maps, ends.place("req")?, ends.place("res")?))?,
+        attached(&registers, &ring_programs::ring_registers(maps, registers.place("ctx")?))?,
+    ])
 }

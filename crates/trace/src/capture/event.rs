@@ -52,7 +52,8 @@ pub(super) fn fork(at_ns: u64, parent: (u32, u32), child: u32) -> Vec<u8> {
 pub(super) fn submitted(at_ns: u64, task: (u32, u32), place: u64, block: &[u8; 64]) -> Vec<u8> {
     let word = |at: usize| block[at..].first_chunk().map_or(0, |bytes| u64::from(u32::from_ne_bytes(*bytes)));
     let long = |at: usize| block[at..].first_chunk().map_or(0, |bytes| u64::from_ne_bytes(*bytes));
-    let arguments = [0, word(20), long(32), long(40), 0, 0];
+    // As pread64(2) has them.
+    let arguments = [word(20), 0, long(32), long(40), 0, 0];
     put(SUBMITTED, LIBAIO, [at_ns, word(16), packed(task), place], &arguments)
 }
 

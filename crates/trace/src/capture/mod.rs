@@ -17,6 +17,8 @@ mod kernel;
 mod pages;
 mod process;
 mod programs;
+mod ring_programs;
+mod rings;
 mod session;
 
 pub use crate::own::Facts;
@@ -187,7 +189,7 @@ fn finish<W: Write>(mut session: Session<W>, ended: Ended) -> Result<Captured, C
     let of_rings = match (session.uses_io_uring, misses_io_uring) {
         (false, _) => "not used",
         (true, true) => "used, and not recorded",
-        (true, false) => "used: reads, writes and flushes are recorded",
+        (true, false) => "used, and recorded",
     };
     found.set("io-uring", of_rings);
     let (records, maps_files) = (session.records, session.maps_files);

@@ -22,28 +22,30 @@ pub(super) const COMPLETED: u32 = 4;
 pub(super) const SUBMITTED: u32 = 5;
 pub(super) const ENDED: u32 = 6;
 pub(super) const LIBAIO: u32 = 1;
+/// Something was registered with a ring of io_uring.
+pub(super) const REGISTERED: u32 = 7;
 
 /// Places in a record: kind, number of the call, begin, duration, thread, result, arguments.
-const NUMBER_AT: i16 = 4;
-const BEGIN_AT: i16 = 8;
-const TOOK_AT: i16 = 16;
-const THREAD_AT: i16 = 24;
-const RESULT_AT: i16 = 32;
-const ARGUMENTS_AT: i16 = 40;
+pub(super) const NUMBER_AT: i16 = 4;
+pub(super) const BEGIN_AT: i16 = 8;
+pub(super) const TOOK_AT: i16 = 16;
+pub(super) const THREAD_AT: i16 = 24;
+pub(super) const RESULT_AT: i16 = 32;
+pub(super) const ARGUMENTS_AT: i16 = 40;
 
 /// Places of the six arguments and of the call's number in `struct pt_regs` of x86-64. Source: asm/ptrace.h.
 const ARGUMENTS_IN_REGISTERS: [i16; 6] = [112, 104, 96, 56, 72, 64];
 const NUMBER_IN_REGISTERS: i16 = 120;
-const REGISTERS_BYTES: i32 = 128;
+pub(super) const REGISTERS_BYTES: i32 = 128;
 
 /// Places on the stack.
 const KEY: i16 = -4;
 const PATHS: i16 = -8;
-const REQUEST: i16 = -16;
-const BEGIN: i16 = -24;
-const REGISTERS: i16 = -24 - REGISTERS_BYTES as i16;
+pub(super) const REQUEST: i16 = -16;
+pub(super) const BEGIN: i16 = -24;
+pub(super) const REGISTERS: i16 = -24 - REGISTERS_BYTES as i16;
 const COUNT: i16 = REGISTERS - 8;
-const POINTER: i16 = COUNT - 8;
+pub(super) const POINTER: i16 = COUNT - 8;
 /// As large as `struct iocb`.
 const BLOCK: i16 = POINTER - BLOCK_BYTES as i16;
 const BLOCK_BYTES: i32 = 64;
@@ -71,6 +73,8 @@ pub(super) enum Paths {
     Submits = 7,
     /// None: it says which of them have ended.
     Reaps = 8,
+    /// None: it registers files with io_uring.
+    Registers = 9,
 }
 
 /// What the programs share.
@@ -101,20 +105,8 @@ pub(super) struct BlockFields {
     pub(super) error: Option<i16>,
 }
 
-/// Where an op of io_uring has its fields: in the events, and in `struct io_kiocb`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct RingFields {
-    pub(super) request: i16,
-    pub(super) opcode: i16,
-    pub(super) flags: i16,
-    pub(super) descriptor: i16,
-    pub(super) length: i16,
-    pub(super) offset: i16,
-    pub(super) sync_flags: i16,
-}
-
 /// Goes on only for a process that is recorded.
-fn begin(program: &mut Program, maps: &Maps) {
+pub(super) fn begin(program: &mut Program, maps: &Maps) {
     program.copy(R6, R1).call(Helper::Thread).copy(R7, R0).copy(R1, R0).shift_right(R1, 32).store_word(FRAME, KEY, R1);
     program.look_up(maps.processes.number(), KEY.into()).jump_if(R0, 0, "out");
     program.load_word(R1, R0, 0).jump_if(R1, 0, "out");
@@ -127,7 +119,7 @@ fn only_known_calls(program: &mut Program, maps: &Maps) {
 }
 
 /// Takes room in the ring: `R9`.
-fn reserve(program: &mut Program, maps: &Maps, bytes: usize) {
+pub(super) fn reserve(program: &mut Program, maps: &Maps, bytes: usize) {
     program
         .map(R1, maps.ring)
         .set(R2, bytes as i32)
@@ -137,11 +129,11 @@ fn reserve(program: &mut Program, maps: &Maps, bytes: usize) {
         .copy(R9, R0);
 }
 
-fn submit(program: &mut Program) {
+pub(super) fn submit(program: &mut Program) {
     program.copy(R1, R9).set(R2, NO_WAKEUP).call(Helper::RingSubmit).jump("out");
 }
 
-fn end(program: &mut Program, maps: &Maps) {
+pub(super) fn end(program: &mut Program, maps: &Maps) {
     program.label("drop").store_number(FRAME, KEY, 0);
     program.look_up(maps.drops.number(), KEY.into()).jump_if(R0, 0, "out").set(R1, 1).count(R0, 0, R1);
     program.label("out").end();
@@ -180,6 +172,7 @@ pub(super) fn exit(maps: &Maps) -> Vec<u8> {
     program.store_word(FRAME, PATHS, R1);
     program.jump_if(R1, Paths::FirstAndSecond as i32, "two").jump_if(R1, Paths::SecondAndFourth as i32, "two");
     program.jump_if(R1, Paths::Submits as i32, "submit").jump_if(R1, Paths::Reaps as i32, "reap");
+    program.jump_if(R1, Paths::Registers as i32, "register");
     program.jump_if(R1, Paths::None as i32, "none");
     // One path.
     reserve(&mut program, maps, RECORD_BYTES + PATH_BYTES);
@@ -210,6 +203,8 @@ pub(super) fn exit(maps: &Maps) -> Vec<u8> {
     reserve(&mut program, maps, RECORD_BYTES);
     body(&mut program);
     submit(&mut program);
+    program.label("register");
+    registered_files(&mut program, maps);
     program.label("submit");
     batch(&mut program, maps, SUBMITTED);
     program.label("reap");
@@ -257,9 +252,10 @@ fn batch(program: &mut Program, maps: &Maps, kind: u32) {
         if kind == SUBMITTED {
             program.store(R9, BEGIN_AT, R8).load_word(R1, FRAME, BLOCK + 16).store(R9, TOOK_AT, R1);
             program.load(R1, FRAME, POINTER).store(R9, RESULT_AT, R1);
-            program.load_word(R1, FRAME, BLOCK + 20).store(R9, ARGUMENTS_AT + 8, R1);
+            program.load_word(R1, FRAME, BLOCK + 20).store(R9, ARGUMENTS_AT, R1);
             program.load(R1, FRAME, BLOCK + 32).store(R9, ARGUMENTS_AT + 16, R1);
-            program.load(R1, FRAME, BLOCK + 40).store(R9, ARGUMENTS_AT + 24, R1).set(R1, 0).store(R9, ARGUMENTS_AT, R1);
+            program.load(R1, FRAME, BLOCK + 40).store(R9, ARGUMENTS_AT + 24, R1);
+            program.set(R1, 0).store(R9, ARGUMENTS_AT + 8, R1);
         } else {
             program.call(Helper::Time).store(R9, BEGIN_AT, R0).set(R1, 0).store(R9, TOOK_AT, R1);
             program.load(R1, FRAME, BLOCK + 8).store(R9, RESULT_AT, R1);
@@ -275,55 +271,39 @@ fn batch(program: &mut Program, maps: &Maps, kind: u32) {
     program.load(R1, FRAME, COUNT).jump_if(R1, BATCH_MAX.into(), "out").jump("drop");
 }
 
+/// A record of a call of io_uring_register(2): for a list of files, with the first place in the fourth argument, their number in the third
+/// and in the place of paths their descriptors.
+fn registered_files(program: &mut Program, maps: &Maps) {
+    let [_, code, list, count, ..] = ARGUMENTS_IN_REGISTERS.map(|register| REGISTERS + register);
+    reserve(program, maps, RECORD_BYTES + PATH_BYTES);
+    body(program);
+    program.set(R6, 0).set(R7, 0).set(R8, 0).load(R1, FRAME, code);
+    for (number, label) in [(2, "files"), (6, "update"), (13, "files-2"), (14, "update-2")] {
+        program.jump_if(R1, number, label);
+    }
+    program.jump("listed");
+    program.label("files").load(R6, FRAME, list).load(R7, FRAME, count).jump("listed");
+    // `struct io_uring_files_update`, `io_uring_rsrc_register` and `io_uring_rsrc_update2` of linux/io_uring.h.
+    program.label("update");
+    read_user(program, list, 0, BLOCK, 32);
+    program.load_word(R8, FRAME, BLOCK).load(R6, FRAME, BLOCK + 8).load(R7, FRAME, count).jump("listed");
+    program.label("files-2");
+    read_user(program, list, 0, BLOCK, 32);
+    program.load_word(R7, FRAME, BLOCK).load(R6, FRAME, BLOCK + 16).jump("listed");
+    program.label("update-2");
+    read_user(program, list, 0, BLOCK, 32);
+    program.load_word(R8, FRAME, BLOCK).load(R6, FRAME, BLOCK + 8).load_word(R7, FRAME, BLOCK + 24);
+    program.label("listed").jump_if_at_most(R7, PATH_BYTES as i32 / 4, "few").set(R7, PATH_BYTES as i32 / 4);
+    program.label("few").store(R9, ARGUMENTS_AT + 24, R7).store(R9, ARGUMENTS_AT + 32, R8);
+    program.copy(R2, R7).shift_left(R2, 2).copy(R3, R6).copy(R1, R9).add(R1, RECORD_BYTES as i32);
+    program.call(Helper::ReadUser);
+    submit(program);
+}
+
 /// Copies memory of the process to a place on the stack: from where what lies on the stack leads to, and so much further.
 fn read_user(program: &mut Program, pointer: i16, further: i32, to: i16, bytes: i32) {
     program.load(R3, FRAME, pointer).add(R3, further).copy(R1, FRAME).add(R1, to.into()).set(R2, bytes);
     program.call(Helper::ReadUser);
-}
-
-/// At `io_uring_submit_req`: makes a record, and keeps the time by the request.
-pub(super) fn ring_begins(maps: &Maps, fields: RingFields) -> Vec<u8> {
-    let mut program = Program::default();
-    begin(&mut program, maps);
-    program.load(R8, R6, fields.request).store(FRAME, REQUEST, R8).call(Helper::Time).store(FRAME, BEGIN, R0);
-    program
-        .map(R1, maps.requests.number())
-        .copy(R2, FRAME)
-        .add(R2, REQUEST.into())
-        .copy(R3, FRAME)
-        .add(R3, BEGIN.into());
-    program.set(R4, 0).call(Helper::MapUpdate);
-    program.copy(R1, FRAME).add(R1, REGISTERS.into()).set(R2, REGISTERS_BYTES).copy(R3, R8).call(Helper::ReadKernel);
-    reserve(&mut program, maps, RECORD_BYTES);
-    program.store_number(R9, 0, SUBMITTED as i32).store_number(R9, NUMBER_AT, 0).store(R9, THREAD_AT, R7);
-    program.load(R1, FRAME, BEGIN).store(R9, BEGIN_AT, R1).load_word(R1, R6, fields.opcode).store(R9, TOOK_AT, R1);
-    program.store(R9, RESULT_AT, R8).load(R1, R6, fields.flags).store(R9, ARGUMENTS_AT, R1);
-    for (place, field) in [(8, fields.descriptor), (16, fields.length), (32, fields.sync_flags)] {
-        program.load_word(R1, FRAME, REGISTERS + field).store(R9, ARGUMENTS_AT + place, R1);
-    }
-    program.load(R1, FRAME, REGISTERS + fields.offset).store(R9, ARGUMENTS_AT + 24, R1);
-    program.set(R1, 0).store(R9, ARGUMENTS_AT + 40, R1);
-    submit(&mut program);
-    end(&mut program, maps);
-    program.bytes()
-}
-
-/// At `io_uring_complete`, whose event has the request and the result at these places: makes a record, if the request has one.
-pub(super) fn ring_ends(maps: &Maps, request: i16, result: i16) -> Vec<u8> {
-    let mut program = Program::default();
-    program.copy(R6, R1).load(R8, R6, request).store(FRAME, REQUEST, R8);
-    program.look_up(maps.requests.number(), REQUEST.into()).jump_if(R0, 0, "out");
-    program.load(R1, R0, 0).jump_if(R1, 0, "out").set(R1, 0).store(R0, 0, R1);
-    reserve(&mut program, maps, RECORD_BYTES);
-    program.store_number(R9, 0, ENDED as i32).store_number(R9, NUMBER_AT, 0).call(Helper::Time).store(R9, BEGIN_AT, R0);
-    program.store(R9, RESULT_AT, R8).load_word(R1, R6, result).store(R9, ARGUMENTS_AT, R1).set(R1, 0);
-    program.store(R9, TOOK_AT, R1).store(R9, THREAD_AT, R1);
-    (1..6).for_each(|place| {
-        program.store(R9, ARGUMENTS_AT + 8 * place, R1);
-    });
-    submit(&mut program);
-    end(&mut program, maps);
-    program.bytes()
 }
 
 /// At `sched_process_fork`, whose event has the child's number at this place: the child is recorded from its first call on.
