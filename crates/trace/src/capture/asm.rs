@@ -116,6 +116,26 @@ impl Program {
         self.push(0x18, to, 1, 0, descriptor).push(0, 0, 0, 0, 0)
     }
 
+    /// `to` is where the value of a map with one entry begins.
+    pub(super) fn map_value(&mut self, to: u8, descriptor: i32) -> &mut Program {
+        self.push(0x18, to, 2, 0, descriptor).push(0, 0, 0, 0, 0)
+    }
+
+    /// `to += from`.
+    pub(super) fn add_register(&mut self, to: u8, from: u8) -> &mut Program {
+        self.push(0x0f, to, from, 0, 0)
+    }
+
+    /// `to = *(u8 *)(from + offset)`.
+    pub(super) fn load_byte(&mut self, to: u8, from: u8, offset: i16) -> &mut Program {
+        self.push(0x71, to, from, offset, 0)
+    }
+
+    /// `*(u8 *)(to + offset) = from`.
+    pub(super) fn store_byte(&mut self, to: u8, offset: i16, from: u8) -> &mut Program {
+        self.push(0x73, to, from, offset, 0)
+    }
+
     /// Calls a function of the kernel.
     pub(super) fn call(&mut self, helper: Helper) -> &mut Program {
         self.push(0x85, 0, 0, 0, helper as i32)

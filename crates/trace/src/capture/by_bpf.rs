@@ -1,9 +1,11 @@
 //! Records by programs in the kernel (BPF): no call is stopped for it, and each takes a fraction of a microsecond longer. Linux on x86-64, and
 //! only with the right to load such programs.
 
+use super::block_programs::{self, EVENTS, RequestBits};
 use super::event::paths_of;
-use super::kernel::{Map, MapKind, ProgramKind, Ring, attach, attach_raw, idle_calls_ns, load};
-use super::programs::{self, BlockFields, COMPLETED, Maps, Paths, QUEUED};
+use super::kernel::{Map, MapKind, ProgramKind, Ring, Table};
+use super::kernel::{attach, attach_raw, attach_typed, idle_calls_ns, load, load_typed};
+use super::programs::{self, BEGUN_BYTES, Maps, PROCESSES_MAX, Paths, Registers};
 use super::ring_programs::{self, RingFields};
 use super::session::{CALLS_MAX, IO_URING_REGISTER, IO_URING_SETUP, NUMBERS, REAPS, SUBMITS};
 use super::{CALIBRATION_CALLS, CALIBRATION_ROUNDS, CaptureError, Event, NAP, Subject, btf, kernel};
@@ -23,6 +25,8 @@ pub(super) struct Recorder {
     pub(super) ns_per_call: Option<f64>,
     /// Ops of io_uring are recorded.
     pub(super) has_rings: bool,
+    /// What requests are called, where they are read from the kernel's structures.
+    pub(super) bits: RequestBits,
     attached: Vec<OwnedFd>,
 }
 
@@ -33,14 +37,21 @@ impl Recorder {
         let ring = map(MapKind::Ring, 0, 0, RING_BYTES)?;
         let maps = Maps {
             ring: ring.number(),
-            processes: map(MapKind::Hash, 4, 4, 1 << 16)?,
-            calls: map(MapKind::Array, 4, 4, CALLS_MAX as u32)?,
-            drops: map(MapKind::Array, 4, 8, 1)?,
-            begun: map(MapKind::Array, 4, 16, programs::BEGUN_MAX)?,
+            processes: Table::new(PROCESSES_MAX).map_err(kernel("make a map"))?,
+            calls: Table::new(CALLS_MAX as u32).map_err(kernel("make a map"))?,
+            drops: Map::of_bytes(8, 0).map_err(kernel("make a map"))?,
+            begun: Map::of_bytes(BEGUN_BYTES, 0).map_err(kernel("make a map"))?,
             requests: map(MapKind::LeastRecentlyUsed, 8, 8, 1 << 16)?,
         };
         let ring = Ring::new(ring, RING_BYTES as usize).map_err(kernel("map the ring"))?;
-        let mut recorder = Recorder { ring, maps, ns_per_call: None, has_rings: false, attached: Vec::new() };
+        let mut recorder = Recorder {
+            ring,
+            maps,
+            ns_per_call: None,
+            has_rings: false,
+            bits: RequestBits::default(),
+            attached: Vec::new(),
+        };
         match subject {
             Subject::Devices(devices, _) => recorder.attach_to_devices(devices)?,
             _ => recorder.attach_to_calls()?,
@@ -50,18 +61,14 @@ impl Recorder {
 
     fn attach_to_devices(&mut self, devices: &[(u32, u32)]) -> Result<(), CaptureError> {
         let devices: Vec<u32> = devices.iter().map(|(major, minor)| major << 20 | minor).collect();
-        // Of devices with request queues, bios have no length any more when they are complete; of others, there are no requests.
-        let events = [("block_bio_queue", QUEUED), ("block_rq_complete", COMPLETED), ("block_bio_complete", COMPLETED)];
-        for (name, kind) in events {
-            let event = Event::named("block", name).map_err(kernel("read the descriptions of block events"))?;
-            let field = |name| event.place(name).map_err(kernel("read the descriptions of block events"));
-            let (letters, error) = match kind {
-                QUEUED => (Some(field("rwbs")?), None),
-                _ => (None, Some(field("error")?)),
-            };
-            let (device, sector, sectors) = (field("dev")?, field("sector")?, field("nr_sector")?);
-            let program =
-                programs::block(&self.maps, &devices, kind, BlockFields { device, sector, sectors, letters, error });
+        if let Ok((attached, bits)) = attach_to_structures(&self.maps, &devices) {
+            (self.attached, self.bits) = (attached, bits);
+            return Ok(());
+        }
+        for (name, kind) in EVENTS {
+            let described = "read the descriptions of block events";
+            let event = Event::named("block", name).map_err(kernel(described))?;
+            let program = block_programs::of_event(&self.maps, &devices, kind, &event).map_err(kernel(described))?;
             let program = load(ProgramKind::Tracepoint, &program).map_err(kernel("load a program"))?;
             self.attached.push(attach(event.number, &program).map_err(kernel("attach a program"))?);
         }
@@ -72,28 +79,33 @@ impl Recorder {
         let maps = &self.maps;
         for (number, name) in NUMBERS.iter().copied().chain([(IO_URING_SETUP, "")]) {
             let paths = crate::calls::Call::named(name).map_or(Paths::None, paths_of);
-            maps.calls.set(number as u32, paths as u32).map_err(kernel("fill a map"))?;
+            maps.calls.set(number as u32, paths as u8);
         }
         let others =
             [(&SUBMITS[..], Paths::Submits), (&REAPS[..], Paths::Reaps), (&[IO_URING_REGISTER], Paths::Registers)];
         for (numbers, paths) in others {
             for number in numbers {
-                maps.calls.set(*number as u32, paths as u32).map_err(kernel("fill a map"))?;
+                maps.calls.set(*number as u32, paths as u8);
             }
         }
         let loaded = |kind, program: &[u8]| load(kind, program).map_err(kernel("load a program"));
-        let (enter, exit) = (programs::enter(maps), programs::exit(maps));
-        let enter = loaded(ProgramKind::RawTracepoint, &enter)?;
-        let exit = loaded(ProgramKind::RawTracepoint, &exit)?;
         let event = Event::named("sched", "sched_process_fork").map_err(kernel("read the description of forks"))?;
         let child_at = event.place("child_pid").map_err(kernel("read the description of forks"))?;
         let fork = loaded(ProgramKind::Tracepoint, &programs::fork(maps, child_at))?;
 
         let null = File::open("/dev/null").map_err(kernel("/dev/null"))?;
         let alone_ns = idle_calls_ns(&null, CALIBRATION_CALLS, CALIBRATION_ROUNDS);
-        for (name, program) in [("sys_enter", &enter), ("sys_exit", &exit)] {
-            self.attached.push(attach_raw(name, program).map_err(kernel("attach a program"))?);
-        }
+        // Older kernels do not describe their types, or not to programs.
+        let attached = match attach_typed_to_calls(maps) {
+            Ok(attached) => attached,
+            Err(_) => {
+                let enter = loaded(ProgramKind::RawTracepoint, &programs::enter(maps))?;
+                let exit = loaded(ProgramKind::RawTracepoint, &programs::exit(maps, Registers::Copied))?;
+                let attached = |name, program| attach_raw(name, program).map_err(kernel("attach a program"));
+                [attached("sys_enter", &enter)?, attached("sys_exit", &exit)?]
+            }
+        };
+        self.attached.extend(attached);
         self.attached.push(attach(event.number, &fork).map_err(kernel("attach a program"))?);
         // Older kernels have other events, or do not describe their types.
         if let Ok(attached) = attach_to_rings(maps) {
@@ -102,18 +114,18 @@ impl Recorder {
         }
         let maps = &self.maps;
         let own = std::process::id();
-        maps.processes.set(own, 1).map_err(kernel("fill a map"))?;
+        maps.processes.set(own, 1);
         let recorded_ns = idle_calls_ns(&null, CALIBRATION_CALLS, CALIBRATION_ROUNDS);
         // From now on this process is not recorded.
-        maps.processes.set(own, 0).map_err(kernel("fill a map"))?;
+        maps.processes.set(own, 0);
         self.ns_per_call = Some((recorded_ns - alone_ns).max(0.0));
         self.ring.drain(&mut |_| ());
         Ok(())
     }
 
     /// Records a process from now on.
-    pub(super) fn add(&self, process: u32) -> Result<(), CaptureError> {
-        self.maps.processes.set(process, 1).map_err(kernel("fill a map"))
+    pub(super) fn add(&self, process: u32) {
+        self.maps.processes.set(process, 1);
     }
 
     /// Calls that did not fit into the ring.
@@ -133,6 +145,26 @@ impl Recorder {
             }
         }
     }
+}
+
+/// Has programs that know types run at each call.
+fn attach_typed_to_calls(maps: &Maps) -> io::Result<[OwnedFd; 2]> {
+    let types = btf::Types::of_kernel()?;
+    let attached = |name, program: &[u8]| attach_typed(&load_typed(types.tracepoint(name)?, program)?);
+    Ok([
+        attached("sys_enter", &programs::enter(maps))?,
+        attached("sys_exit", &programs::exit(maps, Registers::Direct))?,
+    ])
+}
+
+/// Has programs that read the kernel's structures run at each request.
+fn attach_to_structures(maps: &Maps, devices: &[u32]) -> io::Result<(Vec<OwnedFd>, RequestBits)> {
+    let types = btf::Types::of_kernel()?;
+    let attached = |(name, _): &(&str, u32)| {
+        let (number, program) = block_programs::typed(maps, devices, &types, name)?;
+        attach_typed(&load_typed(number, &program)?)
+    };
+    Ok((EVENTS.iter().map(attached).collect::<io::Result<_>>()?, RequestBits::new(&types)?))
 }
 
 /// Has the kernel's programs run at each op of io_uring.

@@ -8,6 +8,7 @@
 //! Not recorded: what is read and written through maps, and descriptors that a process got from another by a socket.
 
 mod asm;
+mod block_programs;
 mod btf;
 mod by_bpf;
 mod by_ptrace;
@@ -278,10 +279,11 @@ fn record_by_bpf<W: Write>(
     let mut recorder = Recorder::new(subject)?;
     let costs = Costs { call: recorder.ns_per_call, path: None };
     let mut session = session(out, facts, Method::Bpf, costs)?;
+    session.bits = recorder.bits;
     let (mut status, mut failure) = (None, None);
     if let Subject::Processes(processes) = subject {
         seed(&mut session, processes);
-        processes.iter().try_for_each(|process| recorder.add(*process))?;
+        processes.iter().for_each(|process| recorder.add(*process));
     }
     let words = subject.words();
     if words.is_empty() {
@@ -291,7 +293,7 @@ fn record_by_bpf<W: Write>(
         let mut waiting = Waiting::new(words, None)?;
         if matches!(subject, Subject::Command(_)) {
             session.world.is_there(waiting.process, &mut session.names);
-            recorder.add(waiting.process)?;
+            recorder.add(waiting.process);
         }
         waiting.begin().map_err(kernel("let the program begin"))?;
         recorder.run(&mut |bytes| failure = failure.take().or(session.take(bytes).err()), &mut || {

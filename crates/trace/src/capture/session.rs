@@ -1,5 +1,6 @@
 //! From what the kernel hands over to records: by what is known of each process, in the order of their beginnings.
 
+use super::block_programs::{FROM_STRUCTURES, RequestBits, error_of_status};
 use super::programs::{
     BLOCK_RECORD_BYTES, CALL, COMPLETED, ENDED, FORK, LIBAIO, PATH_BYTES, QUEUED, RECORD_BYTES, REGISTERED, SUBMITTED,
 };
@@ -71,6 +72,8 @@ pub(super) struct Session<W> {
     /// By process, which is 0 for io_uring, and by where the op is in memory.
     pub(super) flying: HashMap<(u32, u64), Flying>,
     pub(super) rings: Rings,
+    /// What requests are called, where they are read from the kernel's structures.
+    pub(super) bits: RequestBits,
     pub(super) records: u64,
     pub(super) uses_io_uring: bool,
     pub(super) maps_files: bool,
@@ -93,6 +96,7 @@ impl<W: Write> Session<W> {
             held: BTreeMap::new(),
             flying: HashMap::new(),
             rings: Rings::default(),
+            bits: RequestBits::default(),
             records: 0,
             uses_io_uring: false,
             maps_files: false,
@@ -134,18 +138,19 @@ impl<W: Write> Session<W> {
             }
             CALL => {}
             kind @ (QUEUED | COMPLETED) => {
-                let text: Vec<u8> =
-                    head[48..BLOCK_RECORD_BYTES].iter().copied().take_while(|byte| *byte != 0).collect();
-                let step = if kind == QUEUED { Step::Queued } else { Step::Completed(i64::from(long(32) as i32)) };
+                let (error, is_from_structures) = (word(32), word(52) & FROM_STRUCTURES != 0);
+                let letters = match (kind, is_from_structures) {
+                    (COMPLETED, _) => String::new(),
+                    (_, true) => self.bits.letters(word(48)),
+                    _ => text_of(&head[48..BLOCK_RECORD_BYTES]),
+                };
+                let step = match (kind, is_from_structures) {
+                    (QUEUED, _) => Step::Queued,
+                    (_, true) => Step::Completed(error_of_status(error)),
+                    _ => Step::Completed(i64::from(error.cast_signed())),
+                };
                 let range = (took_ns, long(40));
-                return self.request(
-                    step,
-                    begin_ns,
-                    word(4),
-                    range,
-                    &String::from_utf8_lossy(&text),
-                    (process, thread),
-                );
+                return self.request(step, begin_ns, word(4), range, &letters, (process, thread));
             }
             _ => return Ok(()),
         }
@@ -269,12 +274,15 @@ impl<W: Write> Session<W> {
     }
 }
 
+/// A text up to its 0.
+fn text_of(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end]).into_owned()
+}
+
 /// The arguments of a call from its record.
 pub(super) fn values_of(call: &Call, head: &[u8], paths: &[u8], values: &mut Vec<Value>) {
-    let mut texts = paths.chunks(PATH_BYTES).map(|text| {
-        let end = text.iter().position(|byte| *byte == 0).unwrap_or(text.len());
-        String::from_utf8_lossy(&text[..end]).into_owned()
-    });
+    let mut texts = paths.chunks(PATH_BYTES).map(text_of);
     values.clear();
     for (place, argument) in call.arguments().enumerate() {
         let value = head[40 + 8 * place..].first_chunk().map_or(0, |bytes| u64::from_ne_bytes(*bytes));
