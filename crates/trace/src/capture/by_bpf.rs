@@ -1,7 +1,7 @@
 //! Records by programs in the kernel (BPF): no call is stopped for it, and each takes a fraction of a microsecond longer. Linux on x86-64, and
 //! only with the right to load such programs.
 
-use super::block_programs::{self, EVENTS, RequestBits};
+use super::block_programs::{self, BioFields, EVENTS, KEPT_BYTES, Kept, RequestBits};
 use super::event::paths_of;
 use super::kernel::{Map, MapKind, ProgramKind, Ring, Table};
 use super::kernel::{attach, attach_raw, attach_typed, idle_calls_ns, load, load_typed};
@@ -42,6 +42,7 @@ impl Recorder {
             drops: Map::of_bytes(8, 0).map_err(kernel("make a map"))?,
             begun: Map::of_bytes(BEGUN_BYTES, 0).map_err(kernel("make a map"))?,
             requests: map(MapKind::LeastRecentlyUsed, 8, 8, 1 << 16)?,
+            kept: Map::of_bytes(KEPT_BYTES, 0).map_err(kernel("make a map"))?,
         };
         let ring = Ring::new(ring, RING_BYTES as usize).map_err(kernel("map the ring"))?;
         let mut recorder = Recorder {
@@ -62,7 +63,8 @@ impl Recorder {
     fn attach_to_devices(&mut self, devices: &[(u32, u32)]) -> Result<(), CaptureError> {
         let devices: Vec<u32> = devices.iter().map(|(major, minor)| major << 20 | minor).collect();
         if let Ok((attached, bits)) = attach_to_structures(&self.maps, &devices) {
-            (self.attached, self.bits) = (attached, bits);
+            self.attached.extend(attached);
+            self.bits = bits;
             return Ok(());
         }
         for (name, kind) in EVENTS {
@@ -128,6 +130,11 @@ impl Recorder {
         self.maps.processes.set(process, 1);
     }
 
+    /// Requests to devices that are not complete.
+    pub(super) fn unfinished(&self) -> Vec<Kept> {
+        block_programs::kept(&self.maps.kept.bytes())
+    }
+
     /// Calls that did not fit into the ring.
     pub(super) fn drops(&self) -> u64 {
         self.maps.drops.long(0)
@@ -160,11 +167,23 @@ fn attach_typed_to_calls(maps: &Maps) -> io::Result<[OwnedFd; 2]> {
 /// Has programs that read the kernel's structures run at each request.
 fn attach_to_structures(maps: &Maps, devices: &[u32]) -> io::Result<(Vec<OwnedFd>, RequestBits)> {
     let types = btf::Types::of_kernel()?;
-    let attached = |(name, _): &(&str, u32)| {
-        let (number, program) = block_programs::typed(maps, devices, &types, name)?;
-        attach_typed(&load_typed(number, &program)?)
+    let attached = |number, program: &[u8]| attach_typed(&load_typed(number, program)?);
+    // Of devices without request queues, a bio is all that there is of a request, from its begin to its end.
+    let has_queue = |device: &u32| {
+        std::fs::exists(format!("/sys/dev/block/{}:{}/mq", device >> 20, device & 0xf_ffff)).unwrap_or(true)
     };
-    Ok((EVENTS.iter().map(attached).collect::<io::Result<_>>()?, RequestBits::new(&types)?))
+    let programs = if devices.iter().any(has_queue) {
+        let typed = EVENTS.iter().map(|(name, _)| block_programs::typed(maps, devices, &types, name));
+        typed.collect::<io::Result<Vec<_>>>()?
+    } else {
+        let fields = BioFields::new(&types)?;
+        vec![
+            (types.tracepoint("block_bio_complete")?, block_programs::bio_ends(maps, devices, &fields)),
+            (types.tracepoint("block_bio_queue")?, block_programs::bio_begins(maps, devices, &fields)),
+        ]
+    };
+    let attached = programs.iter().map(|(number, program)| attached(*number, program));
+    Ok((attached.collect::<io::Result<_>>()?, RequestBits::new(&types)?))
 }
 
 /// Has the kernel's programs run at each op of io_uring.

@@ -96,6 +96,13 @@ impl Map {
         bpf(command, &mut attributes::<32>(&[(0, self.number() as u32)], &longs)).map(drop)
     }
 
+    /// The value of a map with one entry.
+    pub(super) fn bytes(&self) -> Vec<u8> {
+        let mut value = vec![0; self.value_bytes];
+        let _ = self.access(MAP_LOOKUP, 0, &mut value);
+        value
+    }
+
     /// The 64-bit value of a key of 32 bits; 0 if there is none.
     pub(super) fn long(&self, key: u32) -> u64 {
         let mut value = [0; 8];

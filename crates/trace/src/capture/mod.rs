@@ -304,6 +304,9 @@ fn record_by_bpf<W: Write>(
     if let Some(error) = failure {
         return Err(CaptureError::Write(error));
     }
+    for unfinished in recorder.unfinished() {
+        session.unfinished_bio(unfinished).map_err(CaptureError::Write)?;
+    }
     let ended = Ended { status, drops: recorder.drops(), without_path: 0, has_rings: recorder.has_rings, costs };
     finish(session, ended)
 }

@@ -25,6 +25,10 @@ pub(super) const ENDED: u32 = 6;
 pub(super) const LIBAIO: u32 = 1;
 /// Something was registered with a ring of io_uring.
 pub(super) const REGISTERED: u32 = 7;
+/// A whole request to a device; and where there was no place to keep it, its two ends, with the same number.
+pub(super) const BIO: u32 = 8;
+pub(super) const BIO_BEGAN: u32 = 9;
+pub(super) const BIO_ENDED: u32 = 10;
 
 /// Places in a record: kind, number of the call, begin, duration, thread, result, arguments.
 pub(super) const NUMBER_AT: i16 = 4;
@@ -97,6 +101,8 @@ pub(super) struct Maps {
     pub(super) begun: Map,
     /// By request of io_uring: when it was submitted.
     pub(super) requests: Map,
+    /// By bio: requests to devices that are not complete.
+    pub(super) kept: Map,
 }
 
 /// Goes on only for a process that is recorded.

@@ -1,8 +1,9 @@
 //! From what the kernel hands over to records: by what is known of each process, in the order of their beginnings.
 
-use super::block_programs::{FROM_STRUCTURES, RequestBits, error_of_status};
+use super::block_programs::{FROM_STRUCTURES, Kept, RequestBits, error_of_status};
 use super::programs::{
-    BLOCK_RECORD_BYTES, CALL, COMPLETED, ENDED, FORK, LIBAIO, PATH_BYTES, QUEUED, RECORD_BYTES, REGISTERED, SUBMITTED,
+    BIO, BIO_BEGAN, BIO_ENDED, BLOCK_RECORD_BYTES, CALL, COMPLETED, ENDED, FORK, LIBAIO, PATH_BYTES, QUEUED,
+    RECORD_BYTES, REGISTERED, SUBMITTED,
 };
 use super::rings::{Flying, Rings};
 use crate::blocks::{BlockEvent, Blocks, SECTOR_BYTES, Step, letters};
@@ -10,7 +11,7 @@ use crate::calls::{Argument, Call};
 use crate::names::Names;
 use crate::own::OwnWriter;
 use crate::pending::Pending;
-use crate::record::{Record, RecordedAct, Task};
+use crate::record::{Record, RecordedAct, Task, UNKNOWN_NS, flag};
 use crate::world::{Returned, Value, World};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, Write};
@@ -74,6 +75,8 @@ pub(super) struct Session<W> {
     pub(super) rings: Rings,
     /// What requests are called, where they are read from the kernel's structures.
     pub(super) bits: RequestBits,
+    /// Requests to devices that came in two parts, by the number of their bio.
+    apart: HashMap<u64, Kept>,
     pub(super) records: u64,
     pub(super) uses_io_uring: bool,
     pub(super) maps_files: bool,
@@ -97,6 +100,7 @@ impl<W: Write> Session<W> {
             flying: HashMap::new(),
             rings: Rings::default(),
             bits: RequestBits::default(),
+            apart: HashMap::new(),
             records: 0,
             uses_io_uring: false,
             maps_files: false,
@@ -119,7 +123,7 @@ impl<W: Write> Session<W> {
         let (begin_ns, took_ns, thread) = (long(8), long(16), long(24));
         let (process, thread) = ((thread >> 32) as u32, thread as u32);
         match word(0) {
-            kind if head.len() < RECORD_BYTES && kind != QUEUED && kind != COMPLETED => return Ok(()),
+            CALL | FORK | SUBMITTED | ENDED | REGISTERED if head.len() < RECORD_BYTES => return Ok(()),
             FORK => {
                 self.world.inherit(process, took_ns as u32);
                 return Ok(());
@@ -151,6 +155,20 @@ impl<W: Write> Session<W> {
                 };
                 let range = (took_ns, long(40));
                 return self.request(step, begin_ns, word(4), range, &letters, (process, thread));
+            }
+            kind @ (BIO | BIO_BEGAN) => {
+                let known = (begin_ns, long(24), long(40), (word(48), word(52)), word(4));
+                return match kind {
+                    BIO => self.bio(known, took_ns, word(32)),
+                    _ => {
+                        self.apart.insert(long(32), known);
+                        Ok(())
+                    }
+                };
+            }
+            BIO_ENDED => {
+                let Some(known) = self.apart.remove(&long(32)) else { return Ok(()) };
+                return self.bio(known, begin_ns.saturating_sub(known.0), took_ns as u32);
             }
             _ => return Ok(()),
         }
@@ -241,6 +259,33 @@ impl<W: Write> Session<W> {
         self.requests()
     }
 
+    /// A whole request to a device.
+    fn bio(&mut self, known: Kept, took_ns: u64, status: u32) -> io::Result<()> {
+        let (begin_ns, task, sector, (length, operation), device) = known;
+        let length = u64::from(length);
+        let Some((act, flags)) = letters(&self.bits.letters(operation), length) else { return Ok(()) };
+        // What moves nothing and flushes nothing is a mark of the kernel's own.
+        if length == 0 && act != RecordedAct::Sync {
+            return Ok(());
+        }
+        let (process, thread) = ((task >> 32) as u32, task as u32);
+        self.meets(process, thread, false);
+        let task = self.names.task(Task { process, thread, command: self.world.command(thread) });
+        let file = self.names.device(device >> 20, device & 0xf_ffff);
+        let offset = if length == 0 { 0 } else { sector.saturating_mul(SECTOR_BYTES) };
+        let flags = if took_ns == UNKNOWN_NS { flags | flag::UNFINISHED } else { flags };
+        let mut record = Record { task, flags, took_ns, ..Record::ranged(begin_ns, file, act, offset, length) };
+        if status != 0 {
+            record.result = -error_of_status(status);
+        }
+        self.hold(Some(record))
+    }
+
+    /// A request that was not complete when recording ended.
+    pub(super) fn unfinished_bio(&mut self, known: Kept) -> io::Result<()> {
+        self.bio(known, UNKNOWN_NS, 0)
+    }
+
     /// Writes the requests whose turn has come.
     fn requests(&mut self) -> io::Result<()> {
         while let Some(record) = self.pending.next() {
@@ -255,6 +300,9 @@ impl<W: Write> Session<W> {
 
     /// No more comes: what is still in flight goes without its end.
     pub(super) fn close(&mut self) -> io::Result<()> {
+        for (_, known) in std::mem::take(&mut self.apart) {
+            self.bio(known, UNKNOWN_NS, 0)?;
+        }
         self.pending.close();
         self.requests()
     }
@@ -321,6 +369,7 @@ mod tests {
         let mut session = Session::new(OwnWriter::new(&mut bytes, &Facts::default()).unwrap());
         session.world.is_in(7, "/data");
         events.iter().for_each(|event| session.take(event).unwrap());
+        session.close().unwrap();
         session.finish(&Facts::default()).unwrap();
         let mut reader = read(Box::new(Cursor::new(bytes)), Path::new("r"), Waits::Manual).unwrap();
         let records: Vec<Record> = reader.by_ref().map(Result::unwrap).collect();
@@ -450,6 +499,27 @@ mod tests {
                 "180 close /data/c 0 0"
             ]
         );
+    }
+
+    /// Requests come whole; those of which nothing could be kept come in two parts, and one that never ends is recorded without its end.
+    #[test]
+    fn requests_come_whole_or_in_two_parts() {
+        let thread = 7 << 32 | 7;
+        let bio = |kind, at, took, result, arguments: [u64; 2]| {
+            let whole =
+                record(kind, 7 << 20 | 2, [at, took, thread, result], [arguments[0], arguments[1], 0, 0, 0, 0], &[]);
+            whole[..BLOCK_RECORD_BYTES].to_vec()
+        };
+        let operation = |length: u64, operation: u64| operation << 32 | length;
+        let events = [
+            bio(BIO, 100, 50, 0, [8, operation(4096, 1)]),
+            bio(BIO_BEGAN, 110, 0, 77, [16, operation(512, 0)]),
+            bio(BIO_BEGAN, 112, 0, 78, [24, operation(512, 0)]),
+            bio(BIO_ENDED, 150, 10, 77, [0, 0]),
+            bio(BIO_ENDED, 151, 0, 79, [0, 0]),
+        ];
+        let expected = ["0 write device 7:2 4096 4096", "10 read device 7:2 8192 -5", "12 read device 7:2 12288 512"];
+        assert_eq!(told(&events), expected);
     }
 
     /// A long call is in the ring behind short ones that began later.
