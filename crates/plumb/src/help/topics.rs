@@ -318,6 +318,7 @@ pub const TOPICS: &[Topic] = &[
             example("Record a program and all that it starts", "plumb trace record -- git checkout main"),
             example("Record a server for a while", "plumb trace record --pid 4711 --output db.trace"),
             example("Record what a device is asked for", "plumb trace record --dev /dev/nvme0n1"),
+            example("Record a program of one's own, without any rights", "plumb trace record --by ptrace -- make"),
         ],
         exits: &[
             DONE,
