@@ -299,7 +299,9 @@ impl Drawn {
         }
         let length = self.one_of(state, List::Size).max(0) as u64;
         let is_data = state.act.moves_data();
-        let ago = if is_data && state.how == How::Jump { self.one_of(state, List::Again) } else { 0 };
+        let fixed = if is_data { state.aux.checked_sub(1) } else { None };
+        let ago =
+            if is_data && state.how == How::Jump && fixed.is_none() { self.one_of(state, List::Again) } else { 0 };
         let before = if ago > 0 { self.again(thread, state, ago as u64) } else { None };
         let file = match before {
             Some((file, _)) => {
@@ -311,6 +313,7 @@ impl Drawn {
         let known = *self.files.at(file);
         let offset = match (before, state.how) {
             (Some((_, offset)), _) => offset,
+            _ if fixed.is_some() => fixed.unwrap_or(0),
             _ if !(is_data || state.act == RecordedAct::Trim) => 0,
             (None, How::Next) => known.end,
             (None, How::Start) => 0,
@@ -324,7 +327,7 @@ impl Drawn {
         // A busy file that is gone must be made again before anything else.
         let act = if known.is_gone { RecordedAct::Open } else { state.act };
         let mut record = Record::ranged(at_ns, file, act, offset, length);
-        record.aux = state.aux;
+        record.aux = if is_data { 0 } else { state.aux };
         self.does(state, &mut record);
         record
     }

@@ -186,7 +186,8 @@ impl Files {
                 break;
             }
         }
-        best.map(|(_, place)| place)
+        // One at quite another distance is not like it.
+        best.filter(|(off, _)| *off <= 1).map(|(_, place)| place)
     }
 
     /// Where the last op like this one began in its file, which is one of the busiest.

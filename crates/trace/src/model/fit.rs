@@ -236,8 +236,8 @@ struct Gathers {
     before: [u16; BUSY_MAX],
     befores: HashMap<[u16; BUSY_MAX], u16>,
     missing: HashMap<u32, usize>,
-    /// Where the last op of an act and a length began in one of the busiest files.
-    places: HashMap<(u32, RecordedAct, u64), u64>,
+    /// Where the last op of an act and a length began in one of the busiest files, and how far from the end of the op before it.
+    places: HashMap<(u32, RecordedAct, u64), (u64, i64)>,
     last_use: HashMap<(u32, u64), u64>,
     uses: VecDeque<(u32, u64)>,
     used: u64,
@@ -320,8 +320,11 @@ impl Gathers {
         let follows = self.level >= 2;
         let band = u8::from(gap >= self.mean_gap) + u8::from(is_pause && !follows);
         let is_data = record.act.moves_data();
+        let seek = if record.act == RecordedAct::Trim || is_data { record.offset as i64 - seen.end as i64 } else { 0 };
         let place = match whose {
-            Whose::Busy(_) if is_data => self.places.insert((record.file, record.act, record.length), record.offset),
+            Whose::Busy(_) if is_data => {
+                self.places.insert((record.file, record.act, record.length), (record.offset, seek))
+            }
             _ => None,
         };
         let how = match is_data {
@@ -331,7 +334,7 @@ impl Gathers {
             true if record.offset == seen.end => How::Next,
             true if record.offset == 0 => How::Start,
             true if record.offset == seen.length => How::Append,
-            true if place == Some(record.offset) => How::Place,
+            true if place.is_some_and(|(offset, before)| offset == record.offset && before != seek) => How::Place,
             true => How::Jump,
         };
         let is_short = record.act == RecordedAct::Read && record.moved() < record.length;
@@ -339,6 +342,9 @@ impl Gathers {
             RecordedAct::Rename | RecordedAct::Link => {
                 u64::from(other.is_some_and(|other| self.files[other].is_met && other != file))
             }
+            // Where it begins, as long as it is always the same place.
+            _ if is_data && matches!(how, How::First | How::Place | How::Jump) => record.offset.saturating_add(1),
+            _ if is_data => 0,
             _ => record.aux,
         };
         let flags = match record.act {
@@ -380,7 +386,6 @@ impl Gathers {
             entry: if follows { entry } else { 0 },
             before: if follows { before } else { 0 },
         };
-        let seek = if record.act == RecordedAct::Trim || is_data { record.offset as i64 - seen.end as i64 } else { 0 };
         let ago = if is_data { self.ago(record) } else { 0 };
         let values: Values = [
             (!(follows && is_pause)).then_some(gap as i64),

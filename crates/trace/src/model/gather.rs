@@ -179,6 +179,9 @@ impl Gathered {
         }
         let state = &mut self.states[number];
         state.count += 1;
+        if class.act.moves_data() && state.aux != aux {
+            state.aux = 0;
+        }
         for (sample, value) in state.samples.iter_mut().zip(values) {
             value.into_iter().for_each(|value| sample.add(value));
         }

@@ -138,7 +138,7 @@ struct State {
     is_short: bool,
     /// How often it was.
     count: u64,
-    /// What its act has in addition.
+    /// What its act has in addition; of reads and writes, 1 more than where they begin, if that is always the same place.
     aux: u64,
     lists: [Vec<i64>; LISTS.len()],
     /// While ops are drawn: how often it was, how often each other one followed, and values of each list that are not drawn yet.
