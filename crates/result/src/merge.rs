@@ -102,8 +102,7 @@ fn merge(mine: &mut PhaseMeasurement, other: PhaseMeasurement, workers: Workers,
         until_first_done: _,
         ops,
         steps,
-        // Several processes do not replay one recording.
-        replay: _,
+        replay,
         transactions,
         intervals,
         latency_map,
@@ -139,6 +138,10 @@ fn merge(mine: &mut PhaseMeasurement, other: PhaseMeasurement, workers: Workers,
             Some(known) => add_step(known, step),
             None => mine.steps.push(step),
         }
+    }
+    match (&mut mine.replay, replay) {
+        (Some(mine), Some(other)) => mine.add(*other),
+        (mine, other) => *mine = mine.take().or(other),
     }
     mine.transactions = sum(mine.transactions, transactions);
     mine.latency_map.merge(latency_map);

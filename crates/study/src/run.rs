@@ -142,6 +142,16 @@ pub enum RunError {
         /// The target.
         target: String,
     },
+    /// Copies of a recording that ranks cannot have as many of each.
+    #[error(
+        "{clones} copies of the recording cannot be shared by {ranks} ranks; use a multiple of {ranks} (--clones), or one: ranks then share its threads"
+    )]
+    ClonesOfRanks {
+        /// Copies.
+        clones: u32,
+        /// Ranks.
+        ranks: u32,
+    },
     /// Another rank could not go on, before anything was measured.
     #[error("{0}")]
     EndedByRank(String),
@@ -180,7 +190,10 @@ impl RunError {
     /// What the failure means.
     pub fn failure(&self) -> FailureKind {
         match self {
-            RunError::Workload(_) | RunError::Size { .. } | RunError::OfSeveralRanks { .. } => FailureKind::Plan,
+            RunError::Workload(_)
+            | RunError::Size { .. }
+            | RunError::OfSeveralRanks { .. }
+            | RunError::ClonesOfRanks { .. } => FailureKind::Plan,
             RunError::Engine(error) if error.refusal().is_some_and(|refusal| refusal.exit_code() == 5) => {
                 FailureKind::Refused
             }
@@ -287,7 +300,7 @@ impl Bench {
         let content_seed = id.as_u64_pair().1;
         let id = id.to_string();
         let ranks = self.ranks.clone();
-        let of_rank = ranks.as_ref().map(|_| WorkloadOfRank::of(&workload, self.division, 0));
+        let of_rank = ranks.as_ref().map(|ranks| WorkloadOfRank::of(&workload, self.division, 0, ranks.size()));
         let of_rank = of_rank.transpose()?;
         let part = Part::All;
         let work = Work { workload: &workload, part, base: request.base, content_seed, sim_run: request.sim_run };
@@ -368,6 +381,7 @@ impl Bench {
         for phase in &mut phases {
             phase.notes.extend(not_had.iter().filter(|one| one.phase == phase.name).map(|one| one.note.clone()));
         }
+        plumb_trust::fidelity_of_hosts(&mut phases, &hosts);
         if let Some(of_ranks) = &of_ranks {
             for (phase, spread) in phases.iter_mut().zip(&of_ranks.spreads) {
                 phase.ranks = spread.clone().map(Box::new);
@@ -408,7 +422,7 @@ impl Bench {
     /// # Errors
     /// The order is one that rank 0 refuses before it sends it.
     pub(crate) fn run_as_ordered(&mut self, order: &RunOrder, ranks: &JoinedRanks) -> Result<(), ClusterError> {
-        let own = WorkloadOfRank::of(&order.workload, order.division, ranks.rank())
+        let own = WorkloadOfRank::of(&order.workload, order.division, ranks.rank(), ranks.size())
             .map_err(|_| ClusterError::Unexpected { rank: 0, what: "a run that several ranks cannot make" })
             .inspect_err(|_| ranks.break_off())?;
         let together = RanksRun::new(ranks, self.stop, &order.workload, &own, order.division);

@@ -44,7 +44,7 @@ pub use phase::{
     Work, WorkerGroup,
 };
 pub use program::{Pick, Program, ScratchTarget, SharedTree, Step};
-pub use replay::{RecordedTree, Replay, ReplayOrder, Timing};
+pub use replay::{RecordedTree, Replay, ReplayOrder, ReplayShare, Timing};
 pub use sim::{SimDevice, SimModel};
 pub use target::{
     DeviceTarget, Distribution, FileTarget, FilesTarget, NullDelays, NullFiles, NullTarget, Prepare, SimTarget, Target,

@@ -46,6 +46,7 @@ mod posix;
 mod postmark;
 mod refused;
 mod replay;
+mod replay_ranks;
 mod report;
 mod simulated;
 mod store;

@@ -1,6 +1,7 @@
 //! Recordings that are replayed.
 
 use super::ByKind;
+use crate::replay::ReplayShare;
 use crate::units::Bytes;
 use plumb_document::{FromDocument, ToDocument};
 use std::path::PathBuf;
@@ -47,6 +48,9 @@ pub struct Recording {
     /// From one place of a clone to the next.
     #[serde(default, skip_serializing_if = "is_nothing")]
     pub clone_every: Bytes,
+    /// Which part of it one of several processes replays; all of it where absent. Plumb gives each rank its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<ReplayShare>,
     /// Send all ops to the target's first file.
     #[serde(default)]
     pub one_file: bool,
@@ -88,6 +92,7 @@ impl Recording {
             fold: None,
             clones: 1,
             clone_every: Bytes(0),
+            share: None,
             scale: 1,
             align: None,
             one_file: false,

@@ -140,8 +140,9 @@ pub struct ReplayArguments {
     /// Of reads and writes alone: round offsets down to a multiple of this.
     #[arg(long, value_name = "SIZE")]
     pub align: Option<Bytes>,
-    /// Of reads and writes alone: make each op N times, in as many places one behind another.
-    #[arg(long, value_name = "N")]
+    /// Replay N copies at the same time: reads and writes alone in N places one behind another, calls on files of their own. Several
+    /// ranks share the copies.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub clones: Option<u32>,
     /// Replay it N times, one after the other; calls on names each time on files of their own.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
