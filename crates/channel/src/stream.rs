@@ -162,8 +162,8 @@ impl Channel {
     pub fn is_ready(&mut self) -> io::Result<bool> {
         let mut tls = self.session.lock();
         let taken = self.session.take(&mut tls)?;
-        let is_there = tls.process_new_packets().map_err(broken)?.plaintext_bytes_to_read() > 0;
-        Ok(is_there || matches!(taken, Taken::End))
+        let state = tls.process_new_packets().map_err(broken)?;
+        Ok(state.plaintext_bytes_to_read() > 0 || state.peer_has_closed() || matches!(taken, Taken::End))
     }
 
     fn shake_hands(&mut self) -> Result<(), ChannelError> {

@@ -68,7 +68,7 @@ pub fn as_iperf3(call: &ToolCall<'_>) -> Result<End, Stopped> {
         iperf3::End::Server(server) if server.daemon && std::env::var_os(DAEMON).is_none() => in_background(),
         iperf3::End::Server(server) => {
             write_pid(&settings)?;
-            server::serve(&settings, server, bind, local, &paper, stop_flag()?)
+            server::serve(&settings, server, bind, server::Own { local, identity: None }, &paper, stop_flag()?)
         }
         iperf3::End::Client(client) => {
             write_pid(&settings)?;
@@ -124,6 +124,7 @@ fn as_client(
         is_v6: settings.is_v6,
         client_port: client.client_port,
         timeout: client.connect_ms.map(Duration::from_millis),
+        trust: None,
         local,
     };
     let look = client::Look { unit: settings.unit, verbose: settings.verbose, interval_s: settings.interval_s };

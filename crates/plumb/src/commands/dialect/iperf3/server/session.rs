@@ -4,7 +4,8 @@ use super::super::control::{Control, TestError};
 use super::super::output::Out;
 use super::super::running::{Running, blocks_of};
 use super::super::{named, start_of, system};
-use super::{Arrival, LOOK_AGAIN, SETUP_PATIENCE, Shared, Waiting, same};
+use super::{Arrival, LOOK_AGAIN, SETUP_PATIENCE, Shared, Waiting};
+use plumb_channel::same;
 use plumb_dialects::iperf3::{
     COOKIE_BYTES, Json, Output, PARAMS_BYTES_MAX, Params, RESULTS_BYTES_MAX, Refused, Report, Results, State, flow,
 };
@@ -177,7 +178,7 @@ impl Drop for Room<'_> {
 
 /// A port of its own for a test of connections, and its listener for each worker.
 fn listen(control: &mut Control, peer: SocketAddr, params: &Params) -> Result<Vec<Arrival>, TestError> {
-    let at = SocketAddr::new(control.socket.local_addr()?.ip(), 0);
+    let at = SocketAddr::new(control.socket().local_addr()?.ip(), 0);
     let failed = |error: std::io::Error| TestError::Stream(error.to_string());
     let listener = TcpListener::bind(at).map_err(failed)?;
     let local = listener.local_addr().map_err(failed)?;
@@ -261,7 +262,7 @@ fn wait(shared: &Shared, running: &mut Running<'_>, control: &mut Control, out: 
     loop {
         let left = running.next().map_or(LOOK_AGAIN, |at| at.saturating_duration_since(Instant::now()).min(LOOK_AGAIN));
         if !left.is_zero() {
-            running.flows.wait(&[control.socket.as_fd()], left);
+            running.flows.wait(&[control.socket().as_fd()], left);
         }
         if shared.stop.requested() {
             // Before its streams end, which says nothing of why.
