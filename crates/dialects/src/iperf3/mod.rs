@@ -1,6 +1,7 @@
 //! iperf3: its command line, what travels on its control connection, its text and its JSON. Written from observation of 3.12
 //! and 3.21: nothing here touches the system.
 
+mod auth;
 mod format;
 mod json;
 mod lower;
@@ -10,6 +11,7 @@ mod print;
 mod settings;
 mod wire;
 
+pub use auth::{Claim, Denied, Gate, KeyWrong, Padding, PrivateKey, PublicKey, Users};
 pub use format::{Unit, bytes_text, general, rate_text};
 pub use json::Json;
 pub use lower::flow;

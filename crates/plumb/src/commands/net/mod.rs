@@ -32,7 +32,7 @@ pub fn run(arguments: &NetArguments, common: &Common) -> Result<End, Stopped> {
     }
     if arguments.serve {
         let identity = arguments.keys.as_deref().map(Identity::load).transpose().map_err(no_keys)?;
-        let own = server::Own { local: local(), identity };
+        let own = server::Own { local: local(), identity, gate: None };
         let role = Role::Server(Server::default());
         let settings = Settings { port: arguments.port, interval_s: 0.0, ..Settings::new(role) };
         return server::serve(&settings, &Server::default(), arguments.bind, own, &Paper::default(), stop);

@@ -75,18 +75,20 @@ impl Place {
         (self.bind.is_some() || port > 0).then(|| SocketAddr::new(self.bind.unwrap_or(any), port))
     }
 
-    /// A connection to the first address that answers.
-    fn connect(&self) -> Result<(Control, SocketAddr), TestError> {
+    /// A connection to the first address that answers, and the time that TCP took for it, ns.
+    fn connect(&self) -> Result<(Control, SocketAddr, u64), TestError> {
         let failed = |error: &dyn std::fmt::Display| TestError::Connect(plain(&error.to_string()));
         let all = (self.host.as_str(), self.port).to_socket_addrs().map_err(|error| failed(&error))?;
         let family = self.bind.map(|bind| bind.is_ipv6()).or(self.is_v6);
         let timeout = self.timeout.unwrap_or(Duration::from_secs(120));
         let mut last = TestError::Connect("no address of this kind".to_owned());
         for to in all.filter(|to| family.is_none_or(|v6| to.is_ipv6() == v6)) {
+            let began = Instant::now();
             match connect_tcp(to, self.from(0, &to), &self.local.plain(), timeout) {
                 Ok(socket) => {
+                    let connect_ns = began.elapsed().as_nanos() as u64;
                     let control = Control::new(socket, self.local.keep_alive)?;
-                    return Ok((secured(control, self.trust.as_ref())?, to));
+                    return Ok((secured(control, self.trust.as_ref())?, to, connect_ns));
                 }
                 Err(error) => last = failed(&error),
             }
@@ -121,11 +123,8 @@ fn cookie() -> std::io::Result<[u8; COOKIE_BYTES]> {
 /// Makes a test against a server, from its first byte to its last.
 pub fn test(place: &Place, params: &Params, look: Look, out: &mut Out, stop: StopFlag) -> Result<Tested, TestError> {
     out.text(&format!("Connecting to host {}, port {}\n", place.host, place.port));
-    let began = Instant::now();
-    let mut control = place.connect()?;
-    let connect_ns = began.elapsed().as_nanos() as u64;
-    let to = control.1;
-    let control = &mut control.0;
+    let (mut control, to, connect_ns) = place.connect()?;
+    let control = &mut control;
     let mut params = Params { is_plumb: true, ..params.clone() };
     let cookie = cookie()?;
     control.send(&cookie)?;

@@ -1,7 +1,7 @@
 //! A control connection, plain or in TLS: bytes within deadlines and limits. What they mean is in `plumb_dialects::iperf3`.
 
 use plumb_channel::{Channel, ChannelError};
-use plumb_dialects::iperf3::{Json, State, error_text};
+use plumb_dialects::iperf3::{Denied, Json, State, error_text};
 use plumb_engine::net::KeepAlive;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -57,6 +57,9 @@ pub enum TestError {
     /// A parameter that the other end lacks support for.
     #[error("{0}")]
     Unable(&'static str),
+    /// The client is none of the users.
+    #[error("test authorization failed: {0}")]
+    Denied(#[from] Denied),
     /// The other end did not prove itself.
     #[error("{0}")]
     Channel(#[from] ChannelError),

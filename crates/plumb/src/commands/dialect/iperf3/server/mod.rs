@@ -10,7 +10,7 @@ use crate::exit::{End, Stopped};
 use crate::output::error_line;
 use plumb_channel::{Channel, FIRST_BYTE, Identity, same};
 use plumb_dialects::iperf3::{
-    AUTHORIZATION_FAILED, COOKIE_BYTES, Limits, Output, Server as Asked, Settings, State, udp_reply,
+    AUTHORIZATION_FAILED, COOKIE_BYTES, Gate, Limits, Output, Server as Asked, Settings, State, udp_reply,
 };
 use plumb_engine::net::{ConnectError, SocketOptions, datagram_socket, listen_tcp};
 use plumb_engine::signals::StopFlag;
@@ -79,6 +79,8 @@ struct Shared {
     local: Local,
     /// Only clients that prove a token are served.
     identity: Option<Identity>,
+    /// Only iperf3's users are served.
+    gate: Option<Mutex<Gate>>,
     /// The test of a server that makes only one is over.
     over: AtomicBool,
     paper: Paper,
@@ -120,6 +122,8 @@ pub struct Own {
     pub local: Local,
     /// What it proves to clients, which must prove that they know its token; `None`: anybody is served, in plain text.
     pub identity: Option<Identity>,
+    /// Who is served of iperf3's users; `None`: anybody.
+    pub gate: Option<Gate>,
 }
 
 /// Serves until a signal comes.
@@ -127,7 +131,7 @@ pub fn serve(
     settings: &Settings,
     asked: &Asked,
     bind: Option<IpAddr>,
-    Own { local, identity }: Own,
+    Own { local, identity, gate }: Own,
     paper: &Paper,
     stop: StopFlag,
 ) -> Result<End, Stopped> {
@@ -141,7 +145,7 @@ pub fn serve(
     if bind.is_none() {
         error_line!("plumb: listening on loopback only; use -B 0.0.0.0 or -B :: to serve other hosts");
     }
-    if bind.is_some_and(|bind| !bind.is_loopback()) && identity.is_none() {
+    if bind.is_some_and(|bind| !bind.is_loopback()) && identity.is_none() && gate.is_none() {
         error_line!(
             "plumb: warning: whoever reaches this port is served; `plumb net --serve --keys` admits who has a token"
         );
@@ -155,6 +159,7 @@ pub fn serve(
         one_off: asked.one_off,
         local,
         identity,
+        gate: gate.map(Mutex::new),
         settings: settings.clone(),
         over: AtomicBool::new(false),
         paper: paper.clone(),

@@ -3,7 +3,7 @@
 use super::super::control::{Control, TestError};
 use super::super::output::Out;
 use super::super::running::{Running, blocks_of};
-use super::super::{named, start_of, system};
+use super::super::{named, now_ms, start_of, system};
 use super::{Arrival, LOOK_AGAIN, SETUP_PATIENCE, Shared, Waiting};
 use plumb_channel::same;
 use plumb_dialects::iperf3::{
@@ -62,7 +62,8 @@ pub(super) fn client(
         registry.foreground.take_if(|test| *test == number);
         registry.count + 1
     };
-    if shared.one_off {
+    // Whoever is not let in has had no test.
+    if shared.one_off && !matches!(outcome, Err(TestError::Denied(_))) {
         shared.over.store(true, Release);
     } else if !shared.stop.requested() {
         shared.banner(next);
@@ -80,6 +81,19 @@ fn test(
     control.say(State::ParamExchange)?;
     let bytes = control.read_json(PARAMS_BYTES_MAX, "parameters")?;
     let params = Params::read(&bytes, &shared.limits).map_err(|refused| refuse(control, &refused))?;
+    if let Some(gate) = &shared.gate {
+        let admitted = {
+            let mut gate = gate.lock().unwrap_or_else(PoisonError::into_inner);
+            gate.admit(params.token.as_deref(), now_ms() / 1000)
+        };
+        match admitted {
+            Ok(user) => out.text(&format!("Authentication succeeded for user '{user}'\n")),
+            Err(denied) => {
+                refuse(control, &Refused::Denied);
+                return Err(denied.into());
+            }
+        }
+    }
     let count = params.streams as usize * if params.bidir { 2 } else { 1 };
     let _room = Room::take(shared, count).ok_or_else(|| {
         let _ = control.say(State::AccessDenied);
