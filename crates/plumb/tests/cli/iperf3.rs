@@ -451,22 +451,22 @@ fn only_users_are_served() {
 fn ends_of_plumb_prove_themselves() {
     let home = Home::new();
     let made = home.plumb("net --init keys").expect(0);
-    made.says(&["sha256:", "plumb net --serve --bind ADDRESS --keys"]);
+    let made = made.says(&["sha256:", "plumb net --serve --bind ADDRESS --keys"]).out;
     home.plumb("net --init keys").expect(2).complains(&["server.keys exists already"]);
     home.plumb("net --init other").expect(0);
     let at = |name: &str| home.work().join(name);
     let client = std::fs::read_to_string(at("keys/client.keys")).unwrap();
-    let (known, token) = client.split_once("token").unwrap();
+    let (known, token) = client.split_once("\ntoken").unwrap();
     let other = std::fs::read_to_string(at("other/client.keys")).unwrap();
     // The right certificate, and the token of another server.
-    std::fs::write(at("keys/mixed.keys"), format!("{known}token{}", other.split_once("token").unwrap().1)).unwrap();
+    std::fs::write(at("keys/mixed.keys"), format!("{known}\ntoken{}", other.split_once("\ntoken").unwrap().1)).unwrap();
     std::fs::set_permissions(at("keys/mixed.keys"), std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
     let port = free_port();
     let _server = Server::wait(home.start(&format!("net --serve --port {port} --keys keys/server.keys")), port);
     let line = format!("net 127.0.0.1 --port {port} --time 1");
     let net = home.plumb(&format!("{line} --keys keys/client.keys --json")).expect(0).json();
     let print = net["server_certificate"].as_str().unwrap();
-    assert!(made.out.contains(print) && known.contains(print), "{print}");
+    assert!(made.contains(print) && known.contains(print), "{print}");
     crate::commands::fits(&home, "net", &net);
     home.plumb(&line).expect(4).complains(&["serves only who has its token", "--keys FILE"]);
     home.plumb(&format!("{line} --keys other/client.keys")).expect(4).complains(&[print, "was expected"]);
