@@ -39,6 +39,9 @@ pub(crate) fn facts(net: &Network) -> Vec<String> {
     let streams = if net.streams == 1 { "stream" } else { "streams" };
     facts.push(format!("{} {streams} each way", net.streams));
     let mut lines = vec![facts.join(", ")];
+    lines.extend(
+        net.server_certificate.as_ref().map(|print| format!("control connection: TLS 1.3, certificate {print}")),
+    );
     if let Some(name) = &net.interface {
         let speed = net.interface_bits_per_second.map_or("no stated speed".to_owned(), bits);
         let mut facts = vec![format!("{name} ({speed})")];
@@ -236,6 +239,7 @@ pub(crate) mod tests {
             started_at: "2026-11-27T08:00:00Z".to_owned(),
             host: "nas".to_owned(),
             port: 5201,
+            server_certificate: Some("sha256:41ab".to_owned()),
             connect_ns: Some(412_000),
             round_trips: ["idle", "receiving", "sending"].map(trips).into(),
             round_trips_per_second: Some(10_400.0),
@@ -266,6 +270,7 @@ pub(crate) mod tests {
         let text = page(&net(), &Style::PLAIN);
         for part in [
             "nas port 5201: connected in 412 µs",
+            "control connection: TLS 1.3, certificate sha256:41ab",
             "TCP cubic here, bbr there, path MTU 1500, 1 stream each way",
             "eth0 (10.0 Gbit/s), MTU 9000, ixgbe, NUMA node 1, on: tso, off: lro",
             "processors 0-7 may be used",

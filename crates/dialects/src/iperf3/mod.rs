@@ -1,6 +1,7 @@
 //! iperf3: its command line, what travels on its control connection, its text and its JSON. Written from observation of 3.12
 //! and 3.21: nothing here touches the system.
 
+mod auth;
 mod format;
 mod json;
 mod lower;
@@ -10,6 +11,7 @@ mod print;
 mod settings;
 mod wire;
 
+pub use auth::{Claim, Denied, Gate, KeyWrong, Padding, PrivateKey, PublicKey, Users};
 pub use format::{Unit, bytes_text, general, rate_text};
 pub use json::Json;
 pub use lower::flow;
@@ -18,8 +20,8 @@ pub use params::{Limits, Params, Refused};
 pub use print::{Ending, Interval, Opened, Report, Row, Start, TcpRow, Whole, before_start_json};
 pub use settings::{Asked, Client, End, Output, Server, Settings, Wrong, read};
 pub use wire::{
-    COOKIE_BYTES, COOKIE_LETTERS, PARAMS_BYTES_MAX, RESULTS_BYTES_MAX, Results, State, StreamResult, UDP_HELLO,
-    UDP_REPLIES, VERSION, error_text, stream_id, udp_reply,
+    AUTHORIZATION_FAILED, COOKIE_BYTES, COOKIE_LETTERS, PARAMS_BYTES_MAX, RESULTS_BYTES_MAX, Results, State,
+    StreamResult, UDP_HELLO, UDP_REPLIES, VERSION, error_text, stream_id, udp_reply,
 };
 
 #[cfg(test)]

@@ -45,7 +45,6 @@ const fn ignored(letter: char, name: &'static str, value: &'static str, role: Ro
 }
 
 const NONE: char = '\0';
-const AUTH: &str = "authentication";
 
 /// All of them. Source: iperf 3.21's help and manual.
 #[rustfmt::skip]
@@ -114,12 +113,12 @@ pub const OPTIONS: &[Opt] = &[
     not_yet(NONE, "sctp", "", Client, "SCTP"),
     not_yet(NONE, "nstreams", "N", Client, "SCTP"),
     not_yet('X', "xbind", "NAME", Client, "SCTP"),
-    not_yet(NONE, "username", "NAME", Client, AUTH),
-    not_yet(NONE, "rsa-public-key-path", "FILE", Client, AUTH),
-    not_yet(NONE, "rsa-private-key-path", "FILE", Server, AUTH),
-    not_yet(NONE, "authorized-users-path", "FILE", Server, AUTH),
-    not_yet(NONE, "time-skew-threshold", "S", Server, AUTH),
-    not_yet(NONE, "use-pkcs1-padding", "", Both, AUTH),
+    opt(NONE, "username", "NAME", Client, "name of the user; the password: $IPERF3_PASSWORD, or asked for"),
+    opt(NONE, "rsa-public-key-path", "FILE", Client, "key of the server, to which name and password are encrypted"),
+    opt(NONE, "rsa-private-key-path", "FILE", Server, "admit only users: the key of the server, PEM"),
+    opt(NONE, "authorized-users-path", "FILE", Server, "the users: lines of NAME,SHA-256 of {NAME}PASSWORD"),
+    opt(NONE, "time-skew-threshold", "S", Server, "how far a client's clock may be off (default 10)"),
+    opt(NONE, "use-pkcs1-padding", "", Both, "pad as before 3.17 (a real server of those tells whoever measures)"),
 ];
 
 /// What `--help` prints.

@@ -1,7 +1,7 @@
 //! What a client asks for, as it travels, and what a server allows.
 
 use super::json::Json;
-use super::wire::VERSION;
+use super::wire::{AUTHORIZATION_FAILED, VERSION};
 use serde_json::Value;
 
 /// Largest label of a flow of IPv6: 20 bits.
@@ -45,6 +45,8 @@ pub struct Params {
     pub multipath: bool,
     /// Processor that a stock server is asked to use. Plumb's own does not let clients choose.
     pub server_processor: Option<u32>,
+    /// Who the client is, encrypted.
+    pub token: Option<String>,
     /// The client is Plumb.
     pub is_plumb: bool,
     /// Round trips instead of streams: bytes of the response.
@@ -85,6 +87,7 @@ impl Default for Params {
             flow_label: None,
             multipath: false,
             server_processor: None,
+            token: None,
             is_plumb: false,
             response: 0,
             connects: false,
@@ -122,6 +125,9 @@ pub enum Refused {
     /// The client did not end its test.
     #[error("server test duration expired")]
     Over,
+    /// Not the token of a user.
+    #[error("test authorization failed")]
+    Denied,
     /// What is not supported.
     #[error("{0} is not supported")]
     Not(&'static str),
@@ -133,6 +139,7 @@ impl Refused {
         match self {
             Refused::Rate => 27,
             Refused::Time => 37,
+            Refused::Denied => AUTHORIZATION_FAILED,
             Refused::Idle => 144,
             Refused::Over => 160,
             // "unable to receive parameters".
@@ -169,10 +176,8 @@ impl Params {
     pub fn read(bytes: &[u8], limits: &Limits) -> Result<Params, Refused> {
         let value: Value = serde_json::from_slice(bytes).map_err(|_| Refused::NotJson)?;
         let json = value.is_object().then_some(&value).ok_or(Refused::NotJson)?;
-        for (key, name) in [("sctp", "SCTP"), ("authtoken", "authentication")] {
-            if has(json, key) {
-                return Err(Refused::Not(name));
-            }
+        if has(json, "sctp") {
+            return Err(Refused::Not("SCTP"));
         }
         let udp = has(json, "udp");
         let some = |key, most| whole(json, key, most, 0).map(|number| Some(number as u32).filter(|&number| number > 0));
@@ -206,6 +211,7 @@ impl Params {
             flow_label: some("flowlabel", FLOW_LABEL_MAX.into())?,
             multipath: has(json, "mptcp"),
             server_processor: None,
+            token: text(json, "authtoken"),
             is_plumb: has(json, "plumb"),
             response: whole(json, "response", 65507, 0)? as u32,
             connects: whole(json, "connect", 1, 0)? > 0,
@@ -282,6 +288,7 @@ impl Params {
             ("repeating_payload", one(self.repeats)),
             ("zerocopy", one(self.lend)),
             ("dont_fragment", one(self.whole)),
+            ("authtoken", text(&self.token)),
             ("skip_rx_copy", one(self.drop)),
             ("client_version", Some(Json::text(VERSION))),
             ("plumb", Some(Json::Int(1))),

@@ -1,5 +1,6 @@
 //! What a command line means.
 
+use super::auth::Padding;
 use super::format::{Unit, number};
 use super::options::{OPTIONS, Opt, Role};
 use super::params::{FLOW_LABEL_MAX, Params};
@@ -54,6 +55,8 @@ pub struct Settings {
     pub keep_alive: [Option<u32>; 3],
     /// `--timestamps`, the format.
     pub stamp: Option<String>,
+    /// `--use-pkcs1-padding`, or without.
+    pub padding: Padding,
     /// What has no effect, and why.
     pub ignored: Vec<(&'static str, &'static str)>,
 }
@@ -107,6 +110,7 @@ impl Settings {
             send_ms: None,
             keep_alive: [None; 3],
             stamp: None,
+            padding: Padding::Oaep,
             ignored: Vec::new(),
         }
     }
@@ -136,11 +140,27 @@ pub struct Server {
     pub time_limit: Option<u32>,
     /// `--idle-timeout`, seconds.
     pub idle_s: Option<u32>,
+    /// `--rsa-private-key-path`.
+    pub key: Option<String>,
+    /// `--authorized-users-path`.
+    pub users: Option<String>,
+    /// `--time-skew-threshold`, seconds.
+    pub skew_s: u64,
 }
 
 impl Default for Server {
     fn default() -> Server {
-        Server { one_off: false, daemon: false, rate_limit: None, rate_seconds: 5, time_limit: None, idle_s: None }
+        Server {
+            one_off: false,
+            daemon: false,
+            rate_limit: None,
+            rate_seconds: 5,
+            time_limit: None,
+            idle_s: None,
+            key: None,
+            users: None,
+            skew_s: 10,
+        }
     }
 }
 
@@ -155,6 +175,10 @@ pub struct Client {
     pub client_port: Option<u16>,
     /// `--connect-timeout`.
     pub connect_ms: Option<u64>,
+    /// `--username`.
+    pub user: Option<String>,
+    /// `--rsa-public-key-path`.
+    pub key: Option<String>,
 }
 
 /// What is wrong with a command line.
@@ -266,6 +290,7 @@ pub fn read(words: &[String]) -> Result<Asked, Wrong> {
     let mut server = Server { one_off: has("one-off"), daemon: has("daemon"), ..Server::default() };
     let mut params = Params { udp: has("udp"), ..Params::default() };
     let (mut host, mut client_port, mut connect_ms) = (String::new(), None, None);
+    let (mut user, mut key) = (None, None);
     for (row, value) in &said {
         match row.support {
             Support::NotYet(why) | Support::Never(why) => return Err(Wrong::NotYet { name: row.name, why }),
@@ -350,6 +375,12 @@ pub fn read(words: &[String]) -> Result<Asked, Wrong> {
             "idle-timeout" => {
                 server.idle_s = Some(ranged(1.0, 86400.0, "at most 86400 seconds")? as u32).filter(|&idle| idle > 0);
             }
+            "rsa-private-key-path" => server.key = Some(value.clone()),
+            "authorized-users-path" => server.users = Some(value.clone()),
+            "time-skew-threshold" => server.skew_s = ranged(1.0, 86400.0, "at most 86400 seconds")? as u64,
+            "username" => user = Some(value.clone()),
+            "rsa-public-key-path" => key = Some(value.clone()),
+            "use-pkcs1-padding" => settings.padding = Padding::Pkcs1,
             "fq-rate" => {
                 let rate = number(value, 1000.0).ok_or_else(|| wrong("bits a second, such as 100M"))?;
                 params.kernel_rate = Some(rate as u64).filter(|&rate| rate > 0);
@@ -405,6 +436,12 @@ pub fn read(words: &[String]) -> Result<Asked, Wrong> {
             _ => {}
         }
     }
+    if server.key.is_some() != server.users.is_some() {
+        return Err(Wrong::Parameter("give both --rsa-private-key-path and --authorized-users-path, or none"));
+    }
+    if user.is_some() != key.is_some() {
+        return Err(Wrong::Parameter("give both --username and --rsa-public-key-path, or none"));
+    }
     if is_server {
         settings.end = End::Server(server);
         return Ok(Asked::Run(Box::new(settings)));
@@ -431,7 +468,7 @@ pub fn read(words: &[String]) -> Result<Asked, Wrong> {
         // 2^20, as iperf3 has it.
         params.rate = Some(1 << 20);
     }
-    settings.end = End::Client(Box::new(Client { host, params, client_port, connect_ms }));
+    settings.end = End::Client(Box::new(Client { host, params, client_port, connect_ms, user, key }));
     Ok(Asked::Run(Box::new(settings)))
 }
 

@@ -173,7 +173,6 @@ const HOSTILE: &[(&str, &str)] = &[
     (r#"{"udp":true,"len":16,"response":16,"plumb":1,"connect":1}"#, "`connect`"),
     (r#"{"tcp":true,"len":16,"response":16,"connect":1}"#, "`connect`"),
     (r#"{"sctp":true,"len":1}"#, "SCTP is not supported"),
-    (r#"{"tcp":true,"len":1,"authtoken":"x"}"#, "authentication is not supported"),
 ];
 
 #[test]

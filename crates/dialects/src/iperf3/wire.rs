@@ -96,6 +96,9 @@ impl State {
     }
 }
 
+/// The error number of a client that did not prove itself.
+pub const AUTHORIZATION_FAILED: i32 = 142;
+
 /// What iperf3 says of an error number that a server sends.
 pub fn error_text(number: i32) -> Option<&'static str> {
     Some(match number {
@@ -103,7 +106,7 @@ pub fn error_text(number: i32) -> Option<&'static str> {
         37 => "client's requested duration exceeds the server's maximum permitted limit",
         119 => "the client has terminated",
         121 => "the server is busy running a test. try again later",
-        142 => "test authorization failed",
+        AUTHORIZATION_FAILED => "test authorization failed",
         144 => "idle timeout for receiving data",
         160 => "server test duration expired",
         _ => return None,

@@ -7,11 +7,17 @@ use clap::Args;
 #[derive(Debug, Args)]
 pub struct NetArguments {
     /// The other end, where `plumb net --serve` runs.
-    #[arg(required_unless_present = "serve")]
+    #[arg(required_unless_present_any = ["serve", "init"])]
     pub host: Option<String>,
     /// Be the other end. Stock iperf3 clients are served, too.
     #[arg(long, conflicts_with = "host")]
     pub serve: bool,
+    /// Encrypt, and let both ends prove themselves: FILE is one of the two that --init makes.
+    #[arg(long, value_name = "FILE")]
+    pub keys: Option<std::path::PathBuf>,
+    /// Make new keys in DIR: server.keys for --serve, and client.keys for the hosts that may measure.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["serve", "host", "keys", "stored", "every"])]
+    pub init: Option<std::path::PathBuf>,
     /// Port of the other end.
     #[arg(long, default_value_t = 5201)]
     pub port: u16,

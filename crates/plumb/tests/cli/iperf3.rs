@@ -58,7 +58,11 @@ impl Drop for Server {
 }
 
 fn real(line: &str) -> Command {
-    let mut command = Command::new("iperf3");
+    run("iperf3", line)
+}
+
+fn run(program: &str, line: &str) -> Command {
+    let mut command = Command::new(program);
     command.args(line.split_whitespace());
     command
 }
@@ -389,4 +393,100 @@ fn measurements_of_the_network_are_kept_and_charted() {
     assert!(rows.out.contains(&first.len().to_string()), "{}", rows.out);
     home.plumb("net 192.0.2.9 --stored").expect(2).complains(&["no measurement of 192.0.2.9 port 5201 is stored"]);
     home.plumb("net 127.0.0.1 --every 0s").expect(2).complains(&["--every must be longer than 0"]);
+}
+
+// Protects open networks: users are admitted by name and password, with stock ends in both roles and both paddings; nobody else.
+#[test]
+fn only_users_are_served() {
+    if !needs::tools(&["iperf3", "openssl"]) {
+        return;
+    }
+    let home = Home::new();
+    let at = |name: &str| home.work().join(name).display().to_string();
+    let openssl = |line: &str| Said::of(run("openssl", line)).expect(0);
+    openssl(&format!("genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:2048 -out {}", at("key")));
+    openssl(&format!("pkey -in {} -pubout -out {}", at("key"), at("public")));
+    // printf '{alice}secret' | sha256sum
+    let hash = "27b307f21eb6137ab56a3c80a93a5db840e79a697f80f3381c87edaa79a83f6f";
+    std::fs::write(at("users"), format!("# who may\nalice,{hash}\n")).unwrap();
+    let serves = format!("--rsa-private-key-path {} --authorized-users-path {}", at("key"), at("users"));
+    let ours = [Server::ours(&home, &serves), Server::ours(&home, &format!("{serves} --use-pkcs1-padding"))];
+    let theirs = {
+        let port = free_port();
+        let mut command = real(&format!("-s --forceflush -p {port} {serves}"));
+        Server::wait(command.stdout(Stdio::piped()).spawn().unwrap(), port)
+    };
+    let asks = |user: &str, server: &Server| {
+        format!("-c 127.0.0.1 -p {} -n 1M --username {user} --rsa-public-key-path {}", server.port, at("public"))
+    };
+    let as_user = |mut command: Command, password: &str| {
+        command.env("IPERF3_PASSWORD", password);
+        Said::of(command)
+    };
+    let plumb =
+        |line: &str, password: &str| as_user(home.command(format!("as iperf3 {line}").split_whitespace()), password);
+    // Ours with ours, in both paddings; 3.12 pads as all did before 3.17.
+    plumb(&asks("alice", &ours[0]), "secret").expect(0);
+    plumb(&format!("{} --use-pkcs1-padding", asks("alice", &ours[1])), "secret").expect(0);
+    as_user(real(&asks("alice", &ours[1])), "secret").expect(0);
+    plumb(&format!("{} --use-pkcs1-padding", asks("alice", &theirs)), "secret").expect(0);
+    for said in [
+        plumb(&asks("alice", &ours[0]), "wrong"),
+        plumb(&asks("eve", &ours[0]), "secret"),
+        plumb(&asks("alice", &ours[1]), "secret"),
+        plumb(&format!("-c 127.0.0.1 -p {} -n 1M", ours[0].port), ""),
+        as_user(real(&asks("alice", &ours[1])), "wrong"),
+        as_user(real(&format!("-c 127.0.0.1 -p {} -n 1M", ours[0].port)), ""),
+    ] {
+        said.expect(1).complains(&["test authorization failed"]);
+    }
+    plumb("-c 127.0.0.1 --username alice", "").expect(1).complains(&["--rsa-public-key-path"]);
+    plumb(&format!("-s --rsa-private-key-path {0} --authorized-users-path {0}", at("key")), "")
+        .expect(1)
+        .complains(&["line 1 is not NAME,SHA-256"]);
+}
+
+// Protects the native protocol: only whoever has the token is served, and only by the server that it knows.
+#[test]
+fn ends_of_plumb_prove_themselves() {
+    let home = Home::new();
+    let made = home.plumb("net --init keys").expect(0);
+    let made = made.says(&["sha256:", "plumb net --serve --bind ADDRESS --keys"]).out;
+    home.plumb("net --init keys").expect(2).complains(&["server.keys exists already"]);
+    home.plumb("net --init other").expect(0);
+    let at = |name: &str| home.work().join(name);
+    let client = std::fs::read_to_string(at("keys/client.keys")).unwrap();
+    let (known, token) = client.split_once("\ntoken").unwrap();
+    let other = std::fs::read_to_string(at("other/client.keys")).unwrap();
+    // The right certificate, and the token of another server.
+    std::fs::write(at("keys/mixed.keys"), format!("{known}\ntoken{}", other.split_once("\ntoken").unwrap().1)).unwrap();
+    std::fs::set_permissions(at("keys/mixed.keys"), std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let port = free_port();
+    let _server = Server::wait(home.start(&format!("net --serve --port {port} --keys keys/server.keys")), port);
+    let line = format!("net 127.0.0.1 --port {port} --time 1");
+    let net = home.plumb(&format!("{line} --keys keys/client.keys --json")).expect(0).json();
+    let print = net["server_certificate"].as_str().unwrap();
+    assert!(made.contains(print) && known.contains(print), "{print}");
+    crate::commands::fits(&home, "net", &net);
+    home.plumb(&line).expect(4).complains(&["serves only who has its token", "--keys FILE"]);
+    home.plumb(&format!("{line} --keys other/client.keys")).expect(4).complains(&[print, "was expected"]);
+    home.plumb(&format!("{line} --keys keys/mixed.keys")).expect(4).complains(&["refused the token"]);
+    home.plumb(&format!("{line} --keys keys/server.keys")).expect(2).complains(&["fingerprint = …", "is missing"]);
+    std::fs::set_permissions(at("keys/client.keys"), std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
+    home.plumb(&format!("{line} --keys keys/client.keys")).expect(2).complains(&["chmod 600"]);
+    assert!(!token.is_empty());
+    // Plain text, and bytes that only begin like TLS: closed, and the next client is served.
+    for bytes in [b"GET / HTTP/1.1\r\n\r\n".as_slice(), &[0x16; 300], &[b'c'; 37]] {
+        let mut socket = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let _ = socket.write_all(bytes);
+        let mut came = Vec::new();
+        let _ = socket.read_to_end(&mut came);
+        assert!(!came.contains(&9), "no parameters are asked for: {came:?}");
+    }
+    // A server without keys does not know what this is.
+    let port = free_port();
+    let _plain = Server::wait(home.start(&format!("net --serve --port {port}")), port);
+    let line = format!("net 127.0.0.1 --port {port} --keys other/client.keys");
+    home.plumb(&line).expect(4).complains(&["closed the connection", "net --serve --keys FILE"]);
 }

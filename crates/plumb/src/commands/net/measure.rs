@@ -109,6 +109,7 @@ impl Bench {
             tool: plumb_study::run::tool(),
             host: self.place.host.clone(),
             port: self.place.port,
+            server_certificate: self.place.trust.as_ref().map(|trust| trust.fingerprint.to_string()),
             seconds: self.seconds,
             datagram_bits_per_second: self.datagram_rate,
             streams: self.streams,

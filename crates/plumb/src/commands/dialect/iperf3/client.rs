@@ -1,17 +1,17 @@
 //! The client: it connects, says what the test is, and decides when it ends.
 
-use super::control::{Control, PATIENCE, TestError};
+use super::control::{Control, PATIENCE, PURPOSE, TestError};
 use super::output::Out;
 use super::running::{Running, blocks_of};
-use super::{Local, named, now_ms, start_of};
+use super::{Local, named, start_of};
+use plumb_channel::{Channel, Trust, random};
 use plumb_dialects::iperf3::{
     COOKIE_BYTES, COOKIE_LETTERS, Ending, Opened, PARAMS_BYTES_MAX, Params, RESULTS_BYTES_MAX, Report, Results, State,
     UDP_HELLO, UDP_REPLIES, Unit, flow,
 };
 use plumb_engine::net::{Flow, Flows, SocketOptions, connect_tcp, datagram_socket, segment_bytes};
-use plumb_engine::rng::Rng;
 use plumb_engine::signals::StopFlag;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -38,6 +38,8 @@ pub struct Place {
     /// Port of the first stream.
     pub client_port: Option<u16>,
     pub timeout: Option<Duration>,
+    /// What the server must prove, in TLS; `None`: anybody, in plain text.
+    pub trust: Option<Trust>,
     pub local: Local,
 }
 
@@ -73,16 +75,21 @@ impl Place {
         (self.bind.is_some() || port > 0).then(|| SocketAddr::new(self.bind.unwrap_or(any), port))
     }
 
-    /// A connection to the first address that answers.
-    fn connect(&self) -> Result<(Control, SocketAddr), TestError> {
+    /// A connection to the first address that answers, and the time that TCP took for it, ns.
+    fn connect(&self) -> Result<(Control, SocketAddr, u64), TestError> {
         let failed = |error: &dyn std::fmt::Display| TestError::Connect(plain(&error.to_string()));
         let all = (self.host.as_str(), self.port).to_socket_addrs().map_err(|error| failed(&error))?;
         let family = self.bind.map(|bind| bind.is_ipv6()).or(self.is_v6);
         let timeout = self.timeout.unwrap_or(Duration::from_secs(120));
         let mut last = TestError::Connect("no address of this kind".to_owned());
         for to in all.filter(|to| family.is_none_or(|v6| to.is_ipv6() == v6)) {
+            let began = Instant::now();
             match connect_tcp(to, self.from(0, &to), &self.local.plain(), timeout) {
-                Ok(socket) => return Ok((Control::new(socket, self.local.keep_alive)?, to)),
+                Ok(socket) => {
+                    let connect_ns = began.elapsed().as_nanos() as u64;
+                    let control = Control::new(socket, self.local.keep_alive)?;
+                    return Ok((secured(control, self.trust.as_ref())?, to, connect_ns));
+                }
                 Err(error) => last = failed(&error),
             }
         }
@@ -95,34 +102,35 @@ fn plain(text: &str) -> String {
     text.split(" (os error").next().unwrap_or(text).to_owned()
 }
 
-fn cookie() -> [u8; COOKIE_BYTES] {
+/// In TLS where the server is to prove itself.
+fn secured(control: Control, trust: Option<&Trust>) -> Result<Control, TestError> {
+    match (control, trust) {
+        (Control::Plain(socket), Some(trust)) => Ok(Control::Secure(Channel::connect(socket, trust, PURPOSE)?)),
+        (control, _) => Ok(control),
+    }
+}
+
+fn cookie() -> std::io::Result<[u8; COOKIE_BYTES]> {
     let mut cookie = [0; COOKIE_BYTES];
-    let mut random = [0; COOKIE_BYTES - 1];
-    let read = std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut random));
-    if read.is_err() {
-        let mut rng = Rng::new(now_ms() as u64 ^ (u64::from(std::process::id()) << 32));
-        random.fill_with(|| rng.next_u64() as u8);
+    let letters = &mut cookie[..COOKIE_BYTES - 1];
+    random(letters)?;
+    for letter in letters {
+        *letter = COOKIE_LETTERS[usize::from(*letter % 32)];
     }
-    for (letter, byte) in cookie.iter_mut().zip(random) {
-        *letter = COOKIE_LETTERS[usize::from(byte % 32)];
-    }
-    cookie
+    Ok(cookie)
 }
 
 /// Makes a test against a server, from its first byte to its last.
 pub fn test(place: &Place, params: &Params, look: Look, out: &mut Out, stop: StopFlag) -> Result<Tested, TestError> {
     out.text(&format!("Connecting to host {}, port {}\n", place.host, place.port));
-    let began = Instant::now();
-    let mut control = place.connect()?;
-    let connect_ns = began.elapsed().as_nanos() as u64;
-    let to = control.1;
-    let control = &mut control.0;
+    let (mut control, to, connect_ns) = place.connect()?;
+    let control = &mut control;
     let mut params = Params { is_plumb: true, ..params.clone() };
-    let cookie = cookie();
+    let cookie = cookie()?;
     control.send(&cookie)?;
     control.expect(State::ParamExchange, "the start of the exchange of parameters")?;
     // Known when the first segment has been acknowledged.
-    let segment = segment_bytes(control.socket.as_fd());
+    let segment = segment_bytes(control.socket().as_fd());
     if params.block == 0 {
         params.block = match (params.udp, segment) {
             (false, _) => 128 << 10,
@@ -302,7 +310,7 @@ fn wait(
         let next = [running.next(), end].into_iter().flatten().min();
         let left = next.map_or(LOOK_AGAIN, |at| at.saturating_duration_since(Instant::now()).min(LOOK_AGAIN));
         if !left.is_zero() {
-            running.flows.wait(&[control.socket.as_fd()], left);
+            running.flows.wait(&[control.socket().as_fd()], left);
         }
         if stop.requested() {
             return Err(TestError::Interrupted("client"));

@@ -1,6 +1,7 @@
-//! A control connection: bytes within deadlines and limits. What they mean is in `plumb_dialects::iperf3`.
+//! A control connection, plain or in TLS: bytes within deadlines and limits. What they mean is in `plumb_dialects::iperf3`.
 
-use plumb_dialects::iperf3::{Json, State, error_text};
+use plumb_channel::{Channel, ChannelError};
+use plumb_dialects::iperf3::{Denied, Json, State, error_text};
 use plumb_engine::net::KeepAlive;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -8,6 +9,9 @@ use std::time::{Duration, Instant};
 
 /// So long the other end may take for what is its turn.
 pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What a proof of the token is good for.
+pub const PURPOSE: &str = "net";
 
 /// Why a test cannot go on.
 #[derive(Debug, thiserror::Error)]
@@ -53,6 +57,12 @@ pub enum TestError {
     /// A parameter that the other end lacks support for.
     #[error("{0}")]
     Unable(&'static str),
+    /// The client is none of the users.
+    #[error("test authorization failed: {0}")]
+    Denied(#[from] Denied),
+    /// The other end did not prove itself.
+    #[error("{0}")]
+    Channel(#[from] ChannelError),
     /// A signal came.
     #[error("interrupt - the {0} has terminated")]
     Interrupted(&'static str),
@@ -60,9 +70,11 @@ pub enum TestError {
 
 /// A control connection.
 #[derive(Debug)]
-pub struct Control {
-    /// The socket.
-    pub socket: TcpStream,
+pub enum Control {
+    /// As iperf3 has it.
+    Plain(TcpStream),
+    /// Between two ends of Plumb that know each other.
+    Secure(Channel),
 }
 
 impl Control {
@@ -71,7 +83,15 @@ impl Control {
         socket.set_nodelay(true)?;
         socket.set_write_timeout(Some(PATIENCE))?;
         plumb_engine::net::watch(&socket, keep_alive);
-        Ok(Control { socket })
+        Ok(Control::Plain(socket))
+    }
+
+    /// The socket, whose bytes are not to be touched.
+    pub fn socket(&self) -> &TcpStream {
+        match self {
+            Control::Plain(socket) => socket,
+            Control::Secure(channel) => channel.socket(),
+        }
     }
 
     /// Reads until the buffer is full or the time is over.
@@ -82,13 +102,21 @@ impl Control {
             if left.is_zero() {
                 return Err(TestError::Silent(what));
             }
-            self.socket.set_read_timeout(Some(left.max(Duration::from_millis(1))))?;
-            match self.socket.read(&mut into[got..]) {
+            let read = match self {
+                Control::Plain(socket) => {
+                    socket.set_read_timeout(Some(left.max(Duration::from_millis(1))))?;
+                    socket.read(&mut into[got..])
+                }
+                Control::Secure(channel) => {
+                    channel.set_deadline(Some(until));
+                    channel.read(&mut into[got..])
+                }
+            };
+            match read {
                 Ok(0) => return Err(TestError::Closed),
                 Ok(count) => got += count,
-                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
-                Err(error) if error.kind() == ErrorKind::ConnectionReset => return Err(TestError::Closed),
-                Err(error) => return Err(error.into()),
+                Err(error) if is_early(&error) => {}
+                Err(error) => return Err(of(error)),
             }
         }
         Ok(())
@@ -96,10 +124,14 @@ impl Control {
 
     /// Sends bytes.
     pub fn send(&mut self, bytes: &[u8]) -> Result<(), TestError> {
-        self.socket.write_all(bytes).map_err(|error| match error.kind() {
-            ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => TestError::Closed,
-            _ => error.into(),
-        })
+        let sent = match self {
+            Control::Plain(socket) => socket.write_all(bytes),
+            Control::Secure(channel) => {
+                channel.set_deadline(Some(Instant::now() + PATIENCE));
+                channel.write_all(bytes)
+            }
+        };
+        sent.map_err(of)
     }
 
     /// Sends a state.
@@ -168,15 +200,34 @@ impl Control {
 
     /// The next state where there is one now.
     pub fn has_state(&mut self) -> Result<Option<State>, TestError> {
-        self.socket.set_nonblocking(true)?;
-        let there = self.socket.peek(&mut [0]);
-        self.socket.set_nonblocking(false)?;
+        let there = match self {
+            Control::Plain(socket) => {
+                socket.set_nonblocking(true)?;
+                let there = socket.peek(&mut [0]);
+                socket.set_nonblocking(false)?;
+                there.map(|count| (count > 0).then_some(true))
+            }
+            Control::Secure(channel) => channel.is_ready().map(Some),
+        };
         match there {
-            Ok(0) => Err(TestError::Closed),
-            Ok(_) => self.state(Instant::now() + PATIENCE, "a state").map(Some),
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(None),
-            Err(error) if error.kind() == ErrorKind::ConnectionReset => Err(TestError::Closed),
-            Err(error) => Err(error.into()),
+            Ok(None) => Err(TestError::Closed),
+            Ok(Some(true)) => self.state(Instant::now() + PATIENCE, "a state").map(Some),
+            Ok(Some(false)) => Ok(None),
+            Err(error) if is_early(&error) => Ok(None),
+            Err(error) => Err(of(error)),
         }
+    }
+}
+
+/// A read that is to be made again.
+fn is_early(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted | ErrorKind::TimedOut)
+}
+
+/// An error of a connection.
+fn of(error: io::Error) -> TestError {
+    match error.kind() {
+        ErrorKind::BrokenPipe | ErrorKind::ConnectionReset | ErrorKind::UnexpectedEof => TestError::Closed,
+        _ => error.into(),
     }
 }

@@ -6,6 +6,7 @@ mod local;
 pub mod output;
 mod running;
 pub mod server;
+mod users;
 
 pub use control::TestError;
 pub use local::Local;
@@ -45,36 +46,41 @@ pub fn as_iperf3(call: &ToolCall<'_>) -> Result<End, Stopped> {
     }
     let bind = settings.bind.as_deref().map(str::parse::<IpAddr>);
     let Ok(bind) = bind.transpose() else {
-        error_line!("iperf3: error - -B must be an address, such as 192.0.2.1 or ::");
-        return Ok(End::DialectFailed);
+        return Ok(failed(&"-B must be an address, such as 192.0.2.1 or ::"));
     };
     let paper = match Paper::open(settings.log.as_deref(), settings.stamp.as_deref()) {
         Ok(paper) => paper,
-        Err(error) => {
-            error_line!("iperf3: error - {error}");
-            return Ok(End::DialectFailed);
-        }
+        Err(error) => return Ok(failed(&error)),
     };
     if let Some(processor) = settings.processor {
         let mut set = rustix::thread::CpuSet::new();
         set.set(processor as usize);
         if let Err(error) = rustix::thread::sched_setaffinity(None, &set) {
-            error_line!("iperf3: error - unable to set CPU affinity to {processor}: {error}");
-            return Ok(End::DialectFailed);
+            return Ok(failed(&format!("unable to set CPU affinity to {processor}: {error}")));
         }
     }
     let local = Local::of(&settings, &session::permissions(call.common)?);
     match &settings.end {
         iperf3::End::Server(server) if server.daemon && std::env::var_os(DAEMON).is_none() => in_background(),
         iperf3::End::Server(server) => {
+            let gate = match users::gate(server, settings.padding) {
+                Ok(gate) => gate,
+                Err(error) => return Ok(failed(&error)),
+            };
             write_pid(&settings)?;
-            server::serve(&settings, server, bind, local, &paper, stop_flag()?)
+            let own = server::Own { local, identity: None, gate };
+            server::serve(&settings, server, bind, own, &paper, stop_flag()?)
         }
         iperf3::End::Client(client) => {
             write_pid(&settings)?;
             as_client(&settings, client, bind, local, &paper)
         }
     }
+}
+
+fn failed(error: &dyn std::fmt::Display) -> End {
+    error_line!("iperf3: error - {error}");
+    End::DialectFailed
 }
 
 fn printed(text: &str) -> End {
@@ -124,6 +130,7 @@ fn as_client(
         is_v6: settings.is_v6,
         client_port: client.client_port,
         timeout: client.connect_ms.map(Duration::from_millis),
+        trust: None,
         local,
     };
     let look = client::Look { unit: settings.unit, verbose: settings.verbose, interval_s: settings.interval_s };
@@ -136,6 +143,10 @@ fn as_client(
     }
     let stop = stop_flag()?;
     let mut params = client.params.clone();
+    params.token = match users::token(client, settings.padding) {
+        Ok(token) => token,
+        Err(error) => return Ok(failed(&error)),
+    };
     if let Some(file) =
         place.local.file.as_ref().filter(|_| params.time_s.is_none() && params.blocks == 0 && params.bytes == 0)
     {

@@ -4,11 +4,14 @@
 mod session;
 
 use super::Local;
-use super::control::{Control, TestError};
+use super::control::{Control, PURPOSE, TestError};
 use super::output::Paper;
 use crate::exit::{End, Stopped};
 use crate::output::error_line;
-use plumb_dialects::iperf3::{COOKIE_BYTES, Limits, Output, Server as Asked, Settings, State, udp_reply};
+use plumb_channel::{Channel, FIRST_BYTE, Identity, same};
+use plumb_dialects::iperf3::{
+    AUTHORIZATION_FAILED, COOKIE_BYTES, Gate, Limits, Output, Server as Asked, Settings, State, udp_reply,
+};
 use plumb_engine::net::{ConnectError, SocketOptions, datagram_socket, listen_tcp};
 use plumb_engine::signals::StopFlag;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -74,6 +77,10 @@ struct Shared {
     rate_seconds: u32,
     one_off: bool,
     local: Local,
+    /// Only clients that prove a token are served.
+    identity: Option<Identity>,
+    /// Only iperf3's users are served.
+    gate: Option<Mutex<Gate>>,
     /// The test of a server that makes only one is over.
     over: AtomicBool,
     paper: Paper,
@@ -109,12 +116,22 @@ impl Shared {
     }
 }
 
+/// What a server has of its own.
+pub struct Own {
+    /// Its sockets' options, its file.
+    pub local: Local,
+    /// What it proves to clients, which must prove that they know its token; `None`: anybody is served, in plain text.
+    pub identity: Option<Identity>,
+    /// Who is served of iperf3's users; `None`: anybody.
+    pub gate: Option<Gate>,
+}
+
 /// Serves until a signal comes.
 pub fn serve(
     settings: &Settings,
     asked: &Asked,
     bind: Option<IpAddr>,
-    local: Local,
+    Own { local, identity, gate }: Own,
     paper: &Paper,
     stop: StopFlag,
 ) -> Result<End, Stopped> {
@@ -128,6 +145,11 @@ pub fn serve(
     if bind.is_none() {
         error_line!("plumb: listening on loopback only; use -B 0.0.0.0 or -B :: to serve other hosts");
     }
+    if bind.is_some_and(|bind| !bind.is_loopback()) && identity.is_none() && gate.is_none() {
+        error_line!(
+            "plumb: warning: whoever reaches this port is served; `plumb net --serve --keys` admits who has a token"
+        );
+    }
     let port = sockets.tcp.first().and_then(|first| first.local_addr().ok()).map_or(settings.port, |at| at.port());
     let shared = Arc::new(Shared {
         registry: Mutex::default(),
@@ -136,6 +158,8 @@ pub fn serve(
         rate_seconds: asked.rate_seconds,
         one_off: asked.one_off,
         local,
+        identity,
+        gate: gate.map(Mutex::new),
         settings: settings.clone(),
         over: AtomicBool::new(false),
         paper: paper.clone(),
@@ -237,10 +261,9 @@ fn meet(shared: &Arc<Shared>, stream: TcpStream, peer: SocketAddr, order: u64) {
     let other = Arc::clone(shared);
     let run = move || {
         let shared = &other;
-        let begun = stream.set_nonblocking(false).and_then(|()| Control::new(stream, shared.local.keep_alive));
         let mut cookie = [0; COOKIE_BYTES];
         let until = Instant::now() + COOKIE_PATIENCE;
-        let met = begun.map_err(TestError::from).and_then(|mut control| {
+        let met = open(shared, stream).and_then(|mut control| {
             control.read(&mut cookie, until, "a cookie")?;
             Ok(control)
         });
@@ -253,9 +276,17 @@ fn meet(shared: &Arc<Shared>, stream: TcpStream, peer: SocketAddr, order: u64) {
             all.find(|test| !test.udp && same(&test.cookie, &cookie)).map(|test| test.streams.clone())
         };
         if let Some(streams) = known {
-            let local = control.socket.local_addr();
-            // The test may have given up.
-            let _ = streams.send(Arrival { order, socket: control.socket.into(), local, remote: peer });
+            // What streams carry is not worth hiding.
+            if let Control::Plain(socket) = control {
+                let local = socket.local_addr();
+                // The test may have given up.
+                let _ = streams.send(Arrival { order, socket: socket.into(), local, remote: peer });
+            }
+            return;
+        }
+        if shared.identity.is_some() && matches!(control, Control::Plain(_)) {
+            let number = AUTHORIZATION_FAILED.to_be_bytes();
+            let _ = control.say(State::ServerError).and_then(|()| control.send(&[number, [0; 4]].concat()));
             return;
         }
         let address = peer.ip().to_canonical();
@@ -274,9 +305,19 @@ fn meet(shared: &Arc<Shared>, stream: TcpStream, peer: SocketAddr, order: u64) {
     }
 }
 
-/// Whether two cookies are the same, in the same time wherever they differ.
-fn same(one: &[u8], other: &[u8]) -> bool {
-    one.iter().zip(other).fold(0, |differs, (one, other)| differs | (one ^ other)) == 0
+/// A connection, in TLS where its first byte says so and there is a key for it. Whoever begins TLS without is left alone.
+fn open(shared: &Shared, stream: TcpStream) -> Result<Control, TestError> {
+    stream.set_nonblocking(false)?;
+    stream.set_read_timeout(Some(COOKIE_PATIENCE))?;
+    let mut first = [0];
+    let is_tls = stream.peek(&mut first)? > 0 && first[0] == FIRST_BYTE;
+    match (Control::new(stream, shared.local.keep_alive)?, &shared.identity, is_tls) {
+        (Control::Plain(socket), Some(identity), true) => {
+            Ok(Control::Secure(Channel::accept(socket, identity, PURPOSE)?))
+        }
+        (_, None, true) => Err(TestError::Closed),
+        (control, ..) => Ok(control),
+    }
 }
 
 /// The number of a test that there is room for.

@@ -3,8 +3,9 @@
 use super::super::control::{Control, TestError};
 use super::super::output::Out;
 use super::super::running::{Running, blocks_of};
-use super::super::{named, start_of, system};
-use super::{Arrival, LOOK_AGAIN, SETUP_PATIENCE, Shared, Waiting, same};
+use super::super::{named, now_ms, start_of, system};
+use super::{Arrival, LOOK_AGAIN, SETUP_PATIENCE, Shared, Waiting};
+use plumb_channel::same;
 use plumb_dialects::iperf3::{
     COOKIE_BYTES, Json, Output, PARAMS_BYTES_MAX, Params, RESULTS_BYTES_MAX, Refused, Report, Results, State, flow,
 };
@@ -61,7 +62,8 @@ pub(super) fn client(
         registry.foreground.take_if(|test| *test == number);
         registry.count + 1
     };
-    if shared.one_off {
+    // Whoever is not let in has had no test.
+    if shared.one_off && !matches!(outcome, Err(TestError::Denied(_))) {
         shared.over.store(true, Release);
     } else if !shared.stop.requested() {
         shared.banner(next);
@@ -79,6 +81,19 @@ fn test(
     control.say(State::ParamExchange)?;
     let bytes = control.read_json(PARAMS_BYTES_MAX, "parameters")?;
     let params = Params::read(&bytes, &shared.limits).map_err(|refused| refuse(control, &refused))?;
+    if let Some(gate) = &shared.gate {
+        let admitted = {
+            let mut gate = gate.lock().unwrap_or_else(PoisonError::into_inner);
+            gate.admit(params.token.as_deref(), now_ms() / 1000)
+        };
+        match admitted {
+            Ok(user) => out.text(&format!("Authentication succeeded for user '{user}'\n")),
+            Err(denied) => {
+                refuse(control, &Refused::Denied);
+                return Err(denied.into());
+            }
+        }
+    }
     let count = params.streams as usize * if params.bidir { 2 } else { 1 };
     let _room = Room::take(shared, count).ok_or_else(|| {
         let _ = control.say(State::AccessDenied);
@@ -177,7 +192,7 @@ impl Drop for Room<'_> {
 
 /// A port of its own for a test of connections, and its listener for each worker.
 fn listen(control: &mut Control, peer: SocketAddr, params: &Params) -> Result<Vec<Arrival>, TestError> {
-    let at = SocketAddr::new(control.socket.local_addr()?.ip(), 0);
+    let at = SocketAddr::new(control.socket().local_addr()?.ip(), 0);
     let failed = |error: std::io::Error| TestError::Stream(error.to_string());
     let listener = TcpListener::bind(at).map_err(failed)?;
     let local = listener.local_addr().map_err(failed)?;
@@ -261,7 +276,7 @@ fn wait(shared: &Shared, running: &mut Running<'_>, control: &mut Control, out: 
     loop {
         let left = running.next().map_or(LOOK_AGAIN, |at| at.saturating_duration_since(Instant::now()).min(LOOK_AGAIN));
         if !left.is_zero() {
-            running.flows.wait(&[control.socket.as_fd()], left);
+            running.flows.wait(&[control.socket().as_fd()], left);
         }
         if shared.stop.requested() {
             // Before its streams end, which says nothing of why.

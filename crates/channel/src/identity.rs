@@ -1,0 +1,248 @@
+//! Keys and tokens, and the files that hold them.
+
+use crate::certificate::{Fingerprint, certificate};
+use crate::provider::{Ed25519, provider};
+use crate::random;
+use crate::text::{Hex, bytes_of};
+use ed25519_compact::{KeyPair, Seed};
+use rustls::pki_types::CertificateDer;
+use rustls::server::NoServerSessionStorage;
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
+use rustls::{ServerConfig, version::TLS13};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Longest file of keys.
+const FILE_BYTES_MAX: u64 = 4096;
+
+/// What a server is: its key, and the token that its clients know.
+pub struct Identity {
+    seed: [u8; 32],
+    fingerprint: Fingerprint,
+    pub(crate) token: [u8; 32],
+    pub(crate) config: Arc<ServerConfig>,
+}
+
+/// What a client knows of a server.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Trust {
+    /// Of the server's certificate.
+    pub fingerprint: Fingerprint,
+    pub(crate) token: [u8; 32],
+}
+
+/// Why there are no keys.
+#[derive(Debug, thiserror::Error)]
+pub enum KeyError {
+    /// The file cannot be read or written.
+    #[error("{}: {error}", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// There is one already, which is not overwritten.
+    #[error("{} exists already; remove it to make new keys, which ends the use of the old ones", path.display())]
+    Exists {
+        /// Which.
+        path: PathBuf,
+    },
+    /// Others may read it.
+    #[error("{} may be read by others; run `chmod 600 {}`", path.display(), path.display())]
+    Open {
+        /// Which.
+        path: PathBuf,
+    },
+    /// It lacks something, or something in it is malformed.
+    #[error("{}: `{key} = …` is missing or malformed: {expected}", path.display())]
+    Malformed {
+        /// Which.
+        path: PathBuf,
+        /// What of it.
+        key: &'static str,
+        /// What is there in a sound one.
+        expected: &'static str,
+    },
+    /// The system has no random numbers, or rustls does not take ours.
+    #[error("keys cannot be made: {0}")]
+    Make(String),
+}
+
+impl std::fmt::Debug for Identity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Identity({})", self.fingerprint)
+    }
+}
+
+impl std::fmt::Debug for Trust {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Trust({})", self.fingerprint)
+    }
+}
+
+impl Identity {
+    /// A new key and a new token.
+    ///
+    /// # Errors
+    /// A system without random numbers.
+    pub fn make() -> Result<Identity, KeyError> {
+        let (mut seed, mut token) = ([0; 32], [0; 32]);
+        let made = random(&mut seed).and_then(|()| random(&mut token));
+        made.map_err(|error| KeyError::Make(error.to_string()))?;
+        Identity::of(seed, token)
+    }
+
+    fn of(seed: [u8; 32], token: [u8; 32]) -> Result<Identity, KeyError> {
+        let keys = KeyPair::from_seed(Seed::new(seed));
+        let certificate = certificate(&keys);
+        let fingerprint = Fingerprint::of(&certificate);
+        let key = CertifiedKey::new(vec![CertificateDer::from(certificate)], Arc::new(Ed25519(keys)));
+        let builder = ServerConfig::builder_with_provider(Arc::new(provider())).with_protocol_versions(&[&TLS13]);
+        let builder = builder.map_err(|_| KeyError::Make("the suite was refused".to_owned()))?;
+        let mut config = builder.with_no_client_auth().with_cert_resolver(Arc::new(SingleCertAndKey::from(key)));
+        // Each session is one of its own.
+        config.session_storage = Arc::new(NoServerSessionStorage {});
+        config.send_tls13_tickets = 0;
+        Ok(Identity { seed, fingerprint, token, config: Arc::new(config) })
+    }
+
+    /// What clients need.
+    pub fn trust(&self) -> Trust {
+        Trust { fingerprint: self.fingerprint, token: self.token }
+    }
+
+    /// Writes it to a new file that only this user can read.
+    ///
+    /// # Errors
+    /// Where there is such a file, or it cannot be written.
+    pub fn save(&self, path: &Path) -> Result<(), KeyError> {
+        let (key, token) = (Hex(&self.seed), Hex(&self.token));
+        let text = format!("# Private: the key and the token of a server of Plumb.\nkey = {key}\ntoken = {token}\n");
+        write_secret(path, &text)
+    }
+
+    /// Reads what [`Identity::save`] wrote.
+    ///
+    /// # Errors
+    /// A file that is not there, that others may read, or that is malformed.
+    pub fn load(path: &Path) -> Result<Identity, KeyError> {
+        let secret = Secret::read(path)?;
+        Identity::of(secret.bytes("key")?, secret.bytes("token")?)
+    }
+}
+
+impl Trust {
+    /// Writes it to a new file that only this user can read.
+    ///
+    /// # Errors
+    /// Where there is such a file, or it cannot be written.
+    pub fn save(&self, path: &Path) -> Result<(), KeyError> {
+        let (fingerprint, token) = (self.fingerprint, Hex(&self.token));
+        let text = format!(
+            "# Private: what a client of Plumb knows its server by, and the token.\nfingerprint = {fingerprint}\n\
+             token = {token}\n"
+        );
+        write_secret(path, &text)
+    }
+
+    /// Reads what [`Trust::save`] wrote.
+    ///
+    /// # Errors
+    /// A file that is not there, that others may read, or that is malformed.
+    pub fn load(path: &Path) -> Result<Trust, KeyError> {
+        let secret = Secret::read(path)?;
+        let expected = "the SHA-256 of a certificate, such as sha256:41ab…, 64 digits";
+        let fingerprint = secret.value("fingerprint").and_then(Fingerprint::read);
+        let fingerprint = fingerprint.ok_or_else(|| secret.malformed("fingerprint", expected))?;
+        Ok(Trust { fingerprint, token: secret.bytes("token")? })
+    }
+}
+
+fn write_secret(path: &Path, text: &str) -> Result<(), KeyError> {
+    let of = |error: io::Error| match error.kind() {
+        io::ErrorKind::AlreadyExists => KeyError::Exists { path: path.to_owned() },
+        _ => KeyError::File { path: path.to_owned(), error },
+    };
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map_err(of)?;
+    file.write_all(text.as_bytes()).map_err(of)
+}
+
+/// A file of keys, as read.
+struct Secret<'a> {
+    path: &'a Path,
+    text: String,
+}
+
+impl Secret<'_> {
+    fn read(path: &Path) -> Result<Secret<'_>, KeyError> {
+        let of = |error| KeyError::File { path: path.to_owned(), error };
+        let file = File::open(path).map_err(of)?;
+        if file.metadata().map_err(of)?.permissions().mode() & 0o077 != 0 {
+            return Err(KeyError::Open { path: path.to_owned() });
+        }
+        let mut text = String::new();
+        file.take(FILE_BYTES_MAX).read_to_string(&mut text).map_err(of)?;
+        Ok(Secret { path, text })
+    }
+
+    fn value(&self, key: &str) -> Option<&str> {
+        let mut lines = self.text.lines().filter_map(|line| line.split_once('='));
+        lines.find(|(name, _)| name.trim() == key).map(|(_, value)| value.trim())
+    }
+
+    fn bytes(&self, key: &'static str) -> Result<[u8; 32], KeyError> {
+        self.value(key).and_then(bytes_of).ok_or_else(|| self.malformed(key, "64 hexadecimal digits"))
+    }
+
+    fn malformed(&self, key: &'static str, expected: &'static str) -> KeyError {
+        KeyError::Malformed { path: self.path.to_owned(), key, expected }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_read_as_they_are_written_and_belong_to_one_user() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let [server, client] = ["server", "client"].map(|name| dir.path().join(name));
+        let identity = Identity::make().expect("keys");
+        identity.save(&server).expect("saved");
+        identity.trust().save(&client).expect("saved");
+        for path in [&server, &client] {
+            let mode = path.metadata().expect("there").permissions().mode();
+            assert_eq!(mode & 0o777, 0o600, "{}", path.display());
+        }
+        let read = Identity::load(&server).expect("read");
+        let trust = Trust::load(&client).expect("read");
+        assert!(read.trust() == identity.trust() && trust == identity.trust());
+        assert!(matches!(identity.save(&server), Err(KeyError::Exists { .. })));
+        std::fs::set_permissions(&client, std::fs::Permissions::from_mode(0o640)).expect("changed");
+        assert!(matches!(Trust::load(&client), Err(KeyError::Open { .. })));
+    }
+
+    #[test]
+    fn a_malformed_file_is_named_with_what_is_wrong() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("keys");
+        let digits = "ab".repeat(32);
+        let cases = [
+            (String::new(), "fingerprint"),
+            (format!("fingerprint = sha256:{digits}\n"), "token"),
+            (format!("fingerprint = {digits}\ntoken = {}\n", &digits[2..]), "token"),
+            (format!("fingerprint = {digits}\ntoken = +{}\n", &digits[1..]), "token"),
+            (format!("fingerprint = sha1:{digits}\ntoken = {digits}\n"), "fingerprint"),
+        ];
+        for (text, wrong) in cases {
+            let _ = std::fs::remove_file(&path);
+            write_secret(&path, &text).expect("written");
+            let error = Trust::load(&path).expect_err("malformed");
+            assert!(matches!(error, KeyError::Malformed { key, .. } if key == wrong), "{text:?}: {error}");
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! Authenticated and encrypted connections between two ends of Plumb: TLS 1.3 with one suite. The client knows the
+//! server by the fingerprint of its certificate, and both prove that they know a token, bound to this one session.
+//!
+//! Whoever serves makes an [`Identity`], stores it in a file of its own ([`Identity::save`]) and gives [`Identity::trust`] to
+//! clients. Then [`Channel::accept`] and [`Channel::connect`] are the two ends of a connection, which reads and writes as a
+//! socket does, until a deadline.
+
+mod certificate;
+mod identity;
+mod provider;
+mod stream;
+mod text;
+
+pub use certificate::Fingerprint;
+pub use identity::{Identity, KeyError, Trust};
+pub use stream::{Channel, ChannelError, FIRST_BYTE, PATIENCE};
+
+/// Fills bytes with what nobody can guess.
+///
+/// # Errors
+/// Those of `/dev/urandom`.
+pub fn random(into: &mut [u8]) -> std::io::Result<()> {
+    use std::io::Read;
+    std::fs::File::open("/dev/urandom")?.read_exact(into)
+}
+
+/// Whether two secrets are the same, in the same time wherever they differ.
+pub fn same(one: &[u8], other: &[u8]) -> bool {
+    let differs = one.iter().zip(other).fold(0, |differs, (one, other)| differs | (one ^ other));
+    one.len() == other.len() && std::hint::black_box(differs) == 0
+}

@@ -1,0 +1,112 @@
+use super::*;
+
+/// Of 2048 bits, made for this test by `openssl genpkey -algorithm RSA`.
+const KEY: &str = include_str!("tests/key.pem");
+const PUBLIC: &str = include_str!("tests/public.pem");
+/// The same, in OpenSSL's older form.
+const OLD_KEY: &str = include_str!("tests/old_key.pem");
+
+/// A token of `alice`, `secret`, 1795200302, as OpenSSL made it (`pkeyutl -encrypt -pkeyopt rsa_padding_mode:oaep`).
+const OPENSSL: &str = include_str!("tests/token.txt");
+
+fn claim() -> Claim {
+    Claim { user: "alice".to_owned(), password: "secret".to_owned(), at: 1_795_200_302 }
+}
+
+fn gate(padding: Padding) -> Gate {
+    let hash = "5beb2ba3f7a4cf6f1a8a5ea2dbe3f3f0b5a4b6c0d2c3a1f3d1c0a8ac0e3d2f10";
+    let real: String = Sha256::digest("{alice}secret").iter().map(|byte| format!("{byte:02X}")).collect();
+    let users = Users::read(&format!("# users\n\nbob,{hash}\nalice,{real}\n")).expect("sound");
+    Gate::new(PrivateKey::read(KEY).expect("a key"), users, padding, 10)
+}
+
+#[test]
+fn the_text_of_a_token_is_iperf3s() {
+    assert_eq!(claim().text(), "user: alice\npwd:  secret\nts:   1795200302");
+    let odd = Claim { password: "a\npwd:  b\nts:   c".to_owned(), ..claim() };
+    assert_eq!(Claim::read(odd.text().as_bytes()), Some(odd));
+    for wrong in
+        ["", "user: a", "user: a\npwd:  b", "user: a\npwd:  b\nts:   ", "user: a\npwd:  b\nts:   1x", "a\nb\n1"]
+    {
+        assert_eq!(Claim::read(wrong.as_bytes()), None, "{wrong:?}");
+    }
+}
+
+#[test]
+fn what_openssl_encrypted_is_admitted_once() {
+    let mut gate = gate(Padding::Oaep);
+    let token = OPENSSL.trim();
+    assert_eq!(gate.admit(Some(token), 1_795_200_300), Ok("alice".to_owned()));
+    assert_eq!(gate.admit(Some(token), 1_795_200_301), Err(Denied::Replayed("alice".to_owned())));
+    let late = gate.admit(Some(token), 1_795_200_313);
+    assert_eq!(late, Err(Denied::Skew { user: "alice".to_owned(), off: 11, most: 10 }));
+    // What is too old is forgotten, and refused for that.
+    assert_eq!(gate.admit(Some(token), 1_795_200_312), Err(Denied::Replayed("alice".to_owned())));
+}
+
+#[test]
+fn both_paddings_are_read_back_and_not_by_each_other() {
+    let public = PublicKey::read(PUBLIC).expect("a key");
+    let all = [Padding::Oaep, Padding::Pkcs1];
+    for padding in all {
+        let token = claim().token(&public, padding).expect("short");
+        assert_ne!(Some(&token), claim().token(&public, padding).as_ref(), "it has random bytes");
+        for reads in all {
+            let admitted = gate(reads).admit(Some(&token), claim().at);
+            let expected = if reads == padding { Ok("alice".to_owned()) } else { Err(Denied::Unreadable) };
+            assert_eq!(admitted, expected, "{padding:?} {reads:?}");
+        }
+    }
+    assert!(Claim { password: "x".repeat(200), ..claim() }.token(&public, Padding::Oaep).is_none());
+}
+
+#[test]
+fn whoever_is_not_known_is_not_admitted() {
+    let public = PublicKey::read(PUBLIC).expect("a key");
+    let token = |user: &str, password: &str, at| {
+        Claim { user: user.to_owned(), password: password.to_owned(), at }.token(&public, Padding::Oaep)
+    };
+    let now = 1_795_200_302;
+    let mut gate = gate(Padding::Oaep);
+    for token in
+        [token("alice", "Secret", now), token("bob", "secret", now), token("", "", now), token("eve", "-", now)]
+    {
+        assert_eq!(gate.admit(token.as_deref(), now), Err(Denied::Wrong));
+    }
+    assert_eq!(gate.admit(None, now), Err(Denied::NoToken));
+    let long = "A".repeat(1 << 20);
+    for garbage in ["", "AAAA", "not base64!", &"A".repeat(344), &"/".repeat(342), &long] {
+        assert_eq!(gate.admit(Some(garbage), now), Err(Denied::Unreadable), "{} bytes", garbage.len());
+    }
+    // A flood of tokens of one who is known ends at the limit, and is over with their time.
+    gate.taken = vec![([0; 32], now + 10); TOKENS_MAX];
+    assert_eq!(gate.admit(token("alice", "secret", now).as_deref(), now), Err(Denied::Many));
+    assert!(gate.admit(token("alice", "secret", now + 11).as_deref(), now + 11).is_ok());
+}
+
+#[test]
+fn users_and_keys_that_are_malformed_are_named() {
+    assert_eq!(Users::read("# x\nalice\n"), Err(2));
+    assert_eq!(Users::read(&format!("alice,{}", "g".repeat(64))), Err(1));
+    assert_eq!(Users::read("alice,abc"), Err(1));
+    assert!(PrivateKey::read(OLD_KEY).is_ok());
+    assert_eq!(PublicKey::read(KEY).err(), Some(KeyWrong::NotPem("PUBLIC KEY")));
+    assert_eq!(PrivateKey::read(PUBLIC).err(), Some(KeyWrong::NotPem("PRIVATE KEY")));
+    let encrypted = "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n";
+    assert_eq!(PrivateKey::read(encrypted).err(), Some(KeyWrong::Encrypted));
+    // Whatever is cut off or changed in it: an error, no panic.
+    let der =
+        BASE64_STANDARD.decode(KEY.lines().filter(|line| !line.starts_with('-')).collect::<String>()).expect("PEM");
+    let wrap =
+        |der: &[u8]| format!("-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----", BASE64_STANDARD.encode(der));
+    assert!(PrivateKey::read(&wrap(&der)).is_ok());
+    for cut in (0..der.len()).step_by(97) {
+        assert!(PrivateKey::read(&wrap(&der[..cut])).is_err(), "{cut} bytes");
+    }
+    // The outer header, and the kind of the key.
+    for at in (0..4).chain(7..20) {
+        let mut changed = der.clone();
+        changed[at] ^= 0x55;
+        assert!(PrivateKey::read(&wrap(&changed)).is_err(), "byte {at}");
+    }
+}
