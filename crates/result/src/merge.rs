@@ -105,6 +105,8 @@ fn merge(mine: &mut PhaseMeasurement, other: PhaseMeasurement, workers: Workers,
         steps,
         // Several processes do not replay one recording.
         replay: _,
+        // Each rank has its own connections.
+        network,
         transactions,
         intervals,
         latency_map,
@@ -141,6 +143,7 @@ fn merge(mine: &mut PhaseMeasurement, other: PhaseMeasurement, workers: Workers,
             None => mine.steps.push(step),
         }
     }
+    mine.network.extend(network);
     mine.transactions = sum(mine.transactions, transactions);
     mine.latency_map.merge(latency_map);
     add_intervals(mine, intervals);

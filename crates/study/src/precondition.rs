@@ -174,7 +174,7 @@ pub fn precondition(
             | Target::Scratch(_)
             | Target::SharedTree(_)
             | Target::Recorded(_)
-            | Target::Null(_) => false,
+            | Target::Host(_) | Target::Null(_) => false,
         };
         let first = workload
             .phase
@@ -273,7 +273,7 @@ pub fn capacity_bytes(target: &Target) -> Option<u64> {
         },
         Target::Sim(sim) => Some(sim.size.0),
         Target::Null(null) => Some(null.size.0),
-        Target::Tree(_) | Target::JobFiles(_) | Target::Scratch(_) | Target::SharedTree(_) | Target::Recorded(_) => {
+        Target::Tree(_) | Target::JobFiles(_) | Target::Scratch(_) | Target::SharedTree(_) | Target::Recorded(_) | Target::Host(_) => {
             None
         }
     }

@@ -85,6 +85,7 @@ pub fn phase_results(workload: &Workload, measurement: &Measurement, judgement: 
             ),
             steps: measured.steps.clone(),
             replay: measured.replay.clone(),
+            network: measured.network.clone(),
             fidelity: fidelity::sheet(measured),
             first_done: first_done(measured, tiers),
             notes: measured.fallbacks.clone(),

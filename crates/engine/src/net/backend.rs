@@ -8,7 +8,6 @@ use super::socket::{Lender, UDP, send_from_file, set_number};
 use super::socket::{Train, accepted, drop_received, receive, receive_once, receive_train, send, send_once};
 use crate::backend::{Completion, Errno, SyncBackend};
 use crate::clock::monotonic_ns;
-use crate::control::WorkerControl;
 use crate::op::BlockOp;
 use crate::rng::Rng;
 use plumb_workload::net::{NetOp, NetWork, Passing, Transport};
@@ -47,7 +46,8 @@ const CALL_NS: f64 = 2_000.0;
 
 /// What a flow shares with others, known when it starts.
 pub(super) struct Ready<'a> {
-    pub(super) control: WorkerControl<'a>,
+    /// Whether the worker is to end.
+    pub(super) stops: &'a dyn Fn() -> bool,
     pub(super) bytes_left: &'a AtomicU64,
     pub(super) cells: &'a DatagramCells,
 }
@@ -82,7 +82,13 @@ pub(super) struct NetSocket<'a> {
 
 impl Prepared {
     pub(super) fn new(flow: &Flow, new_sockets: Arc<NewSockets>) -> io::Result<Prepared> {
-        let Flow { socket, work, other, file } = flow;
+        Prepared::with(flow, flow.work, new_sockets)
+    }
+
+    /// The same with other work than the flow says.
+    pub(super) fn with(flow: &Flow, work: NetWork, new_sockets: Arc<NewSockets>) -> io::Result<Prepared> {
+        let Flow { socket, other, file, .. } = flow;
+        let work = &work;
         for which in [Timeout::Recv, Timeout::Send] {
             set_socket_timeout(socket, which, Some(LOOK_AGAIN))?;
         }
@@ -141,13 +147,20 @@ impl Prepared {
     }
 }
 
+impl Prepared {
+    /// What is done.
+    pub(super) fn work(&self) -> &NetWork {
+        &self.work
+    }
+}
+
 impl<'a> NetSocket<'a> {
     pub(super) fn new(made: Prepared, ready: Ready<'a>) -> NetSocket<'a> {
         NetSocket { made, number: 0, tally: Tally::default(), ready, ended: false }
     }
 
     fn stops(&self) -> bool {
-        self.ready.control.stop_requested()
+        (self.ready.stops)()
     }
 
     /// Calls until all of this many bytes are there. A call that waits too long is made again, unless the worker is to end.

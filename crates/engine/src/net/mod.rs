@@ -1,16 +1,20 @@
 //! Network work: sockets that are connected already, each with a worker of the engine's one loop. Whoever connects them
-//! (a dialect's protocol) starts the workers, reads their counters while they run, and stops them.
+//! (a dialect's protocol) starts the workers, reads their counters while they run, and stops them ([`Flows`]); or they are
+//! workers of a phase as any others ([`group`]).
 //!
 //! A block is an op, so pacing, recording and stopping are those of all other work. Counters have one writer and only grow;
 //! intervals and what is left out at the start are differences of two readings.
 
 mod backend;
 mod datagram;
+mod group;
 mod new_sockets;
 mod options;
 mod socket;
 
 pub use datagram::{Arrived, DatagramHeader};
+pub use group::{FlowEnd, NetEnd, NetProtocol, NetRequest, NetSession};
+pub(crate) use group::{NetGroup, ProbeRun};
 pub use new_sockets::NewSockets;
 pub use options::{OptionError, SocketOptions};
 pub use socket::{
@@ -323,10 +327,9 @@ fn work(shared: &Shared, number: usize, made: Prepared) {
             let mut source = BlockSource { op, block: work.block, most: most.into(), left };
             let mut pacer = pacer(shared, number, &work);
             pacer.table().start(at);
-            let mut socket = NetSocket::new(
-                made,
-                Ready { control, bytes_left: &shared.bytes_left, cells: &shared.datagrams[number] },
-            );
+            let stops = || control.stop_requested();
+            let ready = Ready { stops: &stops, bytes_left: &shared.bytes_left, cells: &shared.datagrams[number] };
+            let mut socket = NetSocket::new(made, ready);
             let (source, backend): (&mut dyn Source<Op = BlockOp>, &mut dyn SyncBackend<Op = BlockOp>) =
                 (&mut source, &mut socket);
             let ended = run_sync(&mut context, source, backend, pacer.table());

@@ -238,7 +238,7 @@ impl WorkloadOfRank {
                 Target::Scratch(_) | Target::SharedTree(_) | Target::Recorded(_) => {
                     return Err(RunError::OfSeveralRanks { target: name.clone() });
                 }
-                Target::Null(_) | Target::Sim(_) => false,
+                Target::Host(_) | Target::Null(_) | Target::Sim(_) => false,
             };
             if is_shared {
                 shared.insert(name.clone());

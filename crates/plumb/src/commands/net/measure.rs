@@ -3,10 +3,10 @@
 use super::super::dialect::iperf3::TestError;
 use super::super::dialect::iperf3::client::{Look, Place, Tested, test};
 use super::super::dialect::iperf3::output::Out;
+use super::protocol::with_link;
 use plumb_dialects::iperf3::{Output, Params, Row, Unit};
 use plumb_engine::signals::StopFlag;
 use plumb_result::{Datagrams, NET_SCHEMA, Network, RoundTrips, Throughput};
-use plumb_sorted::SortedMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -72,19 +72,7 @@ impl Bench {
         let params = Params { time_s: Some(self.seconds), block: TRIP_BYTES, response: TRIP_BYTES, ..kind };
         let Tested { times, lost, seconds, .. } = self.test(&params)?;
         let per_second = times.count() as f64 / seconds.max(1e-9);
-        let quantile = |share| times.carried_quantile(share);
-        let trips = RoundTrips {
-            during: during.to_owned(),
-            count: times.count(),
-            lost,
-            mean_ns: times.mean(),
-            max_ns: times.max(),
-            p50_ns: quantile(0.5),
-            p90_ns: quantile(0.9),
-            p99_ns: quantile(0.99),
-            p999_ns: quantile(0.999),
-        };
-        Ok((trips, per_second))
+        Ok((RoundTrips::of(during, &times, lost), per_second))
     }
 
     /// Streams at full speed, with round trips at the same time where the other end answers them.
@@ -148,7 +136,8 @@ impl Bench {
         })?;
         let largest = sent.ending.streams.first().map(|whole| whole.largest).unwrap_or_default();
         let local = sent.report.streams.first().and_then(|stream| stream.local.0.parse().ok());
-        let link = local.and_then(plumb_probe::link::of_address).unwrap_or_default();
+        let begun = with_link(local, begun);
+        let link_speed = begun.interface_bits_per_second;
         let known = |number: u64| Some(number).filter(|&number| number > 0);
         let [congestion, congestion_there] = sent.ending.congestion.clone();
         let streams = [("receive", &received), ("send", &sent)];
@@ -158,7 +147,7 @@ impl Bench {
             round_trips_per_second: trips_per_second,
             connections_per_second: connections.as_ref().map(|connections| connections.1),
             connections: connections.map(|connections| connections.0),
-            throughput: streams.map(|(name, test)| throughput(name, test, link.bits_per_second)).into(),
+            throughput: streams.map(|(name, test)| throughput(name, test, link_speed)).into(),
             datagrams: [("receive", false), ("send", true)]
                 .map(|(name, sends)| of_datagrams(name, sends, &datagrams))
                 .into(),
@@ -166,12 +155,6 @@ impl Bench {
             congestion_there,
             path_mtu: known(largest.path_mtu),
             tcp_rtt_ns: known(largest.rtt_us * 1000),
-            interface: Some(link.name).filter(|name| !name.is_empty()),
-            interface_bits_per_second: link.bits_per_second,
-            interface_mtu: link.mtu,
-            interface_driver: link.driver,
-            interface_node: link.node,
-            offloads: link.offloads.into_iter().map(|(name, is)| (name.to_owned(), is)).collect::<SortedMap<_, _>>(),
             ..begun
         })
     }

@@ -3,6 +3,7 @@
 //! It speaks iperf3's protocol, and round trips in addition where both ends are Plumb.
 
 mod measure;
+pub mod protocol;
 mod series;
 
 use super::dialect::iperf3::client::Place;

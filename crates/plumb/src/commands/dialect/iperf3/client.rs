@@ -11,6 +11,7 @@ use plumb_dialects::iperf3::{
 use plumb_engine::net::{Flow, Flows, SocketOptions, connect_tcp, datagram_socket, segment_bytes};
 use plumb_engine::rng::Rng;
 use plumb_engine::signals::StopFlag;
+use plumb_workload::net::Passing;
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -109,14 +110,38 @@ fn cookie() -> [u8; COOKIE_BYTES] {
     cookie
 }
 
-/// Makes a test against a server, from its first byte to its last.
-pub fn test(place: &Place, params: &Params, look: Look, out: &mut Out, stop: StopFlag) -> Result<Tested, TestError> {
+/// A test whose streams are connected, and whose server is at work.
+pub struct Begun {
+    control: Control,
+    /// As the server got them.
+    pub params: Params,
+    pub flows: Vec<Flow>,
+    pub streams: Vec<Opened>,
+    cookie: [u8; COOKIE_BYTES],
+    segment: Option<u32>,
+    /// Time to connect, ns.
+    pub connect_ns: u64,
+}
+
+impl Begun {
+    /// Ends the test and exchanges what both ends have to say.
+    pub fn exchange(&mut self, own: &Results) -> Result<Results, TestError> {
+        // What the server said meanwhile is why it went.
+        if let Some(state) = self.control.has_state()? {
+            return Err(TestError::Message(format!("{state:?} while data moves")));
+        }
+        exchange(&mut self.control, own)
+    }
+}
+
+/// Connects to a server and begins a test.
+pub fn begin(place: &Place, params: &Params, out: &mut Out) -> Result<Begun, TestError> {
     out.text(&format!("Connecting to host {}, port {}\n", place.host, place.port));
     let began = Instant::now();
-    let mut control = place.connect()?;
+    let control = place.connect()?;
     let connect_ns = began.elapsed().as_nanos() as u64;
     let to = control.1;
-    let control = &mut control.0;
+    let mut control = control.0;
     let mut params = Params { is_plumb: true, ..params.clone() };
     let cookie = cookie();
     control.send(&cookie)?;
@@ -153,12 +178,23 @@ pub fn test(place: &Place, params: &Params, look: Look, out: &mut Out, stop: Sto
     if params.reverse {
         out.text(&format!("Reverse mode, remote host {} is sending\n", place.host));
     }
+    let passing = if params.reverse { (params.tx, Passing::Lend) } else { (params.rx, Passing::Drop) };
+    if !is_plumb && passing.0 != Passing::Copy && passing.0 != passing.1 {
+        return Err(TestError::Unable("the server is iperf3 and passes bytes by copying; start `plumb net --serve` there"));
+    }
     let (flows, streams) = match params.connects {
         true => to_connect(&params, SocketAddr::new(to.ip(), u16::from_be_bytes(port)))?,
         false => connect_streams(place, &params, &cookie, to, is_plumb)?,
     };
     control.expect(State::TestStart, "the start of the test")?;
     control.expect(State::TestRunning, "the start of data")?;
+    Ok(Begun { control, params, flows, streams, cookie, segment, connect_ns })
+}
+
+/// Makes a test against a server, from its first byte to its last.
+pub fn test(place: &Place, params: &Params, look: Look, out: &mut Out, stop: StopFlag) -> Result<Tested, TestError> {
+    let Begun { mut control, params, flows, streams, cookie, segment, connect_ns } = begin(place, params, out)?;
+    let control = &mut control;
     let start = start_of(&cookie, (place.host.clone(), place.port), segment, flows.first());
     if look.verbose {
         out.text(&verbose_head(&params, &start, segment));
