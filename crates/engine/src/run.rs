@@ -106,7 +106,9 @@ fn run_one(
     fallbacks.extend(targets.apply_cache_policy(phase, surroundings, observer)?);
     let mut probe = match (&phase.probe, surroundings.setting.net) {
         (None, _) => None,
-        (Some(_), _) if is_simulated => return Err(EngineError::plan("a simulated device runs on a virtual clock, and has no probe")),
+        (Some(_), _) if is_simulated => {
+            return Err(EngineError::plan("a simulated device runs on a virtual clock, and has no probe"));
+        }
         (Some(_), None) => return Err(EngineError::plan("this command does no network work")),
         (Some(probe), Some(protocol)) => {
             observer.preparing(&format!("round trips to {} before the phase `{}`", probe.to, phase.name));

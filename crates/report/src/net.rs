@@ -122,7 +122,10 @@ pub(crate) fn of_phases(result: &RunResult, style: &Style) -> String {
             let share = loss(row).map_or(MISSING.to_owned(), percent);
             let words = format!(
                 "{} of {} datagrams lost ({share}), {} out of order, jitter {}",
-                row.lost, row.packets, row.out_of_order, time(row.jitter_ns)
+                row.lost,
+                row.packets,
+                row.out_of_order,
+                time(row.jitter_ns)
             );
             text += &format!("  {}\n", style.wrap(&words, 4));
         }
@@ -135,7 +138,8 @@ pub(crate) fn of_phases(result: &RunResult, style: &Style) -> String {
 
 /// One measurement.
 pub fn page(net: &Network, style: &Style) -> String {
-    let mut text = format!("{} port {}: connected in {}\n", net.host, net.port, ns(net.connect_ns));
+    let port = if net.port > 0 { format!(" port {}", net.port) } else { String::new() };
+    let mut text = format!("{}{port}: connected in {}\n", net.host, ns(net.connect_ns));
     text.extend(facts(net).iter().map(|line| style.wrap(line, 0) + "\n"));
     text.push('\n');
     match net.round_trips_per_second {
@@ -171,6 +175,9 @@ pub fn page(net: &Network, style: &Style) -> String {
         right("CPU there", rows(&|row| percent(row.processors_there))),
     ];
     text += &table(columns, style);
+    if net.datagrams.is_empty() {
+        return text;
+    }
     text.push('\n');
     let rows = |of: &dyn Fn(&Datagrams) -> String| net.datagrams.iter().map(of).collect::<Vec<_>>();
     let columns = vec![

@@ -536,7 +536,8 @@ fn resolved(
             | Target::Scratch(_)
             | Target::SharedTree(_)
             | Target::Recorded(_)
-            | Target::Host(_) | Target::Null(_)
+            | Target::Host(_)
+            | Target::Null(_)
             | Target::Sim(_) => Vec::new(),
         };
         for size in sizes {

@@ -47,8 +47,8 @@ pub use program::{Pick, Program, ScratchTarget, SharedTree, Step};
 pub use replay::{RecordedTree, Replay, ReplayOrder, Timing};
 pub use sim::{SimDevice, SimModel};
 pub use target::{
-    DeviceTarget, Distribution, FileTarget, FilesTarget, HostTarget, NullDelays, NullFiles, NullTarget, Prepare, SimTarget, Target,
-    TreeTarget,
+    DeviceTarget, Distribution, FileTarget, FilesTarget, HostTarget, NullDelays, NullFiles, NullTarget, Prepare,
+    SimTarget, Target, TreeTarget,
 };
 pub use units::{Bytes, Nanos, PerSecond, Share, Size};
 pub use validate::Problem;

@@ -107,12 +107,7 @@ impl Probe {
 
     /// The usual one, to a host.
     pub fn to(host: &str) -> Probe {
-        Probe {
-            to: host.to_owned(),
-            protocol: Protocol::Tcp,
-            rate: Probe::default_rate(),
-            idle: Probe::default_idle(),
-        }
+        Probe { to: host.to_owned(), protocol: Protocol::Tcp, rate: Probe::default_rate(), idle: Probe::default_idle() }
     }
 }
 
@@ -282,8 +277,7 @@ impl Passing {
 
     /// The one of this name.
     pub fn from_name(name: &str) -> Option<Passing> {
-        let all =
-            [Passing::Copy, Passing::Lend, Passing::Drop, Passing::ZeroCopy, Passing::IoUring, Passing::SendFile];
+        let all = [Passing::Copy, Passing::Lend, Passing::Drop, Passing::ZeroCopy, Passing::IoUring, Passing::SendFile];
         all.into_iter().find(|passing| passing.name() == name)
     }
 

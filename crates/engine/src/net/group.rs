@@ -19,7 +19,7 @@ use crate::worker_error::WorkerError;
 use plumb_result::{Histogram, Network, RoundTrips, WorkerMeasurement};
 use plumb_sorted::SortedSet;
 use plumb_workload::net::{NetLoad, NetOp, Passing, Probe, TripLoad};
-use plumb_workload::{Bytes, Nanos, OpKind, Phase};
+use plumb_workload::{Bytes, Nanos, OpKind, PerSecond, Phase};
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -134,6 +134,10 @@ impl NetGroup {
         let mut work = flow.work;
         // What is to end with a byte goes block by block.
         work.apart |= is_limited && work.op == NetOp::Send;
+        // How many go together follows from when each is due.
+        let pace = &seat.group.pace;
+        let paced = pace.open.map(|open| PerSecond(open.rate.0 * f64::from(work.block)));
+        work.rate = work.rate.or(pace.bytes_per_second.write).or(paced).filter(|_| work.op == NetOp::Send);
         let made = Prepared::with(flow, work, Arc::new(NewSockets::default()));
         let worker = NetWorker {
             made: made.map_err(|error| seat.error(error))?,
@@ -224,12 +228,8 @@ impl ProbeRun {
     /// Connects, and makes its round trips for a while before anything else does.
     pub(crate) fn begin(probe: &Probe, protocol: &dyn NetProtocol, stop: StopFlag) -> Result<ProbeRun, String> {
         let bytes = Bytes(Probe::BYTES);
-        let load = NetLoad::Rr(TripLoad {
-            protocol: probe.protocol,
-            request: bytes,
-            response: bytes,
-            ..TripLoad::default()
-        });
+        let load =
+            NetLoad::Rr(TripLoad { protocol: probe.protocol, request: bytes, response: bytes, ..TripLoad::default() });
         let (address, rate) = (probe.to.as_str(), Some(probe.rate.0));
         let mut session =
             protocol.connect(&NetRequest { address, load: &load, connections: 1, time: None, rate, stop })?;

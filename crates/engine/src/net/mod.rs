@@ -7,12 +7,15 @@
 
 mod backend;
 mod datagram;
+mod elsewhere;
 mod group;
 mod new_sockets;
 mod options;
+mod passing;
 mod socket;
 
 pub use datagram::{Arrived, DatagramHeader};
+pub use elsewhere::Elsewhere;
 pub use group::{FlowEnd, NetEnd, NetProtocol, NetRequest, NetSession};
 pub(crate) use group::{NetGroup, ProbeRun};
 pub use new_sockets::NewSockets;

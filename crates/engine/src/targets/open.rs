@@ -227,7 +227,7 @@ fn open_files(
         | Target::SharedTree(_)
         | Target::Recorded(_)
         | Target::Host(_)
-            | Target::Null(_)
+        | Target::Null(_)
         | Target::Sim(_) => {
             return Err(EngineError::plan(format!("target `{name}` has no files")));
         }
@@ -396,8 +396,7 @@ fn file_path(target: &Target) -> &Path {
         Target::Tree(tree) => &tree.path,
         Target::SharedTree(tree) => &tree.path,
         Target::Recorded(tree) => &tree.path,
-        Target::JobFiles(_) | Target::Scratch(_) | Target::Host(_)
-            | Target::Null(_) | Target::Sim(_) => Path::new(""),
+        Target::JobFiles(_) | Target::Scratch(_) | Target::Host(_) | Target::Null(_) | Target::Sim(_) => Path::new(""),
     }
 }
 
@@ -420,7 +419,7 @@ fn unprepared(target: &Target) -> Target {
         | Target::SharedTree(_)
         | Target::Recorded(_)
         | Target::Host(_)
-            | Target::Null(_)
+        | Target::Null(_)
         | Target::Sim(_) => {}
     }
     target

@@ -249,7 +249,8 @@ fn largest_file(view: &PhaseView<'_>) -> Option<u64> {
             | Target::Scratch(_)
             | Target::SharedTree(_)
             | Target::Recorded(_)
-            | Target::Host(_) | Target::Null(_)
+            | Target::Host(_)
+            | Target::Null(_)
             | Target::Sim(_) => None,
         })
         .max()

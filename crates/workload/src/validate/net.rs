@@ -2,7 +2,9 @@
 
 use super::Checker;
 use crate::backend::Backend;
-use crate::net::{BLOCK_BYTES_MAX, DATAGRAM_BYTES_MAX, DATAGRAM_BYTES_MIN, NetLoad, Passing, Probe, Protocol, TripLoad};
+use crate::net::{
+    BLOCK_BYTES_MAX, DATAGRAM_BYTES_MAX, DATAGRAM_BYTES_MIN, NetLoad, Passing, Probe, Protocol, TripLoad,
+};
 use crate::pace::Pace;
 use crate::phase::{RunAs, WorkerGroup};
 use crate::target::Target;
@@ -57,14 +59,17 @@ pub(super) fn check(check: &mut Checker, group: &WorkerGroup, load: &NetLoad, ta
             if let Some(block) = stream.block {
                 size(check, "block", block.0, least(protocol), protocol);
             }
-            for (key, passing, can) in [("tx", stream.tx, stream.tx.sends()), ("rx", stream.rx, stream.rx.receives())]
-            {
+            for (key, passing, can) in [("tx", stream.tx, stream.tx.sends()), ("rx", stream.rx, stream.rx.receives())] {
                 let (who, others) = match key {
                     "tx" => ("a sender", "copy, splice, sendfile, zerocopy or io-uring"),
                     _ => ("a receiver", "copy, truncate or io-uring"),
                 };
                 if !can {
-                    check.problem([key], format!("`{}` is nothing that {who} can do", passing.name()), format!("use {others}"));
+                    check.problem(
+                        [key],
+                        format!("`{}` is nothing that {who} can do", passing.name()),
+                        format!("use {others}"),
+                    );
                 } else if passing != Passing::Copy && protocol == Protocol::Udp {
                     check.problem([key], "datagrams are always copied", "leave it out");
                 }
@@ -118,7 +123,11 @@ fn trips(check: &mut Checker, trips: &TripLoad) {
         );
     }
     if trips.busy_poll.0 > POLL_NS_MAX {
-        check.problem(["busy-poll"], format!("{} is too long to ask without sleeping", trips.busy_poll), "use at most 1s");
+        check.problem(
+            ["busy-poll"],
+            format!("{} is too long to ask without sleeping", trips.busy_poll),
+            "use at most 1s",
+        );
     }
 }
 

@@ -3,10 +3,12 @@
 use super::super::dialect::iperf3::TestError;
 use super::super::dialect::iperf3::client::{Look, Place, Tested, test};
 use super::super::dialect::iperf3::output::Out;
-use super::protocol::with_link;
+use super::protocol::{passing, passing_words, with_link};
 use plumb_dialects::iperf3::{Output, Params, Row, Unit};
+use plumb_engine::net::Elsewhere;
 use plumb_engine::signals::StopFlag;
 use plumb_result::{Datagrams, NET_SCHEMA, Network, RoundTrips, Throughput};
+use plumb_workload::net::{Passing, Protocol};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -35,6 +37,12 @@ pub struct Bench {
     pub streams: u32,
     /// Bits per second of datagrams.
     pub datagram_rate: u64,
+    /// Round trips ask without sleeping for so long at most.
+    pub busy_poll_us: u32,
+    /// How bytes of streams pass.
+    pub tx: Passing,
+    pub rx: Passing,
+    pub multipath: bool,
     pub stop: StopFlag,
     /// The other end has answered in this measurement.
     pub was_there: AtomicBool,
@@ -69,7 +77,8 @@ impl Bench {
 
     /// The same of a kind: on one connection, or with one for each.
     fn rounds(&self, kind: Params, during: &'static str) -> Result<(RoundTrips, f64), TestError> {
-        let params = Params { time_s: Some(self.seconds), block: TRIP_BYTES, response: TRIP_BYTES, ..kind };
+        let (seconds, poll_us, multipath) = (Some(self.seconds), self.busy_poll_us, self.multipath);
+        let params = Params { time_s: seconds, block: TRIP_BYTES, response: TRIP_BYTES, poll_us, multipath, ..kind };
         let Tested { times, lost, seconds, .. } = self.test(&params)?;
         let per_second = times.count() as f64 / seconds.max(1e-9);
         Ok((RoundTrips::of(during, &times, lost), per_second))
@@ -77,7 +86,17 @@ impl Bench {
 
     /// Streams at full speed, with round trips at the same time where the other end answers them.
     fn load(&self, reverse: bool, during: Option<&'static str>) -> Result<(Option<RoundTrips>, Tested), TestError> {
-        let params = Params { time_s: Some(self.seconds + 1), streams: self.streams, reverse, ..Params::default() };
+        let params = passing(
+            Params {
+                time_s: Some(self.seconds + 1),
+                streams: self.streams,
+                reverse,
+                multipath: self.multipath,
+                ..Params::default()
+            },
+            self.tx,
+            self.rx,
+        );
         std::thread::scope(|scope| {
             let load = scope.spawn(|| self.test(&params));
             std::thread::sleep(LOAD_FIRST);
@@ -100,9 +119,21 @@ impl Bench {
             seconds: self.seconds,
             datagram_bits_per_second: self.datagram_rate,
             streams: self.streams,
+            protocol: self.protocol().filter(|which| *which != Protocol::Tcp).map(|which| which.name().to_owned()),
+            passing: passing_words(self.tx, self.rx),
+            busy_poll_us: self.busy_poll_us,
             processors: plumb_probe::link::allowed_processors(),
             ..Network::default()
         }
+    }
+
+    fn protocol(&self) -> Option<Protocol> {
+        Some(match &self.place.elsewhere {
+            Some(Elsewhere::Unix(_)) => Protocol::Unix,
+            Some(Elsewhere::Vsock { .. }) => Protocol::Vsock,
+            None if self.multipath => Protocol::Mptcp,
+            None => return None,
+        })
     }
 
     /// Makes one.
@@ -121,19 +152,24 @@ impl Bench {
             None => None,
         };
         let connections = match idle {
+            // What has no port for each connection is not connected again and again.
+            Some(_) if self.place.elsewhere.is_some() => None,
             Some(_) => Some(self.rounds(Params { connects: true, ..Params::default() }, "connecting")?),
             None => None,
         };
         let (receiving, received) = self.load(true, while_loaded("receiving"))?;
         let (sending, sent) = self.load(false, while_loaded("sending"))?;
-        let datagrams = self.test(&Params {
-            udp: true,
-            bidir: true,
-            time_s: Some(self.seconds),
-            block: DATAGRAM_BYTES,
-            rate: Some(self.datagram_rate),
-            ..Params::default()
-        })?;
+        let datagrams = || {
+            self.test(&Params {
+                udp: true,
+                bidir: true,
+                time_s: Some(self.seconds),
+                block: DATAGRAM_BYTES,
+                rate: Some(self.datagram_rate),
+                ..Params::default()
+            })
+        };
+        let datagrams = if self.place.elsewhere.is_none() { Some(datagrams()?) } else { None };
         let largest = sent.ending.streams.first().map(|whole| whole.largest).unwrap_or_default();
         let local = sent.report.streams.first().and_then(|stream| stream.local.0.parse().ok());
         let begun = with_link(local, begun);
@@ -148,9 +184,10 @@ impl Bench {
             connections_per_second: connections.as_ref().map(|connections| connections.1),
             connections: connections.map(|connections| connections.0),
             throughput: streams.map(|(name, test)| throughput(name, test, link_speed)).into(),
-            datagrams: [("receive", false), ("send", true)]
-                .map(|(name, sends)| of_datagrams(name, sends, &datagrams))
-                .into(),
+            datagrams: datagrams
+                .iter()
+                .flat_map(|test| DIRECTIONS.map(|(name, sends)| of_datagrams(name, sends, test)))
+                .collect(),
             congestion,
             congestion_there,
             path_mtu: known(largest.path_mtu),
@@ -159,6 +196,9 @@ impl Bench {
         })
     }
 }
+
+/// Which of them this end sends.
+const DIRECTIONS: [(&str, bool); 2] = [("receive", false), ("send", true)];
 
 fn throughput(direction: &str, test: &Tested, link: Option<f64>) -> Throughput {
     let received = Row::sum(test.ending.streams.iter().map(|whole| &whole.received));

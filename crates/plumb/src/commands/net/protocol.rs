@@ -1,11 +1,11 @@
 //! Network work of workloads: its connections are made and ended by iperf3's protocol, as those of `plumb net` are.
 
+use super::super::dialect::iperf3::TestError;
 use super::super::dialect::iperf3::client::{Begun, Place, begin};
 use super::super::dialect::iperf3::output::Out;
-use super::super::dialect::iperf3::TestError;
 use super::{local, words};
 use plumb_dialects::iperf3::{Output, Params, Results, StreamResult, stream_id};
-use plumb_engine::net::{Counts, Flow, FlowEnd, NetEnd, NetProtocol, NetRequest, NetSession, congestion};
+use plumb_engine::net::{Counts, Elsewhere, Flow, FlowEnd, NetEnd, NetProtocol, NetRequest, NetSession, congestion};
 use plumb_result::{Datagrams, NET_SCHEMA, Network, Throughput};
 use plumb_sorted::SortedMap;
 use plumb_workload::Nanos;
@@ -50,6 +50,10 @@ fn without_sctp() -> String {
 
 /// The other end at an address, `HOST` or `HOST:PORT`.
 pub fn place_of(address: &str) -> Result<Place, String> {
+    if let Some(elsewhere) = Elsewhere::parse(address) {
+        let place = place_at(address.to_owned(), 0);
+        return Ok(Place { elsewhere: Some(elsewhere?), ..place });
+    }
     let plain = |host: &str| host.trim_start_matches('[').trim_end_matches(']').to_owned();
     let (host, port) = match address.rsplit_once(':') {
         // Of IPv6 without brackets, a colon is part of the address.
@@ -59,15 +63,21 @@ pub fn place_of(address: &str) -> Result<Place, String> {
         }
         _ => (plain(address), PORT),
     };
-    Ok(Place {
+    Ok(place_at(host, port))
+}
+
+/// The other end.
+pub fn place_at(host: String, port: u16) -> Place {
+    Place {
         host,
         port,
+        elsewhere: None,
         bind: None,
         is_v6: None,
         client_port: None,
         timeout: Some(Duration::from_secs(10)),
         local: local(),
-    })
+    }
 }
 
 /// What the other end is told.
@@ -88,17 +98,13 @@ fn params(request: &NetRequest<'_>) -> Params {
     match load {
         NetLoad::Stream(StreamLoad { direction, block, rate, tx, rx, .. }) => {
             let usual = if common.udp { DATAGRAM_BYTES } else { BLOCK_BYTES };
-            Params {
+            let params = Params {
                 reverse: *direction == Direction::Receive,
                 block: block.map_or(usual, |block| block.0 as u32),
                 rate: rate.map(|rate| (rate.0 * 8.0) as u64),
-                // Stock servers have words for these two.
-                lend: *tx == Passing::Lend,
-                drop: *rx == Passing::Drop,
-                tx: Some(*tx).filter(|tx| *tx != Passing::Lend).unwrap_or_default(),
-                rx: Some(*rx).filter(|rx| *rx != Passing::Drop).unwrap_or_default(),
                 ..common
-            }
+            };
+            passing(params, *tx, *rx)
         }
         NetLoad::Rr(trips) | NetLoad::Crr(trips) => {
             let TripLoad { request, response, busy_poll, .. } = trips;
@@ -113,6 +119,22 @@ fn params(request: &NetRequest<'_>) -> Params {
     }
 }
 
+/// The same with how bytes pass. Stock servers have words for two of the ways.
+pub fn passing(params: Params, tx: Passing, rx: Passing) -> Params {
+    Params {
+        lend: tx == Passing::Lend,
+        drop: rx == Passing::Drop,
+        tx: if tx == Passing::Lend { Passing::Copy } else { tx },
+        rx: if rx == Passing::Drop { Passing::Copy } else { rx },
+        ..params
+    }
+}
+
+/// How bytes pass, where they are not copied at both ends.
+pub fn passing_words(tx: Passing, rx: Passing) -> Option<String> {
+    ([tx, rx] != [Passing::Copy; 2]).then(|| format!("tx {}, rx {}", tx.name(), rx.name()))
+}
+
 /// What is known of the connections when they are made.
 fn known(request: &NetRequest<'_>, place: &Place, begun: &Begun) -> Network {
     let params = &begun.params;
@@ -122,21 +144,30 @@ fn known(request: &NetRequest<'_>, place: &Place, begun: &Begun) -> Network {
         _ => [params.tx, params.rx],
     };
     let local = begun.streams.first().and_then(|stream| stream.local.0.parse().ok());
-    with_link(local, Network {
-        schema: NET_SCHEMA.to_owned(),
-        tool: plumb_study::run::tool(),
-        started_at: jiff::Timestamp::now().to_string(),
-        host: place.host.clone(),
-        port: place.port,
-        connect_ns: Some(begun.connect_ns),
-        streams: request.connections,
-        protocol: Some(request.load.protocol()).filter(|which| *which != Protocol::Tcp).map(|which| which.name().to_owned()),
-        passing: ([tx, rx] != [Passing::Copy; 2]).then(|| format!("tx {}, rx {}", tx.name(), rx.name())),
-        busy_poll_us: params.poll_us,
-        congestion: begun.flows.first().filter(|_| !params.udp && !params.connects).and_then(|flow| congestion(flow.socket.as_fd())),
-        processors: plumb_probe::link::allowed_processors(),
-        ..Network::default()
-    })
+    with_link(
+        local,
+        Network {
+            schema: NET_SCHEMA.to_owned(),
+            tool: plumb_study::run::tool(),
+            started_at: jiff::Timestamp::now().to_string(),
+            host: place.host.clone(),
+            port: place.port,
+            connect_ns: Some(begun.connect_ns),
+            streams: request.connections,
+            protocol: Some(request.load.protocol())
+                .filter(|which| *which != Protocol::Tcp)
+                .map(|which| which.name().to_owned()),
+            passing: passing_words(tx, rx),
+            busy_poll_us: params.poll_us,
+            congestion: begun
+                .flows
+                .first()
+                .filter(|_| !params.udp && !params.connects)
+                .and_then(|flow| congestion(flow.socket.as_fd())),
+            processors: plumb_probe::link::allowed_processors(),
+            ..Network::default()
+        },
+    )
 }
 
 /// The same with the interface that has an address of this end.
@@ -252,7 +283,10 @@ fn found(ended: &NetEnd, params: &Params, other: &Results, known: Network) -> Ne
         passing: match ended.copied {
             [0, _] => known.passing.clone(),
             [copied, told] => known.passing.clone().map(|passing| {
-                format!("{passing} (the kernel copied {:.0} % of the calls all the same)", copied as f64 * 100.0 / told.max(1) as f64)
+                format!(
+                    "{passing} (the kernel copied {:.0} % of the calls all the same)",
+                    copied as f64 * 100.0 / told.max(1) as f64
+                )
             }),
         },
         ..known

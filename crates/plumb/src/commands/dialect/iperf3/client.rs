@@ -8,12 +8,12 @@ use plumb_dialects::iperf3::{
     COOKIE_BYTES, COOKIE_LETTERS, Ending, Opened, PARAMS_BYTES_MAX, Params, RESULTS_BYTES_MAX, Report, Results, State,
     UDP_HELLO, UDP_REPLIES, Unit, flow,
 };
-use plumb_engine::net::{Flow, Flows, SocketOptions, connect_tcp, datagram_socket, segment_bytes};
+use plumb_engine::net::{Elsewhere, Flow, Flows, SocketOptions, connect_tcp, datagram_socket, segment_bytes};
 use plumb_engine::rng::Rng;
 use plumb_engine::signals::StopFlag;
 use plumb_workload::net::Passing;
 use std::io::{Read, Write};
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -33,6 +33,8 @@ pub struct Place {
     /// Name or address.
     pub host: String,
     pub port: u16,
+    /// Where it is instead, if that is not on the Internet.
+    pub elsewhere: Option<Elsewhere>,
     /// This end's address.
     pub bind: Option<IpAddr>,
     pub is_v6: Option<bool>,
@@ -77,6 +79,10 @@ impl Place {
     /// A connection to the first address that answers.
     fn connect(&self) -> Result<(Control, SocketAddr), TestError> {
         let failed = |error: &dyn std::fmt::Display| TestError::Connect(plain(&error.to_string()));
+        if let Some(elsewhere) = &self.elsewhere {
+            let socket = elsewhere.connect().map_err(|error| failed(&error))?;
+            return Ok((Control::new(socket.into(), self.local.keep_alive)?, SocketAddr::from(([0; 4], 0))));
+        }
         let all = (self.host.as_str(), self.port).to_socket_addrs().map_err(|error| failed(&error))?;
         let family = self.bind.map(|bind| bind.is_ipv6()).or(self.is_v6);
         let timeout = self.timeout.unwrap_or(Duration::from_secs(120));
@@ -180,7 +186,9 @@ pub fn begin(place: &Place, params: &Params, out: &mut Out) -> Result<Begun, Tes
     }
     let passing = if params.reverse { (params.tx, Passing::Lend) } else { (params.rx, Passing::Drop) };
     if !is_plumb && passing.0 != Passing::Copy && passing.0 != passing.1 {
-        return Err(TestError::Unable("the server is iperf3 and passes bytes by copying; start `plumb net --serve` there"));
+        return Err(TestError::Unable(
+            "the server is iperf3 and passes bytes by copying; start `plumb net --serve` there",
+        ));
     }
     let (flows, streams) = match params.connects {
         true => to_connect(&params, SocketAddr::new(to.ip(), u16::from_be_bytes(port)))?,
@@ -273,7 +281,12 @@ fn connect_streams(
     let (mut flows, mut opened) = (Vec::new(), Vec::new());
     for (number, sends) in (0u16..).zip(all) {
         let from = place.from(place.client_port.map_or(0, |port| port.saturating_add(number)), &to);
-        let socket: OwnedFd = if params.udp {
+        let socket: OwnedFd = if let Some(elsewhere) = &place.elsewhere {
+            let mut socket = TcpStream::from(elsewhere.connect().map_err(|error| failed(&error))?);
+            socket.write_all(cookie).map_err(|error| failed(&error))?;
+            opened.push(named(socket.local_addr(), socket.peer_addr(), socket.as_raw_fd(), sends));
+            socket.into()
+        } else if params.udp {
             let socket = datagram_socket(Some(to), from, &options).map_err(|error| failed(&error))?;
             greet(&socket).map_err(|error| failed(&error))?;
             opened.push(named(socket.local_addr(), Ok(to), socket.as_raw_fd(), sends));

@@ -68,7 +68,7 @@ pub fn as_iperf3(call: &ToolCall<'_>) -> Result<End, Stopped> {
         iperf3::End::Server(server) if server.daemon && std::env::var_os(DAEMON).is_none() => in_background(),
         iperf3::End::Server(server) => {
             write_pid(&settings)?;
-            server::serve(&settings, server, bind, local, &paper, stop_flag()?)
+            server::serve(&settings, server, bind.into(), local, &paper, stop_flag()?)
         }
         iperf3::End::Client(client) => {
             write_pid(&settings)?;
@@ -120,6 +120,7 @@ fn as_client(
     let place = client::Place {
         host: client.host.clone(),
         port: settings.port,
+        elsewhere: None,
         bind,
         is_v6: settings.is_v6,
         client_port: client.client_port,

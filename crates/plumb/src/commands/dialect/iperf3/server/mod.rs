@@ -9,7 +9,7 @@ use super::output::Paper;
 use crate::exit::{End, Stopped};
 use crate::output::error_line;
 use plumb_dialects::iperf3::{COOKIE_BYTES, Limits, Output, Server as Asked, Settings, State, udp_reply};
-use plumb_engine::net::{ConnectError, SocketOptions, datagram_socket, listen_tcp};
+use plumb_engine::net::{ConnectError, Elsewhere, SocketOptions, datagram_socket, listen_tcp};
 use plumb_engine::signals::StopFlag;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::VecDeque;
@@ -113,19 +113,19 @@ impl Shared {
 pub fn serve(
     settings: &Settings,
     asked: &Asked,
-    bind: Option<IpAddr>,
+    bind: Bind,
     local: Local,
     paper: &Paper,
     stop: StopFlag,
 ) -> Result<End, Stopped> {
-    let sockets = match listen(settings, bind, &local) {
+    let sockets = match listen(settings, &bind, &local) {
         Ok(sockets) => sockets,
         Err(error) => {
             error_line!("iperf3: error - unable to start listener for connections: {error}");
             return Ok(End::DialectFailed);
         }
     };
-    if bind.is_none() {
+    if bind == Bind::Loopback {
         error_line!("plumb: listening on loopback only; use -B 0.0.0.0 or -B :: to serve other hosts");
     }
     let port = sockets.tcp.first().and_then(|first| first.local_addr().ok()).map_or(settings.port, |at| at.port());
@@ -159,8 +159,19 @@ pub fn serve(
                     }
                 }
                 Ready::Udp(socket) => greet(&shared, socket, &mut order),
+                Ready::Other(listener) => {
+                    while let Ok(stream) = rustix::net::accept(listener) {
+                        order += 1;
+                        // Who comes has no address of the Internet.
+                        meet(&shared, stream.into(), SocketAddr::from(([127, 0, 0, 1], 0)), order);
+                    }
+                }
             }
         }
+    }
+    if let Bind::Elsewhere(Elsewhere::Unix(path)) = &bind {
+        // It was made by this server. One that is gone already is no loss.
+        let _ = std::fs::remove_file(path);
     }
     // Tests that go on say goodbye to their clients.
     let until = Instant::now() + SETUP_PATIENCE;
@@ -174,22 +185,47 @@ pub fn serve(
 struct Sockets {
     tcp: Vec<TcpListener>,
     udp: Vec<UdpSocket>,
+    other: Vec<OwnedFd>,
 }
 
 enum Ready<'a> {
     Tcp(&'a TcpListener),
     Udp(&'a UdpSocket),
+    Other(&'a OwnedFd),
 }
 
-fn listen(settings: &Settings, bind: Option<IpAddr>, local: &Local) -> Result<Sockets, ConnectError> {
+/// Where a server listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Bind {
+    /// For this machine alone.
+    Loopback,
+    /// At an address.
+    Address(IpAddr),
+    /// Not on the Internet.
+    Elsewhere(Elsewhere),
+}
+
+impl From<Option<IpAddr>> for Bind {
+    fn from(address: Option<IpAddr>) -> Bind {
+        address.map_or(Bind::Loopback, Bind::Address)
+    }
+}
+
+fn listen(settings: &Settings, bind: &Bind, local: &Local) -> Result<Sockets, ConnectError> {
     let (four, six) = (IpAddr::from(Ipv4Addr::LOCALHOST), IpAddr::from(Ipv6Addr::LOCALHOST));
+    let mut sockets = Sockets { tcp: Vec::new(), udp: Vec::new(), other: Vec::new() };
     let addresses = match (bind, settings.is_v6) {
-        (Some(bind), _) => vec![bind],
-        (None, Some(true)) => vec![six],
-        (None, Some(false)) => vec![four],
-        (None, None) => vec![four, six],
+        (Bind::Elsewhere(elsewhere), _) => {
+            let socket = elsewhere.listen()?;
+            rustix::io::ioctl_fionbio(&socket, true)?;
+            sockets.other.push(socket);
+            Vec::new()
+        }
+        (Bind::Address(address), _) => vec![*address],
+        (Bind::Loopback, Some(true)) => vec![six],
+        (Bind::Loopback, Some(false)) => vec![four],
+        (Bind::Loopback, None) => vec![four, six],
     };
-    let mut sockets = Sockets { tcp: Vec::new(), udp: Vec::new() };
     let options = SocketOptions { shares_port: true, ..local.plain() };
     let multipath = SocketOptions { multipath: true, ..options.clone() };
     for (number, address) in addresses.into_iter().enumerate() {
@@ -219,11 +255,13 @@ impl Sockets {
     /// Those at which somebody is, after a while.
     fn ready(&self) -> Vec<Ready<'_>> {
         let fds = self.tcp.iter().map(AsFd::as_fd).chain(self.udp.iter().map(AsFd::as_fd));
+        let fds = fds.chain(self.other.iter().map(AsFd::as_fd));
         let mut watched: Vec<PollFd<'_>> = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
         let longest = Timespec { tv_sec: 0, tv_nsec: LOOK_AGAIN.subsec_nanos().into() };
         // A signal is another reason to look.
         let _ = poll(&mut watched, Some(&longest));
         let all = self.tcp.iter().map(Ready::Tcp).chain(self.udp.iter().map(Ready::Udp));
+        let all = all.chain(self.other.iter().map(Ready::Other));
         all.zip(&watched).filter(|(_, watched)| !watched.revents().is_empty()).map(|(socket, _)| socket).collect()
     }
 }
