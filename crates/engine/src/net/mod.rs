@@ -203,6 +203,12 @@ impl Flows {
         Counts { bytes: totals.bytes, ops: totals.count, datagrams: self.shared.datagrams[number].read() }
     }
 
+    /// Of calls that were to go without a copy: those that the kernel copied all the same, and all. Complete when they have ended.
+    pub fn copied(&self) -> [u64; 2] {
+        let each = self.shared.datagrams.iter().map(DatagramCells::copied);
+        each.fold([0; 2], |sum, one| [sum[0] + one[0], sum[1] + one[1]])
+    }
+
     /// Times of its calls so far, or of its round trips: from their intended start where they are paced.
     pub fn times(&self, number: usize) -> Histogram {
         let reading = self.shared.cells.read_worker(number);
@@ -336,6 +342,8 @@ fn work(shared: &Shared, number: usize, made: Prepared) {
             let (source, backend): (&mut dyn Source<Op = BlockOp>, &mut dyn SyncBackend<Op = BlockOp>) =
                 (&mut source, &mut socket);
             let ended = run_sync(&mut context, source, backend, pacer.table());
+            // What it has to say is only counts.
+            let _ = backend.finish();
             if ended == Ended::Failed {
                 report.fail("the connection failed");
             }

@@ -38,7 +38,9 @@ impl Drop for Other {
 fn workload(address: &str, phases: &[(&str, &str)]) -> String {
     let mut text = format!("name = \"network\"\n[target.peer.host]\naddress = \"{address}\"\n");
     for (name, lines) in phases {
-        text += &format!("[[phase]]\nname = \"{name}\"\nstop.time = \"500ms\"\n[[phase.workers]]\ntarget = \"peer\"\n{lines}\n");
+        text += &format!(
+            "[[phase]]\nname = \"{name}\"\nstop.time = \"500ms\"\n[[phase.workers]]\ntarget = \"peer\"\n{lines}\n"
+        );
     }
     text
 }
@@ -82,7 +84,10 @@ fn streams_and_round_trips_are_phases_like_any_others() {
     assert_eq!(network(&result, "send")["interface"], "lo");
     assert!(network(&result, "send")["throughput"][0]["bytes_per_second"].as_f64() > Some(0.0));
     assert_eq!(network(&result, "rr")["busy_poll_us"], 20);
-    assert_eq!(phase(&result, "rr")["done"]["rr"]["bytes"], phase(&result, "rr")["done"]["rr"]["ops"].as_u64().unwrap() * 100);
+    assert_eq!(
+        phase(&result, "rr")["done"]["rr"]["bytes"],
+        phase(&result, "rr")["done"]["rr"]["ops"].as_u64().unwrap() * 100
+    );
     assert!(network(&result, "datagrams")["datagrams"][0]["packets"].as_i64() > Some(0));
     // The op that reaches the limit is the last one.
     let bytes = phase(&result, "exact")["done"]["receive"]["bytes"].as_u64().unwrap();
@@ -115,10 +120,15 @@ fn a_probe_runs_beside_any_workload() {
     }
     home.plumb("show last").expect(0).says(&["probe: 127.0.0.1", "idle", "reads"]);
     // The same from the command line, and where nobody answers.
-    home.file("plain.toml", &text.replace(&format!("[phase.probe]\nto = \"127.0.0.1:{port}\"\nidle = \"300ms\"\n"), ""));
+    home.file(
+        "plain.toml",
+        &text.replace(&format!("[phase.probe]\nto = \"127.0.0.1:{port}\"\nidle = \"300ms\"\n"), ""),
+    );
     let line = format!("run plain.toml --probe 127.0.0.1:{port} --set phase.reads.probe.idle=100ms --translate");
     home.plumb(&line).ran();
-    home.plumb(&format!("run plain.toml --probe 127.0.0.1:{}", free_port())).expect(1).complains(&["probe", "plumb net --serve"]);
+    home.plumb(&format!("run plain.toml --probe 127.0.0.1:{}", free_port()))
+        .expect(1)
+        .complains(&["probe", "plumb net --serve"]);
 }
 
 // Protects comparisons: what is not copied is named in the result, and the kernel's word on it, too.
@@ -150,8 +160,10 @@ fn sockets_of_this_machine_carry_it_too() {
     let path = home.work().join("plumb.sock");
     let address = format!("unix:{}", path.display());
     let mut other = Other::serve(&home, &format!("--bind {address}"));
-    let phases =
-        [("send", "work.net.stream = { protocol = \"unix\" }"), ("rr", "work.net.rr = { protocol = \"unix\", request = 1 }")];
+    let phases = [
+        ("send", "work.net.stream = { protocol = \"unix\" }"),
+        ("rr", "work.net.rr = { protocol = \"unix\", request = 1 }"),
+    ];
     home.file("net.toml", &workload(&address, &phases));
     let result = home.plumb("run net.toml --json").expect(0).json();
     assert_eq!(network(&result, "send")["protocol"], "unix");
@@ -186,7 +198,10 @@ fn what_cannot_be_is_refused() {
     refused("work.net.stream = { protocol = \"sctp\" }", &["SCTP", "use tcp"]);
     refused("work.blocks.block = \"4KiB\"", &["is a host, and has no files"]);
     refused("work.net.rr = {}", &["cannot connect to 127.0.0.1 port 1", "plumb net --serve"]);
-    home.file("net.toml", &workload("127.0.0.1:1", &[("x", "work.net.rr = {}")]).replace("stop.time = \"500ms\"\n", ""));
+    home.file(
+        "net.toml",
+        &workload("127.0.0.1:1", &[("x", "work.net.rr = {}")]).replace("stop.time = \"500ms\"\n", ""),
+    );
     home.plumb("run net.toml").complains(&["never ends"]);
 }
 

@@ -3,7 +3,7 @@
 use super::super::dialect::iperf3::TestError;
 use super::super::dialect::iperf3::client::{Look, Place, Tested, test};
 use super::super::dialect::iperf3::output::Out;
-use super::protocol::{passing, passing_words, with_link};
+use super::protocol::{passing, passing_words, with_copied, with_link};
 use plumb_dialects::iperf3::{Output, Params, Row, Unit};
 use plumb_engine::net::Elsewhere;
 use plumb_engine::signals::StopFlag;
@@ -190,6 +190,7 @@ impl Bench {
                 .collect(),
             congestion,
             congestion_there,
+            passing: with_copied(begun.passing.clone(), sent.copied),
             path_mtu: known(largest.path_mtu),
             tcp_rtt_ns: known(largest.rtt_us * 1000),
             ..begun

@@ -135,14 +135,21 @@ pub fn passing_words(tx: Passing, rx: Passing) -> Option<String> {
     ([tx, rx] != [Passing::Copy; 2]).then(|| format!("tx {}, rx {}", tx.name(), rx.name()))
 }
 
+/// The same with what the kernel said of calls without a copy.
+pub fn with_copied(passing: Option<String>, [copied, told]: [u64; 2]) -> Option<String> {
+    let share = copied as f64 * 100.0 / told.max(1) as f64;
+    let words = |passing: String| match copied {
+        0 => passing,
+        _ => format!("{passing} (the kernel copied {share:.0} % of the calls all the same)"),
+    };
+    passing.map(words)
+}
+
 /// What is known of the connections when they are made.
 fn known(request: &NetRequest<'_>, place: &Place, begun: &Begun) -> Network {
     let params = &begun.params;
-    let [tx, rx] = match (params.lend, params.drop) {
-        (true, _) => [Passing::Lend, params.rx],
-        (_, true) => [params.tx, Passing::Drop],
-        _ => [params.tx, params.rx],
-    };
+    let tx = if params.lend { Passing::Lend } else { params.tx };
+    let rx = if params.drop { Passing::Drop } else { params.rx };
     let local = begun.streams.first().and_then(|stream| stream.local.0.parse().ok());
     with_link(
         local,
@@ -280,15 +287,7 @@ fn found(ended: &NetEnd, params: &Params, other: &Results, known: Network) -> Ne
         tcp_rtt_ns: positive(tcp.rtt_us * 1000),
         throughput: if is_stream { vec![throughput] } else { Vec::new() },
         datagrams: if is_stream && params.udp { vec![datagrams()] } else { Vec::new() },
-        passing: match ended.copied {
-            [0, _] => known.passing.clone(),
-            [copied, told] => known.passing.clone().map(|passing| {
-                format!(
-                    "{passing} (the kernel copied {:.0} % of the calls all the same)",
-                    copied as f64 * 100.0 / told.max(1) as f64
-                )
-            }),
-        },
+        passing: with_copied(known.passing.clone(), ended.copied),
         ..known
     }
 }

@@ -60,6 +60,8 @@ pub struct Tested {
     pub times: plumb_result::Histogram,
     /// Datagrams of round trips that got no response.
     pub lost: u64,
+    /// Of calls that were to go without a copy: those that the kernel copied all the same, and all.
+    pub copied: [u64; 2],
     /// Seconds that it took.
     pub seconds: f64,
     /// Time to connect, ns.
@@ -245,12 +247,12 @@ pub fn test(place: &Place, params: &Params, look: Look, out: &mut Out, stop: Sto
         times.merge(&running.flows.times(number));
         lost += running.flows.counts(number).datagrams.lost;
     }
-    let seconds = running.seconds();
+    let (seconds, copied) = (running.seconds(), running.flows.copied());
     drop(running);
     if !report.params.get_output {
         ending.output = None;
     }
-    Ok(Tested { report, ending, times, lost, seconds, connect_ns, interrupted })
+    Ok(Tested { report, ending, times, lost, copied, seconds, connect_ns, interrupted })
 }
 
 fn verbose_head(params: &Params, start: &plumb_dialects::iperf3::Start, segment: Option<u32>) -> String {

@@ -78,7 +78,8 @@ struct Shared {
     over: AtomicBool,
     paper: Paper,
     stop: StopFlag,
-    port: u16,
+    /// The port, or where it is otherwise.
+    place: String,
 }
 
 impl Shared {
@@ -93,7 +94,7 @@ impl Shared {
     fn banner(&self, number: u64) {
         if self.settings.output == Output::Text {
             let line = "-----------------------------------------------------------\n";
-            self.paper.lines(&format!("{line}Server listening on {} (test #{number})\n{line}", self.port));
+            self.paper.lines(&format!("{line}Server listening on {} (test #{number})\n{line}", self.place));
         }
     }
 
@@ -129,6 +130,11 @@ pub fn serve(
         error_line!("plumb: listening on loopback only; use -B 0.0.0.0 or -B :: to serve other hosts");
     }
     let port = sockets.tcp.first().and_then(|first| first.local_addr().ok()).map_or(settings.port, |at| at.port());
+    let place = match &bind {
+        Bind::Elsewhere(Elsewhere::Unix(path)) => path.display().to_string(),
+        Bind::Elsewhere(Elsewhere::Vsock { port, .. }) => format!("vsock port {port}"),
+        Bind::Loopback | Bind::Address(_) => port.to_string(),
+    };
     let shared = Arc::new(Shared {
         registry: Mutex::default(),
         strangers: AtomicUsize::new(0),
@@ -140,7 +146,7 @@ pub fn serve(
         over: AtomicBool::new(false),
         paper: paper.clone(),
         stop,
-        port,
+        place,
     });
     shared.banner(1);
     let mut order = 0;
