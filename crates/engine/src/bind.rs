@@ -453,7 +453,7 @@ pub(crate) fn bind_pacer<'a>(
 pub(crate) fn run_to_end<S, B, P>(barrier: &Barrier, source: &mut S, backend: &mut B, pacer: &mut P) -> Ended
 where
     S: Source + ?Sized,
-    B: SyncBackend<Op = S::Op>,
+    B: SyncBackend<Op = S::Op> + ?Sized,
     P: Pacer + ?Sized,
 {
     let Some(mut passed) = barrier.pass() else { return Ended::Stopped };

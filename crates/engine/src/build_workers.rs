@@ -5,6 +5,7 @@ use crate::block_plan::{self, StreamPlan};
 use crate::companions::{BuiltCompanion, companions, refuse_on_virtual_time};
 use crate::engine_error::EngineError;
 use crate::fault::Yielded;
+use crate::net::NetGroup;
 use crate::plan::{Verifiable, WorkerPlanError, WorkerSeat, group_runs, seats, seats_of};
 use crate::program::shared::{Board, ProgramError, SharedPhase, SharedWorker};
 use crate::program::{
@@ -15,9 +16,10 @@ use crate::setting::Setting;
 use crate::targets::{OpenSim, OpenTarget, OpenTargets, content_stream};
 use crate::tree::TreeShape;
 use plumb_sorted::SortedMap;
-use plumb_workload::{BlockStream, OpKind, Phase, Program, Replay, RunAs, Work, WorkerGroup, Workload};
+use plumb_workload::{BlockStream, OpKind, Phase, Program, Replay, RunAs, Target, Work, WorkerGroup, Workload};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 /// A phase with its workers and companions.
 pub(crate) struct BuiltPhase {
@@ -35,6 +37,8 @@ pub(crate) struct BuiltPhase {
     pub(crate) board: Option<Arc<Board>>,
     /// What replays keep of their recordings.
     pub(crate) replay: Option<Arc<ReplayTally>>,
+    /// Connections to other hosts.
+    pub(crate) net: Vec<NetGroup>,
 }
 
 /// A group of workers that changes a file set, and how to know the file set afterwards.
@@ -140,7 +144,10 @@ pub(crate) fn build_workers(
         notes: Vec::new(),
         board: None,
         replay: None,
+        net: Vec::new(),
     };
+    // Bytes of the phase that are still to come.
+    let bytes_left = Arc::new(AtomicU64::new(phase.stop.bytes.map_or(u64::MAX, |bytes| bytes.0)));
     let mut replays: Option<(usize, ReplayGroup)> = None;
     let workers = phase.workers.iter().fold(0, |sum: u32, group| sum.saturating_add(group.count));
     let mut shared: Option<Arc<SharedPhase>> = None;
@@ -221,6 +228,18 @@ pub(crate) fn build_workers(
                 let content_stream = content_stream(workload, setting, seat.phase_number, seat.worker);
                 ReplayWorker { group, lane: seat.number, content_stream }.body()
             }
+            Work::Net(load) => {
+                working_sets.unbounded = true;
+                if seat.number == 0 {
+                    let protocol = setting.net.ok_or_else(|| seat.error("this command does no network work"))?;
+                    let Some(Target::Host(host)) = workload.target.get(&seat.group.target) else {
+                        return Err(seat.error("its target is not a host").into());
+                    };
+                    built.net.push(NetGroup::connect(&seat, load, &host.address, protocol, setting.stop)?);
+                }
+                let group = built.net.last().ok_or_else(|| seat.error("it has no connections"))?;
+                group.worker(&seat, load.kind(), workload.seed, &bytes_left)?
+            }
             Work::Copy(copy) => {
                 working_sets.unbounded = true;
                 crate::copy::plan::worker(copy, targets, setting)?.body()
@@ -286,7 +305,7 @@ fn writes(group: &WorkerGroup, targets: &OpenTargets) -> bool {
         Work::Program(_) => matches!(targets.get(&group.target), Some(OpenTarget::Tree(_))),
         // A copy or a program over named files flushes what it is asked to, by itself, as do other generators' streams, and a
         // replay what its recording flushes.
-        Work::Copy(_) | Work::Replay(_) => false,
+        Work::Copy(_) | Work::Replay(_) | Work::Net(_) => false,
     }
 }
 

@@ -235,6 +235,7 @@ fn bench_with(store: Option<Store>, test_dirs: TestDirs, permissions: Permission
     let mut bench = Bench::new(store, stop, permissions, test_dirs);
     bench.say = announce;
     bench.recordings = Some(&crate::recordings::OnDisk);
+    bench.net = Some(&crate::commands::net::protocol::Iperf3);
     bench.ranks = ranks::joined();
     Ok(bench)
 }

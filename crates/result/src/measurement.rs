@@ -3,6 +3,7 @@
 use crate::histogram::Histogram;
 use crate::lane::Lane;
 use crate::latency_map::LatencyMap;
+use crate::network::Network;
 use crate::replay::ReplayMeasurement;
 use plumb_document::{FromDocument, ToDocument};
 use plumb_sorted::SortedMap;
@@ -46,6 +47,9 @@ pub struct PhaseMeasurement {
     /// What a replay kept of its recording.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replay: Option<Box<ReplayMeasurement>>,
+    /// What both ends know of its connections to other hosts, and its probe.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub network: Vec<Network>,
     /// Times through the flow, where it counts them.
     pub transactions: Option<u64>,
     /// One entry a second of the phase; a second in which nothing completed is there, with zeros.

@@ -103,6 +103,8 @@ fn merge(mine: &mut PhaseMeasurement, other: PhaseMeasurement, workers: Workers,
         ops,
         steps,
         replay,
+        // Each rank has its own connections.
+        network,
         transactions,
         intervals,
         latency_map,
@@ -143,6 +145,7 @@ fn merge(mine: &mut PhaseMeasurement, other: PhaseMeasurement, workers: Workers,
         (Some(mine), Some(other)) => mine.add(*other),
         (mine, other) => *mine = mine.take().or(other),
     }
+    mine.network.extend(network);
     mine.transactions = sum(mine.transactions, transactions);
     mine.latency_map.merge(latency_map);
     add_intervals(mine, intervals);

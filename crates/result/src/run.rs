@@ -5,6 +5,7 @@ use crate::imported::Imported;
 use crate::limiter::Limiter;
 use crate::measurement::StepMeasurement;
 use crate::metric::{Metric, Unit};
+use crate::network::Network;
 use crate::observe::{Environment, TargetFacts};
 use crate::ranks::{RankSpread, Ranks};
 use crate::replay::{FidelityLine, ReplayMeasurement};
@@ -84,6 +85,9 @@ pub struct PhaseResult {
     /// The same, judged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fidelity: Vec<FidelityLine>,
+    /// What both ends know of its connections to other hosts, and its probe.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub network: Vec<Network>,
     /// What all workers together did until the first of them was done, where there were several. From then on the load
     /// was another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

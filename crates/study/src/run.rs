@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use plumb_cluster::ClusterError;
 use plumb_engine::copy::SharedListener;
 use plumb_engine::guard::{Permissions, Refusal};
+use plumb_engine::net::NetProtocol;
 use plumb_engine::signals::StopFlag;
 use plumb_engine::sim::SimRun;
 use plumb_engine::testdir::TestDirs;
@@ -51,6 +52,8 @@ pub struct Bench {
     pub kept: Option<KeptFiles>,
     /// Opens the recordings of jobs that replay one.
     pub recordings: Option<&'static dyn Recordings>,
+    /// Connects network work.
+    pub net: Option<&'static dyn NetProtocol>,
     /// Whom it ends when the files of a job cannot be had.
     pub unopened: Unopened,
     /// Receives a line when something that is not measured takes unexpectedly long.
@@ -235,6 +238,7 @@ impl Bench {
             drop_caches: DropCaches::Never,
             kept: None,
             recordings: None,
+            net: None,
             unopened: Unopened::EndsRun,
             say: |_| {},
             copy_listener: None,
@@ -448,6 +452,7 @@ impl Bench {
             sim_run: work.sim_run,
             content_seed: work.content_seed,
             recordings: self.recordings,
+            net: self.net,
             unopened: self.unopened,
             say: self.say,
             copy_listener: self.copy_listener.clone(),
@@ -545,6 +550,7 @@ fn resolved(
             | Target::Scratch(_)
             | Target::SharedTree(_)
             | Target::Recorded(_)
+            | Target::Host(_)
             | Target::Null(_)
             | Target::Sim(_) => Vec::new(),
         };

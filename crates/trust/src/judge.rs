@@ -89,6 +89,7 @@ pub fn phase_results(workload: &Workload, measurement: &Measurement, judgement: 
                 replay.counts = None;
                 replay
             }),
+            network: measured.network.clone(),
             fidelity: fidelity::sheet(measured),
             first_done: first_done(measured, tiers),
             notes: measured.fallbacks.clone(),

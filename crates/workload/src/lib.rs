@@ -47,8 +47,8 @@ pub use program::{Pick, Program, ScratchTarget, SharedTree, Step};
 pub use replay::{RecordedTree, Replay, ReplayOrder, ReplayShare, Timing};
 pub use sim::{SimDevice, SimModel};
 pub use target::{
-    DeviceTarget, Distribution, FileTarget, FilesTarget, NullDelays, NullFiles, NullTarget, Prepare, SimTarget, Target,
-    TreeTarget,
+    DeviceTarget, Distribution, FileTarget, FilesTarget, HostTarget, NullDelays, NullFiles, NullTarget, Prepare,
+    SimTarget, Target, TreeTarget,
 };
 pub use units::{Bytes, Nanos, PerSecond, Share, Size};
 pub use validate::Problem;
@@ -97,7 +97,7 @@ impl Workload {
         let only_reads = |group: &WorkerGroup| match &group.work {
             Work::Blocks(stream) => stream.is_plumb() && !group.work.changes(),
             Work::Program(program) => program.is_over_file_set() && !program.changes(),
-            Work::Copy(_) | Work::Replay(_) => false,
+            Work::Copy(_) | Work::Replay(_) | Work::Net(_) => false,
         };
         let is_read = move |name: &str| {
             let mut users = phase.workers.iter().filter(|group| group.target == name).peekable();

@@ -60,6 +60,10 @@ op_kinds! {
     Map "map",
     Unmap "unmap",
     Command "command",
+    Send "send",
+    Receive "receive",
+    RoundTrip "rr",
+    ConnectTrip "crr",
 }
 
 impl OpKind {
@@ -68,7 +72,16 @@ impl OpKind {
 
     /// True where the op moves user data, so that a byte rate has a meaning.
     pub const fn moves_bytes(self) -> bool {
-        matches!(self, OpKind::Read | OpKind::Write | OpKind::Trim)
+        matches!(
+            self,
+            OpKind::Read
+                | OpKind::Write
+                | OpKind::Trim
+                | OpKind::Send
+                | OpKind::Receive
+                | OpKind::RoundTrip
+                | OpKind::ConnectTrip
+        )
     }
 
     /// The kind with this [name](OpKind::name).

@@ -7,6 +7,7 @@ use crate::blocks::{BlockStream, Blocks};
 use crate::companion::Companion;
 use crate::content::{BufferContent, Content};
 use crate::files::{FileRules, Syncs};
+use crate::net::{NetLoad, Probe};
 use crate::pace::{Pace, SteadyRule};
 use crate::process::{BufferRules, ProcessRules};
 use crate::program::Program;
@@ -48,6 +49,9 @@ pub struct Phase {
     /// What runs meanwhile and makes no I/O.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub companions: Vec<Companion>,
+    /// Small round trips to a host, before the phase and while it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe: Option<Box<Probe>>,
 }
 
 impl Phase {
@@ -90,6 +94,7 @@ impl Phase {
             reads_own: false,
             workers,
             companions: Vec::new(),
+            probe: None,
         }
     }
 
@@ -411,7 +416,7 @@ impl WorkerGroup {
             Work::Program(program) if program.writes() => own(program.flushes(), program.flushes_some()),
             Work::Copy(copy) => own(copy.fsync || copy.fdatasync, copy.output.dsync || copy.output.sync),
             Work::Replay(_) => OwnFlush::Part,
-            Work::Blocks(_) | Work::Program(_) => OwnFlush::Nothing,
+            Work::Blocks(_) | Work::Program(_) | Work::Net(_) => OwnFlush::Nothing,
         }
     }
 
@@ -473,6 +478,8 @@ pub enum Work {
     Program(Box<Program>),
     /// What a recording says was done to files, by name.
     Replay(Box<Replay>),
+    /// Streams or round trips over the network, to a `host`.
+    Net(Box<NetLoad>),
 }
 
 macro_rules! from_streams {
@@ -486,6 +493,12 @@ macro_rules! from_streams {
 }
 
 from_streams! { BlockStream Blocks Stream Sweep
+}
+
+impl From<NetLoad> for Work {
+    fn from(load: NetLoad) -> Work {
+        Work::Net(Box::new(load))
+    }
 }
 
 impl From<Replay> for Work {

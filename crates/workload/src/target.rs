@@ -35,6 +35,8 @@ pub enum Target {
     Recorded(RecordedTree),
     /// A simulated device on a virtual clock.
     Sim(SimTarget),
+    /// Another host, for network work.
+    Host(HostTarget),
 }
 
 impl Target {
@@ -186,6 +188,15 @@ pub struct DeviceTarget {
     /// What is written to it.
     #[serde(default)]
     pub content: Content,
+}
+
+/// Another host. `plumb net --serve` or, for streams, `iperf3 -s` runs there.
+#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct HostTarget {
+    /// `HOST` or `HOST:PORT`; port 5201 when absent. An address of IPv6 with a port is in brackets.
+    pub address: String,
 }
 
 /// Nothing at all.

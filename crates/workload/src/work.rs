@@ -9,6 +9,7 @@ use crate::blocks::trace::Recording;
 use crate::blocks::{BlockSize, BlockStream, Blocks, Pattern};
 use crate::content::Content;
 use crate::copy::CopySpec;
+use crate::net::NetLoad;
 use crate::op::OpKind;
 use crate::phase::Work;
 use crate::program::{PacketKind, Packets, Program, ProgramContent, Step, Transfer, walk};
@@ -133,6 +134,14 @@ impl Work {
         }
     }
 
+    /// The network work, where it is that.
+    pub fn net(&self) -> Option<&NetLoad> {
+        match self {
+            Work::Net(load) => Some(load),
+            _ => None,
+        }
+    }
+
     /// The kinds of op that it is meant to make; each of them owes a number. Which ops a copy makes follows from what its
     /// ends are, which shows only when they are opened.
     pub fn op_kinds(&self) -> SortedSet<OpKind> {
@@ -156,6 +165,7 @@ impl Work {
             }
             Work::Program(program) => program.kinds(),
             Work::Copy(_) | Work::Replay(_) => SortedSet::new(),
+            Work::Net(load) => SortedSet::from([load.kind()]),
         }
     }
 
@@ -166,6 +176,7 @@ impl Work {
             Work::Copy(copy) => copy.to.is_some(),
             Work::Program(program) => program.writes(),
             Work::Replay(_) => true,
+            Work::Net(_) => false,
         }
     }
 
@@ -184,6 +195,7 @@ impl Work {
             Work::Copy(copy) => copy.to.is_some(),
             Work::Program(program) => program.is_over_file_set() || program.changes(),
             Work::Replay(_) => true,
+            Work::Net(_) => false,
         }
     }
 
@@ -192,7 +204,7 @@ impl Work {
         match self {
             Work::Program(program) => program.transfers().next().is_some(),
             Work::Blocks(_) | Work::Copy(_) => true,
-            Work::Replay(_) => false,
+            Work::Replay(_) | Work::Net(_) => false,
         }
     }
 
@@ -210,7 +222,7 @@ impl Work {
     pub fn waits(&self) -> bool {
         match self {
             Work::Program(program) => program.waits(),
-            Work::Blocks(_) | Work::Copy(_) => false,
+            Work::Blocks(_) | Work::Copy(_) | Work::Net(_) => false,
             Work::Replay(_) => true,
         }
     }
@@ -238,7 +250,7 @@ impl Work {
                 BlockStream::Trace(_) => false,
             },
             Work::Copy(_) => true,
-            Work::Replay(_) => false,
+            Work::Replay(_) | Work::Net(_) => false,
             Work::Program(program) => {
                 let mut transfers = program.transfers().peekable();
                 transfers.peek().is_some() && transfers.all(Transfer::covers_once)
@@ -272,7 +284,7 @@ impl Work {
                 BlockStream::Trace(_) => None,
             },
             Work::Copy(copy) => Some(copy.read_block.0.max(copy.write_block.0)),
-            Work::Replay(_) => None,
+            Work::Replay(_) | Work::Net(_) => None,
             Work::Program(program) if program.is_over_file_set() => None,
             Work::Program(program) => Some(program.transfers().map(Transfer::largest_bytes).max().unwrap_or(0)),
         }
@@ -299,7 +311,7 @@ impl Work {
                 BlockStream::Trace(_) => None,
             },
             Work::Copy(copy) => all(&[(copy.read_block, copy.write_block)]),
-            Work::Program(_) | Work::Replay(_) => None,
+            Work::Program(_) | Work::Replay(_) | Work::Net(_) => None,
         }
     }
 
@@ -326,7 +338,7 @@ impl Work {
                 let writes = program.transfers().filter(|transfer| transfer.does.writes());
                 writes.map(|transfer| transfer.record.0).collect()
             }
-            Work::Blocks(_) | Work::Copy(_) | Work::Replay(_) => Vec::new(),
+            Work::Blocks(_) | Work::Copy(_) | Work::Replay(_) | Work::Net(_) => Vec::new(),
         }
     }
 

@@ -101,6 +101,9 @@ pub(crate) struct DatagramCells {
     lost: AtomicU64,
     out_of_order: AtomicU64,
     jitter_bits: AtomicU64,
+    /// Calls without a copy that the kernel made copies of, and all that it told of.
+    copied: AtomicU64,
+    told: AtomicU64,
 }
 
 // SAFETY: repr(C), nothing but AtomicU64.
@@ -108,6 +111,17 @@ pub(crate) struct DatagramCells {
 unsafe impl Shareable for DatagramCells {}
 
 impl DatagramCells {
+    /// The kernel tells of this many calls that were to go without a copy, and of how many it copied.
+    pub(super) fn tell(&self, copied: u64, told: u64) {
+        self.copied.fetch_add(copied, Relaxed);
+        self.told.fetch_add(told, Relaxed);
+    }
+
+    /// How many of how many.
+    pub(super) fn copied(&self) -> [u64; 2] {
+        [self.copied.load(Relaxed), self.told.load(Relaxed)]
+    }
+
     pub(super) fn read(&self) -> Arrived {
         Arrived {
             highest: self.highest.load(Relaxed),

@@ -36,6 +36,20 @@ pub struct Sysctl {
     pub set: SortedMap<String, Word>,
 }
 
+/// The largest packet of a network interface.
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Link {
+    /// The interface.
+    pub device: String,
+    /// The network namespace that it is in; this one when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    /// Bytes.
+    pub mtu: Count,
+}
+
 /// A command of the user's, run by the shell.
 #[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -12,7 +12,7 @@ mod words;
 pub use device::{Dm, DmTarget, IoLimits, Loop, LoopFill, Partition, PartitionTable, Precondition, Zram};
 pub use file_system::{Age, Btrfs, ExtKind, Fill, Mkfs, Mount, Nfs, Overlay, Tmpfs, Tune};
 pub use freebsd::{Gmirror, Newfs, Zpool};
-pub use kernel::{Cmd, QueueSettings, Readahead, Sysctl};
+pub use kernel::{Cmd, Link, QueueSettings, Readahead, Sysctl};
 pub use raid::{Degrade, Lvm, LvmLayout, Mdadm, Rebuild, Wait};
 pub use safety::{Expendable, Safety};
 pub use words::{Count, Names, Word};
@@ -69,6 +69,8 @@ pub enum Step {
     Readahead(Readahead),
     /// Settings of the kernel.
     Sysctl(Sysctl),
+    /// The largest packet of a network interface.
+    Link(Link),
     /// A file system that is full to a share.
     Fill(Fill),
     /// A file system that has been used.
@@ -107,6 +109,7 @@ impl Step {
             Step::Queue(_) => "queue",
             Step::Readahead(_) => "readahead",
             Step::Sysctl(_) => "sysctl",
+            Step::Link(_) => "link",
             Step::Fill(_) => "fill",
             Step::Age(_) => "age",
             Step::Precondition(_) => "precondition",
@@ -141,6 +144,7 @@ impl Step {
             | Step::Queue(_)
             | Step::Readahead(_)
             | Step::Sysctl(_)
+            | Step::Link(_)
             | Step::Fill(_)
             | Step::Age(_)
             | Step::Precondition(_)

@@ -39,6 +39,7 @@ mod mpi;
 mod mpi_files;
 mod mpi_hosts;
 mod netperf;
+mod network;
 mod noise;
 mod output;
 mod pages;

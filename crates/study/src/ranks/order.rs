@@ -243,7 +243,7 @@ impl WorkloadOfRank {
                 Target::Scratch(_) | Target::SharedTree(_) => {
                     return Err(RunError::OfSeveralRanks { target: name.clone() });
                 }
-                Target::Recorded(_) | Target::Null(_) | Target::Sim(_) => false,
+                Target::Recorded(_) | Target::Host(_) | Target::Null(_) | Target::Sim(_) => false,
             };
             if is_shared {
                 shared.insert(name.clone());

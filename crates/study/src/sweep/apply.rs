@@ -200,6 +200,7 @@ fn resize(target: &mut Target, key: SweepKey, size: Bytes) -> Result<(), ApplyEr
         | Target::Scratch(_)
         | Target::SharedTree(_)
         | Target::Recorded(_)
+        | Target::Host(_)
         | Target::Sim(_) => {
             let reason = "the work is on many files; use a workload on one file, or a device";
             return Err(ApplyError::Key { key: key.name(), reason });

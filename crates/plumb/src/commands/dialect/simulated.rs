@@ -219,7 +219,7 @@ fn path_of(target: &Target) -> Option<PathBuf> {
         Target::Tree(tree) => Some(tree.path.clone()),
         Target::SharedTree(tree) => Some(tree.path.clone()),
         Target::Recorded(tree) => Some(tree.path.clone()),
-        Target::Null(_) | Target::Sim(_) => None,
+        Target::Null(_) | Target::Sim(_) | Target::Host(_) => None,
     }
 }
 

@@ -67,7 +67,7 @@ pub(super) fn check(
         Shape::Tree { .. } => Over::FileSet,
         Shape::Named { files } => Over::Names { files },
         // Said by `fits`, and by `shared_sets`.
-        Shape::Range { .. } | Shape::Shared | Shape::Recorded => return,
+        Shape::Range { .. } | Shape::Shared | Shape::Recorded | Shape::Host => return,
     };
     let is_set = over == Over::FileSet;
     if if is_set { program.steps.is_empty() } else { program.all_steps().next().is_none() } {
