@@ -41,6 +41,7 @@ pub mod netperf;
 pub mod permission;
 pub mod postmark;
 mod support;
+pub mod sysbench;
 
 pub use file_error::FileError;
 pub use support::Support;

@@ -12,6 +12,7 @@ use crate::program::{
 };
 use crate::replay::{ReplayGroup, ReplayTally, ReplayWorker};
 use crate::setting::Setting;
+use crate::source::requests::RequestQueue;
 use crate::targets::{OpenSim, OpenTarget, OpenTargets, content_stream};
 use crate::tree::TreeShape;
 use plumb_sorted::SortedMap;
@@ -142,6 +143,7 @@ pub(crate) fn build_workers(
         replay: None,
     };
     let mut replays: Option<(usize, ReplayGroup)> = None;
+    let mut queue: Option<(usize, Arc<RequestQueue>)> = None;
     let workers = phase.workers.iter().fold(0, |sum: u32, group| sum.saturating_add(group.count));
     let mut shared: Option<Arc<SharedPhase>> = None;
     let mut working_sets = WorkingSets::default();
@@ -152,7 +154,13 @@ pub(crate) fn build_workers(
             Work::Blocks(_) => match targets.fault_of(&seat) {
                 Some(fault) => fault.clone().body(),
                 None => {
-                    let worker = block_plan::worker(workload, &seat, targets, setting, &mut built.notes)?;
+                    let mut worker = block_plan::worker(workload, &seat, targets, setting, &mut built.notes)?;
+                    if let StreamPlan::Requests(plan) = &mut worker.plan {
+                        match &queue {
+                            Some((group, of_group)) if *group == seat.group_number => plan.queue = Arc::clone(of_group),
+                            _ => queue = Some((seat.group_number, Arc::clone(&plan.queue))),
+                        }
+                    }
                     let target_bytes = worker.files.total_bytes();
                     working_sets.add(&seat.group.target, worker.plan.working_set_bytes(), target_bytes);
                     built.replay = worker.tally.clone().or(built.replay);

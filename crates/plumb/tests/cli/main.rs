@@ -56,6 +56,7 @@ mod study_check;
 mod study_conduct;
 mod study_question;
 mod sweep;
+mod sysbench;
 mod trace;
 mod try_storage;
 mod unstored;

@@ -24,6 +24,7 @@ mod own_words;
 mod postmark;
 mod runner;
 mod simulated;
+mod sysbench;
 
 use crate::args::Common;
 use crate::exit::{End, Stopped};
@@ -68,6 +69,7 @@ const TOOLS: &[Tool] = &[
     tool("netserver", netperf::as_netserver),
     tool("pjdfstest", crate::commands::posix::pjdfstest::run),
     tool("postmark", speak::<postmark::Shell>),
+    tool("sysbench", speak::<sysbench::Sysbench>),
     tool("zcav", speak::<bonnie::Zcav>),
 ];
 
