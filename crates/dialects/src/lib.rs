@@ -30,6 +30,7 @@ pub mod elbencho;
 mod file_error;
 pub mod filebench;
 pub mod fio;
+pub mod fs_mark;
 pub mod io500;
 pub mod ior;
 pub mod iostat;

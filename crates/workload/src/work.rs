@@ -412,7 +412,7 @@ mod tests {
     fn kinds_are_found_at_any_depth() {
         let stat = Step::Stat { file: Pick::Random };
         let choices = vec![
-            Choice { weight: 1.0, steps: vec![Step::Mkdir { file: Pick::Usual, mode: None }] },
+            Choice { weight: 1.0, steps: vec![Step::Mkdir { file: Pick::Usual, mode: None, may_exist: false }] },
             Choice { weight: 0.0, steps: vec![Step::Rmdir { file: Pick::Usual }] },
         ];
         let work = program(vec![Step::Loop { times: 2, steps: vec![stat, Step::Mix { choices }] }]);

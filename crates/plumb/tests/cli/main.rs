@@ -21,6 +21,7 @@ mod fio_runs;
 mod fio_verify;
 mod fit_for;
 mod flushes;
+mod fs_mark;
 mod gate;
 mod getc_putc;
 mod ignored_signals;

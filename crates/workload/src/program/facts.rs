@@ -134,6 +134,7 @@ impl Step {
             | Step::Link { to: Some(_), .. }
             | Step::Symlink { to: Some(_), .. }
             | Step::Mkdir { mode: Some(_), .. }
+            | Step::Mkdir { may_exist: true, .. }
             | Step::Unlink { missing: MissingFile::Passes, .. } => Needs::Names,
             Step::Shared(_) => Needs::SharedSets,
             Step::Link { to: None, .. } | Step::Symlink { to: None, .. } => Needs::FileSet,

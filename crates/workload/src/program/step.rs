@@ -240,6 +240,9 @@ pub enum Step {
         /// Permissions, before the umask; 0777 when absent, and 0755 in a file set.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mode: Option<u32>,
+        /// That it is there already is no error; of named files alone.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        may_exist: bool,
     },
     /// `rmdir`; in a file set, of a directory that this program made.
     Rmdir {

@@ -11,6 +11,7 @@ mod error;
 mod filebench;
 mod findings;
 mod fio;
+mod fs_mark;
 mod hpc;
 mod io500;
 mod ior;
@@ -57,6 +58,7 @@ const TOOLS: &[Tool] = &[
     tool("elbencho", speak::<elbencho::Elbencho>),
     tool("filebench", speak::<filebench::Script>),
     tool("fio", speak::<fio::Jobs>),
+    tool("fs_mark", speak::<fs_mark::FsMark>),
     tool("getc_putc", speak::<bonnie::GetcPutc>),
     tool("io500", speak::<io500::Io500>),
     tool("ior", speak::<ior::Ior>),
