@@ -25,6 +25,7 @@
 
 pub mod aiori;
 pub mod bonnie;
+pub mod dbench;
 pub mod dd;
 pub mod elbencho;
 mod file_error;

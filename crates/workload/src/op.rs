@@ -61,6 +61,10 @@ op_kinds! {
     Map "map",
     Unmap "unmap",
     Command "command",
+    Fstat "fstat",
+    Statfs "statfs",
+    Unlock "unlock",
+    RemoveTree "remove-tree",
 }
 
 impl OpKind {

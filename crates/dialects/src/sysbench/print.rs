@@ -2,6 +2,7 @@
 
 use super::lower::file_name;
 use super::settings::{IoMode, Settings, TestMode};
+use crate::support::significant;
 use plumb_result::PhaseMeasurement;
 use plumb_result::histogram::Histogram;
 use plumb_result::measurement::OpMeasurement;
@@ -26,9 +27,7 @@ fn size(bytes: u64) -> String {
         }
         (value, unit) = (value / 1024.0, next);
     }
-    let before = (value.max(1.0).log10().floor() as usize) + 1;
-    let text = format!("{value:.*}", 5usize.saturating_sub(before));
-    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    let text = significant(value, 5);
     format!("{text}{unit}B")
 }
 

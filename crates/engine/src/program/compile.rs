@@ -404,7 +404,7 @@ impl Compiler {
             Step::HoldDirectories(held) => {
                 CallOp { rules: self.rule(StepRules::Hold(*held), at)?, ..self.op(step, Call::HoldDirectories) }
             }
-            Step::Shared(_) => return Err(Reason::NotValidated.at(at)),
+            Step::Shared(_) | Step::LoadFile(_) => return Err(Reason::NotValidated.at(at)),
             Step::Each(_) | Step::Loop { .. } | Step::Mix { .. } => unreachable!("compiled by `steps`"),
         };
         let usual = if is_set { Choose::ByCall } else { Choose::Own };

@@ -1,6 +1,7 @@
 //! The steps of a program.
 
 use super::files::{FileStep, Held, Pick};
+use super::load_file::LoadFileStep;
 use super::mpi::MpiOpen;
 use super::postmark::PostmarkStep;
 use super::shared::SharedStep;
@@ -268,6 +269,8 @@ pub enum Step {
     Postmark(Box<PostmarkStep>),
     /// What is done with trees of directories and their numbered items. The target's names are trees.
     Trees(Box<TreeStep>),
+    /// A client that does what a load file says.
+    LoadFile(Box<LoadFileStep>),
     /// Waits until all workers of the phase are at this step, outside every op's time.
     Meet {},
     /// Waits, outside every op's time.

@@ -5,6 +5,7 @@
 mod bonnie;
 mod call;
 mod dashes;
+mod dbench;
 mod dd;
 mod elbencho;
 mod error;
@@ -54,6 +55,7 @@ const TOOLS: &[Tool] = &[
     tool("bon_csv2html", bonnie::csv2html),
     tool("bon_csv2txt", bonnie::csv2txt),
     Tool { also: Some("bonnie"), ..tool("bonnie++", speak::<bonnie::Bonnie>) },
+    tool("dbench", speak::<dbench::Dbench>),
     tool("dd", speak::<dd::Copying>),
     tool("elbencho", speak::<elbencho::Elbencho>),
     tool("filebench", speak::<filebench::Script>),
