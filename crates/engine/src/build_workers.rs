@@ -7,12 +7,14 @@ use crate::engine_error::EngineError;
 use crate::fault::Yielded;
 use crate::net::NetGroup;
 use crate::plan::{Verifiable, WorkerPlanError, WorkerSeat, group_runs, seats, seats_of};
+use crate::program::load_file::{LoadGroup, LoadWorker};
 use crate::program::shared::{Board, ProgramError, SharedPhase, SharedWorker};
 use crate::program::{
     Compiled, FileSetReplay, NamedTarget, Over, ReturnedState, SetRoot, SetState, SetWorker, TreeState,
 };
 use crate::replay::{ReplayGroup, ReplayTally, ReplayWorker};
 use crate::setting::Setting;
+use crate::source::requests::RequestQueue;
 use crate::targets::{OpenSim, OpenTarget, OpenTargets, content_stream};
 use crate::tree::TreeShape;
 use plumb_sorted::SortedMap;
@@ -95,6 +97,8 @@ pub(crate) fn check(workload: &Workload, targets: &OpenTargets) -> Result<(), En
                         verifiable.add(&seat, blocks, plan)?;
                     }
                 }
+                // Read when its phase begins.
+                (Work::Program(program), _) if program.load_file().is_some() => {}
                 (Work::Program(program), Some(OpenTarget::Scratch(files))) if seat.number == 0 => {
                     let stream = seat.stream(workload.seed);
                     crate::program::plan(&seat, program, NamedTarget::Files(files), stream, stream)?;
@@ -149,6 +153,8 @@ pub(crate) fn build_workers(
     // Bytes of the phase that are still to come.
     let bytes_left = Arc::new(AtomicU64::new(phase.stop.bytes.map_or(u64::MAX, |bytes| bytes.0)));
     let mut replays: Option<(usize, ReplayGroup)> = None;
+    let mut loads: Option<(usize, LoadGroup)> = None;
+    let mut queue: Option<(usize, Arc<RequestQueue>)> = None;
     let workers = phase.workers.iter().fold(0, |sum: u32, group| sum.saturating_add(group.count));
     let mut shared: Option<Arc<SharedPhase>> = None;
     let mut working_sets = WorkingSets::default();
@@ -159,7 +165,13 @@ pub(crate) fn build_workers(
             Work::Blocks(_) => match targets.fault_of(&seat) {
                 Some(fault) => fault.clone().body(),
                 None => {
-                    let worker = block_plan::worker(workload, &seat, targets, setting, &mut built.notes)?;
+                    let mut worker = block_plan::worker(workload, &seat, targets, setting, &mut built.notes)?;
+                    if let StreamPlan::Requests(plan) = &mut worker.plan {
+                        match &queue {
+                            Some((group, of_group)) if *group == seat.group_number => plan.queue = Arc::clone(of_group),
+                            _ => queue = Some((seat.group_number, Arc::clone(&plan.queue))),
+                        }
+                    }
                     let target_bytes = worker.files.total_bytes();
                     working_sets.add(&seat.group.target, worker.plan.working_set_bytes(), target_bytes);
                     built.replay = worker.tally.clone().or(built.replay);
@@ -185,6 +197,15 @@ pub(crate) fn build_workers(
                     rules: seat.group.process.clone(),
                 };
                 worker.body()
+            }
+            Work::Program(program) if program.load_file().is_some() => {
+                working_sets.unbounded = true;
+                let group = match loads.take() {
+                    Some((number, group)) if number == seat.group_number => group,
+                    _ => load_group(&seat, program, targets, setting)?,
+                };
+                loads = Some((seat.group_number, group.clone()));
+                LoadWorker { group, client: seat.number }.body()
             }
             Work::Program(program) => match targets.get(&seat.group.target) {
                 Some(OpenTarget::Scratch(files)) => {
@@ -274,6 +295,21 @@ fn shared_phase(seat: &WorkerSeat<'_>, phase: &Phase, targets: &OpenTargets) -> 
 fn no_files(seat: &WorkerSeat<'_>) -> WorkerPlanError {
     let target = &seat.group.target;
     seat.error(format!("`{target}` has no files for a program; use a `tree` or a `scratch` target"))
+}
+
+/// What the clients of a group have in common.
+fn load_group(
+    seat: &WorkerSeat<'_>,
+    program: &Program,
+    targets: &OpenTargets,
+    setting: &Setting<'_>,
+) -> Result<LoadGroup, WorkerPlanError> {
+    match (program.load_file(), targets.get(&seat.group.target)) {
+        (Some(step), Some(OpenTarget::Scratch(files))) => {
+            LoadGroup::new(step, files.directory(), setting.base).map_err(|error| seat.error(error))
+        }
+        _ => Err(seat.error("a load file needs a directory; use a `scratch` target")),
+    }
 }
 
 /// What the workers of a group of replay have in common.

@@ -64,6 +64,10 @@ op_kinds! {
     Receive "receive",
     RoundTrip "rr",
     ConnectTrip "crr",
+    Fstat "fstat",
+    Statfs "statfs",
+    Unlock "unlock",
+    RemoveTree "remove-tree",
 }
 
 impl OpKind {

@@ -4,6 +4,7 @@
 use crate::Bytes;
 use crate::blocks::ByKind;
 use crate::blocks::fio::{AccessOrder, Coverage, OffsetDistribution, Stream};
+use crate::blocks::requests::Requests;
 use crate::blocks::sweep::{Sweep, SweepDraw, SweepOrder};
 use crate::blocks::trace::Recording;
 use crate::blocks::{BlockSize, BlockStream, Blocks, Pattern};
@@ -97,6 +98,14 @@ impl Work {
         }
     }
 
+    /// The requests from one queue, where it is that.
+    pub fn requests(&self) -> Option<&Requests> {
+        match self.stream()? {
+            BlockStream::Requests(requests) => Some(requests),
+            _ => None,
+        }
+    }
+
     /// The recording that it replays, where it does.
     pub fn trace(&self) -> Option<&Recording> {
         match self.stream()? {
@@ -159,7 +168,7 @@ impl Work {
                         kinds.extend(flushes.into_iter().filter(|(every, _)| *every > 0).map(|(_, kind)| kind));
                     }
                     BlockStream::Sweep(sweep) => kinds.extend(sweep.call()),
-                    BlockStream::Plumb(_) | BlockStream::Fio(_) | BlockStream::Trace(_) => {}
+                    BlockStream::Requests(_) | BlockStream::Plumb(_) | BlockStream::Fio(_) | BlockStream::Trace(_) => {}
                 }
                 kinds
             }
@@ -188,7 +197,7 @@ impl Work {
                 let more = match &**stream {
                     BlockStream::Plumb(blocks) => blocks.fsync_every + blocks.fdatasync_every > 0,
                     BlockStream::Sweep(sweep) => sweep.call().is_some(),
-                    BlockStream::Fio(_) | BlockStream::Trace(_) => false,
+                    BlockStream::Fio(_) | BlockStream::Trace(_) | BlockStream::Requests(_) => false,
                 };
                 moves.write || moves.trim || more
             }
@@ -247,6 +256,7 @@ impl Work {
                 BlockStream::Sweep(sweep) => {
                     !sweep.repeat && !matches!(sweep.order, SweepOrder::Random(SweepDraw::Again | SweepDraw::Unaligned))
                 }
+                BlockStream::Requests(requests) => !requests.random && requests.most.is_some(),
                 BlockStream::Trace(_) => false,
             },
             Work::Copy(_) => true,
@@ -263,6 +273,7 @@ impl Work {
         let uniform = match self.stream() {
             Some(BlockStream::Plumb(blocks)) => blocks.pattern == Pattern::Random,
             Some(BlockStream::Fio(stream)) => stream.distribution == OffsetDistribution::Uniform,
+            Some(BlockStream::Requests(_)) => true,
             _ => false,
         };
         uniform || self.covers_once()
@@ -281,6 +292,7 @@ impl Work {
                 BlockStream::Plumb(blocks) => Some(blocks.block.max().0.max(write_block(blocks).max().0)),
                 BlockStream::Fio(stream) => Some(stream.sizes.read.max().0.max(stream.sizes.write.max().0)),
                 BlockStream::Sweep(sweep) => Some(sweep.block.0),
+                BlockStream::Requests(requests) => Some(requests.block.0),
                 BlockStream::Trace(_) => None,
             },
             Work::Copy(copy) => Some(copy.read_block.0.max(copy.write_block.0)),
@@ -308,6 +320,7 @@ impl Work {
                     all(&[(read.min(), read.max()), (write.min(), write.max())])
                 }
                 BlockStream::Sweep(sweep) => Some(sweep.block.0),
+                BlockStream::Requests(requests) => Some(requests.block.0),
                 BlockStream::Trace(_) => None,
             },
             Work::Copy(copy) => all(&[(copy.read_block, copy.write_block)]),
@@ -329,6 +342,7 @@ impl Work {
                     [stream.sizes.write.min().0, stream.align.write.0].into_iter().chain(starts).collect()
                 }
                 BlockStream::Sweep(sweep) => vec![sweep.block.0],
+                BlockStream::Requests(requests) => vec![requests.block.0],
                 BlockStream::Trace(_) => Vec::new(),
             },
             Work::Copy(copy) if copy.to.is_some() => {
@@ -410,7 +424,7 @@ mod tests {
     fn kinds_are_found_at_any_depth() {
         let stat = Step::Stat { file: Pick::Random };
         let choices = vec![
-            Choice { weight: 1.0, steps: vec![Step::Mkdir { file: Pick::Usual, mode: None }] },
+            Choice { weight: 1.0, steps: vec![Step::Mkdir { file: Pick::Usual, mode: None, may_exist: false }] },
             Choice { weight: 0.0, steps: vec![Step::Rmdir { file: Pick::Usual }] },
         ];
         let work = program(vec![Step::Loop { times: 2, steps: vec![stat, Step::Mix { choices }] }]);

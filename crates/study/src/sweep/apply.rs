@@ -272,7 +272,8 @@ mod tests {
     fn what_writes_is_known_in_every_language() {
         let mut phase = workload("random-read").phase.remove(0);
         assert!(!writes(&phase));
-        let program = Program::new(vec![Step::Mkdir { file: plumb_workload::Pick::Own, mode: Some(0o700) }]);
+        let program =
+            Program::new(vec![Step::Mkdir { file: plumb_workload::Pick::Own, mode: Some(0o700), may_exist: false }]);
         phase.workers[0].work = plumb_workload::Work::Program(Box::new(program));
         assert!(writes(&phase));
         assert!(writes(&workload("mail").phase[0]) && writes(&workload("random-write").phase[0]));

@@ -10,6 +10,7 @@ mod amount;
 mod content;
 mod facts;
 mod files;
+mod load_file;
 mod mpi;
 pub mod postmark;
 mod shared;
@@ -21,6 +22,7 @@ pub use amount::{Amount, Draw, TableRow, Variable};
 pub use content::{PacketKind, Packets, ProgramContent, ProgramMemory};
 pub use facts::Needs;
 pub use files::{FileStep, FileWork, Held, Pick, ScratchTarget};
+pub use load_file::{LoadAct, LoadFile, LoadFileError, LoadFileStep, LoadOp};
 pub use mpi::{MpiOpen, MpiView};
 pub use postmark::{Postmark, PostmarkLocation, PostmarkPart, PostmarkStep};
 pub use shared::{
@@ -180,6 +182,14 @@ impl Program {
     pub fn postmarks(&self) -> impl Iterator<Item = &PostmarkStep> {
         walk(&self.steps).filter_map(|step| match step {
             Step::Postmark(step) => Some(&**step),
+            _ => None,
+        })
+    }
+
+    /// The load file that its workers are clients of, where they are.
+    pub fn load_file(&self) -> Option<&LoadFileStep> {
+        self.steps.iter().find_map(|step| match step {
+            Step::LoadFile(step) => Some(&**step),
             _ => None,
         })
     }

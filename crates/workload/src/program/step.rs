@@ -1,6 +1,7 @@
 //! The steps of a program.
 
 use super::files::{FileStep, Held, Pick};
+use super::load_file::LoadFileStep;
 use super::mpi::MpiOpen;
 use super::postmark::PostmarkStep;
 use super::shared::SharedStep;
@@ -239,6 +240,9 @@ pub enum Step {
         /// Permissions, before the umask; 0777 when absent, and 0755 in a file set.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mode: Option<u32>,
+        /// That it is there already is no error; of named files alone.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        may_exist: bool,
     },
     /// `rmdir`; in a file set, of a directory that this program made.
     Rmdir {
@@ -264,6 +268,8 @@ pub enum Step {
     Postmark(Box<PostmarkStep>),
     /// What is done with trees of directories and their numbered items. The target's names are trees.
     Trees(Box<TreeStep>),
+    /// A client that does what a load file says.
+    LoadFile(Box<LoadFileStep>),
     /// Waits until all workers of the phase are at this step, outside every op's time.
     Meet {},
     /// Waits, outside every op's time.

@@ -77,6 +77,11 @@ pub(super) fn check(
         };
         check.problem(["steps"], "the program has no steps", help);
     }
+    let loads = |step: &Step| matches!(step, Step::LoadFile(_));
+    if program.all_steps().any(loads) && (program.all_steps().count() > 1 || !program.steps.first().is_some_and(loads))
+    {
+        check.problem(["steps"], "a load file is not the only step of its program", "remove the others");
+    }
     let whole_is_aligned = match target {
         Target::Tree(tree) => aligned(&tree.size),
         _ => true,
