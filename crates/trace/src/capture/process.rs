@@ -52,11 +52,17 @@ pub(super) enum CallState {
 }
 
 /// Bits and numbers that the C library's crate has no names for on every target. Source: linux/ptrace.h.
-const GET_SYSCALL_INFO: u32 = 0x420e;
+const GET_SYSCALL_INFO: Request = 0x420e;
 const EVENT_STOP: i32 = 128;
 const ARCH_X86_64: u32 = 0xc000_003e;
 
-fn ptrace(request: u32, task: u32, address: usize, data: usize) -> io::Result<i64> {
+/// As the C library has it.
+#[cfg(target_env = "gnu")]
+type Request = libc::c_uint;
+#[cfg(not(target_env = "gnu"))]
+type Request = libc::c_int;
+
+fn ptrace(request: Request, task: u32, address: usize, data: usize) -> io::Result<i64> {
     // SAFETY: of all requests that are made here, only those with a buffer have an address in them, which their callers keep alive.
     let result = unsafe { libc::ptrace(request, task as i32, address, data) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
