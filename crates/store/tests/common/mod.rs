@@ -112,6 +112,7 @@ pub fn result(id: &str, second: u32) -> RunResult {
             done: SortedMap::new(),
             steps: Vec::new(),
             replay: None,
+            network: Vec::new(),
             fidelity: Vec::new(),
             first_done: None,
             notes: vec!["direct: not had; a cold page cache used instead".to_owned()],
