@@ -52,7 +52,7 @@ fn counts(home: &Home, command: &Command) -> SortedMap<String, u64> {
 /// The real tool and ours make the same calls equally often, for each mode.
 #[test]
 fn the_same_calls_are_made_as_by_sysbench() {
-    if !needs(&["sysbench", "strace"]) {
+    if !needs::tools(&["sysbench", "strace"]) {
         return;
     }
     for words in [
