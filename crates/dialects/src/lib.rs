@@ -44,6 +44,7 @@ pub mod permission;
 pub mod postmark;
 mod support;
 pub mod sysbench;
+pub mod vdbench;
 
 pub use file_error::FileError;
 pub use support::Support;

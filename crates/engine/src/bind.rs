@@ -408,6 +408,8 @@ impl<'a> Running<'a> {
     /// What comes behind the last op: flushes inside the worker's time, then what was still being verified.
     fn conclude(&self, mut passed: Passed<'_>, ended: Ended, finish: impl FnOnce() -> Concluded) -> Ended {
         let ended = match ended {
+            // What requests from one queue have at their end comes however they end.
+            Ended::Done if self.worker.group.work.requests().is_some() => self.epilogue.run(&mut passed.context, ended),
             // The stream has yielded its last flushes by itself.
             Ended::Failed | Ended::Done => ended,
             Ended::Stopped => self.epilogue.run(&mut passed.context, ended),

@@ -16,6 +16,8 @@ use std::sync::Arc;
 pub(crate) struct Epilogue {
     /// `fsync` of every file.
     files: bool,
+    /// By `fdatasync`.
+    data_only: bool,
     /// `syncfs` of every file system.
     file_systems: bool,
     /// Open all the time.
@@ -31,9 +33,9 @@ impl Epilogue {
         let writes = group.work.moves().write;
         let syncs = group.syncs;
         Epilogue {
-            // Requests from one queue yield those of their own, where they come to an end; here they are stopped.
             files: writes
                 && (syncs.at_end || syncs.at_close || group.work.requests().is_some_and(|of| of.flush.at_end)),
+            data_only: group.work.requests().is_some_and(|of| of.flush.data_only),
             file_systems: writes && syncs.file_system_at_end,
             open: files._owned.clone(),
             count: files.fds.len(),
@@ -63,7 +65,8 @@ impl Epilogue {
                 },
             };
             if self.files {
-                ended = flush(context, opener, number, OpKind::EndFsync, ended, || rustix::fs::fsync(file));
+                let call = || if self.data_only { rustix::fs::fdatasync(file) } else { rustix::fs::fsync(file) };
+                ended = flush(context, opener, number, OpKind::EndFsync, ended, call);
             }
             if self.file_systems
                 && let Ok(stat) = rustix::fs::fstat(file.as_fd())

@@ -78,15 +78,13 @@ pub(crate) struct RequestsSource {
     writes: u64,
     /// A flush of this file comes next.
     flush: Option<u32>,
-    /// Files that were flushed at the end.
-    ended: Option<u64>,
 }
 
 impl RequestsSource {
     pub(crate) fn new(plan: &RequestsPlan, rng: Rng) -> RequestsSource {
         let RequestsPlan { requests, files, ref queue } = *plan;
         let queue = Arc::clone(queue);
-        RequestsSource { requests, files, queue, rng, reads: 0, writes: 0, flush: None, ended: None }
+        RequestsSource { requests, files, queue, rng, reads: 0, writes: 0, flush: None }
     }
 
     fn flush_kind(&self) -> OpKind {
@@ -146,17 +144,6 @@ impl RequestsSource {
         }
         op
     }
-
-    /// The flushes behind the last request.
-    fn end(&mut self) -> Option<BlockOp> {
-        if !self.requests.flush.at_end || self.requests.does == RequestOps::Read {
-            return None;
-        }
-        let file = self.ended.map_or(0, |ended| ended + 1);
-        self.ended = Some(file);
-        let flush = BlockOp::load(OpKind::EndFsync, file as u32, 0, 0);
-        (file < self.files).then_some(BlockOp { after_all: file == 0, ..flush })
-    }
 }
 
 impl Source for RequestsSource {
@@ -168,8 +155,9 @@ impl Source for RequestsSource {
             return Some(BlockOp { after_all: true, ..BlockOp::load(self.flush_kind(), file, 0, 0) });
         }
         let is_over = self.requests.most.is_some_and(|most| self.queue.made.fetch_add(1, Relaxed) >= most);
-        if self.ended.is_some() || is_over {
-            return self.end();
+        // What is flushed at the end follows by itself.
+        if is_over {
+            return None;
         }
         Some(match self.take() {
             Place::Request(number) => self.request(number),
@@ -230,12 +218,11 @@ mod tests {
     }
 
     #[test]
-    fn each_write_and_the_end_are_flushed_where_that_is_asked_for() {
-        let flush = RequestFlush { each: true, data_only: true, at_end: true, ..PLAIN.flush };
+    fn each_write_is_flushed_where_that_is_asked_for() {
+        let flush = RequestFlush { each: true, data_only: true, ..PLAIN.flush };
         let [mut source] = <[_; 1]>::try_from(sources(Requests { flush, most: Some(1), ..PLAIN }, 1)).ok().unwrap();
         let kinds: Vec<_> = std::iter::from_fn(|| source.next()).map(|op| (op.kind, op.file)).collect();
-        let ended = [(OpKind::EndFsync, 0), (OpKind::EndFsync, 1)];
-        assert_eq!(kinds, [[(OpKind::Write, 0), (OpKind::Fdatasync, 0)], ended].concat());
+        assert_eq!(kinds, [(OpKind::Write, 0), (OpKind::Fdatasync, 0)]);
     }
 
     /// sysbench's ratio: three reads for two writes.

@@ -29,9 +29,10 @@ impl Progress for Quiet {}
 impl FsMark {
     fn say(&self, text: &str, to: To) -> Step<()> {
         match to {
-            To::Output => Ok(output::print(text)),
-            To::Log => hpc::or_report(hpc::add("-l", &self.settings.log, text), TOOL, End::DialectFailed),
+            To::Output => output::print(text),
+            To::Log => hpc::or_report(hpc::add("-l", &self.settings.log, text), TOOL, End::DialectFailed)?,
         }
+        Ok(())
     }
 }
 

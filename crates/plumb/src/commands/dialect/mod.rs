@@ -27,6 +27,7 @@ mod postmark;
 mod runner;
 mod simulated;
 mod sysbench;
+mod vdbench;
 
 use crate::args::Common;
 use crate::exit::{End, Stopped};
@@ -74,6 +75,7 @@ const TOOLS: &[Tool] = &[
     tool("pjdfstest", crate::commands::posix::pjdfstest::run),
     tool("postmark", speak::<postmark::Shell>),
     tool("sysbench", speak::<sysbench::Sysbench>),
+    tool("vdbench", speak::<vdbench::Vdbench>),
     tool("zcav", speak::<bonnie::Zcav>),
 ];
 

@@ -1,0 +1,117 @@
+//! What vdbench prints.
+
+use super::definitions::{Rate, Run};
+use plumb_result::histogram::Histogram;
+use plumb_result::measurement::OpMeasurement;
+use plumb_sorted::SortedMap;
+use plumb_workload::OpKind;
+
+/// Headers come again before each of this many lines.
+pub const HEADER_EVERY: u64 = 30;
+
+const MIB: f64 = 1_048_576.0;
+
+/// The I/Os a second of a run, where one is asked for; `largest` is what the first run of its curve did.
+pub fn rate(run: &Run, largest: f64) -> Option<f64> {
+    super::lower::rate(run, largest)
+}
+
+/// Before a run. `now` is a time of day, with milliseconds.
+pub fn starting(run: &Run, rate: Option<f64>, now: &str, simulates: bool) -> String {
+    let verb = if simulates { "Simulating" } else { "Starting" };
+    let rate = match (run.rate, rate) {
+        (Rate::Max, _) => "Uncontrolled MAX".to_owned(),
+        (Rate::CurveMax, _) => "Uncontrolled curve".to_owned(),
+        (_, Some(rate)) => format!("{rate:.0}"),
+        (Rate::CurvePercent(percent), None) => format!("{percent}% of the curve's largest"),
+        (Rate::PerSecond(rate), None) => rate.to_string(),
+    };
+    let warmup = if run.warmup_s > 0 { format!(" warmup={}", run.warmup_s) } else { String::new() };
+    format!(
+        "{now} {verb} RD={}; I/O rate: {rate}; elapsed={}{warmup}; For loops: {}\n",
+        run.name, run.elapsed_s, run.loops
+    )
+}
+
+/// The two lines above the columns. `today` is such as `Feb 20, 2026`.
+pub fn header(today: &str) -> String {
+    let line = |words: [&str; 11]| {
+        let widths = [10, 10, 8, 7, 6, 8, 8, 8, 8, 8, 5];
+        let columns = words.iter().zip(widths).map(|(word, width)| format!("{word:>width$}"));
+        columns.collect::<Vec<_>>().join(" ")
+    };
+    let above = ["interval", "i/o", "MB/sec", "bytes", "read", "resp", "read", "write", "resp", "resp", "queue"];
+    let below = ["", "rate", "1024**2", "i/o", "pct", "time", "resp", "resp", "max", "stddev", "depth"];
+    format!("\n{today}{}\n            {}\n", line(above), line(below))
+}
+
+/// What was done up to some moment.
+#[derive(Debug, Clone, Default)]
+pub struct Done {
+    reads: Histogram,
+    writes: Histogram,
+    bytes: u64,
+}
+
+impl Done {
+    /// Of these ops.
+    pub fn of(ops: &SortedMap<OpKind, OpMeasurement>) -> Done {
+        let of = |kind: OpKind| ops.get(&kind).map(|ops| (ops.service.clone(), ops.bytes)).unwrap_or_default();
+        let ((reads, read_bytes), (writes, written_bytes)) = (of(OpKind::Read), of(OpKind::Write));
+        Done { reads, writes, bytes: read_bytes + written_bytes }
+    }
+
+    /// What came behind an earlier moment.
+    pub fn since(&self, earlier: &Done) -> Done {
+        Done {
+            reads: self.reads.since(&earlier.reads),
+            writes: self.writes.since(&earlier.writes),
+            bytes: self.bytes.saturating_sub(earlier.bytes),
+        }
+    }
+
+    /// I/Os a second.
+    pub fn rate(&self, seconds: f64) -> f64 {
+        if seconds > 0.0 { (self.reads.count() + self.writes.count()) as f64 / seconds } else { 0.0 }
+    }
+}
+
+fn mean_ms(sum_ns: u128, count: u64) -> f64 {
+    if count == 0 { 0.0 } else { sum_ns as f64 / count as f64 / 1e6 }
+}
+
+/// Standard deviation of all times, from the middles of the histogram's buckets.
+fn deviation_ms(done: &Done, mean_ms: f64) -> f64 {
+    let count = done.reads.count() + done.writes.count();
+    if count < 2 {
+        return 0.0;
+    }
+    let buckets = done.reads.buckets().chain(done.writes.buckets());
+    let squares: f64 = buckets
+        .map(|bucket| {
+            let middle_ms = (bucket.lowest as f64 + bucket.highest as f64) / 2e6;
+            (middle_ms - mean_ms) * (middle_ms - mean_ms) * bucket.count as f64
+        })
+        .sum();
+    (squares / (count - 1) as f64).sqrt()
+}
+
+/// The line of an interval, or of the mean of several, which `title` says.
+pub fn line(now: &str, title: &str, done: &Done, seconds: f64) -> String {
+    let (reads, writes) = (done.reads.count(), done.writes.count());
+    let all = reads + writes;
+    let sum = done.reads.sum() + done.writes.sum();
+    let mean = mean_ms(sum, all);
+    let largest = done.reads.max().max(done.writes.max()).unwrap_or(0) as f64 / 1e6;
+    let depth = if seconds > 0.0 { sum as f64 / 1e9 / seconds } else { 0.0 };
+    format!(
+        "{now}{title:>10} {:>10.2} {:>8.2} {:>7} {:>6.2} {mean:>8.3} {:>8.3} {:>8.3} {largest:>8.3} {:>8.3} {depth:>5.1} \n",
+        done.rate(seconds),
+        if seconds > 0.0 { done.bytes as f64 / MIB / seconds } else { 0.0 },
+        done.bytes / all.max(1),
+        if all > 0 { reads as f64 / all as f64 * 100.0 } else { 0.0 },
+        mean_ms(done.reads.sum(), reads),
+        mean_ms(done.writes.sum(), writes),
+        deviation_ms(done, mean),
+    )
+}

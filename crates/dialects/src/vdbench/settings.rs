@@ -1,0 +1,80 @@
+//! From words to settings.
+
+/// What a command line asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// The help.
+    Help,
+    /// A run.
+    Run(Settings),
+}
+
+/// A command line, understood.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// The parameter file; `-` is standard input.
+    pub file: String,
+    /// Where `summary.html` goes; nowhere when absent.
+    pub output: Option<String>,
+    /// Seconds of each run, whatever the file says.
+    pub elapsed_s: Option<u64>,
+    /// Seconds of an interval.
+    pub interval_s: Option<u64>,
+    /// Seconds before each run.
+    pub warmup_s: Option<u64>,
+    /// Only print what would be run.
+    pub simulates: bool,
+}
+
+/// What `-h` prints.
+pub fn help() -> String {
+    "Usage: vdbench -f FILE [options]\n\
+     \x20 -f FILE     parameter file; - is standard input\n\
+     \x20 -o DIR      also write DIR/summary.html\n\
+     \x20 -e SECONDS  elapsed time of each run\n\
+     \x20 -i SECONDS  length of an interval\n\
+     \x20 -w SECONDS  warm-up of each run\n\
+     \x20 -s          only print what would be run\n\
+     \x20 -h          print this\n"
+        .to_owned()
+}
+
+/// Reads the words behind `vdbench`.
+///
+/// # Errors
+/// In words.
+pub fn read(words: &[String]) -> Result<Action, String> {
+    let mut settings = Settings::default();
+    let mut rest = words.iter();
+    while let Some(word) = rest.next() {
+        let letter = word.strip_prefix('-').and_then(|short| short.chars().next());
+        let Some(letter) = letter.filter(|letter| "foeiwsh".contains(*letter)) else {
+            return Err(format!("unknown option `{word}`"));
+        };
+        match letter {
+            's' if word == "-s" => settings.simulates = true,
+            'h' if word == "-h" => return Ok(Action::Help),
+            's' | 'h' => return Err(format!("unknown option `{word}`")),
+            _ => {
+                let joined = &word[2..];
+                let value = if joined.is_empty() { rest.next().map(String::as_str) } else { Some(joined) };
+                let value = value.ok_or_else(|| format!("-{letter} lacks its value"))?;
+                let seconds = || {
+                    let seconds = value.parse::<u64>().ok().filter(|seconds| *seconds <= u64::from(u32::MAX));
+                    seconds.ok_or_else(|| format!("-{letter} {value}: a number of seconds expected"))
+                };
+                match letter {
+                    'f' => settings.file = value.to_owned(),
+                    'o' => settings.output = Some(value.to_owned()),
+                    'e' => settings.elapsed_s = Some(seconds()?.max(1)),
+                    'i' => settings.interval_s = Some(seconds()?.max(1)),
+                    _ => settings.warmup_s = Some(seconds()?),
+                }
+            }
+        }
+    }
+    if settings.file.is_empty() {
+        return Err("no parameter file; give one by -f FILE".to_owned());
+    }
+    Ok(Action::Run(settings))
+}

@@ -1,0 +1,185 @@
+//! Parameter files as users write them and as they should not, what they lower to, and vdbench's lines.
+
+use super::print::Done;
+use super::*;
+use plumb_result::histogram::Histogram;
+use plumb_result::measurement::OpMeasurement;
+use plumb_sorted::SortedMap;
+use plumb_workload::blocks::fio::{AccessOrder, JobSize, Stream};
+use plumb_workload::{Bytes, OpKind, WorkerGroup, Workload};
+
+const BASIC: &str = "\
+* Two devices, a curve
+sd=default,threads=4
+sd=sd1,lun=/tmp/a,size=10m
+sd=sd2,lun=/tmp/b,size=20m,openflags=o_direct   a comment
+wd=default,xfersize=4k
+wd=wd1,sd=sd*,rdpct=70
+wd=wd2,sd=sd2,seekpct=seq,xfersize=(1k,25,8k,75),skew=10
+rd=rd1,wd=wd*,iorate=curve,curve=(50,100),elapsed=10,interval=2
+rd=rd2,wd=wd1,iorate=(100,200),forthreads=(1-4,d),
+ forxfersize=(2k),warmup=3
+eof
+nonsense
+";
+
+fn script(text: &str) -> Script {
+    Script::parse("f", text, &Settings::default()).unwrap()
+}
+
+fn lowered(script: &Script, run: &Run, rate: Option<f64>) -> Workload {
+    let workload = lower(script, run, &[None, None], rate, 5).unwrap();
+    assert_eq!(plumb_workload::validate::validate(&workload), [], "{}", run.name);
+    let text = plumb_workload::native::to_toml(&workload).unwrap();
+    assert_eq!(plumb_workload::native::parse("v.toml", &text).unwrap(), workload);
+    workload
+}
+
+fn stream(group: &WorkerGroup) -> &Stream {
+    group.work.fio().unwrap()
+}
+
+// Protects runs: one for each point of a curve, for each rate, for each value of a loop, each with what holds for it.
+#[test]
+fn definitions_become_runs() {
+    let script = script(BASIC);
+    let told: Vec<String> = script
+        .runs
+        .iter()
+        .map(|run| format!("{} {:?} {}+{} {}", run.name, run.rate, run.warmup_s, run.elapsed_s, run.loops))
+        .collect();
+    assert_eq!(
+        told[..3],
+        ["rd1 CurveMax 0+10 None", "rd1 CurvePercent(50) 0+10 None", "rd1 CurvePercent(100) 0+10 None"]
+    );
+    assert_eq!(told.len(), 3 + 3 * 2);
+    assert_eq!(told[3], "rd2 PerSecond(100) 3+30 threads=1.0 xfersize=2k");
+    assert_eq!(told[8], "rd2 PerSecond(200) 3+30 threads=4.0 xfersize=2k");
+    let shorter = Settings { elapsed_s: Some(1), interval_s: Some(1), warmup_s: Some(0), ..Settings::default() };
+    let all = Script::parse("f", BASIC, &shorter).unwrap().runs;
+    assert!(all.iter().all(|run| (run.elapsed_s, run.warmup_s) == (1, 0)));
+}
+
+#[test]
+fn runs_become_workloads() {
+    let script = script(BASIC);
+    let curve = lowered(&script, &script.runs[0], None);
+    let groups = &curve.phase[0].workers;
+    let names: Vec<&str> = groups.iter().map(|group| group.name.as_deref().unwrap()).collect();
+    assert_eq!(names, ["wd1.sd1", "wd1.sd2", "wd2.sd2"]);
+    // 90 % of two devices, and 10 % of one; the threads of the second are shared.
+    let weights: Vec<u32> = groups.iter().map(|group| group.pace.flow.unwrap().weight).collect();
+    assert_eq!((weights, groups[0].depth, groups[2].depth), (vec![4500, 4500, 1000], 4, 2));
+    assert_eq!((groups[0].files.direct, groups[2].files.direct), (false, true));
+    let mixed = stream(&groups[2]);
+    assert_eq!(mixed.order, AccessOrder::Sequential { skip_bytes: 0 });
+    assert!(matches!(&mixed.sizes.read, JobSize::Split(shares) if shares.len() == 2 && shares[1].percent == 75));
+    assert_eq!((stream(&groups[0]).read_percent, stream(&groups[0]).ranges[0].length), (Some(70), Bytes(10 << 20)));
+    let paced = lowered(&script, &script.runs[3], Some(100.0));
+    let group = &paced.phase[0].workers[0];
+    assert_eq!((group.pace.ops_per_second.write.unwrap().0, group.pace.flow), (50.0, None));
+    assert_eq!(stream(group).sizes.read, JobSize::Fixed(Bytes(2048)));
+    let part = "sd=a,lun=/x,size=1000k,offset=8k\nwd=w,sd=a,range=(50,100),seekpct=30,wrpct=40\nrd=r,wd=w";
+    let part = Script::parse("f", part, &Settings::default()).unwrap();
+    let part = lower(&part, &part.runs[0], &[None], None, 1).unwrap();
+    let part = stream(&part.phase[0].workers[0]).clone();
+    assert_eq!((part.read_percent, part.random_percent.read), (Some(60), 30));
+    assert_eq!((part.ranges[0].start.0, part.ranges[0].length.0), (516_096, 507_904));
+}
+
+// Hostile files: each is refused with its line and a reason.
+#[test]
+fn what_is_wrong_in_a_parameter_file_has_its_line() {
+    let with = |line: &str| format!("sd=sd1,lun=/x,size=1m\nwd=wd1,sd=sd1\n{line}");
+    for (text, message) in [
+        (String::new(), "f:1: f must have an `sd=`, a `wd=` and an `rd=`"),
+        ("sd=sd1,size=1m\nwd=w,sd=sd1\nrd=r,wd=w".to_owned(), "f:3: sd=sd1 lacks its `lun=`"),
+        (with("rd=r,wd=wd2"), "f:3: rd=r: it uses no workload definition"),
+        (with("wd=wd2,sd=sd9\nrd=r,wd=wd2"), "f:4: wd=wd2: it uses no storage definition"),
+        (with("wd=wd2,sd=sd1,skew=110"), "f:3: a skew of `110`: a number above 0, at most 100, expected"),
+        (
+            with("wd=a,sd=sd1,skew=60\nwd=b,sd=sd1,skew=60\nrd=r,wd=(a,b)"),
+            "f:5: rd=r: the skews of its workloads add up to 120; they must be 100",
+        ),
+        (with("rd=r,wd=wd1,iorate=0"), "f:3: a rate is 0; use at least 1"),
+        (with("rd=r,wd=wd1,curve=(0,10)"), "f:3: a point of a curve is no per cent from 1 to 100"),
+        (with("rd=r,wd=wd1,forthreads=(1-x,2)"), "f:3: the numbers of `forthreads` cannot be read"),
+        (with("rd=r,wd=wd1,forthreads=(0-4,d)"), "f:3: the numbers of `forthreads` cannot be read"),
+        (
+            with("rd=r,wd=wd1,forhitarea=1m"),
+            "f:3: `forhitarea` is not supported; use forthreads, forxfersize, forrdpct or forseekpct",
+        ),
+        (with("rd=r,wd=wd1,elapsed=x"), "f:3: `x` is no number of seconds"),
+        (with("rd=r,wd=wd1,iorate"), "f:3: `iorate` is no parameter; it must be KEY=VALUE"),
+        (with("rd=r,wd=(wd1"), "f:3: `wd`: there is no `)`"),
+        (with("rd=r,wd=(wd1)x"), "f:3: `x` behind the value of `wd`: a comma expected"),
+        (with("rd=,wd=wd1"), "f:3: `rd` lacks its value"),
+        (with("wd=b,sd=sd1,xfersize=(4k,50,8k,40)"), "f:3: the shares of `xfersize` add up to 90; they must be 100"),
+        (
+            with("wd=b,sd=sd1,xfersize=99999999999999999999"),
+            "f:3: a transfer of `99999999999999999999`: 1 byte to 1g expected",
+        ),
+        (with("wd=b,sd=sd1,rhpct=10"), "f:3: `rhpct` of a workload definition is not supported; remove it"),
+        (with("rd=r,wd=wd1,forthreads=(1-1000,1),forxfersize=(1k-1000k,1k)"), "f:3: rd=r: more than 10000 runs"),
+        (
+            "fsd=fsd1,anchor=/x".to_owned(),
+            "f:1: file systems (FSD, FWD) are not supported; use `plumb run` or `plumb as filebench`",
+        ),
+        ("validate=yes".to_owned(), "f:1: `validate` is not supported here; remove it"),
+        ("include=b".to_owned(), "f:1: `include` is not supported; put the file's lines here"),
+    ] {
+        assert_eq!(Script::parse("f", &text, &Settings::default()).unwrap_err().to_string(), message, "{text}");
+    }
+    let small = script("sd=a,lun=/x,size=1k\nwd=w,sd=a\nrd=r,wd=w");
+    let wrong = lower(&small, &small.runs[0], &[None], None, 1).unwrap_err();
+    assert_eq!(wrong, "wd=w: sd=a is smaller than a transfer of 4096 bytes");
+}
+
+#[test]
+fn words_say_which_file_and_how_long() {
+    let of = |line: &str| read(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
+    let said = Settings {
+        file: "p".into(),
+        output: Some("o".into()),
+        elapsed_s: Some(5),
+        interval_s: Some(2),
+        warmup_s: Some(0),
+        simulates: true,
+    };
+    assert_eq!(of("-f p -o o -e5 -i 2 -w 0 -s"), Ok(Action::Run(said)));
+    assert_eq!(of("-h"), Ok(Action::Help));
+    for (line, why) in [
+        ("", "no parameter file; give one by -f FILE"),
+        ("-f", "-f lacks its value"),
+        ("-fp -e x", "-e x: a number of seconds expected"),
+        ("-fp -v", "unknown option `-v`"),
+    ] {
+        assert_eq!(of(line).unwrap_err(), why);
+    }
+}
+
+// The widths are those of the format strings that vdbench documents for its columns.
+#[test]
+fn lines_have_vdbenchs_columns() {
+    let mut service = Histogram::new();
+    service.record_n(1_000_000, 100);
+    let reads = OpMeasurement { count: 100, bytes: 409_600, service, ..OpMeasurement::default() };
+    let done = Done::of(&SortedMap::from([(OpKind::Read, reads)]));
+    let line = print::line("14:17:03.059", "1", &done, 1.0);
+    let expected =
+        "14:17:03.059         1     100.00     0.39    4096 100.00    1.000    1.000    0.000    1.000    0.0";
+    assert!(line.starts_with(expected), "{line}");
+    let header = print::header("Feb 20, 2018");
+    let above: Vec<&str> = header.lines().collect();
+    assert_eq!(above[1].find("interval").unwrap() + 8, 22);
+    assert_eq!(
+        (above[1].len(), above[2].len(), above[2].len()),
+        (above[2].len(), line.trim_end().len(), above[1].len())
+    );
+    let script = script(BASIC);
+    assert_eq!(
+        print::starting(&script.runs[4], Some(200.0), "14:17:01.001", false),
+        "14:17:01.001 Starting RD=rd2; I/O rate: 200; elapsed=30 warmup=3; For loops: threads=1.0 xfersize=2k\n"
+    );
+    assert_eq!((print::rate(&script.runs[1], 4321.0), print::rate(&script.runs[1], 80.0)), (Some(2200.0), Some(40.0)));
+}

@@ -1,0 +1,44 @@
+//! `plumb as vdbench` from outside.
+
+use crate::common::Home;
+use serde_json::json;
+
+/// Protects the whole way: files are made, each run has its lines and a stored result, a curve goes by what its first run did, and the
+/// page is written.
+#[test]
+fn runs_follow_one_another() {
+    let home = Home::new();
+    home.file(
+        "parmfile",
+        "sd=sd1,lun=data,size=4m,threads=2\nwd=wd1,sd=sd1,rdpct=50,xfersize=4k\nrd=rd1,wd=wd1,iorate=curve,curve=(50),elapsed=1\n\
+         rd=rd2,wd=wd1,iorate=200,elapsed=2,forthreads=(1,2)\n",
+    );
+    let run = home.plumb("as vdbench -f parmfile -o out").expect(0);
+    let lines: Vec<&str> = run.out.lines().collect();
+    let of = |word: &str| lines.iter().filter(|line| line.contains(word)).copied().collect::<Vec<_>>();
+    assert_eq!(
+        (of(" Starting RD=rd1;").len(), of(" Starting RD=rd2;").len(), of("avg_1-").len()),
+        (2, 2, 4),
+        "{}",
+        run.out
+    );
+    assert!(of("RD=rd1;")[0].ends_with("I/O rate: Uncontrolled curve; elapsed=1; For loops: None"), "{}", run.out);
+    assert!(of("RD=rd2;")[1].ends_with("I/O rate: 200; elapsed=2; For loops: threads=2.0"), "{}", run.out);
+    let number = |line: &str, column: usize| line.split_whitespace().nth(column).unwrap().parse::<f64>().unwrap();
+    // A rate of 200, half of them reads of 4 KiB.
+    let last = of("avg_1-")[3];
+    assert!((100.0..=210.0).contains(&number(last, 2)), "{last}");
+    assert!(number(last, 4) == 4096.0 && (30.0..=70.0).contains(&number(last, 5)), "{last}");
+    assert!(
+        run.out.trim_end().ends_with("Vdbench execution completed successfully. Output directory: out"),
+        "{}",
+        run.out
+    );
+    assert!(std::fs::read_to_string(home.work().join("out/summary.html")).unwrap().contains("avg_1-"));
+    assert_eq!(std::fs::metadata(home.work().join("data")).unwrap().len(), 4 << 20);
+    assert_eq!(home.query("select dialect, count(*) from run group by dialect"), [[json!("vdbench"), json!(4)]]);
+    let shown = home.plumb("as vdbench -f parmfile -s").expect(0);
+    assert_eq!(shown.out.matches(" Simulating RD=").count(), 4, "{}", shown.out);
+    home.file("bad", "sd=sd1,lun=data,size=4m\nwd=wd1,sd=sd1,rhpct=5\n");
+    home.plumb("as vdbench -f bad").expect(1).complains(&["bad:2: `rhpct` of a workload definition is not supported"]);
+}
