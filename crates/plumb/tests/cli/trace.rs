@@ -233,6 +233,56 @@ fn record_sees_what_a_device_is_asked_for() {
     home.with(["trace", "record", "--dev", "/dev/null"]).expect(2);
 }
 
+/// A device without a request queue, written by two processes at once: each write is one record with its end.
+#[test]
+fn record_sees_devices_without_queues() {
+    if !needs::root_and(&["dd", "sh"]) {
+        return;
+    }
+    let added = std::fs::read_to_string("/sys/class/zram-control/hot_add");
+    let Ok(number) = added else { return needs::skip("this kernel has no zram") };
+    let number = number.trim().to_owned();
+    std::fs::write(format!("/sys/block/zram{number}/disksize"), "16M").unwrap();
+    let home = Home::new();
+    let device = format!("/dev/zram{number}");
+    let script = format!(
+        "dd if=/dev/zero of={device} bs=4k count=500 oflag=direct & \
+         dd if=/dev/zero of={device} bs=4k count=500 seek=1000 oflag=direct & wait"
+    );
+    let counted = |by: &str| {
+        let name = format!("{by}.trace");
+        let words = ["trace", "record", "--by", by, "-o", &name, "--dev", &device, "--", "sh", "-c", &script];
+        let said = home.with(words);
+        if said.code == 4 && said.err.contains("cannot record") {
+            return None;
+        }
+        said.expect(0);
+        home.plumb(&format!("trace convert {name} {by}.csv")).expect(0);
+        let csv = std::fs::read_to_string(home.work().join(format!("{by}.csv"))).unwrap();
+        let rows = csv.lines().map(|line| line.split(',').map(str::to_owned).collect::<Vec<_>>());
+        let mut writes: Vec<u64> = rows
+            .filter(|row| {
+                row[2] == "write"
+                    && row[9] == "dd"
+                    && row[5] == "4096"
+                    && row[1].parse().is_ok_and(|took: u64| took > 0)
+            })
+            .map(|row| row[4].parse().unwrap())
+            .collect();
+        writes.sort_unstable();
+        Some(writes)
+    };
+    let all = [counted("bpf"), counted("tracefs")];
+    let _ = std::fs::write("/sys/class/zram-control/hot_remove", &number);
+    let expected: Vec<u64> = (0..500).chain(1000..1500).map(|block| block * 4096).collect();
+    for writes in all {
+        match writes {
+            Some(writes) => assert_eq!(writes, expected),
+            None => needs::skip("the kernel lets nobody record"),
+        }
+    }
+}
+
 /// A loop device, which is given back.
 struct Loop(String);
 

@@ -111,6 +111,11 @@ impl Program {
         self.push(0xdb, to, from, offset, 0)
     }
 
+    /// `*(u64 *)(to + offset) += from`, at once for all processors; `from` becomes what was there before.
+    pub(super) fn fetch_and_add(&mut self, to: u8, offset: i16, from: u8) -> &mut Program {
+        self.push(0xdb, to, from, offset, 1)
+    }
+
     /// `to` is a map.
     pub(super) fn map(&mut self, to: u8, descriptor: i32) -> &mut Program {
         self.push(0x18, to, 1, 0, descriptor).push(0, 0, 0, 0, 0)

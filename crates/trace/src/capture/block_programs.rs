@@ -1,10 +1,10 @@
 //! What runs in the kernel at each request to a block device. Where the kernel describes its types, the programs read its own structures: to
-//! make the event of a tracepoint, which others read, takes longer than all that a program does with it. Then one record has the
-//! whole request, because to take room in the ring is what is left of the cost.
+//! make the event of a tracepoint, which others read, takes longer than all that a program does with it.
 
 use super::Event;
 use super::asm::{Helper, Program, R0, R1, R2, R3, R6, R7, R8, R9};
 use super::btf::Types;
+use super::kernel::{SLOT_BITS, SLOT_NUMBER_AT, SLOT_TO_READ_AT, SLOTS, SLOTS_AT, SLOTS_SPARE};
 use super::programs::{
     ARGUMENTS_AT, BEGIN_AT, BIO, BIO_BEGAN, BIO_ENDED, BLOCK_RECORD_BYTES, COMPLETED, Maps, NUMBER_AT, QUEUED,
     RESULT_AT, THREAD_AT, TOOK_AT, end, reserve, submit,
@@ -164,15 +164,19 @@ pub(super) fn bio_ends(maps: &Maps, devices: &[u32], fields: &BioFields) -> Vec<
     program.load_byte(R1, R7, fields.status).store(R9, TOOK_AT, R1).set(R1, 0);
     program.store(R9, ARGUMENTS_AT, R1).store(R9, ARGUMENTS_AT + 8, R1);
     submit(&mut program);
-    program.label("whole").load_byte(R8, R7, fields.status).copy(R7, R2).set(R1, 0).store(R7, 0, R1);
-    reserve(&mut program, maps, BLOCK_RECORD_BYTES);
+    program.label("whole").load_byte(R8, R7, fields.status).copy(R7, R2).set(R1, 0).store(R7, 0, R1).call(Helper::Time);
+    // A place in the table, unless those that were read last are not far ahead.
+    program.map_value(R9, maps.slots).load(R1, R9, 0).load(R2, R9, SLOT_TO_READ_AT).subtract(R1, R2);
+    program.jump_if_at_most(R1, (SLOTS - SLOTS_SPARE) as i32, "room").jump("drop").label("room");
+    program.set(R1, 1).fetch_and_add(R9, 0, R1).copy(R2, R1).mask(R2, SLOTS as i32 - 1).shift_left(R2, SLOT_BITS);
+    program.add_register(R9, R2).add(R9, SLOTS_AT).copy(R3, R1);
     program.store_number(R9, 0, BIO as i32).load_word(R1, R7, KEPT_DEVICE).store_word(R9, NUMBER_AT, R1);
-    program.call(Helper::Time).load(R1, R7, KEPT_BEGIN).store(R9, BEGIN_AT, R1).subtract(R0, R1).store(R9, TOOK_AT, R0);
+    program.load(R1, R7, KEPT_BEGIN).store(R9, BEGIN_AT, R1).subtract(R0, R1).store(R9, TOOK_AT, R0);
     for (from, to) in [(KEPT_THREAD, THREAD_AT), (KEPT_SECTOR, ARGUMENTS_AT), (KEPT_LENGTH, ARGUMENTS_AT + 8)] {
         program.load(R1, R7, from).store(R9, to, R1);
     }
-    program.store(R9, RESULT_AT, R8);
-    submit(&mut program);
+    // Processors of this kind store in order, so that whoever sees the number sees the record.
+    program.store(R9, RESULT_AT, R8).add(R3, 1).store(R9, SLOT_NUMBER_AT, R3).jump("out");
     end(&mut program, maps);
     program.bytes()
 }

@@ -3,7 +3,7 @@
 
 use super::block_programs::{self, BioFields, EVENTS, KEPT_BYTES, Kept, RequestBits};
 use super::event::paths_of;
-use super::kernel::{Map, MapKind, ProgramKind, Ring, Table};
+use super::kernel::{Map, MapKind, ProgramKind, Ring, Slots, Table};
 use super::kernel::{attach, attach_raw, attach_typed, idle_calls_ns, load, load_typed};
 use super::programs::{self, BEGUN_BYTES, Maps, PROCESSES_MAX, Paths, Registers};
 use super::ring_programs::{self, RingFields};
@@ -20,6 +20,7 @@ const RING_BYTES: u32 = 32 << 20;
 /// The recorder: programs at their tracepoints, which are removed with it.
 pub(super) struct Recorder {
     ring: Ring,
+    slots: Slots,
     maps: Maps,
     /// What a recorded call takes more, ns.
     pub(super) ns_per_call: Option<f64>,
@@ -35,8 +36,10 @@ impl Recorder {
     pub(super) fn new(subject: &Subject) -> Result<Recorder, CaptureError> {
         let map = |kind, key, value, entries| Map::new(kind, key, value, entries).map_err(kernel("make a map"));
         let ring = map(MapKind::Ring, 0, 0, RING_BYTES)?;
+        let slots = Slots::new(matches!(subject, Subject::Devices(..))).map_err(kernel("make a map"))?;
         let maps = Maps {
             ring: ring.number(),
+            slots: slots.number(),
             processes: Table::new(PROCESSES_MAX).map_err(kernel("make a map"))?,
             calls: Table::new(CALLS_MAX as u32).map_err(kernel("make a map"))?,
             drops: Map::of_bytes(8, 0).map_err(kernel("make a map"))?,
@@ -47,6 +50,7 @@ impl Recorder {
         let ring = Ring::new(ring, RING_BYTES as usize).map_err(kernel("map the ring"))?;
         let mut recorder = Recorder {
             ring,
+            slots,
             maps,
             ns_per_call: None,
             has_rings: false,
@@ -144,7 +148,7 @@ impl Recorder {
     pub(super) fn run(&mut self, take: &mut dyn FnMut(&[u8]), is_over: &mut dyn FnMut() -> bool) {
         loop {
             let over = is_over();
-            let taken = self.ring.drain(take);
+            let taken = self.ring.drain(take) + self.slots.drain(take);
             match (over, taken) {
                 (true, 0) => return,
                 (false, 0) => thread::sleep(NAP),

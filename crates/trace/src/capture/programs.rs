@@ -103,6 +103,8 @@ pub(super) struct Maps {
     pub(super) requests: Map,
     /// By bio: requests to devices that are not complete.
     pub(super) kept: Map,
+    /// A ring for their records alone.
+    pub(super) slots: i32,
 }
 
 /// Goes on only for a process that is recorded.
