@@ -24,6 +24,7 @@ mod open;
 mod outline;
 pub mod own;
 mod pending;
+mod processors;
 mod record;
 pub mod show;
 mod strace;

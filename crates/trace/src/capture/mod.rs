@@ -15,7 +15,7 @@ mod by_ptrace;
 mod by_tracefs;
 mod event;
 mod kernel;
-mod pages;
+pub mod pages;
 mod process;
 mod programs;
 mod ring_programs;
