@@ -5,7 +5,7 @@ use crate::merged::MergedRecording;
 use crate::names::Names;
 use crate::outline::Recorded;
 use crate::own::{Facts, OwnWriter};
-use crate::record::{FileName, Record, RecordedAct, UNKNOWN_NS};
+use crate::record::{FileName, Record, RecordedAct, Task, UNKNOWN_NS, flag};
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
@@ -49,7 +49,11 @@ impl OutputFormat {
 
     /// The form that a file's name ends with; Plumb's own otherwise.
     pub fn of_path(path: &Path) -> OutputFormat {
-        let end = path.extension().and_then(|end| end.to_str()).unwrap_or("");
+        let end_of = |path: &Path| path.extension().and_then(|end| end.to_str()).unwrap_or("").to_owned();
+        let end = end_of(path);
+        // The file of a processor, as blktrace calls it: DEVICE.blktrace.0.
+        let is_number = !end.is_empty() && end.bytes().all(|byte| byte.is_ascii_digit());
+        let end = if is_number { end_of(&path.with_extension("")) } else { end };
         FORMATS.iter().find(|(_, _, known)| *known == end).map_or(OutputFormat::Own, |(format, ..)| *format)
     }
 }
@@ -89,7 +93,8 @@ pub fn convert(
             return Ok(written);
         }
         OutputFormat::Blktrace => {
-            let mut writer = BlktraceWriter { out, sequence: 0, completions: BinaryHeap::new() };
+            let mut writer =
+                BlktraceWriter { out, sequence: 0, completions: BinaryHeap::new(), named: BTreeSet::new() };
             while let Some(record) = recording.next() {
                 let record = record?;
                 let name = recording.names().files().get(record.file as usize);
@@ -99,7 +104,11 @@ pub fn convert(
                             .to_owned(),
                     ));
                 };
-                let process = recording.names().tasks().get(record.task as usize).map_or(0, |task| task.process);
+                let task = recording.names().tasks().get(record.task as usize);
+                let process = task.map_or(0, |task| task.process);
+                if let Some(task) = task.filter(|task| !task.command.is_empty() && writer.named.insert(record.task)) {
+                    writer.name(record.at_ns, task).map_err(io)?;
+                }
                 match writer.request(&record, major << 20 | minor, process).map_err(|error| error.at(path))? {
                     true => written.records += 1,
                     false => written.left_out += 1,
@@ -310,6 +319,11 @@ const READ: u32 = 1 << 16;
 const WRITE: u32 = 2 << 16;
 const FLUSH: u32 = 4 << 16;
 const DISCARD: u32 = 0x2000 << 16;
+const NOTIFY: u32 = 0x400 << 16;
+const FLAGS: [(u8, u32); 3] = [(flag::SYNC, 0x8000 << 16), (flag::METADATA, 0x1000 << 16), (flag::AHEAD, 0x800 << 16)];
+
+/// Bytes of a program's name. Source: linux/sched.h, TASK_COMM_LEN.
+const COMMAND_BYTES: usize = 16;
 
 /// One record of version 7; in the order of their times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -329,6 +343,8 @@ struct BlktraceWriter<'a> {
     sequence: u32,
     /// Those that are due, the earliest first.
     completions: BinaryHeap<Reverse<BlktraceRecord>>,
+    /// Threads whose programs are named already.
+    named: BTreeSet<u32>,
 }
 
 /// Why a request was not written.
@@ -356,6 +372,9 @@ impl BlktraceWriter<'_> {
             RecordedAct::Sync | RecordedAct::Datasync => WRITE | FLUSH,
             _ => return Ok(false),
         };
+        // What a flush is flagged with is that it is one.
+        let flags = FLAGS.iter().filter(|(bit, _)| record.flags & bit != 0 && action & FLUSH == 0);
+        let action = flags.fold(action, |action, (_, bit)| action | bit);
         let bytes = u32::try_from(record.length).map_err(|_| RequestError::TooLong(record.length))?;
         self.complete(record.at_ns).map_err(RequestError::Io)?;
         let queued = BlktraceRecord {
@@ -367,7 +386,7 @@ impl BlktraceWriter<'_> {
             device,
             error: 0,
         };
-        self.put(&queued).map_err(RequestError::Io)?;
+        self.put(&queued, &[]).map_err(RequestError::Io)?;
         if record.took_ns != UNKNOWN_NS {
             self.completions.push(Reverse(BlktraceRecord {
                 at_ns: record.at_ns.saturating_add(record.took_ns),
@@ -384,13 +403,24 @@ impl BlktraceWriter<'_> {
     fn complete(&mut self, before_ns: u64) -> io::Result<()> {
         while let Some(Reverse(done)) = self.completions.peek().copied().filter(|done| done.0.at_ns < before_ns) {
             self.completions.pop();
-            self.put(&done)?;
+            self.put(&done, &[])?;
         }
         Ok(())
     }
 
+    /// Names the program of a process.
+    fn name(&mut self, at_ns: u64, task: &Task) -> io::Result<()> {
+        self.complete(at_ns)?;
+        let mut name = [0; COMMAND_BYTES];
+        let bytes = task.command.as_bytes();
+        let length = bytes.len().min(COMMAND_BYTES - 1);
+        name[..length].copy_from_slice(&bytes[..length]);
+        let (process, action) = (task.process, NOTIFY);
+        self.put(&BlktraceRecord { at_ns, sector: 0, bytes: 0, action, process, device: 0, error: 0 }, &name)
+    }
+
     /// In the byte order of this machine.
-    fn put(&mut self, record: &BlktraceRecord) -> io::Result<()> {
+    fn put(&mut self, record: &BlktraceRecord, behind: &[u8]) -> io::Result<()> {
         let BlktraceRecord { at_ns, sector, bytes, action, process, device, error } = *record;
         self.sequence = self.sequence.wrapping_add(1);
         let mut header = Vec::with_capacity(48);
@@ -403,8 +433,8 @@ impl BlktraceWriter<'_> {
             header.extend_from_slice(&field.to_ne_bytes());
         }
         header.extend_from_slice(&error.to_ne_bytes());
-        // Nothing follows.
-        header.extend_from_slice(&[0; 2]);
+        header.extend_from_slice(&(behind.len() as u16).to_ne_bytes());
+        header.extend_from_slice(behind);
         self.out.write_all(&header)
     }
 }
@@ -432,6 +462,27 @@ mod tests {
     fn part(name: &str, times: u32) -> MergedPart {
         let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden").join(name);
         MergedPart { path, percent: 100.0, times }
+    }
+
+    /// Programs are named, and writes are as durable as they were.
+    #[test]
+    fn blktrace_keeps_programs_and_flags() {
+        let text = "8,0 0 1 0.000001 7 Q WFS 2048 + 8 [fio]\n8,0 0 2 0.000002 7 Q RA 4096 + 8 [fio]\n";
+        let input = Box::new(io::Cursor::new(text.as_bytes().to_vec()));
+        let mut recording = crate::open::read(input, Path::new("a"), Waits::Manual).unwrap();
+        let mut bytes = Vec::new();
+        let (path, facts) = (Path::new("a"), Facts::default());
+        convert(&mut recording, &mut bytes, path, OutputFormat::Blktrace, &facts).unwrap();
+        let mut reader = crate::open::read(Box::new(io::Cursor::new(bytes)), path, Waits::Manual).unwrap();
+        let flags: Vec<u8> = reader.by_ref().map(|record| record.unwrap().flags).collect();
+        assert_eq!(flags, [flag::SYNC | flag::UNFINISHED, flag::AHEAD | flag::UNFINISHED]);
+        assert_eq!((reader.tasks()[0].command.as_str(), reader.tasks()[0].process), ("fio", 7));
+        let of = |name: &str| OutputFormat::of_path(Path::new(name));
+        assert_eq!(of("sda.blktrace.0"), OutputFormat::Blktrace);
+        assert_eq!(
+            (of("a.trace.0"), of("a.0"), of("a.csv.gz")),
+            (OutputFormat::Own, OutputFormat::Own, OutputFormat::Own)
+        );
     }
 
     #[test]

@@ -34,6 +34,22 @@ fn show_says_what_a_recording_is_like() {
 }
 
 /// What was converted is like what it was converted from, and nobody else can read it.
+/// A file that was removed was busy all the same.
+#[test]
+fn removed_files_are_among_the_busiest() {
+    let home = Home::new();
+    let text = "1 1.000000 openat(AT_FDCWD</d>, \"gone\", O_WRONLY|O_CREAT, 0644) = 3</d/gone> <0.000020>\n\
+        1 1.000100 write(3</d/gone>, \"\"..., 10) = 10 <0.000009>\n\
+        1 1.000200 close(3</d/gone>) = 0 <0.000002>\n\
+        1 1.000300 unlink(\"/d/gone\") = 0 <0.000010>\n\
+        1 1.000400 unlink(\"/d/other\") = -1 ENOENT (No such file or directory) <0.000010>\n";
+    home.file("gone.strace", text);
+    let shown = home.plumb("trace show gone.strace --json").expect(0).json();
+    let busiest = &shown["busiest_files"][0];
+    assert_eq!((busiest["file"].as_str(), busiest["ops"].as_u64()), (Some("/d/gone"), Some(4)), "{shown}");
+    assert_eq!(shown["mix"]["files"], 2);
+}
+
 #[test]
 fn convert_keeps_what_the_format_can_express() {
     let home = Home::new();
