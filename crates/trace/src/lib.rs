@@ -32,6 +32,7 @@ pub mod survey;
 pub mod table;
 mod world;
 mod write;
+mod write_blktrace;
 
 pub use anonymise::{Anonymised, Extensions};
 pub use error::{LineProblem, TraceError};

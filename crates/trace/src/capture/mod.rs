@@ -18,6 +18,7 @@ mod kernel;
 pub mod pages;
 mod process;
 mod programs;
+mod requests;
 mod ring_programs;
 mod rings;
 mod session;

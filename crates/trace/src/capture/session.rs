@@ -6,18 +6,18 @@ use super::programs::{
     RECORD_BYTES, REGISTERED, SUBMITTED,
 };
 use super::rings::{Flying, Rings};
-use crate::blocks::{BlockEvent, Blocks, SECTOR_BYTES, Step, letters};
+use crate::blocks::{Blocks, Step};
 use crate::calls::{Argument, Call};
 use crate::names::Names;
 use crate::own::OwnWriter;
 use crate::pending::Pending;
-use crate::record::{Record, RecordedAct, Task, UNKNOWN_NS, flag};
+use crate::record::{Record, RecordedAct, UNKNOWN_NS};
 use crate::world::{Returned, Value, World};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, Write};
 
 /// Records that are held back so that they leave in the order of their beginnings. The ring has them in that of their ends.
-const HELD_MAX: usize = 1 << 15;
+pub(super) const HELD_MAX: usize = 1 << 15;
 
 /// Numbers of calls are below this.
 pub(super) const CALLS_MAX: usize = 512;
@@ -69,7 +69,7 @@ pub(super) struct Session<W> {
     /// By number.
     calls: Vec<Option<&'static Call>>,
     /// By begin and order.
-    held: BTreeMap<(u64, u64), Record>,
+    pub(super) held: BTreeMap<(u64, u64), Record>,
     /// By process, which is 0 for io_uring, and by where the op is in memory.
     pub(super) flying: HashMap<(u32, u64), Flying>,
     pub(super) rings: Rings,
@@ -82,8 +82,8 @@ pub(super) struct Session<W> {
     pub(super) maps_files: bool,
     first_ns: Option<u64>,
     known: HashSet<u32>,
-    blocks: Blocks,
-    pending: Pending,
+    pub(super) blocks: Blocks,
+    pub(super) pending: Pending,
     values: Vec<Value>,
 }
 
@@ -222,82 +222,6 @@ impl<W: Write> Session<W> {
         if self.held.len() > HELD_MAX { self.pass_on() } else { Ok(()) }
     }
 
-    /// A request to a device; its range is a sector and a number of sectors.
-    fn request(
-        &mut self,
-        step: Step,
-        at_ns: u64,
-        device: u32,
-        (sector, sectors): (u64, u64),
-        rwbs: &str,
-        (process, thread): (u32, u32),
-    ) -> io::Result<()> {
-        let length = sectors.saturating_mul(SECTOR_BYTES);
-        let known = match step {
-            Step::Completed(_) => Some((RecordedAct::Other, 0)),
-            _ => letters(rwbs, length),
-        };
-        let Some((act, flags)) = known else { return Ok(()) };
-        if step == Step::Queued {
-            self.meets(process, thread, false);
-        }
-        let task = match step {
-            Step::Queued => self.names.task(Task { process, thread, command: self.world.command(thread) }),
-            _ => 0,
-        };
-        let event = BlockEvent {
-            step,
-            at_ns,
-            device: (device >> 20, device & 0xf_ffff),
-            act,
-            flags,
-            offset: if length == 0 { 0 } else { sector.saturating_mul(SECTOR_BYTES) },
-            length,
-            task,
-        };
-        self.blocks.event(&event, &mut self.names, &mut self.pending);
-        self.requests()
-    }
-
-    /// A whole request to a device.
-    fn bio(&mut self, known: Kept, took_ns: u64, status: u32) -> io::Result<()> {
-        let (begin_ns, task, sector, (length, operation), device) = known;
-        let length = u64::from(length);
-        let Some((act, flags)) = letters(&self.bits.letters(operation), length) else { return Ok(()) };
-        // What moves nothing and flushes nothing is a mark of the kernel's own.
-        if length == 0 && act != RecordedAct::Sync {
-            return Ok(());
-        }
-        let (process, thread) = ((task >> 32) as u32, task as u32);
-        self.meets(process, thread, false);
-        let task = self.names.task(Task { process, thread, command: self.world.command(thread) });
-        let file = self.names.device(device >> 20, device & 0xf_ffff);
-        let offset = if length == 0 { 0 } else { sector.saturating_mul(SECTOR_BYTES) };
-        let flags = if took_ns == UNKNOWN_NS { flags | flag::UNFINISHED } else { flags };
-        let mut record = Record { task, flags, took_ns, ..Record::ranged(begin_ns, file, act, offset, length) };
-        if status != 0 {
-            record.result = -error_of_status(status);
-        }
-        self.hold(Some(record))
-    }
-
-    /// A request that was not complete when recording ended.
-    pub(super) fn unfinished_bio(&mut self, known: Kept) -> io::Result<()> {
-        self.bio(known, UNKNOWN_NS, 0)
-    }
-
-    /// Writes the requests whose turn has come.
-    fn requests(&mut self) -> io::Result<()> {
-        while let Some(record) = self.pending.next() {
-            self.held.insert((record.at_ns, self.records), record);
-            self.records += 1;
-            if self.held.len() > HELD_MAX {
-                self.pass_on()?;
-            }
-        }
-        Ok(())
-    }
-
     /// No more comes: what is still in flight goes without its end.
     pub(super) fn close(&mut self) -> io::Result<()> {
         for (_, known) in std::mem::take(&mut self.apart) {
@@ -307,7 +231,7 @@ impl<W: Write> Session<W> {
         self.requests()
     }
 
-    fn pass_on(&mut self) -> io::Result<()> {
+    pub(super) fn pass_on(&mut self) -> io::Result<()> {
         let Some(((begin_ns, _), record)) = self.held.pop_first() else { return Ok(()) };
         let first_ns = *self.first_ns.get_or_insert(begin_ns);
         self.writer.push(Record { at_ns: begin_ns.saturating_sub(first_ns), ..record }, &self.names)
