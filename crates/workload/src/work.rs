@@ -210,9 +210,7 @@ impl Work {
     pub fn waits(&self) -> bool {
         match self {
             Work::Program(program) => program.waits(),
-            Work::Copy(_) => false,
-            // For the recorded time, or until no more are in flight than were.
-            Work::Blocks(_) => self.trace().is_some_and(|trace| trace.speed_percent.is_some() || trace.in_flight),
+            Work::Blocks(_) | Work::Copy(_) => false,
             Work::Replay(_) => true,
         }
     }
@@ -413,17 +411,6 @@ mod tests {
         let wait = Step::Delay { time: Nanos(1) };
         assert!(program(vec![Step::Loop { times: 2, steps: vec![wait] }]).waits());
         assert!(!program(vec![Step::Readdir {}]).waits());
-    }
-
-    /// A recording is no load that goes as fast as it can, unless it is replayed so.
-    #[test]
-    fn a_recording_waits_for_its_times() {
-        let recording = |speed_percent, in_flight| {
-            let recording = Recording::new("a.iolog".into(), Bytes(4096));
-            Work::from(BlockStream::Trace(Recording { speed_percent, in_flight, ..recording }))
-        };
-        assert!(recording(Some(100), false).waits() && recording(None, true).waits());
-        assert!(!recording(None, false).waits());
     }
 
     /// What only reads may be let loose on storage that must stay as it is; everything else must not.

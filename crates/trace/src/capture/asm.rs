@@ -21,6 +21,7 @@ pub(super) enum Helper {
     MapUpdate = 2,
     Time = 5,
     Thread = 14,
+    Command = 16,
     ReadUser = 112,
     ReadKernel = 113,
     ReadUserText = 114,

@@ -125,7 +125,10 @@ impl<W: Write> Session<W> {
         match word(0) {
             CALL | FORK | SUBMITTED | ENDED | REGISTERED if head.len() < RECORD_BYTES => return Ok(()),
             FORK => {
-                self.world.inherit(process, took_ns as u32);
+                let child = took_ns as u32;
+                self.world.inherit(process, child);
+                self.world.is_called(child, &self.world.command(thread));
+                self.known.remove(&child);
                 return Ok(());
             }
             SUBMITTED => {
@@ -187,7 +190,14 @@ impl<W: Write> Session<W> {
         }
         let Some(call) = self.calls.get(number as usize).copied().flatten() else { return Ok(()) };
         let is_exec = call.effect == crate::calls::Effect::Execs;
-        self.meets(process, thread, is_exec);
+        match paths.get(..PATH_BYTES).filter(|_| is_exec).map(text_of) {
+            // The process may be gone by now.
+            Some(command) => {
+                self.known.insert(thread);
+                self.world.belongs(thread, process, command.trim_end());
+            }
+            None => self.meets(process, thread, is_exec),
+        }
         let mut values = std::mem::take(&mut self.values);
         values_of(call, head, paths, &mut values);
         let returned = Returned {
@@ -208,7 +218,9 @@ impl<W: Write> Session<W> {
     /// A thread is seen: what it runs is asked for once, and again where that has changed.
     pub(super) fn meets(&mut self, process: u32, thread: u32, has_changed: bool) {
         if self.known.insert(thread) || has_changed {
-            let command = std::fs::read_to_string(format!("/proc/{process}/task/{thread}/comm")).unwrap_or_default();
+            let command = std::fs::read_to_string(format!("/proc/{process}/task/{thread}/comm"));
+            // One that is gone had the name of whoever made it.
+            let command = command.unwrap_or_else(|_| self.world.command(thread));
             self.world.belongs(thread, process, command.trim_end());
         }
     }
@@ -324,7 +336,7 @@ mod tests {
             write(130, 8, 3),
             write(140, 8, 4),
             write(145, 8, 5),
-            record(CALL, libc::SYS_execve, [150, 5, thread(8), 0], [0; 6], &[]),
+            record(CALL, libc::SYS_execve, [150, 5, thread(8), 0], [0; 6], &["program"]),
             write(160, 8, 3),
             write(170, 8, 4),
             write(180, 7, 4),
@@ -340,6 +352,28 @@ mod tests {
                 "80 write /data/closed 0 3"
             ]
         );
+    }
+
+    /// What a process runs is known from its parent and from its programs, though it is long gone when that is read.
+    #[test]
+    fn programs_are_named_though_they_are_gone() {
+        let gone = u64::from(u32::MAX - 7);
+        let thread = |thread: u64| thread << 32 | thread;
+        let stat = |at, who| record(CALL, libc::SYS_stat, [at, 9, who, 0], [0; 6], &["/a"]);
+        let execs = |at, who, name| record(CALL, libc::SYS_execve, [at, 9, who, 0], [0; 6], &[name]);
+        let parent = thread(gone - 1);
+        let events = [
+            execs(10, parent, "parent"),
+            record(FORK, 0, [20, gone, parent, 0], [0; 6], &[]),
+            stat(30, thread(gone)),
+            execs(40, thread(gone), "child"),
+            stat(50, thread(gone)),
+        ];
+        let mut bytes = Vec::new();
+        let mut session = Session::new(OwnWriter::new(&mut bytes, &Facts::default()).unwrap());
+        events.iter().for_each(|event| session.take(event).unwrap());
+        let commands: Vec<&str> = session.names.tasks().iter().map(|task| task.command.as_str()).collect();
+        assert_eq!(commands, ["parent", "child"]);
     }
 
     /// A thread's close returns after another has got its number: what was closed is what the number led to before. A pipe that takes
