@@ -1,7 +1,7 @@
 //! Records by programs in the kernel (BPF): no call is stopped for it, and each takes a fraction of a microsecond longer. Linux on x86-64, and
 //! only with the right to load such programs.
 
-use super::block_programs::{self, BioFields, EVENTS, KEPT_BYTES, Kept, RequestBits};
+use super::block_programs::{self, BioFields, EVENTS, KEPT_BYTES, Kept, NAMED_BYTES, RequestBits};
 use super::event::paths_of;
 use super::kernel::{Map, MapKind, ProgramKind, Ring, Slots, Table};
 use super::kernel::{attach, attach_raw, attach_typed, idle_calls_ns, load, load_typed};
@@ -46,6 +46,7 @@ impl Recorder {
             begun: Map::of_bytes(BEGUN_BYTES, 0).map_err(kernel("make a map"))?,
             requests: map(MapKind::LeastRecentlyUsed, 8, 8, 1 << 16)?,
             kept: Map::of_bytes(KEPT_BYTES, 0).map_err(kernel("make a map"))?,
+            named: Map::of_bytes(NAMED_BYTES, 0).map_err(kernel("make a map"))?,
         };
         let ring = Ring::new(ring, RING_BYTES as usize).map_err(kernel("map the ring"))?;
         let mut recorder = Recorder {

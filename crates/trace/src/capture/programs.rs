@@ -29,6 +29,8 @@ pub(super) const REGISTERED: u32 = 7;
 pub(super) const BIO: u32 = 8;
 pub(super) const BIO_BEGAN: u32 = 9;
 pub(super) const BIO_ENDED: u32 = 10;
+/// What a thread runs.
+pub(super) const NAMED: u32 = 11;
 
 /// Places in a record: kind, number of the call, begin, duration, thread, result, arguments.
 pub(super) const NUMBER_AT: i16 = 4;
@@ -67,10 +69,10 @@ pub(super) const BEGUN_BYTES: u32 = BEGUN_MAX << BEGUN_BITS;
 pub(super) const PROCESSES_MAX: u32 = 1 << 22;
 
 /// Bytes of a program's name, with its 0. Source: linux/sched.h, TASK_COMM_LEN.
-const COMMAND_BYTES: i32 = 16;
+pub(super) const COMMAND_BYTES: i32 = 16;
 
 /// Do not wake the reader: it looks every millisecond.
-const NO_WAKEUP: i32 = 1;
+pub(super) const NO_WAKEUP: i32 = 1;
 
 /// Which arguments are paths, as the map of calls has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,6 +110,8 @@ pub(super) struct Maps {
     pub(super) requests: Map,
     /// By bio: requests to devices that are not complete.
     pub(super) kept: Map,
+    /// Threads that have asked a device for something, and are named.
+    pub(super) named: Map,
     /// A ring for their records alone.
     pub(super) slots: i32,
 }

@@ -2,7 +2,7 @@
 
 use super::block_programs::{FROM_STRUCTURES, Kept, RequestBits, error_of_status};
 use super::programs::{
-    BIO, BIO_BEGAN, BIO_ENDED, BLOCK_RECORD_BYTES, CALL, COMPLETED, ENDED, FORK, LIBAIO, PATH_BYTES, QUEUED,
+    BIO, BIO_BEGAN, BIO_ENDED, BLOCK_RECORD_BYTES, CALL, COMPLETED, ENDED, FORK, LIBAIO, NAMED, PATH_BYTES, QUEUED,
     RECORD_BYTES, REGISTERED, SUBMITTED,
 };
 use super::rings::{Flying, Rings};
@@ -168,6 +168,11 @@ impl<W: Write> Session<W> {
                         Ok(())
                     }
                 };
+            }
+            NAMED => {
+                self.known.insert(thread);
+                self.world.belongs(thread, process, text_of(&head[40..BLOCK_RECORD_BYTES]).trim_end());
+                return Ok(());
             }
             BIO_ENDED => {
                 let Some(known) = self.apart.remove(&long(32)) else { return Ok(()) };
@@ -470,6 +475,7 @@ mod tests {
         };
         let operation = |length: u64, operation: u64| operation << 32 | length;
         let events = [
+            bio(NAMED, 0, 0, 0, [u64::from_ne_bytes(*b"named\0\0\0"), 0]),
             bio(BIO, 100, 50, 0, [8, operation(4096, 1)]),
             bio(BIO_BEGAN, 110, 0, 77, [16, operation(512, 0)]),
             bio(BIO_BEGAN, 112, 0, 78, [24, operation(512, 0)]),
