@@ -205,3 +205,28 @@ fn attach_to_rings(maps: &Maps) -> io::Result<[OwnedFd; 3]> {
         attached(&registers, &ring_programs::ring_registers(maps, registers.place("ctx")?))?,
     ])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The kernel's verifier takes the programs for kernels that do not describe their types, too.
+    #[test]
+    fn programs_without_types_are_taken() {
+        let recorder = match Recorder::new(&Subject::Devices(vec![(7, 0)], Vec::new())) {
+            Ok(recorder) => recorder,
+            Err(error) => {
+                assert!(std::env::var_os("CI").is_none(), "under CI nothing may be skipped: {error}");
+                return eprintln!("SKIPPED: the kernel lets nobody load programs: {error}");
+            }
+        };
+        load(ProgramKind::RawTracepoint, &programs::enter(&recorder.maps)).unwrap();
+        load(ProgramKind::RawTracepoint, &programs::exit(&recorder.maps, Registers::Copied)).unwrap();
+        for (name, kind) in EVENTS {
+            let event = Event::named("block", name).unwrap();
+            let program = block_programs::of_event(&recorder.maps, &[7 << 20], kind, &event).unwrap();
+            let program = load(ProgramKind::Tracepoint, &program).unwrap();
+            attach(event.number, &program).unwrap();
+        }
+    }
+}
