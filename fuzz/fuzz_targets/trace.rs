@@ -1,4 +1,4 @@
-//! Recordings of every form: as recognised, and as each by name; what a replay must know of them, and without their names.
+//! Recordings of every form: as recognised, and as each by name; pages of the kernel's buffer of events; what a replay must know of them, and without their names.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -16,6 +16,7 @@ const NAMES: [&str; 10] =
 const DRAWN_MAX: usize = 1000;
 
 fuzz_target!(|data: &[u8]| {
+    plumb_trace::capture::pages::events(data, &mut |_, _| ());
     let named = NAMES.into_iter().chain(PRESETS.iter().map(|preset| preset.name));
     let formats = [None].into_iter().chain(named.map(|name| Format::named(name).ok()));
     for (number, format) in formats.enumerate() {

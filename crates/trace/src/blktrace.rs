@@ -72,7 +72,7 @@ impl RecordLayout {
         })
     }
 
-    fn header_bytes(self) -> usize {
+    pub(crate) fn header_bytes(self) -> usize {
         if self.version == 7 { 48 } else { 64 }
     }
 
@@ -89,6 +89,14 @@ impl RecordLayout {
     fn u64(self, header: &[u8], at: usize) -> u64 {
         let halves = (u64::from(self.u32(header, at)), u64::from(self.u32(header, at + 4)));
         if self.order == Endianness::Little { halves.1 << 32 | halves.0 } else { halves.0 << 32 | halves.1 }
+    }
+
+    /// Of a record's header: its time, and how many bytes follow it; nothing without a magic number. Notes belong to what follows them, and
+    /// their times are of another clock in what blkparse writes.
+    pub(crate) fn time_and_behind(self, header: &[u8]) -> Option<(Option<u64>, usize)> {
+        let event = self.event(header);
+        let time_ns = (event.action & NOTIFY == 0).then_some(event.time_ns);
+        (event.magic & 0xffff_ff00 == MAGIC).then_some((time_ns, event.behind))
     }
 
     fn event(self, header: &[u8]) -> TraceEvent {

@@ -23,6 +23,16 @@ pub enum TraceError {
         /// The recording.
         path: PathBuf,
     },
+    /// A form that another program turns into one that is read here.
+    #[error("{path}: {what}, which is not read here; {way}")]
+    Elsewhere {
+        /// The recording.
+        path: PathBuf,
+        /// What it is.
+        what: &'static str,
+        /// What to do.
+        way: &'static str,
+    },
     /// An unsupported version.
     #[error("{path}: {format} version {version} is not supported; supported: {known}")]
     Version {

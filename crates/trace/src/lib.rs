@@ -24,6 +24,7 @@ mod open;
 mod outline;
 pub mod own;
 mod pending;
+mod processors;
 mod record;
 pub mod show;
 mod strace;
@@ -31,6 +32,7 @@ pub mod survey;
 pub mod table;
 mod world;
 mod write;
+mod write_blktrace;
 
 pub use anonymise::{Anonymised, Extensions};
 pub use error::{LineProblem, TraceError};

@@ -10,6 +10,7 @@ use crate::lines::{LineParser, Lines};
 use crate::model::Drawn;
 use crate::names::Names;
 use crate::own::{Facts, Loss, MAGIC, OwnReader};
+use crate::processors::Processors;
 use crate::record::{FileName, Record, Task};
 use crate::strace::{Strace, is_strace};
 use crate::table::{PRESETS, Table, detect};
@@ -239,7 +240,11 @@ pub fn open(path: &Path, waits: Waits) -> Result<RecordingReader, TraceError> {
 /// # Errors
 /// As [`open`].
 pub fn open_as(path: &Path, waits: Waits, format: Option<Format>) -> Result<RecordingReader, TraceError> {
-    let file = File::open(path).map_err(|source| TraceError::Io { path: path.to_owned(), source })?;
+    let failed = |source| TraceError::Io { path: path.to_owned(), source };
+    if let Some(processors) = Processors::open(path).map_err(failed)? {
+        return read_as(Box::new(processors), path, waits, format);
+    }
+    let file = File::open(path).map_err(failed)?;
     read_as(Box::new(BufReader::with_capacity(1 << 16, file)), path, waits, format)
 }
 
@@ -249,6 +254,23 @@ pub fn open_as(path: &Path, waits: Waits, format: Option<Format>) -> Result<Reco
 /// As [`open`].
 pub fn read(input: Input, path: &Path, waits: Waits) -> Result<RecordingReader, TraceError> {
     read_as(input, path, waits, None)
+}
+
+/// Forms that are read by the programs that write them: what it is, and the way to a form that is read here.
+fn elsewhere(head: &[u8]) -> Option<(&'static str, &'static str)> {
+    let known: [(&[u8], &str, &str); 6] = [
+        (
+            b"PERFILE2",
+            "a file of `perf record`",
+            "print it with `perf script -F comm,pid,tid,cpu,time,event,trace --ns`",
+        ),
+        (b"\x17\x08\x44tracing", "a file of `trace-cmd`", "print it with `trace-cmd report`"),
+        (b"\xc1\x1f\xfc\xc1", "a stream of CTF", "print it with `babeltrace2`, and describe its columns with --from"),
+        (b"\x1f\x8b", "compressed", "unpack it with `gzip -d`"),
+        (b"\x28\xb5\x2f\xfd", "compressed", "unpack it with `zstd -d`"),
+        (b"\xfd7zXZ\0", "compressed", "unpack it with `xz -d`"),
+    ];
+    known.iter().find(|(magic, ..)| head.starts_with(magic)).map(|(_, what, way)| (*what, *way))
 }
 
 /// Bytes by which a form is recognised.
@@ -272,12 +294,15 @@ pub fn read_as(
             Err(source) => return Err(TraceError::Io { path: path.to_owned(), source }),
         }
     }
-    let unknown = || TraceError::Unknown { path: path.to_owned() };
+    let unknown = || match elsewhere(&head) {
+        Some((what, way)) => TraceError::Elsewhere { path: path.to_owned(), what, way },
+        None => TraceError::Unknown { path: path.to_owned() },
+    };
     let format = format.or_else(|| Format::of(&head)).ok_or_else(unknown)?;
     let first = String::from_utf8_lossy(&head).lines().next().unwrap_or("").to_owned();
     let layout = Layout::of(&head);
     let blktrace = RecordLayout::of(path, &head);
-    let whole: Input = Box::new(Cursor::new(head).chain(input));
+    let whole: Input = Box::new(Cursor::new(head.clone()).chain(input));
     let text =
         |parser: Box<dyn LineParser>, whole| -> Box<dyn FormatReader> { Box::new(Lines::new(whole, path, parser)) };
     let records: Box<dyn FormatReader> = match &format {

@@ -113,6 +113,12 @@ impl World {
         }
     }
 
+    /// A thread runs this program.
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    pub(crate) fn is_called(&mut self, thread: u32, command: &str) {
+        self.commands.insert(thread, command.to_owned());
+    }
+
     /// The program that a thread runs; empty if that is not known.
     pub(crate) fn command(&self, thread: u32) -> String {
         self.commands.get(&thread).cloned().unwrap_or_default()

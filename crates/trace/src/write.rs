@@ -6,9 +6,9 @@ use crate::names::Names;
 use crate::outline::Recorded;
 use crate::own::{Facts, OwnWriter};
 use crate::record::{FileName, Record, RecordedAct, UNKNOWN_NS};
+use crate::write_blktrace::BlktraceWriter;
 use std::borrow::Cow;
-use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap};
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -49,7 +49,11 @@ impl OutputFormat {
 
     /// The form that a file's name ends with; Plumb's own otherwise.
     pub fn of_path(path: &Path) -> OutputFormat {
-        let end = path.extension().and_then(|end| end.to_str()).unwrap_or("");
+        let end_of = |path: &Path| path.extension().and_then(|end| end.to_str()).unwrap_or("").to_owned();
+        let end = end_of(path);
+        // The file of a processor, as blktrace calls it: DEVICE.blktrace.0.
+        let is_number = !end.is_empty() && end.bytes().all(|byte| byte.is_ascii_digit());
+        let end = if is_number { end_of(&path.with_extension("")) } else { end };
         FORMATS.iter().find(|(_, _, known)| *known == end).map_or(OutputFormat::Own, |(format, ..)| *format)
     }
 }
@@ -89,7 +93,7 @@ pub fn convert(
             return Ok(written);
         }
         OutputFormat::Blktrace => {
-            let mut writer = BlktraceWriter { out, sequence: 0, completions: BinaryHeap::new() };
+            let mut writer = BlktraceWriter::new(out);
             while let Some(record) = recording.next() {
                 let record = record?;
                 let name = recording.names().files().get(record.file as usize);
@@ -99,7 +103,11 @@ pub fn convert(
                             .to_owned(),
                     ));
                 };
-                let process = recording.names().tasks().get(record.task as usize).map_or(0, |task| task.process);
+                let task = recording.names().tasks().get(record.task as usize);
+                let process = task.map_or(0, |task| task.process);
+                if let Some(task) = task.filter(|task| !task.command.is_empty() && writer.named.insert(record.task)) {
+                    writer.name(record.at_ns, task).map_err(io)?;
+                }
                 match writer.request(&record, major << 20 | minor, process).map_err(|error| error.at(path))? {
                     true => written.records += 1,
                     false => written.left_out += 1,
@@ -303,118 +311,13 @@ pub fn write(mut merged: MergedRecording, out: &mut impl Write, path: &Path) -> 
     convert(&mut merged, out, path, format, &Facts::default()).map(|_| ())
 }
 
-/// Categories and steps of an action of version 7. Source: linux/blktrace_api.h.
-const QUEUED: u32 = 1 | 0x10 << 16;
-const COMPLETED: u32 = 8 | 0x80 << 16;
-const READ: u32 = 1 << 16;
-const WRITE: u32 = 2 << 16;
-const FLUSH: u32 = 4 << 16;
-const DISCARD: u32 = 0x2000 << 16;
-
-/// One record of version 7; in the order of their times.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct BlktraceRecord {
-    at_ns: u64,
-    sector: u64,
-    bytes: u32,
-    action: u32,
-    process: u32,
-    device: u32,
-    error: u16,
-}
-
-/// Writes requests, and their completions where they are known, in the order of their times.
-struct BlktraceWriter<'a> {
-    out: &'a mut dyn Write,
-    sequence: u32,
-    /// Those that are due, the earliest first.
-    completions: BinaryHeap<Reverse<BlktraceRecord>>,
-}
-
-/// Why a request was not written.
-enum RequestError {
-    TooLong(u64),
-    Io(io::Error),
-}
-
-impl RequestError {
-    fn at(self, path: &Path) -> TraceError {
-        match self {
-            RequestError::TooLong(bytes) => TraceError::TooLong { bytes },
-            RequestError::Io(source) => TraceError::Io { path: path.to_owned(), source },
-        }
-    }
-}
-
-impl BlktraceWriter<'_> {
-    /// Writes a request; false for what is none.
-    fn request(&mut self, record: &Record, device: u32, process: u32) -> Result<bool, RequestError> {
-        let action = match record.act {
-            RecordedAct::Read => READ,
-            RecordedAct::Write => WRITE,
-            RecordedAct::Trim => WRITE | DISCARD,
-            RecordedAct::Sync | RecordedAct::Datasync => WRITE | FLUSH,
-            _ => return Ok(false),
-        };
-        let bytes = u32::try_from(record.length).map_err(|_| RequestError::TooLong(record.length))?;
-        self.complete(record.at_ns).map_err(RequestError::Io)?;
-        let queued = BlktraceRecord {
-            at_ns: record.at_ns,
-            sector: record.offset / 512,
-            bytes,
-            action: QUEUED | action,
-            process,
-            device,
-            error: 0,
-        };
-        self.put(&queued).map_err(RequestError::Io)?;
-        if record.took_ns != UNKNOWN_NS {
-            self.completions.push(Reverse(BlktraceRecord {
-                at_ns: record.at_ns.saturating_add(record.took_ns),
-                action: COMPLETED | action,
-                process: 0,
-                error: if record.result < 0 { record.result.unsigned_abs() as u16 } else { 0 },
-                ..queued
-            }));
-        }
-        Ok(true)
-    }
-
-    /// Writes the completions before a time.
-    fn complete(&mut self, before_ns: u64) -> io::Result<()> {
-        while let Some(Reverse(done)) = self.completions.peek().copied().filter(|done| done.0.at_ns < before_ns) {
-            self.completions.pop();
-            self.put(&done)?;
-        }
-        Ok(())
-    }
-
-    /// In the byte order of this machine.
-    fn put(&mut self, record: &BlktraceRecord) -> io::Result<()> {
-        let BlktraceRecord { at_ns, sector, bytes, action, process, device, error } = *record;
-        self.sequence = self.sequence.wrapping_add(1);
-        let mut header = Vec::with_capacity(48);
-        header.extend_from_slice(&0x6561_7407_u32.to_ne_bytes());
-        header.extend_from_slice(&self.sequence.to_ne_bytes());
-        header.extend_from_slice(&at_ns.to_ne_bytes());
-        header.extend_from_slice(&sector.to_ne_bytes());
-        // Which processor it was is not known.
-        for field in [bytes, action, process, device, 0] {
-            header.extend_from_slice(&field.to_ne_bytes());
-        }
-        header.extend_from_slice(&error.to_ne_bytes());
-        // Nothing follows.
-        header.extend_from_slice(&[0; 2]);
-        self.out.write_all(&header)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::iolog::Waits;
     use crate::merged::MergedPart;
     use crate::open::open;
+    use crate::record::flag;
     use std::fs;
     use std::path::PathBuf;
 
@@ -432,6 +335,27 @@ mod tests {
     fn part(name: &str, times: u32) -> MergedPart {
         let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden").join(name);
         MergedPart { path, percent: 100.0, times, copy: 0 }
+    }
+
+    /// Programs are named, and writes are as durable as they were.
+    #[test]
+    fn blktrace_keeps_programs_and_flags() {
+        let text = "8,0 0 1 0.000001 7 Q WFS 2048 + 8 [fio]\n8,0 0 2 0.000002 7 Q RA 4096 + 8 [fio]\n";
+        let input = Box::new(io::Cursor::new(text.as_bytes().to_vec()));
+        let mut recording = crate::open::read(input, Path::new("a"), Waits::Manual).unwrap();
+        let mut bytes = Vec::new();
+        let (path, facts) = (Path::new("a"), Facts::default());
+        convert(&mut recording, &mut bytes, path, OutputFormat::Blktrace, &facts).unwrap();
+        let mut reader = crate::open::read(Box::new(io::Cursor::new(bytes)), path, Waits::Manual).unwrap();
+        let flags: Vec<u8> = reader.by_ref().map(|record| record.unwrap().flags).collect();
+        assert_eq!(flags, [flag::SYNC | flag::UNFINISHED, flag::AHEAD | flag::UNFINISHED]);
+        assert_eq!((reader.tasks()[0].command.as_str(), reader.tasks()[0].process), ("fio", 7));
+        let of = |name: &str| OutputFormat::of_path(Path::new(name));
+        assert_eq!(of("sda.blktrace.0"), OutputFormat::Blktrace);
+        assert_eq!(
+            (of("a.trace.0"), of("a.0"), of("a.csv.gz")),
+            (OutputFormat::Own, OutputFormat::Own, OutputFormat::Own)
+        );
     }
 
     #[test]

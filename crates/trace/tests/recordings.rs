@@ -271,3 +271,54 @@ proptest! {
         }
     }
 }
+
+/// As blktrace wrote it: a file for each processor. Each of them leads to the whole, with the ends of ops that began on another processor; one
+/// that is broken is named, with the byte.
+#[test]
+fn files_of_processors_are_one_recording() {
+    let whole = include_bytes!("../golden/loop.blktrace");
+    let mut files = [Vec::new(), Vec::new(), Vec::new()];
+    let mut at = 0;
+    while at < whole.len() {
+        let word = |place: usize| u32::from_le_bytes(*whole[at + place..].first_chunk().unwrap());
+        let end = at + 48 + (word(44) >> 16) as usize;
+        // Neighbours on different processors: times decide, and not the order within a file.
+        files[usize::from(word(40) > 0)].extend_from_slice(&whole[at..end]);
+        at = end;
+    }
+    assert!(!files[1].is_empty(), "two processors");
+    let directory = tempfile::tempdir().unwrap();
+    let path = |number: usize| directory.path().join(format!("loop.blktrace.{number}"));
+    files.iter().enumerate().for_each(|(number, file)| std::fs::write(path(number), file).unwrap());
+    // Threads are numbered as they are met, which may be in another order.
+    let anybody = |record: Result<Record, TraceError>| Record { task: 0, ..record.unwrap() };
+    let told = |path: &Path| open(path, Waits::Manual).unwrap().map(anybody).collect::<Vec<_>>();
+    let expected: Vec<Record> = golden("loop.blktrace").map(anybody).collect();
+    assert!(told(&path(0)) == expected && told(&path(1)) == expected);
+    std::fs::write(path(1), &files[1][..files[1].len() - 1]).unwrap();
+    let broken = open(&path(0), Waits::Manual).map(|reader| reader.filter_map(Result::err).next());
+    let error = match broken {
+        Ok(error) => error.unwrap().to_string(),
+        Err(error) => error.to_string(),
+    };
+    assert!(error.contains("loop.blktrace.1: byte ") && error.contains("ends within a record"), "{error}");
+    std::fs::write(path(1), b"no trace at all").unwrap();
+    assert_eq!(told(&path(0)).len(), open_alone(&files[0]), "another file of that name is no part of it");
+}
+
+fn open_alone(bytes: &[u8]) -> usize {
+    let input = Box::new(std::io::Cursor::new(bytes.to_vec()));
+    plumb_trace::read(input, Path::new("alone"), Waits::Manual).unwrap().map(Result::unwrap).count()
+}
+
+/// What other programs must print first is said, with the way.
+#[test]
+fn forms_of_other_programs_are_named() {
+    for (bytes, way) in
+        [(&b"PERFILE2h"[..], "perf script"), (b"\x1f\x8b\x08", "gzip -d"), (b"\x28\xb5\x2f\xfd", "zstd -d")]
+    {
+        let input = Box::new(std::io::Cursor::new(bytes.to_vec()));
+        let error = plumb_trace::read(input, Path::new("a"), Waits::Manual).err().unwrap().to_string();
+        assert!(error.contains(way), "{error}");
+    }
+}

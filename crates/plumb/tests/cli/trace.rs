@@ -34,6 +34,35 @@ fn show_says_what_a_recording_is_like() {
 }
 
 /// What was converted is like what it was converted from, and nobody else can read it.
+/// Recordings open their files by rules of their own: the phase's alone would leave them buffered.
+#[test]
+fn a_direct_replay_opens_its_files_directly() {
+    let home = Home::new();
+    let recording = golden("loop.blktrace");
+    let replay = |more: &str| {
+        let words = ["trace", "replay", text(&recording), "--at", "sim:ssd", "--translate"];
+        home.with(words.into_iter().chain(more.split_whitespace())).expect(0).out
+    };
+    let (as_is, direct) = (replay(""), replay("--direct"));
+    assert!(direct.contains("files.direct = true") && !as_is.contains("direct"), "{direct}");
+}
+
+/// A file that was removed was busy all the same.
+#[test]
+fn removed_files_are_among_the_busiest() {
+    let home = Home::new();
+    let text = "1 1.000000 openat(AT_FDCWD</d>, \"gone\", O_WRONLY|O_CREAT, 0644) = 3</d/gone> <0.000020>\n\
+        1 1.000100 write(3</d/gone>, \"\"..., 10) = 10 <0.000009>\n\
+        1 1.000200 close(3</d/gone>) = 0 <0.000002>\n\
+        1 1.000300 unlink(\"/d/gone\") = 0 <0.000010>\n\
+        1 1.000400 unlink(\"/d/other\") = -1 ENOENT (No such file or directory) <0.000010>\n";
+    home.file("gone.strace", text);
+    let shown = home.plumb("trace show gone.strace --json").expect(0).json();
+    let busiest = &shown["busiest_files"][0];
+    assert_eq!((busiest["file"].as_str(), busiest["ops"].as_u64()), (Some("/d/gone"), Some(4)), "{shown}");
+    assert_eq!(shown["mix"]["files"], 2);
+}
+
 #[test]
 fn convert_keeps_what_the_format_can_express() {
     let home = Home::new();
@@ -223,7 +252,7 @@ fn record_sees_what_a_device_is_asked_for() {
         home.plumb(&format!("trace convert {name} {by}.csv")).expect(0);
         let csv = std::fs::read_to_string(home.work().join(format!("{by}.csv"))).unwrap();
         let rows: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
-        let writes: Vec<&Vec<&str>> = rows.iter().filter(|row| row[2] == "write" && row[9] == "dd").collect();
+        let writes: Vec<&Vec<&str>> = rows.iter().filter(|row| row[2] == "write").collect();
         let offsets: Vec<u64> = writes.iter().map(|row| row[4].parse().unwrap()).collect();
         assert_eq!(offsets, (0..50).map(|block| block * 8192).collect::<Vec<_>>(), "{csv}");
         let is_whole = |row: &&Vec<&str>| row[5] == "8192" && row[1].parse::<u64>().is_ok_and(|took| took > 0);
@@ -231,6 +260,51 @@ fn record_sees_what_a_device_is_asked_for() {
         assert!(rows[1..].iter().all(|row| row[3] == rows[1][3]), "one device: {csv}");
     }
     home.with(["trace", "record", "--dev", "/dev/null"]).expect(2);
+}
+
+/// A device without a request queue, written by two processes at once: each write is one record with its end.
+#[test]
+fn record_sees_devices_without_queues() {
+    if !needs::root_and(&["dd", "sh"]) {
+        return;
+    }
+    let added = std::fs::read_to_string("/sys/class/zram-control/hot_add");
+    let Ok(number) = added else { return needs::skip("this kernel has no zram") };
+    let number = number.trim().to_owned();
+    std::fs::write(format!("/sys/block/zram{number}/disksize"), "16M").unwrap();
+    let home = Home::new();
+    let device = format!("/dev/zram{number}");
+    let script = format!(
+        "dd if=/dev/zero of={device} bs=4k count=500 oflag=direct & \
+         dd if=/dev/zero of={device} bs=4k count=500 seek=1000 oflag=direct & wait"
+    );
+    let counted = |by: &str| {
+        let name = format!("{by}.trace");
+        let words = ["trace", "record", "--by", by, "-o", &name, "--dev", &device, "--", "sh", "-c", &script];
+        let said = home.with(words);
+        if said.code == 4 && said.err.contains("cannot record") {
+            return None;
+        }
+        said.expect(0);
+        home.plumb(&format!("trace convert {name} {by}.csv")).expect(0);
+        let csv = std::fs::read_to_string(home.work().join(format!("{by}.csv"))).unwrap();
+        let rows = csv.lines().map(|line| line.split(',').map(str::to_owned).collect::<Vec<_>>());
+        let mut writes: Vec<u64> = rows
+            .filter(|row| row[2] == "write" && row[5] == "4096" && row[1].parse().is_ok_and(|took: u64| took > 0))
+            .map(|row| row[4].parse().unwrap())
+            .collect();
+        writes.sort_unstable();
+        Some(writes)
+    };
+    let all = [counted("bpf"), counted("tracefs")];
+    let _ = std::fs::write("/sys/class/zram-control/hot_remove", &number);
+    let expected: Vec<u64> = (0..500).chain(1000..1500).map(|block| block * 4096).collect();
+    for writes in all {
+        match writes {
+            Some(writes) => assert_eq!(writes, expected),
+            None => needs::skip("the kernel lets nobody record"),
+        }
+    }
 }
 
 /// A loop device, which is given back.

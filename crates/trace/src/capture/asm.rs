@@ -21,6 +21,7 @@ pub(super) enum Helper {
     MapUpdate = 2,
     Time = 5,
     Thread = 14,
+    Command = 16,
     ReadUser = 112,
     ReadKernel = 113,
     ReadUserText = 114,
@@ -109,6 +110,11 @@ impl Program {
     /// `*(u64 *)(to + offset) += from`, at once for all processors.
     pub(super) fn count(&mut self, to: u8, offset: i16, from: u8) -> &mut Program {
         self.push(0xdb, to, from, offset, 0)
+    }
+
+    /// `*(u64 *)(to + offset) += from`, at once for all processors; `from` becomes what was there before.
+    pub(super) fn fetch_and_add(&mut self, to: u8, offset: i16, from: u8) -> &mut Program {
+        self.push(0xdb, to, from, offset, 1)
     }
 
     /// `to` is a map.

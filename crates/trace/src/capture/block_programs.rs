@@ -1,13 +1,13 @@
 //! What runs in the kernel at each request to a block device. Where the kernel describes its types, the programs read its own structures: to
-//! make the event of a tracepoint, which others read, takes longer than all that a program does with it. Then one record has the
-//! whole request, because to take room in the ring is what is left of the cost.
+//! make the event of a tracepoint, which others read, takes longer than all that a program does with it.
 
 use super::Event;
-use super::asm::{Helper, Program, R0, R1, R2, R3, R6, R7, R8, R9};
+use super::asm::{FRAME, Helper, Program, R0, R1, R2, R3, R6, R7, R8, R9};
 use super::btf::Types;
+use super::kernel::{SLOT_BITS, SLOT_NUMBER_AT, SLOT_TO_READ_AT, SLOTS, SLOTS_AT, SLOTS_SPARE};
 use super::programs::{
-    ARGUMENTS_AT, BEGIN_AT, BIO, BIO_BEGAN, BIO_ENDED, BLOCK_RECORD_BYTES, COMPLETED, Maps, NUMBER_AT, QUEUED,
-    RESULT_AT, THREAD_AT, TOOK_AT, end, reserve, submit,
+    ARGUMENTS_AT, BEGIN, BEGIN_AT, BIO, BIO_BEGAN, BIO_ENDED, BLOCK_RECORD_BYTES, COMMAND_BYTES, COMPLETED, Maps,
+    NAMED, NO_WAKEUP, NUMBER_AT, QUEUED, RESULT_AT, THREAD_AT, TOOK_AT, end, reserve, submit,
 };
 use std::io;
 
@@ -75,6 +75,10 @@ const KEPT_LENGTH: i16 = 32;
 const KEPT_OPERATION: i16 = 36;
 const KEPT_DEVICE: i16 = 40;
 
+/// Threads whose names are known to be known, by the lower bits of their numbers; a power of two.
+const NAMED_MAX: u32 = 1 << 12;
+pub(super) const NAMED_BYTES: u32 = NAMED_MAX << 3;
+
 /// Where a bio has what a record needs. It is complete when all that it was split into is, so that its beginning and its end are all
 /// there is to see.
 pub(super) struct BioFields {
@@ -126,7 +130,8 @@ pub(super) fn bio_begins(maps: &Maps, devices: &[u32], fields: &BioFields) -> Ve
     let mut program = Program::default();
     program.copy(R6, R1).load(R7, R6, 0);
     only_bios(&mut program, fields, devices);
-    program.call(Helper::Thread).copy(R9, R0).call(Helper::Time);
+    named(&mut program, maps);
+    program.call(Helper::Time);
     entry(&mut program, maps);
     program.load(R3, R2, 0).jump_if(R3, 0, "free").subtract(R3, R1).jump_if(R3, 0, "free").jump("taken");
     program.label("free").store(R2, 0, R1).store(R2, KEPT_BEGIN, R0).store(R2, KEPT_THREAD, R9);
@@ -147,6 +152,23 @@ pub(super) fn bio_begins(maps: &Maps, devices: &[u32], fields: &BioFields) -> Ve
     program.bytes()
 }
 
+/// Names what a thread runs, unless that was done: a record with the name in the place of the arguments. Who is read about later may be gone
+/// by then. `R9` becomes the thread.
+fn named(program: &mut Program, maps: &Maps) {
+    program.call(Helper::Thread).copy(R9, R0).copy(R1, R0).mask(R1, NAMED_MAX as i32 - 1).shift_left(R1, 3);
+    program.map_value(R2, maps.named.number()).add_register(R2, R1).load(R1, R2, 0).subtract(R1, R9);
+    program.jump_if(R1, 0, "named").store(R2, 0, R9).store(FRAME, BEGIN, R9);
+    program.map(R1, maps.ring).set(R2, BLOCK_RECORD_BYTES as i32).set(R3, 0).call(Helper::RingReserve);
+    program.jump_if(R0, 0, "unnamed").copy(R9, R0).store_number(R9, 0, NAMED as i32).store_number(R9, NUMBER_AT, 0);
+    program.load(R1, FRAME, BEGIN).store(R9, THREAD_AT, R1).set(R1, 0);
+    for place in [BEGIN_AT, TOOK_AT, RESULT_AT] {
+        program.store(R9, place, R1);
+    }
+    program.copy(R1, R9).add(R1, ARGUMENTS_AT.into()).set(R2, COMMAND_BYTES).call(Helper::Command);
+    program.copy(R1, R9).set(R2, NO_WAKEUP).call(Helper::RingSubmit);
+    program.label("unnamed").load(R9, FRAME, BEGIN).label("named");
+}
+
 /// The number of the bio in the place of the result.
 fn bio_number(program: &mut Program, maps: &Maps) {
     program.map_value(R2, maps.kept.number()).copy(R1, R7).subtract(R1, R2).store(R9, RESULT_AT, R1);
@@ -164,15 +186,19 @@ pub(super) fn bio_ends(maps: &Maps, devices: &[u32], fields: &BioFields) -> Vec<
     program.load_byte(R1, R7, fields.status).store(R9, TOOK_AT, R1).set(R1, 0);
     program.store(R9, ARGUMENTS_AT, R1).store(R9, ARGUMENTS_AT + 8, R1);
     submit(&mut program);
-    program.label("whole").load_byte(R8, R7, fields.status).copy(R7, R2).set(R1, 0).store(R7, 0, R1);
-    reserve(&mut program, maps, BLOCK_RECORD_BYTES);
+    program.label("whole").load_byte(R8, R7, fields.status).copy(R7, R2).set(R1, 0).store(R7, 0, R1).call(Helper::Time);
+    // A place in the table, unless those that were read last are not far ahead.
+    program.map_value(R9, maps.slots).load(R1, R9, 0).load(R2, R9, SLOT_TO_READ_AT).subtract(R1, R2);
+    program.jump_if_at_most(R1, (SLOTS - SLOTS_SPARE) as i32, "room").jump("drop").label("room");
+    program.set(R1, 1).fetch_and_add(R9, 0, R1).copy(R2, R1).mask(R2, SLOTS as i32 - 1).shift_left(R2, SLOT_BITS);
+    program.add_register(R9, R2).add(R9, SLOTS_AT).copy(R3, R1);
     program.store_number(R9, 0, BIO as i32).load_word(R1, R7, KEPT_DEVICE).store_word(R9, NUMBER_AT, R1);
-    program.call(Helper::Time).load(R1, R7, KEPT_BEGIN).store(R9, BEGIN_AT, R1).subtract(R0, R1).store(R9, TOOK_AT, R0);
+    program.load(R1, R7, KEPT_BEGIN).store(R9, BEGIN_AT, R1).subtract(R0, R1).store(R9, TOOK_AT, R0);
     for (from, to) in [(KEPT_THREAD, THREAD_AT), (KEPT_SECTOR, ARGUMENTS_AT), (KEPT_LENGTH, ARGUMENTS_AT + 8)] {
         program.load(R1, R7, from).store(R9, to, R1);
     }
-    program.store(R9, RESULT_AT, R8);
-    submit(&mut program);
+    // Processors of this kind store in order, so that whoever sees the number sees the record.
+    program.store(R9, RESULT_AT, R8).add(R3, 1).store(R9, SLOT_NUMBER_AT, R3).jump("out");
     end(&mut program, maps);
     program.bytes()
 }
@@ -252,7 +278,11 @@ pub(super) fn typed(maps: &Maps, devices: &[u32], types: &Types, event: &str) ->
     let (major, minor) = (types.place("gendisk", &["major"])?, types.place("gendisk", &["first_minor"])?);
     program.load_word(R8, R1, major).shift_left(R8, 20).load_word(R1, R1, minor).add_register(R8, R1);
     only(&mut program, devices);
-    head(&mut program, maps, if places.operation.is_some() { QUEUED } else { COMPLETED });
+    let kind = if places.operation.is_some() { QUEUED } else { COMPLETED };
+    if kind == QUEUED {
+        named(&mut program, maps);
+    }
+    head(&mut program, maps, kind);
     program.load(R1, R7, places.sector).store(R9, TOOK_AT, R1);
     match places.bytes {
         Ok(place) => program.load_word(R1, R7, place),
@@ -283,6 +313,9 @@ pub(super) fn of_event(maps: &Maps, devices: &[u32], kind: u32, event: &Event) -
     let mut program = Program::default();
     program.copy(R6, R1).load_word(R8, R6, event.place("dev")?);
     only(&mut program, devices);
+    if kind == QUEUED {
+        named(&mut program, maps);
+    }
     head(&mut program, maps, kind);
     program.load(R1, R6, sector).store(R9, TOOK_AT, R1);
     match kind {

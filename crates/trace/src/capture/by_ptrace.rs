@@ -7,7 +7,7 @@ use super::process::{now_ns, read_memory, reap, seize, terminate, wait};
 use super::programs::PATH_BYTES;
 use super::session::{CALLS_MAX, NUMBERS, REAPS, SUBMITS};
 use super::{CaptureError, kernel};
-use crate::calls::Call;
+use crate::calls::{Call, Effect};
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::{self, PipeWriter, Read, Write};
@@ -54,6 +54,8 @@ pub(super) struct Follower {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum AtEnd {
     Paths(Vec<usize>),
+    /// The name of the program that begins.
+    Command,
     Submitted,
     Reaped,
 }
@@ -65,10 +67,12 @@ impl Follower {
         for number in numbers {
             let is_it = |numbers: &[i64]| numbers.contains(&i64::from(*number));
             let name = NUMBERS.iter().find(|(known, _)| *known == i64::from(*number)).map_or("", |(_, name)| name);
-            let paths = || Call::named(name).map_or(Vec::new(), event::path_places);
+            let call = Call::named(name);
+            let paths = || call.map_or(Vec::new(), event::path_places);
             calls[*number as usize] = Some(match (is_it(&SUBMITS), is_it(&REAPS)) {
                 (true, _) => AtEnd::Submitted,
                 (_, true) => AtEnd::Reaped,
+                _ if call.is_some_and(|call| call.effect == Effect::Execs) => AtEnd::Command,
                 _ => AtEnd::Paths(paths()),
             });
         }
@@ -187,7 +191,7 @@ impl Follower {
         let Some(at_end) = &self.calls[number as usize] else { return };
         let ids = (process, task);
         match at_end {
-            AtEnd::Paths(places) => {
+            AtEnd::Paths(_) | AtEnd::Command => {
                 let read = |place: &usize| {
                     let mut text = vec![0; PATH_BYTES];
                     let length = read_memory(task, arguments[*place], &mut text);
@@ -195,7 +199,10 @@ impl Follower {
                     text.truncate(end);
                     text
                 };
-                let paths: Vec<Vec<u8>> = places.iter().map(read).collect();
+                let paths: Vec<Vec<u8>> = match at_end {
+                    AtEnd::Paths(places) => places.iter().map(read).collect(),
+                    _ => vec![fs::read(format!("/proc/{task}/comm")).unwrap_or_default()],
+                };
                 let took_ns = now.saturating_sub(at_ns);
                 let event = CallEvent { number, begin_ns: at_ns, took_ns, task: ids, result, arguments, paths: &paths };
                 take(now, event::call(&event));

@@ -83,6 +83,7 @@ pub(super) fn request(
 /// Which arguments of a call are paths.
 pub(super) fn paths_of(call: &Call) -> Paths {
     match path_places(call).as_slice() {
+        [] if call.effect == Effect::Execs => Paths::Command,
         [] => Paths::None,
         [0] => Paths::First,
         [1] => Paths::Second,

@@ -144,6 +144,66 @@ impl Table {
     }
 }
 
+/// Records of one size, in a table that goes round: to take a place in it is one instruction, where the kernel's ring takes a lock.
+pub(super) struct Slots {
+    table: Table,
+    taken: u64,
+}
+
+/// How many there are, a power of two, and the bytes of each, the last eight of which are one more than the record's number; before them, a
+/// page with the number of the next that will be written and, further on, of the next that will be read.
+pub(super) const SLOTS: u64 = 1 << 18;
+pub(super) const SLOT_BITS: i32 = 6;
+pub(super) const SLOTS_AT: i32 = 4096;
+pub(super) const SLOT_NUMBER_AT: i16 = 56;
+pub(super) const SLOT_TO_READ_AT: i16 = 64;
+
+/// Places that are kept free, because several processors may look for one at once.
+pub(super) const SLOTS_SPARE: u64 = 1 << 12;
+
+impl Slots {
+    /// Makes a table, or one without room where nobody writes.
+    pub(super) fn new(is_used: bool) -> io::Result<Slots> {
+        let bytes = if is_used { (SLOTS as u32) << SLOT_BITS } else { 0 };
+        Ok(Slots { table: Table::new(SLOTS_AT as u32 + bytes)?, taken: 0 })
+    }
+
+    /// Its descriptor, for programs.
+    pub(super) fn number(&self) -> i32 {
+        self.table.number()
+    }
+
+    fn word(&self, place: usize) -> &AtomicU64 {
+        // SAFETY: places are multiples of eight within the mapping, which lives as long as this value.
+        unsafe { &*self.table.bytes.add(place).cast::<AtomicU64>() }
+    }
+
+    /// Hands on every record that is complete; how many.
+    pub(super) fn drain(&mut self, take: &mut dyn FnMut(&[u8])) -> u64 {
+        let before = self.taken;
+        let taken = loop {
+            let place = SLOTS_AT as usize + ((self.taken & (SLOTS - 1)) as usize) * (1 << SLOT_BITS);
+            if place >= self.table.map.value_bytes
+                || self.word(place + SLOT_NUMBER_AT as usize).load(Ordering::Acquire) != self.taken + 1
+            {
+                break self.taken - before;
+            }
+            let word = |number: usize| self.word(place + 8 * number).load(Ordering::Relaxed).to_ne_bytes();
+            let record: [[u8; 8]; SLOT_NUMBER_AT as usize / 8] = std::array::from_fn(word);
+            take(record.as_flattened());
+            self.taken += 1;
+            // Not each time: the processors that write look at it.
+            if self.taken.is_multiple_of(SLOTS_SPARE) {
+                self.word(SLOT_TO_READ_AT as usize).store(self.taken, Ordering::Release);
+            }
+        };
+        if taken > 0 {
+            self.word(SLOT_TO_READ_AT as usize).store(self.taken, Ordering::Release);
+        }
+        taken
+    }
+}
+
 impl Drop for Table {
     fn drop(&mut self) {
         // SAFETY: it was mapped in `new` with this length, and nothing refers to it any more.

@@ -13,7 +13,7 @@ const TIME_EXTEND: u32 = 30;
 const TIME_STAMP: u32 = 31;
 
 /// Hands on each event of a page with its time, ns. What is behind a place that makes no sense is left out.
-pub(super) fn events(page: &[u8], take: &mut dyn FnMut(u64, &[u8])) {
+pub fn events(page: &[u8], take: &mut dyn FnMut(u64, &[u8])) {
     let word = |at: usize| page.get(at..)?.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes));
     let long = |at: usize| page.get(at..)?.first_chunk().map(|bytes| u64::from_ne_bytes(*bytes));
     let (Some(mut time), Some(length)) = (long(0), long(8)) else { return };

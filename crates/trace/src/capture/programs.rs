@@ -29,6 +29,8 @@ pub(super) const REGISTERED: u32 = 7;
 pub(super) const BIO: u32 = 8;
 pub(super) const BIO_BEGAN: u32 = 9;
 pub(super) const BIO_ENDED: u32 = 10;
+/// What a thread runs.
+pub(super) const NAMED: u32 = 11;
 
 /// Places in a record: kind, number of the call, begin, duration, thread, result, arguments.
 pub(super) const NUMBER_AT: i16 = 4;
@@ -66,8 +68,11 @@ pub(super) const BEGUN_BYTES: u32 = BEGUN_MAX << BEGUN_BITS;
 /// Numbers of processes are below this. Source: linux/threads.h, PID_MAX_LIMIT.
 pub(super) const PROCESSES_MAX: u32 = 1 << 22;
 
+/// Bytes of a program's name, with its 0. Source: linux/sched.h, TASK_COMM_LEN.
+pub(super) const COMMAND_BYTES: i32 = 16;
+
 /// Do not wake the reader: it looks every millisecond.
-const NO_WAKEUP: i32 = 1;
+pub(super) const NO_WAKEUP: i32 = 1;
 
 /// Which arguments are paths, as the map of calls has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,6 +90,8 @@ pub(super) enum Paths {
     Reaps = 8,
     /// None: it registers files with io_uring.
     Registers = 9,
+    /// None: another program begins, whose name stands in the place of a path.
+    Command = 10,
 }
 
 /// What the programs share.
@@ -103,6 +110,10 @@ pub(super) struct Maps {
     pub(super) requests: Map,
     /// By bio: requests to devices that are not complete.
     pub(super) kept: Map,
+    /// Threads that have asked a device for something, and are named.
+    pub(super) named: Map,
+    /// A ring for their records alone.
+    pub(super) slots: i32,
 }
 
 /// Goes on only for a process that is recorded.
@@ -167,7 +178,7 @@ pub(super) fn exit(maps: &Maps, registers: Registers) -> Vec<u8> {
     program.store_word(FRAME, PATHS, R1);
     program.jump_if(R1, Paths::FirstAndSecond as i32, "two").jump_if(R1, Paths::SecondAndFourth as i32, "two");
     program.jump_if(R1, Paths::Submits as i32, "submit").jump_if(R1, Paths::Reaps as i32, "reap");
-    program.jump_if(R1, Paths::Registers as i32, "register");
+    program.jump_if(R1, Paths::Registers as i32, "register").jump_if(R1, Paths::Command as i32, "command");
     program.jump_if(R1, Paths::None as i32, "none");
     // One path.
     reserve(&mut program, maps, RECORD_BYTES + PATH_BYTES);
@@ -197,6 +208,11 @@ pub(super) fn exit(maps: &Maps, registers: Registers) -> Vec<u8> {
     program.label("none");
     reserve(&mut program, maps, RECORD_BYTES);
     body(&mut program, registers);
+    submit(&mut program);
+    program.label("command");
+    reserve(&mut program, maps, RECORD_BYTES + PATH_BYTES);
+    body(&mut program, registers);
+    program.copy(R1, R9).add(R1, RECORD_BYTES as i32).set(R2, COMMAND_BYTES).call(Helper::Command);
     submit(&mut program);
     program.label("register");
     registered_files(&mut program, maps, registers);

@@ -2,22 +2,22 @@
 
 use super::block_programs::{FROM_STRUCTURES, Kept, RequestBits, error_of_status};
 use super::programs::{
-    BIO, BIO_BEGAN, BIO_ENDED, BLOCK_RECORD_BYTES, CALL, COMPLETED, ENDED, FORK, LIBAIO, PATH_BYTES, QUEUED,
+    BIO, BIO_BEGAN, BIO_ENDED, BLOCK_RECORD_BYTES, CALL, COMPLETED, ENDED, FORK, LIBAIO, NAMED, PATH_BYTES, QUEUED,
     RECORD_BYTES, REGISTERED, SUBMITTED,
 };
 use super::rings::{Flying, Rings};
-use crate::blocks::{BlockEvent, Blocks, SECTOR_BYTES, Step, letters};
+use crate::blocks::{Blocks, Step};
 use crate::calls::{Argument, Call};
 use crate::names::Names;
 use crate::own::OwnWriter;
 use crate::pending::Pending;
-use crate::record::{Record, RecordedAct, Task, UNKNOWN_NS, flag};
+use crate::record::{Record, RecordedAct, UNKNOWN_NS};
 use crate::world::{Returned, Value, World};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, Write};
 
 /// Records that are held back so that they leave in the order of their beginnings. The ring has them in that of their ends.
-const HELD_MAX: usize = 1 << 15;
+pub(super) const HELD_MAX: usize = 1 << 15;
 
 /// Numbers of calls are below this.
 pub(super) const CALLS_MAX: usize = 512;
@@ -69,7 +69,7 @@ pub(super) struct Session<W> {
     /// By number.
     calls: Vec<Option<&'static Call>>,
     /// By begin and order.
-    held: BTreeMap<(u64, u64), Record>,
+    pub(super) held: BTreeMap<(u64, u64), Record>,
     /// By process, which is 0 for io_uring, and by where the op is in memory.
     pub(super) flying: HashMap<(u32, u64), Flying>,
     pub(super) rings: Rings,
@@ -82,8 +82,8 @@ pub(super) struct Session<W> {
     pub(super) maps_files: bool,
     first_ns: Option<u64>,
     known: HashSet<u32>,
-    blocks: Blocks,
-    pending: Pending,
+    pub(super) blocks: Blocks,
+    pub(super) pending: Pending,
     values: Vec<Value>,
 }
 
@@ -125,7 +125,10 @@ impl<W: Write> Session<W> {
         match word(0) {
             CALL | FORK | SUBMITTED | ENDED | REGISTERED if head.len() < RECORD_BYTES => return Ok(()),
             FORK => {
-                self.world.inherit(process, took_ns as u32);
+                let child = took_ns as u32;
+                self.world.inherit(process, child);
+                self.world.is_called(child, &self.world.command(thread));
+                self.known.remove(&child);
                 return Ok(());
             }
             SUBMITTED => {
@@ -166,6 +169,11 @@ impl<W: Write> Session<W> {
                     }
                 };
             }
+            NAMED => {
+                self.known.insert(thread);
+                self.world.belongs(thread, process, text_of(&head[40..BLOCK_RECORD_BYTES]).trim_end());
+                return Ok(());
+            }
             BIO_ENDED => {
                 let Some(known) = self.apart.remove(&long(32)) else { return Ok(()) };
                 return self.bio(known, begin_ns.saturating_sub(known.0), took_ns as u32);
@@ -187,7 +195,14 @@ impl<W: Write> Session<W> {
         }
         let Some(call) = self.calls.get(number as usize).copied().flatten() else { return Ok(()) };
         let is_exec = call.effect == crate::calls::Effect::Execs;
-        self.meets(process, thread, is_exec);
+        match paths.get(..PATH_BYTES).filter(|_| is_exec).map(text_of) {
+            // The process may be gone by now.
+            Some(command) => {
+                self.known.insert(thread);
+                self.world.belongs(thread, process, command.trim_end());
+            }
+            None => self.meets(process, thread, is_exec),
+        }
         let mut values = std::mem::take(&mut self.values);
         values_of(call, head, paths, &mut values);
         let returned = Returned {
@@ -208,7 +223,9 @@ impl<W: Write> Session<W> {
     /// A thread is seen: what it runs is asked for once, and again where that has changed.
     pub(super) fn meets(&mut self, process: u32, thread: u32, has_changed: bool) {
         if self.known.insert(thread) || has_changed {
-            let command = std::fs::read_to_string(format!("/proc/{process}/task/{thread}/comm")).unwrap_or_default();
+            let command = std::fs::read_to_string(format!("/proc/{process}/task/{thread}/comm"));
+            // One that is gone had the name of whoever made it.
+            let command = command.unwrap_or_else(|_| self.world.command(thread));
             self.world.belongs(thread, process, command.trim_end());
         }
     }
@@ -222,82 +239,6 @@ impl<W: Write> Session<W> {
         if self.held.len() > HELD_MAX { self.pass_on() } else { Ok(()) }
     }
 
-    /// A request to a device; its range is a sector and a number of sectors.
-    fn request(
-        &mut self,
-        step: Step,
-        at_ns: u64,
-        device: u32,
-        (sector, sectors): (u64, u64),
-        rwbs: &str,
-        (process, thread): (u32, u32),
-    ) -> io::Result<()> {
-        let length = sectors.saturating_mul(SECTOR_BYTES);
-        let known = match step {
-            Step::Completed(_) => Some((RecordedAct::Other, 0)),
-            _ => letters(rwbs, length),
-        };
-        let Some((act, flags)) = known else { return Ok(()) };
-        if step == Step::Queued {
-            self.meets(process, thread, false);
-        }
-        let task = match step {
-            Step::Queued => self.names.task(Task { process, thread, command: self.world.command(thread) }),
-            _ => 0,
-        };
-        let event = BlockEvent {
-            step,
-            at_ns,
-            device: (device >> 20, device & 0xf_ffff),
-            act,
-            flags,
-            offset: if length == 0 { 0 } else { sector.saturating_mul(SECTOR_BYTES) },
-            length,
-            task,
-        };
-        self.blocks.event(&event, &mut self.names, &mut self.pending);
-        self.requests()
-    }
-
-    /// A whole request to a device.
-    fn bio(&mut self, known: Kept, took_ns: u64, status: u32) -> io::Result<()> {
-        let (begin_ns, task, sector, (length, operation), device) = known;
-        let length = u64::from(length);
-        let Some((act, flags)) = letters(&self.bits.letters(operation), length) else { return Ok(()) };
-        // What moves nothing and flushes nothing is a mark of the kernel's own.
-        if length == 0 && act != RecordedAct::Sync {
-            return Ok(());
-        }
-        let (process, thread) = ((task >> 32) as u32, task as u32);
-        self.meets(process, thread, false);
-        let task = self.names.task(Task { process, thread, command: self.world.command(thread) });
-        let file = self.names.device(device >> 20, device & 0xf_ffff);
-        let offset = if length == 0 { 0 } else { sector.saturating_mul(SECTOR_BYTES) };
-        let flags = if took_ns == UNKNOWN_NS { flags | flag::UNFINISHED } else { flags };
-        let mut record = Record { task, flags, took_ns, ..Record::ranged(begin_ns, file, act, offset, length) };
-        if status != 0 {
-            record.result = -error_of_status(status);
-        }
-        self.hold(Some(record))
-    }
-
-    /// A request that was not complete when recording ended.
-    pub(super) fn unfinished_bio(&mut self, known: Kept) -> io::Result<()> {
-        self.bio(known, UNKNOWN_NS, 0)
-    }
-
-    /// Writes the requests whose turn has come.
-    fn requests(&mut self) -> io::Result<()> {
-        while let Some(record) = self.pending.next() {
-            self.held.insert((record.at_ns, self.records), record);
-            self.records += 1;
-            if self.held.len() > HELD_MAX {
-                self.pass_on()?;
-            }
-        }
-        Ok(())
-    }
-
     /// No more comes: what is still in flight goes without its end.
     pub(super) fn close(&mut self) -> io::Result<()> {
         for (_, known) in std::mem::take(&mut self.apart) {
@@ -307,7 +248,7 @@ impl<W: Write> Session<W> {
         self.requests()
     }
 
-    fn pass_on(&mut self) -> io::Result<()> {
+    pub(super) fn pass_on(&mut self) -> io::Result<()> {
         let Some(((begin_ns, _), record)) = self.held.pop_first() else { return Ok(()) };
         let first_ns = *self.first_ns.get_or_insert(begin_ns);
         self.writer.push(Record { at_ns: begin_ns.saturating_sub(first_ns), ..record }, &self.names)
@@ -400,7 +341,7 @@ mod tests {
             write(130, 8, 3),
             write(140, 8, 4),
             write(145, 8, 5),
-            record(CALL, libc::SYS_execve, [150, 5, thread(8), 0], [0; 6], &[]),
+            record(CALL, libc::SYS_execve, [150, 5, thread(8), 0], [0; 6], &["program"]),
             write(160, 8, 3),
             write(170, 8, 4),
             write(180, 7, 4),
@@ -416,6 +357,28 @@ mod tests {
                 "80 write /data/closed 0 3"
             ]
         );
+    }
+
+    /// What a process runs is known from its parent and from its programs, though it is long gone when that is read.
+    #[test]
+    fn programs_are_named_though_they_are_gone() {
+        let gone = u64::from(u32::MAX - 7);
+        let thread = |thread: u64| thread << 32 | thread;
+        let stat = |at, who| record(CALL, libc::SYS_stat, [at, 9, who, 0], [0; 6], &["/a"]);
+        let execs = |at, who, name| record(CALL, libc::SYS_execve, [at, 9, who, 0], [0; 6], &[name]);
+        let parent = thread(gone - 1);
+        let events = [
+            execs(10, parent, "parent"),
+            record(FORK, 0, [20, gone, parent, 0], [0; 6], &[]),
+            stat(30, thread(gone)),
+            execs(40, thread(gone), "child"),
+            stat(50, thread(gone)),
+        ];
+        let mut bytes = Vec::new();
+        let mut session = Session::new(OwnWriter::new(&mut bytes, &Facts::default()).unwrap());
+        events.iter().for_each(|event| session.take(event).unwrap());
+        let commands: Vec<&str> = session.names.tasks().iter().map(|task| task.command.as_str()).collect();
+        assert_eq!(commands, ["parent", "child"]);
     }
 
     /// A thread's close returns after another has got its number: what was closed is what the number led to before. A pipe that takes
@@ -512,6 +475,7 @@ mod tests {
         };
         let operation = |length: u64, operation: u64| operation << 32 | length;
         let events = [
+            bio(NAMED, 0, 0, 0, [u64::from_ne_bytes(*b"named\0\0\0"), 0]),
             bio(BIO, 100, 50, 0, [8, operation(4096, 1)]),
             bio(BIO_BEGAN, 110, 0, 77, [16, operation(512, 0)]),
             bio(BIO_BEGAN, 112, 0, 78, [24, operation(512, 0)]),

@@ -48,6 +48,8 @@ const O_CREAT: u64 = 0o100;
 #[derive(Debug, Clone, Copy, Default)]
 struct FileState {
     ops: u64,
+    /// Those on files of the same name that were removed.
+    ops_before: u64,
     bytes_read: u64,
     bytes_written: u64,
     /// Where the last op on it ended.
@@ -58,6 +60,12 @@ struct FileState {
     run: u64,
     since_open: u64,
     made_ns: Option<u64>,
+}
+
+impl FileState {
+    fn all_ops(&self) -> u64 {
+        self.ops_before + self.ops
+    }
 }
 
 /// What is known of an act.
@@ -283,12 +291,10 @@ impl Character {
                 }
                 // A file of the same name is another one.
                 *file = FileState {
-                    ops: 0,
-                    ..FileState {
-                        bytes_read: file.bytes_read,
-                        bytes_written: file.bytes_written,
-                        ..FileState::default()
-                    }
+                    ops_before: file.ops_before + file.ops,
+                    bytes_read: file.bytes_read,
+                    bytes_written: file.bytes_written,
+                    ..FileState::default()
                 };
             }
             RecordedAct::Trim => {
@@ -457,12 +463,12 @@ impl Character {
         sheet.table_of("miss ratios", rows);
 
         let mut files: Vec<(usize, &FileState)> =
-            self.files.iter().enumerate().filter(|(_, file)| file.ops > 0).collect();
-        short_list::sort_by_key(&mut files, |(_, file)| Reverse(file.ops));
+            self.files.iter().enumerate().filter(|(_, file)| file.all_ops() > 0).collect();
+        short_list::sort_by_key(&mut files, |(_, file)| Reverse(file.all_ops()));
         let file_row = |(number, file): &(usize, &FileState)| {
             let name = names.files().get(*number).map(ToString::to_string).unwrap_or_default();
-            let share = file.ops as f64 / self.records.max(1) as f64;
-            (name, vec![file.ops as f64, share, file.bytes_read as f64, file.bytes_written as f64])
+            let share = file.all_ops() as f64 / self.records.max(1) as f64;
+            (name, vec![file.all_ops() as f64, share, file.bytes_read as f64, file.bytes_written as f64])
         };
         let rows = files.iter().take(ROWS).map(file_row).collect();
         sheet.table_of("busiest files", rows);

@@ -17,6 +17,7 @@ use plumb_sorted::SortedMap;
 use plumb_study::{Place, Policies, RunRequest};
 use plumb_workload::blocks::ByKind;
 use plumb_workload::blocks::trace::{Recording, Waits};
+use plumb_workload::files::FileRules;
 use plumb_workload::native;
 use plumb_workload::{
     Backend, BlockStream, Bytes, CachePolicy, Content, DeviceTarget, End as PhaseEnd, FileTarget, FilesTarget, Flush,
@@ -271,6 +272,7 @@ fn of_ops(
         depth: if has_queue { arguments.depth.unwrap_or(DEPTH) } else { 1 },
         backend: if has_queue { Backend::Auto } else { Backend::Psync },
         on_error: OnError::Continue,
+        files: FileRules { direct: arguments.direct, ..FileRules::default() },
         ..WorkerGroup::new(TARGET, BlockStream::from(recording))
     };
     Ok((target, group))

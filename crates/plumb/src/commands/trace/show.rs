@@ -27,9 +27,6 @@ fn sheet(path: &Path, input: &InputArguments) -> Result<(Sheet, String), Stopped
     if shown.facts.get("io-uring").is_some_and(|said| said.contains("not recorded")) {
         notes.push("io_uring was used, and its ops are missing.".to_owned());
     }
-    if shown.facts.get("maps").is_some() {
-        notes.push("Files were mapped: what was read and written through maps is missing.".to_owned());
-    }
     Ok((shown.sheet, shown.format.name().to_owned()))
 }
 
