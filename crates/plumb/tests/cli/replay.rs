@@ -218,21 +218,22 @@ fn a_model_is_run_and_read_like_a_recording() {
     home.file("app.strace", &turns());
     for level in ["0", "1", "2", "3"] {
         let fitted = home.plumb(&format!("trace fit app.strace --level {level} --json")).expect(0).json();
-        assert_eq!(fitted["schema"], "plumb.trace-fit/1");
+        crate::commands::fits(&home, "trace-fit", &fitted);
         let gaps = fitted["goodness"].as_array().unwrap().iter().find(|line| line["name"] == "gaps").unwrap();
         assert!(level == "0" || gaps["distance"].as_f64().unwrap() < 0.1, "{level}: {gaps}");
     }
     let sheet = home.plumb("trace fit app.strace --model app.model -o app.toml").expect(0).out;
-    assert!(sheet.contains("Not modelled: "), "{sheet}");
+    assert!(sheet.contains("PASS") && sheet.contains("Not compared: seeks"), "{sheet}");
     let text = std::fs::read_to_string(home.work().join("app.model")).unwrap();
     assert!(text.starts_with("plumb model 1\n") && !text.contains("data"), "no names are left: {text}");
     let shown = home.plumb("trace show app.model --json").expect(0).json();
-    assert_eq!(shown["mix"]["ops"], 140);
+    assert_eq!(shown["mix"]["ops"], 220);
+    assert_eq!(shown["mix"]["threads"], 2);
     let result = measured(home.plumb("run app.toml --at . --json"));
     assert_eq!(line(&result, "outcomes that differ")["verdict"], "pass");
-    assert_eq!(line(&result, "ops")["replayed"], 140.0);
+    assert_eq!(line(&result, "ops")["replayed"], 220.0);
     let result = home.plumb("trace replay app.model --at sim:ssd --json").expect(0).json();
-    assert_eq!(line(&result, "ops")["replayed"], 140.0);
+    assert_eq!(line(&result, "ops")["replayed"], 220.0);
     let refused = home.plumb("trace fit app.strace --model app.model").expect(2).err;
     assert!(refused.contains("app.model exists"), "{refused}");
 }

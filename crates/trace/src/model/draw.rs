@@ -129,6 +129,10 @@ impl Drawn {
 
     /// The state that comes behind another one: each follows as often as it did, and is as often as it was, as long as that goes.
     fn choose(&mut self, states: &mut [State], last: Option<usize>) -> usize {
+        // A phase begins with what it began with.
+        if last.is_none() && states[0].used == 0 {
+            return 0;
+        }
         let followed = last.and_then(|last| {
             let then = states[last].lists[List::Then as usize].chunks(2);
             let used = states[last].used_then.iter().copied().chain(std::iter::repeat(0));

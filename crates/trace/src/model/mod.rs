@@ -183,6 +183,7 @@ struct Phase {
     ops: u64,
     /// In the order in which they come, and then anew.
     pauses: Vec<Pause>,
+    /// The first one comes first.
     states: Vec<State>,
 }
 
@@ -442,6 +443,68 @@ mod tests {
         }
         let names = reader.names().files();
         assert!(names.contains(&FileName::Path("file0".to_owned())) && names.len() > 300, "{}", names.len());
+    }
+
+    /// Two threads: one makes files by three writes, reads each to its end and renames it; the other makes, lists and removes directories,
+    /// looks for what is not there, and stops for 20 ms after each tenth round.
+    fn by_two() -> String {
+        let mut text = String::new();
+        for turn in 0..200_u64 {
+            let at = |us: u64| format!("1000.{:06}", turn * 1000 + turn / 10 * 20_000 + us);
+            let (file, directory) = (format!("/w/f{turn}"), format!("/w/d{turn}"));
+            let mut line =
+                |thread: u32, us: u64, call: String| text += &format!("{thread} {} {call} <0.000001>\n", at(us));
+            line(7, 0, format!("openat(AT_FDCWD</w>, \"f{turn}\", O_RDWR|O_CREAT|O_EXCL, 0644) = 5<{file}>"));
+            for piece in 0..3 {
+                line(7, 10 + piece, format!("pwrite64(5<{file}>, \"\"..., 1000, {}) = 1000", piece * 1000));
+            }
+            line(7, 20, format!("pread64(5<{file}>, \"\"..., 2048, 0) = 2048"));
+            line(7, 21, format!("pread64(5<{file}>, \"\"..., 2048, 2048) = 952"));
+            line(7, 30, format!("close(5<{file}>) = 0"));
+            line(7, 40, format!("rename(\"{file}\", \"{file}.done\") = 0"));
+            line(8, 50, format!("mkdir(\"{directory}\", 0755) = 0"));
+            line(8, 60, format!("openat(AT_FDCWD</w>, \"d{turn}\", O_RDONLY|O_DIRECTORY) = 6<{directory}>"));
+            line(8, 70, format!("getdents64(6<{directory}>, 0x7f, 32768) = 48"));
+            line(8, 80, format!("close(6<{directory}>) = 0"));
+            line(8, 90, format!("rmdir(\"{directory}\") = 0"));
+            line(8, 95, "stat(\"/w/none\", 0x7ff) = -1 ENOENT (No such file or directory)".to_owned());
+        }
+        text
+    }
+
+    fn count(records: &[Record], act: RecordedAct) -> usize {
+        records.iter().filter(|record| record.act == act).count()
+    }
+
+    #[test]
+    fn threads_runs_ends_of_files_names_and_pauses_come_as_they_came() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("r.strace");
+        std::fs::write(&path, by_two()).unwrap();
+        let fitted = fit(&path, Waits::Manual, None, 3).unwrap();
+        assert_eq!((fitted.left_out, fitted.model.threads.len()), (0, 2));
+        let mut reader = drawn(&fitted.model.to_string()).unwrap();
+        let records: Vec<Record> = reader.by_ref().map(Result::unwrap).collect();
+        use RecordedAct::{Close, List, Mkdir, Open, Read, Rename, Rmdir, Stat, Write};
+        let counts = [Open, Close, Write, Read, Rename, Mkdir, List, Rmdir, Stat].map(|act| count(&records, act));
+        assert_eq!(counts, [400, 400, 600, 400, 200, 200, 200, 200, 200]);
+        assert!(records.iter().filter(|record| record.act == Stat).all(|record| record.result == NOT_THERE));
+        let one: Vec<&Record> = records.iter().filter(|record| record.task == 0).collect();
+        assert_eq!(one.len(), 1600, "the busier one comes first");
+        for round in one.chunks(8) {
+            let acts: Vec<RecordedAct> = round.iter().map(|record| record.act).collect();
+            assert_eq!(acts, [Open, Write, Write, Write, Read, Read, Close, Rename]);
+            assert_eq!([round[1].offset, round[2].offset, round[3].offset], [0, 1000, 2000]);
+            assert_eq!((round[4].offset, round[4].result, round[5].result), (0, 2048, 952), "the file ends");
+            assert!(round.iter().all(|record| record.file == round[0].file));
+        }
+        let pauses = |task| {
+            let of: Vec<u64> = records.iter().filter(|record| record.task == task).map(|record| record.at_ns).collect();
+            of.windows(2).filter(|two| two[1] - two[0] > 15_000_000).count()
+        };
+        assert_eq!([pauses(0), pauses(1)], [19, 19]);
+        let length = |records: &[Record]| records.last().unwrap().at_ns;
+        assert!(length(&records).abs_diff(579_095_000) < 6_000_000, "{}", length(&records));
     }
 
     #[test]
