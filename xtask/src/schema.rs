@@ -184,8 +184,7 @@ fn workload_explained() -> Value {
 
 /// What `plumb fit-for --list` prints.
 fn uses() -> Value {
-    let limit = json!({ "type": "array", "items": { "type": "string" }, "minItems": 2, "maxItems": 2,
-        "description": "A condition, and its source." });
+    let limit = list(&text("A condition, and then its source."));
     let one = object(
         None,
         &[

@@ -219,11 +219,14 @@ fn a_model_is_run_and_read_like_a_recording() {
     for level in ["0", "1", "2", "3"] {
         let fitted = home.plumb(&format!("trace fit app.strace --level {level} --json")).expect(0).json();
         crate::commands::fits(&home, "trace-fit", &fitted);
-        let gaps = fitted["goodness"].as_array().unwrap().iter().find(|line| line["name"] == "gaps").unwrap();
-        assert!(level == "0" || gaps["distance"].as_f64().unwrap() < 0.1, "{level}: {gaps}");
+        // Level 0 has 60 reads, writes and flushes: too few gaps to compare.
+        let gaps = fitted["goodness"].as_array().unwrap().iter().find(|line| line["name"] == "gaps");
+        let most = if level == "1" { 0.2 } else { 0.05 };
+        assert_eq!(gaps.is_none(), level == "0", "{fitted}");
+        assert!(gaps.is_none_or(|gaps| gaps["distance"].as_f64().unwrap() < most), "{level}: {gaps:?}");
     }
     let sheet = home.plumb("trace fit app.strace --model app.model -o app.toml").expect(0).out;
-    assert!(sheet.contains("PASS") && sheet.contains("Not compared: seeks"), "{sheet}");
+    assert!(sheet.contains("PASS") && sheet.contains("Not compared: sizes, seeks"), "{sheet}");
     let text = std::fs::read_to_string(home.work().join("app.model")).unwrap();
     assert!(text.starts_with("plumb model 1\n") && !text.contains("data"), "no names are left: {text}");
     let shown = home.plumb("trace show app.model --json").expect(0).json();

@@ -120,7 +120,8 @@ pub fn run(arguments: &FitArguments, common: &Common) -> Result<End, Stopped> {
     lines.extend(numbers);
     let unevenness = [&seen.sheet, &dry].map(|sheet| sheet.value("arrivals", "dispersion at 10 ms"));
     if let [Some(ours), Some(theirs)] = unevenness {
-        lines.push(("dispersion at 10 ms", 1.0 - ours.min(theirs) / ours.max(theirs).max(f64::MIN_POSITIVE)));
+        // Below 1, arrivals are more regular than random ones: that is no burst.
+        lines.push(("dispersion at 10 ms", 1.0 - (ours.min(theirs) + 1.0) / (ours.max(theirs) + 1.0)));
     }
     // How long ops take is the storage's, and not the model's.
     let own = ["gaps", "sizes", "seeks", "miss ratio curve"];
