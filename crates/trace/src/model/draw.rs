@@ -192,7 +192,7 @@ impl Drawn {
             return None;
         }
         (running.pauses, running.since_pause) = (running.pauses + 1, 0);
-        Some(pause.ns)
+        Some(pause.ns).filter(|ns| *ns > 0)
     }
 
     /// The file of an op. What is gone is only made again.

@@ -174,6 +174,7 @@ fn magnitude(bytes: u64) -> u8 {
 struct Pause {
     /// It comes before the last one of so many ops.
     ops: u64,
+    /// Behind the last one, there are ops without one: 0.
     ns: u64,
 }
 
@@ -278,7 +279,7 @@ impl Model {
                 let phases = self.threads.last_mut().and_then(|thread| thread.phases.last_mut());
                 let pauses = &mut phases.ok_or_else(|| wrong("there is no phase"))?.pauses;
                 while let Some(ops) = words.next() {
-                    if pauses.len() == PAUSES_MAX {
+                    if pauses.len() == 2 * PAUSES_MAX {
                         return Err(wrong("there are too many pauses"));
                     }
                     let (ops, ns) = (count(Some(ops), "number of ops")?, count(words.next(), "time")?);
