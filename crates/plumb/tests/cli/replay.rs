@@ -241,6 +241,28 @@ fn a_model_is_run_and_read_like_a_recording() {
     assert!(refused.contains("app.model exists"), "{refused}");
 }
 
+/// How fast a recorded program would be on two devices is a question like any other.
+#[test]
+fn a_study_asks_how_a_recording_does_elsewhere() {
+    let home = Home::new();
+    let recording = home.file("app.strace", &turns());
+    let study = format!(
+        "[experiment]\nname = \"elsewhere\"\n[[factor]]\nname = \"device\"\nlevels = [\"sim:ssd?cv=1%\", \"sim:ssd?cv=1%&slow=50%\"]\n\
+         [target]\npath = \"${{device}}\"\n[workload]\ntrace = \"{}\"\ntiming = \"as-fast-as-possible\"\nthreads = 2\n\
+         [design]\nplots = 2\nrepeat = 2\n[compare]\nby = \"device\"\nmetrics = [\"fsync.lat.p50\"]\n",
+        recording.display()
+    );
+    home.file("elsewhere.toml", &study);
+    home.plumb("study run elsewhere.toml").expect(0).says(&["fsync.lat.p50"]);
+    let runs = home.query("SELECT run_id FROM study_run");
+    assert_eq!(runs.len(), 8);
+    for run in runs {
+        let shown = home.plumb(&format!("show {} --json", run[0].as_str().unwrap())).expect(0).json();
+        assert_eq!(line(&shown, "ops")["replayed"], 220.0);
+        assert_eq!(line(&shown, "outcomes that differ")["verdict"], "pass");
+    }
+}
+
 /// Each time on files of its own, so that what is made is not there yet.
 #[test]
 fn recordings_are_repeated_and_replayed_together() {

@@ -268,17 +268,16 @@ impl Drawn {
             return None;
         }
         Some(match state.act {
-            RecordedAct::Mkdir => {
-                let made = self.files.make_directory();
-                new(made, state.act)
-            }
-            RecordedAct::Rmdir => match self.files.remove_directory() {
-                Some(removed) => new(removed, state.act),
-                None => {
-                    let directory = self.files.directory();
-                    new(directory, RecordedAct::Stat)
+            RecordedAct::Mkdir | RecordedAct::Rmdir => {
+                let changed = match state.act {
+                    RecordedAct::Mkdir => self.files.make_directory(),
+                    _ => self.files.remove_directory(),
+                };
+                match changed {
+                    Some(directory) => new(directory, state.act),
+                    None => new(self.files.directory(), RecordedAct::Stat),
                 }
-            },
+            }
             RecordedAct::Open => {
                 let random = self.below(DIRECTORIES);
                 self.files.change_directory(random);
