@@ -26,6 +26,11 @@ fn schemas() -> Vec<(&'static str, Value)> {
         ("posix", schema_for!(plumb_result::Conformance).into()),
         ("net", schema_for!(plumb_result::Network).into()),
         ("trace-sheet", trace_sheet()),
+        ("trace-compare", trace_compare()),
+        ("trace-fit", trace_fit()),
+        ("workloads", workloads()),
+        ("workload-explained", workload_explained()),
+        ("uses", uses()),
         ("audit", plumb_audit::schema()),
         ("study", plumb_study::file::schema()),
         ("study-check", schema_for!(plumb_study::preflight::Preflight).into()),
@@ -67,6 +72,132 @@ fn trace_sheet() -> Value {
         "required": ["schema", "mix", "ops", "notes"],
         "properties": properties,
     })
+}
+
+/// An object of these fields, all of which it has; the first one names the format, where there is one.
+fn object(format: Option<(&str, &str, &str)>, fields: &[(&str, Value)]) -> Value {
+    let mut properties = Map::new();
+    if let Some((_, schema, _)) = format {
+        properties.insert("schema".to_owned(), json!({ "type": "string", "const": schema }));
+    }
+    properties.extend(fields.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
+    let required: Vec<&String> = properties.keys().collect();
+    let mut object = json!({ "type": "object", "required": required, "properties": properties });
+    if let Some((title, _, description)) = format {
+        object["$schema"] = "https://json-schema.org/draft/2020-12/schema".into();
+        object["title"] = title.into();
+        object["description"] = description.into();
+    }
+    object
+}
+
+fn text(description: &str) -> Value {
+    json!({ "type": "string", "description": description })
+}
+
+fn list(items: &Value) -> Value {
+    json!({ "type": "array", "items": items })
+}
+
+fn distance(description: &str) -> (&'static str, Value) {
+    ("distance", json!({ "type": "number", "minimum": 0.0, "maximum": 1.0, "description": description }))
+}
+
+/// What `plumb trace compare` prints.
+fn trace_compare() -> Value {
+    let number = json!({ "type": "number" });
+    let metric = object(
+        None,
+        &[
+            ("section", text("The part of the sheet: `mix`, `arrivals`, `data ops`, `locality` or `files`.")),
+            ("name", text("What it is, in the words of the page. Times are ns, shares 0 to 1, rates a second.")),
+            ("a", number.clone()),
+            ("b", number),
+        ],
+    );
+    let apart = distance(
+        "The largest difference of the shares of ops up to any value; of miss ratio curves, the mean difference.",
+    );
+    let distribution = object(None, &[("name", text("Of what.")), apart]);
+    object(
+        Some(("TraceComparison", "plumb.trace-compare/1", "How two recordings of I/O differ: numbers that both have.")),
+        &[("metrics", list(&metric)), ("distributions", list(&distribution))],
+    )
+}
+
+/// What `plumb trace fit` prints.
+fn trace_fit() -> Value {
+    let verdict = json!({ "type": "string", "enum": ["pass", "warn", "fail"] });
+    let line = object(
+        None,
+        &[("name", text("What is compared.")), distance("Between the recording and the model."), ("verdict", verdict)],
+    );
+    let count = |description: &str| json!({ "type": "integer", "minimum": 0, "description": description });
+    object(
+        Some(("TraceFit", "plumb.trace-fit/1", "How like its recording a model is.")),
+        &[
+            ("level", json!({ "type": "integer", "minimum": 0, "maximum": 3 })),
+            ("goodness", list(&line)),
+            ("too_few", list(&text("A distribution of so few values that it is not compared."))),
+            ("not_modelled", count("Ops that are no part of the model.")),
+        ],
+    )
+}
+
+fn workload_fields() -> Vec<(&'static str, Value)> {
+    let banner =
+        json!({ "type": ["string", "null"], "description": "The benchmark whose official result this is not." });
+    vec![
+        ("name", text("As `plumb run` takes it.")),
+        ("about", text("What it is like.")),
+        ("headline", list(&text("A metric that its page begins with."))),
+        ("not_an_official_result_of", banner),
+    ]
+}
+
+/// What `plumb workloads` prints.
+fn workloads() -> Value {
+    object(
+        Some(("Workloads", "plumb.workloads/1", "The named workloads.")),
+        &[("workloads", list(&object(None, &workload_fields())))],
+    )
+}
+
+/// What `plumb run NAME --explain` prints.
+fn workload_explained() -> Value {
+    let setting = object(
+        None,
+        &[
+            ("part", text("The phase or group that it belongs to.")),
+            ("setting", text("As it is in a workload file.")),
+            ("rests_on", text("What kind of source it has.")),
+            ("source", text("The source.")),
+        ],
+    );
+    let mut fields = workload_fields();
+    fields.extend([("notes", list(&text("A sentence about it."))), ("settings", list(&setting))]);
+    object(
+        Some(("ExplainedWorkload", "plumb.workload-explained/1", "A named workload, and where its numbers come from.")),
+        &fields,
+    )
+}
+
+/// What `plumb fit-for --list` prints.
+fn uses() -> Value {
+    let limit = list(&text("A condition, and then its source."));
+    let one = object(
+        None,
+        &[
+            ("name", text("As `plumb fit-for` takes it.")),
+            ("workload", text("The named workload that it measures.")),
+            ("limits", list(&limit)),
+            ("note", text("What is to be known of it; empty if nothing is.")),
+        ],
+    );
+    object(
+        Some(("Uses", "plumb.uses/1", "What storage may be good enough for, with published limits.")),
+        &[("uses", list(&one))],
+    )
 }
 
 /// What each schema says about itself, above its own description.

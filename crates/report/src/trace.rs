@@ -134,11 +134,20 @@ pub fn comparison(names: [&str; 2], sheets: [&Sheet; 2], style: &Style) -> Strin
 /// Up to here, a model's number or distribution is like the recording's; up to twice that, nearly.
 const LIKE: f64 = 0.1;
 
+/// What is said of a model for a difference or distance: pass, warn or fail.
+pub fn goodness_verdict(distance: f64) -> &'static str {
+    match distance {
+        distance if distance <= LIKE => "pass",
+        distance if distance <= 2.0 * LIKE => "warn",
+        _ => "fail",
+    }
+}
+
 /// How like a recording a model is: differences of shares, and distances of distributions, 0 to 1 each.
 pub fn goodness(lines: &[(&str, f64)], style: &Style) -> String {
-    let verdict = |distance: f64| match distance {
-        distance if distance <= LIKE => ("PASS", Ink::Good),
-        distance if distance <= 2.0 * LIKE => ("WARN", Ink::Caution),
+    let verdict = |distance: f64| match goodness_verdict(distance) {
+        "pass" => ("PASS", Ink::Good),
+        "warn" => ("WARN", Ink::Caution),
         _ => ("FAIL", Ink::Bad),
     };
     let unlike = lines.iter().filter(|(_, distance)| *distance > LIKE).count();

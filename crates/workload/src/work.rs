@@ -231,7 +231,10 @@ impl Work {
     pub fn waits(&self) -> bool {
         match self {
             Work::Program(program) => program.waits(),
-            Work::Blocks(_) | Work::Copy(_) | Work::Net(_) => false,
+            Work::Blocks(_) => {
+                self.trace().is_some_and(|recording| recording.speed_percent.is_some() || recording.in_flight)
+            }
+            Work::Copy(_) | Work::Net(_) => false,
             Work::Replay(_) => true,
         }
     }

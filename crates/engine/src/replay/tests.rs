@@ -108,6 +108,31 @@ fn what_is_wrong_in_the_midst_ends_the_replay_and_is_told() {
     assert_eq!(deal.error.text().as_deref(), Some("line 7: `x` is no number"));
 }
 
+/// Another process makes the calls of the other thread, and this one opens by itself what was opened there.
+#[test]
+fn calls_of_other_processes_are_left_to_them() {
+    let calls = [
+        call(0, CallAct::Open, 0, 4),
+        call(1, CallAct::Read, 1, 4),
+        call(2, CallAct::Close, 0, 4),
+        call(3, CallAct::Stat, 1, 0),
+    ];
+    let survey = CallSurvey {
+        paths: vec!["/f".to_owned()],
+        processes: vec![7; 2],
+        lanes: vec![0, 0],
+        lane_count: 1,
+        own: vec![false, true],
+        ..CallSurvey::default()
+    };
+    let calls: Vec<Result<RecordedCall, ReplayError>> = calls.into_iter().map(Ok).collect();
+    let ancestors = Ancestors { parents: vec![u32::MAX] };
+    let dealer = Dealer::new(Box::new(calls.into_iter()), &survey, ancestors, ReplayOrder::Thread, 1);
+    let deal = Deal::begin(dealer, 1, true).unwrap();
+    let made: Vec<_> = all(&deal, 0).iter().map(|dealt| (dealt.call.at_ns, dealt.call.act, dealt.slot)).collect();
+    assert_eq!(made, [(1_000, CallAct::Read, 0), (3_000, CallAct::Stat, NO_SLOT)], "at the times of the whole");
+}
+
 #[test]
 fn too_many_open_files_are_refused() {
     let calls = (0..70_000).map(|number| Ok(call(number, CallAct::Open, 0, number as u32 + 1))).collect();

@@ -145,6 +145,7 @@ impl Recordings for Calls {
             largest_read: 8192,
             largest_write: 8192,
             left_out: Vec::new(),
+            own: Vec::new(),
         })
     }
 

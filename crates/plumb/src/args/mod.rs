@@ -327,6 +327,16 @@ pub enum Form {
     Workload,
     /// What a recording is like.
     TraceSheet,
+    /// How two recordings differ.
+    TraceCompare,
+    /// How like its recording a model is.
+    TraceFit,
+    /// The named workloads.
+    Workloads,
+    /// A named workload, and where its numbers come from.
+    WorkloadExplained,
+    /// What storage may be good enough for.
+    Uses,
     /// The result of a run.
     Result,
     /// The result of a comparison.

@@ -26,6 +26,13 @@ const BUDGET: Duration = Duration::from_secs(57);
 /// What a user's own limit rests on.
 const OWN_LIMIT: &str = "given with --limit";
 
+/// What `plumb fit-for --list --json` prints.
+#[derive(plumb_document::ToDocument)]
+struct Listed<'a> {
+    schema: &'a str,
+    uses: Vec<ListedUse<'a>>,
+}
+
 /// A use, as printed by `plumb fit-for --list --json`.
 #[derive(plumb_document::ToDocument)]
 struct ListedUse<'a> {
@@ -135,7 +142,7 @@ fn list(common: &Common) -> Result<End, Stopped> {
             limits: one.limits.iter().map(|limit| [limit.condition, limit.source]).collect(),
             note: one.note,
         };
-        session::print_json(&USES.iter().map(listed).collect::<Vec<_>>())?;
+        session::print_json(&Listed { schema: "plumb.uses/1", uses: USES.iter().map(listed).collect() })?;
     } else {
         output::print(&page::list(&session::style()));
     }

@@ -7,6 +7,13 @@ use crate::session;
 use plumb_report::loads;
 use plumb_workload::named::{self, Explanation, NamedWorkload};
 
+/// What `plumb workloads --json` prints.
+#[derive(plumb_document::ToDocument)]
+struct Listed<'a> {
+    schema: &'a str,
+    workloads: Vec<ListedWorkload<'a>>,
+}
+
 /// A named workload, as printed by `plumb workloads --json`.
 #[derive(plumb_document::ToDocument)]
 struct ListedWorkload<'a> {
@@ -19,6 +26,7 @@ struct ListedWorkload<'a> {
 /// A workload with its sources, as printed by `plumb run NAME --explain --json`.
 #[derive(plumb_document::ToDocument)]
 struct ExplainedWorkload<'a> {
+    schema: &'a str,
     #[serde(flatten)]
     workload: ListedWorkload<'a>,
     notes: &'a [String],
@@ -45,7 +53,8 @@ fn listed(named: &'static NamedWorkload) -> ListedWorkload<'static> {
 /// Lists them.
 pub fn list(common: &Common) -> Result<End, Stopped> {
     if common.json {
-        session::print_json(&named::every().map(listed).collect::<Vec<_>>())?;
+        let workloads = named::every().map(listed).collect();
+        session::print_json(&Listed { schema: "plumb.workloads/1", workloads })?;
     } else {
         output::print(&loads::list(&session::style()));
     }
@@ -68,8 +77,12 @@ pub fn explain(name: &str, common: &Common) -> Result<End, Stopped> {
             rests_on: one.evidence.name(),
             source: &one.source,
         });
-        let explained =
-            ExplainedWorkload { workload: listed(named), notes: &explanation.notes, settings: settings.collect() };
+        let explained = ExplainedWorkload {
+            schema: "plumb.workload-explained/1",
+            workload: listed(named),
+            notes: &explanation.notes,
+            settings: settings.collect(),
+        };
         session::print_json(&explained)?;
     } else {
         output::print(&loads::page(&explanation, &session::style()));

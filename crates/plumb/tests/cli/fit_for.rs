@@ -63,7 +63,8 @@ fn numbers_of_memory_are_refused() {
 fn every_use_runs_and_only_limits_give_answers() {
     let home = Home::new();
     let uses = home.plumb("fit-for --list --json").expect(0).json();
-    let uses = uses.as_array().unwrap();
+    crate::commands::fits(&home, "uses", &uses);
+    let uses = uses["uses"].as_array().unwrap();
     let names: Vec<&str> = uses.iter().map(|one| one["name"].as_str().unwrap()).collect();
     for wanted in
         ["etcd", "postgres", "mysql", "kafka", "vm-image", "mail", "nfs-home", "video", "ceph-osd", "kubernetes"]
@@ -91,12 +92,14 @@ fn workloads_are_listed_and_explained() {
     let home = Home::new();
     let said = home.plumb("workloads").expect(0).says(&["random-read", "etcd-wal", "none gives an official result"]);
     let listed = home.plumb("workloads --json").expect(0).json();
-    for one in listed.as_array().unwrap() {
+    crate::commands::fits(&home, "workloads", &listed);
+    for one in listed["workloads"].as_array().unwrap() {
         let name = one["name"].as_str().unwrap();
         let line = said.out.lines().find(|line| line.split_whitespace().next() == Some(name));
         assert!(line.is_some(), "{name} is not listed");
         let explained = home.plumb(&format!("run {name} --explain --json")).expect(0).json();
         assert!(!explained["settings"].as_array().unwrap().is_empty(), "{name}");
+        crate::commands::fits(&home, "workload-explained", &explained);
     }
     home.plumb("run etcd-wal --explain").expect(0).says(&["work.blocks.block = \"2300\"", "vendor's page: IBM"]);
     home.plumb("run random-read --explain").expect(0).says(&["depth = 32", "Plumb's choice"]);

@@ -218,23 +218,49 @@ fn a_model_is_run_and_read_like_a_recording() {
     home.file("app.strace", &turns());
     for level in ["0", "1", "2", "3"] {
         let fitted = home.plumb(&format!("trace fit app.strace --level {level} --json")).expect(0).json();
-        assert_eq!(fitted["schema"], "plumb.trace-fit/1");
-        let gaps = fitted["goodness"].as_array().unwrap().iter().find(|line| line["name"] == "gaps").unwrap();
-        assert!(level == "0" || gaps["distance"].as_f64().unwrap() < 0.1, "{level}: {gaps}");
+        crate::commands::fits(&home, "trace-fit", &fitted);
+        // Level 0 has 60 reads, writes and flushes: too few gaps to compare.
+        let gaps = fitted["goodness"].as_array().unwrap().iter().find(|line| line["name"] == "gaps");
+        let most = if level == "1" { 0.2 } else { 0.05 };
+        assert_eq!(gaps.is_none(), level == "0", "{fitted}");
+        assert!(gaps.is_none_or(|gaps| gaps["distance"].as_f64().unwrap() < most), "{level}: {gaps:?}");
     }
     let sheet = home.plumb("trace fit app.strace --model app.model -o app.toml").expect(0).out;
-    assert!(sheet.contains("Not modelled: "), "{sheet}");
+    assert!(sheet.contains("PASS") && sheet.contains("Not compared: sizes, seeks"), "{sheet}");
     let text = std::fs::read_to_string(home.work().join("app.model")).unwrap();
     assert!(text.starts_with("plumb model 1\n") && !text.contains("data"), "no names are left: {text}");
     let shown = home.plumb("trace show app.model --json").expect(0).json();
-    assert_eq!(shown["mix"]["ops"], 140);
+    assert_eq!(shown["mix"]["ops"], 220);
+    assert_eq!(shown["mix"]["threads"], 2);
     let result = measured(home.plumb("run app.toml --at . --json"));
     assert_eq!(line(&result, "outcomes that differ")["verdict"], "pass");
-    assert_eq!(line(&result, "ops")["replayed"], 140.0);
+    assert_eq!(line(&result, "ops")["replayed"], 220.0);
     let result = home.plumb("trace replay app.model --at sim:ssd --json").expect(0).json();
-    assert_eq!(line(&result, "ops")["replayed"], 140.0);
+    assert_eq!(line(&result, "ops")["replayed"], 220.0);
     let refused = home.plumb("trace fit app.strace --model app.model").expect(2).err;
     assert!(refused.contains("app.model exists"), "{refused}");
+}
+
+/// How fast a recorded program would be on two devices is a question like any other.
+#[test]
+fn a_study_asks_how_a_recording_does_elsewhere() {
+    let home = Home::new();
+    let recording = home.file("app.strace", &turns());
+    let study = format!(
+        "[experiment]\nname = \"elsewhere\"\n[[factor]]\nname = \"device\"\nlevels = [\"sim:ssd?cv=1%\", \"sim:ssd?cv=1%&slow=50%\"]\n\
+         [target]\npath = \"${{device}}\"\n[workload]\ntrace = \"{}\"\ntiming = \"as-fast-as-possible\"\nthreads = 2\n\
+         [design]\nplots = 2\nrepeat = 2\n[compare]\nby = \"device\"\nmetrics = [\"fsync.lat.p50\"]\n",
+        recording.display()
+    );
+    home.file("elsewhere.toml", &study);
+    home.plumb("study run elsewhere.toml").expect(0).says(&["fsync.lat.p50"]);
+    let runs = home.query("SELECT run_id FROM study_run");
+    assert_eq!(runs.len(), 8);
+    for run in runs {
+        let shown = home.plumb(&format!("show {} --json", run[0].as_str().unwrap())).expect(0).json();
+        assert_eq!(line(&shown, "ops")["replayed"], 220.0);
+        assert_eq!(line(&shown, "outcomes that differ")["verdict"], "pass");
+    }
 }
 
 /// Each time on files of its own, so that what is made is not there yet.

@@ -349,7 +349,8 @@ fn sheets_fit_their_schema_and_have_charts() {
     }
     assert!(page.contains("<svg") && page.contains("half up to 49.2 µs"), "{page}");
     home.file("b.iolog", &text.replace(" 4096\n", " 8192\n"));
-    home.plumb("trace compare a.iolog b.iolog --report two.md").expect(0);
+    let compared = home.plumb("trace compare a.iolog b.iolog --report two.md --json").expect(0).json();
+    crate::commands::fits(&home, "trace-compare", &compared);
     let page = std::fs::read_to_string(home.work().join("two.md")).unwrap();
     assert!(page.contains("a.iolog: half up to 4.00 KiB") && page.contains("b.iolog: half up to 8.00 KiB"), "{page}");
 }

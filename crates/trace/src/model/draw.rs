@@ -129,6 +129,10 @@ impl Drawn {
 
     /// The state that comes behind another one: each follows as often as it did, and is as often as it was, as long as that goes.
     fn choose(&mut self, states: &mut [State], last: Option<usize>) -> usize {
+        // A phase begins with what it began with.
+        if last.is_none() && states[0].used == 0 {
+            return 0;
+        }
         let followed = last.and_then(|last| {
             let then = states[last].lists[List::Then as usize].chunks(2);
             let used = states[last].used_then.iter().copied().chain(std::iter::repeat(0));
@@ -188,7 +192,7 @@ impl Drawn {
             return None;
         }
         (running.pauses, running.since_pause) = (running.pauses + 1, 0);
-        Some(pause.ns)
+        Some(pause.ns).filter(|ns| *ns > 0)
     }
 
     /// The file of an op. What is gone is only made again.
@@ -264,17 +268,16 @@ impl Drawn {
             return None;
         }
         Some(match state.act {
-            RecordedAct::Mkdir => {
-                let made = self.files.make_directory();
-                new(made, state.act)
-            }
-            RecordedAct::Rmdir => match self.files.remove_directory() {
-                Some(removed) => new(removed, state.act),
-                None => {
-                    let directory = self.files.directory();
-                    new(directory, RecordedAct::Stat)
+            RecordedAct::Mkdir | RecordedAct::Rmdir => {
+                let changed = match state.act {
+                    RecordedAct::Mkdir => self.files.make_directory(),
+                    _ => self.files.remove_directory(),
+                };
+                match changed {
+                    Some(directory) => new(directory, state.act),
+                    None => new(self.files.directory(), RecordedAct::Stat),
                 }
-            },
+            }
             RecordedAct::Open => {
                 let random = self.below(DIRECTORIES);
                 self.files.change_directory(random);

@@ -91,7 +91,7 @@ impl Files {
     }
 
     pub(super) fn link(&mut self) -> u32 {
-        self.links += 1;
+        self.links = (self.links + 1) % FILES_MAX as u32;
         let path = format!("links/{:06}", self.links);
         self.name(&path)
     }
@@ -133,13 +133,18 @@ impl Files {
         }
     }
 
-    pub(super) fn make_directory(&mut self) -> u32 {
+    /// A new directory; none where there are too many.
+    pub(super) fn make_directory(&mut self) -> Option<u32> {
+        if self.directories.len() >= FILES_MAX {
+            return None;
+        }
+        // Those that had these names are removed by now, if there are ever so many.
         let path = format!("{DIRECTORIES}/{:06}", self.directories_made);
-        self.directories_made += 1;
+        self.directories_made = (self.directories_made + 1) % (2 * FILES_MAX as u32);
         let number = self.name(&path);
         self.directories.push(number);
         self.directory = Some(number);
-        number
+        Some(number)
     }
 
     pub(super) fn remove_directory(&mut self) -> Option<u32> {

@@ -131,6 +131,9 @@ impl Pauses {
         for pause in &mut kept {
             (pause.ops, pause.ns) = ((pause.ops as f64 * ops).round() as u64, (pause.ns as f64 * ns).round() as u64);
         }
+        if self.ops > 0 && !kept.is_empty() {
+            kept.push(Pause { ops: self.ops, ns: 0 });
+        }
         kept
     }
 }

@@ -9,6 +9,8 @@ mod files;
 mod fit;
 mod gather;
 mod phases;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use draw::Drawn;
 pub use fit::{Fitted, fit};
@@ -174,6 +176,7 @@ fn magnitude(bytes: u64) -> u8 {
 struct Pause {
     /// It comes before the last one of so many ops.
     ops: u64,
+    /// Behind the last one, there are ops without one: 0.
     ns: u64,
 }
 
@@ -183,6 +186,7 @@ struct Phase {
     ops: u64,
     /// In the order in which they come, and then anew.
     pauses: Vec<Pause>,
+    /// The first one comes first.
     states: Vec<State>,
 }
 
@@ -277,7 +281,7 @@ impl Model {
                 let phases = self.threads.last_mut().and_then(|thread| thread.phases.last_mut());
                 let pauses = &mut phases.ok_or_else(|| wrong("there is no phase"))?.pauses;
                 while let Some(ops) = words.next() {
-                    if pauses.len() == PAUSES_MAX {
+                    if pauses.len() == 2 * PAUSES_MAX {
                         return Err(wrong("there are too many pauses"));
                     }
                     let (ops, ns) = (count(Some(ops), "number of ops")?, count(words.next(), "time")?);
@@ -368,108 +372,4 @@ fn has_model(record: &Record) -> bool {
 fn is_missing(record: &Record) -> bool {
     use RecordedAct::{Open, Stat, Unlink};
     record.result == NOT_THERE && record.handle == 0 && matches!(record.act, Open | Stat | Unlink)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::iolog::Waits;
-    use crate::record::FileName;
-    use crate::show::{characterise, distances};
-    use std::io::Cursor;
-    use std::path::Path;
-
-    fn drawn(text: &str) -> Result<crate::RecordingReader, crate::TraceError> {
-        crate::read(Box::new(Cursor::new(text.as_bytes().to_vec())), Path::new("m"), Waits::Manual)
-    }
-
-    /// A log that is written and flushed, and a data base that is read here and there, and files that come and go.
-    fn recording() -> String {
-        let mut text = String::new();
-        for turn in 0..400_u64 {
-            let at = |us: u64| format!("7 1000.{:06}", turn * 400 + us);
-            text += &format!("{} pwrite64(3</w/log>, \"\"..., 512, {}) = 512 <0.000001>\n", at(0), turn * 512);
-            text += &format!("{} fdatasync(3</w/log>) = 0 <0.000001>\n", at(10));
-            for read in 0..3 {
-                let offset = (turn * 7919 + read * 104_729) % 1024 * 8192;
-                text += &format!("{} pread64(4</w/db>, \"\"..., 8192, {offset}) = 8192 <0.000001>\n", at(20 + read));
-            }
-            text += &format!(
-                "{} openat(AT_FDCWD</w>, \"{turn}\", O_RDWR|O_CREAT|O_EXCL, 0644) = 5</w/{turn}> <0.000001>\n",
-                at(100)
-            );
-            let size = 100 + turn * 37 % 900;
-            text += &format!("{} write(5</w/{turn}>, \"\"..., {size}) = {size} <0.000001>\n", at(120));
-            text += &format!("{} close(5</w/{turn}>) = 0 <0.000001>\n", at(130));
-            text += &format!("{} unlink(\"/w/{turn}\") = 0 <0.000001>\n", at(200));
-        }
-        text
-    }
-
-    fn fitted(level: u8) -> (Fitted, crate::show::Sheet) {
-        let place = tempfile::tempdir().unwrap();
-        let path = place.path().join("r.strace");
-        std::fs::write(&path, recording()).unwrap();
-        let fitted = fit(&path, Waits::Manual, None, level).unwrap();
-        let sheet = characterise(&mut drawn(&fitted.model.to_string()).unwrap()).unwrap();
-        (fitted, sheet)
-    }
-
-    #[test]
-    fn a_model_is_like_its_recording() {
-        for level in 1..=3 {
-            let (fitted, sheet) = fitted(level);
-            let ours = |name: &str| fitted.sheet.value("data ops", name).unwrap();
-            assert!(
-                (ours("sequential in their file") - sheet.value("data ops", "sequential in their file").unwrap()).abs()
-                    < 0.05
-            );
-            for (name, distance) in distances(&fitted.sheet, &sheet) {
-                let most = if name == "seeks" { 0.2 } else { 0.1 };
-                assert!(!["gaps", "sizes", "seeks"].contains(&name) || distance < most, "{level}: {name} {distance}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_model_knows_what_follows_and_leaves_nothing_open() {
-        let (fitted, _) = fitted(2);
-        let mut reader = drawn(&fitted.model.to_string()).unwrap();
-        let records: Vec<Record> = reader.by_ref().map(Result::unwrap).collect();
-        assert_eq!(records.len(), 3600);
-        for pair in records.windows(2).filter(|pair| pair[0].act == RecordedAct::Open) {
-            assert_eq!((pair[1].act, pair[1].file), (RecordedAct::Write, pair[0].file));
-        }
-        let names = reader.names().files();
-        assert!(names.contains(&FileName::Path("file0".to_owned())) && names.len() > 300, "{}", names.len());
-    }
-
-    #[test]
-    fn what_is_written_is_read_and_draws_the_same() {
-        let (fitted, _) = fitted(3);
-        let text = fitted.model.to_string();
-        let mut read = Model::default();
-        text.lines().for_each(|line| read.line(line).unwrap());
-        assert_eq!(read, fitted.model);
-        let all = |text: &str| drawn(text).unwrap().map(Result::unwrap).collect::<Vec<_>>();
-        assert_eq!(all(&text), all(&text));
-    }
-
-    #[test]
-    fn what_is_no_model_is_told_with_its_line() {
-        for (text, expected) in [
-            ("reach 0\nthread 0\nphase 1\nread 3 next 1 0", "line 5: `read 3 next 1 0`: there is no such file"),
-            ("reach 9 9\nread 0 next 1 0", "there is no phase"),
-            ("reach 9 9\nthread 0\nphase 1\nread 0 next 1 0 then 5 1", "followed by what is none"),
-            ("reach 9 9\nthread 0\nphase 1\nread 0 next 1 0 size x", "`x` is not a valid value"),
-            ("reach 9 9\nthread 0\nphase 1\nread 0 next 1 0 size 1*99999999999", "the list is too long"),
-            ("thread 0\nphase 1\nread same next 1 0", "expected `reach`"),
-            ("reach 9\nphase 1", "there is no thread"),
-            ("reach 9\nthread 0", "one without a phase"),
-            ("reach 9\nmmap same next 1 0", "expected seed, reach"),
-        ] {
-            let said = drawn(&format!("{HEAD}\n{text}\n")).err().unwrap().to_string();
-            assert!(said.contains(expected), "{said}");
-        }
-    }
 }

@@ -52,8 +52,9 @@ mod tests {
     use crate::fixture::{MIB, Scene};
     use plumb_result::Level;
     use plumb_result::measurement::DepthSearched;
+    use plumb_workload::blocks::trace::Recording;
     use plumb_workload::pace::LatencyGoal;
-    use plumb_workload::{Nanos, Pace};
+    use plumb_workload::{Bytes, Nanos, Pace};
 
     #[test]
     fn depth_must_be_reached() {
@@ -75,6 +76,17 @@ mod tests {
         let another = alone.measured().workers[0].clone();
         alone.measured().workers.push(another);
         assert_eq!(alone.level("B1"), None, "one op at a time each");
+    }
+
+    /// Recorded times decide how many ops are in flight.
+    #[test]
+    fn a_replay_at_its_times_is_not_held_to_its_cap() {
+        let level = |speed_percent| {
+            let mut recording = Recording::new("r".into(), Bytes(4096));
+            recording.speed_percent = speed_percent;
+            Scene::reading(MIB).depth(256, 1.0).recording(recording).level("B1")
+        };
+        assert_eq!((level(Some(100)), level(None)), (None, Some(Level::Warn)));
     }
 
     /// A search asks for less than its largest depth, and before its end for no depth in particular.

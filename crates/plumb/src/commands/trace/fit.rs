@@ -8,7 +8,7 @@ use crate::output::{self, error_line};
 use crate::session;
 use plumb_engine::LoggedOp;
 use plumb_engine::sim::SimRun;
-use plumb_report::trace::goodness;
+use plumb_report::trace::{goodness, goodness_verdict};
 use plumb_sorted::{SortedMap, short_list};
 use plumb_study::{Policies, Progress, RunRequest};
 use plumb_trace::show::{Character, Sheet, characterise, distances};
@@ -34,6 +34,9 @@ const LONGEST_NS: f64 = 60e9;
 
 /// Below this exponent, uses are as good as even.
 const EVEN_ZIPF: f64 = 0.2;
+
+/// Distributions of fewer values differ by chance.
+const COMPARED_MIN: u64 = 100;
 
 /// The variance of gaps by the square of their mean, from which they are taken for random.
 const RANDOM_GAPS: f64 = 0.5;
@@ -117,11 +120,19 @@ pub fn run(arguments: &FitArguments, common: &Common) -> Result<End, Stopped> {
     lines.extend(numbers);
     let unevenness = [&seen.sheet, &dry].map(|sheet| sheet.value("arrivals", "dispersion at 10 ms"));
     if let [Some(ours), Some(theirs)] = unevenness {
-        lines.push(("dispersion at 10 ms", 1.0 - ours.min(theirs) / ours.max(theirs).max(f64::MIN_POSITIVE)));
+        // Below 1, arrivals are more regular than random ones: that is no burst.
+        lines.push(("dispersion at 10 ms", 1.0 - (ours.min(theirs) + 1.0) / (ours.max(theirs) + 1.0)));
     }
     // How long ops take is the storage's, and not the model's.
     let own = ["gaps", "sizes", "seeks", "miss ratio curve"];
-    lines.extend(found.into_iter().filter(|(name, _)| own.contains(name)));
+    let is_few = |name: &str| {
+        let known = seen.sheet.distributions.iter().find(|(known, _)| *known == name);
+        known.is_some_and(|(_, histogram)| histogram.total() < COMPARED_MIN)
+    };
+    let (few, many): (Vec<_>, Vec<_>) =
+        found.into_iter().filter(|(name, _)| own.contains(name)).partition(|(name, _)| is_few(name));
+    let few: Vec<&str> = few.into_iter().map(|(name, _)| name).collect();
+    lines.extend(many);
     for (path, text) in [(&arguments.output, Some(&toml)), (&arguments.model, model.as_ref())] {
         if let (Some(path), Some(text)) = (path, text) {
             write(path, text)?;
@@ -131,18 +142,27 @@ pub fn run(arguments: &FitArguments, common: &Common) -> Result<End, Stopped> {
         write(path, &job)?;
     }
     if common.json {
-        let line = |(name, distance): &(&str, f64)| format!("\n    {{\"name\": \"{name}\", \"distance\": {distance}}}");
+        let line = |(name, distance): &(&str, f64)| {
+            let verdict = goodness_verdict(*distance);
+            format!("\n    {{\"name\": \"{name}\", \"distance\": {distance}, \"verdict\": \"{verdict}\"}}")
+        };
+        let few: Vec<String> = few.iter().map(|name| format!("\"{name}\"")).collect();
         let lines: Vec<String> = lines.iter().map(line).collect();
         output::print(&format!(
-            "{{\n  \"schema\": \"plumb.trace-fit/1\",\n  \"level\": {},\n  \"goodness\": [{}\n  ]\n}}\n",
+            "{{\n  \"schema\": \"plumb.trace-fit/1\",\n  \"level\": {},\n  \"goodness\": [{}\n  ],\n  \"too_few\": [{}],\n  \
+             \"not_modelled\": {left_out}\n}}\n",
             arguments.level,
-            lines.join(",")
+            lines.join(","),
+            few.join(", ")
         ));
     } else {
         if arguments.output.is_none() {
             output::print(&toml);
         }
         let mut page = goodness(&lines, &session::style());
+        if !few.is_empty() {
+            page.push_str(&format!("Not compared: {}, fewer than {COMPARED_MIN} of them.\n", few.join(", ")));
+        }
         if left_out > 0 {
             page.push_str(&format!("Not modelled: {left_out} ops that failed, or of other kinds.\n"));
         }
