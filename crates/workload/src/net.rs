@@ -60,6 +60,27 @@ pub enum Passing {
     Drop,
 }
 
+/// How datagrams begin, by the tool that reads them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DatagramForm {
+    /// iperf3's: time and number.
+    #[default]
+    Iperf3,
+    /// The same with a number of 64 bits.
+    Iperf3Wide,
+    /// iperf2's.
+    Iperf2(Iperf2Form),
+}
+
+/// iperf2's: number, time, the rest of the number, and what its client asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Iperf2Form {
+    /// So many microseconds is the wall clock, which its times are of, ahead of the monotonic one.
+    pub ahead_us: u64,
+    /// What the client asks for, 4 bytes each.
+    pub head: [u32; 27],
+}
+
 /// The work of one socket.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct NetWork {
@@ -77,8 +98,8 @@ pub struct NetWork {
     pub burst: u32,
     /// How bytes pass.
     pub passing: Passing,
-    /// Datagrams are numbered by 64 bits instead of 32.
-    pub wide_numbers: bool,
+    /// How datagrams begin.
+    pub form: DatagramForm,
     /// Datagrams may pass the system in trains (UDP_SEGMENT, UDP_GRO) where one call for each would be too slow.
     pub trains: bool,
     /// Datagrams have no header, and an empty one ends the stream.
@@ -112,7 +133,7 @@ impl NetWork {
             rate: None,
             burst: 1,
             passing: Passing::Copy,
-            wide_numbers: false,
+            form: DatagramForm::Iperf3,
             trains: false,
             bare: false,
             apart: false,

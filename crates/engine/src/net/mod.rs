@@ -14,7 +14,7 @@ pub use datagram::{Arrived, DatagramHeader};
 pub use new_sockets::NewSockets;
 pub use options::{OptionError, SocketOptions};
 pub use socket::{
-    ConnectError, KeepAlive, TcpFacts, buffers, congestion, connect_socket, connect_tcp, datagram_socket,
+    ConnectError, KeepAlive, TcpFacts, buffers, congestion, connect_socket, connect_tcp, datagram_socket, has_sctp,
     keep_off_routers, listen_tcp, segment_bytes, watch,
 };
 
@@ -194,6 +194,11 @@ impl Flows {
     pub fn counts(&self, number: usize) -> Counts {
         let totals = self.shared.cells.data_totals(number);
         Counts { bytes: totals.bytes, ops: totals.count, datagrams: self.shared.datagrams[number].read() }
+    }
+
+    /// The shortest and the longest time that its datagrams were on the way since this was last asked, microseconds.
+    pub fn take_extremes(&self, number: usize) -> Option<[i64; 2]> {
+        self.shared.datagrams[number].take_extremes()
     }
 
     /// Times of its calls so far, or of its round trips: from their intended start where they are paced.

@@ -9,7 +9,7 @@ use plumb_dialects::iperf3::{
     COOKIE_BYTES, COOKIE_LETTERS, Ending, Opened, PARAMS_BYTES_MAX, Params, RESULTS_BYTES_MAX, Report, Results, State,
     UDP_HELLO, UDP_REPLIES, Unit, flow,
 };
-use plumb_engine::net::{Flow, Flows, SocketOptions, connect_tcp, datagram_socket, segment_bytes};
+use plumb_engine::net::{Flow, Flows, SocketOptions, connect_tcp, datagram_socket, has_sctp, segment_bytes};
 use plumb_engine::signals::StopFlag;
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
@@ -122,6 +122,9 @@ fn cookie() -> std::io::Result<[u8; COOKIE_BYTES]> {
 
 /// Makes a test against a server, from its first byte to its last.
 pub fn test(place: &Place, params: &Params, look: Look, out: &mut Out, stop: StopFlag) -> Result<Tested, TestError> {
+    if params.sctp {
+        has_sctp().map_err(TestError::NoSctp)?;
+    }
     out.text(&format!("Connecting to host {}, port {}\n", place.host, place.port));
     let (mut control, to, connect_ns) = place.connect()?;
     let control = &mut control;
@@ -132,10 +135,8 @@ pub fn test(place: &Place, params: &Params, look: Look, out: &mut Out, stop: Sto
     // Known when the first segment has been acknowledged.
     let segment = segment_bytes(control.socket().as_fd());
     if params.block == 0 {
-        params.block = match (params.udp, segment) {
-            (false, _) => 128 << 10,
-            (true, segment) => segment.unwrap_or(1460).clamp(16, 65507),
-        };
+        let datagram = segment.unwrap_or(1460).clamp(16, 65507);
+        params.block = params.protocol([128 << 10, datagram, 64 << 10]);
     }
     let json = params.json();
     if json.line().len() > PARAMS_BYTES_MAX {
@@ -219,7 +220,7 @@ pub fn test(place: &Place, params: &Params, look: Look, out: &mut Out, stop: Sto
 
 fn verbose_head(params: &Params, start: &plumb_dialects::iperf3::Start, segment: Option<u32>) -> String {
     let mut text = format!("      Cookie: {}\n", start.cookie);
-    match (params.udp, params.segment) {
+    match (params.udp || params.sctp, params.segment) {
         (true, _) => {}
         (false, Some(bytes)) => text += &format!("      TCP MSS: {bytes}\n"),
         (false, None) => text += &format!("      TCP MSS: {} (default)\n", segment.unwrap_or(0)),
