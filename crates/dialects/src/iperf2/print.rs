@@ -187,12 +187,9 @@ impl Look {
                     );
                 }
             }
-            (_, true, _) if self.udp => {
-                text += &format!("  {:<9}  {:.0} pps", format!("{ops}/0"), *ops as f64 / seconds)
-            }
+            (_, true, _) if self.udp => text += &format!("  {ops}/0{:9.0} pps", *ops as f64 / seconds),
             (_, true, Some([again, window, rtt, variation])) => {
-                let writes = format!("{ops}/0");
-                text += &format!("  {writes:<9}  {again:4}     {window}K/{rtt}({variation}) us  {}", power(rtt as f64));
+                text += &format!("  {ops}/0 {again:10}     {window}K/{rtt}({variation}) us  {}", power(rtt as f64));
             }
             (_, true, None) => text += &format!("  {ops}"),
             (_, false, _) => {}

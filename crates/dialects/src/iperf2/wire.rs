@@ -25,6 +25,9 @@ pub const LAST_TRIES: u32 = 10;
 /// Bytes at the start of a TCP stream that say what is wanted.
 pub const TCP_HEAD_BYTES: usize = 60;
 
+/// What a client may say that its header has, bytes.
+const HEAD_BYTES_MAX: u32 = 512;
+
 /// Bytes of a server's report.
 pub const REPORT_BYTES: usize = 128;
 
@@ -87,7 +90,8 @@ impl Ask {
     /// nothing.
     pub fn read(bytes: &[u8]) -> Ask {
         let word = |at| word(bytes, at).unwrap_or(0);
-        if word(0) & (EXTENDED | HAS_LENGTH) != EXTENDED | HAS_LENGTH {
+        let length = (word(0) & 0xfffe) >> 1;
+        if word(0) & (EXTENDED | HAS_LENGTH) != EXTENDED | HAS_LENGTH || length > HEAD_BYTES_MAX {
             return Ask::default();
         }
         let [upper, lower] = [word(9), word(10)];
