@@ -10,7 +10,7 @@ fuzz_target!(|data: &str| {
     let (words, file) = words_and_file(data);
     if let Ok(Asked::Run(settings)) = read(&words) {
         // What is accepted, the engine can run, and a server reads it as it was meant.
-        assert!(flow(&settings.test, true, form(&settings.test, settings.port, 0)).problem().is_none());
+        assert!(flow(&settings.test, true, form(&settings.test, settings.port, 0, 0)).problem().is_none());
         let ask = Ask::read(&tcp_head(&settings.test, settings.port));
         assert_eq!(ask.reverse, settings.test.reverse);
     }
@@ -19,6 +19,6 @@ fuzz_target!(|data: &str| {
     if let Some(report) = ServerReport::read(file.as_bytes()) {
         let look = Look { unit: Unit::Adaptive, enhanced: true, udp: true, sends: false };
         let _ = look.row(1, &Row::of(&report));
-        let _ = report.bytes();
+        let _ = report.bytes(true);
     }
 });

@@ -5,9 +5,9 @@ use super::wire::udp_head;
 use plumb_workload::PerSecond;
 use plumb_workload::net::{DatagramForm, Iperf2Form, NetOp, NetWork, Transport};
 
-/// How its datagrams begin. The wall clock is so far ahead of the monotonic one.
-pub fn form(test: &Test, port: u16, ahead_us: u64) -> DatagramForm {
-    DatagramForm::Iperf2(Iperf2Form { ahead_us, head: udp_head(test, port) })
+/// How its datagrams begin. The wall clock is so far ahead of the monotonic one, which is at `now_us`.
+pub fn form(test: &Test, port: u16, ahead_us: u64, now_us: u64) -> DatagramForm {
+    DatagramForm::Iperf2(Iperf2Form { ahead_us, head: udp_head(test, port, ahead_us.saturating_add(now_us)) })
 }
 
 /// The work of an end that sends, or of one that receives.

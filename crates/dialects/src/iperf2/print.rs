@@ -167,7 +167,8 @@ impl Look {
         let mut text = format!("[{name}] {start:.4}-{end:.4} sec  {transfer}  {rate}");
         let seconds = (end - start).max(1e-9);
         let power = |delay_us: f64| match delay_us > 0.0 {
-            true => general(row.rate() / delay_us, 4),
+            true if row.rate() / delay_us < 100.0 => format!("{:.2}", row.rate() / delay_us),
+            true => format!("{:.0}", row.rate() / delay_us),
             false => "0".to_owned(),
         };
         match (number, self.enhanced, row.tcp) {

@@ -187,7 +187,7 @@ pub fn read(words: &[String]) -> Result<Asked, Wrong> {
             "window" => test.window = Some(within(536_870_912.0, "at most 512M")? as u32),
             "bind" => settings.bind = Some(value.clone()),
             "mss" => test.segment = Some(within(32767.0, "at most 32767")? as u32),
-            "tos" => test.service = crate::iperf3::settings::byte_of(value).ok_or_else(|| wrong("from 0 to 255"))?,
+            "tos" => test.service = crate::iperf3::values::byte_of(value).ok_or_else(|| wrong("from 0 to 255"))?,
             "tcp-congestion" => test.congestion = Some(value.clone()),
             "reportstyle" if value != "C" && value != "c" => return Err(wrong("only C")),
             "time" => {

@@ -74,10 +74,10 @@ fn what_is_wrong_is_refused_with_a_reason() {
 fn headers_are_those_that_were_captured() {
     let plain = settings("-c h -u -t 1 -b 500k").test;
     let expected = [0x4801_0098, 1, 5001, 0, 0, 0xffff_ff9c, 0, 0, 0, 0x0002_0001, 0x0008_0003, 0, 500_000];
-    let head = udp_head(&plain, 5001);
+    let head = udp_head(&plain, 5001, 0);
     assert_eq!((&head[..13], head[13..].iter().sum::<u32>()), (expected.as_slice(), 0));
-    let trips = udp_head(&settings("-c h -u -t 1 -b 500k --trip-times").test, 5001);
-    assert_eq!((trips[0], trips[8]), (0x6801_00d8, 0x0010_0000));
+    let trips = udp_head(&settings("-c h -u -t 1 -b 500k --trip-times").test, 5001, 7_000_042);
+    assert_eq!((trips[0], trips[8], &trips[25..]), (0x6801_00d8, 0x0010_0000, [7, 42].as_slice()));
     let tcp = tcp_head(&settings("-c h -t 1 -b 2m -R").test, 5001);
     let reverse = words(
         "44010078 00000001 00001389 00000000 00000000 ffffff9c 00000000 00000000 04000000 00020001 00080003 00000000 \
@@ -107,9 +107,10 @@ fn reports_of_servers_are_read_and_written() {
     assert!((report.seconds - 1.035223).abs() < 1e-9);
     let Latency { mean_us, least_us, most_us, deviation_us } = report.latency;
     assert_eq!((mean_us, least_us, most_us, deviation_us.round()), (54.0, 2.0, 208.0, 33.0));
-    let again = ServerReport::read(&report.bytes()).expect("a report");
+    let again = ServerReport::read(&report.bytes(true)).expect("a report");
     assert_eq!((again.bytes, again.datagrams, again.jitter_us), (67_620, 46, 21.0));
     assert!((again.latency.deviation_us - deviation_us).abs() < 0.1 && (again.seconds - report.seconds).abs() < 1e-5);
+    assert_eq!([report.bytes(true)[16], report.bytes(false)[16]], [0xc8, 0x88]);
     assert_eq!(ServerReport::read(&words(CAPTURED)[..50]), None);
     assert_eq!(ServerReport::read(&[0; 128]), None);
 }
@@ -161,7 +162,7 @@ proptest! {
     #[test]
     fn anything_is_read_or_refused(words in proptest::collection::vec("(-{0,2}[a-zA-Z0-9-]{0,12}|[0-9.]{1,8}[kmgKMGT]?)", 0..8)) {
         if let Ok(Asked::Run(settings)) = read(&words) {
-            let work = flow(&settings.test, true, form(&settings.test, settings.port, 0));
+            let work = flow(&settings.test, true, form(&settings.test, settings.port, 0, 0));
             prop_assert!(work.op == NetOp::Send && work.problem().is_none());
         }
     }
@@ -172,7 +173,7 @@ proptest! {
         prop_assert!(ask.time_s <= 86400.0);
         if let Some(report) = ServerReport::read(&bytes) {
             let _ = look(true, true, false).row(1, &Row::of(&report));
-            let _ = report.bytes();
+            let _ = report.bytes(false);
         }
     }
 }

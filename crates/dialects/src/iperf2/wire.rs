@@ -48,11 +48,16 @@ fn head(test: &Test, port: u16, flags: u32) -> [u32; 27] {
     words
 }
 
-/// What each datagram of a client has behind its number and time.
-pub fn udp_head(test: &Test, port: u16) -> [u32; 27] {
+/// What each datagram of a client has behind its number and time. The test starts at this time of the epoch, microseconds.
+pub fn udp_head(test: &Test, port: u16, start_us: u64) -> [u32; 27] {
     let length = if test.trip_times { 108 } else { 76 };
     let trips = if test.trip_times { TRIPS } else { 0 };
-    head(test, port, EXTENDED | WIDE_NUMBERS | HAS_LENGTH | trips | (length << 1))
+    let mut words = head(test, port, EXTENDED | WIDE_NUMBERS | HAS_LENGTH | trips | (length << 1));
+    if test.trip_times {
+        // Servers believe no other clocks than one that is near theirs.
+        words[25..].copy_from_slice(&[(start_us / 1_000_000) as u32, (start_us % 1_000_000) as u32]);
+    }
+    words
 }
 
 /// What a TCP stream of a client begins with.
@@ -144,13 +149,13 @@ pub struct ServerReport {
 }
 
 impl ServerReport {
-    /// As it is sent.
-    pub fn bytes(&self) -> [u8; REPORT_BYTES] {
+    /// As it is sent to a client that has asked for times on the way, or has not.
+    pub fn bytes(&self, trips: bool) -> [u8; REPORT_BYTES] {
         let received = self.datagrams.saturating_sub(self.lost);
         let time = |us: f64| [(us / 1e6) as u32, (us.max(0.0) % 1e6) as u32];
         let Latency { mean_us, least_us, most_us, deviation_us } = self.latency;
         let mut words = [0u32; REPORT_BYTES / 4];
-        words[4] = REPORT | REPORT_TRIPS | WIDE_NUMBERS;
+        words[4] = REPORT | WIDE_NUMBERS | if trips { REPORT_TRIPS } else { 0 };
         words[5..7].copy_from_slice(&[(self.bytes >> 32) as u32, self.bytes as u32]);
         words[7..9].copy_from_slice(&time(self.seconds * 1e6));
         words[9..12].copy_from_slice(&[self.lost as u32, self.out_of_order as u32, self.datagrams as u32]);

@@ -9,6 +9,7 @@ pub(crate) mod options;
 mod params;
 mod print;
 pub(crate) mod settings;
+pub(crate) mod values;
 mod wire;
 
 pub use auth::{Claim, Denied, Gate, KeyWrong, Padding, PrivateKey, PublicKey, Users};

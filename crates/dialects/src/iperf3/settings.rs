@@ -4,6 +4,7 @@ use super::auth::Padding;
 use super::format::{Unit, number};
 use super::options::{OPTIONS, Opt, Role};
 use super::params::{FLOW_LABEL_MAX, Params};
+use super::values::{at_device, byte_of, c_number, port, service_of};
 use crate::Support;
 use plumb_workload::suggest::nearest;
 
@@ -214,6 +215,12 @@ pub enum Wrong {
         expected: &'static str,
     },
 }
+
+/// With the NUL behind it. Source: `IFNAMSIZ` of linux/if.h.
+const DEVICE_BYTES_MAX: usize = 16;
+
+/// Largest number of a processor. Source: `CPU_SETSIZE` of sched.h.
+const PROCESSOR_MAX: u32 = 1023;
 
 /// The words, taken apart: rows of the table with their values.
 pub(crate) fn said(words: &[String], table: &'static [Opt]) -> Result<Vec<(&'static Opt, String)>, Wrong> {
@@ -472,59 +479,4 @@ pub fn read(words: &[String]) -> Result<Asked, Wrong> {
     }
     settings.end = End::Client(Box::new(Client { host, params, client_port, connect_ms, user, key }));
     Ok(Asked::Run(Box::new(settings)))
-}
-
-fn port(text: &str) -> Option<u16> {
-    text.parse().ok().filter(|&port| port > 0)
-}
-
-/// With the NUL behind it. Source: `IFNAMSIZ` of linux/if.h.
-const DEVICE_BYTES_MAX: usize = 16;
-
-/// Largest number of a processor. Source: `CPU_SETSIZE` of sched.h.
-const PROCESSOR_MAX: u32 = 1023;
-
-/// An address or a name; the device behind it is put aside.
-fn at_device(value: &str, device: &mut Option<String>) -> String {
-    let (host, of) = value.split_once('%').map_or((value, None), |(host, of)| (host, Some(of)));
-    if let Some(of) = of {
-        *device = Some(of.to_owned());
-    }
-    host.to_owned()
-}
-
-/// Decimal, octal or hexadecimal, as C reads it.
-fn c_number(text: &str) -> Option<u32> {
-    match (text.strip_prefix("0x").or(text.strip_prefix("0X")), text.strip_prefix('0')) {
-        (Some(digits), _) => u32::from_str_radix(digits, 16).ok(),
-        (None, Some(digits)) if !digits.is_empty() => u32::from_str_radix(digits, 8).ok(),
-        _ => text.parse().ok(),
-    }
-}
-
-/// A byte, as C reads numbers.
-pub(crate) fn byte_of(text: &str) -> Option<u8> {
-    c_number(text).and_then(|number| u8::try_from(number).ok())
-}
-
-/// The type of service of a code point, or of its name. Sources: RFC 2474, 2597, 3246, 5865; RFC 1349 for the last three.
-fn service_of(text: &str) -> Option<u8> {
-    let digits = |text: &str, of: [std::ops::RangeInclusive<u8>; 2]| {
-        let [first, second] = <[u8; 2]>::try_from(text.as_bytes()).ok()?.map(|digit| digit.wrapping_sub(b'0'));
-        (of[0].contains(&first) && of[1].contains(&second)).then_some((first, second))
-    };
-    let name = text.to_ascii_lowercase();
-    let point = match (name.strip_prefix("af"), name.strip_prefix("cs")) {
-        (Some(class), _) => digits(class, [1..=4, 1..=3]).map(|(class, drop)| 8 * class + 2 * drop)?,
-        (_, Some(class)) => 8 * class.parse::<u8>().ok().filter(|class| *class <= 7)?,
-        _ => match &*name {
-            "ef" => 46,
-            "va" => 44,
-            "lowdelay" => return Some(0x10),
-            "throughput" => return Some(0x08),
-            "reliability" => return Some(0x04),
-            _ => c_number(&name).and_then(|point| u8::try_from(point).ok()).filter(|point| *point <= 63)?,
-        },
-    };
-    Some(point << 2)
 }

@@ -1,7 +1,7 @@
 //! The client: it connects its streams, sends or receives, and, of datagrams, asks the server what came.
 
 use super::running::Running;
-use super::{TestError, ahead_us, banner, met, options};
+use super::{TestError, ahead_us, banner, met, now_us, options};
 use crate::output::print;
 use plumb_dialects::iperf2::{
     Ask, DASHES, LAST_TRIES, Look, Met, REPORT_BYTES, Row, ServerReport, Settings, Stream, TCP_HEAD_BYTES, flow, form,
@@ -10,8 +10,8 @@ use plumb_dialects::iperf2::{
 use plumb_engine::net::{DatagramHeader, Flow, Flows, connect_tcp, datagram_socket, segment_bytes};
 use plumb_engine::signals::StopFlag;
 use plumb_workload::net::DatagramForm;
-use std::io::Write;
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs, UdpSocket};
+use std::io::{Read, Write};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::{Duration, Instant};
 
@@ -20,6 +20,10 @@ const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
 
 /// The last datagram is answered within this time, or said again. Source: 2.1.8.
 const ANSWER_PATIENCE: Duration = Duration::from_millis(250);
+
+/// So often, and so long apart, what a server says at its end is read away.
+const DRAINS: u32 = 5;
+const DRAIN_PAUSE: Duration = Duration::from_millis(10);
 
 /// How often is looked whether it is to end.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
@@ -33,19 +37,17 @@ pub fn run(settings: &Settings, host: &str, bind: Option<IpAddr>, stop: StopFlag
     let to = all.into_iter().find(|to| to.is_ipv6() == is_v6 || host.contains(':'));
     let to = to.ok_or_else(|| no_host("it has no address of this kind; -V asks for IPv6".to_owned()))?;
     let from = bind.map(|bind| SocketAddr::new(bind, 0));
-    if !settings.csv {
-        let verb = format!("Client connecting to {},", to.ip());
-        print(&format!("{DASHES}{}{DASHES}", banner(settings, &verb, Some(test.streams))));
-    }
     let look = Look { unit: settings.unit, enhanced: settings.enhanced, udp: test.udp, sends: !test.reverse };
-    let form = form(test, settings.port, ahead_us());
-    let (mut flows, mut streams, mut lasts) = (Vec::new(), Vec::new(), Vec::new());
+    let form = form(test, settings.port, ahead_us(), now_us());
+    let (mut flows, mut streams, mut lines) = (Vec::new(), Vec::new(), String::new());
+    let mut ports = Vec::new();
+    let mut drains: Vec<TcpStream> = Vec::new();
     let connect = |source| TestError::Connect { what: "connect failed", source };
     for number in 1..=u64::from(test.streams) {
         let ask = Ask { reverse: test.reverse, trip_times: test.trip_times, ..Ask::default() };
         let (here, known, socket) = if test.udp {
             let socket = datagram_socket(Some(to), from, &options(test)).map_err(connect)?;
-            lasts.push(socket.try_clone()?);
+            ports.push(socket.local_addr()?);
             (socket.local_addr()?, Met { ask, socket: socket.as_raw_fd(), ..Met::default() }, socket.into())
         } else {
             let began = Instant::now();
@@ -54,17 +56,19 @@ pub fn run(settings: &Settings, host: &str, bind: Option<IpAddr>, stop: StopFlag
             let known =
                 Met { ask, connect_ms, socket: socket.as_raw_fd(), tcp: first_facts(socket.as_fd()), ..Met::default() };
             socket.write_all(&tcp_head(test, settings.port))?;
+            drains.push(socket.try_clone()?);
             (socket.local_addr()?, known, socket.into())
         };
         let (stream, known) = met(number, here, to, known);
-        if !settings.csv {
-            print(&look.met(&stream, &known));
-        }
+        lines += &look.met(&stream, &known);
         streams.push(stream);
         flows.push(Flow { socket, other: None, file: None, work: flow(test, look.sends, form) });
     }
-    if !settings.csv {
-        print(look.head());
+    if let Some(first) = flows.first().filter(|_| !settings.csv) {
+        let first: &Flow = first;
+        let verb = format!("Client connecting to {},", to.ip());
+        let banner = banner(settings, &verb, Some(test.streams), first.socket.as_fd());
+        print(&format!("{DASHES}{banner}{DASHES}{lines}{}", look.head()));
     }
     let flows = Flows::new(flows)?;
     if test.bytes > 0 {
@@ -87,10 +91,28 @@ pub fn run(settings: &Settings, host: &str, bind: Option<IpAddr>, stop: StopFlag
         }
     }
     let rows = running.finish();
+    for socket in &drains {
+        drain(socket);
+    }
+    // Its sockets receive no more.
+    drop(running);
     if test.udp {
-        last(settings, look, form, &streams, &rows, &lasts)?;
+        let sockets: Result<Vec<UdpSocket>, _> =
+            ports.into_iter().map(|port| datagram_socket(Some(to), Some(port), &options(test))).collect();
+        last(settings, look, form, &streams, &rows, &sockets.map_err(connect)?)?;
     }
     Ok(())
+}
+
+/// Ends a connection whose other end has said something that nobody has read: closed like this, it would be reset.
+fn drain(mut socket: &TcpStream) {
+    // What fails is a connection that has ended.
+    let _ = socket.shutdown(Shutdown::Write);
+    let _ = socket.set_nonblocking(true);
+    for _ in 0..DRAINS {
+        while socket.read(&mut [0; 4096]).is_ok_and(|length| length > 0) {}
+        std::thread::sleep(DRAIN_PAUSE);
+    }
 }
 
 /// The first congestion window in KiB, the segment and the round trip.
@@ -117,9 +139,7 @@ fn last(
         let mut report = None;
         for again in 0..u64::from(LAST_TRIES) {
             let number = (row.ops + 1 + again).wrapping_neg();
-            let clock = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-            let sent_us = clock.tv_sec as u64 * 1_000_000 + clock.tv_nsec as u64 / 1000;
-            DatagramHeader { sent_us, number }.write(&mut datagram, form);
+            DatagramHeader { sent_us: now_us(), number }.write(&mut datagram, form);
             // Where nobody is there any more, the next read says so.
             let _ = socket.send(&datagram);
             let mut answer = [0; REPORT_BYTES * 2];

@@ -8,9 +8,11 @@ use super::{ToolCall, dashes};
 use crate::exit::{End, Stopped};
 use crate::output::{error_line, print};
 use plumb_dialects::iperf2::{self, Asked, Met, Settings, Stream, Test, VERSION, help};
-use plumb_engine::net::{ConnectError, SocketOptions};
+use plumb_dialects::iperf3::bytes_text;
+use plumb_engine::net::{ConnectError, SocketOptions, buffers};
 use plumb_engine::signals;
 use std::net::{IpAddr, SocketAddr};
+use std::os::fd::BorrowedFd;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Why there is no test.
@@ -92,12 +94,16 @@ fn options(test: &Test) -> SocketOptions {
     }
 }
 
-/// So many microseconds is the wall clock ahead of the monotonic one.
+/// The monotonic clock, microseconds.
+fn now_us() -> u64 {
+    let clock = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    clock.tv_sec as u64 * 1_000_000 + clock.tv_nsec as u64 / 1000
+}
+
+/// So many microseconds is the wall clock ahead of it.
 fn ahead_us() -> u64 {
     let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
-    let clock = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    let since = Duration::new(clock.tv_sec as u64, clock.tv_nsec as u32);
-    wall.saturating_sub(since).as_micros() as u64
+    (wall.as_micros() as u64).saturating_sub(now_us())
 }
 
 fn ends(here: SocketAddr, there: SocketAddr) -> [(String, u16); 2] {
@@ -112,8 +118,8 @@ fn met(number: u64, here: SocketAddr, there: SocketAddr, met: Met) -> (Stream, M
     (Stream { number, ends: ends(here, there) }, Met { device, at, ..met })
 }
 
-/// What a program says of itself before it has a connection.
-fn banner(settings: &Settings, verb: &str, streams: Option<u32>) -> String {
+/// What a program says of itself, with the room for data that its first socket has.
+fn banner(settings: &Settings, verb: &str, streams: Option<u32>, socket: BorrowedFd<'_>) -> String {
     let Test { udp, block, window, rate, service, no_delay, .. } = &settings.test;
     let protocol = if *udp { "UDP" } else { "TCP" };
     let mut text = format!("{verb} {protocol} port {}", settings.port);
@@ -124,10 +130,6 @@ fn banner(settings: &Settings, verb: &str, streams: Option<u32>) -> String {
         }
     }
     text.push('\n');
-    if let Some(rate) = rate.filter(|_| *udp && streams.is_some()) {
-        let gap_us = f64::from(*block) * 8.0 / rate * 1e6;
-        text += &format!("Sending {block} byte datagrams, IPG target: {gap_us:.2} us (each has its own start)\n");
-    }
     if settings.enhanced && streams.is_some() {
         if !udp {
             text += &format!("Write buffer size: {block} Byte\n");
@@ -135,9 +137,13 @@ fn banner(settings: &Settings, verb: &str, streams: Option<u32>) -> String {
         let nagle = if *no_delay { "off" } else { "on" };
         text += &format!("TOS set to 0x{service:x} (Nagle {nagle})\n");
     }
-    let buffer = if *udp { "UDP buffer size" } else { "TCP window size" };
-    text + &match window {
-        Some(bytes) => format!("{buffer}: {}\n", plumb_dialects::iperf3::bytes_text((*bytes).into())),
-        None => format!("{buffer}: as the system has it\n"),
+    if let Some(rate) = rate.filter(|_| *udp && streams.is_some()) {
+        let gap_us = f64::from(*block) * 8.0 / rate * 1e6;
+        text += &format!("Sending {block} byte datagrams, IPG target: {gap_us:.2} us (each has its own start)\n");
     }
+    let [sends, receives] = buffers(socket);
+    let room = bytes_text(if streams.is_some() { sends } else { receives });
+    let name = if *udp { "UDP buffer size" } else { "TCP window size" };
+    let default = if window.is_none() { " (default)" } else { "" };
+    text + &format!("{name}: {}{default}\n", room.trim_end_matches('s'))
 }

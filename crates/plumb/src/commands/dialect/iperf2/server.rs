@@ -10,7 +10,7 @@ use plumb_engine::net::{DatagramHeader, Flow, Flows, SocketOptions, datagram_soc
 use plumb_engine::signals::StopFlag;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire};
@@ -27,6 +27,9 @@ const HEAD_PATIENCE: Duration = Duration::from_millis(500);
 
 /// How often is looked whether it is to end.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
+/// The same of whether the last datagram has come: so exact is the time that a stream took.
+const LOOK_FOR_END: Duration = Duration::from_millis(5);
 
 /// Reports of one stream: they may be lost on the way.
 const REPORTS: u32 = 2;
@@ -52,9 +55,9 @@ pub fn serve(settings: &Settings, bind: Option<IpAddr>, stop: StopFlag) -> Resul
     let failed = |source| TestError::Connect { what: "listener bind failed", source };
     let shared =
         Arc::new(Shared { settings: settings.clone(), stop, open: AtomicU64::new(0), count: AtomicU64::new(0) });
-    let begin = || {
+    let begin = |socket: BorrowedFd<'_>| {
         if !settings.csv {
-            print(&format!("{DASHES}{}{DASHES}", banner(settings, "Server listening on", None)));
+            print(&format!("{DASHES}{}{DASHES}", banner(settings, "Server listening on", None, socket)));
         }
     };
     let until = settings.serve_s.map(|seconds| Instant::now() + Duration::from_secs_f64(seconds));
@@ -64,7 +67,7 @@ pub fn serve(settings: &Settings, bind: Option<IpAddr>, stop: StopFlag) -> Resul
     };
     if udp {
         let mut socket = datagram_socket(None, Some(at), &own).map_err(failed)?;
-        begin();
+        begin(socket.as_fd());
         while goes_on() {
             if is_readable(&socket)
                 && let Some(from) = first_of(&socket)
@@ -80,7 +83,7 @@ pub fn serve(settings: &Settings, bind: Option<IpAddr>, stop: StopFlag) -> Resul
     } else {
         let listener = listen_tcp(at, &own).map_err(failed)?;
         listener.set_nonblocking(true)?;
-        begin();
+        begin(listener.as_fd());
         while goes_on() {
             if is_readable(&listener)
                 && let Ok((stream, from)) = listener.accept()
@@ -124,7 +127,7 @@ fn enter(shared: &Shared) -> bool {
 fn first_of(socket: &UdpSocket) -> Option<SocketAddr> {
     let mut bytes = [0; 32];
     let (length, from) = socket.peek_from(&mut bytes).ok()?;
-    let form = form(&NO_TEST, 0, 0);
+    let form = form(&NO_TEST, 0, 0, 0);
     let header = DatagramHeader::read(&bytes[..length], form).filter(|header| header.number <= i64::MAX as u64);
     if header.is_none() {
         let _ = socket.recv_from(&mut bytes);
@@ -166,14 +169,14 @@ fn receive_datagrams(shared: &Shared, socket: &UdpSocket, from: SocketAddr) -> R
     let length = socket.peek(&mut first)?;
     let ask = Ask::read(first[..length].get(16..).unwrap_or_default());
     let look = Look { unit: settings.unit, enhanced: settings.enhanced, udp: true, sends: false };
-    let work = flow(&settings.test, false, form(&NO_TEST, 0, ahead_us()));
+    let work = flow(&settings.test, false, form(&NO_TEST, 0, ahead_us(), 0));
     let known = Met { ask, socket: socket.as_raw_fd(), ..Met::default() };
     let streams = [introduce(shared, look, socket.local_addr()?, from, known)];
     let flows = Flows::new(vec![Flow { socket: socket.try_clone()?.into(), other: None, file: None, work }])?;
     let mut running = Running::start(settings, look, &streams, flows, None, 0);
     let (mut came, mut since) = (0, Instant::now());
     while !running.flows.counts(0).datagrams.ended && !shared.stop.requested() {
-        running.look(LOOK_AGAIN);
+        running.look(LOOK_FOR_END);
         let now = running.bytes();
         if now != came {
             (came, since) = (now, Instant::now());
@@ -186,7 +189,7 @@ fn receive_datagrams(shared: &Shared, socket: &UdpSocket, from: SocketAddr) -> R
     // No more than has come.
     for _ in 0..if is_ended { REPORTS } else { 0 } {
         if let Some(row) = rows.first() {
-            let _ = socket.send(&Running::report(row).bytes());
+            let _ = socket.send(&Running::report(row).bytes(ask.trip_times));
         }
         std::thread::sleep(LOOK_AGAIN);
     }
@@ -234,7 +237,7 @@ fn move_bytes(shared: &Shared, socket: TcpStream, from: SocketAddr) -> Result<()
     let streams = [introduce(shared, look, socket.local_addr()?, from, known)];
     // What a client asks for is what it is sent, as far as the server's own options allow.
     let test = Test { rate: ask.rate.or(settings.test.rate), ..settings.test.clone() };
-    let work = flow(&test, ask.reverse, form(&NO_TEST, 0, 0));
+    let work = flow(&test, ask.reverse, form(&NO_TEST, 0, 0, 0));
     let socket: OwnedFd = socket.into();
     let flows = Flows::new(vec![Flow { socket, other: None, file: None, work }])?;
     let time = ask.reverse.then(|| Duration::from_secs_f64(ask.time_s));
