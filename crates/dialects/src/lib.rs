@@ -25,11 +25,13 @@
 
 pub mod aiori;
 pub mod bonnie;
+pub mod dbench;
 pub mod dd;
 pub mod elbencho;
 mod file_error;
 pub mod filebench;
 pub mod fio;
+pub mod fs_mark;
 pub mod io500;
 pub mod ior;
 pub mod iostat;
@@ -42,6 +44,7 @@ pub mod netperf;
 pub mod permission;
 pub mod postmark;
 mod support;
+pub mod sysbench;
 
 pub use file_error::FileError;
 pub use support::Support;

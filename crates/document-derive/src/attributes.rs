@@ -1,7 +1,9 @@
 //! What `#[serde(…)]` says.
 
+use proc_macro2::TokenStream;
+use quote::quote;
 use syn::meta::ParseNestedMeta;
-use syn::{Attribute, Expr, ExprPath, LitStr, Result, Token, Type};
+use syn::{Attribute, ExprPath, LitStr, Result, Token, Type};
 
 /// How keys and choices are spelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -58,6 +60,7 @@ pub(crate) struct Container {
     pub(crate) untagged: bool,
     pub(crate) expecting: Option<String>,
     pub(crate) try_from: Option<Type>,
+    pub(crate) into: Option<Type>,
 }
 
 /// How a choice is written: `plumb-document`'s page.
@@ -76,6 +79,16 @@ impl Style {
             .or_else(|| after('=').map(Style::Short))
             .or_else(|| after('~').map(Style::Bare))
             .unwrap_or(Style::Named)
+    }
+
+    /// As `plumb_document::Style` has it.
+    pub(crate) fn tokens(&self) -> TokenStream {
+        match self {
+            Style::Named => quote!(Named),
+            Style::Tagged(key) => quote!(Tagged([#key])),
+            Style::Short(bare) => quote!(Short(#bare)),
+            Style::Bare(bare) => quote!(Bare(#bare)),
+        }
     }
 }
 
@@ -98,30 +111,21 @@ pub(crate) struct Part {
     pub(crate) flatten: bool,
     pub(crate) skip: bool,
     pub(crate) read_with: Option<ExprPath>,
+    pub(crate) left_out_if: Option<ExprPath>,
+    pub(crate) write_with: Option<ExprPath>,
 }
 
 fn word(meta: &ParseNestedMeta<'_>) -> Result<LitStr> {
     meta.value()?.parse()
 }
 
-/// Says only how it is written.
-fn is_of_writing(meta: &ParseNestedMeta<'_>) -> Result<bool> {
-    let is = ["skip_serializing_if", "skip_serializing", "serialize_with", "into"]
-        .iter()
-        .any(|name| meta.path.is_ident(name));
-    if is && meta.input.peek(Token![=]) {
-        meta.value()?.parse::<Expr>()?;
-    }
-    Ok(is)
-}
-
 fn each(attributes: &[Attribute], mut take: impl FnMut(&ParseNestedMeta<'_>) -> Result<bool>) -> Result<()> {
     for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("serde")) {
         attribute.parse_nested_meta(|meta| {
-            if take(&meta)? || is_of_writing(&meta)? {
+            if take(&meta)? {
                 return Ok(());
             }
-            Err(meta.error("`FromDocument` does not know this attribute"))
+            Err(meta.error("documents do not know this attribute"))
         })?;
     }
     Ok(())
@@ -148,6 +152,8 @@ impl Container {
                 said.expecting = Some(word(meta)?.value());
             } else if is("try_from") {
                 said.try_from = Some(word(meta)?.parse()?);
+            } else if is("into") {
+                said.into = Some(word(meta)?.parse()?);
             } else {
                 return Ok(false);
             }
@@ -176,6 +182,10 @@ impl Part {
                 said.skip = true;
             } else if is("deserialize_with") {
                 said.read_with = Some(word(meta)?.parse()?);
+            } else if is("skip_serializing_if") {
+                said.left_out_if = Some(word(meta)?.parse()?);
+            } else if is("serialize_with") {
+                said.write_with = Some(word(meta)?.parse()?);
             } else {
                 return Ok(false);
             }

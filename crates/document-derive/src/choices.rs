@@ -52,12 +52,7 @@ pub(crate) fn of(container: &Container, style: Style, choices: &DataEnum) -> Res
     };
     let others: Vec<u8> = aliases.iter().map(|(_, number)| *number).collect();
     names.extend(aliases.into_iter().map(|(alias, _)| alias));
-    let style = match style {
-        Style::Named => quote!(Named),
-        Style::Tagged(key) => quote!(Tagged([#key])),
-        Style::Short(bare) => quote!(Short(#bare)),
-        Style::Bare(bare) => quote!(Bare(#bare)),
-    };
+    let style = style.tokens();
     Ok(quote! {
         static CHOICES: ::plumb_document::Choices = ::plumb_document::Choices {
             names: ::plumb_document::Names { all: &[#(#names),*], others: &[#(#others),*] },

@@ -1,12 +1,14 @@
-//! `#[derive(FromDocument)]`: reads a type from a document by a few calls for each of its fields.
+//! `#[derive(FromDocument)]` reads a type from a document by a few calls for each of its fields; `#[derive(ToDocument)]` writes
+//! it by a list of its fields.
 //!
-//! serde's own macro writes a loop over a map's entries with a choice for each field, all inlined: four times the code. This one
-//! reads the same attributes (`#[serde(…)]`), so that what `Serialize` writes is read again, and knows only those that Plumb's
-//! types use; any other does not compile.
+//! serde's own macros write a loop over a map's entries with a choice for each field, and a call with its own way out of errors for
+//! each that is written, all inlined: several times the code. These read serde's attributes (`#[serde(…)]`), as schemars does, and
+//! know only those that Plumb's types use; any other does not compile.
 
 mod attributes;
 mod choices;
 mod fields;
+mod writing;
 
 use attributes::{Container, Style};
 use proc_macro2::TokenStream;
@@ -17,10 +19,17 @@ use syn::{Data, DeriveInput, Error, Fields, GenericParam, Result, parse_quote};
 #[proc_macro_derive(FromDocument, attributes(serde))]
 pub fn from_document(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     let input = syn::parse_macro_input!(input as DeriveInput);
-    derive(input).unwrap_or_else(|error| error.to_compile_error()).into()
+    reading(input).unwrap_or_else(|error| error.to_compile_error()).into()
 }
 
-fn derive(mut input: DeriveInput) -> Result<TokenStream> {
+/// Writes a struct or an enum as a document, as `plumb-document`'s page says.
+#[proc_macro_derive(ToDocument, attributes(serde))]
+pub fn to_document(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
+    let input = syn::parse_macro_input!(input as DeriveInput);
+    writing::of(input).unwrap_or_else(|error| error.to_compile_error()).into()
+}
+
+fn reading(mut input: DeriveInput) -> Result<TokenStream> {
     let container = Container::of(&input.attrs)?;
     let body = match (&container.try_from, &input.data) {
         (Some(from), _) => quote! {

@@ -184,9 +184,3 @@ impl std::error::Error for ReadError {}
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct WriteError(pub String);
-
-impl serde::ser::Error for WriteError {
-    fn custom<T: fmt::Display>(message: T) -> WriteError {
-        WriteError(message.to_string())
-    }
-}

@@ -3,6 +3,7 @@
 use crate::error::{ReadError, WriteError};
 use crate::node::{Node, Spanned, Table, Value};
 use crate::reader::FromDocument;
+use crate::writer::ToDocument;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use std::fmt;
@@ -61,7 +62,7 @@ pub fn from_value<T: FromDocument>(value: serde_json::Value) -> Result<T, ReadEr
 ///
 /// # Errors
 /// A value that has no form as a document.
-pub fn to_string<T: Serialize + ?Sized>(value: &T) -> Result<String, WriteError> {
+pub fn to_string(value: &dyn ToDocument) -> Result<String, WriteError> {
     Ok(compact(&crate::write(value)?))
 }
 
@@ -69,7 +70,7 @@ pub fn to_string<T: Serialize + ?Sized>(value: &T) -> Result<String, WriteError>
 ///
 /// # Errors
 /// A value that has no form as a document.
-pub fn to_vec<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, WriteError> {
+pub fn to_vec(value: &dyn ToDocument) -> Result<Vec<u8>, WriteError> {
     to_string(value).map(String::into_bytes)
 }
 
@@ -77,7 +78,7 @@ pub fn to_vec<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, WriteError> {
 ///
 /// # Errors
 /// A value that has no form as a document.
-pub fn to_string_pretty<T: Serialize + ?Sized>(value: &T) -> Result<String, WriteError> {
+pub fn to_string_pretty(value: &dyn ToDocument) -> Result<String, WriteError> {
     Ok(pretty(&crate::write(value)?))
 }
 
@@ -85,7 +86,7 @@ pub fn to_string_pretty<T: Serialize + ?Sized>(value: &T) -> Result<String, Writ
 ///
 /// # Errors
 /// A value that has no form as a document.
-pub fn to_value<T: Serialize + ?Sized>(value: &T) -> Result<serde_json::Value, WriteError> {
+pub fn to_value(value: &dyn ToDocument) -> Result<serde_json::Value, WriteError> {
     Ok(value_of(crate::write(value)?))
 }
 

@@ -1,10 +1,12 @@
 //! Documents: what TOML and JSON texts parse into before anything is made of them.
 //!
-//! A type derives [`FromDocument`] and serde's `Serialize`, and is only ever read from a [`Node`] ([`read`]) and written to one
+//! A type derives [`FromDocument`] and [`ToDocument`], and is only ever read from a [`Node`] ([`read`]) and written to one
 //! ([`write`](write())): each type is read by one piece of code and written by another, and both formats give the same errors,
-//! with the place where they arose. serde's `Deserialize` is not used: its code is four times as large.
+//! with the place where they arose. serde's own traits are not derived: their code is several times as large. Its attributes
+//! are read, as schemars reads them, and the feature `schema` gives each type that is written serde's `Serialize`, too: the
+//! defaults in a schema need it.
 //!
-//! How an enum is written says the name under which serde knows it (`#[serde(rename = "…")]`):
+//! How an enum is written says the name under which serde would know it (`#[serde(rename = "…")]`):
 //!
 //! | name | written |
 //! |---|---|
@@ -23,12 +25,37 @@ mod tests;
 pub mod toml;
 mod types;
 mod writer;
+mod written;
 
 // The macro's code names this crate, in its own tests too.
 extern crate self as plumb_document;
 
 pub use error::{LIST, Misfit, ReadError, Segment, TABLE, WriteError};
 pub use node::{Node, Spanned, Table, Value};
-pub use plumb_document_derive::FromDocument;
+pub use plumb_document_derive::{FromDocument, ToDocument};
 pub use reader::{Choice, Choices, Fields, FromDocument, Names, Reader, Shape, Style, read};
-pub use writer::write;
+pub use writer::{Field, FieldNames, Held, ToDocument, choice, write};
+
+/// What the macro's code needs of serde.
+#[cfg(feature = "schema")]
+pub mod for_schemas;
+
+/// serde's `Serialize` of a type whose [`ToDocument`] is not derived; nothing without the feature `schema`.
+#[cfg(feature = "schema")]
+#[macro_export]
+macro_rules! serialize_for_schemas {
+    ($($type:ident)*) => {
+        $(impl $crate::for_schemas::Serialize for $type {
+            fn serialize<S: $crate::for_schemas::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                $crate::for_schemas::serialize(self, serializer)
+            }
+        })*
+    };
+}
+
+/// serde's `Serialize` of a type whose [`ToDocument`] is not derived; nothing without the feature `schema`.
+#[cfg(not(feature = "schema"))]
+#[macro_export]
+macro_rules! serialize_for_schemas {
+    ($($type:ident)*) => {};
+}

@@ -159,6 +159,10 @@ impl Table {
         Table::default()
     }
 
+    pub(crate) fn with_capacity(keys: usize) -> Table {
+        Table { entries: Vec::with_capacity(keys) }
+    }
+
     /// How many keys it has.
     pub fn len(&self) -> usize {
         self.entries.len()

@@ -1,11 +1,11 @@
 //! What TOML and JSON say of one type is one thing, errors and all.
 
 use crate::{FromDocument, Misfit, ReadError, Reader, Segment, Value, json, read, toml, write};
+use plumb_document::ToDocument;
 use proptest::prelude::*;
-use serde::Serialize;
 use std::collections::BTreeMap;
 
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Form {
     name: String,
@@ -22,7 +22,7 @@ struct Form {
 }
 
 /// Reads a text and then refuses it, as types do whose form is a text.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, ToDocument)]
 struct Word(String);
 
 impl FromDocument for Word {
@@ -34,7 +34,7 @@ impl FromDocument for Word {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[serde(rename = "@kind", rename_all = "kebab-case")]
 enum Step {
     Mount(Mount),
@@ -42,13 +42,13 @@ enum Step {
     Sync,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[serde(deny_unknown_fields)]
 struct Mount {
     at: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[serde(rename = "=fixed", rename_all = "kebab-case", deny_unknown_fields)]
 enum Size {
     Fixed(u64),
@@ -58,14 +58,14 @@ enum Size {
 }
 
 /// A choice with one that needs no name.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[serde(rename = "~plain", rename_all = "kebab-case")]
 enum Way {
     Plain(Plain),
     Other(Mount),
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Default, PartialEq, ToDocument, FromDocument)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 struct Plain {
     length: u32,
@@ -73,7 +73,7 @@ struct Plain {
 }
 
 /// Something that may hold nothing.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[serde(rename_all = "kebab-case")]
 enum Memory {
     Shared(Option<String>),

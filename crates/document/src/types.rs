@@ -1,4 +1,4 @@
-//! The types that every document is made of.
+//! The types that every document is made of: how they are read. How they are written: `written.rs`.
 
 use crate::error::ReadError;
 use crate::json;

@@ -23,6 +23,7 @@ use crate::rng::{Purpose, Rng, StreamId};
 use crate::source::Source;
 use crate::source::fio::FioSource;
 use crate::source::plumb::PlumbSource;
+use crate::source::requests::RequestsSource;
 use crate::source::sweep::SweepSource;
 use crate::source::trace::{self, ReadingError, Recordings, Replay, ReplayFiles, ReplayOps, TracePlan};
 use crate::terms::{Ended, Queue, Stamping};
@@ -336,6 +337,9 @@ impl<'a> Running<'a> {
                 drawn(AnySource::Fio(FioSource::new(plan, kinds.clone())), kinds)
             }
             StreamPlan::Sweep(plan) => drawn(AnySource::Other(Box::new(SweepSource::new(plan))), kinds()),
+            StreamPlan::Requests(plan) => {
+                drawn(AnySource::Other(Box::new(RequestsSource::new(plan, stream.rng(Purpose::Offset)))), None)
+            }
             StreamPlan::Trace(plan) => {
                 let Replay { source, pacer, error } = self.worker.replay(plan, self.barrier)?;
                 let pacer = match pacer {
@@ -453,7 +457,7 @@ pub(crate) fn bind_pacer<'a>(
 pub(crate) fn run_to_end<S, B, P>(barrier: &Barrier, source: &mut S, backend: &mut B, pacer: &mut P) -> Ended
 where
     S: Source + ?Sized,
-    B: SyncBackend<Op = S::Op>,
+    B: SyncBackend<Op = S::Op> + ?Sized,
     P: Pacer + ?Sized,
 {
     let Some(mut passed) = barrier.pass() else { return Ended::Stopped };

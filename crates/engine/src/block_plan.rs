@@ -12,6 +12,7 @@ use crate::rng::StreamId;
 use crate::setting::Setting;
 use crate::source::fio::{FioPlan, FioPlanRequest, Handing};
 use crate::source::plumb::PlumbPlan;
+use crate::source::requests::RequestsPlan;
 use crate::source::sweep::{SweepPlan, SweepRequest};
 use crate::source::trace::{ReplayOps, TracePlan};
 use crate::targets::{OpenSim, OpenTarget, OpenTargets, content_stream};
@@ -23,12 +24,16 @@ use plumb_workload::files::FileLock;
 use plumb_workload::{Backend, BlockStream, Bytes, CachePolicy, Target, Work, WorkerGroup, Workload};
 use std::sync::Arc;
 
+/// No more files are made of a null target.
+const NULL_FILES_MAX: u64 = 1 << 20;
+
 /// A stream of block ops, planned: by its generator.
 #[derive(Debug, Clone)]
 pub(crate) enum StreamPlan {
     Plumb(PlumbPlan),
     Fio(FioPlan),
     Sweep(SweepPlan),
+    Requests(RequestsPlan),
     Trace(TracePlan),
 }
 
@@ -39,6 +44,7 @@ impl StreamPlan {
             StreamPlan::Plumb(plan) => plan.largest_block_bytes().into(),
             StreamPlan::Fio(plan) => plan.largest_block_bytes(),
             StreamPlan::Sweep(plan) => plan.block_bytes(),
+            StreamPlan::Requests(plan) => plan.requests.block.0,
             StreamPlan::Trace(plan) => plan.largest_block_bytes(),
         }
     }
@@ -49,6 +55,7 @@ impl StreamPlan {
             StreamPlan::Plumb(plan) => plan.smallest_block_bytes().into(),
             StreamPlan::Fio(plan) => plan.smallest_block_bytes(),
             StreamPlan::Sweep(plan) => plan.block_bytes(),
+            StreamPlan::Requests(plan) => plan.requests.block.0,
             StreamPlan::Trace(plan) => plan.smallest_block_bytes(),
         }
     }
@@ -59,6 +66,7 @@ impl StreamPlan {
             StreamPlan::Plumb(plan) => plan.working_set_bytes(),
             StreamPlan::Fio(plan) => plan.working_set_bytes(),
             StreamPlan::Sweep(plan) => plan.working_set_bytes(),
+            StreamPlan::Requests(plan) => plan.working_set_bytes(),
             StreamPlan::Trace(plan) => plan.reached_bytes(),
         }
     }
@@ -88,7 +96,7 @@ fn plan_as(
     if let BlockStream::Plumb(blocks) = stream {
         return seat.blocks(blocks, &target.lengths(), seed).map(StreamPlan::Plumb);
     }
-    if group.count != 1 {
+    if group.count != 1 && group.work.requests().is_none() {
         return Err(seat.error("this stream supports one worker; use a group for each (`count = 1`)"));
     }
     let (lengths, alignment) = match target {
@@ -121,6 +129,9 @@ fn plan_as(
         })
         .map(StreamPlan::Sweep)
         .map_err(|error| seat.error(error)),
+        BlockStream::Requests(requests) => RequestsPlan::new(requests, lengths.count(), alignment)
+            .map(StreamPlan::Requests)
+            .map_err(|error| seat.error(error)),
         BlockStream::Trace(recording) => TracePlan::new(group, recording, lengths.to_vec(), alignment)
             .map(StreamPlan::Trace)
             .map_err(|reason| seat.error(reason)),
@@ -250,7 +261,7 @@ fn draws(seat: &WorkerSeat<'_>, group: &WorkerGroup, seed: u64, content_stream: 
         Some(BlockStream::Fio(stream)) => StreamId { seed: stream.seed, phase: 0, worker: stream.worker_number },
         Some(BlockStream::Sweep(sweep)) => StreamId { seed: sweep.seed, phase: 0, worker: sweep.worker_number },
         Some(BlockStream::Trace(_)) => StreamId { seed: content_stream.seed, phase: 0, worker: 0 },
-        Some(BlockStream::Plumb(_)) | None => seat.stream(seed),
+        Some(BlockStream::Plumb(_) | BlockStream::Requests(_)) | None => seat.stream(seed),
     }
 }
 
@@ -321,6 +332,10 @@ fn null_lengths(stream: &BlockStream, bytes: u64) -> Lengths {
             };
             sweep.ends(files)
         }
+        BlockStream::Requests(requests) => {
+            let each = requests.file_bytes.0;
+            vec![each; bytes.div_ceil(each.max(1)).clamp(1, NULL_FILES_MAX) as usize]
+        }
         BlockStream::Plumb(_) | BlockStream::Fio(_) | BlockStream::Trace(_) => vec![bytes],
     })
 }
@@ -341,6 +356,7 @@ fn simulated_lengths(
             Lengths::from_each((0..files as usize).map(|number| of(number).map_or(most, end)).collect())
         }
         BlockStream::Sweep(sweep) => Lengths::from_each(sweep.ends(files as usize)),
+        BlockStream::Requests(requests) => Lengths::from_each(vec![requests.file_bytes.0; files as usize]),
         BlockStream::Plumb(_) | BlockStream::Fio(_) | BlockStream::Trace(_) => {
             Lengths::from_each(vec![most; files as usize])
         }

@@ -5,19 +5,23 @@ use crate::block_plan::{self, StreamPlan};
 use crate::companions::{BuiltCompanion, companions, refuse_on_virtual_time};
 use crate::engine_error::EngineError;
 use crate::fault::Yielded;
+use crate::net::NetGroup;
 use crate::plan::{Verifiable, WorkerPlanError, WorkerSeat, group_runs, seats, seats_of};
+use crate::program::load_file::{LoadGroup, LoadWorker};
 use crate::program::shared::{Board, ProgramError, SharedPhase, SharedWorker};
 use crate::program::{
     Compiled, FileSetReplay, NamedTarget, Over, ReturnedState, SetRoot, SetState, SetWorker, TreeState,
 };
 use crate::replay::{ReplayGroup, ReplayTally, ReplayWorker};
 use crate::setting::Setting;
+use crate::source::requests::RequestQueue;
 use crate::targets::{OpenSim, OpenTarget, OpenTargets, content_stream};
 use crate::tree::TreeShape;
 use plumb_sorted::SortedMap;
-use plumb_workload::{BlockStream, OpKind, Phase, Program, Replay, RunAs, Work, WorkerGroup, Workload};
+use plumb_workload::{BlockStream, OpKind, Phase, Program, Replay, RunAs, Target, Work, WorkerGroup, Workload};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 /// A phase with its workers and companions.
 pub(crate) struct BuiltPhase {
@@ -35,6 +39,8 @@ pub(crate) struct BuiltPhase {
     pub(crate) board: Option<Arc<Board>>,
     /// What replays keep of their recordings.
     pub(crate) replay: Option<Arc<ReplayTally>>,
+    /// Connections to other hosts.
+    pub(crate) net: Vec<NetGroup>,
 }
 
 /// A group of workers that changes a file set, and how to know the file set afterwards.
@@ -91,6 +97,8 @@ pub(crate) fn check(workload: &Workload, targets: &OpenTargets) -> Result<(), En
                         verifiable.add(&seat, blocks, plan)?;
                     }
                 }
+                // Read when its phase begins.
+                (Work::Program(program), _) if program.load_file().is_some() => {}
                 (Work::Program(program), Some(OpenTarget::Scratch(files))) if seat.number == 0 => {
                     let stream = seat.stream(workload.seed);
                     crate::program::plan(&seat, program, NamedTarget::Files(files), stream, stream)?;
@@ -140,8 +148,13 @@ pub(crate) fn build_workers(
         notes: Vec::new(),
         board: None,
         replay: None,
+        net: Vec::new(),
     };
+    // Bytes of the phase that are still to come.
+    let bytes_left = Arc::new(AtomicU64::new(phase.stop.bytes.map_or(u64::MAX, |bytes| bytes.0)));
     let mut replays: Option<(usize, ReplayGroup)> = None;
+    let mut loads: Option<(usize, LoadGroup)> = None;
+    let mut queue: Option<(usize, Arc<RequestQueue>)> = None;
     let workers = phase.workers.iter().fold(0, |sum: u32, group| sum.saturating_add(group.count));
     let mut shared: Option<Arc<SharedPhase>> = None;
     let mut working_sets = WorkingSets::default();
@@ -152,7 +165,13 @@ pub(crate) fn build_workers(
             Work::Blocks(_) => match targets.fault_of(&seat) {
                 Some(fault) => fault.clone().body(),
                 None => {
-                    let worker = block_plan::worker(workload, &seat, targets, setting, &mut built.notes)?;
+                    let mut worker = block_plan::worker(workload, &seat, targets, setting, &mut built.notes)?;
+                    if let StreamPlan::Requests(plan) = &mut worker.plan {
+                        match &queue {
+                            Some((group, of_group)) if *group == seat.group_number => plan.queue = Arc::clone(of_group),
+                            _ => queue = Some((seat.group_number, Arc::clone(&plan.queue))),
+                        }
+                    }
                     let target_bytes = worker.files.total_bytes();
                     working_sets.add(&seat.group.target, worker.plan.working_set_bytes(), target_bytes);
                     built.replay = worker.tally.clone().or(built.replay);
@@ -178,6 +197,15 @@ pub(crate) fn build_workers(
                     rules: seat.group.process.clone(),
                 };
                 worker.body()
+            }
+            Work::Program(program) if program.load_file().is_some() => {
+                working_sets.unbounded = true;
+                let group = match loads.take() {
+                    Some((number, group)) if number == seat.group_number => group,
+                    _ => load_group(&seat, program, targets, setting)?,
+                };
+                loads = Some((seat.group_number, group.clone()));
+                LoadWorker { group, client: seat.number }.body()
             }
             Work::Program(program) => match targets.get(&seat.group.target) {
                 Some(OpenTarget::Scratch(files)) => {
@@ -221,6 +249,18 @@ pub(crate) fn build_workers(
                 let content_stream = content_stream(workload, setting, seat.phase_number, seat.worker);
                 ReplayWorker { group, lane: seat.number, content_stream }.body()
             }
+            Work::Net(load) => {
+                working_sets.unbounded = true;
+                if seat.number == 0 {
+                    let protocol = setting.net.ok_or_else(|| seat.error("this command does no network work"))?;
+                    let Some(Target::Host(host)) = workload.target.get(&seat.group.target) else {
+                        return Err(seat.error("its target is not a host").into());
+                    };
+                    built.net.push(NetGroup::connect(&seat, load, &host.address, protocol, setting.stop)?);
+                }
+                let group = built.net.last().ok_or_else(|| seat.error("it has no connections"))?;
+                group.worker(&seat, load.kind(), workload.seed, &bytes_left)?
+            }
             Work::Copy(copy) => {
                 working_sets.unbounded = true;
                 crate::copy::plan::worker(copy, targets, setting)?.body()
@@ -257,6 +297,21 @@ fn no_files(seat: &WorkerSeat<'_>) -> WorkerPlanError {
     seat.error(format!("`{target}` has no files for a program; use a `tree` or a `scratch` target"))
 }
 
+/// What the clients of a group have in common.
+fn load_group(
+    seat: &WorkerSeat<'_>,
+    program: &Program,
+    targets: &OpenTargets,
+    setting: &Setting<'_>,
+) -> Result<LoadGroup, WorkerPlanError> {
+    match (program.load_file(), targets.get(&seat.group.target)) {
+        (Some(step), Some(OpenTarget::Scratch(files))) => {
+            LoadGroup::new(step, files.directory(), setting.base).map_err(|error| seat.error(error))
+        }
+        _ => Err(seat.error("a load file needs a directory; use a `scratch` target")),
+    }
+}
+
 /// What the workers of a group of replay have in common.
 fn replay_group(
     seat: &WorkerSeat<'_>,
@@ -286,7 +341,7 @@ fn writes(group: &WorkerGroup, targets: &OpenTargets) -> bool {
         Work::Program(_) => matches!(targets.get(&group.target), Some(OpenTarget::Tree(_))),
         // A copy or a program over named files flushes what it is asked to, by itself, as do other generators' streams, and a
         // replay what its recording flushes.
-        Work::Copy(_) | Work::Replay(_) => false,
+        Work::Copy(_) | Work::Replay(_) | Work::Net(_) => false,
     }
 }
 

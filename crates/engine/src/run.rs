@@ -7,6 +7,7 @@ use crate::control::CommonLimit;
 use crate::engine_error::{EngineError, keep_finished};
 use crate::files::look::{self, Look};
 use crate::guard::{Guard, Permissions};
+use crate::net::ProbeRun;
 use crate::observer::{Live, Observer, PhaseNow};
 use crate::oplog::LoggedOp;
 use crate::phase::{PhaseRun, PhaseWatcher, run_phase};
@@ -103,7 +104,19 @@ fn run_one(
     let mut fallbacks = Vec::new();
     let own_files = targets.take_others(phase, surroundings, observer, &mut fallbacks);
     fallbacks.extend(targets.apply_cache_policy(phase, surroundings, observer)?);
-    let BuiltPhase { workers, run_as, working_set_bytes, written, flows, notes, board, replay } =
+    let mut probe = match (&phase.probe, surroundings.setting.net) {
+        (None, _) => None,
+        (Some(_), _) if is_simulated => {
+            return Err(EngineError::plan("a simulated device runs on a virtual clock, and has no probe"));
+        }
+        (Some(_), None) => return Err(EngineError::plan("this command does no network work")),
+        (Some(probe), Some(protocol)) => {
+            observer.preparing(&format!("round trips to {} before the phase `{}`", probe.to, phase.name));
+            let begun = ProbeRun::begin(probe, protocol, stop);
+            Some(begun.map_err(|error| EngineError::plan(format!("probe of phase `{}`: {error}", phase.name)))?)
+        }
+    };
+    let BuiltPhase { workers, run_as, working_set_bytes, written, flows, notes, board, replay, net } =
         build_workers(workload, phase, number, targets, surroundings.setting)?;
     fallbacks.extend(notes);
     let run = PhaseRun {
@@ -126,13 +139,27 @@ fn run_one(
         Some(simulation) => simulate::run_phase(phase, run, simulation, stop, observer)?,
         None => {
             observer.phase_begins(&phase.name, &targets.views(of_phase));
-            let mut watcher = ObserverWatch { phase, targets, looks: Vec::new(), written: &written, observer };
+            let probe = probe.as_mut();
+            let mut watcher = ObserverWatch { phase, targets, looks: Vec::new(), written: &written, observer, probe };
             let outcome = run_phase(Clock::best(), run, stop, &mut watcher)?;
             fallbacks.extend(watcher.looks.iter().filter_map(Look::note).chain(look::note(&watcher.looks)));
             outcome
         }
     };
     outcome.measurement.fallbacks.extend(fallbacks);
+    // One that was interrupted hangs up.
+    if !outcome.interrupted {
+        let workers = std::mem::take(&mut outcome.measurement.workers);
+        let groups = net.into_iter().map(|group| group.finish(&workers));
+        let probed = probe.map(|probe| probe.finish(&phase.name).map_err(|error| format!("probe: {error}")));
+        for known in groups.chain(probed) {
+            match known {
+                Ok(network) => outcome.measurement.network.push(network),
+                Err(error) => outcome.measurement.fallbacks.push(error),
+            }
+        }
+        outcome.measurement.workers = workers;
+    }
     for flow in flows {
         let target = flow.target.clone();
         let state = flow.after(&outcome.yielded);
@@ -150,6 +177,7 @@ struct ObserverWatch<'a> {
     looks: Vec<Look>,
     written: &'a [String],
     observer: &'a mut dyn Observer,
+    probe: Option<&'a mut ProbeRun>,
 }
 
 impl PhaseWatcher for ObserverWatch<'_> {
@@ -161,6 +189,9 @@ impl PhaseWatcher for ObserverWatch<'_> {
 
     fn clock_starts(&mut self) {
         self.observer.clock_starts(&self.phase.name);
+        if let Some(probe) = &mut self.probe {
+            probe.starts();
+        }
     }
 
     fn await_start(&mut self) {
@@ -184,6 +215,9 @@ impl PhaseWatcher for ObserverWatch<'_> {
     }
 
     fn clock_stopped(&mut self, processes: &[u32]) {
+        if let Some(probe) = &mut self.probe {
+            probe.stopped();
+        }
         let views = self.targets.views_with(&self.looks, self.phase);
         self.observer.clock_stopped(&self.phase.name, &views, processes);
     }

@@ -5,6 +5,7 @@ use crate::files::failed::Unopened;
 use crate::guard::Permissions;
 use crate::kept_files::KeptFiles;
 use crate::mpi_io::MpiIo;
+use crate::net::NetProtocol;
 use crate::others::OtherProcesses;
 use crate::plan::Part;
 use crate::prepare::DropCaches;
@@ -46,6 +47,8 @@ pub struct Setting<'a> {
     pub part: Part,
     /// The processes that run the other workers; `None` where this one runs all.
     pub others: Option<Arc<dyn OtherProcesses>>,
+    /// Connects network work; `None` where there is none.
+    pub net: Option<&'static dyn NetProtocol>,
     /// Opens the files of programs that want MPI-IO; `None` where no MPI library was started.
     pub mpi_io: Option<Arc<dyn MpiIo>>,
 }

@@ -130,6 +130,7 @@ impl Coordinator {
             .io_workers()
             .filter(|&number| span.ending == Ending::Over || reports.worker(number).ended_at.load(Acquire) != 0);
         PhaseMeasurement {
+            network: Vec::new(),
             name: run.name.clone(),
             wall_ns: load_ns + flush_in_clock_ns,
             searched_ns,

@@ -113,6 +113,7 @@ impl Run {
                 steps: Vec::new(),
                 replay: None,
                 fidelity: Vec::new(),
+                network: Vec::new(),
                 first_done: None,
                 notes: Vec::new(),
                 limiter: None,

@@ -7,10 +7,9 @@
 use crate::command::{MARK, Witness, kill_group};
 use crate::error::Left;
 use crate::undo::{Gone, Undo};
-use plumb_document::FromDocument;
+use plumb_document::{FromDocument, ToDocument};
 use plumb_sorted::short_list;
 use rustix::fs::FlockOperation;
-use serde::Serialize;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
@@ -23,7 +22,7 @@ const VERSION: u32 = 1;
 /// How the names of journals end.
 const EXTENSION: &str = "journal";
 
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[serde(rename = "@line", rename_all = "kebab-case")]
 enum JournalLine {
     /// Whose it is.
@@ -39,7 +38,7 @@ enum JournalLine {
 }
 
 /// Whose journal it is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
 pub(crate) struct Owner {
     version: u32,
     pub(crate) pid: u32,

@@ -2,16 +2,15 @@
 
 use crate::preflight::{Inspection, Objection, PlannedWork};
 use crate::step::{MadeNames, Safety, Step};
-use plumb_document::FromDocument;
+use plumb_document::{FromDocument, ToDocument};
 use plumb_result::{Conformance, RunResult};
 use plumb_sorted::SortedMap;
-use serde::Serialize;
 
 /// The version of these messages; both ends must have the same.
 pub const VERSION: u32 = 3;
 
 /// What is asked of a host. Requests are answered one after another.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[serde(rename = "@ask", rename_all = "kebab-case")]
 pub enum HostRequest {
     /// Who are you?
@@ -44,7 +43,7 @@ pub enum HostRequest {
 }
 
 /// One run.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 pub struct RunJob {
     /// What to run.
     pub work: HostWork,
@@ -63,7 +62,7 @@ pub struct RunJob {
 }
 
 /// The place of a run among the runs of a study; as text, `RUN,PLOT`, what `plumb run --sim-run` takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
 pub struct SimPlace {
     /// Which run, from 0, in the order in which they happen.
     pub run: u32,
@@ -95,7 +94,7 @@ impl std::str::FromStr for SimPlace {
 }
 
 /// What to run. In all texts, `${ram*N}` is N times the memory of the host that runs it, in bytes.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[serde(rename_all = "kebab-case")]
 pub enum HostWork {
     /// A workload in Plumb's own TOML.
@@ -118,7 +117,7 @@ pub enum HostWork {
 }
 
 /// Which rules of `plumb posix` are tested.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, ToDocument, FromDocument)]
 #[serde(default)]
 pub struct ConformanceWork {
     /// These cases only: ids, their first parts, or patterns with `*`; all where there are none.
@@ -143,7 +142,7 @@ impl ConformanceWork {
 }
 
 /// What a host answers.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[serde(rename = "@reply", rename_all = "kebab-case")]
 pub enum Reply {
     /// To [`HostRequest::Hello`].
@@ -178,7 +177,7 @@ pub enum Reply {
 }
 
 /// What a host is.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 pub struct HostFacts {
     /// [`VERSION`].
     pub version: u32,
@@ -193,7 +192,7 @@ pub struct HostFacts {
 }
 
 /// How a run went.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 pub struct RunAnswer {
     /// The exit code of the command.
     pub exit_code: i32,
@@ -210,7 +209,7 @@ pub struct RunAnswer {
 }
 
 /// A block device under a run: what it is in the system that was built, and what it did.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, ToDocument, FromDocument)]
 pub struct DeviceRecord {
     /// Its name in the recipe: `@disks.1`, `@array`. The kernel's name may be another one after each build. Absent for devices
     /// that the recipe does not name, and in results of older versions.
@@ -228,7 +227,7 @@ impl From<DeviceCounts> for DeviceRecord {
 }
 
 /// What one block device did: differences of its counters (the kernel's `Documentation/admin-guide/iostats.rst`).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ToDocument, FromDocument)]
 pub struct DeviceCounts {
     /// Reads completed.
     pub reads: u64,

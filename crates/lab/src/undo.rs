@@ -1,12 +1,12 @@
 //! How one thing that stands is taken down. Each tolerates that it is gone, and takes nothing down that is another's.
 
 use crate::command::{Command, CommandError, NoWitness};
+use crate::recipe::link;
 use crate::system;
 use crate::tool::{lvm, nfs};
-use plumb_document::FromDocument;
+use plumb_document::{FromDocument, ToDocument};
 use plumb_engine::guard::{self, Allow, IoMode, Permissions, Refusal};
 use plumb_engine::write_guard;
-use serde::Serialize;
 use std::fmt;
 use std::fs;
 use std::io;
@@ -21,7 +21,7 @@ pub(crate) const OWN_PREFIX: &str = "plumb-lab-";
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What takes one thing down.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[serde(rename = "@undo", rename_all = "kebab-case")]
 pub(crate) enum Undo {
     /// A directory that was made to mount something on.
@@ -46,6 +46,8 @@ pub(crate) enum Undo {
     Zram { number: u32 },
     /// A setting below /proc or /sys, with its value before.
     Setting { path: PathBuf, value: String },
+    /// The largest packet of a network interface, with its value before.
+    Mtu { device: String, namespace: Option<String>, mtu: u64 },
     /// A control group.
     ControlGroup { path: PathBuf },
     /// A directory that is exported by NFS.
@@ -127,6 +129,7 @@ impl Undo {
             | Undo::Mapped { .. }
             | Undo::Zram { .. }
             | Undo::Setting { .. }
+            | Undo::Mtu { .. }
             | Undo::ControlGroup { .. }
             | Undo::Export { .. } => false,
         }
@@ -162,6 +165,7 @@ impl Undo {
             Undo::Mapped { name } => remove_mapped(name),
             Undo::Zram { number } => remove_zram(*number),
             Undo::Setting { path, value } => restore(path, value),
+            Undo::Mtu { device, namespace, mtu } => restore_mtu(device, namespace.as_deref(), *mtu),
             Undo::ControlGroup { path } => remove_group_of_processes(path),
             Undo::Export { directory } => {
                 run(&Command::new("exportfs", ["-u", &nfs::client_of(directory)]))?;
@@ -194,6 +198,7 @@ impl fmt::Display for Undo {
             Undo::Mapped { name } => write!(f, "mapped device {name}"),
             Undo::Zram { number } => write!(f, "/dev/zram{number}"),
             Undo::Setting { path, value } => write!(f, "{}, which was {value}", path.display()),
+            Undo::Mtu { device, mtu, .. } => write!(f, "MTU of {device}, which was {mtu}"),
             Undo::ControlGroup { path } => write!(f, "control group {}", path.display()),
             Undo::Export { directory } => write!(f, "NFS export of {directory}"),
             Undo::Cmd { run, .. } => write!(f, "what `{run}` undoes"),
@@ -406,6 +411,18 @@ fn restore(path: &Path, value: &str) -> Result<Gone, UndoError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Gone::Already),
         Ok(now) if now == value => Ok(Gone::Already),
         _ => fs::write(path, value).map(|()| Gone::Now).map_err(UndoError::Io),
+    }
+}
+
+/// An interface that is gone has nothing to get back.
+fn restore_mtu(device: &str, namespace: Option<&str>, mtu: u64) -> Result<Gone, UndoError> {
+    match run(&link::show(namespace, device)) {
+        Err(_) => Ok(Gone::Already),
+        Ok(shown) if link::mtu_of(&shown) == Some(mtu) => Ok(Gone::Already),
+        Ok(_) => {
+            run(&link::set(namespace, device, mtu))?;
+            Ok(Gone::Now)
+        }
     }
 }
 

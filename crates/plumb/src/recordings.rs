@@ -4,12 +4,13 @@ use plumb_engine::replay::{CallAct, CallSurvey, InitialFile, InitialFileKind, Re
 use plumb_engine::trace::{RecordedOp, RecordedOps, Recordings, ReplayError};
 use plumb_result::ReplayedSum;
 use plumb_sorted::SortedMap;
-use plumb_trace::survey::{InitialKind, Survey};
+use plumb_trace::survey::{Apart, InitialKind, Shares, Survey, shares};
 use plumb_trace::{ACTS, FileName, MergedPart, MergedRecording, Record, Recorded, RecordedAct, TraceError};
 use plumb_workload::blocks::trace::{Recording, SkipOps, Waits};
-use plumb_workload::replay::path_names;
-use plumb_workload::{OpKind, Replay};
+use plumb_workload::replay::{ReplayPart, path_names, replay_part};
+use plumb_workload::{OpKind, Replay, ReplayOrder, ReplayShare};
 use std::io::Cursor;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// Recordings in files.
@@ -17,24 +18,138 @@ pub struct OnDisk;
 
 impl Recordings for OnDisk {
     fn open(&self, recording: &Recording) -> Result<RecordedOps, ReplayError> {
-        let asked = Asked { path: &recording.path, model: recording.model.as_deref(), with: &recording.with, loops: 1 };
-        let reader = asked.open(recording.waits, &Below(Vec::new()))?;
-        let recording = recording.clone();
-        Ok(Box::new(reader.flat_map(move |record| ops(record, &recording))))
+        let everything = Below(Vec::new());
+        let asked = Asked {
+            path: &recording.path,
+            model: recording.model.as_deref(),
+            with: &recording.with,
+            loops: 1,
+            clones: 0..1,
+        };
+        let open = || asked.open(recording.waits, &everything);
+        let part = part_of(recording.share, recording.clones)?;
+        let own = match &part {
+            ReplayPart::Copies(_) => None,
+            ReplayPart::Threads(share) => Some(Own::of_ops(*share, &recording.path, &open)?),
+        };
+        let clones = match part {
+            ReplayPart::Copies(copies) => copies,
+            ReplayPart::Threads(_) => 0..1,
+        };
+        let (reader, recording) = (open()?, recording.clone());
+        let is_own = move |record: &Record| own.as_ref().is_none_or(|own| own.has(record));
+        let reader = reader.filter(move |record| record.as_ref().map_or(true, &is_own));
+        Ok(Box::new(reader.flat_map(move |record| ops(record, &recording, clones.clone()))))
     }
 
     fn survey(&self, replay: &Replay) -> Result<CallSurvey, ReplayError> {
         let below = Below::of(replay);
-        let reader = Asked::of(replay).open(replay.waits, &below)?;
-        let survey = plumb_trace::survey::survey(reader, |file| below.path(file).is_some());
-        Ok(call_survey(&survey.map_err(|error| ReplayError::Read(Box::new(error)))?, &below))
+        let asked = Asked::of(replay)?;
+        let open = || asked.open(replay.waits, &below);
+        let own = match part_of(replay.share, replay.clones)? {
+            ReplayPart::Copies(_) => None,
+            ReplayPart::Threads(share) => Some(Own::of_calls(share, replay, &below, &open)?),
+        };
+        let is_own = |task: u32| own.as_ref().is_none_or(|own| own.is_own(task));
+        let survey = plumb_trace::survey::survey(open()?, |file| below.path(file).is_some(), is_own);
+        let mut survey = call_survey(&survey.map_err(cannot_read)?, &below);
+        survey.own = own.map_or_else(Vec::new, |own| own.flags);
+        Ok(survey)
     }
 
     fn open_calls(&self, replay: &Replay) -> Result<RecordedCalls, ReplayError> {
         let below = Below::of(replay);
-        let reader = Asked::of(replay).open(replay.waits, &below)?;
+        let reader = Asked::of(replay)?.open(replay.waits, &below)?;
         Ok(Box::new(Calls { reader, below, wanted: Vec::new(), first_ns: None }))
     }
+}
+
+fn cannot_read(error: TraceError) -> ReplayError {
+    ReplayError::Read(Box::new(error))
+}
+
+fn part_of(share: Option<ReplayShare>, clones: u32) -> Result<ReplayPart, ReplayError> {
+    replay_part(share, clones).ok_or_else(|| {
+        let ranks = share.map_or(1, |share| share.of);
+        ReplayError::Read(
+            format!("{clones} copies cannot be shared by {ranks} ranks; use a multiple of {ranks}").into(),
+        )
+    })
+}
+
+/// Begins to read a recording once more.
+type Opens<'a> = dyn Fn() -> Result<Box<dyn Recorded + Send>, ReplayError> + 'a;
+
+/// Which threads or files are those of one process of several.
+struct Own {
+    flags: Vec<bool>,
+    of_files: bool,
+}
+
+impl Own {
+    fn new(shares: Shares, number: u32, of_files: bool) -> Own {
+        Own { flags: shares.process_of.into_iter().map(|process| process == number).collect(), of_files }
+    }
+
+    fn is_own(&self, number: u32) -> bool {
+        self.flags.get(number as usize) == Some(&true)
+    }
+
+    fn has(&self, record: &Record) -> bool {
+        self.is_own(if self.of_files { record.file } else { record.task })
+    }
+
+    /// Of reads and writes alone: whole threads, or whole files where there are too few threads.
+    fn of_ops(share: ReplayShare, path: &Path, open: &Opens<'_>) -> Result<Own, ReplayError> {
+        let taken = |apart| shares(open()?, |_| true, apart, share.of).map_err(cannot_read);
+        let by_thread = taken(Apart::Threads)?;
+        if by_thread.parts >= share.of {
+            return Ok(Own::new(by_thread, share.number, false));
+        }
+        let by_file = taken(Apart::Files)?;
+        if by_file.parts >= share.of {
+            return Ok(Own::new(by_file, share.number, true));
+        }
+        Err(too_few("a thread stays whole, and so does a file", path, &by_thread, share.of, ""))
+    }
+
+    /// Of calls: what their order allows.
+    fn of_calls(share: ReplayShare, replay: &Replay, below: &Below, open: &Opens<'_>) -> Result<Own, ReplayError> {
+        let shares = shares_of_calls(share.of, replay, below, open)?;
+        Ok(Own::new(shares, share.number, false))
+    }
+}
+
+fn too_few(why: &'static str, path: &Path, shares: &Shares, ranks: u32, other: &str) -> ReplayError {
+    let fewer = match shares.parts {
+        0 | 1 => "use one rank".to_owned(),
+        parts => format!("use {parts} ranks"),
+    };
+    let instead = format!("{fewer}{other}, or replay a copy in each rank (--clones {ranks})");
+    ReplayError::TooFewParts { path: path.to_owned(), why, found: shares.parts, ranks, instead }
+}
+
+fn shares_of_calls(ranks: u32, replay: &Replay, below: &Below, open: &Opens<'_>) -> Result<Shares, ReplayError> {
+    let (apart, why, other) = match replay.order {
+        ReplayOrder::None | ReplayOrder::Thread => (Apart::Threads, "a thread stays whole", ""),
+        ReplayOrder::Resource => {
+            let why = "threads that change files which others use stay together";
+            (Apart::Resources, why, ", --order thread")
+        }
+        ReplayOrder::Inferred => return Err(ReplayError::OrderOfRanks { order: "inferred", ranks }),
+        ReplayOrder::Total => return Err(ReplayError::OrderOfRanks { order: "total", ranks }),
+    };
+    let shares = shares(open()?, |file| below.path(file).is_some(), apart, ranks).map_err(cannot_read)?;
+    if shares.parts < ranks { Err(too_few(why, &replay.path, &shares, ranks, other)) } else { Ok(shares) }
+}
+
+/// The most threads that one of several ranks needs for its part of a replay of calls.
+///
+/// # Errors
+/// Where it cannot be shared by so many.
+pub fn most_lanes(replay: &Replay, ranks: u32) -> Result<u32, ReplayError> {
+    let (below, asked) = (Below::of(replay), Asked::of(replay)?);
+    shares_of_calls(ranks, replay, &below, &|| asked.open(replay.waits, &below)).map(|shares| shares.most_lanes)
 }
 
 /// What is replayed.
@@ -43,11 +158,17 @@ struct Asked<'a> {
     model: Option<&'a str>,
     with: &'a [PathBuf],
     loops: u32,
+    clones: Range<u32>,
 }
 
 impl<'a> Asked<'a> {
-    fn of(replay: &'a Replay) -> Asked<'a> {
-        Asked { path: &replay.path, model: replay.model.as_deref(), with: &replay.with, loops: replay.loops }
+    fn of(replay: &'a Replay) -> Result<Asked<'a>, ReplayError> {
+        let clones = match part_of(replay.share, replay.clones)? {
+            ReplayPart::Copies(copies) => copies,
+            ReplayPart::Threads(_) => 0..1,
+        };
+        let model = replay.model.as_deref();
+        Ok(Asked { path: &replay.path, model, with: &replay.with, loops: replay.loops, clones })
     }
 
     /// A recording in a file, several at the same time, one again and again, or ops that are drawn from a model.
@@ -57,14 +178,17 @@ impl<'a> Asked<'a> {
         let reader: Result<Box<dyn Recorded + Send>, TraceError> = match self.model {
             Some(text) => plumb_trace::read(Box::new(Cursor::new(text.to_owned())), path, waits)
                 .map(|reader| Box::new(reader) as _),
-            None if self.with.is_empty() && self.loops <= 1 => {
+            None if self.with.is_empty() && self.loops <= 1 && self.clones == (0..1) => {
                 plumb_trace::open(path, waits).map(|reader| Box::new(reader) as _)
             }
             None => {
                 let paths = [path].into_iter().chain(self.with.iter().map(PathBuf::as_path));
-                let part = |path: &Path| MergedPart { path: path.to_owned(), percent: 100.0, times: self.loops };
-                let parts: Vec<MergedPart> = paths.map(part).collect();
-                let merged = MergedRecording::of_calls(&parts, waits, &|file, time| below.again(file, time));
+                let parts: Vec<MergedPart> = paths
+                    .flat_map(|path| self.clones.clone().map(move |copy| (path, copy)))
+                    .map(|(path, copy)| MergedPart { path: path.to_owned(), percent: 100.0, times: self.loops, copy })
+                    .collect();
+                let merged =
+                    MergedRecording::of_calls(&parts, waits, &|file, copy, time| below.again(file, copy, time));
                 merged.map(|merged| Box::new(merged) as _)
             }
         };
@@ -87,11 +211,15 @@ impl Below {
         Below(path_names(replay.below.as_deref().unwrap_or("/")).into_iter().map(str::to_owned).collect())
     }
 
-    /// What a file is called when the recording is replayed once more; what is not replayed keeps its name.
-    fn again(&self, file: &FileName, time: u32) -> FileName {
+    /// What a file is called in another copy, or when the recording is replayed once more; what is not replayed keeps its name.
+    fn again(&self, file: &FileName, copy: u32, time: u32) -> FileName {
         match (file, self.path(file)) {
-            (FileName::Path(_), Some(path)) if time > 0 => {
-                FileName::Path(format!("{}/again-{time}/{path}", self.0.join("/")))
+            (FileName::Path(_), Some(path)) if copy > 0 || time > 0 => {
+                let mut name = self.0.join("/");
+                for (what, number) in [("copy", copy), ("again", time)].into_iter().filter(|(_, number)| *number > 0) {
+                    name.push_str(&format!("/{what}-{number}"));
+                }
+                FileName::Path(format!("{name}/{path}"))
             }
             _ => file.clone(),
         }
@@ -185,6 +313,7 @@ fn call_survey(survey: &Survey, below: &Below) -> CallSurvey {
         largest_read: survey.largest_read,
         largest_write: survey.largest_write,
         left_out,
+        own: Vec::new(),
     }
 }
 
@@ -243,11 +372,15 @@ pub fn waits(waits: Waits) -> plumb_trace::iolog::Waits {
 }
 
 /// What a record is in a replay: an op for each clone.
-fn ops(record: Result<Record, TraceError>, recording: &Recording) -> Vec<Result<RecordedOp, ReplayError>> {
+fn ops(
+    record: Result<Record, TraceError>,
+    recording: &Recording,
+    clones: Range<u32>,
+) -> Vec<Result<RecordedOp, ReplayError>> {
     let Some(first) = op(record, recording) else { return Vec::new() };
     let Ok(first) = first else { return vec![first] };
     let place = |clone: u64| first.offset.saturating_add(clone.saturating_mul(recording.clone_every.0));
-    (0..recording.clones.max(1)).map(|clone| Ok(RecordedOp { offset: place(clone.into()), ..first })).collect()
+    clones.map(|clone| Ok(RecordedOp { offset: place(clone.into()), ..first })).collect()
 }
 
 /// What a record is in a replay; nothing where it is left out.
@@ -315,7 +448,10 @@ mod tests {
     #[test]
     fn offsets_are_shifted_folded_and_cloned() {
         let found = |change: fn(&mut Recording)| -> Vec<u64> {
-            ops(Ok(WRITE), &recording(change)).into_iter().map(|op| op.unwrap().offset).collect()
+            {
+                let recording = recording(change);
+                ops(Ok(WRITE), &recording, 0..recording.clones).into_iter().map(|op| op.unwrap().offset).collect()
+            }
         };
         assert_eq!(found(|asked| asked.shift = Bytes(100)), [10_100]);
         assert_eq!(found(|asked| asked.fold = Some(Bytes(8192))), [1808]);
@@ -352,9 +488,10 @@ mod tests {
     #[test]
     fn what_is_replayed_once_more_is_below_as_well() {
         let below = Below(vec!["a".to_owned()]);
-        let named = |path: &str, time| below.again(&FileName::Path(path.to_owned()), time).to_string();
-        assert_eq!([named("/a/b", 0), named("/a/b", 2), named("/c", 2)], ["/a/b", "a/again-2/b", "/c"]);
-        assert_eq!(below.path(&FileName::Path(named("/a/b", 2))).as_deref(), Some("again-2/b"));
+        let named = |path: &str, copy, time| below.again(&FileName::Path(path.to_owned()), copy, time).to_string();
+        assert_eq!([named("/a/b", 0, 0), named("/a/b", 0, 2), named("/c", 1, 2)], ["/a/b", "a/again-2/b", "/c"]);
+        assert_eq!([named("/a/b", 3, 0), named("/a/b", 3, 2)], ["a/copy-3/b", "a/copy-3/again-2/b"]);
+        assert_eq!(below.path(&FileName::Path(named("/a/b", 0, 2))).as_deref(), Some("again-2/b"));
     }
 
     #[test]

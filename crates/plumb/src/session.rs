@@ -235,6 +235,7 @@ fn bench_with(store: Option<Store>, test_dirs: TestDirs, permissions: Permission
     let mut bench = Bench::new(store, stop, permissions, test_dirs);
     bench.say = announce;
     bench.recordings = Some(&crate::recordings::OnDisk);
+    bench.net = Some(&crate::commands::net::protocol::Iperf3);
     bench.ranks = ranks::joined();
     Ok(bench)
 }
@@ -304,7 +305,7 @@ pub fn to_github(annotations: &str, summary: &str, is_for_program: bool) -> Resu
 }
 
 /// Writes JSON to standard output.
-pub fn print_json(value: &impl serde::Serialize) -> Result<(), Stopped> {
+pub fn print_json(value: &dyn plumb_document::ToDocument) -> Result<(), Stopped> {
     let text = plumb_document::json::to_string_pretty(value).map_err(Stopped::io)?;
     output::print(&format!("{text}\n"));
     Ok(())

@@ -4,7 +4,7 @@ use crate::format::{MISSING, count, percent, time};
 use crate::style::Style;
 use crate::table::{Align, Column, set};
 use plumb_result::number::{BITS_PER_SECOND, Digits};
-use plumb_result::{Datagrams, Network, RoundTrips, Throughput};
+use plumb_result::{Datagrams, Network, RoundTrips, RunResult, Throughput};
 
 /// Bits per second.
 pub(crate) fn bits(bits_per_second: f64) -> String {
@@ -33,11 +33,23 @@ pub(crate) fn facts(net: &Network) -> Vec<String> {
     let mut facts = Vec::new();
     if let Some(name) = &net.congestion {
         let other = net.congestion_there.as_ref().filter(|other| *other != name);
-        facts.push(other.map_or(format!("TCP {name}"), |other| format!("TCP {name} here, {other} there")));
+        let which = if net.protocol.as_deref() == Some("mptcp") { "MPTCP" } else { "TCP" };
+        facts.push(other.map_or(format!("{which} {name}"), |other| format!("{which} {name} here, {other} there")));
+    } else if let Some(protocol) = &net.protocol {
+        facts.push(protocol_words(protocol).to_owned());
     }
     facts.extend(net.path_mtu.map(|bytes| format!("path MTU {bytes}")));
-    let streams = if net.streams == 1 { "stream" } else { "streams" };
-    facts.push(format!("{} {streams} each way", net.streams));
+    match (&net.group, net.streams) {
+        (None, 1) => facts.push("1 stream each way".to_owned()),
+        (None, streams) => facts.push(format!("{streams} streams each way")),
+        (Some(_), 1) => facts.push("1 connection".to_owned()),
+        (Some(_), connections) => facts.push(format!("{connections} connections")),
+    }
+    facts.extend(net.passing.clone());
+    if net.busy_poll_us > 0 {
+        let longest = time(f64::from(net.busy_poll_us) * 1e3);
+        facts.push(format!("both ends ask without sleeping for {longest} at most (busy poll)"));
+    }
     let mut lines = vec![facts.join(", ")];
     lines.extend(
         net.server_certificate.as_ref().map(|print| format!("control connection: TLS 1.3, certificate {print}")),
@@ -61,24 +73,81 @@ pub(crate) fn facts(net: &Network) -> Vec<String> {
     lines
 }
 
+fn protocol_words(protocol: &str) -> &str {
+    match protocol {
+        "udp" => "UDP",
+        "mptcp" => "MPTCP",
+        "unix" => "Unix socket",
+        "vsock" => "vsock",
+        other => other,
+    }
+}
+
+/// Round trips, a line for each of what went on meanwhile.
+fn trip_table(trips: &[RoundTrips], style: &Style) -> String {
+    let rows = |of: &dyn Fn(&RoundTrips) -> String| trips.iter().map(of).collect::<Vec<_>>();
+    let columns = vec![
+        left("Round trip", rows(&|trips| trips.during.clone())),
+        right("p50", rows(&|trips| ns(trips.p50_ns))),
+        right("p90", rows(&|trips| ns(trips.p90_ns))),
+        right("p99", rows(&|trips| ns(trips.p99_ns))),
+        right("p99.9", rows(&|trips| ns(trips.p999_ns))),
+        right("max", rows(&|trips| ns(trips.max_ns))),
+        right("requests", rows(&|trips| trips.count.to_string())),
+    ];
+    table(columns, style)
+}
+
+/// What the phases of a run knew of other hosts, and their probes. What is as before is not said again.
+pub(crate) fn of_phases(result: &RunResult, style: &Style) -> String {
+    let (mut text, mut said) = (String::new(), Vec::new());
+    for (phase, net) in result.phases.iter().flat_map(|phase| phase.network.iter().map(move |net| (phase, net))) {
+        let what = match net.group.as_deref() {
+            Some("probe") => "probe".to_owned(),
+            group => format!("{}, {}", phase.name, group.unwrap_or_default()),
+        };
+        let port = if net.port > 0 { format!(" port {}", net.port) } else { String::new() };
+        text += &format!("{what}: {}{port}, connected in {}\n", net.host, ns(net.connect_ns));
+        for line in facts(net) {
+            if !said.contains(&line) {
+                text += &format!("  {}\n", style.wrap(&line, 4));
+                said.push(line);
+            }
+        }
+        for row in &net.throughput {
+            let mut parts = vec![format!("received {}", bits(row.bytes_per_second * 8.0))];
+            parts.extend(row.link_share.map(|share| format!("{} of the link", percent(share))));
+            parts.extend(row.retransmits.map(|again| format!("{again} retransmits")));
+            parts.push(format!("CPU here {}, there {}", percent(row.processors), percent(row.processors_there)));
+            text += &format!("  {}\n", style.wrap(&parts.join(", "), 4));
+        }
+        for row in &net.datagrams {
+            let share = loss(row).map_or(MISSING.to_owned(), percent);
+            let words = format!(
+                "{} of {} datagrams lost ({share}), {} out of order, jitter {}",
+                row.lost,
+                row.packets,
+                row.out_of_order,
+                time(row.jitter_ns)
+            );
+            text += &format!("  {}\n", style.wrap(&words, 4));
+        }
+        if !net.round_trips.is_empty() {
+            text += &trip_table(&net.round_trips, style);
+        }
+    }
+    if text.is_empty() { text } else { text + "\n" }
+}
+
 /// One measurement.
 pub fn page(net: &Network, style: &Style) -> String {
-    let mut text = format!("{} port {}: connected in {}\n", net.host, net.port, ns(net.connect_ns));
+    let port = if net.port > 0 { format!(" port {}", net.port) } else { String::new() };
+    let mut text = format!("{}{port}: connected in {}\n", net.host, ns(net.connect_ns));
     text.extend(facts(net).iter().map(|line| style.wrap(line, 0) + "\n"));
     text.push('\n');
     match net.round_trips_per_second {
         Some(rate) => {
-            let rows = |of: &dyn Fn(&RoundTrips) -> String| net.round_trips.iter().map(of).collect::<Vec<_>>();
-            let columns = vec![
-                left("Round trip", rows(&|trips| trips.during.clone())),
-                right("p50", rows(&|trips| ns(trips.p50_ns))),
-                right("p90", rows(&|trips| ns(trips.p90_ns))),
-                right("p99", rows(&|trips| ns(trips.p99_ns))),
-                right("p99.9", rows(&|trips| ns(trips.p999_ns))),
-                right("max", rows(&|trips| ns(trips.max_ns))),
-                right("requests", rows(&|trips| trips.count.to_string())),
-            ];
-            text += &table(columns, style);
+            text += &trip_table(&net.round_trips, style);
             text += &format!("  back to back: {}/s", count(rate));
             if let (Some(trips), Some(rate)) = (&net.connections, net.connections_per_second) {
                 text += &format!("; with a new connection each: {}/s", count(rate));
@@ -109,6 +178,9 @@ pub fn page(net: &Network, style: &Style) -> String {
         right("CPU there", rows(&|row| percent(row.processors_there))),
     ];
     text += &table(columns, style);
+    if net.datagrams.is_empty() {
+        return text;
+    }
     text.push('\n');
     let rows = |of: &dyn Fn(&Datagrams) -> String| net.datagrams.iter().map(of).collect::<Vec<_>>();
     let columns = vec![

@@ -1,11 +1,10 @@
 //! What an audit of published numbers says. Written by `audit`, shown by report; pure data.
 
 use crate::finding::{Level, RunVerdict};
-use plumb_document::FromDocument;
-use serde::Serialize;
+use plumb_document::{FromDocument, ToDocument};
 
 /// One study, audited.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Audit {
     /// `plumb.audit/1`.
@@ -50,7 +49,7 @@ impl Audit {
 }
 
 /// One of the things compared.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AuditedSide {
     /// Its short name.
@@ -60,7 +59,7 @@ pub struct AuditedSide {
 }
 
 /// Published numbers of one test and metric.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AuditedRow {
     /// The test.
@@ -72,7 +71,7 @@ pub struct AuditedRow {
 }
 
 /// One published number, and what it is.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AuditedCell {
     /// The side.
@@ -92,7 +91,7 @@ pub struct AuditedCell {
 }
 
 /// Something that is wrong with published numbers.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AuditFinding {
     /// The check, `A1` … `E14`, or `P1` … for what only published numbers can have; stable.
@@ -113,7 +112,7 @@ pub struct AuditFinding {
 }
 
 /// Whether a conclusion follows from the numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ClaimVerdict {
@@ -137,7 +136,7 @@ impl ClaimVerdict {
 }
 
 /// A conclusion of the study, held against its numbers.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AuditedClaim {
     /// As the authors put it.

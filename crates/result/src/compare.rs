@@ -3,15 +3,14 @@
 use crate::finding::Finding;
 use crate::metric::Metric;
 use crate::run::TierName;
-use plumb_document::FromDocument;
+use plumb_document::{FromDocument, ToDocument};
 use plumb_sorted::SortedMap;
-use serde::Serialize;
 
 /// Name and version of the JSON form of a comparison.
 pub const COMPARE_SCHEMA: &str = "plumb.compare/1";
 
 /// Two set-ups: interleaved, or as their stored runs lie in time (`stored`).
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comparison {
     /// [`COMPARE_SCHEMA`].
@@ -72,7 +71,7 @@ impl Comparison {
 }
 
 /// Stored runs that are compared without measuring anew.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StoredRuns {
     /// The baseline's.
@@ -91,7 +90,7 @@ fn is_zero(count: &u32) -> bool {
 }
 
 /// The runs of one side.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StoredSide {
     /// What selects them, as typed.
@@ -105,7 +104,7 @@ pub struct StoredSide {
 }
 
 /// The runs of one work.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StoredWork {
     /// The work.
@@ -115,7 +114,7 @@ pub struct StoredWork {
 }
 
 /// How stored runs of two sides lie in time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum StoredOrder {
@@ -128,7 +127,7 @@ pub enum StoredOrder {
 }
 
 /// The places of both sides.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Plots {
     /// Of the baseline.
@@ -138,7 +137,7 @@ pub struct Plots {
 }
 
 /// A run that was left out of a comparison.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LeftOut {
     /// The run.
@@ -150,7 +149,7 @@ pub struct LeftOut {
 }
 
 /// What a check warns of in runs of one side.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunCheck {
     /// Name of the side, as in the contrasts.
@@ -164,7 +163,7 @@ pub struct RunCheck {
 }
 
 /// A fact in which two set-ups differ.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Difference {
     /// The fact, `target.data.mount.options`.
@@ -186,7 +185,7 @@ impl Difference {
 }
 
 /// The candidate against the baseline, in one metric of one phase.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Contrast {
     /// Which number.
@@ -269,7 +268,7 @@ pub struct Contrast {
 }
 
 /// A slow mode of one side that no run showed. A claim is about runs like those that were seen: typical ones.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UnseenMode {
     /// Runs of the side that has fewer.
@@ -310,7 +309,7 @@ pub fn typical_runs<'a>(contrasts: impl IntoIterator<Item = &'a Contrast>) -> Op
 }
 
 /// A run that stands far from the others of its side.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Outlier {
     /// The run.
@@ -322,7 +321,7 @@ pub struct Outlier {
 }
 
 /// A ratio with its interval, turned as that of the contrast.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RatioWithout {
     /// Geometric mean over the blocks that are left.
@@ -336,7 +335,7 @@ pub struct RatioWithout {
 }
 
 /// What counts as one sample.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Replicate {
@@ -364,7 +363,7 @@ impl Replicate {
 }
 
 /// A verdict that a check forbids.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Capped {
     /// What the numbers alone would have said.
@@ -376,7 +375,7 @@ pub struct Capped {
 }
 
 /// What a place shows against itself.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Floor {
     /// As a share: 0.03 is × or ÷ 1.03.
@@ -388,7 +387,7 @@ pub struct Floor {
 }
 
 /// One of several speeds.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Mode {
     /// Geometric mean of its runs, in the metric's unit.
@@ -398,7 +397,7 @@ pub struct Mode {
 }
 
 /// What a comparison is allowed to say.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ContrastVerdict {

@@ -4,14 +4,13 @@ use crate::compare::LeftOut;
 use crate::finding::Finding;
 use crate::metric::{Metric, Unit};
 use crate::run::TierName;
-use plumb_document::FromDocument;
-use serde::Serialize;
+use plumb_document::{FromDocument, ToDocument};
 
 /// Name and version of the JSON form.
 pub const FIT_FOR_SCHEMA: &str = "plumb.fit-for/1";
 
 /// Whether storage is good enough for a use.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FitFor {
     /// [`FIT_FOR_SCHEMA`].
@@ -49,7 +48,7 @@ pub struct FitFor {
 }
 
 /// The answer of [`FitFor`], or of one of its limits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FitAnswer {
@@ -68,7 +67,7 @@ pub enum FitAnswer {
 }
 
 /// A limit, and how the storage compares with it.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FitLimit {
     /// The condition, such as `wal/fdatasync.lat.p99 < 10ms`.
@@ -85,7 +84,7 @@ pub struct FitLimit {
 }
 
 /// A number of all runs together.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FitNumber {
     /// Of which phase.

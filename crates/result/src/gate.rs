@@ -3,14 +3,13 @@
 use crate::compare::{Difference, Floor, LeftOut, RunCheck};
 use crate::finding::Finding;
 use crate::metric::Metric;
-use plumb_document::FromDocument;
-use serde::Serialize;
+use plumb_document::{FromDocument, ToDocument};
 
 /// Name and version of the JSON form of a gate.
 pub const GATE_SCHEMA: &str = "plumb.gate/1";
 
 /// Whether a candidate is worse than its baseline.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Gate {
     /// [`GATE_SCHEMA`].
@@ -68,7 +67,7 @@ pub struct Gate {
 }
 
 /// What a gate answers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum GateAnswer {
@@ -92,7 +91,7 @@ impl GateAnswer {
 }
 
 /// One side of a gate.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GateSide {
     /// As typed.
@@ -107,7 +106,7 @@ pub struct GateSide {
 }
 
 /// Where the numbers of a side come from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum GateSource {
@@ -120,7 +119,7 @@ pub enum GateSource {
 }
 
 /// How the two sides of a gate lie in time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum GateDesign {
@@ -131,7 +130,7 @@ pub enum GateDesign {
 }
 
 /// The looks of a gate at its data.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GateLooks {
     /// Those that were made.
@@ -143,7 +142,7 @@ pub struct GateLooks {
 }
 
 /// What would decide a gate.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GateNeed {
     /// Units that it takes in all: blocks of a new gate, or sessions of the candidate.
@@ -157,7 +156,7 @@ pub struct GateNeed {
 }
 
 /// What counts as one sample of a gate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum GateUnit {
@@ -181,7 +180,7 @@ impl GateUnit {
 }
 
 /// One number that a gate judges.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GateNumber {
     /// Of which work.
@@ -240,7 +239,7 @@ impl GateNumber {
 }
 
 /// A change of level in a history.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LevelChange {
     /// When the first session of the new level began, RFC 3339.

@@ -3,8 +3,7 @@
 //! A bucket is at most 1/128 (0.78 %) of its lower bound wide; values below 128 ns are exact. The index is a shift and
 //! an add ([`bucket`]), so recorders keep bare arrays of [`BUCKETS`] counters and everything else is derived here.
 
-use plumb_document::FromDocument;
-use serde::Serialize;
+use plumb_document::{FromDocument, ToDocument};
 
 /// Sub-buckets per octave, as a power of two.
 pub const SUB_BUCKET_BITS: u32 = 7;
@@ -51,7 +50,7 @@ pub const fn highest(bucket: usize) -> u64 {
 pub const MIN_SAMPLES_BEYOND: u64 = 10;
 
 /// Counts of values in log-linear buckets, with exact count, sum, smallest and largest.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, ToDocument, FromDocument)]
 #[serde(into = "Sparse", try_from = "Sparse")]
 pub struct Histogram {
     /// Counts by bucket, without trailing zeros.
@@ -63,7 +62,7 @@ pub struct Histogram {
 }
 
 /// A histogram as text: few of its thousands of buckets are used, and JSON has no numbers of 128 bits.
-#[derive(Serialize, FromDocument)]
+#[derive(ToDocument, FromDocument)]
 struct Sparse {
     /// Used buckets: index and count.
     buckets: Vec<(u64, u64)>,
@@ -308,7 +307,7 @@ mod tests {
             histogram.record(value);
         }
         for histogram in [histogram, Histogram::new()] {
-            let text = serde_json::to_string(&histogram).unwrap();
+            let text = plumb_document::json::to_string(&histogram).unwrap();
             assert_eq!(plumb_document::json::from_str::<Histogram>(&text).unwrap(), histogram, "{text}");
         }
         for buckets in ["[[7424,1]]", "[[1,1],[1,1]]", "[[1,18446744073709551615],[2,1]]", "[[-1,1]]"] {

@@ -64,7 +64,9 @@ pub use path_text::path_text;
 pub use posix::{Conformance, POSIX_SCHEMA, PosixCase, PosixOutcome};
 pub use published::{CellMetric, PublishedNumber};
 pub use ranks::{RankDone, RankHost, RankSpread, Ranks};
-pub use replay::{DifferentOutcome, FidelityLine, FidelityUnit, FidelityVerdict, ReplayMeasurement, ReplayedSum};
+pub use replay::{
+    DifferentOutcome, FidelityLine, FidelityUnit, FidelityVerdict, ReplayCounts, ReplayMeasurement, ReplayedSum,
+};
 pub use run::{FirstDone, MetricValue, PhaseResult, RunResult, Tool};
 pub use seen::Seen;
 pub use study::{STUDY_SCHEMA, StudyReport};

@@ -3,16 +3,16 @@
 use crate::histogram::Histogram;
 use crate::lane::Lane;
 use crate::latency_map::LatencyMap;
+use crate::network::Network;
 use crate::replay::ReplayMeasurement;
-use plumb_document::FromDocument;
+use plumb_document::{FromDocument, ToDocument};
 use plumb_sorted::SortedMap;
 use plumb_workload::OpKind;
 use plumb_workload::process::IoPriority;
-use serde::Serialize;
 use std::path::PathBuf;
 
 /// What the engine measured of a whole workload.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
 pub struct Measurement {
     /// One for each phase that was started, in order.
     pub phases: Vec<PhaseMeasurement>,
@@ -24,7 +24,7 @@ pub struct Measurement {
 }
 
 /// What the engine measured of one phase, the ramp left out.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
 pub struct PhaseMeasurement {
     /// The phase's name.
     pub name: String,
@@ -47,6 +47,9 @@ pub struct PhaseMeasurement {
     /// What a replay kept of its recording.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replay: Option<Box<ReplayMeasurement>>,
+    /// What both ends know of its connections to other hosts, and its probe.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub network: Vec<Network>,
     /// Times through the flow, where it counts them.
     pub transactions: Option<u64>,
     /// One entry a second of the phase; a second in which nothing completed is there, with zeros.
@@ -88,7 +91,7 @@ pub struct PhaseMeasurement {
 }
 
 /// One kind of op.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
 pub struct OpMeasurement {
     /// Completed without error.
     pub count: u64,
@@ -117,7 +120,7 @@ pub struct OpMeasurement {
 }
 
 /// A named step of a program, all workers of its group together.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StepMeasurement {
     /// Its name; of a step inside of another, both with a dot between them.
@@ -146,7 +149,7 @@ pub struct StepMeasurement {
 }
 
 /// Ops of one kind and one priority.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
 pub struct PriorityMeasurement {
     /// Their priority; `None` for that of their worker.
     pub priority: Option<IoPriority>,
@@ -158,7 +161,7 @@ pub struct PriorityMeasurement {
 }
 
 /// One second of a phase.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
 pub struct Interval {
     /// Start, from the end of the ramp.
     pub start_ns: u64,
@@ -169,7 +172,7 @@ pub struct Interval {
 }
 
 /// One kind of op in one interval.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OpCounts {
     /// Completed.
@@ -185,7 +188,7 @@ pub struct OpCounts {
 }
 
 /// One worker.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
 pub struct WorkerMeasurement {
     /// Group and number, `workers.0/3`.
     pub name: String,
@@ -271,7 +274,7 @@ pub struct WorkerMeasurement {
 }
 
 /// What a worker did in one piece of time.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
 pub struct Sample {
     /// Start, from the worker's own, ns.
     pub start_ns: u64,
@@ -282,7 +285,7 @@ pub struct Sample {
 }
 
 /// Ops and bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
 pub struct Moved {
     /// Ops completed.
     pub count: u64,
@@ -291,7 +294,7 @@ pub struct Moved {
 }
 
 /// How full a queue was, and how ops were gathered.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, ToDocument, FromDocument)]
 pub struct QueueCounts {
     /// Ops by how many were in flight as each was handed over, itself among them: entry `n` counts depth `n`.
     pub depth: Vec<u64>,
@@ -302,7 +305,7 @@ pub struct QueueCounts {
 }
 
 /// How far the search for a depth came, where a job had a goal of latency.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
 pub struct DepthSearched {
     /// The depth that was found, or else the one that was tried last.
     pub depth: u32,
@@ -311,7 +314,7 @@ pub struct DepthSearched {
 }
 
 /// How steady a job was at its end, where it had a rule for that.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
 pub struct SteadyOutcome {
     /// The rule was met, which ended the job.
     pub attained: bool,
@@ -326,7 +329,7 @@ pub struct SteadyOutcome {
 }
 
 /// What is looked at of one piece of time to find whether a job is steady.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, ToDocument, FromDocument)]
 pub struct SteadySample {
     /// Ops completed per second.
     pub ops_per_second: f64,
@@ -337,7 +340,7 @@ pub struct SteadySample {
 }
 
 /// The end policy, measured.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, ToDocument, FromDocument)]
 pub struct EndMeasurement {
     /// Time of the flush of all written files, ns; `None` where there was none.
     pub flush_ns: Option<u64>,
@@ -346,7 +349,7 @@ pub struct EndMeasurement {
 }
 
 /// An op that failed or read something else than was written.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Fault {
     /// What was tried.
@@ -365,8 +368,8 @@ pub struct Fault {
 }
 
 /// JSON is text, and a path need not be: a fault must never be what keeps a result from being stored.
-fn as_text<S: serde::Serializer>(path: &std::path::Path, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&crate::path_text(path))
+fn as_text(path: &std::path::Path) -> String {
+    crate::path_text(path).to_string()
 }
 
 impl Fault {

@@ -6,13 +6,12 @@ use crate::measurement::{
     Fault, Interval, Moved, OpMeasurement, PhaseMeasurement, QueueCounts, Sample, StepMeasurement, WorkerMeasurement,
 };
 use crate::observe::{Counters, Extents, OwnIo, PhaseObservations, Residency, Seen};
-use plumb_document::FromDocument;
+use plumb_document::{FromDocument, ToDocument};
 use plumb_sorted::SortedMap;
 use plumb_workload::OpKind;
-use serde::Serialize;
 
 /// A phase of one process or several, on a clock that all of them share.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
 pub struct PhaseShare {
     /// When its measured time began, on the common clock, ns.
     pub start_ns: u64,
@@ -103,8 +102,9 @@ fn merge(mine: &mut PhaseMeasurement, other: PhaseMeasurement, workers: Workers,
         until_first_done: _,
         ops,
         steps,
-        // Several processes do not replay one recording.
-        replay: _,
+        replay,
+        // Each rank has its own connections.
+        network,
         transactions,
         intervals,
         latency_map,
@@ -141,6 +141,11 @@ fn merge(mine: &mut PhaseMeasurement, other: PhaseMeasurement, workers: Workers,
             None => mine.steps.push(step),
         }
     }
+    match (&mut mine.replay, replay) {
+        (Some(mine), Some(other)) => mine.add(*other),
+        (mine, other) => *mine = mine.take().or(other),
+    }
+    mine.network.extend(network);
     mine.transactions = sum(mine.transactions, transactions);
     mine.latency_map.merge(latency_map);
     add_intervals(mine, intervals);

@@ -1,10 +1,9 @@
 //! The closed vocabulary of metrics. A name owns its unit and its direction, so that nothing can be compared in the
 //! wrong unit or the wrong way round.
 
-use plumb_document::{FromDocument, ReadError, Reader};
+use plumb_document::{FromDocument, ReadError, Reader, ToDocument, Value, WriteError};
 use plumb_sorted::SortedMap;
 use plumb_workload::OpKind;
-use serde::{Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::LazyLock;
@@ -164,7 +163,7 @@ impl Stat {
 }
 
 /// The unit of a metric's value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Unit {
     /// Bytes per second.
@@ -210,7 +209,7 @@ impl Unit {
 }
 
 /// Which direction is better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Better {
@@ -357,11 +356,13 @@ impl FromStr for Metric {
     }
 }
 
-impl Serialize for Metric {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+impl ToDocument for Metric {
+    fn to_document(&self) -> Result<Value, WriteError> {
+        Ok(Value::Text(self.to_string()))
     }
 }
+
+plumb_document::serialize_for_schemas!(Metric);
 
 impl FromDocument for Metric {
     fn from_document(reader: Reader<'_>) -> Result<Self, ReadError> {

@@ -1,15 +1,15 @@
 //! What `plumb net` measured (`plumb.net/1`).
 
+use crate::histogram::Histogram;
 use crate::run::Tool;
-use plumb_document::FromDocument;
+use plumb_document::{FromDocument, ToDocument};
 use plumb_sorted::SortedMap;
-use serde::Serialize;
 
 /// Name and version of the JSON form.
 pub const NET_SCHEMA: &str = "plumb.net/1";
 
 /// What the network to another host can do. Times are in ns, rates in bytes or events per second; what is not known is null.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Default, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Network {
     /// [`NET_SCHEMA`].
@@ -20,6 +20,9 @@ pub struct Network {
     pub started_at: String,
     /// What measured it.
     pub tool: Tool,
+    /// The group of workers that it is of, or `probe`, where it is of a phase of a run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
     /// The other end, as it was named.
     pub host: String,
     /// Its port.
@@ -46,6 +49,15 @@ pub struct Network {
     pub datagrams: Vec<Datagrams>,
     /// Their rate in each direction.
     pub datagram_bits_per_second: u64,
+    /// What carried it, where that was not TCP: `udp`, `mptcp`, `unix`, `vsock`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<String>,
+    /// How bytes passed at the ends, where that was not by copying: what is not copied measures something else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub passing: Option<String>,
+    /// Both ends asked for data again and again for at most this long before they slept, µs; 0: they slept at once.
+    #[serde(default)]
+    pub busy_poll_us: u32,
     /// Streams of each direction.
     pub streams: u32,
     /// Congestion control of this end.
@@ -73,7 +85,7 @@ pub struct Network {
 }
 
 /// Round trips while something went on.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Default, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RoundTrips {
     /// What went on: `idle`, `receiving`, `sending`; of connections `connecting`.
@@ -97,8 +109,26 @@ pub struct RoundTrips {
     pub p999_ns: Option<u64>,
 }
 
+impl RoundTrips {
+    /// Times, with the requests that got no response.
+    pub fn of(during: &str, times: &Histogram, lost: u64) -> RoundTrips {
+        let quantile = |share| times.carried_quantile(share);
+        RoundTrips {
+            during: during.to_owned(),
+            count: times.count(),
+            lost,
+            mean_ns: times.mean(),
+            max_ns: times.max(),
+            p50_ns: quantile(0.5),
+            p90_ns: quantile(0.9),
+            p99_ns: quantile(0.99),
+            p999_ns: quantile(0.999),
+        }
+    }
+}
+
 /// Streams in one direction.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Default, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Throughput {
     /// `receive` or `send`.
@@ -116,7 +146,7 @@ pub struct Throughput {
 }
 
 /// Datagrams in one direction.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Default, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Datagrams {
     /// `receive` or `send`.

@@ -3,14 +3,13 @@
 use crate::compare::{LeftOut, Mode, Replicate};
 use crate::finding::Finding;
 use crate::metric::Metric;
-use plumb_document::FromDocument;
-use serde::Serialize;
+use plumb_document::{FromDocument, ToDocument};
 
 /// Name and version of the JSON form of a noise floor.
 pub const NOISE_SCHEMA: &str = "plumb.noise/1";
 
 /// A place against itself.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Noise {
     /// [`NOISE_SCHEMA`].
@@ -44,7 +43,7 @@ pub struct Noise {
 }
 
 /// The smallest difference that can be claimed of one number.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NoiseFloor {
     /// Of which work.

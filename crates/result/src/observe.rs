@@ -6,12 +6,11 @@ pub use crate::seen::Seen;
 use crate::blocks::{BlockOps, BlockStat};
 use crate::client::ClientCounters;
 use crate::conditions::PhaseConditions;
-use plumb_document::FromDocument;
+use plumb_document::{FromDocument, ToDocument};
 use plumb_sorted::SortedMap;
-use serde::Serialize;
 
 /// Everything that was seen around one run.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
 pub struct Observations {
     /// The machine.
     pub environment: Environment,
@@ -22,7 +21,7 @@ pub struct Observations {
 }
 
 /// The machine and its settings, apart from the storage.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Environment {
     /// Host name.
@@ -56,7 +55,7 @@ pub struct Environment {
 }
 
 /// Limits that control groups (v1 or v2) put on this process.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CgroupLimits {
     /// Memory limit, bytes; `None` is none.
@@ -70,7 +69,7 @@ pub struct CgroupLimits {
 }
 
 /// The storage under one target, top to bottom.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TargetFacts {
     /// The path that was asked about.
@@ -86,7 +85,7 @@ pub struct TargetFacts {
 }
 
 /// A mounted file system.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FileSystem {
     /// `ext4`, `xfs`, `btrfs`, `tmpfs`, `overlay`, `nfs4` …
@@ -119,7 +118,7 @@ impl FileSystem {
 }
 
 /// One layer of the block stack.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BlockLayer {
     /// Kernel's name, `nvme0n1p2`.
@@ -161,7 +160,7 @@ pub struct BlockLayer {
 }
 
 /// What a block layer is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum LayerKind {
@@ -189,7 +188,7 @@ pub enum LayerKind {
 }
 
 /// What was seen around one phase.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
 pub struct PhaseObservations {
     /// The phase's name.
     pub name: String,
@@ -220,7 +219,7 @@ pub struct PhaseObservations {
 }
 
 /// Counters of the system, each cumulative.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
 pub struct Counters {
     /// `CLOCK_MONOTONIC`, ns.
     pub at_ns: u64,
@@ -238,7 +237,7 @@ pub struct Counters {
 }
 
 /// Counters of one block device. Source: Documentation/admin-guide/iostats.rst.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
 pub struct DeviceCounters {
     /// Read requests completed.
     pub reads: u64,
@@ -296,7 +295,7 @@ impl From<&DeviceCounters> for BlockStat {
 }
 
 /// `/proc/self/io`, of Plumb's own processes together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
 pub struct OwnIo {
     /// Bytes that reads returned.
     pub rchar_bytes: u64,
@@ -309,7 +308,7 @@ pub struct OwnIo {
 }
 
 /// Processor time since boot, seconds. Source: proc_stat(5).
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, ToDocument, FromDocument)]
 pub struct CpuTimes {
     /// All classes together.
     pub total_s: f64,
@@ -320,7 +319,7 @@ pub struct CpuTimes {
 }
 
 /// Memory counters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
 pub struct MemoryCounters {
     /// `MemAvailable`, bytes.
     pub available_bytes: u64,
@@ -339,7 +338,7 @@ pub struct MemoryCounters {
 }
 
 /// Pages of files in the page cache.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
 pub struct Residency {
     /// Bytes looked at.
     pub total_bytes: u64,
@@ -354,7 +353,7 @@ pub struct Residency {
 }
 
 /// Where files' bytes lie.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
 pub struct Extents {
     /// Bytes looked at: the files' lengths.
     pub total_bytes: u64,
@@ -373,7 +372,7 @@ pub struct Extents {
 
 /// The stretch of a device between the first byte of the lowest extent and the last byte of the highest. Source: `fe_physical`
 /// of Documentation/filesystems/fiemap.rst.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
 pub struct DeviceSpan {
     /// First byte of the lowest extent, counted from the beginning of the file system's device.
     pub lowest_byte: u64,
@@ -389,7 +388,7 @@ impl DeviceSpan {
 }
 
 /// A process that did I/O.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
 pub struct ProcessIo {
     /// Its id.
     pub pid: u32,

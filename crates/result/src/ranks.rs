@@ -1,12 +1,11 @@
 //! A run of several processes, on one host or many: who took part, and how far apart they were.
 
 use crate::observe::Environment;
-use plumb_document::FromDocument;
+use plumb_document::{FromDocument, ToDocument};
 use plumb_sorted::short_list;
-use serde::Serialize;
 
 /// The processes that measured together.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Ranks {
     /// What carried messages between them: `Open MPI 4.1.4`.
@@ -21,7 +20,7 @@ pub struct Ranks {
 }
 
 /// A host of a run.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RankHost {
     /// Its name.
@@ -40,7 +39,7 @@ pub struct RankHost {
 }
 
 /// How far apart the ranks of a phase were.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RankSpread {
     /// How many ranks measured the phase.
@@ -62,7 +61,7 @@ pub struct RankSpread {
 pub const SLOWEST_MAX: usize = 8;
 
 /// One rank of a phase.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RankDone {
     /// Which.

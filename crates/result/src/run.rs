@@ -5,19 +5,19 @@ use crate::imported::Imported;
 use crate::limiter::Limiter;
 use crate::measurement::StepMeasurement;
 use crate::metric::{Metric, Unit};
+use crate::network::Network;
 use crate::observe::{Environment, TargetFacts};
 use crate::ranks::{RankSpread, Ranks};
 use crate::replay::{FidelityLine, ReplayMeasurement};
-use plumb_document::FromDocument;
+use plumb_document::{FromDocument, ToDocument};
 use plumb_sorted::SortedMap;
 use plumb_workload::{OpKind, Workload};
-use serde::Serialize;
 
 /// Name and version of the JSON form of a result.
 pub const RESULT_SCHEMA: &str = "plumb.result/1";
 
 /// One execution of a workload, with everything that is needed to believe or disbelieve it.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunResult {
     /// [`RESULT_SCHEMA`].
@@ -54,7 +54,7 @@ pub struct RunResult {
 }
 
 /// The program that made a result.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tool {
     /// `plumb`; of an imported result the tool that measured it, `fio`.
@@ -64,7 +64,7 @@ pub struct Tool {
 }
 
 /// The numbers of one phase.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PhaseResult {
     /// The phase's name.
@@ -85,6 +85,9 @@ pub struct PhaseResult {
     /// The same, judged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fidelity: Vec<FidelityLine>,
+    /// What both ends know of its connections to other hosts, and its probe.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub network: Vec<Network>,
     /// What all workers together did until the first of them was done, where there were several. From then on the load
     /// was another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -101,7 +104,7 @@ pub struct PhaseResult {
 }
 
 /// Ops of one kind in a phase, counted: a rate may be over less than the phase's wall time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OpsDone {
     /// Ops that completed without error.
@@ -111,7 +114,7 @@ pub struct OpsDone {
 }
 
 /// The rates of a phase until the first of its workers was done.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FirstDone {
     /// When that was, from the phase's start, the ramp left out.
@@ -121,7 +124,7 @@ pub struct FirstDone {
 }
 
 /// One number.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MetricValue {
     /// The value; `null` is not measured, never 0.
@@ -137,7 +140,7 @@ pub struct MetricValue {
 }
 
 /// The words of [`Tier`], without the share: the form of the JSON contract.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum TierName {

@@ -6,15 +6,14 @@ use crate::metric::Metric;
 use crate::posix::PosixOutcome;
 use crate::published::PublishedNumber;
 use crate::run::TierName;
-use plumb_document::FromDocument;
+use plumb_document::{FromDocument, ToDocument};
 use plumb_sorted::SortedMap;
-use serde::Serialize;
 
 /// Name and version of the JSON form of a study's report.
 pub const STUDY_SCHEMA: &str = "plumb.study/1";
 
 /// What a study found, and what limits it.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StudyReport {
     /// [`STUDY_SCHEMA`].
@@ -78,7 +77,7 @@ pub struct StudyReport {
 }
 
 /// How much of a study was had.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StudyCounts {
     /// Provisionings that were planned.
@@ -107,7 +106,7 @@ pub struct StudyCounts {
 }
 
 /// A question that was asked of the data once they were there. What it compares and the plan did not is exploratory.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AskedQuestion {
     /// In words: what was asked, what the plan asks, and what that is worth.
@@ -124,7 +123,7 @@ pub struct AskedQuestion {
 }
 
 /// What is compared.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ComparedLevels {
     /// The factor whose levels are compared.
@@ -143,7 +142,7 @@ const fn is_primary() -> bool {
 }
 
 /// A contrast, with the levels it is within.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StudyContrast {
     /// Levels of the factors that are told apart.
@@ -171,7 +170,7 @@ impl StudyContrast {
 }
 
 /// The rules of `plumb posix` on each set-up of a study.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StudyConformance {
     /// The work that tests them.
@@ -183,7 +182,7 @@ pub struct StudyConformance {
 }
 
 /// How one set-up conforms.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SetupConformance {
     /// The levels of the hard factors; none where there are none.
@@ -205,7 +204,7 @@ pub struct SetupConformance {
 }
 
 /// How many cases ended so.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OutcomeCount {
     /// How.
@@ -222,7 +221,7 @@ impl SetupConformance {
 }
 
 /// A case that fails somewhere or differs between set-ups.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DifferingCase {
     /// Its id.
@@ -238,7 +237,7 @@ pub struct DifferingCase {
 }
 
 /// A system of a study: what its runs saw of it, and how it was built.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StudySystem {
     /// The levels of the hard factors; none where there are none.
@@ -255,7 +254,7 @@ pub struct StudySystem {
 }
 
 /// A fact about a system.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SystemFact {
     /// `machine`, `processor`, `memory`, `virtualisation`, `kernel`, `system`, `measured by`, `file system`, `made with` (its features),
@@ -266,7 +265,7 @@ pub struct SystemFact {
 }
 
 /// A finding that runs of a study share.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GatheredFinding {
     /// The check.
@@ -284,7 +283,7 @@ pub struct GatheredFinding {
 }
 
 /// Where the spread of one number comes from, all cells pooled, each held against its own mean.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SpreadSources {
     /// The work.
@@ -316,7 +315,7 @@ pub struct SpreadSources {
 }
 
 /// What the factors do to one number.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EffectTable {
     /// The work.
@@ -333,7 +332,7 @@ pub struct EffectTable {
 }
 
 /// One main effect, interaction or error.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EffectLine {
     /// The factors that it is about; none for an error.
@@ -369,7 +368,7 @@ pub struct EffectLine {
 }
 
 /// One planned cell.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StudyCell {
     /// The levels of every factor.
@@ -397,7 +396,7 @@ pub struct StudyCell {
 }
 
 /// Why runs of a cell have no value.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CellReason {
     /// Why.
@@ -407,7 +406,7 @@ pub struct CellReason {
 }
 
 /// One number of a cell.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CellValue {
     /// The phase.
@@ -429,7 +428,7 @@ pub struct CellValue {
 }
 
 /// Published numbers of one file.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Published {
     /// What the study calls them.
@@ -445,7 +444,7 @@ pub struct Published {
 }
 
 /// A published number, and what was measured of its kind.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PublishedBeside {
     /// The number.
@@ -459,7 +458,7 @@ pub struct PublishedBeside {
 }
 
 /// What was measured in one phase of one cell.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OurNumber {
     /// The cell's levels.
@@ -477,7 +476,7 @@ pub struct OurNumber {
 }
 
 /// What one block device did in a run of a cell, over all its runs that count.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CellDevice {
     /// Its name in the recipe, `@disks.1`; the kernel's, `sda`, where the recipe has none for it.
@@ -506,7 +505,7 @@ pub struct CellDevice {
 }
 
 /// A count over several runs.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunCount {
     /// Arithmetic mean.

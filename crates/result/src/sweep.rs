@@ -3,16 +3,15 @@
 use crate::compare::LeftOut;
 use crate::finding::{Level, RunVerdict};
 use crate::run::TierName;
-use plumb_document::FromDocument;
+use plumb_document::{FromDocument, ToDocument};
 use plumb_sorted::SortedMap;
 use plumb_workload::Bytes;
-use serde::Serialize;
 
 /// Name and version of the JSON form of a sweep.
 pub const SWEEP_SCHEMA: &str = "plumb.sweep/1";
 
 /// One setting of a workload taken through its levels.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sweep {
     /// [`SWEEP_SCHEMA`].
@@ -59,7 +58,7 @@ pub struct Sweep {
 }
 
 /// A setting that can be swept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum SweepKey {
@@ -107,7 +106,7 @@ impl SweepKey {
 }
 
 /// How ops arrive.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Arrivals {
@@ -118,7 +117,7 @@ pub enum Arrivals {
 }
 
 /// The points of one series, in the order of their levels.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SweepCurve {
     /// What varies along the curve.
@@ -138,7 +137,7 @@ pub struct SweepCurve {
 }
 
 /// One level of a curve.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SweepPoint {
     /// In the key's unit: ops, ops/s, bytes, workers or percent.
@@ -165,7 +164,7 @@ pub struct SweepPoint {
 }
 
 /// A run of a point.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SweepRun {
     /// Its id.
@@ -177,7 +176,7 @@ pub struct SweepRun {
 }
 
 /// Numbers of a distribution of times, ns; `null` where the runs carry too few samples.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LatencySummary {
     /// Arithmetic mean.
@@ -192,7 +191,7 @@ pub struct LatencySummary {
 }
 
 /// A number over runs.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunSpread {
     /// Geometric mean over the runs, one value a run.
@@ -206,7 +205,7 @@ pub struct RunSpread {
 }
 
 /// What the points of a curve say; each is `null` where it does not apply or too few points have runs.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CurveFindings {
     /// Where latency begins to grow faster than throughput.
@@ -220,7 +219,7 @@ pub struct CurveFindings {
 }
 
 /// The level with the largest power, rate over mean latency.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Knee {
     /// The level.
@@ -238,7 +237,7 @@ pub struct Knee {
 }
 
 /// Where something lies among the levels of a sweep.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum LevelPlace {
@@ -251,7 +250,7 @@ pub enum LevelPlace {
 }
 
 /// The least level whose rate is equivalent to the largest.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Saturation {
     /// The least level whose rate is proven within 5 % of the largest.
@@ -269,7 +268,7 @@ pub struct Saturation {
 }
 
 /// Whether a rise of the rate from one level to the next is more than chance.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Rise {
@@ -280,7 +279,7 @@ pub enum Rise {
 }
 
 /// The highest achieved rate whose 99th percentile is within a limit.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WithinLimit {
     /// The limit, ns.
@@ -294,7 +293,7 @@ pub struct WithinLimit {
 }
 
 /// A point within a limit.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WithinPoint {
     /// Its level.
@@ -306,7 +305,7 @@ pub struct WithinPoint {
 }
 
 /// The largest fall of the rate between two neighbouring sizes.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CacheEdge {
     /// The size before it, bytes.
@@ -324,7 +323,7 @@ pub struct CacheEdge {
 }
 
 /// Whether a check says the same.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Agreement {

@@ -1,6 +1,5 @@
 //! A map whose entries lie in one vector, in the order of their keys.
 
-use serde::ser::{Serialize, Serializer};
 use std::borrow::Borrow;
 use std::fmt;
 use std::ops::Index;
@@ -335,8 +334,10 @@ impl<'a, K, V> Iterator for IterMut<'a, K, V> {
 
 impl<K, V> ExactSizeIterator for IterMut<'_, K, V> {}
 
-impl<K: Serialize, V: Serialize> Serialize for SortedMap<K, V> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+/// For the defaults in schemas.
+#[cfg(feature = "schema")]
+impl<K: serde::Serialize, V: serde::Serialize> serde::Serialize for SortedMap<K, V> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self)
     }
 }

@@ -1,6 +1,5 @@
 //! A set whose members lie in one vector, in order.
 
-use serde::ser::{Serialize, Serializer};
 use std::borrow::Borrow;
 use std::fmt;
 use std::{slice, vec};
@@ -160,8 +159,10 @@ impl<'a, T> IntoIterator for &'a SortedSet<T> {
     }
 }
 
-impl<T: Serialize> Serialize for SortedSet<T> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+/// For the defaults in schemas.
+#[cfg(feature = "schema")]
+impl<T: serde::Serialize> serde::Serialize for SortedSet<T> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self)
     }
 }

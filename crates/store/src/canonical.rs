@@ -1,12 +1,12 @@
 //! Canonical JSON and content addresses: the same facts have the same text, and the same text the same id.
 
 use crate::StoreError;
+use plumb_document::ToDocument;
 use plumb_sorted::short_list;
-use serde::Serialize;
 use serde_json::Value;
 
 /// A value as JSON.
-pub(crate) fn value(what: &'static str, of: &impl Serialize) -> Result<Value, StoreError> {
+pub(crate) fn value(what: &'static str, of: &dyn ToDocument) -> Result<Value, StoreError> {
     plumb_document::json::to_value(of).map_err(|source| StoreError::Json { what, source })
 }
 
@@ -56,7 +56,7 @@ fn write_fields<'a>(fields: impl Iterator<Item = (&'a String, &'a Value)>, out: 
     }
 }
 
-fn write_leaf(leaf: &(impl Serialize + ?Sized), out: &mut Vec<u8>) {
+fn write_leaf(leaf: &(impl serde::Serialize + ?Sized), out: &mut Vec<u8>) {
     serde_json::to_writer(out, leaf).expect("memory takes text and numbers");
 }
 

@@ -1,13 +1,13 @@
 //! In what two runs differ.
 
 use crate::{Store, StoreError, canonical};
+use plumb_document::ToDocument;
 use plumb_result::RunResult;
 use plumb_sorted::{SortedMap, SortedSet};
-use serde::Serialize;
 use serde_json::Value;
 
 /// A fact in which two runs differ.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, ToDocument)]
 pub struct FactDifference {
     /// Where it is, `target.data.filesystem.options`.
     pub fact: String,

@@ -110,7 +110,8 @@ impl FactRows {
 
     fn write_target(&self, run: &str, target: &TargetRow, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
         let filesystem = target.of.filesystem.value();
-        let features = filesystem.map(|fs| json!(fs.features)).filter(|features| features != &json!({}));
+        let features = filesystem.filter(|fs| !fs.features.is_empty());
+        let features = features.map(|fs| canonical::value("the features", &fs.features).unwrap_or_default());
         let leaf = target.of.leaves.first();
         let scheduler =
             target.of.stack.iter().find(|layer| Some(&layer.name) == leaf).and_then(|l| l.scheduler.as_ref());

@@ -5,13 +5,12 @@ use crate::owner::{Life, Owner};
 use crate::recover::KILLED;
 use crate::write::ResultIn;
 use crate::{Store, StoreError};
-use plumb_document::json;
+use plumb_document::{ToDocument, json};
 use plumb_result::{Measurement, RunResult};
 use rusqlite::OptionalExtension;
-use serde::Serialize;
 
 /// What an import did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument)]
 #[serde(rename_all = "lowercase")]
 pub enum Imported {
     /// The database did not know the run.

@@ -2,12 +2,12 @@
 
 use crate::open::BUSY_TIMEOUT;
 use crate::{Store, StoreError};
+use plumb_document::{ToDocument, Value, WriteError};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags};
-use serde::{Serialize, Serializer};
 
 /// The answer to a query.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, ToDocument)]
 pub struct QueryTable {
     /// Names of the columns.
     pub columns: Vec<String>,
@@ -30,17 +30,15 @@ pub enum QueryCell {
     Blob(Vec<u8>),
 }
 
-impl Serialize for QueryCell {
+impl ToDocument for QueryCell {
     /// As JSON has it; a blob as hex digits.
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+    fn to_document(&self) -> Result<Value, WriteError> {
         match self {
-            QueryCell::Null => serializer.serialize_none(),
-            QueryCell::Integer(number) => serializer.serialize_i64(*number),
-            QueryCell::Real(number) => serializer.serialize_f64(*number),
-            QueryCell::Text(text) => serializer.serialize_str(text),
-            QueryCell::Blob(bytes) => {
-                serializer.collect_str(&bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>())
-            }
+            QueryCell::Null => Ok(Value::Null),
+            QueryCell::Integer(number) => number.to_document(),
+            QueryCell::Real(number) => number.to_document(),
+            QueryCell::Text(text) => text.to_document(),
+            QueryCell::Blob(bytes) => Ok(Value::Text(bytes.iter().map(|byte| format!("{byte:02x}")).collect())),
         }
     }
 }

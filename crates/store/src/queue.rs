@@ -11,13 +11,12 @@ use crate::open::{Durability, SCHEMA_VERSION, has_our_header, with_suffix};
 use crate::owner::{Life, Owner};
 use crate::write::{Partial, ResultIn, RunLog, RunRowIn, RunStart};
 use crate::{Store, StoreError};
-use plumb_document::{FromDocument, json};
+use plumb_document::{FromDocument, ToDocument, json};
 use plumb_result::observe::{Environment, TargetFacts};
 use plumb_result::{Measurement, OpMeasurement, PhaseMeasurement, RunResult, Tool};
 use plumb_sorted::{SortedMap, short_list};
 use plumb_workload::{Workload, former};
 use rusqlite::{OptionalExtension, Transaction};
-use serde::Serialize;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -63,7 +62,7 @@ pub struct Waiting {
 }
 
 /// The first line of a file, as it is written.
-#[derive(Serialize)]
+#[derive(ToDocument)]
 struct BegunOut<'a> {
     format: u32,
     owner: &'a Owner,
@@ -108,7 +107,7 @@ enum End {
 }
 
 /// The second line of a run that has no result.
-#[derive(Serialize, FromDocument)]
+#[derive(ToDocument, FromDocument)]
 struct Failed {
     failed: String,
 }
@@ -475,7 +474,7 @@ fn what_is_stored(measurement: &Measurement) -> Measurement {
     Measurement { phases: measurement.phases.iter().map(of_phase).collect(), ..Measurement::default() }
 }
 
-fn line(what: &'static str, value: &impl Serialize) -> Result<Vec<u8>, StoreError> {
+fn line(what: &'static str, value: &dyn ToDocument) -> Result<Vec<u8>, StoreError> {
     let mut line = json::to_vec(value).map_err(|source| StoreError::Json { what, source })?;
     line.push(b'\n');
     Ok(line)

@@ -212,6 +212,11 @@ impl<'a> Evidence<'a> {
                 let number = before.filter(|(_, target)| has_own(target)).count() as u32;
                 plumb_engine::sim::target_facts(number, sim)
             }
+            Some(Target::Host(host)) => TargetFacts {
+                path: host.address.clone(),
+                filesystem: Seen::no("a host has no storage here"),
+                ..TargetFacts::default()
+            },
             Some(Target::Null(_)) => TargetFacts {
                 path: "null".to_owned(),
                 filesystem: Seen::no("the null target has no storage"),
@@ -298,7 +303,7 @@ fn read_on(log: &mut KernelLog, lines: &mut Seen<Vec<String>>) {
 
 /// Whether it works on anything but simulated devices and nothing.
 pub(crate) fn has_storage(workload: &Workload) -> bool {
-    workload.target.values().any(|target| !matches!(target, Target::Sim(_) | Target::Null(_)))
+    workload.target.values().any(|target| !matches!(target, Target::Sim(_) | Target::Null(_) | Target::Host(_)))
 }
 
 fn residency_of(targets: &[TargetView<'_>]) -> SortedMap<String, Seen<Residency>> {

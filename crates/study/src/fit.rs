@@ -46,6 +46,7 @@ pub(crate) fn fit(workload: &mut Workload, base: &Path) -> Vec<NotHad> {
                 | Target::JobFiles(_)
                 | Target::Scratch(_)
                 | Target::SharedTree(_)
+                | Target::Host(_)
                 | Target::Null(_)
                 | Target::Sim(_),
             )

@@ -174,6 +174,7 @@ pub fn precondition(
             | Target::Scratch(_)
             | Target::SharedTree(_)
             | Target::Recorded(_)
+            | Target::Host(_)
             | Target::Null(_) => false,
         };
         let first = workload
@@ -273,9 +274,12 @@ pub fn capacity_bytes(target: &Target) -> Option<u64> {
         },
         Target::Sim(sim) => Some(sim.size.0),
         Target::Null(null) => Some(null.size.0),
-        Target::Tree(_) | Target::JobFiles(_) | Target::Scratch(_) | Target::SharedTree(_) | Target::Recorded(_) => {
-            None
-        }
+        Target::Tree(_)
+        | Target::JobFiles(_)
+        | Target::Scratch(_)
+        | Target::SharedTree(_)
+        | Target::Recorded(_)
+        | Target::Host(_) => None,
     }
 }
 

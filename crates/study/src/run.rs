@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use plumb_cluster::ClusterError;
 use plumb_engine::copy::SharedListener;
 use plumb_engine::guard::{Permissions, Refusal};
+use plumb_engine::net::NetProtocol;
 use plumb_engine::signals::StopFlag;
 use plumb_engine::sim::SimRun;
 use plumb_engine::testdir::TestDirs;
@@ -51,6 +52,8 @@ pub struct Bench {
     pub kept: Option<KeptFiles>,
     /// Opens the recordings of jobs that replay one.
     pub recordings: Option<&'static dyn Recordings>,
+    /// Connects network work.
+    pub net: Option<&'static dyn NetProtocol>,
     /// Whom it ends when the files of a job cannot be had.
     pub unopened: Unopened,
     /// Receives a line when something that is not measured takes unexpectedly long.
@@ -142,6 +145,16 @@ pub enum RunError {
         /// The target.
         target: String,
     },
+    /// Copies of a recording that ranks cannot have as many of each.
+    #[error(
+        "{clones} copies of the recording cannot be shared by {ranks} ranks; use a multiple of {ranks} (--clones), or one: ranks then share its threads"
+    )]
+    ClonesOfRanks {
+        /// Copies.
+        clones: u32,
+        /// Ranks.
+        ranks: u32,
+    },
     /// Another rank could not go on, before anything was measured.
     #[error("{0}")]
     EndedByRank(String),
@@ -180,7 +193,10 @@ impl RunError {
     /// What the failure means.
     pub fn failure(&self) -> FailureKind {
         match self {
-            RunError::Workload(_) | RunError::Size { .. } | RunError::OfSeveralRanks { .. } => FailureKind::Plan,
+            RunError::Workload(_)
+            | RunError::Size { .. }
+            | RunError::OfSeveralRanks { .. }
+            | RunError::ClonesOfRanks { .. } => FailureKind::Plan,
             RunError::Engine(error) if error.refusal().is_some_and(|refusal| refusal.exit_code() == 5) => {
                 FailureKind::Refused
             }
@@ -222,6 +238,7 @@ impl Bench {
             drop_caches: DropCaches::Never,
             kept: None,
             recordings: None,
+            net: None,
             unopened: Unopened::EndsRun,
             say: |_| {},
             copy_listener: None,
@@ -287,7 +304,7 @@ impl Bench {
         let content_seed = id.as_u64_pair().1;
         let id = id.to_string();
         let ranks = self.ranks.clone();
-        let of_rank = ranks.as_ref().map(|_| WorkloadOfRank::of(&workload, self.division, 0));
+        let of_rank = ranks.as_ref().map(|ranks| WorkloadOfRank::of(&workload, self.division, 0, ranks.size()));
         let of_rank = of_rank.transpose()?;
         let part = Part::All;
         let work = Work { workload: &workload, part, base: request.base, content_seed, sim_run: request.sim_run };
@@ -368,6 +385,7 @@ impl Bench {
         for phase in &mut phases {
             phase.notes.extend(not_had.iter().filter(|one| one.phase == phase.name).map(|one| one.note.clone()));
         }
+        plumb_trust::fidelity_of_hosts(&mut phases, &hosts);
         if let Some(of_ranks) = &of_ranks {
             for (phase, spread) in phases.iter_mut().zip(&of_ranks.spreads) {
                 phase.ranks = spread.clone().map(Box::new);
@@ -408,7 +426,7 @@ impl Bench {
     /// # Errors
     /// The order is one that rank 0 refuses before it sends it.
     pub(crate) fn run_as_ordered(&mut self, order: &RunOrder, ranks: &JoinedRanks) -> Result<(), ClusterError> {
-        let own = WorkloadOfRank::of(&order.workload, order.division, ranks.rank())
+        let own = WorkloadOfRank::of(&order.workload, order.division, ranks.rank(), ranks.size())
             .map_err(|_| ClusterError::Unexpected { rank: 0, what: "a run that several ranks cannot make" })
             .inspect_err(|_| ranks.break_off())?;
         let together = RanksRun::new(ranks, self.stop, &order.workload, &own, order.division);
@@ -434,6 +452,7 @@ impl Bench {
             sim_run: work.sim_run,
             content_seed: work.content_seed,
             recordings: self.recordings,
+            net: self.net,
             unopened: self.unopened,
             say: self.say,
             copy_listener: self.copy_listener.clone(),
@@ -531,6 +550,7 @@ fn resolved(
             | Target::Scratch(_)
             | Target::SharedTree(_)
             | Target::Recorded(_)
+            | Target::Host(_)
             | Target::Null(_)
             | Target::Sim(_) => Vec::new(),
         };

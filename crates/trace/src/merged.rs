@@ -19,10 +19,12 @@ pub struct MergedPart {
     pub percent: f64,
     /// It is repeated this many times, end to end.
     pub times: u32,
+    /// Which copy it is of one recording that is replayed several times at once.
+    pub copy: u32,
 }
 
-/// What a file is called when its recording is repeated: by its name, and which time it is, counted from 0.
-pub type Renames<'a> = dyn Fn(&FileName, u32) -> FileName + 'a;
+/// What a file is called when its recording is copied and repeated: by its name, which copy it is, and which time, counted from 0.
+pub type Renames<'a> = dyn Fn(&FileName, u32, u32) -> FileName + 'a;
 
 /// The records of several recordings, in the order of their times.
 pub struct MergedRecording {
@@ -78,7 +80,7 @@ impl MergedRecording {
                 None => part_names.extend(outline.files.into_iter().map(|file| file.name)),
                 Some(renames) => {
                     for time in 0..part.times {
-                        part_names.extend(outline.files.iter().map(|file| renames(&file.name, time)));
+                        part_names.extend(outline.files.iter().map(|file| renames(&file.name, part.copy, time)));
                     }
                     // Processes of one number are different ones, if they were recorded apart.
                     part_tasks.extend(
@@ -203,8 +205,8 @@ mod tests {
         let paths = ["1", "2"].map(|name| place.path().join(name));
         let line = "7 1.0 rename(\"/w/a\", \"/w/b\") = 0 <0.5>\n";
         paths.iter().for_each(|path| fs::write(path, line).unwrap());
-        let parts = paths.map(|path| MergedPart { path, percent: 100.0, times: 2 });
-        let renames = |name: &FileName, time: u32| FileName::Path(format!("{name}-{time}"));
+        let parts = paths.map(|path| MergedPart { path, percent: 100.0, times: 2, copy: 0 });
+        let renames = |name: &FileName, _: u32, time: u32| FileName::Path(format!("{name}-{time}"));
         let mut merged = MergedRecording::of_calls(&parts, Waits::Manual, &renames).unwrap();
         let all: Vec<Record> = merged.by_ref().map(Result::unwrap).collect();
         let seen: Vec<_> =
@@ -222,8 +224,8 @@ mod tests {
         fs::write(&first, "fio version 3 iolog\n0 a read 0 512\n10 a read 512 512\n").unwrap();
         fs::write(&second, "fio version 3 iolog\n0 b write 0 512\n4 a write 0 1024\n").unwrap();
         let parts = [
-            MergedPart { path: first, percent: 100.0, times: 2 },
-            MergedPart { path: second, percent: 200.0, times: 1 },
+            MergedPart { path: first, percent: 100.0, times: 2, copy: 0 },
+            MergedPart { path: second, percent: 200.0, times: 1, copy: 0 },
         ];
         let mut merged = MergedRecording::open(&parts, Waits::Manual).unwrap();
         let all: Vec<(u64, u32, RecordedAct)> =

@@ -58,6 +58,16 @@ struct Opened {
     file: u32,
     position: u64,
     flags: u64,
+    /// When the call returned that opened it, ns; 0 if that was not seen.
+    since_ns: u64,
+    /// What the descriptor led to before, where its close had not returned yet.
+    before: Option<u32>,
+}
+
+impl Opened {
+    fn new(file: u32) -> Opened {
+        Opened { file, position: 0, flags: 0, since_ns: 0, before: None }
+    }
 }
 
 /// All processes of a recording.
@@ -216,7 +226,9 @@ impl World {
                 record.aux = flags & 0xffff_ffff | mode << 32;
                 if result >= 0 {
                     record.handle = (result + 1) as u32;
-                    self.opened.insert((process, result), Opened { file, position: 0, flags });
+                    let since_ns = returned.at_ns.checked_add(returned.took_ns).unwrap_or(0);
+                    let before = self.opened.get(&(process, result)).map(|before| before.file);
+                    self.opened.insert((process, result), Opened { flags, since_ns, before, ..Opened::new(file) });
                     if flags & O_TRUNC != 0 {
                         self.sizes.remove(&file);
                     }
@@ -224,13 +236,19 @@ impl World {
             }
             RecordedAct::Close => {
                 let number = descriptor.map_or(-1, |(number, _)| number);
-                self.opened.remove(&(process, number));
+                match known {
+                    // Another thread got the number while this call went on: what was closed is what it led to before.
+                    Some(Opened { since_ns, before, .. }) if since_ns > returned.at_ns => {
+                        record.file = before.unwrap_or(record.file);
+                    }
+                    _ => drop(self.opened.remove(&(process, number))),
+                }
             }
             RecordedAct::Read | RecordedAct::Write => self.moved(&mut record, process, descriptor, length, offset),
             RecordedAct::Seek if result >= 0 => {
                 record.offset = result as u64;
                 let number = descriptor.map_or(-1, |(number, _)| number);
-                let fresh = Opened { file, position: 0, flags: 0 };
+                let fresh = Opened::new(file);
                 self.opened.entry((process, number)).or_insert(fresh).position = result as u64;
                 record.result = 0;
             }
@@ -262,7 +280,7 @@ impl World {
         record.length = length.unwrap_or(moved);
         let Some((number, _)) = descriptor else { return };
         let size = self.sizes.get(&record.file).copied().unwrap_or(0);
-        let fresh = Opened { file: record.file, position: 0, flags: 0 };
+        let fresh = Opened::new(record.file);
         let opened = self.opened.entry((process, number)).or_insert(fresh);
         if opened.file != record.file {
             *opened = fresh;
@@ -302,10 +320,7 @@ impl World {
         }
         match effect {
             Effect::Duplicates => {
-                let opened = descriptor.and_then(|(number, _)| self.opened.get(&(process, number))).copied();
-                if let Some(opened) = opened {
-                    self.opened.insert((process, returned.result), opened);
-                }
+                self.also(process, descriptor.map_or(-1, |(number, _)| number), returned.result);
             }
             Effect::Moves => {
                 let of_descriptor = || {
@@ -332,6 +347,20 @@ impl World {
         }
     }
 
+    /// Another descriptor leads to the same file. A pipe, say, takes the place of what was there.
+    pub(crate) fn also(&mut self, process: u32, descriptor: i64, other: i64) {
+        match self.opened.get(&(process, descriptor)).copied() {
+            Some(opened) => self.opened.insert((process, other), opened),
+            None => self.opened.remove(&(process, other)),
+        };
+    }
+
+    /// Whether a descriptor is known to lead to a file.
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    pub(crate) fn knows(&self, process: u32, descriptor: i64) -> bool {
+        self.opened.contains_key(&(process, descriptor))
+    }
+
     /// A process runs already: takes over what the system says of its directory and its descriptors.
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
     pub(crate) fn is_there(&mut self, process: u32, names: &mut Names) {
@@ -349,7 +378,7 @@ impl World {
                 |name: &str| about.lines().find_map(|line| line.strip_prefix(name)).unwrap_or("").trim().to_owned();
             let position = field("pos:").parse().unwrap_or(0);
             let flags = u64::from_str_radix(&field("flags:"), 8).unwrap_or(0);
-            self.opened.insert((process, number), Opened { file: names.path(&path), position, flags });
+            self.opened.insert((process, number), Opened { position, flags, ..Opened::new(names.path(&path)) });
         }
     }
 

@@ -431,7 +431,7 @@ mod tests {
 
     fn part(name: &str, times: u32) -> MergedPart {
         let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden").join(name);
-        MergedPart { path, percent: 100.0, times }
+        MergedPart { path, percent: 100.0, times, copy: 0 }
     }
 
     #[test]

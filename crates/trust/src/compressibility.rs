@@ -22,7 +22,9 @@ pub(crate) fn content(workload: &Workload, target: &str) -> Content {
         Some(Target::SharedTree(target)) => target.content,
         Some(Target::Recorded(target)) => target.content,
         Some(Target::Device(target)) => target.content,
-        Some(Target::JobFiles(_) | Target::Scratch(_) | Target::Null(_) | Target::Sim(_)) | None => Content::Random,
+        Some(Target::JobFiles(_) | Target::Scratch(_) | Target::Host(_) | Target::Null(_) | Target::Sim(_)) | None => {
+            Content::Random
+        }
     }
 }
 

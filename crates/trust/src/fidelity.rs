@@ -1,6 +1,9 @@
 //! What a replay kept of its recording, line by line, each with a verdict. Pure.
 
-use plumb_result::{FidelityLine, FidelityUnit, FidelityVerdict, PhaseMeasurement, ReplayMeasurement, ReplayedSum};
+use crate::hosts::HostEvidence;
+use plumb_result::{
+    FidelityLine, FidelityUnit, FidelityVerdict, PhaseMeasurement, PhaseResult, ReplayMeasurement, ReplayedSum,
+};
 use plumb_workload::{ReplayOrder, Timing};
 
 /// Bounds of a line: a pass up to the first, a warning up to the second.
@@ -68,7 +71,8 @@ impl Sheet {
     ) -> &mut FidelityLine {
         let allowed = bounds.map(|bounds| bounds[0]);
         let about = String::new();
-        self.0.push(FidelityLine { name: name.to_owned(), verdict, unit, recorded, replayed, allowed, about });
+        let (name, host) = (name.to_owned(), None);
+        self.0.push(FidelityLine { name, host, verdict, unit, recorded, replayed, allowed, about });
         let last = self.0.len() - 1;
         &mut self.0[last]
     }
@@ -82,6 +86,23 @@ pub(crate) fn sheet(measured: &PhaseMeasurement) -> Vec<FidelityLine> {
     amounts(&mut sheet, measured, replay);
     order(&mut sheet, replay);
     sheet.0
+}
+
+/// Lines that each host has of its own, where there are several.
+const OF_HOSTS: [&str; 6] = ["length", "lag p99", "own lag p99", "gaps", "ops", "outcomes that differ"];
+
+/// Adds what each of several hosts kept to the sheets of all of them.
+pub fn fidelity_of_hosts(phases: &mut [PhaseResult], hosts: &[HostEvidence]) {
+    if hosts.len() < 2 {
+        return;
+    }
+    for phase in phases.iter_mut().filter(|phase| !phase.fidelity.is_empty()) {
+        for host in hosts {
+            let Some(measured) = host.measurement.phases.iter().find(|one| one.name == phase.name) else { continue };
+            let lines = sheet(measured).into_iter().filter(|line| OF_HOSTS.contains(&line.name.as_str()));
+            phase.fidelity.extend(lines.map(|line| FidelityLine { host: Some(host.name.clone()), ..line }));
+        }
+    }
 }
 
 fn times(sheet: &mut Sheet, measured: &PhaseMeasurement, replay: &ReplayMeasurement) {
@@ -229,6 +250,7 @@ mod tests {
             opened_beside: 0,
             closes_of_others: 0,
             left_out: SortedMap::new(),
+            counts: None,
         };
         let op = OpMeasurement { count: 1000, bytes: 4_096_000, ..OpMeasurement::default() };
         let mut lag = Histogram::default();

@@ -84,7 +84,12 @@ pub fn phase_results(workload: &Workload, measurement: &Measurement, judgement: 
                 measured.ops.iter().map(|(kind, op)| (*kind, OpsDone { ops: op.count, bytes: op.bytes })),
             ),
             steps: measured.steps.clone(),
-            replay: measured.replay.clone(),
+            replay: measured.replay.as_ref().map(|replay| {
+                let mut replay = replay.clone();
+                replay.counts = None;
+                replay
+            }),
+            network: measured.network.clone(),
             fidelity: fidelity::sheet(measured),
             first_done: first_done(measured, tiers),
             notes: measured.fallbacks.clone(),

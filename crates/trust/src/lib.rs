@@ -40,6 +40,7 @@ pub use comparison::{
 pub use docs::{docs, explain, explanation};
 pub use evidence::{ComparisonSide, ComparisonView, Ground, PhaseView, RunView};
 pub use factors::{Change, FACTORS, Factor, UnknownFactor, confounded, differences, factor, factor_of_feature};
+pub use fidelity::fidelity_of_hosts;
 pub use hosts::{HostEvidence, Measured, judge_hosts, of_ranks};
 pub use judge::{
     Judgement, MIN_PLOTS_TO_CLAIM, MIN_RUNS_TO_CLAIM, RunModes, is_below_floor, judge, judge_comparison, phase_results,

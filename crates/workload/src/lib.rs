@@ -44,23 +44,22 @@ pub use phase::{
     Work, WorkerGroup,
 };
 pub use program::{Pick, Program, ScratchTarget, SharedTree, Step};
-pub use replay::{RecordedTree, Replay, ReplayOrder, Timing};
+pub use replay::{RecordedTree, Replay, ReplayOrder, ReplayShare, Timing};
 pub use sim::{SimDevice, SimModel};
 pub use target::{
-    DeviceTarget, Distribution, FileTarget, FilesTarget, NullDelays, NullFiles, NullTarget, Prepare, SimTarget, Target,
-    TreeTarget,
+    DeviceTarget, Distribution, FileTarget, FilesTarget, HostTarget, NullDelays, NullFiles, NullTarget, Prepare,
+    SimTarget, Target, TreeTarget,
 };
 pub use units::{Bytes, Nanos, PerSecond, Share, Size};
 pub use validate::Problem;
 pub use verify::Verify;
 pub use work::OwnFlush;
 
-use plumb_document::FromDocument;
+use plumb_document::{FromDocument, ToDocument};
 use plumb_sorted::SortedMap;
-use serde::Serialize;
 
 /// What to run: named targets, and phases that run over them one after another.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Workload {
@@ -98,7 +97,7 @@ impl Workload {
         let only_reads = |group: &WorkerGroup| match &group.work {
             Work::Blocks(stream) => stream.is_plumb() && !group.work.changes(),
             Work::Program(program) => program.is_over_file_set() && !program.changes(),
-            Work::Copy(_) | Work::Replay(_) => false,
+            Work::Copy(_) | Work::Replay(_) | Work::Net(_) => false,
         };
         let is_read = move |name: &str| {
             let mut users = phase.workers.iter().filter(|group| group.target == name).peekable();

@@ -1,7 +1,196 @@
-//! Network work, as data: what one socket sends, receives, asks or answers. Dialects lower their options to it and the engine
-//! runs it with the loop, pacer and recorder of all other work.
+//! Network work, as data: what a group of workers does to a host ([`NetLoad`]), and what one socket sends, receives, asks or
+//! answers ([`NetWork`]). Dialects lower their options to the latter and the engine runs it with the loop, pacer and recorder of
+//! all other work.
 
-use crate::units::PerSecond;
+use crate::op::OpKind;
+use crate::units::{Bytes, Nanos, PerSecond};
+use plumb_document::{FromDocument, ToDocument};
+
+/// What a group of workers does over the network. Each worker has a connection of its own.
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename = "=", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
+#[cfg_attr(feature = "schema", schemars(rename = "NetLoad"))]
+pub enum NetLoad {
+    /// Bytes in one direction.
+    Stream(StreamLoad),
+    /// Round trips over one connection: a request, and its response.
+    Rr(TripLoad),
+    /// Round trips with a connection of their own each: connect, request, response, close.
+    Crr(TripLoad),
+}
+
+/// Bytes in one direction.
+#[derive(Debug, Clone, Default, PartialEq, ToDocument, FromDocument)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct StreamLoad {
+    /// Which way.
+    pub direction: Direction,
+    /// Over what.
+    pub protocol: Protocol,
+    /// Bytes of a write, or of a datagram; 128 KiB (datagrams: 1200 bytes) when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub block: Option<Bytes>,
+    /// Datagrams per second and stream would be `pace`; this is how fast the other end sends, in bytes per second and stream.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<PerSecond>,
+    /// How the sender passes bytes to the kernel: `copy`, `splice`, `sendfile`, `zerocopy`, `io-uring`.
+    pub tx: Passing,
+    /// How the receiver takes them: `copy`, `truncate`, `io-uring`.
+    pub rx: Passing,
+    /// Algorithm of congestion control of both ends; the system's when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub congestion: Option<String>,
+}
+
+/// Round trips.
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct TripLoad {
+    /// Over what.
+    pub protocol: Protocol,
+    /// Bytes of a request.
+    pub request: Bytes,
+    /// Bytes of a response.
+    pub response: Bytes,
+    /// Both ends ask the socket again and again for at most this long before they sleep; 0: they sleep at once.
+    pub busy_poll: Nanos,
+    /// Algorithm of congestion control of both ends; the system's when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub congestion: Option<String>,
+}
+
+impl Default for TripLoad {
+    fn default() -> TripLoad {
+        TripLoad {
+            protocol: Protocol::Tcp,
+            request: Bytes(16),
+            response: Bytes(16),
+            busy_poll: Nanos(0),
+            congestion: None,
+        }
+    }
+}
+
+/// Small round trips to a host beside a phase, each with its own start: what is slow does not hide those behind it.
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Probe {
+    /// `HOST` or `HOST:PORT`; `plumb net --serve` runs there.
+    pub to: String,
+    /// Over what.
+    #[serde(default)]
+    pub protocol: Protocol,
+    /// Round trips a second.
+    #[serde(default = "Probe::default_rate")]
+    pub rate: PerSecond,
+    /// How long before the phase they are made on an idle machine.
+    #[serde(default = "Probe::default_idle")]
+    pub idle: Nanos,
+}
+
+impl Probe {
+    /// Bytes of a request and of its response.
+    pub const BYTES: u64 = 16;
+
+    fn default_rate() -> PerSecond {
+        PerSecond(200.0)
+    }
+
+    fn default_idle() -> Nanos {
+        Nanos(5_000_000_000)
+    }
+
+    /// The usual one, to a host.
+    pub fn to(host: &str) -> Probe {
+        Probe { to: host.to_owned(), protocol: Protocol::Tcp, rate: Probe::default_rate(), idle: Probe::default_idle() }
+    }
+}
+
+/// Which way bytes go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Direction {
+    /// From here to the host.
+    #[default]
+    Send,
+    /// From the host to here.
+    Receive,
+}
+
+/// What carries network work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Protocol {
+    /// A stream of bytes.
+    #[default]
+    Tcp,
+    /// Datagrams.
+    Udp,
+    /// TCP over several paths, where both ends can.
+    Mptcp,
+    /// A socket of this machine: the address is `unix:PATH`.
+    Unix,
+    /// Between a virtual machine and its host: the address is `vsock:CID:PORT`.
+    Vsock,
+    /// SCTP, where the kernel has it.
+    Sctp,
+}
+
+impl Protocol {
+    /// As it is written.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Protocol::Tcp => "tcp",
+            Protocol::Udp => "udp",
+            Protocol::Mptcp => "mptcp",
+            Protocol::Unix => "unix",
+            Protocol::Vsock => "vsock",
+            Protocol::Sctp => "sctp",
+        }
+    }
+
+    /// Whether bytes keep no bounds.
+    pub const fn transport(self) -> Transport {
+        match self {
+            Protocol::Udp => Transport::Udp,
+            _ => Transport::Tcp,
+        }
+    }
+}
+
+impl NetLoad {
+    /// The kind of its ops.
+    pub const fn kind(&self) -> OpKind {
+        match self {
+            NetLoad::Stream(StreamLoad { direction: Direction::Send, .. }) => OpKind::Send,
+            NetLoad::Stream(_) => OpKind::Receive,
+            NetLoad::Rr(_) => OpKind::RoundTrip,
+            NetLoad::Crr(_) => OpKind::ConnectTrip,
+        }
+    }
+
+    /// What carries it.
+    pub const fn protocol(&self) -> Protocol {
+        match self {
+            NetLoad::Stream(load) => load.protocol,
+            NetLoad::Rr(load) | NetLoad::Crr(load) => load.protocol,
+        }
+    }
+
+    /// The algorithm of congestion control that it asks for.
+    pub fn congestion(&self) -> Option<&str> {
+        match self {
+            NetLoad::Stream(load) => load.congestion.as_deref(),
+            NetLoad::Rr(load) | NetLoad::Crr(load) => load.congestion.as_deref(),
+        }
+    }
+}
 
 /// What carries it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,15 +238,57 @@ impl NetOp {
 }
 
 /// How bytes pass between the program and the socket. What is not copied measures something else, so results name it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
 pub enum Passing {
     /// The kernel copies them, as it does for every program that looks at its data.
     #[default]
     Copy,
-    /// The sender lends its pages (vmsplice); a receiver copies.
+    /// The sender lends its pages (vmsplice).
+    #[serde(rename = "splice")]
     Lend,
-    /// The receiver drops them unread (MSG_TRUNC); a sender copies.
+    /// The receiver drops them unread (MSG_TRUNC).
+    #[serde(rename = "truncate")]
     Drop,
+    /// The sender's pages are sent from where they are (MSG_ZEROCOPY). A kernel that copies all the same says so.
+    #[serde(rename = "zerocopy")]
+    ZeroCopy,
+    /// By io_uring.
+    IoUring,
+    /// The sender's pages are those of a file in memory (sendfile).
+    #[serde(rename = "sendfile")]
+    SendFile,
+}
+
+impl Passing {
+    /// As it is written.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Passing::Copy => "copy",
+            Passing::Lend => "splice",
+            Passing::Drop => "truncate",
+            Passing::ZeroCopy => "zerocopy",
+            Passing::IoUring => "io-uring",
+            Passing::SendFile => "sendfile",
+        }
+    }
+
+    /// The one of this name.
+    pub fn from_name(name: &str) -> Option<Passing> {
+        let all = [Passing::Copy, Passing::Lend, Passing::Drop, Passing::ZeroCopy, Passing::IoUring, Passing::SendFile];
+        all.into_iter().find(|passing| passing.name() == name)
+    }
+
+    /// Whether a sender can do it.
+    pub const fn sends(self) -> bool {
+        !matches!(self, Passing::Drop)
+    }
+
+    /// Whether a receiver can do it.
+    pub const fn receives(self) -> bool {
+        matches!(self, Passing::Copy | Passing::Drop | Passing::IoUring)
+    }
 }
 
 /// How datagrams begin, by the tool that reads them.
@@ -98,6 +329,8 @@ pub struct NetWork {
     pub burst: u32,
     /// How bytes pass.
     pub passing: Passing,
+    /// Round trips ask the socket again and again for at most this long before they sleep, µs.
+    pub poll_us: u32,
     /// How datagrams begin.
     pub form: DatagramForm,
     /// Datagrams may pass the system in trains (UDP_SEGMENT, UDP_GRO) where one call for each would be too slow.
@@ -133,6 +366,7 @@ impl NetWork {
             rate: None,
             burst: 1,
             passing: Passing::Copy,
+            poll_us: 0,
             form: DatagramForm::Iperf3,
             trains: false,
             bare: false,

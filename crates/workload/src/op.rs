@@ -1,12 +1,11 @@
 //! The closed set of operations, shared by sources, backends, recorders and metric names.
 
-use plumb_document::FromDocument;
-use serde::Serialize;
+use plumb_document::{FromDocument, ToDocument};
 
 macro_rules! op_kinds {
     ($($variant:ident $name:literal,)*) => {
         /// What one operation does. Its [name](OpKind::name) is the first part of a metric's name.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, FromDocument)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, ToDocument, FromDocument)]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(rename_all = "kebab-case")]
         #[repr(u8)]
@@ -61,6 +60,14 @@ op_kinds! {
     Map "map",
     Unmap "unmap",
     Command "command",
+    Send "send",
+    Receive "receive",
+    RoundTrip "rr",
+    ConnectTrip "crr",
+    Fstat "fstat",
+    Statfs "statfs",
+    Unlock "unlock",
+    RemoveTree "remove-tree",
 }
 
 impl OpKind {
@@ -69,7 +76,16 @@ impl OpKind {
 
     /// True where the op moves user data, so that a byte rate has a meaning.
     pub const fn moves_bytes(self) -> bool {
-        matches!(self, OpKind::Read | OpKind::Write | OpKind::Trim)
+        matches!(
+            self,
+            OpKind::Read
+                | OpKind::Write
+                | OpKind::Trim
+                | OpKind::Send
+                | OpKind::Receive
+                | OpKind::RoundTrip
+                | OpKind::ConnectTrip
+        )
     }
 
     /// The kind with this [name](OpKind::name).

@@ -2,11 +2,10 @@
 
 use crate::blocks::ByKind;
 use crate::units::{Nanos, PerSecond};
-use plumb_document::FromDocument;
-use serde::Serialize;
+use plumb_document::{FromDocument, ToDocument};
 
 /// When the next op may start. Where nothing is said, as soon as there is room in the queue.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Pace {
@@ -81,7 +80,7 @@ impl Pace {
 }
 
 /// An open load: intended starts for all ops, whatever their kind.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct OpenLoad {
@@ -96,7 +95,7 @@ pub struct OpenLoad {
 }
 
 /// How intended starts are spread.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Arrival {
@@ -120,7 +119,7 @@ fn is_unset<T>(by_kind: &ByKind<Option<T>>) -> bool {
 }
 
 /// Fail below these rates.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct MinimumRate {
@@ -135,7 +134,7 @@ pub struct MinimumRate {
 }
 
 /// Pauses between ops.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ThinkTime {
@@ -181,7 +180,7 @@ impl ThinkTime {
 }
 
 /// Which ops count between pauses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ThinkBasis {
@@ -193,7 +192,7 @@ pub enum ThinkBasis {
 }
 
 /// Find the largest depth at which `percent` of the ops stay below a latency.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct LatencyGoal {
@@ -209,7 +208,7 @@ pub struct LatencyGoal {
 }
 
 /// A share among the workers of one flow: none gets ahead of the others by more than its weight allows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct WeightedFlow {
@@ -224,7 +223,7 @@ pub struct WeightedFlow {
 
 /// End a group when a figure is steady: the rule of fio. It is judged over the last values of the figure, one for
 /// each piece of time.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct SteadyRule {
@@ -251,7 +250,7 @@ pub struct SteadyRule {
 }
 
 /// A figure that can become steady.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum SteadyFigure {
@@ -264,7 +263,7 @@ pub enum SteadyFigure {
 }
 
 /// What of a figure must be small for it to be steady.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum SteadyJudged {

@@ -7,6 +7,7 @@ use crate::blocks::{BlockStream, Blocks};
 use crate::companion::Companion;
 use crate::content::{BufferContent, Content};
 use crate::files::{FileRules, Syncs};
+use crate::net::{NetLoad, Probe};
 use crate::pace::{Pace, SteadyRule};
 use crate::process::{BufferRules, ProcessRules};
 use crate::program::Program;
@@ -14,11 +15,10 @@ use crate::replay::Replay;
 use crate::units::{Bytes, Nanos, Size};
 use crate::verify::Verify;
 use crate::work::OwnFlush;
-use plumb_document::FromDocument;
-use serde::Serialize;
+use plumb_document::{FromDocument, ToDocument};
 
 /// Workers that start together behind a barrier and end by a stop rule.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Phase {
@@ -49,6 +49,9 @@ pub struct Phase {
     /// What runs meanwhile and makes no I/O.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub companions: Vec<Companion>,
+    /// Small round trips to a host, before the phase and while it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe: Option<Box<Probe>>,
 }
 
 impl Phase {
@@ -91,6 +94,7 @@ impl Phase {
             reads_own: false,
             workers,
             companions: Vec::new(),
+            probe: None,
         }
     }
 
@@ -104,7 +108,7 @@ impl Phase {
 }
 
 /// What the page cache holds of the targets when the clock starts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CachePolicy {
@@ -120,7 +124,7 @@ pub enum CachePolicy {
 }
 
 /// When a phase ends. Without any limit it ends when every worker has reached its own ([`Limit`]).
-#[derive(Debug, Clone, PartialEq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Stop {
@@ -142,7 +146,7 @@ pub struct Stop {
 }
 
 /// Whose end is the phase's end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum When {
@@ -154,7 +158,7 @@ pub enum When {
 }
 
 /// The SNIA round rule: over the last `window` rounds, range and slope excursion within bounds. Source: SNIA SSS PTS.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Steady {
@@ -177,7 +181,7 @@ impl Default for Steady {
 }
 
 /// What makes a phase's writes durable, and whether the clock waits for it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct End {
@@ -190,7 +194,7 @@ pub struct End {
 }
 
 /// The last thing done to each file that a phase wrote.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Flush {
@@ -206,7 +210,7 @@ pub enum Flush {
 }
 
 /// Whether the end of a phase counts in its time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ClockScope {
@@ -218,7 +222,7 @@ pub enum ClockScope {
 }
 
 /// How much is moved before anything is measured.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct RampUntil {
@@ -230,7 +234,7 @@ pub struct RampUntil {
 }
 
 /// Workers that do the same, each with its own stream of random numbers.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct WorkerGroup {
@@ -317,7 +321,7 @@ pub struct WorkerGroup {
 }
 
 /// When the workers of a group start.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Start {
@@ -337,7 +341,7 @@ impl Start {
 }
 
 /// Whom the end of a group's worker ends.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum WhenDone {
@@ -412,7 +416,7 @@ impl WorkerGroup {
             Work::Program(program) if program.writes() => own(program.flushes(), program.flushes_some()),
             Work::Copy(copy) => own(copy.fsync || copy.fdatasync, copy.output.dsync || copy.output.sync),
             Work::Replay(_) => OwnFlush::Part,
-            Work::Blocks(_) | Work::Program(_) => OwnFlush::Nothing,
+            Work::Blocks(_) | Work::Program(_) | Work::Net(_) => OwnFlush::Nothing,
         }
     }
 
@@ -460,7 +464,7 @@ impl WorkerGroup {
 }
 
 /// What the ops of a worker are.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename = "=", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 #[cfg_attr(feature = "schema", schemars(rename = "Work"))]
@@ -474,6 +478,8 @@ pub enum Work {
     Program(Box<Program>),
     /// What a recording says was done to files, by name.
     Replay(Box<Replay>),
+    /// Streams or round trips over the network, to a `host`.
+    Net(Box<NetLoad>),
 }
 
 macro_rules! from_streams {
@@ -489,6 +495,12 @@ macro_rules! from_streams {
 from_streams! { BlockStream Blocks Stream Sweep
 }
 
+impl From<NetLoad> for Work {
+    fn from(load: NetLoad) -> Work {
+        Work::Net(Box::new(load))
+    }
+}
+
 impl From<Replay> for Work {
     fn from(replay: Replay) -> Work {
         Work::Replay(Box::new(replay))
@@ -496,7 +508,7 @@ impl From<Replay> for Work {
 }
 
 /// A worker is a thread or a process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RunAs {
@@ -508,7 +520,7 @@ pub enum RunAs {
 }
 
 /// How ops are gathered into one system call. 0 lets the engine adapt: submit all there is room for, wait for one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Batch {
@@ -528,7 +540,7 @@ pub struct Batch {
 
 /// When a worker has done enough. Without one, it goes on until the phase stops; block work without a phase
 /// time, bytes or ops limit stops after one pass.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Limit {
@@ -547,7 +559,7 @@ pub struct Limit {
 }
 
 /// What an op's error means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum OnError {
@@ -561,7 +573,7 @@ pub enum OnError {
 }
 
 /// Errors that are passed over, whatever [`OnError`] says. They are counted all the same.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct ErrorRules {
@@ -577,7 +589,7 @@ pub struct ErrorRules {
 }
 
 /// An error number that is no error.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct IgnoredError {
@@ -588,7 +600,7 @@ pub struct IgnoredError {
 }
 
 /// Where an error arises.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ErrorOrigin {

@@ -1,12 +1,11 @@
 //! Memory, priorities and processes of workers.
 
 use crate::units::Bytes;
-use plumb_document::FromDocument;
-use serde::Serialize;
+use plumb_document::{FromDocument, ToDocument};
 use std::path::PathBuf;
 
 /// Where the memory of the ops comes from.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct BufferRules {
@@ -24,7 +23,7 @@ pub struct BufferRules {
 }
 
 /// A kind of memory. Source: mmap(2), shmget(2).
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum BufferMemory {
@@ -44,7 +43,7 @@ pub enum BufferMemory {
 }
 
 /// Whom a job runs as, and where.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct ProcessRules {
@@ -84,7 +83,7 @@ pub struct ProcessRules {
 }
 
 /// A control group. Source: cgroups(7).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ControlGroup {
@@ -99,7 +98,7 @@ pub struct ControlGroup {
 }
 
 /// Priority of I/O. Source: ioprio_set(2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct IoPriority {
@@ -113,7 +112,7 @@ pub struct IoPriority {
 }
 
 /// The priority that a share of the ops gets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct CommandPriority {
@@ -129,7 +128,7 @@ pub struct CommandPriority {
 }
 
 /// Ops that can have a priority of their own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum OpPriority {
@@ -140,7 +139,7 @@ pub enum OpPriority {
 }
 
 /// From which nodes memory comes. Source: set_mempolicy(2).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum NodeMemory {

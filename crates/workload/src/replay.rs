@@ -5,13 +5,13 @@
 use crate::blocks::trace::Waits;
 use crate::content::Content;
 use crate::target::Prepare;
-use plumb_document::FromDocument;
-use serde::Serialize;
+use plumb_document::{FromDocument, ToDocument};
+use std::ops::Range;
 use std::path::PathBuf;
 
 /// The calls of a recording. Its group's workers are the threads that make them: each makes the calls of one recorded thread,
 /// or of several one after another.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Replay {
@@ -26,6 +26,12 @@ pub struct Replay {
     /// Replay it this many times, one after the other, each time on files of its own.
     #[serde(default = "once", skip_serializing_if = "is_once")]
     pub loops: u32,
+    /// Replay so many copies of it at the same time, each with threads and files of its own.
+    #[serde(default = "once", skip_serializing_if = "is_once")]
+    pub clones: u32,
+    /// Which part of it one of several processes replays; all of it where absent. Plumb gives each rank its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<ReplayShare>,
     /// When calls begin.
     #[serde(default)]
     pub timing: Timing,
@@ -44,7 +50,8 @@ impl Replay {
     /// All of a recording, at its own times.
     pub fn new(path: PathBuf) -> Replay {
         let (timing, order, waits) = (Timing::default(), ReplayOrder::default(), Waits::default());
-        Replay { path, model: None, with: Vec::new(), loops: 1, timing, order, below: None, waits }
+        let (model, with, share, below) = (None, Vec::new(), None, None);
+        Replay { path, model, with, loops: 1, clones: 1, share, timing, order, below, waits }
     }
 }
 
@@ -54,6 +61,37 @@ fn once() -> u32 {
 
 fn is_once(times: &u32) -> bool {
     *times == 1
+}
+
+/// One of several processes that replay a recording together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ReplayShare {
+    /// From 0.
+    pub number: u32,
+    /// How many there are.
+    pub of: u32,
+}
+
+/// What one process replays.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReplayPart {
+    /// Copies of the whole, by their numbers.
+    Copies(Range<u32>),
+    /// A part of its threads.
+    Threads(ReplayShare),
+}
+
+/// What this share is of a replay with so many copies; `None` where the processes cannot have as many copies each.
+pub fn replay_part(share: Option<ReplayShare>, clones: u32) -> Option<ReplayPart> {
+    let clones = clones.max(1);
+    let share = share.filter(|share| share.of > 1).unwrap_or(ReplayShare { number: 0, of: 1 });
+    match clones / share.of {
+        _ if clones == 1 && share.of > 1 => Some(ReplayPart::Threads(share)),
+        each if each * share.of == clones => Some(ReplayPart::Copies(share.number * each..(share.number + 1) * each)),
+        _ => None,
+    }
 }
 
 /// The names of a recorded path, one below the other. Relative or absolute, it begins at the root of the replay, and `..` leads
@@ -73,7 +111,7 @@ pub fn path_names(recorded: &str) -> Vec<&str> {
 }
 
 /// When calls of a recording begin.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum Timing {
@@ -97,7 +135,7 @@ impl Default for Timing {
 }
 
 /// What a recorded call waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ReplayOrder {
@@ -117,7 +155,7 @@ pub enum ReplayOrder {
 
 /// A directory with what a recording needs to be there: the files and directories that it uses and does not make, as large as
 /// it reads them.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct RecordedTree {
@@ -129,4 +167,20 @@ pub struct RecordedTree {
     /// What is written into them.
     #[serde(default)]
     pub content: Content,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processes_have_a_part_of_the_threads_or_as_many_copies_each() {
+        let of = |number, of, clones| replay_part(Some(ReplayShare { number, of }), clones);
+        assert_eq!(replay_part(None, 3), Some(ReplayPart::Copies(0..3)));
+        assert_eq!(of(1, 2, 1), Some(ReplayPart::Threads(ReplayShare { number: 1, of: 2 })));
+        assert_eq!(of(1, 2, 6), Some(ReplayPart::Copies(3..6)));
+        assert_eq!(of(0, 1, 1), Some(ReplayPart::Copies(0..1)));
+        assert_eq!(of(0, 4, 2), None);
+        assert_eq!(of(0, 2, 3), None);
+    }
 }

@@ -1,10 +1,9 @@
 //! The simulated device: a name, a model and injected faults, written `sim:MODEL?fault=value&…`.
 
 use crate::units::{Bytes, Nanos, Share, UnitError};
-use plumb_document::{FromDocument, ReadError, Reader};
+use plumb_document::{FromDocument, ReadError, Reader, ToDocument, Value, WriteError};
 #[cfg(feature = "schema")]
 use schemars::{Schema, SchemaGenerator, json_schema};
-use serde::{Serialize, Serializer};
 #[cfg(feature = "schema")]
 use std::borrow::Cow;
 use std::fmt;
@@ -110,11 +109,13 @@ impl SimDevice {
     }
 }
 
-impl Serialize for SimDevice {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+impl ToDocument for SimDevice {
+    fn to_document(&self) -> Result<Value, WriteError> {
+        Ok(Value::Text(self.to_string()))
     }
 }
+
+plumb_document::serialize_for_schemas!(SimDevice);
 
 impl FromDocument for SimDevice {
     fn from_document(reader: Reader<'_>) -> Result<Self, ReadError> {

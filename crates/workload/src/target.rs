@@ -6,12 +6,11 @@ use crate::program::{ScratchTarget, SharedTree};
 use crate::replay::RecordedTree;
 use crate::sim::SimDevice;
 use crate::units::{Bytes, Nanos, Size};
-use plumb_document::FromDocument;
-use serde::Serialize;
+use plumb_document::{FromDocument, ToDocument};
 use std::path::PathBuf;
 
 /// Where operations go. A relative path lies in the test directory that Plumb makes and marks.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename = "=", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 #[cfg_attr(feature = "schema", schemars(rename = "Target"))]
@@ -36,6 +35,8 @@ pub enum Target {
     Recorded(RecordedTree),
     /// A simulated device on a virtual clock.
     Sim(SimTarget),
+    /// Another host, for network work.
+    Host(HostTarget),
 }
 
 impl Target {
@@ -51,7 +52,7 @@ impl Target {
 }
 
 /// How a file gets its blocks before the first phase.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Prepare {
@@ -67,7 +68,7 @@ pub enum Prepare {
 }
 
 /// One file.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct FileTarget {
@@ -85,7 +86,7 @@ pub struct FileTarget {
 }
 
 /// Several files of one size. Workers take them in turn: worker `i` starts with file `i mod count`.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct FilesTarget {
@@ -104,7 +105,7 @@ pub struct FilesTarget {
 }
 
 /// A file set: `files` files in a tree of directories, each `width` wide and at most `depth` deep.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct TreeTarget {
@@ -133,7 +134,7 @@ fn one() -> u32 {
 }
 
 /// A distribution of sizes.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename = "=fixed", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 #[cfg_attr(feature = "schema", schemars(rename = "Distribution"))]
@@ -172,7 +173,7 @@ impl Distribution {
 }
 
 /// A block device. Writing to it needs the user's word: its serial.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct DeviceTarget {
@@ -189,8 +190,17 @@ pub struct DeviceTarget {
     pub content: Content,
 }
 
+/// Another host. `plumb net --serve` or, for streams, `iperf3 -s` runs there.
+#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct HostTarget {
+    /// `HOST` or `HOST:PORT`; port 5201 when absent. An address of IPv6 with a port is in brackets.
+    pub address: String,
+}
+
 /// Nothing at all.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct NullTarget {
@@ -209,7 +219,7 @@ impl NullTarget {
 }
 
 /// Files that only their names exist of: every call on them succeeds and does nothing, and data is not kept.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct NullFiles {
@@ -221,7 +231,7 @@ pub struct NullFiles {
 }
 
 /// How long calls on null files sleep, ns; 0 is not at all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct NullDelays {
@@ -242,7 +252,7 @@ impl NullDelays {
 }
 
 /// A simulated device.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct SimTarget {

@@ -3,10 +3,9 @@
 //! Text forms: `4096`, `4KiB`, `4k` (a bare letter is binary, as block tools have it), `4kB` (decimal);
 //! `90s`, `1.5ms`, `2m`, `1h`; `1000/s`; `5%`; `ram*2`, `free*10%`.
 
-use plumb_document::{FromDocument, ReadError, Reader, Value};
+use plumb_document::{FromDocument, ReadError, Reader, ToDocument, Value, WriteError};
 #[cfg(feature = "schema")]
 use schemars::{Schema, SchemaGenerator, json_schema};
-use serde::{Serialize, Serializer};
 #[cfg(feature = "schema")]
 use std::borrow::Cow;
 use std::fmt;
@@ -271,11 +270,13 @@ impl fmt::Display for Size {
 
 macro_rules! text_or_number {
     ($type:ident, $expecting:literal, $number:expr) => {
-        impl Serialize for $type {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
+        impl ToDocument for $type {
+            fn to_document(&self) -> Result<Value, WriteError> {
+                Ok(Value::Text(self.to_string()))
             }
         }
+
+        plumb_document::serialize_for_schemas!($type);
 
         impl FromDocument for $type {
             fn from_document(reader: Reader<'_>) -> Result<Self, ReadError> {

@@ -4,11 +4,13 @@
 use crate::Bytes;
 use crate::blocks::ByKind;
 use crate::blocks::fio::{AccessOrder, Coverage, OffsetDistribution, Stream};
+use crate::blocks::requests::Requests;
 use crate::blocks::sweep::{Sweep, SweepDraw, SweepOrder};
 use crate::blocks::trace::Recording;
 use crate::blocks::{BlockSize, BlockStream, Blocks, Pattern};
 use crate::content::Content;
 use crate::copy::CopySpec;
+use crate::net::NetLoad;
 use crate::op::OpKind;
 use crate::phase::Work;
 use crate::program::{PacketKind, Packets, Program, ProgramContent, Step, Transfer, walk};
@@ -96,6 +98,14 @@ impl Work {
         }
     }
 
+    /// The requests from one queue, where it is that.
+    pub fn requests(&self) -> Option<&Requests> {
+        match self.stream()? {
+            BlockStream::Requests(requests) => Some(requests),
+            _ => None,
+        }
+    }
+
     /// The recording that it replays, where it does.
     pub fn trace(&self) -> Option<&Recording> {
         match self.stream()? {
@@ -133,6 +143,14 @@ impl Work {
         }
     }
 
+    /// The network work, where it is that.
+    pub fn net(&self) -> Option<&NetLoad> {
+        match self {
+            Work::Net(load) => Some(load),
+            _ => None,
+        }
+    }
+
     /// The kinds of op that it is meant to make; each of them owes a number. Which ops a copy makes follows from what its
     /// ends are, which shows only when they are opened.
     pub fn op_kinds(&self) -> SortedSet<OpKind> {
@@ -150,12 +168,13 @@ impl Work {
                         kinds.extend(flushes.into_iter().filter(|(every, _)| *every > 0).map(|(_, kind)| kind));
                     }
                     BlockStream::Sweep(sweep) => kinds.extend(sweep.call()),
-                    BlockStream::Plumb(_) | BlockStream::Fio(_) | BlockStream::Trace(_) => {}
+                    BlockStream::Requests(_) | BlockStream::Plumb(_) | BlockStream::Fio(_) | BlockStream::Trace(_) => {}
                 }
                 kinds
             }
             Work::Program(program) => program.kinds(),
             Work::Copy(_) | Work::Replay(_) => SortedSet::new(),
+            Work::Net(load) => SortedSet::from([load.kind()]),
         }
     }
 
@@ -166,6 +185,7 @@ impl Work {
             Work::Copy(copy) => copy.to.is_some(),
             Work::Program(program) => program.writes(),
             Work::Replay(_) => true,
+            Work::Net(_) => false,
         }
     }
 
@@ -177,13 +197,14 @@ impl Work {
                 let more = match &**stream {
                     BlockStream::Plumb(blocks) => blocks.fsync_every + blocks.fdatasync_every > 0,
                     BlockStream::Sweep(sweep) => sweep.call().is_some(),
-                    BlockStream::Fio(_) | BlockStream::Trace(_) => false,
+                    BlockStream::Fio(_) | BlockStream::Trace(_) | BlockStream::Requests(_) => false,
                 };
                 moves.write || moves.trim || more
             }
             Work::Copy(copy) => copy.to.is_some(),
             Work::Program(program) => program.is_over_file_set() || program.changes(),
             Work::Replay(_) => true,
+            Work::Net(_) => false,
         }
     }
 
@@ -192,7 +213,7 @@ impl Work {
         match self {
             Work::Program(program) => program.transfers().next().is_some(),
             Work::Blocks(_) | Work::Copy(_) => true,
-            Work::Replay(_) => false,
+            Work::Replay(_) | Work::Net(_) => false,
         }
     }
 
@@ -210,7 +231,7 @@ impl Work {
     pub fn waits(&self) -> bool {
         match self {
             Work::Program(program) => program.waits(),
-            Work::Blocks(_) | Work::Copy(_) => false,
+            Work::Blocks(_) | Work::Copy(_) | Work::Net(_) => false,
             Work::Replay(_) => true,
         }
     }
@@ -235,10 +256,11 @@ impl Work {
                 BlockStream::Sweep(sweep) => {
                     !sweep.repeat && !matches!(sweep.order, SweepOrder::Random(SweepDraw::Again | SweepDraw::Unaligned))
                 }
+                BlockStream::Requests(requests) => !requests.random && requests.most.is_some(),
                 BlockStream::Trace(_) => false,
             },
             Work::Copy(_) => true,
-            Work::Replay(_) => false,
+            Work::Replay(_) | Work::Net(_) => false,
             Work::Program(program) => {
                 let mut transfers = program.transfers().peekable();
                 transfers.peek().is_some() && transfers.all(Transfer::covers_once)
@@ -251,6 +273,7 @@ impl Work {
         let uniform = match self.stream() {
             Some(BlockStream::Plumb(blocks)) => blocks.pattern == Pattern::Random,
             Some(BlockStream::Fio(stream)) => stream.distribution == OffsetDistribution::Uniform,
+            Some(BlockStream::Requests(_)) => true,
             _ => false,
         };
         uniform || self.covers_once()
@@ -269,10 +292,11 @@ impl Work {
                 BlockStream::Plumb(blocks) => Some(blocks.block.max().0.max(write_block(blocks).max().0)),
                 BlockStream::Fio(stream) => Some(stream.sizes.read.max().0.max(stream.sizes.write.max().0)),
                 BlockStream::Sweep(sweep) => Some(sweep.block.0),
+                BlockStream::Requests(requests) => Some(requests.block.0),
                 BlockStream::Trace(_) => None,
             },
             Work::Copy(copy) => Some(copy.read_block.0.max(copy.write_block.0)),
-            Work::Replay(_) => None,
+            Work::Replay(_) | Work::Net(_) => None,
             Work::Program(program) if program.is_over_file_set() => None,
             Work::Program(program) => Some(program.transfers().map(Transfer::largest_bytes).max().unwrap_or(0)),
         }
@@ -296,10 +320,11 @@ impl Work {
                     all(&[(read.min(), read.max()), (write.min(), write.max())])
                 }
                 BlockStream::Sweep(sweep) => Some(sweep.block.0),
+                BlockStream::Requests(requests) => Some(requests.block.0),
                 BlockStream::Trace(_) => None,
             },
             Work::Copy(copy) => all(&[(copy.read_block, copy.write_block)]),
-            Work::Program(_) | Work::Replay(_) => None,
+            Work::Program(_) | Work::Replay(_) | Work::Net(_) => None,
         }
     }
 
@@ -317,6 +342,7 @@ impl Work {
                     [stream.sizes.write.min().0, stream.align.write.0].into_iter().chain(starts).collect()
                 }
                 BlockStream::Sweep(sweep) => vec![sweep.block.0],
+                BlockStream::Requests(requests) => vec![requests.block.0],
                 BlockStream::Trace(_) => Vec::new(),
             },
             Work::Copy(copy) if copy.to.is_some() => {
@@ -326,7 +352,7 @@ impl Work {
                 let writes = program.transfers().filter(|transfer| transfer.does.writes());
                 writes.map(|transfer| transfer.record.0).collect()
             }
-            Work::Blocks(_) | Work::Copy(_) | Work::Replay(_) => Vec::new(),
+            Work::Blocks(_) | Work::Copy(_) | Work::Replay(_) | Work::Net(_) => Vec::new(),
         }
     }
 
@@ -398,7 +424,7 @@ mod tests {
     fn kinds_are_found_at_any_depth() {
         let stat = Step::Stat { file: Pick::Random };
         let choices = vec![
-            Choice { weight: 1.0, steps: vec![Step::Mkdir { file: Pick::Usual, mode: None }] },
+            Choice { weight: 1.0, steps: vec![Step::Mkdir { file: Pick::Usual, mode: None, may_exist: false }] },
             Choice { weight: 0.0, steps: vec![Step::Rmdir { file: Pick::Usual }] },
         ];
         let work = program(vec![Step::Loop { times: 2, steps: vec![stat, Step::Mix { choices }] }]);

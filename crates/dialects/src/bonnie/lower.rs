@@ -375,7 +375,7 @@ impl Series<'_> {
     }
 
     fn create(&self, test: Test, lengths: Vec<Bytes>) -> Phase {
-        let mkdir = |number: u32| Step::Mkdir { file: Pick::Nth(number), mode: Some(0o700) };
+        let mkdir = |number: u32| Step::Mkdir { file: Pick::Nth(number), mode: Some(0o700), may_exist: false };
         let mut before = vec![mkdir(self.main)];
         if self.layout.several {
             before.extend(self.layout.directories.clone().map(mkdir));

@@ -236,7 +236,7 @@ impl Lowering<'_> {
             before.push(Step::Delay { time: Nanos(u64::from(test.delay_s) * 1_000_000_000) });
         }
         if makes && self.facts.missing_directories.contains(&rank) {
-            before.push(Step::Mkdir { file: Pick::Nth(rank), mode: Some(DIRECTORY_MODE) });
+            before.push(Step::Mkdir { file: Pick::Nth(rank), mode: Some(DIRECTORY_MODE), may_exist: false });
         }
         if makes && !test.uses_existing {
             before.extend(self.unlink(rank));

@@ -23,8 +23,11 @@ pub fn flow(params: &Params, sends: bool, trains: bool) -> NetWork {
         passing: match (params.lend && sends, params.drop && !sends) {
             (true, _) => Passing::Lend,
             (_, true) => Passing::Drop,
-            _ => Passing::Copy,
+            _ if params.response > 0 => Passing::Copy,
+            _ if sends => params.tx,
+            _ => params.rx,
         },
+        poll_us: params.poll_us,
         form: if params.wide { DatagramForm::Iperf3Wide } else { DatagramForm::Iperf3 },
         repeats: params.repeats,
         trains: params.trains || trains,

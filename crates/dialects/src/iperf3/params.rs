@@ -2,6 +2,7 @@
 
 use super::json::Json;
 use super::wire::{AUTHORIZATION_FAILED, VERSION};
+use plumb_workload::net::Passing;
 use serde_json::Value;
 
 /// Largest label of a flow of IPv6: 20 bits.
@@ -54,6 +55,11 @@ pub struct Params {
     pub response: u32,
     /// Each of them has a connection of its own.
     pub connects: bool,
+    /// Both ends ask the socket again and again for at most this long before they sleep, µs.
+    pub poll_us: u32,
+    /// How bytes pass at the sender and at the receiver, where `lend` and `drop` do not say it.
+    pub tx: Passing,
+    pub rx: Passing,
 }
 
 impl Default for Params {
@@ -93,6 +99,9 @@ impl Default for Params {
             is_plumb: false,
             response: 0,
             connects: false,
+            poll_us: 0,
+            tx: Passing::Copy,
+            rx: Passing::Copy,
         }
     }
 }
@@ -170,6 +179,14 @@ pub(super) fn text(value: &Value, key: &str) -> Option<String> {
     value.get(key)?.as_str().map(str::to_owned)
 }
 
+/// How bytes pass, where Plumb's own client says it.
+fn passing(value: &Value, key: &'static str, can: fn(Passing) -> bool) -> Result<Passing, Refused> {
+    match text(value, key) {
+        None => Ok(Passing::Copy),
+        Some(name) => Passing::from_name(&name).filter(|passing| can(*passing)).ok_or(Refused::Range(key)),
+    }
+}
+
 impl Params {
     /// What a client sends.
     ///
@@ -215,6 +232,9 @@ impl Params {
             is_plumb: has(json, "plumb"),
             response: whole(json, "response", 65507, 0)? as u32,
             connects: whole(json, "connect", 1, 0)? > 0,
+            poll_us: whole(json, "busy_poll", 1_000_000, 0)? as u32,
+            tx: passing(json, "tx", Passing::sends)?,
+            rx: passing(json, "rx", Passing::receives)?,
         };
         if params.sctp && (udp || params.multipath) {
             return Err(Refused::Range("sctp"));
@@ -306,6 +326,9 @@ impl Params {
             ("plumb", Some(Json::Int(1))),
             ("connect", one(self.connects)),
             ("response", (self.response > 0).then_some(Json::Int(self.response.into()))),
+            ("busy_poll", (self.poll_us > 0).then_some(Json::Int(self.poll_us.into()))),
+            ("tx", (self.tx != Passing::Copy).then(|| Json::text(self.tx.name()))),
+            ("rx", (self.rx != Passing::Copy).then(|| Json::text(self.rx.name()))),
         ];
         let there = entries.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
         Json::Map(there.collect())

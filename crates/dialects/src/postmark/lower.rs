@@ -144,7 +144,7 @@ pub fn lower(settings: &Settings, compat: Compat) -> Result<Plan, CannotRun> {
         let steps = vec![step];
         vec![Step::Each(Each { first: 0, count: run.directory_count(), order, steps })]
     };
-    let make = each(FileOrder::Forward, Step::Mkdir { file: Pick::Own, mode: Some(0o700) });
+    let make = each(FileOrder::Forward, Step::Mkdir { file: Pick::Own, mode: Some(0o700), may_exist: false });
     let remove = each(FileOrder::Forward, Step::Rmdir { file: Pick::Own });
     let phases = [
         (PhaseKind::MakeDirectories, make, 1),

@@ -31,7 +31,9 @@ impl Epilogue {
         let writes = group.work.moves().write;
         let syncs = group.syncs;
         Epilogue {
-            files: writes && (syncs.at_end || syncs.at_close),
+            // Requests from one queue yield those of their own, where they come to an end; here they are stopped.
+            files: writes
+                && (syncs.at_end || syncs.at_close || group.work.requests().is_some_and(|of| of.flush.at_end)),
             file_systems: writes && syncs.file_system_at_end,
             open: files._owned.clone(),
             count: files.fds.len(),

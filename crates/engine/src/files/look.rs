@@ -121,6 +121,7 @@ fn has_open_files(group: &WorkerGroup) -> bool {
         Work::Blocks(_) => FileUse::of(&group.backend) == FileUse::Opened,
         Work::Program(program) => program.is_over_file_set() || program.transfers().next().is_some(),
         Work::Copy(_) | Work::Replay(_) => true,
+        Work::Net(_) => false,
     }
 }
 

@@ -3,12 +3,12 @@
 use super::Flow;
 use super::datagram::{DatagramCells, DatagramHeader, Tally};
 use super::new_sockets::{NewSockets, errno_of};
+use super::passing::{CALL_BYTES, Passer};
+use super::socket::{Train, accepted, ask, receive_once, receive_train, send_once};
 #[cfg(target_os = "linux")]
-use super::socket::{Lender, UDP, send_from_file, set_number};
-use super::socket::{Train, accepted, drop_received, receive, receive_once, receive_train, send, send_once};
+use super::socket::{UDP, send_from_file, set_number};
 use crate::backend::{Completion, Errno, SyncBackend};
 use crate::clock::monotonic_ns;
-use crate::control::WorkerControl;
 use crate::op::BlockOp;
 use crate::rng::Rng;
 use plumb_workload::net::{NetOp, NetWork, Passing, Transport};
@@ -32,9 +32,6 @@ const CONNECT_PATIENCE: Duration = Duration::from_secs(5);
 /// A response that has not come by then is lost.
 const LOST_AFTER_NS: u64 = 1_000_000_000;
 
-/// Bytes of a call on a stream at full speed: less costs calls, more does not pay.
-const CALL_BYTES: u32 = 1 << 20;
-
 /// Bytes that a stream is received into: what is copied there again and again stays in the cache.
 const RECEIVE_BYTES: usize = 128 << 10;
 
@@ -47,7 +44,8 @@ const CALL_NS: f64 = 2_000.0;
 
 /// What a flow shares with others, known when it starts.
 pub(super) struct Ready<'a> {
-    pub(super) control: WorkerControl<'a>,
+    /// Whether the worker is to end.
+    pub(super) stops: &'a dyn Fn() -> bool,
     pub(super) bytes_left: &'a AtomicU64,
     pub(super) cells: &'a DatagramCells,
 }
@@ -57,6 +55,8 @@ pub(super) struct Prepared {
     fd: RawFd,
     work: NetWork,
     other: Option<SocketAddr>,
+    /// How bytes of a stream pass. Before its memory, so that nothing of it is in flight when that goes.
+    passer: Passer,
     buffer: Vec<u8>,
     /// How many blocks an op has at most.
     pub(super) blocks_at_once: u32,
@@ -64,8 +64,6 @@ pub(super) struct Prepared {
     trains: bool,
     /// What a stream is sent from, or received into.
     file: Option<File>,
-    #[cfg(target_os = "linux")]
-    lender: Option<Lender>,
     /// What connections are given that an op makes.
     new_sockets: Arc<NewSockets>,
 }
@@ -82,7 +80,13 @@ pub(super) struct NetSocket<'a> {
 
 impl Prepared {
     pub(super) fn new(flow: &Flow, new_sockets: Arc<NewSockets>) -> io::Result<Prepared> {
-        let Flow { socket, work, other, file } = flow;
+        Prepared::with(flow, flow.work, new_sockets)
+    }
+
+    /// The same with other work than the flow says.
+    pub(super) fn with(flow: &Flow, work: NetWork, new_sockets: Arc<NewSockets>) -> io::Result<Prepared> {
+        let Flow { socket, other, file, .. } = flow;
+        let work = &work;
         for which in [Timeout::Recv, Timeout::Send] {
             set_socket_timeout(socket, which, Some(LOOK_AGAIN))?;
         }
@@ -122,6 +126,10 @@ impl Prepared {
                 part.copy_from_slice(&rng.next_u64().to_ne_bytes()[..part.len()]);
             }
         }
+        let passer = match (&flow.file, work.transport) {
+            (None, Transport::Tcp) => Passer::new(socket.as_raw_fd(), work, &buffer)?,
+            _ => Passer::Copy,
+        };
         Ok(Prepared {
             fd: socket.as_raw_fd(),
             work: *work,
@@ -130,14 +138,16 @@ impl Prepared {
             blocks_at_once,
             trains,
             file,
-            #[cfg(target_os = "linux")]
-            lender: match (work.passing, work.op, work.transport) {
-                _ if flow.file.is_some() => None,
-                (Passing::Lend, NetOp::Send, Transport::Tcp) => Some(Lender::new(work.block as usize)?),
-                _ => None,
-            },
+            passer,
             new_sockets,
         })
+    }
+}
+
+impl Prepared {
+    /// What is done.
+    pub(super) fn work(&self) -> &NetWork {
+        &self.work
     }
 }
 
@@ -147,7 +157,7 @@ impl<'a> NetSocket<'a> {
     }
 
     fn stops(&self) -> bool {
-        self.ready.control.stop_requested()
+        (self.ready.stops)()
     }
 
     /// Calls until all of this many bytes are there. A call that waits too long is made again, unless the worker is to end.
@@ -171,11 +181,8 @@ impl<'a> NetSocket<'a> {
             return self.send_file(length);
         }
         self.whole(length, |socket, done| {
-            #[cfg(target_os = "linux")]
-            if let Some(lender) = &mut socket.made.lender {
-                return lender.send(socket.made.fd, &socket.made.buffer, length - done);
-            }
-            send(socket.made.fd, &mut socket.made.buffer, done, length - done)
+            let Prepared { passer, fd, buffer, .. } = &mut socket.made;
+            passer.send(*fd, buffer, done, length - done)
         })
     }
 
@@ -244,12 +251,37 @@ impl<'a> NetSocket<'a> {
     /// What comes next: a datagram, or a train of them.
     #[inline]
     fn next_train(&mut self) -> Result<Train, Errno> {
-        match self.made.work.bare {
-            true => {
-                receive_once(self.made.fd, &mut self.made.buffer).map(|bytes| Train { bytes: bytes as usize, each: 0 })
+        self.polled(|this, flags| {
+            let Prepared { fd, buffer, work, .. } = &mut this.made;
+            match work.bare {
+                true => receive_once(*fd, buffer, flags).map(|bytes| Train { bytes: bytes as usize, each: 0 }),
+                false => receive_train(*fd, buffer, flags),
             }
-            false => receive_train(self.made.fd, &mut self.made.buffer),
+        })
+    }
+
+    /// Calls again and again without sleeping, for as long as the work says, and then once as long as it takes.
+    #[inline]
+    fn polled<T>(&mut self, mut call: impl FnMut(&mut Self, i32) -> Result<T, Errno>) -> Result<T, Errno> {
+        let poll_us = self.made.work.poll_us;
+        if poll_us > 0 {
+            let until = monotonic_ns() + u64::from(poll_us) * 1000;
+            loop {
+                match call(self, libc::MSG_DONTWAIT) {
+                    Err(Errno(libc::EAGAIN)) if monotonic_ns() < until => std::hint::spin_loop(),
+                    Err(Errno(libc::EAGAIN)) => break,
+                    got => return got,
+                }
+            }
         }
+        call(self, 0)
+    }
+
+    /// Receives all of a request or of a response.
+    fn take(&mut self, bytes: usize) -> Completion {
+        self.whole(bytes, |socket, done| {
+            socket.polled(|this, flags| receive_once(this.made.fd, &mut this.made.buffer[done..bytes], flags))
+        })
     }
 
     fn receive_datagrams(&mut self) -> Completion {
@@ -290,14 +322,9 @@ impl<'a> NetSocket<'a> {
             (None, true) => self.made.work.block as usize,
             (None, false) => CALL_BYTES as usize,
         };
-        let drops = self.made.work.passing == Passing::Drop && self.made.file.is_none();
         let got = loop {
-            let got = if drops {
-                drop_received(self.made.fd, 1 << 30)
-            } else {
-                receive(self.made.fd, &mut self.made.buffer, length)
-            };
-            match got {
+            let Prepared { passer, fd, buffer, .. } = &mut self.made;
+            match passer.receive(*fd, buffer, length) {
                 Ok(0) => return Err(Errno::ENDED),
                 Err(Errno(libc::EAGAIN | libc::EINTR)) if !self.stops() => {}
                 Err(Errno(libc::EAGAIN | libc::EINTR)) => return Err(Errno::ENDED),
@@ -327,8 +354,7 @@ impl<'a> NetSocket<'a> {
         let (ask, answer) = (block as usize, response as usize);
         if transport == Transport::Tcp {
             self.whole(ask, |socket, done| send_once(socket.made.fd, &socket.made.buffer[done..ask]))?;
-            return self
-                .whole(answer, |socket, done| receive_once(socket.made.fd, &mut socket.made.buffer[done..answer]));
+            return self.take(answer);
         }
         self.number += 1;
         let began_ns = monotonic_ns();
@@ -363,7 +389,7 @@ impl<'a> NetSocket<'a> {
         let NetWork { transport, block, response, bare, .. } = self.made.work;
         let (ask, answer) = (block as usize, response as usize);
         if transport == Transport::Tcp {
-            self.whole(ask, |socket, done| receive_once(socket.made.fd, &mut socket.made.buffer[done..ask]))?;
+            self.take(ask)?;
             return self.whole(answer, |socket, done| send_once(socket.made.fd, &socket.made.buffer[done..answer]));
         }
         loop {
@@ -410,10 +436,11 @@ impl NetSocket<'_> {
     /// Makes one and sees it to its end, which the other end makes: so no port of this one is kept back afterwards.
     fn connect(&mut self) -> Completion {
         let to = self.made.other.ok_or(Errno(libc::EDESTADDRREQ))?;
-        let socket = self.made.new_sockets.connect(&to, CONNECT_PATIENCE, LOOK_AGAIN)?;
+        let poll_us = self.made.work.poll_us;
+        let socket = self.made.new_sockets.connect(&to, CONNECT_PATIENCE, LOOK_AGAIN, poll_us)?;
         self.on(socket, |this| {
             let got = this.request()?;
-            match this.whole(1, |socket, _| receive_once(socket.made.fd, &mut socket.made.buffer[..1])) {
+            match this.take(1) {
                 Err(Errno::ENDED) => Ok(got),
                 Ok(_) => Err(Errno(libc::EPROTO)),
                 Err(errno) => Err(errno),
@@ -424,6 +451,9 @@ impl NetSocket<'_> {
     fn accept(&mut self) -> Completion {
         let of = self.made.other.map(|other| other.ip().to_canonical());
         loop {
+            if self.made.work.poll_us > 0 {
+                ask(self.made.fd, libc::POLLIN, self.made.work.poll_us);
+            }
             match accepted(self.made.fd, of) {
                 // One that came to nothing is not the end of the others.
                 Ok(socket) => match self.on(socket, NetSocket::respond) {
@@ -464,6 +494,12 @@ impl SyncBackend for NetSocket<'_> {
             (NetOp::Connect, _) => self.connect(),
             (NetOp::Accept, _) => self.accept(),
         }
+    }
+
+    fn finish(&mut self) -> Result<(), crate::backend::Unfinished> {
+        let [copied, told] = self.made.passer.take_told(self.made.fd);
+        self.ready.cells.tell(copied, told);
+        Ok(())
     }
 
     /// Nothing is done between two ops that is worth a reading of the clock.

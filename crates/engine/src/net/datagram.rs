@@ -162,6 +162,9 @@ pub(crate) struct DatagramCells {
     least: AtomicU64,
     most: AtomicU64,
     ended: AtomicU64,
+    /// Calls without a copy that the kernel made copies of, and all that it told of.
+    copied: AtomicU64,
+    told: AtomicU64,
 }
 
 // SAFETY: repr(C), nothing but AtomicU64.
@@ -173,6 +176,17 @@ impl DatagramCells {
     pub(super) fn take_extremes(&self) -> Option<[i64; 2]> {
         let (least, most) = (self.least.swap(0, Relaxed), self.most.swap(0, Relaxed));
         (least > 0 && most > 0).then(|| [ordered(!least as i64) as i64, ordered(most as i64) as i64])
+    }
+
+    /// The kernel tells of this many calls that were to go without a copy, and of how many it copied.
+    pub(super) fn tell(&self, copied: u64, told: u64) {
+        self.copied.fetch_add(copied, Relaxed);
+        self.told.fetch_add(told, Relaxed);
+    }
+
+    /// How many of how many.
+    pub(super) fn copied(&self) -> [u64; 2] {
+        [self.copied.load(Relaxed), self.told.load(Relaxed)]
     }
 
     pub(super) fn read(&self) -> Arrived {
@@ -263,7 +277,7 @@ mod tests {
         let arrived = tally(&[(1, 0, 10), (2, 0, 30), (last(4), 0, 20), (last(5), 0, 900)]);
         assert_eq!((arrived.highest, arrived.lost, arrived.ended), (4, 1, true));
         assert_eq!((arrived.transit_us, arrived.transit_squares), (60.0, 1400.0));
-        let cells = plumb_cells();
+        let cells = fresh_cells();
         let mut tally = Tally::default();
         for now_us in [5, 3, 9] {
             tally.count(DatagramHeader { sent_us: 4, number: now_us }, now_us);
@@ -273,7 +287,7 @@ mod tests {
         assert_eq!(cells.take_extremes(), None);
     }
 
-    fn plumb_cells() -> DatagramCells {
+    fn fresh_cells() -> DatagramCells {
         let zero = || AtomicU64::new(0);
         DatagramCells {
             highest: zero(),
@@ -285,6 +299,8 @@ mod tests {
             least: zero(),
             most: zero(),
             ended: zero(),
+            copied: zero(),
+            told: zero(),
         }
     }
 }

@@ -1,16 +1,23 @@
 //! Network work: sockets that are connected already, each with a worker of the engine's one loop. Whoever connects them
-//! (a dialect's protocol) starts the workers, reads their counters while they run, and stops them.
+//! (a dialect's protocol) starts the workers, reads their counters while they run, and stops them ([`Flows`]); or they are
+//! workers of a phase as any others ([`group`]).
 //!
 //! A block is an op, so pacing, recording and stopping are those of all other work. Counters have one writer and only grow;
 //! intervals and what is left out at the start are differences of two readings.
 
 mod backend;
 mod datagram;
+mod elsewhere;
+mod group;
 mod new_sockets;
 mod options;
+mod passing;
 mod socket;
 
 pub use datagram::{Arrived, DatagramHeader};
+pub use elsewhere::Elsewhere;
+pub use group::{FlowEnd, NetEnd, NetProtocol, NetRequest, NetSession};
+pub(crate) use group::{NetGroup, ProbeRun};
 pub use new_sockets::NewSockets;
 pub use options::{OptionError, SocketOptions};
 pub use socket::{
@@ -201,6 +208,12 @@ impl Flows {
         self.shared.datagrams[number].take_extremes()
     }
 
+    /// Of calls that were to go without a copy: those that the kernel copied all the same, and all. Complete when they have ended.
+    pub fn copied(&self) -> [u64; 2] {
+        let each = self.shared.datagrams.iter().map(DatagramCells::copied);
+        each.fold([0; 2], |sum, one| [sum[0] + one[0], sum[1] + one[1]])
+    }
+
     /// Times of its calls so far, or of its round trips: from their intended start where they are paced.
     pub fn times(&self, number: usize) -> Histogram {
         let reading = self.shared.cells.read_worker(number);
@@ -328,13 +341,14 @@ fn work(shared: &Shared, number: usize, made: Prepared) {
             let mut source = BlockSource { op, block: work.block, most: most.into(), left };
             let mut pacer = pacer(shared, number, &work);
             pacer.table().start(at);
-            let mut socket = NetSocket::new(
-                made,
-                Ready { control, bytes_left: &shared.bytes_left, cells: &shared.datagrams[number] },
-            );
+            let stops = || control.stop_requested();
+            let ready = Ready { stops: &stops, bytes_left: &shared.bytes_left, cells: &shared.datagrams[number] };
+            let mut socket = NetSocket::new(made, ready);
             let (source, backend): (&mut dyn Source<Op = BlockOp>, &mut dyn SyncBackend<Op = BlockOp>) =
                 (&mut source, &mut socket);
             let ended = run_sync(&mut context, source, backend, pacer.table());
+            // What it has to say is only counts.
+            let _ = backend.finish();
             if ended == Ended::Failed {
                 report.fail("the connection failed");
             }

@@ -1,13 +1,13 @@
 //! What connections are given that ops make.
 
 use super::options::SocketOptions;
-use super::socket::{ConnectError, new_socket};
+use super::socket::{ConnectError, ask, new_socket};
 use crate::backend::Errno;
 use plumb_workload::net::Transport;
 use rustix::net;
 use rustix::net::sockopt::{Timeout, set_socket_recv_buffer_size, set_socket_send_buffer_size, set_socket_timeout};
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 /// What connections are given that ops make.
@@ -43,14 +43,35 @@ impl NewSockets {
         Ok(())
     }
 
-    /// A connection, made within this time; whoever waits for its data looks around as often as is said.
-    pub(super) fn connect(&self, to: &SocketAddr, longest: Duration, look: Duration) -> Result<OwnedFd, Errno> {
+    /// A connection, made within this time; whoever waits for its data looks around as often as is said. For at most `poll_us`, it is
+    /// asked for without sleeping.
+    pub(super) fn connect(
+        &self,
+        to: &SocketAddr,
+        longest: Duration,
+        look: Duration,
+        poll_us: u32,
+    ) -> Result<OwnedFd, Errno> {
         let socket = self.make(to, Transport::Tcp).map_err(|error| match error {
             ConnectError::System(error) => errno_of(&error),
             ConnectError::Option(refused) => errno_of(&refused.source),
         })?;
         set_socket_timeout(&socket, Timeout::Send, Some(longest))?;
-        net::connect(&socket, to)?;
+        if poll_us > 0 {
+            rustix::io::ioctl_fionbio(&socket, true)?;
+            match net::connect(&socket, to) {
+                Err(rustix::io::Errno::INPROGRESS) => _ = ask(socket.as_raw_fd(), libc::POLLOUT, poll_us),
+                done => done?,
+            }
+            rustix::io::ioctl_fionbio(&socket, false)?;
+            // One that is not there yet is waited for.
+            match net::connect(&socket, to) {
+                Err(rustix::io::Errno::ISCONN) => {}
+                done => done?,
+            }
+        } else {
+            net::connect(&socket, to)?;
+        }
         set_socket_timeout(&socket, Timeout::Recv, Some(look))?;
         Ok(socket)
     }

@@ -3,6 +3,7 @@
 
 use super::options::{OptionError, SocketOptions};
 use crate::backend::{Completion, Errno, completion};
+use crate::clock::monotonic_ns;
 use plumb_workload::net::Transport;
 use rustix::net::{self, AddressFamily, SocketType};
 use std::io;
@@ -269,7 +270,7 @@ impl TcpFacts {
 const VECTORS: usize = 16;
 
 /// A block that is sent from, or received into, again and again in one call: its bytes stay in the processor's cache.
-fn with_vectors<R>(
+pub(super) fn with_vectors<R>(
     block: *mut u8,
     size: usize,
     from: usize,
@@ -294,9 +295,25 @@ fn with_vectors<R>(
 
 /// Receives at most as many bytes as there is room for, in one call.
 #[inline]
-pub(super) fn receive_once(fd: RawFd, into: &mut [u8]) -> Completion {
+pub(super) fn receive_once(fd: RawFd, into: &mut [u8], flags: i32) -> Completion {
     // SAFETY: writes at most as many bytes as there are.
-    completion(unsafe { libc::recv(fd, into.as_mut_ptr().cast(), into.len(), 0) })
+    completion(unsafe { libc::recv(fd, into.as_mut_ptr().cast(), into.len(), flags) })
+}
+
+/// Asks again and again, for at most this long, whether a descriptor is ready.
+pub(super) fn ask(fd: RawFd, events: i16, poll_us: u32) -> bool {
+    let until = monotonic_ns() + u64::from(poll_us) * 1000;
+    loop {
+        let mut asked = libc::pollfd { fd, events, revents: 0 };
+        // SAFETY: one such structure, which lives through the call.
+        if unsafe { libc::poll(&raw mut asked, 1, 0) } > 0 {
+            return true;
+        }
+        if monotonic_ns() >= until {
+            return false;
+        }
+        std::hint::spin_loop();
+    }
 }
 
 /// The next connection of this address; those of others are closed. It inherits the time-outs of its listener.
@@ -355,7 +372,7 @@ pub(super) const UDP: (i32, i32, i32) = (17, 103, 104);
 /// Receives a datagram, or a train of them where the socket takes these.
 #[cfg(target_os = "linux")]
 #[inline]
-pub(super) fn receive_train(fd: RawFd, into: &mut [u8]) -> Result<Train, Errno> {
+pub(super) fn receive_train(fd: RawFd, into: &mut [u8], flags: i32) -> Result<Train, Errno> {
     let (level, _, name) = UDP;
     // Aligned as control messages are.
     let mut control = [0u64; 8];
@@ -363,7 +380,7 @@ pub(super) fn receive_train(fd: RawFd, into: &mut [u8]) -> Result<Train, Errno> 
         message.msg_control = control.as_mut_ptr().cast();
         message.msg_controllen = size_of_val(&control) as _;
         // SAFETY: writes into the block and the control memory only.
-        completion(unsafe { libc::recvmsg(fd, message, 0) })
+        completion(unsafe { libc::recvmsg(fd, message, flags) })
     })?;
     // The first message: length (8 bytes), level, type, then the size.
     let (heads, size) = (control[1].to_ne_bytes(), control[2].to_ne_bytes());
@@ -374,9 +391,16 @@ pub(super) fn receive_train(fd: RawFd, into: &mut [u8]) -> Result<Train, Errno> 
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(super) fn receive_train(fd: RawFd, into: &mut [u8]) -> Result<Train, Errno> {
-    let length = into.len();
-    receive(fd, into, length).map(|bytes| Train { bytes: bytes as usize, each: 0 })
+pub(super) fn receive_train(fd: RawFd, into: &mut [u8], flags: i32) -> Result<Train, Errno> {
+    receive_once(fd, into, flags).map(|bytes| Train { bytes: bytes as usize, each: 0 })
+}
+
+/// Sends from the beginning of a file, without copying it through this program. Source: sendfile(2).
+#[cfg(target_os = "linux")]
+pub(super) fn send_from(fd: RawFd, file: &std::fs::File, length: usize) -> Completion {
+    // SAFETY: the descriptor is that of a flow, which outlives its worker.
+    let socket = unsafe { BorrowedFd::borrow_raw(fd) };
+    Ok(rustix::fs::sendfile(socket, file, Some(&mut 0), length)? as u64)
 }
 
 /// Sends what comes next in a file, without copying it through this program. Source: sendfile(2).
@@ -385,48 +409,4 @@ pub(super) fn send_from_file(fd: RawFd, file: &std::fs::File, length: usize) -> 
     // SAFETY: the descriptor is that of a flow, which outlives its worker.
     let socket = unsafe { BorrowedFd::borrow_raw(fd) };
     Ok(rustix::fs::sendfile(socket, file, None, length)? as u64)
-}
-
-/// A pipe through which pages are lent to a socket. Source: vmsplice(2), splice(2).
-#[cfg(target_os = "linux")]
-#[derive(Debug)]
-pub(super) struct Lender {
-    pipe: (OwnedFd, OwnedFd),
-    /// In the pipe and not yet in the socket.
-    held: usize,
-}
-
-#[cfg(target_os = "linux")]
-impl Lender {
-    /// For this many bytes at once.
-    pub(super) fn new(bytes: usize) -> io::Result<Lender> {
-        let pipe = rustix::pipe::pipe()?;
-        // Smaller pipes do, too.
-        let _ = rustix::pipe::fcntl_setpipe_size(&pipe.1, bytes);
-        Ok(Lender { pipe, held: 0 })
-    }
-
-    /// Sends some of the block. It is never written again, so it does not matter when the pages are read.
-    pub(super) fn send(&mut self, fd: RawFd, block: &[u8], length: usize) -> Completion {
-        if self.held == 0 {
-            let vector = libc::iovec { iov_base: block.as_ptr().cast_mut().cast(), iov_len: block.len().min(length) };
-            // SAFETY: the pages are only read, and the block lives as long as its socket.
-            let lent = unsafe { libc::vmsplice(self.pipe.1.as_raw_fd(), &raw const vector, 1, 0) };
-            self.held = completion(lent)? as usize;
-        }
-        // SAFETY: passes descriptors and numbers only.
-        let moved = unsafe {
-            libc::splice(
-                self.pipe.0.as_raw_fd(),
-                std::ptr::null_mut(),
-                fd,
-                std::ptr::null_mut(),
-                self.held.min(length),
-                libc::SPLICE_F_MOVE,
-            )
-        };
-        let moved = completion(moved)?;
-        self.held -= moved as usize;
-        Ok(moved)
-    }
 }

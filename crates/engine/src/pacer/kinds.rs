@@ -15,8 +15,8 @@ pub(super) const KIND: [OpKind; KINDS] = [OpKind::Read, OpKind::Write, OpKind::T
 #[inline(always)]
 pub(super) fn place(kind: OpKind) -> Option<usize> {
     match kind {
-        OpKind::Read => Some(0),
-        OpKind::Write => Some(1),
+        OpKind::Read | OpKind::Receive => Some(0),
+        OpKind::Write | OpKind::Send => Some(1),
         OpKind::Trim => Some(2),
         _ => None,
     }

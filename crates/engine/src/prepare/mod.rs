@@ -344,6 +344,7 @@ pub fn open_target(
         Target::Recorded(_) => Err(PrepareError::NoFiles { kind: "recorded" }),
         Target::Null(_) => Err(PrepareError::NoFiles { kind: "null" }),
         Target::Sim(_) => Err(PrepareError::NoFiles { kind: "sim" }),
+        Target::Host(_) => Err(PrepareError::NoFiles { kind: "host" }),
     }
 }
 

@@ -262,6 +262,13 @@ impl Calls {
                 let (directory, path) = files.at(op.file)?;
                 nothing(rustix::fs::mkdirat(directory, path, Mode::from_raw_mode(op.other as RawMode)))
             }
+            Call::MkdirIfMissing => {
+                let (directory, path) = files.at(op.file)?;
+                match rustix::fs::mkdirat(directory, path, Mode::from_raw_mode(op.other as RawMode)) {
+                    Err(rustix::io::Errno::EXIST) => Ok(0),
+                    done => nothing(done),
+                }
+            }
             Call::Rmdir => {
                 let (directory, path) = files.at(op.file)?;
                 nothing(rustix::fs::unlinkat(directory, path, AtFlags::REMOVEDIR))

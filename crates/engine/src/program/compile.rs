@@ -389,9 +389,10 @@ impl Compiler {
             Step::Readlink { .. } => self.op(step, Call::Readlink),
             Step::Unlink { missing: MissingFile::Fails, .. } => self.op(step, Call::Unlink),
             Step::Unlink { missing: MissingFile::Passes, .. } => self.op(step, Call::UnlinkIfThere),
-            Step::Mkdir { mode, .. } => {
+            Step::Mkdir { mode, may_exist, .. } => {
                 let usual = if is_set { DIRECTORY_MODE } else { 0o777 };
-                CallOp { other: u64::from(mode.unwrap_or(usual)), ..self.op(step, Call::Mkdir) }
+                let call = if *may_exist { Call::MkdirIfMissing } else { Call::Mkdir };
+                CallOp { other: u64::from(mode.unwrap_or(usual)), ..self.op(step, call) }
             }
             Step::Rmdir { .. } => self.op(step, Call::Rmdir),
             Step::Readdir {} => self.op(step, Call::Readdir),
@@ -403,7 +404,7 @@ impl Compiler {
             Step::HoldDirectories(held) => {
                 CallOp { rules: self.rule(StepRules::Hold(*held), at)?, ..self.op(step, Call::HoldDirectories) }
             }
-            Step::Shared(_) => return Err(Reason::NotValidated.at(at)),
+            Step::Shared(_) | Step::LoadFile(_) => return Err(Reason::NotValidated.at(at)),
             Step::Each(_) | Step::Loop { .. } | Step::Mix { .. } => unreachable!("compiled by `steps`"),
         };
         let usual = if is_set { Choose::ByCall } else { Choose::Own };

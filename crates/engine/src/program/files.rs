@@ -132,6 +132,12 @@ impl ScratchFiles {
         &self.first_path
     }
 
+    /// The directory of the first name.
+    pub(crate) fn directory(&self) -> PathBuf {
+        let parent = self.path(0).parent().map(Path::to_owned).unwrap_or_default();
+        if parent.as_os_str().is_empty() { PathBuf::from(".") } else { parent }
+    }
+
     /// How many names.
     pub(crate) fn count(&self) -> usize {
         self.table.count()

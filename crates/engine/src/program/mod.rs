@@ -15,6 +15,7 @@ mod descriptor;
 mod directory;
 mod file_set;
 mod files;
+pub(crate) mod load_file;
 mod mapping;
 mod nothing;
 mod op;

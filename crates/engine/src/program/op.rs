@@ -73,6 +73,7 @@ pub(crate) enum Call {
     Readlink,
     Unlink,
     UnlinkIfThere,
+    MkdirIfMissing,
     Mkdir,
     Rmdir,
     Readdir,

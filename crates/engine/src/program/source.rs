@@ -416,7 +416,7 @@ impl ProgramSource {
             Choose::Nth(number) => u64::from(number),
             _ => u64::from(within.map_or(self.worker, |within| within.file)),
         };
-        let other = if op.call == Call::Mkdir { op.other } else { number(other) };
+        let other = if matches!(op.call, Call::Mkdir | Call::MkdirIfMissing) { op.other } else { number(other) };
         // Where lengths are listed, each file of the list has its own.
         let offset = if op.call == Call::OfFile { within.map_or(0, |within| within.place as u64) } else { op.offset };
         CallOp { file: number(file), other, offset, ..op }

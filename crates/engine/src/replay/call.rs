@@ -181,6 +181,8 @@ pub struct CallSurvey {
     pub lanes: Vec<u32>,
     /// How many lanes there have to be.
     pub lane_count: u32,
+    /// By thread, whether its calls are replayed here; empty if all are. Those of others are another process's.
+    pub own: Vec<bool>,
     /// What it does, by kind, failures among them.
     pub ops: SortedMap<OpKind, ReplayedSum>,
     /// From the beginning of the first call to that of the last, ns.

@@ -187,6 +187,8 @@ pub(super) struct Dealer {
     processes: Vec<u32>,
     /// By thread.
     lane_of: Vec<u32>,
+    /// By thread, whether its calls are made here; empty if all are.
+    own: Vec<bool>,
     /// By process and descriptor, or by file where there are no descriptors: where it lies, and which file it is.
     handles: HashMap<u64, (u32, u32)>,
     /// Slots that are free once the call with this number has ended.
@@ -216,6 +218,7 @@ impl Dealer {
             rule,
             processes: survey.processes.clone(),
             lane_of: survey.lanes.iter().map(|lane| lane % lanes).collect(),
+            own: survey.own.clone(),
             handles: HashMap::new(),
             freed: VecDeque::new(),
             next_slot: 0,
@@ -239,7 +242,8 @@ impl Dealer {
                 return Dealt::FarAhead;
             }
             let dealt = match self.calls.next() {
-                Some(Ok(call)) => self.deal_one(call),
+                Some(Ok(call)) if !self.is_own(&call) => Ok(()),
+                Some(Ok(call)) => self.deal_one(call, deal),
                 Some(Err(error)) => Err(error),
                 None => {
                     self.is_over = true;
@@ -255,13 +259,17 @@ impl Dealer {
         Dealt::Some
     }
 
-    fn deal_one(&mut self, call: RecordedCall) -> Result<(), ReplayError> {
+    fn is_own(&self, call: &RecordedCall) -> bool {
+        self.own.get(call.task as usize).copied().unwrap_or(self.own.is_empty())
+    }
+
+    fn deal_one(&mut self, call: RecordedCall, deal: &Deal) -> Result<(), ReplayError> {
         let number = self.number;
         let lane = match self.rule {
             ReplayOrder::None => (number % self.dealt.len() as u64) as u32,
             _ => self.lane_of.get(call.task as usize).copied().unwrap_or(0),
         };
-        let slot = self.slot(&call)?;
+        let slot = self.slot(&call, deal)?;
         self.scratch.clear();
         let (think_ns, in_flight) = self.order.next(&call, number, lane, slot, &mut self.scratch);
         let batch = &mut self.dealt[lane as usize];
@@ -273,7 +281,7 @@ impl Dealer {
     }
 
     /// Where the descriptor of a call lies.
-    fn slot(&mut self, call: &RecordedCall) -> Result<u32, ReplayError> {
+    fn slot(&mut self, call: &RecordedCall, deal: &Deal) -> Result<u32, ReplayError> {
         let key = match call.handle {
             0 => 1 << 63 | u64::from(call.file),
             handle => {
@@ -285,7 +293,7 @@ impl Dealer {
         let known = self.handles.get(&key).filter(|(_, file)| *file == call.file).map(|(slot, _)| *slot);
         match call.act {
             CallAct::Open if call.result < 0 => Ok(NO_SLOT),
-            CallAct::Open => self.keep(key, call.file),
+            CallAct::Open => self.keep(key, call.file, deal),
             CallAct::Close => {
                 let Some((slot, _)) = self.handles.remove(&key) else { return Ok(NO_SLOT) };
                 self.freed.push_back((self.number, slot));
@@ -302,31 +310,33 @@ impl Dealer {
             | CallAct::SyncRange => match known {
                 Some(slot) => Ok(slot),
                 // Opened before the recording began, inherited, or duplicated.
-                None => self.keep(key, call.file),
+                None => self.keep(key, call.file, deal),
             },
             _ if call.handle == 0 => Ok(NO_SLOT),
             CallAct::SyncAll => Ok(NO_SLOT),
             _ => match known {
                 Some(slot) => Ok(slot),
-                None => self.keep(key, call.file),
+                None => self.keep(key, call.file, deal),
             },
         }
     }
 
     /// A place for a descriptor of a file; the one that it had before is free once nobody uses it.
-    fn keep(&mut self, key: u64, file: u32) -> Result<u32, ReplayError> {
-        let slot = self.new_slot()?;
+    fn keep(&mut self, key: u64, file: u32, deal: &Deal) -> Result<u32, ReplayError> {
+        let slot = self.new_slot(deal)?;
         if let Some((before, _)) = self.handles.insert(key, (slot, file)) {
             self.freed.push_back((self.number, before));
         }
         Ok(slot)
     }
 
-    fn new_slot(&mut self) -> Result<u32, ReplayError> {
+    fn new_slot(&mut self, deal: &Deal) -> Result<u32, ReplayError> {
         if let Some(&(number, slot)) = self.freed.front()
             && number < self.first_open
         {
             self.freed.pop_front();
+            // Where nobody recorded its close, it still has the file of before.
+            deal.slots[slot as usize].write().unwrap_or_else(PoisonError::into_inner).take();
             return Ok(slot);
         }
         if self.next_slot == SLOTS_MAX {

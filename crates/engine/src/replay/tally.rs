@@ -2,7 +2,7 @@
 
 use super::call::CallSurvey;
 use crate::source::trace::{RecordedOp, ReplayError};
-use plumb_result::{DifferentOutcome, Histogram, ReplayMeasurement, ReplayedSum};
+use plumb_result::{DifferentOutcome, ReplayCounts, ReplayMeasurement, ReplayedSum};
 use plumb_workload::blocks::trace::Recording;
 use plumb_workload::{OpKind, Timing};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,16 +11,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 const GAP_BUCKETS: usize = 64 * 16;
 
 /// Rates are compared in so many pieces of the recording's length at most.
-const PIECES: u64 = 1000;
+const PIECES: u64 = 1024;
 
 /// Most pieces of a replay that takes longer.
 const PIECES_MAX: usize = 4 * PIECES as usize;
 
-/// No piece is shorter.
+/// No piece is shorter. Others are twice as long, four times and so on, so that those of several processes can be added.
 const PIECE_NS: u64 = 10_000_000;
 
-/// Kinds of difference that are kept.
-const DIFFERENT_MAX: usize = 32;
+fn piece_ns(length_ns: u64) -> u64 {
+    PIECE_NS * length_ns.div_ceil(PIECES * PIECE_NS).max(1).next_power_of_two()
+}
 
 fn bucket(ns: u64) -> usize {
     let magnitude = 64 - ns.leading_zeros() as usize;
@@ -37,11 +38,7 @@ struct Counted {
     overtaken: u64,
     held: u64,
     last_ns: (u64, u64),
-    /// Gaps between calls of a lane: recorded, and replayed.
-    gaps: [Vec<u64>; 2],
-    /// Calls that began in each piece of time: recorded, and replayed.
-    rates: [Vec<u64>; 2],
-    own_lag: Histogram,
+    counts: ReplayCounts,
     different: Vec<DifferentOutcome>,
     different_count: u64,
     /// Files that were opened although the recording has no open of theirs.
@@ -56,33 +53,13 @@ impl Counted {
         self.overtaken += other.overtaken;
         self.held += other.held;
         self.last_ns = (self.last_ns.0.max(other.last_ns.0), self.last_ns.1.max(other.last_ns.1));
-        let sum = |mine: &mut Vec<u64>, other: Vec<u64>| {
-            mine.resize(mine.len().max(other.len()), 0);
-            mine.iter_mut().zip(other).for_each(|(mine, other)| *mine += other);
-        };
-        for (mine, other) in self.gaps.iter_mut().chain(&mut self.rates).zip(other.gaps.into_iter().chain(other.rates))
-        {
-            sum(mine, other);
-        }
-        self.own_lag.merge(&other.own_lag);
+        self.counts.add(other.counts);
         for outcome in other.different {
-            self.differs(outcome);
+            ReplayMeasurement::add_different(&mut self.different, outcome);
         }
         self.different_count += other.different_count;
         self.opened_beside += other.opened_beside;
         self.closes_of_others += other.closes_of_others;
-    }
-
-    fn differs(&mut self, outcome: DifferentOutcome) {
-        let is_same = |known: &&mut DifferentOutcome| {
-            (known.kind, known.recorded, known.replayed) == (outcome.kind, outcome.recorded, outcome.replayed)
-        };
-        let has_room = self.different.len() < DIFFERENT_MAX;
-        match self.different.iter_mut().find(is_same) {
-            Some(known) => known.count += outcome.count,
-            None if has_room => self.different.push(outcome),
-            None => {}
-        }
     }
 }
 
@@ -161,14 +138,15 @@ impl ReplayTally {
 
     /// The tally of a lane.
     pub(crate) fn lane(self: &Arc<ReplayTally>) -> LaneTally {
-        let piece_ns = (at_speed(self.length_ns, self.timing) / PIECES).max(PIECE_NS);
-        let counted = Counted {
+        let counts = ReplayCounts {
             gaps: [vec![0; GAP_BUCKETS], vec![0; GAP_BUCKETS]],
             // Nothing is allocated while calls are made.
             rates: [0, 1].map(|_| Vec::with_capacity(PIECES_MAX + 1)),
-            ..Counted::default()
+            piece_ns: piece_ns(at_speed(self.length_ns, self.timing)),
+            ..ReplayCounts::default()
         };
-        LaneTally { tally: Arc::clone(self), counted, piece_ns, before_ns: None, timing: self.timing }
+        let counted = Counted { counts, ..Counted::default() };
+        LaneTally { tally: Arc::clone(self), counted, before_ns: None, timing: self.timing }
     }
 
     /// What became of outcomes, for the backend of a lane.
@@ -183,7 +161,7 @@ impl ReplayTally {
     /// All of it.
     pub(crate) fn measured(&self) -> ReplayMeasurement {
         let counted = self.lanes.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        ReplayMeasurement {
+        let mut measured = ReplayMeasurement {
             timing: self.timing,
             order: self.order,
             threads: self.lane_count,
@@ -196,51 +174,26 @@ impl ReplayTally {
             begun: counted.begun,
             overtaken: counted.overtaken,
             held: counted.held,
-            own_lag_p99_ns: counted.own_lag.quantile(0.99).unwrap_or(0),
-            own_lag_max_ns: counted.own_lag.max().unwrap_or(0),
-            gap_distance: distance(&counted.gaps),
-            rate_error: rate_error(&counted.rates),
+            own_lag_p99_ns: 0,
+            own_lag_max_ns: 0,
+            gap_distance: None,
+            rate_error: None,
             different: counted.different,
             different_count: counted.different_count,
             opened_beside: counted.opened_beside,
             closes_of_others: counted.closes_of_others,
             left_out: self.left_out.iter().cloned().collect(),
-        }
+            counts: Some(Box::new(counted.counts)),
+        };
+        measured.settle();
+        measured
     }
-}
-
-/// The largest difference of the shares of gaps up to any length: Kolmogorov and Smirnov's.
-fn distance([recorded, replayed]: &[Vec<u64>; 2]) -> Option<f64> {
-    let totals = [recorded, replayed].map(|gaps| gaps.iter().sum::<u64>());
-    if totals.contains(&0) {
-        return None;
-    }
-    let (mut sums, mut largest) = ([0_u64; 2], 0.0_f64);
-    for (one, other) in recorded.iter().zip(replayed) {
-        sums = [sums[0] + one, sums[1] + other];
-        let shares = [sums[0] as f64 / totals[0] as f64, sums[1] as f64 / totals[1] as f64];
-        largest = largest.max((shares[0] - shares[1]).abs());
-    }
-    Some(largest)
-}
-
-/// The root of the mean square of the differences between pieces of time, by the mean of the recording.
-fn rate_error([recorded, replayed]: &[Vec<u64>; 2]) -> Option<f64> {
-    let pieces = recorded.len().max(replayed.len());
-    let mean = recorded.iter().sum::<u64>() as f64 / pieces.max(1) as f64;
-    if mean == 0.0 {
-        return None;
-    }
-    let at = |rates: &Vec<u64>, piece: usize| rates.get(piece).copied().unwrap_or(0) as f64;
-    let squares: f64 = (0..pieces).map(|piece| (at(recorded, piece) - at(replayed, piece)).powi(2)).sum();
-    Some((squares / pieces as f64).sqrt() / mean)
 }
 
 /// What one lane counts of beginnings.
 pub(crate) struct LaneTally {
     tally: Arc<ReplayTally>,
     counted: Counted,
-    piece_ns: u64,
     before_ns: Option<(u64, u64)>,
     timing: Timing,
 }
@@ -253,15 +206,16 @@ impl LaneTally {
         counted.begun += 1;
         counted.overtaken += u64::from(is_overtaken);
         counted.held += u64::from(was_held);
-        counted.own_lag.record(own_lag_ns);
+        counted.counts.own_lag.record(own_lag_ns);
         counted.last_ns = (recorded_ns, now_ns.max(counted.last_ns.1));
         if let Some((recorded_before, before)) = self.before_ns.replace((recorded_ns, now_ns)) {
-            counted.gaps[0][bucket(recorded_ns.saturating_sub(recorded_before))] += 1;
-            counted.gaps[1][bucket(now_ns.saturating_sub(before))] += 1;
+            counted.counts.gaps[0][bucket(recorded_ns.saturating_sub(recorded_before))] += 1;
+            counted.counts.gaps[1][bucket(now_ns.saturating_sub(before))] += 1;
         }
-        for (rates, ns) in counted.rates.iter_mut().zip([recorded_ns, now_ns]) {
+        let piece_ns = counted.counts.piece_ns;
+        for (rates, ns) in counted.counts.rates.iter_mut().zip([recorded_ns, now_ns]) {
             // What is later than that shows in the length of the replay.
-            let piece = ((ns / self.piece_ns) as usize).min(PIECES_MAX);
+            let piece = ((ns / piece_ns) as usize).min(PIECES_MAX);
             if rates.len() <= piece {
                 rates.resize(piece + 1, 0);
             }
@@ -295,7 +249,8 @@ impl Outcomes {
             .iter()
             .any(|known| (known.kind, known.recorded, known.replayed) == (kind, recorded, replayed));
         let path = if known { String::new() } else { path() };
-        self.counted.differs(DifferentOutcome { kind, recorded, replayed, count: 1, path });
+        let outcome = DifferentOutcome { kind, recorded, replayed, count: 1, path };
+        ReplayMeasurement::add_different(&mut self.counted.different, outcome);
     }
 
     /// A file was opened that the recording has no open of.

@@ -1,9 +1,10 @@
 //! Sources yield the next op. Each generator of block I/O is one: [`plumb`] goes by a pattern, [`fio`] draws as fio does,
-//! [`sweep`] goes over parts of files, and [`trace`] replays a recording. Programs have theirs beside their other parts.
+//! [`sweep`] goes over parts of files, [`requests`] takes them from a queue of the whole group, and [`trace`] replays a recording. Programs have theirs beside their other parts.
 
 pub(crate) mod curve;
 pub mod fio;
 pub mod plumb;
+pub(crate) mod requests;
 pub(crate) mod sweep;
 pub mod trace;
 pub(crate) mod zipf;

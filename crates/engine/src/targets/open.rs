@@ -51,6 +51,7 @@ impl OpenTargets {
             | Target::JobFiles(_)
             | Target::Scratch(_)
             | Target::SharedTree(_)
+            | Target::Host(_)
             | Target::Null(_)
             | Target::Sim(_) => false,
         });
@@ -98,6 +99,8 @@ impl OpenTargets {
                     let opened = open_recorded(name, target, dir, workload, guard, setting, &mut say)?;
                     OpenTarget::Recorded(opened)
                 }
+                // Its sockets are connected when a phase begins.
+                Target::Host(_) => OpenTarget::Null { bytes: 0, files: None },
                 target => open.open_one(name, target, surroundings, observer)?,
             };
             open.targets.insert(name.clone(), opened);
@@ -188,7 +191,7 @@ fn access(workload: &Workload, target: &str) -> Access {
             && match &group.work {
                 Work::Blocks(_) => group.work.changes(),
                 Work::Program(program) => program.is_over_file_set() || program.changes(),
-                Work::Copy(_) => false,
+                Work::Copy(_) | Work::Net(_) => false,
                 Work::Replay(_) => true,
             }
     });
@@ -223,6 +226,7 @@ fn open_files(
         | Target::Scratch(_)
         | Target::SharedTree(_)
         | Target::Recorded(_)
+        | Target::Host(_)
         | Target::Null(_)
         | Target::Sim(_) => {
             return Err(EngineError::plan(format!("target `{name}` has no files")));
@@ -319,7 +323,7 @@ fn open_job_files(
                 members.push(group);
                 seats.push(GroupSeat { phase, group: place });
             }
-            Work::Blocks(_) | Work::Copy(_) | Work::Program(_) | Work::Replay(_) => {
+            Work::Blocks(_) | Work::Copy(_) | Work::Program(_) | Work::Replay(_) | Work::Net(_) => {
                 return Err(EngineError::plan(format!(
                     "target `{name}` is for jobs; use a file target for other work"
                 )));
@@ -392,7 +396,7 @@ fn file_path(target: &Target) -> &Path {
         Target::Tree(tree) => &tree.path,
         Target::SharedTree(tree) => &tree.path,
         Target::Recorded(tree) => &tree.path,
-        Target::JobFiles(_) | Target::Scratch(_) | Target::Null(_) | Target::Sim(_) => Path::new(""),
+        Target::JobFiles(_) | Target::Scratch(_) | Target::Host(_) | Target::Null(_) | Target::Sim(_) => Path::new(""),
     }
 }
 
@@ -414,6 +418,7 @@ fn unprepared(target: &Target) -> Target {
         | Target::Scratch(_)
         | Target::SharedTree(_)
         | Target::Recorded(_)
+        | Target::Host(_)
         | Target::Null(_)
         | Target::Sim(_) => {}
     }

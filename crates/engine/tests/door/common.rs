@@ -48,6 +48,7 @@ impl Place {
             sim_run: SimRun { seed: 1, run_index: 0, plot_index: 0 },
             permissions: Permissions::none(),
             recordings: None,
+            net: None,
             part: Part::All,
             mpi_io: None,
         }

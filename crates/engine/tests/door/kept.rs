@@ -40,6 +40,7 @@ fn run(texts: &[&str]) -> Vec<(bool, u64)> {
             sim_run: SimRun { seed: 1, run_index: 0, plot_index: 0 },
             content_seed: number as u64,
             recordings: None,
+            net: None,
             unopened: Default::default(),
             say: |_| {},
             copy_listener: None,

@@ -67,7 +67,7 @@ fn every_golden_is_recognised_and_comes_back() {
         assert_eq!(first, runs(tool, name, bytes), "{name}");
         let ids: plumb_sorted::SortedSet<&str> = first.iter().map(|run| run.id.as_str()).collect();
         assert_eq!(ids.len(), first.len(), "{name}: ids are different");
-        let text = serde_json::to_vec(&first).unwrap();
+        let text = plumb_document::json::to_vec(&first).unwrap();
         let back = plumb_result::reader::read(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(back, first, "{name}");
     }

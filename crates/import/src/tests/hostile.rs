@@ -86,7 +86,7 @@ fn absurd_values_and_names() {
         (run.tool.version.as_str(), run.imported.as_ref().unwrap().file.as_str()),
         ("3\\u{1b}[2J", "a\\u{1b}b.json")
     );
-    let text = serde_json::to_vec(&run).unwrap();
+    let text = plumb_document::json::to_vec(&run).unwrap();
     assert_eq!(plumb_result::reader::read(&text).unwrap()[0], run);
 }
 

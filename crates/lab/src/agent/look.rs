@@ -3,12 +3,11 @@
 use crate::protocol::{DeviceCounts, DeviceRecord};
 use crate::step::MadeNames;
 use crate::vm::ROOT_SERIAL;
-use plumb_document::FromDocument;
+use plumb_document::{FromDocument, ToDocument};
 use plumb_probe::ProbeError;
 use plumb_probe::blocks::BlockWatch;
 use plumb_result::blocks::{BlockExtent, BlockStat};
 use plumb_sorted::SortedMap;
-use serde::Serialize;
 use std::io;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
@@ -41,7 +40,7 @@ pub enum LookError {
 }
 
 /// Counters of all whole devices at one moment, since each came.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, ToDocument, FromDocument)]
 pub struct DeviceLook(SortedMap<String, DeviceCounts>);
 
 impl DeviceLook {

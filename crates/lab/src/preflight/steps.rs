@@ -216,7 +216,7 @@ impl Look<'_> {
             }
             Step::Queue(step) => self.any_device(step.device.as_slice())?,
             Step::Readahead(step) => self.any_device(step.device.as_slice())?,
-            Step::Sysctl(_) => vec![],
+            Step::Sysctl(_) | Step::Link(_) => vec![],
             Step::Fill(step) => {
                 self.directory(place, "directory", &step.directory);
                 vec![]

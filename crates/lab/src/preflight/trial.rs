@@ -75,7 +75,7 @@ fn touches(step: &Step) -> Option<Touches> {
     let one = |name: &String| foreign(&Names::One(name.clone()));
     match step {
         Step::Cmd(_) => Some(Touches::Command),
-        Step::Sysctl(_) => Some(Touches::Machine),
+        Step::Sysctl(_) | Step::Link(_) => Some(Touches::Machine),
         Step::Queue(step) => foreign(&step.device).map(|_| Touches::Settings),
         Step::Readahead(step) => foreign(&step.device).map(|_| Touches::Settings),
         Step::Nfs(_) => Some(Touches::Export),

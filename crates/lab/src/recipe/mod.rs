@@ -9,6 +9,7 @@ pub(crate) mod driver;
 mod fill;
 pub(crate) mod freebsd;
 mod limits;
+pub(crate) mod link;
 pub(crate) mod loops;
 pub(crate) mod lvm;
 pub(crate) mod mdadm;
@@ -57,6 +58,7 @@ pub(crate) fn build(step: &Step, site: &mut Site<'_>) -> Result<(), Cause> {
         Step::Queue(step) => queue::build(step, site)?,
         Step::Readahead(step) => queue::readahead(step, site)?,
         Step::Sysctl(step) => sysctl::build(step, site)?,
+        Step::Link(step) => link::build(step, site)?,
         Step::Fill(step) => fill::build(step, site)?,
         Step::Age(step) => age::build(step, site)?,
         Step::Precondition(step) => precondition::build(step, site)?,
@@ -86,6 +88,7 @@ pub(crate) fn check(step: &Step) -> Result<(), Cause> {
         Step::Queue(step) => queue::check(step),
         Step::Readahead(step) => queue::check_readahead(step),
         Step::Sysctl(step) => sysctl::check(step),
+        Step::Link(step) => link::check(step),
         Step::Fill(step) => fill::check(step).map(drop),
         Step::Age(step) => age::check(step),
         Step::Precondition(step) => precondition::check(step).map(drop),

@@ -12,14 +12,13 @@ mod words;
 pub use device::{Dm, DmTarget, IoLimits, Loop, LoopFill, Partition, PartitionTable, Precondition, Zram};
 pub use file_system::{Age, Btrfs, ExtKind, Fill, Mkfs, Mount, Nfs, Overlay, Tmpfs, Tune};
 pub use freebsd::{Gmirror, Newfs, Zpool};
-pub use kernel::{Cmd, QueueSettings, Readahead, Sysctl};
+pub use kernel::{Cmd, Link, QueueSettings, Readahead, Sysctl};
 pub use raid::{Degrade, Lvm, LvmLayout, Mdadm, Rebuild, Wait};
 pub use safety::{Expendable, Safety};
 pub use words::{Count, Names, Word};
 
-use plumb_document::FromDocument;
+use plumb_document::{FromDocument, ToDocument};
 use plumb_sorted::SortedMap;
-use serde::Serialize;
 
 /// What steps made, by their names: devices or mount points.
 pub type MadeNames = SortedMap<String, Vec<String>>;
@@ -29,7 +28,7 @@ pub type MadeNames = SortedMap<String, Vec<String>>;
 /// Where a field names a device or a directory, `@name` is what an earlier step of that name made, all of it; `@name.2` is
 /// the second of several. `@expendable` are the devices that the study may destroy, in the order in which they are written;
 /// in a virtual machine these are its disks, and `@disks` says the same.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename = "@kind", rename_all = "kebab-case")]
 #[cfg_attr(feature = "schema", schemars(tag = "kind", rename = "Step"))]
@@ -70,6 +69,8 @@ pub enum Step {
     Readahead(Readahead),
     /// Settings of the kernel.
     Sysctl(Sysctl),
+    /// The largest packet of a network interface.
+    Link(Link),
     /// A file system that is full to a share.
     Fill(Fill),
     /// A file system that has been used.
@@ -108,6 +109,7 @@ impl Step {
             Step::Queue(_) => "queue",
             Step::Readahead(_) => "readahead",
             Step::Sysctl(_) => "sysctl",
+            Step::Link(_) => "link",
             Step::Fill(_) => "fill",
             Step::Age(_) => "age",
             Step::Precondition(_) => "precondition",
@@ -142,6 +144,7 @@ impl Step {
             | Step::Queue(_)
             | Step::Readahead(_)
             | Step::Sysctl(_)
+            | Step::Link(_)
             | Step::Fill(_)
             | Step::Age(_)
             | Step::Precondition(_)

@@ -1,10 +1,9 @@
 //! What may be destroyed.
 
-use plumb_document::FromDocument;
-use serde::Serialize;
+use plumb_document::{FromDocument, ToDocument};
 
 /// What a study may destroy: nothing else is opened for writing.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Default, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Safety {
@@ -20,7 +19,7 @@ pub struct Safety {
 }
 
 /// A device whose content may be destroyed.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Expendable {

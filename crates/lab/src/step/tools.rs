@@ -22,6 +22,7 @@ impl Step {
             Step::Tune(_) => vec!["tune2fs", "e2fsck"],
             Step::Nfs(_) => mounted(Some("exportfs")).into_iter().chain(["mount.nfs"]).collect(),
             Step::Cmd(_) => vec!["sh"],
+            Step::Link(_) => vec!["ip"],
             Step::Newfs(_) => mounted(Some("newfs")),
             Step::Gmirror(_) => vec!["gmirror", "gpart", "kldload"],
             Step::Zpool(_) => vec!["zpool"],

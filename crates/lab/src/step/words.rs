@@ -1,9 +1,8 @@
 //! Values that a study file may write in more than one way: what is interpolated (`"${level}"`) arrives as text.
 
-use plumb_document::{FromDocument, ReadError, Reader, Value};
+use plumb_document::{FromDocument, ReadError, Reader, ToDocument, Value, WriteError};
 #[cfg(feature = "schema")]
 use schemars::{Schema, SchemaGenerator, json_schema};
-use serde::{Serialize, Serializer};
 #[cfg(feature = "schema")]
 use std::borrow::Cow;
 use std::fmt;
@@ -17,7 +16,7 @@ pub struct Count(pub u64);
 pub struct Word(pub String);
 
 /// One name of a device or a directory, or several.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged, expecting = "expected a name such as `@disks`, a path, or a list of them")]
 pub enum Names {
@@ -55,17 +54,19 @@ impl From<&str> for Word {
     }
 }
 
-impl Serialize for Count {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_u64(self.0)
+impl ToDocument for Count {
+    fn to_document(&self) -> Result<Value, WriteError> {
+        self.0.to_document()
     }
 }
 
-impl Serialize for Word {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.0)
+impl ToDocument for Word {
+    fn to_document(&self) -> Result<Value, WriteError> {
+        self.0.to_document()
     }
 }
+
+plumb_document::serialize_for_schemas!(Count Word);
 
 impl FromDocument for Count {
     fn from_document(reader: Reader<'_>) -> Result<Count, ReadError> {

@@ -1,7 +1,6 @@
 //! A virtual machine, as it is written in a study file.
 
-use plumb_document::FromDocument;
-use serde::Serialize;
+use plumb_document::{FromDocument, ToDocument};
 use std::path::PathBuf;
 
 /// What the serials of a machine's disks begin with; their number follows, from 1.
@@ -11,7 +10,7 @@ pub const DISK_SERIAL: &str = "disk";
 pub(crate) const PORT_NAME: &str = "plumb.agent";
 
 /// A virtual machine, as it is written in a study file.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Default, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct VmSpec {
@@ -42,7 +41,7 @@ pub struct VmSpec {
 }
 
 /// What runs a virtual machine's processor.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Accel {

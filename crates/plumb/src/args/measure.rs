@@ -85,6 +85,9 @@ pub struct RunArguments {
     /// at most 25 rounds; `steady:10s` makes each round ten seconds instead of one.
     #[arg(long, value_name = "steady[:ROUND]")]
     pub until: Option<plumb_study::precondition::Until>,
+    /// Make small round trips to a host beside each phase, where `plumb net --serve` runs, and before it.
+    #[arg(long, value_name = "HOST[:PORT]")]
+    pub probe: Option<String>,
     /// First bring the storage to a steady state, as SNIA does: write each file or device twice sequentially, then repeat
     /// the workload's own writes in rounds until they are steady.
     #[arg(long)]

@@ -2,11 +2,12 @@
 
 use super::ReportFile;
 use clap::Args;
+use plumb_workload::net::Passing;
 
 /// Arguments of `plumb net`.
 #[derive(Debug, Args)]
 pub struct NetArguments {
-    /// The other end, where `plumb net --serve` runs.
+    /// The other end, where `plumb net --serve` runs: a name, an address, `unix:PATH` or `vsock:CID:PORT`.
     #[arg(required_unless_present_any = ["serve", "init"])]
     pub host: Option<String>,
     /// Be the other end. Stock iperf3 clients are served, too.
@@ -21,9 +22,9 @@ pub struct NetArguments {
     /// Port of the other end.
     #[arg(long, default_value_t = 5201)]
     pub port: u16,
-    /// Address of this end [default with --serve: loopback only].
+    /// Address of this end [default with --serve: loopback only]; with --serve also `unix:PATH` or `vsock::PORT`.
     #[arg(long, value_name = "ADDRESS")]
-    pub bind: Option<std::net::IpAddr>,
+    pub bind: Option<String>,
     /// Seconds of each of the six parts. A percentile needs ten slower round trips: p99 about 5 s, p99.9 about 50 s.
     #[arg(long, value_name = "S", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=3600))]
     pub time: u32,
@@ -33,6 +34,18 @@ pub struct NetArguments {
     /// Bits per second of datagrams, each way.
     #[arg(long, value_name = "R", default_value_t = 10_000_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000_000))]
     pub datagram_rate: u64,
+    /// Round trips: both ends ask for data without sleeping for at most TIME before they wait for it, such as 50us [default: 0].
+    #[arg(long, value_name = "TIME", conflicts_with = "serve")]
+    pub busy_poll: Option<plumb_workload::Nanos>,
+    /// How a sender passes bytes to the kernel: copy, splice, sendfile, zerocopy, io-uring.
+    #[arg(long, value_name = "METHOD", default_value = "copy", value_parser = tx, conflicts_with = "serve")]
+    pub tx: Passing,
+    /// How a receiver takes them: copy, truncate, io-uring.
+    #[arg(long, value_name = "METHOD", default_value = "copy", value_parser = rx, conflicts_with = "serve")]
+    pub rx: Passing,
+    /// TCP over several paths, where both ends can.
+    #[arg(long, conflicts_with = "serve")]
+    pub mptcp: bool,
     /// Measure again and again, so long apart from start to start.
     #[arg(long, value_name = "TIME", conflicts_with_all = ["serve", "stored"])]
     pub every: Option<plumb_workload::Nanos>,
@@ -45,4 +58,16 @@ pub struct NetArguments {
     /// Write a report with charts over time as well.
     #[command(flatten)]
     pub report: ReportFile,
+}
+
+fn passing(name: &str, can: fn(Passing) -> bool, others: &str) -> Result<Passing, String> {
+    Passing::from_name(name).filter(|passing| can(*passing)).ok_or_else(|| format!("use {others}"))
+}
+
+fn tx(name: &str) -> Result<Passing, String> {
+    passing(name, Passing::sends, "copy, splice, sendfile, zerocopy or io-uring")
+}
+
+fn rx(name: &str) -> Result<Passing, String> {
+    passing(name, Passing::receives, "copy, truncate or io-uring")
 }

@@ -27,7 +27,7 @@ const BUDGET: Duration = Duration::from_secs(57);
 const OWN_LIMIT: &str = "given with --limit";
 
 /// A use, as printed by `plumb fit-for --list --json`.
-#[derive(serde::Serialize)]
+#[derive(plumb_document::ToDocument)]
 struct ListedUse<'a> {
     name: &'a str,
     workload: &'a str,

@@ -151,7 +151,7 @@ impl Measured {
             .collect();
         let text = match results.as_slice() {
             [only] => json::to_string_pretty(only),
-            all => json::to_string_pretty(all),
+            all => json::to_string_pretty(&all),
         };
         Ok(text.map_err(Stopped::io)? + "\n")
     }

@@ -21,6 +21,7 @@ use plumb_study::precondition::{Preconditioning, capacity_bytes, precondition, u
 use plumb_study::{Place, Policies, RunRequest};
 use plumb_workload::named::{self, Scale};
 use plumb_workload::native::{self, Override};
+use plumb_workload::net::Probe;
 use plumb_workload::suggest::nearest;
 use plumb_workload::{Target, Workload};
 use std::path::Path;
@@ -35,6 +36,10 @@ pub fn run(arguments: &RunArguments, common: &Common) -> Result<End, Stopped> {
         load(&arguments.workload, &arguments.set, Scale::moderate(place.for_named()))?;
     if let Some(seed) = arguments.seed {
         workload.seed = seed;
+    }
+    if let Some(host) = &arguments.probe {
+        let without = workload.phase.iter_mut().filter(|phase| phase.probe.is_none());
+        without.for_each(|phase| phase.probe = Some(Box::new(Probe::to(host))));
     }
     let assertions = conditions(&arguments.assertions, &workload)?;
     if let Some(until) = arguments.until {

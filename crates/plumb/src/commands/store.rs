@@ -5,6 +5,7 @@ use crate::exit::{End, Stopped};
 use crate::output;
 use crate::session;
 use jiff::Timestamp;
+use plumb_document::ToDocument;
 use plumb_import::ForeignFile;
 use plumb_report::diff::ChangedSetting;
 use plumb_report::format::{self, MISSING};
@@ -12,7 +13,7 @@ use plumb_report::run::short_id;
 use plumb_report::{diff, list, run};
 use plumb_result::reader::{self, FILE_BYTES_MAX, ResultFileError};
 use plumb_result::tidy::TidyTable;
-use plumb_result::{RunResult, RunVerdict};
+use plumb_result::{Interval, RunResult, RunVerdict};
 use plumb_store::{FactDifference, Filter, Imported, QueryCell, RunStatus, Store, StoreError, TagChange};
 use plumb_trust::{ComparisonSide, SideRecord};
 use std::io::Read;
@@ -158,15 +159,28 @@ fn changed_settings(left: &RunResult, right: &RunResult, differences: &[FactDiff
     settings
 }
 
+/// A run without a result, for programs.
+#[derive(ToDocument)]
+struct PartialRun<'a> {
+    id: &'a str,
+    status: &'a str,
+    partial: bool,
+    phases: Vec<PartialPhase<'a>>,
+}
+
+/// What a phase measured, second by second.
+#[derive(ToDocument)]
+struct PartialPhase<'a> {
+    name: &'a str,
+    intervals: &'a [Interval],
+}
+
 /// A run that has no result, since it was killed or failed: what it measured until then, second by second.
 fn show_series(store: &Store, id: &str, status: &str, common: &Common) -> Result<End, Stopped> {
     let phases = store.intervals(id)?;
     if common.json {
-        let phases: Vec<_> = phases
-            .iter()
-            .map(|phase| serde_json::json!({ "name": phase.name, "intervals": phase.intervals }))
-            .collect();
-        session::print_json(&serde_json::json!({ "id": id, "status": status, "partial": true, "phases": phases }))?;
+        let phases = phases.iter().map(|phase| PartialPhase { name: &phase.name, intervals: &phase.intervals });
+        session::print_json(&PartialRun { id, status, partial: true, phases: phases.collect() })?;
         return Ok(End::Done);
     }
     let mut rows: Vec<Vec<String>> = Vec::new();
@@ -271,7 +285,7 @@ pub fn import(files: &[PathBuf], from: Option<&str>, common: &Common) -> Result<
 }
 
 /// What became of a result that was imported.
-#[derive(serde::Serialize)]
+#[derive(ToDocument)]
 struct ImportedRun {
     run: String,
     workload: String,

@@ -8,7 +8,7 @@ use plumb_report::loads;
 use plumb_workload::named::{self, Explanation, NamedWorkload};
 
 /// A named workload, as printed by `plumb workloads --json`.
-#[derive(serde::Serialize)]
+#[derive(plumb_document::ToDocument)]
 struct ListedWorkload<'a> {
     name: &'a str,
     about: &'a str,
@@ -17,7 +17,7 @@ struct ListedWorkload<'a> {
 }
 
 /// A workload with its sources, as printed by `plumb run NAME --explain --json`.
-#[derive(serde::Serialize)]
+#[derive(plumb_document::ToDocument)]
 struct ExplainedWorkload<'a> {
     #[serde(flatten)]
     workload: ListedWorkload<'a>,
@@ -25,7 +25,7 @@ struct ExplainedWorkload<'a> {
     settings: Vec<ExplainedSetting<'a>>,
 }
 
-#[derive(serde::Serialize)]
+#[derive(plumb_document::ToDocument)]
 struct ExplainedSetting<'a> {
     part: &'a str,
     setting: &'a str,

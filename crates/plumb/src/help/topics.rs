@@ -318,6 +318,7 @@ pub const TOPICS: &[Topic] = &[
             example("Record a program and all that it starts", "plumb trace record -- git checkout main"),
             example("Record a server for a while", "plumb trace record --pid 4711 --output db.trace"),
             example("Record what a device is asked for", "plumb trace record --dev /dev/nvme0n1"),
+            example("Record a program of one's own, without any rights", "plumb trace record --by ptrace -- make"),
         ],
         exits: &[
             DONE,
@@ -403,6 +404,8 @@ pub const TOPICS: &[Topic] = &[
                 "Run a Filebench script with other variables",
                 "plumb as filebench -f varmail.f --set nfiles=50000",
             ),
+            example("Make and flush small files, as fs_mark does", "plumb as fs_mark -d out -n 1000 -t 4 -S 1"),
+            example("Run sysbench's file test", "plumb as sysbench fileio --file-test-mode=rndrw --threads=4 run"),
             example("Run dd", "plumb as dd if=/dev/zero of=file bs=1M count=1024 conv=fsync"),
             example(
                 "Create, stat, read and remove files, 4 ranks",

@@ -9,16 +9,16 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 /// Of the block for documentation (RFC 5737): nobody's real network is cut.
-const NETWORK: &str = "198.51.100";
+pub const NETWORK: &str = "198.51.100";
 
 /// Hosts that reach each other and this machine, which they are parts of.
-struct Hosts {
-    names: Vec<String>,
+pub struct Hosts {
+    pub names: Vec<String>,
     bridge: String,
 }
 
 impl Hosts {
-    fn new(count: usize) -> Hosts {
+    pub fn new(count: usize) -> Hosts {
         let number = std::process::id() % 100_000;
         let hosts = Hosts {
             names: (0..count).map(|host| format!("pl{number}h{host}")).collect(),
@@ -41,7 +41,7 @@ impl Hosts {
     }
 
     /// What a launcher calls in the place of ssh: it runs a command line on a host.
-    fn agent(&self, home: &Home) -> PathBuf {
+    pub fn agent(&self, home: &Home) -> PathBuf {
         let text = "#!/bin/sh\n[ \"$1\" != -x ] || shift\nhost=$1\nshift\n\
                     exec ip netns exec \"$host\" unshare --uts sh -c 'hostname \"$0\" && exec sh -c \"$1\"' \"$host\" \"$*\"\n";
         let agent = home.file("agent", text);

@@ -1,6 +1,6 @@
 //! `plumb trace` from outside.
 
-use crate::common::{Home, needs};
+use crate::common::{Home, Said, needs, wait_until};
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -210,21 +210,26 @@ fn record_sees_what_a_device_is_asked_for() {
     std::fs::File::create(&image).unwrap().set_len(16 << 20).unwrap();
     let Some(device) = Loop::of(&image) else { return needs::skip("there are no loop devices") };
     let output = format!("of={}", device.0);
-    let words = ["trace", "record", "-o", "loop.trace", "--dev", &device.0, "--"];
-    let write = ["dd", "if=/dev/zero", &output, "bs=8k", "count=50", "oflag=direct"];
-    let said = home.with(words.iter().chain(&write));
-    if said.code == 4 && said.err.contains("cannot record") {
-        return needs::skip("the kernel lets nobody load programs");
+    for by in ["bpf", "tracefs"] {
+        let name = format!("{by}.trace");
+        let words = ["trace", "record", "--by", by, "-o", &name, "--dev", &device.0, "--"];
+        let write = ["dd", "if=/dev/zero", &output, "bs=8k", "count=50", "oflag=direct"];
+        let said = home.with(words.iter().chain(&write));
+        if said.code == 4 && said.err.contains("cannot record") {
+            needs::skip("the kernel lets nobody record");
+            continue;
+        }
+        said.expect(0);
+        home.plumb(&format!("trace convert {name} {by}.csv")).expect(0);
+        let csv = std::fs::read_to_string(home.work().join(format!("{by}.csv"))).unwrap();
+        let rows: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
+        let writes: Vec<&Vec<&str>> = rows.iter().filter(|row| row[2] == "write" && row[9] == "dd").collect();
+        let offsets: Vec<u64> = writes.iter().map(|row| row[4].parse().unwrap()).collect();
+        assert_eq!(offsets, (0..50).map(|block| block * 8192).collect::<Vec<_>>(), "{csv}");
+        let is_whole = |row: &&Vec<&str>| row[5] == "8192" && row[1].parse::<u64>().is_ok_and(|took| took > 0);
+        assert!(writes.iter().all(is_whole), "{csv}");
+        assert!(rows[1..].iter().all(|row| row[3] == rows[1][3]), "one device: {csv}");
     }
-    said.expect(0);
-    home.plumb("trace convert loop.trace loop.csv").expect(0);
-    let csv = std::fs::read_to_string(home.work().join("loop.csv")).unwrap();
-    let rows: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
-    let writes: Vec<&Vec<&str>> = rows.iter().filter(|row| row[2] == "write" && row[9] == "dd").collect();
-    let offsets: Vec<u64> = writes.iter().map(|row| row[4].parse().unwrap()).collect();
-    assert_eq!(offsets, (0..50).map(|block| block * 8192).collect::<Vec<_>>(), "{csv}");
-    assert!(writes.iter().all(|row| row[5] == "8192" && row[1].parse::<u64>().is_ok_and(|took| took > 0)), "{csv}");
-    assert!(rows[1..].iter().all(|row| row[3] == rows[1][3]), "one device: {csv}");
     home.with(["trace", "record", "--dev", "/dev/null"]).expect(2);
 }
 
@@ -275,21 +280,107 @@ fn sheets_fit_their_schema_and_have_charts() {
     assert!(page.contains("a.iolog: half up to 4.00 KiB") && page.contains("b.iolog: half up to 8.00 KiB"), "{page}");
 }
 
-/// Without the right to load programs into the kernel, strace records the same ops.
+/// The ops of a recording on files below the working directory: act, file, offset, length and result.
+fn ops_below(home: &Home, recording: &str) -> Vec<String> {
+    home.plumb(&format!("trace convert {recording} {recording}.csv")).expect(0);
+    let csv = std::fs::read_to_string(home.work().join(format!("{recording}.csv"))).unwrap();
+    let work = std::fs::canonicalize(home.work()).unwrap().to_string_lossy().into_owned() + "/";
+    let rows = csv.lines().map(|line| line.split(',').collect::<Vec<_>>()).filter(|row| row[3].starts_with(&work));
+    // Descriptors of what a shell opens for itself differ with its surroundings.
+    let mut ops: Vec<String> = rows
+        .filter(|row| row[2] != "open")
+        .map(|row| [&row[2..3], &row[3..7]].concat().join(" ").replace(&work, ""))
+        .collect();
+    ops.sort();
+    ops
+}
+
+/// Whatever the way, the same ops are recorded; nothing is left in tracefs.
 #[test]
-fn strace_records_where_bpf_is_not_asked_for() {
-    if !needs::tools(&["strace"]) {
+fn every_way_records_the_same_ops() {
+    if !needs::root_and(&["sh", "mkdir", "dd", "mv", "cat"]) {
         return;
     }
+    let script = "mkdir d; cd d; dd if=/dev/zero of=a bs=4096 count=20 conv=fsync 2>/dev/null; mv a b; cat b | cat > c; \
+        exec 5>>c; echo x >&5; (exec 6<b; rm b; cat <&6 >/dev/null)";
+    let recorded = |by: &str| {
+        let home = Home::new();
+        let said = home.with(["trace", "record", "--by", by, "-o", "sh.trace", "--", "sh", "-c", script]);
+        if said.code == 4 && said.err.contains("cannot record") {
+            return None;
+        }
+        assert!(said.expect(0).out.contains(&format!("By {by}: a recorded call takes about")));
+        Some(ops_below(&home, "sh.trace"))
+    };
+    let stopped = recorded("ptrace").expect("everybody may follow programs of their own");
+    let expected =
+        ["fsync d/a 0 0 0", "mkdir d 0 0 0", "rename d/a 0 0 0", "unlink d/b 0 0 0", "write d/a 77824 4096 4096"];
+    expected.iter().for_each(|op| assert!(stopped.iter().any(|known| known == op), "{op}: {stopped:#?}"));
+    for by in ["tracefs", "bpf"] {
+        match recorded(by) {
+            Some(ops) => assert_eq!(ops, stopped, "{by}"),
+            None => needs::skip("the kernel does not let root record by its events"),
+        }
+    }
+    let own = format!("plumb-{}", std::process::id());
+    assert!(!std::path::Path::new("/sys/kernel/tracing/instances").join(own).exists());
+}
+
+/// Without any rights, ptrace is what is left: of programs, and of processes, which go on afterwards.
+#[test]
+fn ptrace_needs_no_rights() {
+    if !needs::root_and(&["sh", "sleep"]) {
+        return;
+    }
+    use std::os::unix::process::CommandExt;
     let home = Home::new();
-    let said = home
-        .plumb("trace record --method strace -o by.trace -- dd if=/dev/zero of=out bs=4k count=3 conv=fsync")
-        .expect(0);
-    assert!(said.out.contains("about 10 µs longer"), "{}", said.out);
-    let shown = home.plumb("trace show by.trace --json").expect(0).json();
-    let ops = shown["ops"].as_array().unwrap();
-    let count = |name: &str| ops.iter().find(|op| op["op"] == name).map_or(0, |op| op["count"].as_u64().unwrap());
-    assert_eq!((shown["mix"]["written_bytes"].as_u64(), count("fsync")), (Some(12288), 1), "{shown}");
-    let refused = home.plumb("trace record --method strace --dev /dev/null -o no.trace").code;
-    assert_eq!(refused, 2);
+    let open = |path: &Path| std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o777)).unwrap();
+    open(&home.work());
+    let program = home.work().join("plumb");
+    std::fs::copy(env!("CARGO_BIN_EXE_plumb"), &program).unwrap();
+    let as_nobody = |words: &[&str]| {
+        let mut command = home.command(words);
+        let arguments: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
+        command = std::process::Command::new(&program);
+        command.args(arguments).current_dir(home.work()).env("HOME", home.work()).uid(65534).gid(65534);
+        Said::of(command)
+    };
+    let said = as_nobody(&["trace", "record", "-o", "a.trace", "--", "sh", "-c", "echo hello > made; exit 3"]);
+    if said.err.contains("Permission denied") && !said.err.contains("cannot record") {
+        return needs::skip("the directory for tests is closed to other users");
+    }
+    let said = said.expect(0);
+    assert!(said.out.contains("By ptrace: a recorded call takes about"), "{said:?}");
+    ["cannot record by bpf", "exit status: 3"].iter().for_each(|part| assert!(said.err.contains(part), "{said:?}"));
+    assert!(ops_below(&home, "a.trace").contains(&"write made 0 6 6".to_owned()));
+
+    let mut sleeps = std::process::Command::new("sh");
+    sleeps.args(["-c", "while :; do echo x > again; sleep 0.02; done"]).current_dir(home.work()).uid(65534).gid(65534);
+    let mut sleeps = sleeps.spawn().unwrap();
+    let id = sleeps.id().to_string();
+    let mut record = std::process::Command::new(&program);
+    record.args(["trace", "record", "--pid", &id, "-o", "b.trace"]).current_dir(home.work()).env("HOME", home.work());
+    record.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+    let mut record = record.uid(65534).gid(65534).spawn().unwrap();
+    let traced = |id: u32| {
+        let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
+        !status.contains("TracerPid:\t0")
+    };
+    wait_until("the shell is followed", || traced(sleeps.id()));
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    super::interrupted::signal(&record, rustix::process::Signal::INT);
+    record.wait().unwrap();
+    assert!(!traced(sleeps.id()) && sleeps.try_wait().unwrap().is_none(), "it goes on, and nobody follows it");
+    sleeps.kill().unwrap();
+    sleeps.wait().unwrap();
+    assert!(ops_below(&home, "b.trace").contains(&"write again 0 2 2".to_owned()));
+}
+
+/// A way that does not fit is an error, and leaves nothing.
+#[test]
+fn ptrace_does_not_see_devices() {
+    let home = Home::new();
+    let said = home.plumb("trace record --by ptrace --dev /dev/null -o no.trace");
+    assert_eq!(said.code, 2, "it is no block device: {said:?}");
+    assert!(!home.work().join("no.trace").exists());
 }

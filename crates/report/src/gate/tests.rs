@@ -165,14 +165,14 @@ fn hostile_names_stay_text_in_markdown() {
 
 #[test]
 fn bencher_has_the_candidates_values_and_bounds() {
-    let all = serde_json::to_value(bencher(&gate(GateAnswer::Regression, "mail"))).unwrap();
+    let all = plumb_document::json::to_value(&bencher(&gate(GateAnswer::Regression, "mail"))).unwrap();
     assert_eq!(
         all["mail/phase mail"]["read-iops"],
         serde_json::json!({"value": 900.0, "lower_value": 870.0, "upper_value": 930.0})
     );
     let mut of_time = gate(GateAnswer::Regression, "mail");
     of_time.numbers[0].metric = "read.lat.p99".parse().unwrap();
-    let all = serde_json::to_value(bencher(&of_time)).unwrap();
+    let all = plumb_document::json::to_value(&bencher(&of_time)).unwrap();
     let value = &all["mail/phase mail"]["read-lat-p99"];
     assert!(value["lower_value"].as_f64() < value["upper_value"].as_f64(), "{value}");
     let nothing = GateNumber { candidate_value: None, ..number(GateAnswer::CannotTell, "x") };

@@ -59,7 +59,15 @@ fn sheet(phase: &PhaseResult, style: &Style) -> String {
         |title: &str, align, leaves, cells: Vec<String>| Column { title: title.to_owned(), cells, align, leaves };
     let each = |cell: &dyn Fn(&FidelityLine) -> String| lines.iter().map(cell).collect();
     let columns = vec![
-        column("", Align::Left, None, each(&|line| line.name.clone())),
+        column(
+            "",
+            Align::Left,
+            None,
+            each(&|line| match &line.host {
+                Some(host) => format!("{} on {host}", line.name),
+                None => line.name.clone(),
+            }),
+        ),
         column("", Align::Left, None, each(&|line| line.verdict.name().to_owned())),
         column(
             "recorded",

@@ -75,7 +75,10 @@ fn heading(result: &RunResult, phase: &PhaseResult) -> String {
             let batched = if access::submits_in_batches(plan) { ", submitted in batches" } else { "" };
             words.push(format!("depth {depth}{batched}"));
         }
-        words.push(plan.cache_mode().to_owned());
+        // A network has no page cache.
+        if plan.workers.iter().any(|group| group.work.net().is_none()) {
+            words.push(plan.cache_mode().to_owned());
+        }
         words.extend(access::flushed(plan).map(|flushed| access::flushed_words(flushed).to_owned()));
     }
     words.push(format::time_brief(phase.wall_ns as f64));

@@ -77,6 +77,7 @@ mod tests {
             steps: Vec::new(),
             replay: None,
             fidelity: Vec::new(),
+            network: Vec::new(),
             first_done: None,
             ranks: spread.map(Box::new),
             notes: Vec::new(),

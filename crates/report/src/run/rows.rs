@@ -215,6 +215,7 @@ mod tests {
             done: [].into(),
             replay: None,
             fidelity: Vec::new(),
+            network: Vec::new(),
             steps: Vec::new(),
             first_done: Some(FirstDone { at_ns: first_at_ns, metrics: [(rate, value(1500.0))].into() }),
             notes: Vec::new(),

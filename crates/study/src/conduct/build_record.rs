@@ -1,12 +1,11 @@
 //! What a build ran, taken from what it said.
 
-use plumb_document::FromDocument;
+use plumb_document::{FromDocument, ToDocument};
 use plumb_lab::transcript::BuildLine;
 use plumb_sorted::SortedMap;
-use serde::Serialize;
 
 /// The commands of a build, and the programs that they ran.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, ToDocument, FromDocument)]
 pub struct BuildRecord {
     /// Command lines, in order.
     pub commands: Vec<String>,

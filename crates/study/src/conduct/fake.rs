@@ -200,6 +200,7 @@ pub(crate) fn answer(speed: f64) -> RunAnswer {
             steps: Vec::new(),
             replay: None,
             fidelity: Vec::new(),
+            network: Vec::new(),
             first_done: None,
             notes: Vec::new(),
             limiter: None,

@@ -115,7 +115,7 @@ pub(crate) fn target_bytes(target: &Target, ram: Option<u64>) -> Option<u64> {
         Target::Null(null) => Some(null.size.0),
         Target::Sim(sim) => Some(sim.size.0),
         Target::SharedTree(tree) => shared_bytes(tree),
-        Target::JobFiles(_) | Target::Scratch(_) | Target::Recorded(_) => None,
+        Target::JobFiles(_) | Target::Scratch(_) | Target::Recorded(_) | Target::Host(_) => None,
     }
 }
 

@@ -5,14 +5,13 @@ pub mod order;
 pub mod power;
 pub mod words;
 
-use plumb_document::FromDocument;
+use plumb_document::{FromDocument, ToDocument};
 use plumb_lab::Step;
 use plumb_lab::protocol::HostWork;
 use plumb_lab::step::Safety;
 use plumb_result::PublishedNumber;
 use plumb_sorted::SortedMap;
 use plumb_workload::Target;
-use serde::Serialize;
 use std::path::PathBuf;
 
 /// The schema's name.
@@ -22,7 +21,7 @@ pub const PLAN_SCHEMA: &str = "plumb.study-plan/1";
 pub type Levels = SortedMap<String, String>;
 
 /// A study as it will be done. Its hash is that of what is done and asked; [`Plan::hash_of_rest`] says of what not.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 pub struct Plan {
     /// [`PLAN_SCHEMA`].
     pub schema: String,
@@ -131,7 +130,7 @@ impl Plan {
 }
 
 /// When optional repetitions end: those from `repeats_min` on.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 pub struct StopPlan {
     /// As soon as this metric …
     pub metric: String,
@@ -142,7 +141,7 @@ pub struct StopPlan {
 }
 
 /// Published numbers.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 pub struct Import {
     /// What they are called.
     pub label: String,
@@ -172,7 +171,7 @@ impl Import {
 }
 
 /// One factor.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 pub struct FactorPlan {
     /// Its name.
     pub name: String,
@@ -183,7 +182,7 @@ pub struct FactorPlan {
 }
 
 /// One combination of levels, with one workload.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 pub struct PlanCell {
     /// The level of every factor.
     pub levels: Levels,
@@ -192,7 +191,7 @@ pub struct PlanCell {
 }
 
 /// One provisioning.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 pub struct Plot {
     /// The block it belongs to; every block has every combination of hard levels once.
     pub block: u32,
@@ -209,7 +208,7 @@ pub struct Plot {
 }
 
 /// One run.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 pub struct PlannedRun {
     /// Its plot, as an index.
     pub plot: u32,
@@ -228,7 +227,7 @@ pub struct PlannedRun {
 }
 
 /// What is compared.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 pub struct ComparePlan {
     /// The factor whose levels are compared; the first level is the baseline.
     pub by: String,
@@ -250,7 +249,7 @@ pub struct ComparePlan {
 }
 
 /// How claims are corrected for their number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
 #[serde(rename_all = "kebab-case")]
 pub enum Correction {
     /// Holm's.
@@ -273,7 +272,7 @@ impl Correction {
 }
 
 /// What a host is.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[serde(rename_all = "kebab-case")]
 pub enum HostPlan {
     /// This machine.
@@ -296,7 +295,7 @@ pub enum HostPlan {
 }
 
 /// What a study will cost. `None` where nothing can be said.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Default, PartialEq, ToDocument, FromDocument)]
 pub struct PlanEstimate {
     /// Seconds that the runs and plots take.
     pub seconds: Option<f64>,

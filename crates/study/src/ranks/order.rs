@@ -4,7 +4,7 @@ use super::JoinedRanks;
 use super::patience::AfterSignal;
 use crate::run::{Bench, RunError, Work};
 use plumb_cluster::{Cluster, ClusterError, wait_forever};
-use plumb_document::{FromDocument, json};
+use plumb_document::{FromDocument, ToDocument, json};
 use plumb_engine::guard::Permissions;
 use plumb_engine::guard::space::{FillPlaces, WhenFull};
 use plumb_engine::signals::StopFlag;
@@ -13,12 +13,12 @@ use plumb_engine::{DropCaches, Part, Process, Unopened};
 use plumb_result::merge::{FilesOfRanks, SharedTargets, WorkingSets};
 use plumb_sorted::SortedSet;
 use plumb_workload::files::Names;
-use plumb_workload::{Target, Workload};
-use serde::Serialize;
+use plumb_workload::replay::{ReplayPart, replay_part};
+use plumb_workload::{BlockStream, ReplayShare, Target, Work as GroupWork, Workload};
 use std::path::{Path, PathBuf};
 
 /// One run, as every rank runs it.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 pub(crate) struct RunOrder {
     /// Resolved: every size in bytes.
     pub(crate) workload: Workload,
@@ -36,7 +36,7 @@ pub(crate) struct RunOrder {
 }
 
 /// Which part of a workload a rank runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
 pub enum Division {
     /// All of it, on files of its own.
     #[default]
@@ -80,7 +80,7 @@ impl Division {
 }
 
 /// As [`SimRun`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
 pub(crate) struct SimOrder {
     seed: u64,
     run_index: u32,
@@ -88,7 +88,7 @@ pub(crate) struct SimOrder {
 }
 
 /// A message from rank 0.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 enum Order {
     /// Make this run.
     Run(Box<RunOrder>),
@@ -207,7 +207,12 @@ impl WorkloadOfRank {
     ///
     /// # Errors
     /// A target that several ranks cannot use at once.
-    pub(crate) fn of(workload: &Workload, division: Division, rank: u32) -> Result<WorkloadOfRank, RunError> {
+    pub(crate) fn of(
+        workload: &Workload,
+        division: Division,
+        rank: u32,
+        ranks: u32,
+    ) -> Result<WorkloadOfRank, RunError> {
         if division != Division::Each {
             // The engine picks the rank's workers out. What all have is one target of all.
             let shared: SharedTargets = SortedSet::from_iter(workload.target.keys().cloned());
@@ -235,14 +240,19 @@ impl WorkloadOfRank {
                         return Err(RunError::OfSeveralRanks { target: name.clone() });
                     }
                 },
-                Target::Scratch(_) | Target::SharedTree(_) | Target::Recorded(_) => {
+                Target::Scratch(_) | Target::SharedTree(_) => {
                     return Err(RunError::OfSeveralRanks { target: name.clone() });
                 }
-                Target::Null(_) | Target::Sim(_) => false,
+                Target::Recorded(_) | Target::Host(_) | Target::Null(_) | Target::Sim(_) => false,
             };
             if is_shared {
                 shared.insert(name.clone());
             }
+        }
+        let share = ReplayShare { number: rank, of: ranks };
+        for group in own.phase.iter_mut().flat_map(|phase| &mut phase.workers) {
+            let is_shared = shared.contains(&group.target);
+            replay_a_part(&mut group.work, share, is_shared)?;
         }
         let working_sets = match shared.len() {
             0 => WorkingSets::Apart,
@@ -251,6 +261,25 @@ impl WorkloadOfRank {
         };
         Ok(WorkloadOfRank { workload: own, files: FilesOfRanks { shared, working_sets } })
     }
+}
+
+/// A rank replays a part of the threads, or as many copies as the others. Copies on files of its own lie where they would lie if
+/// there were no others.
+fn replay_a_part(work: &mut GroupWork, share: ReplayShare, is_shared: bool) -> Result<(), RunError> {
+    let (clones, part) = match work {
+        GroupWork::Replay(replay) => (&mut replay.clones, &mut replay.share),
+        GroupWork::Blocks(stream) => match &mut **stream {
+            BlockStream::Trace(recording) if recording.sheet => (&mut recording.clones, &mut recording.share),
+            _ => return Ok(()),
+        },
+        _ => return Ok(()),
+    };
+    match replay_part(Some(share), *clones) {
+        None => return Err(RunError::ClonesOfRanks { clones: *clones, ranks: share.of }),
+        Some(ReplayPart::Copies(_)) if !is_shared => *clones /= share.of.max(1),
+        Some(_) => *part = Some(share),
+    }
+    Ok(())
 }
 
 /// Whether a native target is named by its path, so that it is the same file or device for every rank.
@@ -280,8 +309,9 @@ fn with_rank(path: &Path, rank: u32) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plumb_workload::blocks::trace::Recording;
     use plumb_workload::files::JobFiles;
-    use plumb_workload::{WorkerGroup, native};
+    use plumb_workload::{Bytes, Replay, WorkerGroup, native};
 
     fn workload() -> Workload {
         let text = "name = \"w\"\n[target.own.file]\npath = \"data\"\nsize = \"1MiB\"\n[target.there.file]\n\
@@ -299,7 +329,7 @@ mod tests {
         workload.target.insert("numbered".to_owned(), files(numbered));
         workload.target.insert("made".to_owned(), files(Names::Made(vec!["a.0".into()])));
         workload.target.insert("said".to_owned(), files(Names::Said(vec!["/dev/sdx".into()])));
-        let own = WorkloadOfRank::of(&workload, Division::Each, 3).unwrap();
+        let own = WorkloadOfRank::of(&workload, Division::Each, 3, 4).unwrap();
         let path = |name: &str| match &own.workload.target[name] {
             Target::JobFiles(files) => files.names.path(0).unwrap(),
             _ => PathBuf::new(),
@@ -308,7 +338,41 @@ mod tests {
         assert_eq!(path("said"), PathBuf::from("/dev/sdx"));
         assert_eq!(own.files.shared.iter().collect::<Vec<_>>(), ["said", "there"]);
         assert_ne!(own.workload.seed, workload.seed);
-        assert_eq!(WorkloadOfRank::of(&workload, Division::Each, 0).unwrap().workload.seed, workload.seed);
+        assert_eq!(WorkloadOfRank::of(&workload, Division::Each, 0, 4).unwrap().workload.seed, workload.seed);
+    }
+
+    // Protects: ranks replay parts of a recording's threads, or as many copies each, and no rank replays a part twice.
+    #[test]
+    fn recordings_are_dealt_out_to_ranks() {
+        let mut replay = Replay::new("r".into());
+        let mut workload = workload();
+        let of = |workload: &Workload, rank| {
+            let own = WorkloadOfRank::of(workload, Division::Each, rank, 4)?;
+            let replay = own.workload.phase[0].workers[0].work.replay().cloned();
+            Ok::<_, RunError>(replay.map(|replay| (replay.clones, replay.share)))
+        };
+        workload.phase[0].workers[0].work = replay.clone().into();
+        assert_eq!(of(&workload, 3).unwrap(), Some((1, Some(ReplayShare { number: 3, of: 4 }))));
+        replay.clones = 8;
+        workload.phase[0].workers[0].work = replay.clone().into();
+        assert_eq!(of(&workload, 3).unwrap(), Some((2, None)));
+        replay.clones = 6;
+        workload.phase[0].workers[0].work = replay.into();
+        assert!(of(&workload, 0).unwrap_err().to_string().contains("6 copies"));
+        // On a device that all share, copies lie behind those of the ranks before.
+        let mut recording = Recording { sheet: true, clones: 4, ..Recording::new("r".into(), Bytes(1)) };
+        let mut shared = |recording: &Recording, target: &str| {
+            workload.phase[0].workers[0].work = BlockStream::from(recording.clone()).into();
+            workload.phase[0].workers[0].target = target.to_owned();
+            let own = WorkloadOfRank::of(&workload, Division::Each, 2, 4).unwrap();
+            let dealt = own.workload.phase[0].workers[0].work.trace().cloned().unwrap();
+            (dealt.clones, dealt.share)
+        };
+        assert_eq!(shared(&recording, "there"), (4, Some(ReplayShare { number: 2, of: 4 })));
+        assert_eq!(shared(&recording, "own"), (1, None));
+        // Of other tools, every rank runs the whole job.
+        recording.sheet = false;
+        assert_eq!(shared(&recording, "own"), (4, None));
     }
 
     // Protects: the workload of some of the ranks has their workers only, under the names that these have among all.

@@ -200,6 +200,7 @@ fn resize(target: &mut Target, key: SweepKey, size: Bytes) -> Result<(), ApplyEr
         | Target::Scratch(_)
         | Target::SharedTree(_)
         | Target::Recorded(_)
+        | Target::Host(_)
         | Target::Sim(_) => {
             let reason = "the work is on many files; use a workload on one file, or a device";
             return Err(ApplyError::Key { key: key.name(), reason });
@@ -271,7 +272,8 @@ mod tests {
     fn what_writes_is_known_in_every_language() {
         let mut phase = workload("random-read").phase.remove(0);
         assert!(!writes(&phase));
-        let program = Program::new(vec![Step::Mkdir { file: plumb_workload::Pick::Own, mode: Some(0o700) }]);
+        let program =
+            Program::new(vec![Step::Mkdir { file: plumb_workload::Pick::Own, mode: Some(0o700), may_exist: false }]);
         phase.workers[0].work = plumb_workload::Work::Program(Box::new(program));
         assert!(writes(&phase));
         assert!(writes(&workload("mail").phase[0]) && writes(&workload("random-write").phase[0]));

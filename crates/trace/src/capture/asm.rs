@@ -24,6 +24,7 @@ pub(super) enum Helper {
     ReadUser = 112,
     ReadKernel = 113,
     ReadUserText = 114,
+    ReadKernelText = 115,
     RingReserve = 131,
     RingSubmit = 132,
 }
@@ -75,6 +76,11 @@ impl Program {
         self.push(0x77, to, 0, 0, number)
     }
 
+    /// `to <<= number`.
+    pub(super) fn shift_left(&mut self, to: u8, number: i32) -> &mut Program {
+        self.push(0x67, to, 0, 0, number)
+    }
+
     /// `to = *(u64 *)(from + offset)`.
     pub(super) fn load(&mut self, to: u8, from: u8, offset: i16) -> &mut Program {
         self.push(0x79, to, from, offset, 0)
@@ -110,6 +116,26 @@ impl Program {
         self.push(0x18, to, 1, 0, descriptor).push(0, 0, 0, 0, 0)
     }
 
+    /// `to` is where the value of a map with one entry begins.
+    pub(super) fn map_value(&mut self, to: u8, descriptor: i32) -> &mut Program {
+        self.push(0x18, to, 2, 0, descriptor).push(0, 0, 0, 0, 0)
+    }
+
+    /// `to += from`.
+    pub(super) fn add_register(&mut self, to: u8, from: u8) -> &mut Program {
+        self.push(0x0f, to, from, 0, 0)
+    }
+
+    /// `to = *(u8 *)(from + offset)`.
+    pub(super) fn load_byte(&mut self, to: u8, from: u8, offset: i16) -> &mut Program {
+        self.push(0x71, to, from, offset, 0)
+    }
+
+    /// `*(u8 *)(to + offset) = from`.
+    pub(super) fn store_byte(&mut self, to: u8, offset: i16, from: u8) -> &mut Program {
+        self.push(0x73, to, from, offset, 0)
+    }
+
     /// Calls a function of the kernel.
     pub(super) fn call(&mut self, helper: Helper) -> &mut Program {
         self.push(0x85, 0, 0, 0, helper as i32)
@@ -124,6 +150,12 @@ impl Program {
     pub(super) fn jump_if(&mut self, register: u8, number: i32, label: &'static str) -> &mut Program {
         self.jumps.push((self.code.len(), label));
         self.push(0x15, register, 0, 0, number)
+    }
+
+    /// Goes to a label if the register has at most this value.
+    pub(super) fn jump_if_at_most(&mut self, register: u8, number: i32, label: &'static str) -> &mut Program {
+        self.jumps.push((self.code.len(), label));
+        self.push(0xb5, register, 0, 0, number)
     }
 
     /// Goes to a label if the register's lower half has this value.

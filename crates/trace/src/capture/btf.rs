@@ -9,6 +9,7 @@ const PATH: &str = "/sys/kernel/btf/vmlinux";
 /// Kinds of types that matter here.
 const STRUCT: u32 = 4;
 const UNION: u32 = 5;
+const ENUM: u32 = 6;
 const TYPEDEF: u32 = 8;
 const VOLATILE: u32 = 9;
 const CONST: u32 = 10;
@@ -88,6 +89,36 @@ impl Types {
         let missing =
             || io::Error::new(io::ErrorKind::InvalidData, format!("there is no {structure}.{}", path.join(".")));
         found.and_then(|bits| i16::try_from(bits / 8).ok()).ok_or_else(missing)
+    }
+
+    /// The number of a tracepoint's type.
+    pub(super) fn tracepoint(&self, name: &str) -> io::Result<u32> {
+        let name = format!("btf_trace_{name}");
+        let is_it = |head: &usize| {
+            self.kind(*head) == TYPEDEF
+                && word(&self.bytes, *head).is_some_and(|text| self.text(text) == name.as_bytes())
+        };
+        let missing = || io::Error::new(io::ErrorKind::InvalidData, format!("there is no {name}"));
+        let number = self.heads[1..].iter().position(is_it).ok_or_else(missing)?;
+        Ok(number as u32 + 1)
+    }
+
+    /// The value of a name in an enumeration.
+    pub(super) fn value(&self, enumeration: &str, name: &str) -> io::Result<u32> {
+        let is_it = |head: &&usize| {
+            self.kind(**head) == ENUM
+                && word(&self.bytes, **head).is_some_and(|text| self.text(text) == enumeration.as_bytes())
+        };
+        let of = |head: &usize| {
+            let about = word(&self.bytes, head + 4)?;
+            (0..(about & 0xffff) as usize).find_map(|number| {
+                let member = head + 12 + 8 * number;
+                let called = word(&self.bytes, member)?;
+                (self.text(called) == name.as_bytes()).then(|| word(&self.bytes, member + 4))?
+            })
+        };
+        let missing = || io::Error::new(io::ErrorKind::InvalidData, format!("there is no {name}"));
+        self.heads[1..].iter().find(is_it).and_then(of).ok_or_else(missing)
     }
 
     fn within(&self, head: usize, path: &[&str], depth: u32) -> Option<u32> {

@@ -1,23 +1,20 @@
-//! The system calls of BPF and the ring that it writes to. All `unsafe` of this crate is here.
+//! The system calls of BPF and the ring that it writes to. `unsafe` because they take addresses.
 #![allow(unsafe_code)]
 
 use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::process::Command;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 /// Commands of bpf(2). Source: linux/bpf.h, `enum bpf_cmd`.
 const MAP_CREATE: i64 = 0;
 const MAP_LOOKUP: i64 = 1;
-const MAP_UPDATE: i64 = 2;
 const PROG_LOAD: i64 = 5;
 const RAW_TRACEPOINT_OPEN: i64 = 17;
 
 /// Kinds of maps. Source: linux/bpf.h, `enum bpf_map_type`.
 #[derive(Clone, Copy)]
 pub(super) enum MapKind {
-    Hash = 1,
     Array = 2,
     LeastRecentlyUsed = 9,
     Ring = 27,
@@ -28,7 +25,15 @@ pub(super) enum MapKind {
 pub(super) enum ProgramKind {
     Tracepoint = 5,
     RawTracepoint = 17,
+    /// At a raw tracepoint as well; the kernel knows the types of its arguments, and lets them be read as they are.
+    Typed = 26,
 }
+
+/// What a program of this kind is attached to. Source: linux/bpf.h, BPF_TRACE_RAW_TP.
+const TYPED_RAW_TRACEPOINT: u32 = 23;
+
+/// A map can be mapped. Source: linux/bpf.h, BPF_F_MMAPABLE.
+const MAPPABLE: u32 = 1 << 10;
 
 /// Ioctls of perf_event_open(2) on x86-64. Source: linux/perf_event.h.
 const PERF_IOC_SET_BPF: u64 = 0x4004_2408;
@@ -76,6 +81,13 @@ impl Map {
         self.descriptor.as_raw_fd()
     }
 
+    /// Makes a map of one value of so many bytes.
+    pub(super) fn of_bytes(bytes: u32, flags: u32) -> io::Result<Map> {
+        let words = [(0, MapKind::Array as u32), (4, 4), (8, bytes), (12, 1), (16, flags)];
+        let descriptor = owned(bpf(MAP_CREATE, &mut attributes::<72>(&words, &[]))?);
+        Ok(Map { descriptor, value_bytes: bytes as usize })
+    }
+
     fn access(&self, command: i64, key: u32, value: &mut [u8]) -> io::Result<()> {
         let key = key.to_ne_bytes();
         // The kernel copies as many bytes as the map's values have.
@@ -84,9 +96,11 @@ impl Map {
         bpf(command, &mut attributes::<32>(&[(0, self.number() as u32)], &longs)).map(drop)
     }
 
-    /// Sets the value of a key of 32 bits.
-    pub(super) fn set(&self, key: u32, value: u32) -> io::Result<()> {
-        self.access(MAP_UPDATE, key, &mut value.to_ne_bytes())
+    /// The value of a map with one entry.
+    pub(super) fn bytes(&self) -> Vec<u8> {
+        let mut value = vec![0; self.value_bytes];
+        let _ = self.access(MAP_LOOKUP, 0, &mut value);
+        value
     }
 
     /// The 64-bit value of a key of 32 bits; 0 if there is none.
@@ -97,11 +111,60 @@ impl Map {
     }
 }
 
+/// A table of bytes that programs read and this process writes.
+pub(super) struct Table {
+    map: Map,
+    bytes: *mut u8,
+}
+
+// SAFETY: the memory belongs to this value alone on this side, and bytes are written as atomics.
+unsafe impl Send for Table {}
+
+impl Table {
+    /// Makes a table of so many bytes, all 0.
+    pub(super) fn new(bytes: u32) -> io::Result<Table> {
+        let map = Map::of_bytes(bytes, MAPPABLE)?;
+        let (length, access) = (bytes as usize, libc::PROT_READ | libc::PROT_WRITE);
+        // SAFETY: a new mapping at a place of the kernel's choice overlaps nothing.
+        let place = unsafe { libc::mmap(std::ptr::null_mut(), length, access, libc::MAP_SHARED, map.number(), 0) };
+        if place == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(Table { map, bytes: place.cast() }) }
+    }
+
+    /// Its descriptor, for programs.
+    pub(super) fn number(&self) -> i32 {
+        self.map.number()
+    }
+
+    /// Sets a byte. What is behind the table's end is left out.
+    pub(super) fn set(&self, place: u32, value: u8) {
+        if (place as usize) < self.map.value_bytes {
+            // SAFETY: within the mapping; programs and this process change single bytes.
+            unsafe { &*self.bytes.add(place as usize).cast::<AtomicU8>() }.store(value, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for Table {
+    fn drop(&mut self) {
+        // SAFETY: it was mapped in `new` with this length, and nothing refers to it any more.
+        unsafe { libc::munmap(self.bytes.cast(), self.map.value_bytes) };
+    }
+}
+
 /// Loads a program.
 ///
 /// # Errors
 /// Of the kernel, with the end of what its verifier says.
 pub(super) fn load(kind: ProgramKind, program: &[u8]) -> io::Result<OwnedFd> {
+    load_for(kind, 0, program)
+}
+
+/// As [`load`], for the tracepoint whose type has this number in the kernel's description of its types.
+pub(super) fn load_typed(tracepoint: u32, program: &[u8]) -> io::Result<OwnedFd> {
+    load_for(ProgramKind::Typed, tracepoint, program)
+}
+
+fn load_for(kind: ProgramKind, tracepoint: u32, program: &[u8]) -> io::Result<OwnedFd> {
     // Some of the kernel's functions are for programs of its own license only.
     let license = c"GPL";
     let attempt = |log: &mut [u8]| {
@@ -110,6 +173,8 @@ pub(super) fn load(kind: ProgramKind, program: &[u8]) -> io::Result<OwnedFd> {
             (4, (program.len() / 8) as u32),
             (24, u32::from(!log.is_empty())),
             (28, log.len() as u32),
+            (68, if tracepoint == 0 { 0 } else { TYPED_RAW_TRACEPOINT }),
+            (108, tracepoint),
         ];
         let at = if log.is_empty() { 0 } else { log.as_mut_ptr() as u64 };
         let longs = [(8, program.as_ptr() as u64), (16, license.as_ptr() as u64), (32, at)];
@@ -131,6 +196,11 @@ pub(super) fn attach_raw(name: &str, program: &OwnedFd) -> io::Result<OwnedFd> {
     let name = CString::new(name)?;
     let words = [(8, program.as_raw_fd() as u32)];
     bpf(RAW_TRACEPOINT_OPEN, &mut attributes::<24>(&words, &[(0, name.as_ptr() as u64)])).map(owned)
+}
+
+/// Runs a program that knows types at its tracepoint for as long as what is returned lives.
+pub(super) fn attach_typed(program: &OwnedFd) -> io::Result<OwnedFd> {
+    bpf(RAW_TRACEPOINT_OPEN, &mut attributes::<24>(&[(8, program.as_raw_fd() as u32)], &[])).map(owned)
 }
 
 /// Runs a program at the tracepoint with this number, on all processors, for as long as what is returned lives.
@@ -237,22 +307,6 @@ impl Drop for Ring {
     }
 }
 
-/// Makes a command's process say its number to one pipe, and wait for a byte of another, before it becomes the program.
-pub(super) fn wait_before_exec(command: &mut Command, say: OwnedFd, wait: OwnedFd) {
-    use std::os::unix::process::CommandExt;
-    let before = move || {
-        let (mut byte, number) = ([0_u8], std::process::id().to_ne_bytes());
-        // SAFETY: write(2) and read(2) may be called between fork and exec, and get as many bytes as there are.
-        unsafe {
-            libc::write(say.as_raw_fd(), number.as_ptr().cast(), number.len());
-            libc::read(wait.as_raw_fd(), byte.as_mut_ptr().cast(), 1);
-        }
-        Ok(())
-    };
-    // SAFETY: the closure calls nothing but what may be called between fork and exec; it neither allocates nor locks.
-    unsafe { command.pre_exec(before) };
-}
-
 /// Reads nothing so many times, with a call that is recorded; ns each, of the fastest of as many rounds. Others on this machine only
 /// make calls slower.
 pub(super) fn idle_calls_ns(file: &std::fs::File, calls: u32, rounds: u32) -> f64 {
@@ -266,10 +320,4 @@ pub(super) fn idle_calls_ns(file: &std::fs::File, calls: u32, rounds: u32) -> f6
         begun.elapsed().as_nanos() as f64 / f64::from(calls)
     };
     (0..rounds).map(round).fold(f64::INFINITY, f64::min)
-}
-
-/// Sends a process a signal that ends it.
-pub(super) fn terminate(process: u32) {
-    // SAFETY: kill(2) has no pointers.
-    unsafe { libc::kill(process as i32, libc::SIGTERM) };
 }

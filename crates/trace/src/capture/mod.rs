@@ -1,37 +1,44 @@
-//! Records what processes do to files, and what block devices are asked for, by programs in the kernel (BPF): no call is stopped for it,
-//! and each takes a fraction of a microsecond longer. Linux on x86-64, and only with the right to load such programs.
+//! Records what processes do to files, and what block devices are asked for. Linux on x86-64.
 //!
-//! Not recorded: what is read and written through maps, ops of io_uring that are neither reads, writes nor flushes, and descriptors that
-//! a process got from another by a socket. Where the kernel does not describe its types (BTF), ops of io_uring are not recorded at all.
+//! There are three ways. Programs in the kernel ([BPF](Method::Bpf)) stop no call and see most. The kernel's own events
+//! ([tracefs](Method::Tracefs)) cost as little, but have no paths. What everybody may use for programs of their own is
+//! [ptrace](Method::Ptrace), which stops each recorded call twice. All hand the same events to one session, which knows what each process has
+//! open, and writes.
+//!
+//! Not recorded: what is read and written through maps, and descriptors that a process got from another by a socket.
 
 mod asm;
+mod block_programs;
 mod btf;
-mod by_strace;
+mod by_bpf;
+mod by_ptrace;
+mod by_tracefs;
+mod event;
 mod kernel;
+mod pages;
+mod process;
 mod programs;
+mod ring_programs;
+mod rings;
 mod session;
 
 pub use crate::own::Facts;
-pub use by_strace::record_by_strace;
 
-use crate::calls::Argument;
 use crate::own::OwnWriter;
-use kernel::{Map, MapKind, ProgramKind, Ring, attach, attach_raw, idle_calls_ns, load, wait_before_exec};
-use programs::{BlockFields, COMPLETED, Maps, Paths, QUEUED, RingFields};
-use session::{CALLS_MAX, IO_URING_SETUP, NUMBERS, REAPS, SUBMITS, Session};
+use by_bpf::Recorder;
+use by_ptrace::{Follower, Sentinel};
+use by_tracefs::TracefsRecorder;
+use process::{Filter, Waiting};
+use session::Session;
 use std::ffi::OsString;
-use std::fs::{self, File};
-use std::io::{self, Read, Write};
-use std::os::fd::OwnedFd;
-use std::process::{Child, Command, ExitStatus};
-use std::sync::mpsc::{Receiver, channel};
+use std::fs;
+use std::io::{self, Write};
+use std::process::ExitStatus;
+use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
-/// Bytes of the ring between the kernel and this process: a quarter of a million records.
-const RING_BYTES: u32 = 32 << 20;
-
-/// How long the reader sleeps when there is nothing to read.
+/// How long a reader sleeps when there is nothing to read.
 const NAP: Duration = Duration::from_millis(1);
 
 /// Calls of a round of a calibration, and rounds: together about ten milliseconds.
@@ -52,6 +59,41 @@ pub enum Subject {
     Devices(Vec<(u32, u32)>, Vec<OsString>),
 }
 
+impl Subject {
+    /// The program, if there is one.
+    fn words(&self) -> &[OsString] {
+        match self {
+            Subject::Command(words) | Subject::Devices(_, words) => words,
+            Subject::Processes(_) => &[],
+        }
+    }
+}
+
+/// How it is recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// Programs in the kernel.
+    Bpf,
+    /// The kernel's own events.
+    Tracefs,
+    /// Each recorded call is stopped.
+    Ptrace,
+}
+
+impl Method {
+    /// All, the best first.
+    pub const ALL: [Method; 3] = [Method::Bpf, Method::Tracefs, Method::Ptrace];
+
+    /// What it is called.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Method::Bpf => "bpf",
+            Method::Tracefs => "tracefs",
+            Method::Ptrace => "ptrace",
+        }
+    }
+}
+
 /// What was recorded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Captured {
@@ -59,8 +101,12 @@ pub struct Captured {
     pub records: u64,
     /// Calls that are missing, because the reader did not keep up.
     pub drops: u64,
+    /// Calls that are missing, because nothing says which file they were about.
+    pub without_path: u64,
     /// What a recorded call takes more, ns, as it was measured here before; nothing for requests to devices.
     pub ns_per_call: Option<f64>,
+    /// The same of calls with paths, where they are recorded another way.
+    pub ns_per_path: Option<f64>,
     /// Bytes of the recording.
     pub bytes: u64,
     /// How the program ended.
@@ -75,16 +121,16 @@ pub struct Captured {
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
     /// The kernel refuses.
-    #[error(
-        "cannot record: {what}: {source}\nRecording needs root, or CAP_BPF and CAP_PERFMON, and tracefs; programs and processes can also be \
-         recorded with --method strace."
-    )]
+    #[error("cannot record: {what}: {source}")]
     Kernel {
         /// What was tried.
         what: &'static str,
         /// What it said.
         source: io::Error,
     },
+    /// All ways are refused.
+    #[error("{0}")]
+    Refused(String),
     /// The program cannot be started.
     #[error("{program}: {source}")]
     Start {
@@ -93,9 +139,6 @@ pub enum CaptureError {
         /// Why.
         source: io::Error,
     },
-    /// What strace said is not understood.
-    #[error("strace: {0}")]
-    Strace(#[from] crate::error::TraceError),
     /// The recording cannot be written.
     #[error("the recording cannot be written: {0}")]
     Write(io::Error),
@@ -105,145 +148,81 @@ fn kernel(what: &'static str) -> impl FnOnce(io::Error) -> CaptureError {
     move |source| CaptureError::Kernel { what, source }
 }
 
-/// The recorder: programs at their tracepoints, which are removed with it.
-struct Recorder {
-    ring: Ring,
-    maps: Maps,
-    /// What a recorded call takes more, ns.
-    ns_per_call: Option<f64>,
-    /// Ops of io_uring are recorded.
+/// What a recorder knows at its end.
+struct Ended {
+    status: Option<ExitStatus>,
+    drops: u64,
+    without_path: u64,
+    /// It sees ops of io_uring.
     has_rings: bool,
-    attached: Vec<OwnedFd>,
+    costs: Costs,
 }
 
-impl Recorder {
-    /// Has the kernel's programs run from now on.
-    fn new(subject: &Subject) -> Result<Recorder, CaptureError> {
-        let map = |kind, key, value, entries| Map::new(kind, key, value, entries).map_err(kernel("make a map"));
-        let ring = map(MapKind::Ring, 0, 0, RING_BYTES)?;
-        let maps = Maps {
-            ring: ring.number(),
-            processes: map(MapKind::Hash, 4, 4, 1 << 16)?,
-            calls: map(MapKind::Array, 4, 4, CALLS_MAX as u32)?,
-            drops: map(MapKind::Array, 4, 8, 1)?,
-            begun: map(MapKind::Array, 4, 16, programs::BEGUN_MAX)?,
-            requests: map(MapKind::LeastRecentlyUsed, 8, 8, 1 << 16)?,
-        };
-        let ring = Ring::new(ring, RING_BYTES as usize).map_err(kernel("map the ring"))?;
-        let mut recorder = Recorder { ring, maps, ns_per_call: None, has_rings: false, attached: Vec::new() };
-        match subject {
-            Subject::Devices(devices, _) => recorder.attach_to_devices(devices)?,
-            _ => recorder.attach_to_calls()?,
-        }
-        Ok(recorder)
-    }
-
-    fn attach_to_devices(&mut self, devices: &[(u32, u32)]) -> Result<(), CaptureError> {
-        let devices: Vec<u32> = devices.iter().map(|(major, minor)| major << 20 | minor).collect();
-        // Of devices with request queues, bios have no length any more when they are complete; of others, there are no requests.
-        let events = [("block_bio_queue", QUEUED), ("block_rq_complete", COMPLETED), ("block_bio_complete", COMPLETED)];
-        for (name, kind) in events {
-            let event = Event::named("block", name).map_err(kernel("read the descriptions of block events"))?;
-            let field = |name| event.place(name).map_err(kernel("read the descriptions of block events"));
-            let (letters, error) = match kind {
-                QUEUED => (Some(field("rwbs")?), None),
-                _ => (None, Some(field("error")?)),
-            };
-            let (device, sector, sectors) = (field("dev")?, field("sector")?, field("nr_sector")?);
-            let program =
-                programs::block(&self.maps, &devices, kind, BlockFields { device, sector, sectors, letters, error });
-            let program = load(ProgramKind::Tracepoint, &program).map_err(kernel("load a program"))?;
-            self.attached.push(attach(event.number, &program).map_err(kernel("attach a program"))?);
-        }
-        Ok(())
-    }
-
-    fn attach_to_calls(&mut self) -> Result<(), CaptureError> {
-        let maps = &self.maps;
-        for (number, name) in NUMBERS.iter().copied().chain([(IO_URING_SETUP, "")]) {
-            let paths = crate::calls::Call::named(name).map_or(Paths::None, paths_of);
-            maps.calls.set(number as u32, paths as u32).map_err(kernel("fill a map"))?;
-        }
-        for (numbers, paths) in [(&SUBMITS[..], Paths::Submits), (&REAPS[..], Paths::Reaps)] {
-            for number in numbers {
-                maps.calls.set(*number as u32, paths as u32).map_err(kernel("fill a map"))?;
-            }
-        }
-        let loaded = |kind, program: &[u8]| load(kind, program).map_err(kernel("load a program"));
-        let (enter, exit) = (programs::enter(maps), programs::exit(maps));
-        let enter = loaded(ProgramKind::RawTracepoint, &enter)?;
-        let exit = loaded(ProgramKind::RawTracepoint, &exit)?;
-        let event = Event::named("sched", "sched_process_fork").map_err(kernel("read the description of forks"))?;
-        let child_at = event.place("child_pid").map_err(kernel("read the description of forks"))?;
-        let fork = loaded(ProgramKind::Tracepoint, &programs::fork(maps, child_at))?;
-
-        let null = File::open("/dev/null").map_err(kernel("/dev/null"))?;
-        let alone_ns = idle_calls_ns(&null, CALIBRATION_CALLS, CALIBRATION_ROUNDS);
-        for (name, program) in [("sys_enter", &enter), ("sys_exit", &exit)] {
-            self.attached.push(attach_raw(name, program).map_err(kernel("attach a program"))?);
-        }
-        self.attached.push(attach(event.number, &fork).map_err(kernel("attach a program"))?);
-        // Older kernels have other events, or do not describe their types.
-        if let Ok(attached) = attach_to_rings(maps) {
-            self.attached.extend(attached);
-            self.has_rings = true;
-        }
-        let maps = &self.maps;
-        let own = std::process::id();
-        maps.processes.set(own, 1).map_err(kernel("fill a map"))?;
-        let recorded_ns = idle_calls_ns(&null, CALIBRATION_CALLS, CALIBRATION_ROUNDS);
-        // From now on this process is not recorded.
-        maps.processes.set(own, 0).map_err(kernel("fill a map"))?;
-        self.ns_per_call = Some((recorded_ns - alone_ns).max(0.0));
-        self.ring.drain(&mut |_| ());
-        Ok(())
-    }
-
-    /// Hands on what there is until the end, which `is_over` announces; what was written until then is handed on as well.
-    fn run(&mut self, take: &mut dyn FnMut(&[u8]), is_over: &mut dyn FnMut() -> bool) {
-        loop {
-            let over = is_over();
-            let taken = self.ring.drain(take);
-            match (over, taken) {
-                (true, 0) => return,
-                (false, 0) => thread::sleep(NAP),
-                _ => {}
-            }
-        }
-    }
+/// What a recorded call takes more, ns.
+#[derive(Debug, Clone, Copy, Default)]
+struct Costs {
+    call: Option<f64>,
+    path: Option<f64>,
 }
 
-/// Has the kernel's programs run at each op of io_uring.
-fn attach_to_rings(maps: &Maps) -> io::Result<[OwnedFd; 2]> {
-    let begins = Event::named("io_uring", "io_uring_submit_req")?;
-    let ends = Event::named("io_uring", "io_uring_complete")?;
-    let types = btf::Types::of_kernel()?;
-    let fields = RingFields {
-        request: begins.place("req")?,
-        opcode: begins.place("opcode")?,
-        flags: begins.place("flags")?,
-        descriptor: types.place("io_kiocb", &["cqe", "fd"])?,
-        length: types.place("io_rw", &["len"])?,
-        offset: types.place("io_rw", &["kiocb", "ki_pos"])?,
-        sync_flags: types.place("io_sync", &["flags"])?,
+/// A session whose file says how it was recorded, and what that costs.
+fn session<W: Write>(out: W, facts: &Facts, method: Method, costs: Costs) -> Result<Session<W>, CaptureError> {
+    let mut facts = facts.clone();
+    facts.set("method", method.name());
+    for (key, cost) in [("ns-per-call", costs.call), ("ns-per-call-with-path", costs.path)] {
+        if let Some(ns) = cost {
+            facts.set(key, format!("{ns:.0}"));
+        }
+    }
+    Ok(Session::new(OwnWriter::new(out, &facts).map_err(CaptureError::Write)?))
+}
+
+/// Writes what is left of a session, with what is known only now.
+fn finish<W: Write>(mut session: Session<W>, ended: Ended) -> Result<Captured, CaptureError> {
+    session.close().map_err(CaptureError::Write)?;
+    let Ended { status, drops, without_path, has_rings, costs } = ended;
+    let mut found = Facts::default();
+    found.set("drops", drops);
+    if without_path > 0 {
+        found.set("without-path", without_path);
+    }
+    let misses_io_uring = session.uses_io_uring && !has_rings;
+    let of_rings = match (session.uses_io_uring, misses_io_uring) {
+        (false, _) => "not used",
+        (true, true) => "used, and not recorded",
+        (true, false) => "used, and recorded",
     };
-    let begin = load(ProgramKind::Tracepoint, &programs::ring_begins(maps, fields))?;
-    let end = load(ProgramKind::Tracepoint, &programs::ring_ends(maps, ends.place("req")?, ends.place("res")?))?;
-    Ok([attach(begins.number, &begin)?, attach(ends.number, &end)?])
+    found.set("io-uring", of_rings);
+    let (records, maps_files) = (session.records, session.maps_files);
+    if maps_files {
+        found.set("maps", "used: what is read and written through them is not recorded");
+    }
+    let bytes = session.finish(&found).map_err(CaptureError::Write)?;
+    let (ns_per_call, ns_per_path) = (costs.call, costs.path);
+    Ok(Captured { records, drops, without_path, ns_per_call, ns_per_path, bytes, status, misses_io_uring, maps_files })
 }
 
-/// Which arguments of a call are paths.
-fn paths_of(call: &crate::calls::Call) -> Paths {
-    let is_path = |argument| matches!(argument, Argument::Path | Argument::OtherPath);
-    let places: Vec<usize> =
-        call.arguments().enumerate().filter(|(_, argument)| is_path(*argument)).map(|(place, _)| place).collect();
-    match places.as_slice() {
-        [] => Paths::None,
-        [0] => Paths::First,
-        [1] => Paths::Second,
-        [0, _] => Paths::FirstAndSecond,
-        [_, _] => Paths::SecondAndFourth,
-        _ => Paths::Third,
+/// Processes that run already: what they have open, and their threads, which are returned.
+fn seed<W: Write>(session: &mut Session<W>, processes: &[u32]) -> Vec<u32> {
+    let mut threads = Vec::new();
+    for process in processes {
+        session.world.is_there(*process, &mut session.names);
+        for task in fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten() {
+            let thread = task.file_name().to_string_lossy().parse().unwrap_or(*process);
+            let command = fs::read_to_string(task.path().join("comm")).unwrap_or_default();
+            session.world.belongs(thread, *process, command.trim_end());
+            threads.push(thread);
+        }
+    }
+    threads
+}
+
+/// Whether a recording without a program is over.
+fn is_over(subject: &Subject, stop: &dyn Fn() -> bool) -> bool {
+    let is_there = |process: &u32| fs::exists(format!("/proc/{process}")).unwrap_or(false);
+    match subject {
+        Subject::Processes(processes) => stop() || !processes.iter().any(is_there),
+        _ => stop(),
     }
 }
 
@@ -272,124 +251,196 @@ impl Event {
     }
 }
 
-/// A program that waits before it begins.
-struct Waiting {
-    process: u32,
-    /// A byte lets the program begin. Closing it would not: the waiting process has a copy of this end.
-    go: io::PipeWriter,
-    /// The program, once it has begun, or why it could not.
-    started: Receiver<io::Result<Child>>,
-}
-
-impl Waiting {
-    fn new(words: &[OsString]) -> Result<Waiting, CaptureError> {
-        let (program, arguments) =
-            words.split_first().map_or((OsString::new(), [].as_slice()), |(program, rest)| (program.clone(), rest));
-        let shown = program.to_string_lossy().into_owned();
-        let start = |source| CaptureError::Start { program: shown.clone(), source };
-        let (mut hear, say) = io::pipe().map_err(start)?;
-        let (wait, go) = io::pipe().map_err(start)?;
-        let mut command = Command::new(program);
-        command.args(arguments);
-        wait_before_exec(&mut command, say.into(), wait.into());
-        let (send, started) = channel();
-        // Starting returns once the program has begun, and that waits for us.
-        thread::spawn(move || {
-            let child = command.spawn();
-            drop(command);
-            let _ = send.send(child);
-        });
-        let mut number = [0; 4];
-        hear.read_exact(&mut number).map_err(start)?;
-        Ok(Waiting { process: u32::from_ne_bytes(number), go, started })
-    }
-}
-
 /// Records a subject into `out`, until the program or all processes have ended, or `stop` says so.
 ///
 /// # Errors
-/// [`CaptureError`] where nothing can be recorded, or not be written.
-pub fn record<W: Write>(
+/// [`CaptureError`] where nothing can be recorded, or not be written. With [`CaptureError::Kernel`] nothing was written, and nothing was
+/// started: another method can be tried.
+pub fn record<W: Write + Send>(
+    method: Method,
+    subject: &Subject,
+    out: W,
+    facts: &Facts,
+    stop: &dyn Fn() -> bool,
+) -> Result<Captured, CaptureError> {
+    match method {
+        Method::Bpf => record_by_bpf(subject, out, facts, stop),
+        Method::Tracefs => record_by_tracefs(subject, out, facts, stop),
+        Method::Ptrace => record_by_ptrace(subject, out, facts, stop),
+    }
+}
+
+fn record_by_bpf<W: Write>(
     subject: &Subject,
     out: W,
     facts: &Facts,
     stop: &dyn Fn() -> bool,
 ) -> Result<Captured, CaptureError> {
     let mut recorder = Recorder::new(subject)?;
-    let mut facts = facts.clone();
-    facts.set("method", "bpf");
-    if let Some(ns_per_call) = recorder.ns_per_call {
-        facts.set("ns-per-call", format!("{ns_per_call:.0}"));
-    }
-    let mut session = Session::new(OwnWriter::new(out, &facts).map_err(CaptureError::Write)?);
+    let costs = Costs { call: recorder.ns_per_call, path: None };
+    let mut session = session(out, facts, Method::Bpf, costs)?;
+    session.bits = recorder.bits;
     let (mut status, mut failure) = (None, None);
-    let words: &[OsString] = match subject {
-        Subject::Command(words) | Subject::Devices(_, words) => words,
-        Subject::Processes(_) => &[],
-    };
     if let Subject::Processes(processes) = subject {
-        for process in processes {
-            session.world.is_there(*process, &mut session.names);
-            recorder.maps.processes.set(*process, 1).map_err(kernel("fill a map"))?;
-            for task in fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten() {
-                let thread = task.file_name().to_string_lossy().parse().unwrap_or(*process);
-                let command = fs::read_to_string(task.path().join("comm")).unwrap_or_default();
-                session.world.belongs(thread, *process, command.trim_end());
-            }
-        }
+        seed(&mut session, processes);
+        processes.iter().for_each(|process| recorder.add(*process));
     }
+    let words = subject.words();
     if words.is_empty() {
-        let is_there = |process: &u32| fs::exists(format!("/proc/{process}")).unwrap_or(false);
-        recorder.run(&mut |bytes| failure = failure.take().or(session.take(bytes).err()), &mut || match subject {
-            Subject::Processes(processes) => stop() || !processes.iter().any(is_there),
-            _ => stop(),
-        });
+        recorder
+            .run(&mut |bytes| failure = failure.take().or(session.take(bytes).err()), &mut || is_over(subject, stop));
     } else {
-        let mut waiting = Waiting::new(words)?;
+        let mut waiting = Waiting::new(words, None)?;
         if matches!(subject, Subject::Command(_)) {
             session.world.is_there(waiting.process, &mut session.names);
-            recorder.maps.processes.set(waiting.process, 1).map_err(kernel("fill a map"))?;
+            recorder.add(waiting.process);
         }
-        waiting.go.write_all(&[1]).map_err(kernel("let the program begin"))?;
-        let mut child: Option<Child> = None;
-        let mut problem = None;
+        waiting.begin().map_err(kernel("let the program begin"))?;
         recorder.run(&mut |bytes| failure = failure.take().or(session.take(bytes).err()), &mut || {
-            if child.is_none() {
-                match waiting.started.try_recv() {
-                    Ok(Ok(started)) => child = Some(started),
-                    Ok(Err(source)) => problem = Some(source),
-                    Err(_) => {}
-                }
-            }
-            if let Some(child) = &mut child {
-                if stop() {
-                    kernel::terminate(child.id());
-                }
-                status = child.try_wait().ok().flatten();
-            }
-            status.is_some() || problem.is_some()
+            waiting.has_ended(&mut status, stop)
         });
-        if let Some(source) = problem {
-            let program = words.first().map_or(String::new(), |word| word.to_string_lossy().into_owned());
-            return Err(CaptureError::Start { program, source });
-        }
+        waiting.check()?;
     }
-    session.close().map_err(CaptureError::Write)?;
     if let Some(error) = failure {
         return Err(CaptureError::Write(error));
     }
-    let drops = recorder.maps.drops.long(0);
-    let mut found = Facts::default();
-    found.set("drops", drops);
-    let misses_io_uring = session.uses_io_uring && !recorder.has_rings;
-    let of_rings = match (session.uses_io_uring, misses_io_uring) {
-        (false, _) => "not used",
-        (true, true) => "used, and not recorded",
-        (true, false) => "used: reads, writes and flushes are recorded",
+    for unfinished in recorder.unfinished() {
+        session.unfinished_bio(unfinished).map_err(CaptureError::Write)?;
+    }
+    let ended = Ended { status, drops: recorder.drops(), without_path: 0, has_rings: recorder.has_rings, costs };
+    finish(session, ended)
+}
+
+fn record_by_ptrace<W: Write + Send>(
+    subject: &Subject,
+    out: W,
+    facts: &Facts,
+    stop: &dyn Fn() -> bool,
+) -> Result<Captured, CaptureError> {
+    if matches!(subject, Subject::Devices(..)) {
+        return Err(kernel("see requests to devices by ptrace")(io::ErrorKind::Unsupported.into()));
+    }
+    let is_command = matches!(subject, Subject::Command(_));
+    let costs = Costs { call: Some(by_ptrace::calibrate(is_command)?), path: None };
+    let mut session = session(out, facts, Method::Ptrace, costs)?;
+    let numbers = event::all_numbers();
+    let (waiting, processes) = match subject {
+        Subject::Processes(processes) => (None, processes.clone()),
+        _ => {
+            let waiting = Waiting::new(subject.words(), Some(Filter::new(&numbers)))?;
+            let process = waiting.process;
+            (Some(waiting), vec![process])
+        }
     };
-    found.set("io-uring", of_rings);
-    let (records, maps_files) = (session.records, session.maps_files);
-    let bytes = session.finish(&found).map_err(CaptureError::Write)?;
-    let ns_per_call = recorder.ns_per_call;
-    Ok(Captured { records, drops, ns_per_call, bytes, status, misses_io_uring, maps_files })
+    seed(&mut session, &processes);
+    let mut failure = None;
+    let mut take = |_, bytes: Vec<u8>| failure = failure.take().or(session.take(&bytes).err());
+    let status = follow(waiting, &processes, &numbers, &mut take, &mut || Ok(()), stop)?;
+    if let Some(error) = failure {
+        return Err(CaptureError::Write(error));
+    }
+    finish(session, Ended { status, drops: 0, without_path: 0, has_rings: false, costs })
+}
+
+/// Follows processes, or a program that waits, in a thread of its own: only the thread that follows may tell them to go on.
+fn follow(
+    mut waiting: Option<Waiting>,
+    processes: &[u32],
+    numbers: &[u32],
+    take: &mut (dyn FnMut(u64, Vec<u8>) + Send),
+    meanwhile: &mut dyn FnMut() -> Result<(), CaptureError>,
+    stop: &dyn Fn() -> bool,
+) -> Result<Option<ExitStatus>, CaptureError> {
+    let mut sentinel = Sentinel::new().map_err(kernel("make a process"))?;
+    let number = sentinel.process;
+    thread::scope(|scope| {
+        let follower = scope.spawn(move || {
+            let mut follower = Follower::new(numbers, waiting.is_some());
+            processes.iter().try_for_each(|process| follower.attach(*process)).map_err(kernel("follow by ptrace"))?;
+            if let Some(waiting) = &mut waiting {
+                waiting.begin().map_err(kernel("let the program begin"))?;
+            }
+            let root = waiting.as_ref().map_or(0, |waiting| waiting.process);
+            let status = follower.follow(root, number, take).map_err(kernel("wait for what is followed"))?;
+            waiting.map_or(Ok(()), |mut waiting| waiting.check())?;
+            Ok(status)
+        });
+        let mut outcome = Ok(());
+        while !follower.is_finished() {
+            outcome = outcome.and_then(|()| meanwhile());
+            if stop() || outcome.is_err() {
+                sentinel.end();
+            }
+            thread::sleep(NAP);
+        }
+        let status = follower.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        outcome.map(|()| status)
+    })
+}
+
+fn record_by_tracefs<W: Write + Send>(
+    subject: &Subject,
+    out: W,
+    facts: &Facts,
+    stop: &dyn Fn() -> bool,
+) -> Result<Captured, CaptureError> {
+    let is_command = matches!(subject, Subject::Command(_));
+    // Events have no paths: calls with paths of a program are stopped instead.
+    let numbers = if is_command { event::numbers_with_paths() } else { Vec::new() };
+    let mut recorder = TracefsRecorder::new(subject, &numbers)?;
+    let path = if is_command { Some(by_ptrace::calibrate(true)?) } else { None };
+    let costs = Costs { call: recorder.ns_per_call, path };
+    let mut session = session(out, facts, Method::Tracefs, costs)?;
+    let mut failure = None;
+    let mut status = None;
+    let words = subject.words();
+    match subject {
+        Subject::Command(_) => {
+            let waiting = Waiting::new(words, Some(Filter::new(&numbers)))?;
+            let processes = vec![waiting.process];
+            recorder.only(&processes)?;
+            seed(&mut session, &processes);
+            let (send, seen) = channel();
+            let mut pass_on = |recorder: &mut TracefsRecorder| {
+                recorder.pass_on(
+                    &mut |recorder| seen.try_iter().for_each(|(end_ns, bytes)| recorder.also(end_ns, bytes)),
+                    &mut |bytes| failure = failure.take().or(session.take(bytes).err()),
+                )
+            };
+            // Sent before the thread goes on, so that what it does next is behind it in time and in the channel.
+            let mut take = move |end_ns, bytes| drop(send.send((end_ns, bytes)));
+            let mut meanwhile = || pass_on(&mut recorder).map(drop);
+            status = follow(Some(waiting), &processes, &numbers, &mut take, &mut meanwhile, stop)?;
+            while pass_on(&mut recorder)? > 0 {}
+        }
+        _ => {
+            if let Subject::Processes(processes) = subject {
+                recorder.only(&seed(&mut session, processes))?;
+            }
+            let mut waiting = if words.is_empty() { None } else { Some(Waiting::new(words, None)?) };
+            waiting.as_mut().map_or(Ok(()), Waiting::begin).map_err(kernel("let the program begin"))?;
+            let mut over = false;
+            loop {
+                let taken = recorder.pass_on(&mut |_| (), &mut |bytes| {
+                    failure = failure.take().or(session.take(bytes).err());
+                })?;
+                match (over, taken) {
+                    (true, 0) => break,
+                    (false, 0) => thread::sleep(NAP),
+                    _ => {}
+                }
+                over = over
+                    || match &mut waiting {
+                        Some(waiting) => waiting.has_ended(&mut status, stop),
+                        None => is_over(subject, stop),
+                    };
+            }
+            waiting.map_or(Ok(()), |mut waiting| waiting.check())?;
+        }
+    }
+    if let Some(error) = failure {
+        return Err(CaptureError::Write(error));
+    }
+    let (drops, without_path) = (recorder.drops(), recorder.without_path);
+    finish(session, Ended { status, drops, without_path, has_rings: false, costs })
 }

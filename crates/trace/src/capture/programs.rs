@@ -3,8 +3,9 @@
 //! When a call begins, only the time is kept. When it ends, its number and arguments are still in the registers of the thread (`struct
 //! pt_regs`), so that one record has it all; paths are read then, because the call itself has brought them into memory.
 
-use super::asm::{FRAME, Helper, Program, R0, R1, R2, R3, R4, R6, R7, R8, R9};
-use super::kernel::Map;
+use super::asm::{FRAME, Helper, Program, R0, R1, R2, R3, R6, R7, R8, R9};
+use super::kernel::{Map, Table};
+use super::session::CALLS_MAX;
 
 /// Bytes of a record without paths, and of a path.
 pub(super) const RECORD_BYTES: usize = 88;
@@ -22,28 +23,33 @@ pub(super) const COMPLETED: u32 = 4;
 pub(super) const SUBMITTED: u32 = 5;
 pub(super) const ENDED: u32 = 6;
 pub(super) const LIBAIO: u32 = 1;
+/// Something was registered with a ring of io_uring.
+pub(super) const REGISTERED: u32 = 7;
+/// A whole request to a device; and where there was no place to keep it, its two ends, with the same number.
+pub(super) const BIO: u32 = 8;
+pub(super) const BIO_BEGAN: u32 = 9;
+pub(super) const BIO_ENDED: u32 = 10;
 
 /// Places in a record: kind, number of the call, begin, duration, thread, result, arguments.
-const NUMBER_AT: i16 = 4;
-const BEGIN_AT: i16 = 8;
-const TOOK_AT: i16 = 16;
-const THREAD_AT: i16 = 24;
-const RESULT_AT: i16 = 32;
-const ARGUMENTS_AT: i16 = 40;
+pub(super) const NUMBER_AT: i16 = 4;
+pub(super) const BEGIN_AT: i16 = 8;
+pub(super) const TOOK_AT: i16 = 16;
+pub(super) const THREAD_AT: i16 = 24;
+pub(super) const RESULT_AT: i16 = 32;
+pub(super) const ARGUMENTS_AT: i16 = 40;
 
-/// Places of the six arguments and of the call's number in `struct pt_regs` of x86-64. Source: asm/ptrace.h.
+/// Places of the six arguments in `struct pt_regs` of x86-64. Source: asm/ptrace.h.
 const ARGUMENTS_IN_REGISTERS: [i16; 6] = [112, 104, 96, 56, 72, 64];
-const NUMBER_IN_REGISTERS: i16 = 120;
-const REGISTERS_BYTES: i32 = 128;
+pub(super) const REGISTERS_BYTES: i32 = 128;
 
 /// Places on the stack.
 const KEY: i16 = -4;
 const PATHS: i16 = -8;
-const REQUEST: i16 = -16;
-const BEGIN: i16 = -24;
-const REGISTERS: i16 = -24 - REGISTERS_BYTES as i16;
+pub(super) const REQUEST: i16 = -16;
+pub(super) const BEGIN: i16 = -24;
+pub(super) const REGISTERS: i16 = -24 - REGISTERS_BYTES as i16;
 const COUNT: i16 = REGISTERS - 8;
-const POINTER: i16 = COUNT - 8;
+pub(super) const POINTER: i16 = COUNT - 8;
 /// As large as `struct iocb`.
 const BLOCK: i16 = POINTER - BLOCK_BYTES as i16;
 const BLOCK_BYTES: i32 = 64;
@@ -51,8 +57,14 @@ const BLOCK_BYTES: i32 = 64;
 /// Ops of a call of libaio that are looked at.
 const BATCH_MAX: i16 = 64;
 
-/// Threads whose calls can be told apart for sure; a power of two.
-pub(super) const BEGUN_MAX: u32 = 1 << 18;
+/// Threads whose calls can be told apart for sure; a power of two. And what is kept of a call, as a power of two: the thread, the begin, and
+/// the call's number with its [`Paths`] above.
+const BEGUN_MAX: u32 = 1 << 18;
+const BEGUN_BITS: i32 = 5;
+pub(super) const BEGUN_BYTES: u32 = BEGUN_MAX << BEGUN_BITS;
+
+/// Numbers of processes are below this. Source: linux/threads.h, PID_MAX_LIMIT.
+pub(super) const PROCESSES_MAX: u32 = 1 << 22;
 
 /// Do not wake the reader: it looks every millisecond.
 const NO_WAKEUP: i32 = 1;
@@ -71,63 +83,42 @@ pub(super) enum Paths {
     Submits = 7,
     /// None: it says which of them have ended.
     Reaps = 8,
+    /// None: it registers files with io_uring.
+    Registers = 9,
 }
 
 /// What the programs share.
 pub(super) struct Maps {
     pub(super) ring: i32,
-    /// Processes that are recorded, with 1.
-    pub(super) processes: Map,
-    /// Calls that are recorded, with [`Paths`].
-    pub(super) calls: Map,
+    /// By process: 1 for those that are recorded. A table, because a hash takes a tenth of what recording a call costs.
+    pub(super) processes: Table,
+    /// By call: its [`Paths`], for those that are recorded.
+    pub(super) calls: Table,
     /// One counter: records that did not fit into the ring.
     pub(super) drops: Map,
-    /// By the lower bits of a thread's number: the thread, and when its call began, or 0. An array, for what a hash takes to keep
-    /// the time is a third of what recording costs.
+    /// By the lower bits of a thread's number: its call, or a begin of 0. A table, for what a hash takes to keep the time is a third of
+    /// what recording costs.
     pub(super) begun: Map,
     /// By request of io_uring: when it was submitted.
     pub(super) requests: Map,
-}
-
-/// Where the event of a block request has its fields, bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct BlockFields {
-    pub(super) device: i16,
-    pub(super) sector: i16,
-    pub(super) sectors: i16,
-    /// What it is; a completion need not say that again.
-    pub(super) letters: Option<i16>,
-    /// Of a completion.
-    pub(super) error: Option<i16>,
-}
-
-/// Where an op of io_uring has its fields: in the events, and in `struct io_kiocb`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct RingFields {
-    pub(super) request: i16,
-    pub(super) opcode: i16,
-    pub(super) flags: i16,
-    pub(super) descriptor: i16,
-    pub(super) length: i16,
-    pub(super) offset: i16,
-    pub(super) sync_flags: i16,
+    /// By bio: requests to devices that are not complete.
+    pub(super) kept: Map,
 }
 
 /// Goes on only for a process that is recorded.
-fn begin(program: &mut Program, maps: &Maps) {
-    program.copy(R6, R1).call(Helper::Thread).copy(R7, R0).copy(R1, R0).shift_right(R1, 32).store_word(FRAME, KEY, R1);
-    program.look_up(maps.processes.number(), KEY.into()).jump_if(R0, 0, "out");
-    program.load_word(R1, R0, 0).jump_if(R1, 0, "out");
+pub(super) fn begin(program: &mut Program, maps: &Maps) {
+    program.copy(R6, R1).call(Helper::Thread).copy(R7, R0).copy(R1, R0).shift_right(R1, 32);
+    flag_of_process(program, maps);
+    program.load_byte(R1, R2, 0).jump_if(R1, 0, "out");
 }
 
-/// Goes on only for a call that is recorded; `R1` has its [`Paths`].
-fn only_known_calls(program: &mut Program, maps: &Maps) {
-    program.look_up(maps.calls.number(), KEY.into()).jump_if(R0, 0, "out");
-    program.load_word(R1, R0, 0).jump_if(R1, 0, "out");
+/// `R2` is where the flag of the process in `R1` is.
+fn flag_of_process(program: &mut Program, maps: &Maps) {
+    program.mask(R1, PROCESSES_MAX as i32 - 1).map_value(R2, maps.processes.number()).add_register(R2, R1);
 }
 
 /// Takes room in the ring: `R9`.
-fn reserve(program: &mut Program, maps: &Maps, bytes: usize) {
+pub(super) fn reserve(program: &mut Program, maps: &Maps, bytes: usize) {
     program
         .map(R1, maps.ring)
         .set(R2, bytes as i32)
@@ -137,13 +128,12 @@ fn reserve(program: &mut Program, maps: &Maps, bytes: usize) {
         .copy(R9, R0);
 }
 
-fn submit(program: &mut Program) {
+pub(super) fn submit(program: &mut Program) {
     program.copy(R1, R9).set(R2, NO_WAKEUP).call(Helper::RingSubmit).jump("out");
 }
 
-fn end(program: &mut Program, maps: &Maps) {
-    program.label("drop").store_number(FRAME, KEY, 0);
-    program.look_up(maps.drops.number(), KEY.into()).jump_if(R0, 0, "out").set(R1, 1).count(R0, 0, R1);
+pub(super) fn end(program: &mut Program, maps: &Maps) {
+    program.label("drop").map_value(R0, maps.drops.number()).set(R1, 1).count(R0, 0, R1);
     program.label("out").end();
 }
 
@@ -151,39 +141,37 @@ fn end(program: &mut Program, maps: &Maps) {
 pub(super) fn enter(maps: &Maps) -> Vec<u8> {
     let mut program = Program::default();
     begin(&mut program, maps);
-    program.load(R8, R6, 8).store_word(FRAME, KEY, R8);
-    only_known_calls(&mut program, maps);
-    program.call(Helper::Time).copy(R9, R0);
-    look_up_begun(&mut program, maps);
-    program.jump_if(R0, 0, "out").store(R0, 0, R7).store(R0, 8, R9).label("out").end();
+    program.load(R8, R6, 8).jump_if_at_most(R8, CALLS_MAX as i32 - 1, "small").jump("out").label("small");
+    program.map_value(R1, maps.calls.number()).add_register(R1, R8).load_byte(R9, R1, 0).jump_if(R9, 0, "out");
+    program.shift_left(R9, 32).add_register(R9, R8).call(Helper::Time);
+    place_of_begun(&mut program, maps);
+    program.store(R2, 0, R7).store(R2, 8, R0).store(R2, 16, R9).label("out").end();
     program.bytes()
 }
 
-/// `R0` is the place of this thread, or of another with the same lower bits.
-fn look_up_begun(program: &mut Program, maps: &Maps) {
-    program.copy(R1, R7).mask(R1, BEGUN_MAX as i32 - 1).store_word(FRAME, KEY, R1);
-    program.look_up(maps.begun.number(), KEY.into());
+/// `R2` is the place of this thread, or of another with the same lower bits.
+fn place_of_begun(program: &mut Program, maps: &Maps) {
+    program.copy(R1, R7).mask(R1, BEGUN_MAX as i32 - 1).shift_left(R1, BEGUN_BITS);
+    program.map_value(R2, maps.begun.number()).add_register(R2, R1);
 }
 
-/// At `sys_exit`: makes a record.
-pub(super) fn exit(maps: &Maps) -> Vec<u8> {
+/// At `sys_exit`: makes a record. Registers are read as they are where the kernel knows their types, and copied otherwise.
+pub(super) fn exit(maps: &Maps, registers: Registers) -> Vec<u8> {
     let mut program = Program::default();
     begin(&mut program, maps);
-    look_up_begun(&mut program, maps);
-    program.jump_if(R0, 0, "out").load(R8, R0, 8).jump_if(R8, 0, "out");
+    place_of_begun(&mut program, maps);
+    program.load(R8, R2, 8).jump_if(R8, 0, "out");
     // Two threads that share a place and are in a call at once: one of the calls is lost.
-    program.load(R1, R0, 0).subtract(R1, R7).jump_if(R1, 0, "own").jump("drop").label("own");
-    program.set(R1, 0).store(R0, 8, R1);
-    program.load(R3, R6, 0).copy(R1, FRAME).add(R1, REGISTERS.into()).set(R2, REGISTERS_BYTES).call(Helper::ReadKernel);
-    program.load_word(R1, FRAME, REGISTERS + NUMBER_IN_REGISTERS).store_word(FRAME, KEY, R1);
-    only_known_calls(&mut program, maps);
+    program.load(R1, R2, 0).subtract(R1, R7).jump_if(R1, 0, "own").jump("drop").label("own");
+    program.set(R1, 0).store(R2, 8, R1).load(R1, R2, 16).store_word(FRAME, KEY, R1).shift_right(R1, 32);
     program.store_word(FRAME, PATHS, R1);
     program.jump_if(R1, Paths::FirstAndSecond as i32, "two").jump_if(R1, Paths::SecondAndFourth as i32, "two");
     program.jump_if(R1, Paths::Submits as i32, "submit").jump_if(R1, Paths::Reaps as i32, "reap");
+    program.jump_if(R1, Paths::Registers as i32, "register");
     program.jump_if(R1, Paths::None as i32, "none");
     // One path.
     reserve(&mut program, maps, RECORD_BYTES + PATH_BYTES);
-    body(&mut program);
+    body(&mut program, registers);
     argument(&mut program, 0);
     program.load_word(R1, FRAME, PATHS).jump_if(R1, Paths::First as i32, "chosen");
     argument(&mut program, 1);
@@ -194,7 +182,7 @@ pub(super) fn exit(maps: &Maps) -> Vec<u8> {
     submit(&mut program);
     program.label("two");
     reserve(&mut program, maps, RECORD_BYTES + 2 * PATH_BYTES);
-    body(&mut program);
+    body(&mut program, registers);
     argument(&mut program, 0);
     program.load_word(R1, FRAME, PATHS).jump_if(R1, Paths::FirstAndSecond as i32, "from");
     argument(&mut program, 1);
@@ -208,29 +196,68 @@ pub(super) fn exit(maps: &Maps) -> Vec<u8> {
     submit(&mut program);
     program.label("none");
     reserve(&mut program, maps, RECORD_BYTES);
-    body(&mut program);
+    body(&mut program, registers);
     submit(&mut program);
+    program.label("register");
+    registered_files(&mut program, maps, registers);
     program.label("submit");
+    to_frame(&mut program, registers);
     batch(&mut program, maps, SUBMITTED);
     program.label("reap");
+    to_frame(&mut program, registers);
     batch(&mut program, maps, ENDED);
     end(&mut program, maps);
     program.bytes()
 }
 
+/// How the arguments of a call are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Registers {
+    /// Where they are: a typed program.
+    Direct,
+    /// By a copy of the whole structure.
+    Copied,
+}
+
 /// Fills a record, but for its paths.
-fn body(program: &mut Program) {
+fn body(program: &mut Program, registers: Registers) {
     program.store_number(R9, 0, CALL as i32).load_word(R1, FRAME, KEY).store_word(R9, NUMBER_AT, R1);
     program.call(Helper::Time).store(R9, BEGIN_AT, R8).subtract(R0, R8).store(R9, TOOK_AT, R0).store(R9, THREAD_AT, R7);
     program.load(R1, R6, 8).store(R9, RESULT_AT, R1);
+    let from = from_registers(program, registers);
     for (place, register) in ARGUMENTS_IN_REGISTERS.iter().enumerate() {
-        program.load(R1, FRAME, REGISTERS + register).store(R9, ARGUMENTS_AT + 8 * place as i16, R1);
+        program.load(R1, from.0, from.1 + register).store(R9, ARGUMENTS_AT + 8 * place as i16, R1);
+    }
+}
+
+/// A register and an offset from where the thread's registers are.
+fn from_registers(program: &mut Program, registers: Registers) -> (u8, i16) {
+    match registers {
+        Registers::Direct => {
+            program.load(R2, R6, 0);
+            (R2, 0)
+        }
+        Registers::Copied => {
+            program.load(R3, R6, 0).copy(R1, FRAME).add(R1, REGISTERS.into()).set(R2, REGISTERS_BYTES);
+            program.call(Helper::ReadKernel);
+            (FRAME, REGISTERS)
+        }
+    }
+}
+
+/// Puts the arguments on the stack, each in its register's place.
+fn to_frame(program: &mut Program, registers: Registers) {
+    let from = from_registers(program, registers);
+    if registers == Registers::Direct {
+        for register in ARGUMENTS_IN_REGISTERS {
+            program.load(R1, from.0, register).store(FRAME, REGISTERS + register, R1);
+        }
     }
 }
 
 /// `R3` is an argument.
-fn argument(program: &mut Program, number: usize) {
-    program.load(R3, FRAME, REGISTERS + ARGUMENTS_IN_REGISTERS[number]);
+fn argument(program: &mut Program, number: i16) {
+    program.load(R3, R9, ARGUMENTS_AT + 8 * number);
 }
 
 /// Copies the text that `R3` leads to.
@@ -257,9 +284,10 @@ fn batch(program: &mut Program, maps: &Maps, kind: u32) {
         if kind == SUBMITTED {
             program.store(R9, BEGIN_AT, R8).load_word(R1, FRAME, BLOCK + 16).store(R9, TOOK_AT, R1);
             program.load(R1, FRAME, POINTER).store(R9, RESULT_AT, R1);
-            program.load_word(R1, FRAME, BLOCK + 20).store(R9, ARGUMENTS_AT + 8, R1);
+            program.load_word(R1, FRAME, BLOCK + 20).store(R9, ARGUMENTS_AT, R1);
             program.load(R1, FRAME, BLOCK + 32).store(R9, ARGUMENTS_AT + 16, R1);
-            program.load(R1, FRAME, BLOCK + 40).store(R9, ARGUMENTS_AT + 24, R1).set(R1, 0).store(R9, ARGUMENTS_AT, R1);
+            program.load(R1, FRAME, BLOCK + 40).store(R9, ARGUMENTS_AT + 24, R1);
+            program.set(R1, 0).store(R9, ARGUMENTS_AT + 8, R1);
         } else {
             program.call(Helper::Time).store(R9, BEGIN_AT, R0).set(R1, 0).store(R9, TOOK_AT, R1);
             program.load(R1, FRAME, BLOCK + 8).store(R9, RESULT_AT, R1);
@@ -275,64 +303,51 @@ fn batch(program: &mut Program, maps: &Maps, kind: u32) {
     program.load(R1, FRAME, COUNT).jump_if(R1, BATCH_MAX.into(), "out").jump("drop");
 }
 
+/// A record of a call of io_uring_register(2): for a list of files, with the first place in the fourth argument, their number in the third
+/// and in the place of paths their descriptors.
+fn registered_files(program: &mut Program, maps: &Maps, registers: Registers) {
+    let [_, code, list, count, ..] = ARGUMENTS_IN_REGISTERS.map(|register| REGISTERS + register);
+    to_frame(program, registers);
+    reserve(program, maps, RECORD_BYTES + PATH_BYTES);
+    body(program, registers);
+    program.set(R6, 0).set(R7, 0).set(R8, 0).load(R1, FRAME, code);
+    for (number, label) in [(2, "files"), (6, "update"), (13, "files-2"), (14, "update-2")] {
+        program.jump_if(R1, number, label);
+    }
+    program.jump("listed");
+    program.label("files").load(R6, FRAME, list).load(R7, FRAME, count).jump("listed");
+    // `struct io_uring_files_update`, `io_uring_rsrc_register` and `io_uring_rsrc_update2` of linux/io_uring.h.
+    program.label("update");
+    read_user(program, list, 0, BLOCK, 32);
+    program.load_word(R8, FRAME, BLOCK).load(R6, FRAME, BLOCK + 8).load(R7, FRAME, count).jump("listed");
+    program.label("files-2");
+    read_user(program, list, 0, BLOCK, 32);
+    program.load_word(R7, FRAME, BLOCK).load(R6, FRAME, BLOCK + 16).jump("listed");
+    program.label("update-2");
+    read_user(program, list, 0, BLOCK, 32);
+    program.load_word(R8, FRAME, BLOCK).load(R6, FRAME, BLOCK + 8).load_word(R7, FRAME, BLOCK + 24);
+    program.label("listed").jump_if_at_most(R7, PATH_BYTES as i32 / 4, "few").set(R7, PATH_BYTES as i32 / 4);
+    program.label("few").store(R9, ARGUMENTS_AT + 24, R7).store(R9, ARGUMENTS_AT + 32, R8);
+    program.copy(R2, R7).shift_left(R2, 2).copy(R3, R6).copy(R1, R9).add(R1, RECORD_BYTES as i32);
+    program.call(Helper::ReadUser);
+    submit(program);
+}
+
 /// Copies memory of the process to a place on the stack: from where what lies on the stack leads to, and so much further.
 fn read_user(program: &mut Program, pointer: i16, further: i32, to: i16, bytes: i32) {
     program.load(R3, FRAME, pointer).add(R3, further).copy(R1, FRAME).add(R1, to.into()).set(R2, bytes);
     program.call(Helper::ReadUser);
 }
 
-/// At `io_uring_submit_req`: makes a record, and keeps the time by the request.
-pub(super) fn ring_begins(maps: &Maps, fields: RingFields) -> Vec<u8> {
-    let mut program = Program::default();
-    begin(&mut program, maps);
-    program.load(R8, R6, fields.request).store(FRAME, REQUEST, R8).call(Helper::Time).store(FRAME, BEGIN, R0);
-    program
-        .map(R1, maps.requests.number())
-        .copy(R2, FRAME)
-        .add(R2, REQUEST.into())
-        .copy(R3, FRAME)
-        .add(R3, BEGIN.into());
-    program.set(R4, 0).call(Helper::MapUpdate);
-    program.copy(R1, FRAME).add(R1, REGISTERS.into()).set(R2, REGISTERS_BYTES).copy(R3, R8).call(Helper::ReadKernel);
-    reserve(&mut program, maps, RECORD_BYTES);
-    program.store_number(R9, 0, SUBMITTED as i32).store_number(R9, NUMBER_AT, 0).store(R9, THREAD_AT, R7);
-    program.load(R1, FRAME, BEGIN).store(R9, BEGIN_AT, R1).load_word(R1, R6, fields.opcode).store(R9, TOOK_AT, R1);
-    program.store(R9, RESULT_AT, R8).load(R1, R6, fields.flags).store(R9, ARGUMENTS_AT, R1);
-    for (place, field) in [(8, fields.descriptor), (16, fields.length), (32, fields.sync_flags)] {
-        program.load_word(R1, FRAME, REGISTERS + field).store(R9, ARGUMENTS_AT + place, R1);
-    }
-    program.load(R1, FRAME, REGISTERS + fields.offset).store(R9, ARGUMENTS_AT + 24, R1);
-    program.set(R1, 0).store(R9, ARGUMENTS_AT + 40, R1);
-    submit(&mut program);
-    end(&mut program, maps);
-    program.bytes()
-}
-
-/// At `io_uring_complete`, whose event has the request and the result at these places: makes a record, if the request has one.
-pub(super) fn ring_ends(maps: &Maps, request: i16, result: i16) -> Vec<u8> {
-    let mut program = Program::default();
-    program.copy(R6, R1).load(R8, R6, request).store(FRAME, REQUEST, R8);
-    program.look_up(maps.requests.number(), REQUEST.into()).jump_if(R0, 0, "out");
-    program.load(R1, R0, 0).jump_if(R1, 0, "out").set(R1, 0).store(R0, 0, R1);
-    reserve(&mut program, maps, RECORD_BYTES);
-    program.store_number(R9, 0, ENDED as i32).store_number(R9, NUMBER_AT, 0).call(Helper::Time).store(R9, BEGIN_AT, R0);
-    program.store(R9, RESULT_AT, R8).load_word(R1, R6, result).store(R9, ARGUMENTS_AT, R1).set(R1, 0);
-    program.store(R9, TOOK_AT, R1).store(R9, THREAD_AT, R1);
-    (1..6).for_each(|place| {
-        program.store(R9, ARGUMENTS_AT + 8 * place, R1);
-    });
-    submit(&mut program);
-    end(&mut program, maps);
-    program.bytes()
-}
-
 /// At `sched_process_fork`, whose event has the child's number at this place: the child is recorded from its first call on.
 pub(super) fn fork(maps: &Maps, child_at: i16) -> Vec<u8> {
     let mut program = Program::default();
-    begin(&mut program, maps);
-    program.load_word(R8, R6, child_at).store_word(FRAME, KEY, R8).store_number(FRAME, PATHS, 1);
-    program.map(R1, maps.processes.number()).copy(R2, FRAME).add(R2, KEY.into()).copy(R3, FRAME).add(R3, PATHS.into());
-    program.set(R4, 0).call(Helper::MapUpdate);
+    program.copy(R6, R1).call(Helper::Thread).copy(R7, R0).copy(R1, R0).shift_right(R1, 32);
+    flag_of_process(&mut program, maps);
+    // The number may have been that of a process that was recorded and is gone.
+    program.load_byte(R9, R2, 0).load_word(R8, R6, child_at).copy(R1, R8);
+    flag_of_process(&mut program, maps);
+    program.store_byte(R2, 0, R9).jump_if(R9, 0, "out");
     reserve(&mut program, maps, RECORD_BYTES);
     program.store_number(R9, 0, FORK as i32).store_number(R9, NUMBER_AT, 0);
     program.call(Helper::Time).store(R9, BEGIN_AT, R0).store(R9, TOOK_AT, R8).store(R9, THREAD_AT, R7);
@@ -340,38 +355,6 @@ pub(super) fn fork(maps: &Maps, child_at: i16) -> Vec<u8> {
     (0..6).for_each(|place| {
         program.store(R9, ARGUMENTS_AT + 8 * place, R1);
     });
-    submit(&mut program);
-    end(&mut program, maps);
-    program.bytes()
-}
-
-/// At `block_bio_queue` or at a completion: makes a record of this kind, with the sector in the place of the duration, and the number
-/// of sectors and the letters for what it is in the place of the first arguments.
-///
-/// Devices are compared one by one: they are few, and to look one up in a map takes longer.
-pub(super) fn block(maps: &Maps, devices: &[u32], kind: u32, fields: BlockFields) -> Vec<u8> {
-    let mut program = Program::default();
-    program.copy(R6, R1).load_word(R8, R6, fields.device);
-    for &device in devices {
-        program.jump_if_word(R8, device, "known");
-    }
-    program.jump("out").label("known");
-    reserve(&mut program, maps, BLOCK_RECORD_BYTES);
-    program.store_number(R9, 0, kind as i32).store_word(R9, NUMBER_AT, R8);
-    program.call(Helper::Time).store(R9, BEGIN_AT, R0).call(Helper::Thread).store(R9, THREAD_AT, R0);
-    program.load(R1, R6, fields.sector).store(R9, TOOK_AT, R1);
-    match fields.error {
-        Some(error) => program.load_word(R1, R6, error),
-        None => program.set(R1, 0),
-    };
-    program.store(R9, RESULT_AT, R1).load_word(R1, R6, fields.sectors).store(R9, ARGUMENTS_AT, R1);
-    if let Some(letters) = fields.letters {
-        // Events are read in words that begin at multiples of their size.
-        program.load_word(R1, R6, letters).store_word(R9, ARGUMENTS_AT + 8, R1);
-        program.load_word(R1, R6, letters + 4).store_word(R9, ARGUMENTS_AT + 12, R1);
-    } else {
-        program.set(R1, 0).store(R9, ARGUMENTS_AT + 8, R1);
-    }
     submit(&mut program);
     end(&mut program, maps);
     program.bytes()

@@ -1,14 +1,17 @@
 //! From what the kernel hands over to records: by what is known of each process, in the order of their beginnings.
 
+use super::block_programs::{FROM_STRUCTURES, Kept, RequestBits, error_of_status};
 use super::programs::{
-    BLOCK_RECORD_BYTES, CALL, COMPLETED, ENDED, FORK, LIBAIO, PATH_BYTES, QUEUED, RECORD_BYTES, SUBMITTED,
+    BIO, BIO_BEGAN, BIO_ENDED, BLOCK_RECORD_BYTES, CALL, COMPLETED, ENDED, FORK, LIBAIO, PATH_BYTES, QUEUED,
+    RECORD_BYTES, REGISTERED, SUBMITTED,
 };
+use super::rings::{Flying, Rings};
 use crate::blocks::{BlockEvent, Blocks, SECTOR_BYTES, Step, letters};
 use crate::calls::{Argument, Call};
 use crate::names::Names;
 use crate::own::OwnWriter;
 use crate::pending::Pending;
-use crate::record::{Record, RecordedAct, Task};
+use crate::record::{Record, RecordedAct, Task, UNKNOWN_NS, flag};
 use crate::world::{Returned, Value, World};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, Write};
@@ -49,40 +52,14 @@ pub(super) const REAPS: [i64; 2] = [libc::SYS_io_getevents, IO_PGETEVENTS];
 /// The C library has no name for it. Source: arch/x86/entry/syscalls/syscall_64.tbl of Linux.
 const IO_PGETEVENTS: i64 = 333;
 
-/// Numbers of ops of io_uring and of libaio, with the calls that do the same. Source: linux/io_uring.h, linux/aio_abi.h.
-#[rustfmt::skip]
-const RING_OPS: [(u8, &str); 7] = [
-    (1, "preadv"), (2, "pwritev"), (3, "fsync"), (4, "pread64"), (5, "pwrite64"), (22, "pread64"), (23, "pwrite64"),
-];
-#[rustfmt::skip]
-const AIO_OPS: [(u8, &str); 6] = [
-    (0, "pread64"), (1, "pwrite64"), (2, "fsync"), (3, "fdatasync"), (7, "preadv"), (8, "pwritev"),
-];
-
-/// A request of io_uring names a file that was registered before, by its place. Source: linux/io_uring_types.h, REQ_F_FIXED_FILE.
-const FIXED_FILE: u64 = 1;
-
-/// A flush of io_uring is one of data alone. Source: linux/io_uring.h.
-const DATA_ONLY: u64 = 1;
-
-/// Places of registered files are told from descriptors by this.
-const FIXED_FROM: i64 = 1 << 30;
-
-/// Ops that the kernel works on at most; their ends are lost beyond that.
-const FLYING_MAX: usize = 1 << 16;
-
-/// An op that the kernel works on.
-struct Flying {
-    call: &'static Call,
-    descriptor: Value,
-    length: i64,
-    offset: i64,
-    at_ns: u64,
-    thread: u32,
-}
+/// What a call returns within the kernel when it is to begin again. Source: linux/errno.h, ERESTARTSYS to ERESTART_RESTARTBLOCK.
+const INTERRUPTED: std::ops::RangeInclusive<i64> = -516..=-512;
 
 /// The call by which io_uring begins.
 pub(super) const IO_URING_SETUP: i64 = libc::SYS_io_uring_setup;
+
+/// The call that registers files with it.
+pub(super) const IO_URING_REGISTER: i64 = libc::SYS_io_uring_register;
 
 /// Makes records, and writes them.
 pub(super) struct Session<W> {
@@ -94,7 +71,12 @@ pub(super) struct Session<W> {
     /// By begin and order.
     held: BTreeMap<(u64, u64), Record>,
     /// By process, which is 0 for io_uring, and by where the op is in memory.
-    flying: HashMap<(u32, u64), Flying>,
+    pub(super) flying: HashMap<(u32, u64), Flying>,
+    pub(super) rings: Rings,
+    /// What requests are called, where they are read from the kernel's structures.
+    pub(super) bits: RequestBits,
+    /// Requests to devices that came in two parts, by the number of their bio.
+    apart: HashMap<u64, Kept>,
     pub(super) records: u64,
     pub(super) uses_io_uring: bool,
     pub(super) maps_files: bool,
@@ -116,6 +98,9 @@ impl<W: Write> Session<W> {
             writer,
             held: BTreeMap::new(),
             flying: HashMap::new(),
+            rings: Rings::default(),
+            bits: RequestBits::default(),
+            apart: HashMap::new(),
             records: 0,
             uses_io_uring: false,
             maps_files: false,
@@ -138,13 +123,17 @@ impl<W: Write> Session<W> {
         let (begin_ns, took_ns, thread) = (long(8), long(16), long(24));
         let (process, thread) = ((thread >> 32) as u32, thread as u32);
         match word(0) {
-            kind if head.len() < RECORD_BYTES && kind != QUEUED && kind != COMPLETED => return Ok(()),
+            CALL | FORK | SUBMITTED | ENDED | REGISTERED if head.len() < RECORD_BYTES => return Ok(()),
             FORK => {
                 self.world.inherit(process, took_ns as u32);
                 return Ok(());
             }
             SUBMITTED => {
-                self.submitted(word(4) == LIBAIO, head, process, thread);
+                self.submitted(word(4) == LIBAIO, head, paths, (process, thread));
+                return Ok(());
+            }
+            REGISTERED => {
+                self.rings.registers(thread, long(32));
                 return Ok(());
             }
             ENDED => {
@@ -153,18 +142,33 @@ impl<W: Write> Session<W> {
             }
             CALL => {}
             kind @ (QUEUED | COMPLETED) => {
-                let text: Vec<u8> =
-                    head[48..BLOCK_RECORD_BYTES].iter().copied().take_while(|byte| *byte != 0).collect();
-                let step = if kind == QUEUED { Step::Queued } else { Step::Completed(i64::from(long(32) as i32)) };
+                let (error, is_from_structures) = (word(32), word(52) & FROM_STRUCTURES != 0);
+                let letters = match (kind, is_from_structures) {
+                    (COMPLETED, _) => String::new(),
+                    (_, true) => self.bits.letters(word(48)),
+                    _ => text_of(&head[48..BLOCK_RECORD_BYTES]),
+                };
+                let step = match (kind, is_from_structures) {
+                    (QUEUED, _) => Step::Queued,
+                    (_, true) => Step::Completed(error_of_status(error)),
+                    _ => Step::Completed(i64::from(error.cast_signed())),
+                };
                 let range = (took_ns, long(40));
-                return self.request(
-                    step,
-                    begin_ns,
-                    word(4),
-                    range,
-                    &String::from_utf8_lossy(&text),
-                    (process, thread),
-                );
+                return self.request(step, begin_ns, word(4), range, &letters, (process, thread));
+            }
+            kind @ (BIO | BIO_BEGAN) => {
+                let known = (begin_ns, long(24), long(40), (word(48), word(52)), word(4));
+                return match kind {
+                    BIO => self.bio(known, took_ns, word(32)),
+                    _ => {
+                        self.apart.insert(long(32), known);
+                        Ok(())
+                    }
+                };
+            }
+            BIO_ENDED => {
+                let Some(known) = self.apart.remove(&long(32)) else { return Ok(()) };
+                return self.bio(known, begin_ns.saturating_sub(known.0), took_ns as u32);
             }
             _ => return Ok(()),
         }
@@ -173,24 +177,19 @@ impl<W: Write> Session<W> {
             self.uses_io_uring = true;
             return Ok(());
         }
+        if number == IO_URING_REGISTER {
+            self.registered(head, paths, process, thread);
+            return Ok(());
+        }
+        // A signal came before it did anything, and it begins again.
+        if INTERRUPTED.contains(&(long(32) as i64)) {
+            return Ok(());
+        }
         let Some(call) = self.calls.get(number as usize).copied().flatten() else { return Ok(()) };
         let is_exec = call.effect == crate::calls::Effect::Execs;
         self.meets(process, thread, is_exec);
-        let mut texts = paths.chunks(PATH_BYTES).map(|text| {
-            let end = text.iter().position(|byte| *byte == 0).unwrap_or(text.len());
-            String::from_utf8_lossy(&text[..end]).into_owned()
-        });
-        self.values.clear();
-        for (place, argument) in call.arguments().enumerate() {
-            let value = long(40 + 8 * place);
-            self.values.push(match argument {
-                Argument::Descriptor | Argument::Directory => Value::Descriptor(i64::from(value as i32), None),
-                Argument::Path | Argument::OtherPath => texts.next().map_or(Value::Unknown, Value::Path),
-                Argument::Ignored => Value::Unknown,
-                _ => Value::Number(value as i64),
-            });
-        }
-        let values = std::mem::take(&mut self.values);
+        let mut values = std::mem::take(&mut self.values);
+        values_of(call, head, paths, &mut values);
         let returned = Returned {
             call,
             arguments: &values,
@@ -207,7 +206,7 @@ impl<W: Write> Session<W> {
     }
 
     /// A thread is seen: what it runs is asked for once, and again where that has changed.
-    fn meets(&mut self, process: u32, thread: u32, has_changed: bool) {
+    pub(super) fn meets(&mut self, process: u32, thread: u32, has_changed: bool) {
         if self.known.insert(thread) || has_changed {
             let command = std::fs::read_to_string(format!("/proc/{process}/task/{thread}/comm")).unwrap_or_default();
             self.world.belongs(thread, process, command.trim_end());
@@ -215,65 +214,12 @@ impl<W: Write> Session<W> {
     }
 
     /// Keeps a record until its turn comes.
-    fn hold(&mut self, record: Option<Record>) -> io::Result<()> {
+    pub(super) fn hold(&mut self, record: Option<Record>) -> io::Result<()> {
         let Some(record) = record else { return Ok(()) };
         self.maps_files |= record.act == RecordedAct::Map;
         self.held.insert((record.at_ns, self.records), record);
         self.records += 1;
         if self.held.len() > HELD_MAX { self.pass_on() } else { Ok(()) }
-    }
-
-    /// The kernel was given an op.
-    fn submitted(&mut self, is_aio: bool, head: &[u8], process: u32, thread: u32) {
-        let long = |place: usize| head[place..].first_chunk().map_or(0, |bytes| u64::from_ne_bytes(*bytes));
-        let (ops, owner) = if is_aio { (&AIO_OPS[..], process) } else { (&RING_OPS[..], 0) };
-        let (code, flags, descriptor) = (long(16) as u8, long(40), i64::from(long(48) as u32 as i32));
-        let Some((_, name)) = ops.iter().find(|(known, _)| *known == code) else { return };
-        let name = if !is_aio && *name == "fsync" && long(72) & DATA_ONLY != 0 { "fdatasync" } else { name };
-        let descriptor = match !is_aio && flags & FIXED_FILE != 0 {
-            true => Value::Descriptor(FIXED_FROM + descriptor, Some(format!("/registered-file-{descriptor}"))),
-            false => Value::Descriptor(descriptor, None),
-        };
-        let Some(call) = Call::named(name) else { return };
-        self.meets(process, thread, false);
-        if self.flying.len() >= FLYING_MAX {
-            self.flying.clear();
-        }
-        let (length, offset) = (long(56) as i64, long(64) as i64);
-        self.flying.insert((owner, long(32)), Flying { call, descriptor, length, offset, at_ns: long(8), thread });
-    }
-
-    /// It has ended.
-    fn ended(&mut self, key: (u32, u64), at_ns: u64, result: i32) -> io::Result<()> {
-        let Some(Flying { call, descriptor, length, offset, at_ns: begin_ns, thread }) = self.flying.remove(&key)
-        else {
-            return Ok(());
-        };
-        let mut descriptor = Some(descriptor);
-        let values: Vec<Value> = call
-            .arguments()
-            .map(|argument| match argument {
-                Argument::Descriptor => descriptor.take().unwrap_or(Value::Unknown),
-                Argument::Length => Value::Number(length),
-                // Where the descriptor is.
-                Argument::Offset if offset >= 0 => Value::Number(offset),
-                _ => Value::Unknown,
-            })
-            .collect();
-        let record = self.world.record(
-            &Returned {
-                call,
-                arguments: &values,
-                result: result.into(),
-                result_path: None,
-                thread,
-                at_ns: begin_ns,
-                took_ns: at_ns.saturating_sub(begin_ns),
-                is_thread: false,
-            },
-            &mut self.names,
-        );
-        self.hold(record)
     }
 
     /// A request to a device; its range is a sector and a number of sectors.
@@ -313,6 +259,33 @@ impl<W: Write> Session<W> {
         self.requests()
     }
 
+    /// A whole request to a device.
+    fn bio(&mut self, known: Kept, took_ns: u64, status: u32) -> io::Result<()> {
+        let (begin_ns, task, sector, (length, operation), device) = known;
+        let length = u64::from(length);
+        let Some((act, flags)) = letters(&self.bits.letters(operation), length) else { return Ok(()) };
+        // What moves nothing and flushes nothing is a mark of the kernel's own.
+        if length == 0 && act != RecordedAct::Sync {
+            return Ok(());
+        }
+        let (process, thread) = ((task >> 32) as u32, task as u32);
+        self.meets(process, thread, false);
+        let task = self.names.task(Task { process, thread, command: self.world.command(thread) });
+        let file = self.names.device(device >> 20, device & 0xf_ffff);
+        let offset = if length == 0 { 0 } else { sector.saturating_mul(SECTOR_BYTES) };
+        let flags = if took_ns == UNKNOWN_NS { flags | flag::UNFINISHED } else { flags };
+        let mut record = Record { task, flags, took_ns, ..Record::ranged(begin_ns, file, act, offset, length) };
+        if status != 0 {
+            record.result = -error_of_status(status);
+        }
+        self.hold(Some(record))
+    }
+
+    /// A request that was not complete when recording ended.
+    pub(super) fn unfinished_bio(&mut self, known: Kept) -> io::Result<()> {
+        self.bio(known, UNKNOWN_NS, 0)
+    }
+
     /// Writes the requests whose turn has come.
     fn requests(&mut self) -> io::Result<()> {
         while let Some(record) = self.pending.next() {
@@ -327,6 +300,9 @@ impl<W: Write> Session<W> {
 
     /// No more comes: what is still in flight goes without its end.
     pub(super) fn close(&mut self) -> io::Result<()> {
+        for (_, known) in std::mem::take(&mut self.apart) {
+            self.bio(known, UNKNOWN_NS, 0)?;
+        }
         self.pending.close();
         self.requests()
     }
@@ -343,6 +319,27 @@ impl<W: Write> Session<W> {
             self.pass_on()?;
         }
         self.writer.finish(&self.names, facts)
+    }
+}
+
+/// A text up to its 0.
+fn text_of(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end]).into_owned()
+}
+
+/// The arguments of a call from its record.
+pub(super) fn values_of(call: &Call, head: &[u8], paths: &[u8], values: &mut Vec<Value>) {
+    let mut texts = paths.chunks(PATH_BYTES).map(text_of);
+    values.clear();
+    for (place, argument) in call.arguments().enumerate() {
+        let value = head[40 + 8 * place..].first_chunk().map_or(0, |bytes| u64::from_ne_bytes(*bytes));
+        values.push(match argument {
+            Argument::Descriptor | Argument::Directory => Value::Descriptor(i64::from(value as i32), None),
+            Argument::Path | Argument::OtherPath => texts.next().map_or(Value::Unknown, Value::Path),
+            Argument::Ignored => Value::Unknown,
+            _ => Value::Number(value as i64),
+        });
     }
 }
 
@@ -372,6 +369,7 @@ mod tests {
         let mut session = Session::new(OwnWriter::new(&mut bytes, &Facts::default()).unwrap());
         session.world.is_in(7, "/data");
         events.iter().for_each(|event| session.take(event).unwrap());
+        session.close().unwrap();
         session.finish(&Facts::default()).unwrap();
         let mut reader = read(Box::new(Cursor::new(bytes)), Path::new("r"), Waits::Manual).unwrap();
         let records: Vec<Record> = reader.by_ref().map(Result::unwrap).collect();
@@ -420,25 +418,70 @@ mod tests {
         );
     }
 
-    /// Ops of io_uring and of libaio are recorded when they end, from when they were submitted; a registered file has no name.
+    /// A thread's close returns after another has got its number: what was closed is what the number led to before. A pipe that takes
+    /// the place of a file is no file.
+    #[test]
+    fn descriptors_belong_to_one_file_after_another() {
+        let thread = |thread: u64| 7 << 32 | thread;
+        let open = |at, took, result, name| {
+            record(CALL, libc::SYS_openat, [at, took, thread(8), result], [HERE, 0, 2, 0, 0, 0], &[name])
+        };
+        let call = |number, at, took, result, descriptor| {
+            record(CALL, number, [at, took, thread(7), result], [descriptor, result, 3, 0, 0, 0], &[])
+        };
+        let events = [
+            open(100, 5, 3, "a"),
+            open(120, 20, 3, "b"),
+            call(libc::SYS_close, 110, 40, 0, 3),
+            call(libc::SYS_write, 160, 5, 3, 3),
+            call(libc::SYS_read, 165, 5, -512_i64 as u64, 3),
+            call(libc::SYS_dup2, 170, 5, 3, 9),
+            call(libc::SYS_write, 180, 5, 3, 3),
+        ];
+        let expected = ["0 open /data/a 0 3", "10 close /data/a 0 0", "20 open /data/b 0 3", "60 write /data/b 0 3"];
+        assert_eq!(told(&events), expected);
+    }
+
+    /// Ops of io_uring and of libaio are recorded when they end, from when they were submitted. What io_uring opens and closes is followed,
+    /// and so are registered files; one whose registration was not seen has no name.
     #[test]
     fn ops_of_rings_are_told_with_their_beginnings() {
+        const FIXED: u64 = 1 << 32;
         let thread = 7 << 32 | 7;
         let op = |number, at, code, key, arguments| record(SUBMITTED, number, [at, code, thread, key], arguments, &[]);
         let end = |number, at, key, result: i32| {
             record(ENDED, number, [at, 0, thread, key], [result as u32 as u64, 0, 0, 0, 0, 0], &[])
         };
+        let ring = 0x5000;
+        let mut registers = record(CALL, IO_URING_REGISTER, [150, 5, thread, 0], [9, 2, 0, 2, 0, 0], &[]);
+        let mut list = [(-1_i32).to_ne_bytes(), 3_i32.to_ne_bytes()].concat();
+        list.resize(PATH_BYTES, 0);
+        registers.extend_from_slice(&list);
         let events = [
             record(CALL, libc::SYS_openat, [100, 5, thread, 3], [HERE, 0, 2, 0, 0, 0], &["a"]),
-            op(0, 110, 23, 0xff00, [0, 3, 4096, 8192, 0, 0]),
-            op(0, 120, 22, 0xff80, [FIXED_FILE, 5, 512, 0, 0, 0]),
-            op(0, 125, 3, 0xffc0, [0, 3, 0, 0, DATA_ONLY, 0]),
-            op(1, 130, 0x7_0000, 0x40, [0, 3, 1024, 4096, 0, 0]),
+            op(0, 110, 23, 0xff00, [3, 0, 4096, 8192, 0, ring]),
+            op(0, 120, 22 | FIXED, 0xff80, [5, 0, 512, 0, 0, ring]),
+            op(0, 125, 3, 0xffc0, [3, 0, 0, 0, 1, ring]),
+            op(1, 130, 0x7_0000, 0x40, [3, 0, 1024, 4096, 0, 0]),
+            record(REGISTERED, 0, [0, 0, thread, ring], [0; 6], &[]),
+            registers,
+            op(0, 160, 22 | FIXED, 0xee00, [1, 0, 256, 0, 0, ring]),
+            record(SUBMITTED, 0, [170, 18, thread, 0xee10], [HERE, 0, 1, 0, 0, ring], &["b"]),
+            record(SUBMITTED, 0, [171, 18, thread, 0xee20], [HERE, 0, 1, 0, 5, ring], &["c"]),
             end(0, 200, 0xff80, 512),
             end(0, 210, 0xff00, -28),
             end(1, 220, 0x40, 1024),
             end(0, 230, 0xffc0, 0),
             end(0, 240, 0xffc0, 0),
+            end(0, 250, 0xee00, 256),
+            end(0, 251, 0xee10, 4),
+            end(0, 252, 0xee20, 0),
+            op(0, 260, 23 | FIXED, 0xdd00, [4, 0, 64, 0, 0, ring]),
+            op(0, 270, 19, 0xdd10, [4, 0, 0, 0, 0, ring]),
+            op(0, 280, 19, 0xdd20, [0, 0, 0, 0, 5, ring]),
+            end(0, 300, 0xdd00, 64),
+            end(0, 310, 0xdd10, 0),
+            end(0, 320, 0xdd20, 0),
         ];
         assert_eq!(
             told(&events),
@@ -447,9 +490,36 @@ mod tests {
                 "10 write /data/a 8192 -28",
                 "20 read /registered-file-5 0 512",
                 "25 fdatasync /data/a 0 0",
-                "30 read /data/a 4096 1024"
+                "30 read /data/a 4096 1024",
+                "60 read /data/a 0 256",
+                "70 open /data/b 0 4",
+                "71 open /data/c 0 1073741828",
+                "160 write /data/c 0 64",
+                "170 close /data/b 0 0",
+                "180 close /data/c 0 0"
             ]
         );
+    }
+
+    /// Requests come whole; those of which nothing could be kept come in two parts, and one that never ends is recorded without its end.
+    #[test]
+    fn requests_come_whole_or_in_two_parts() {
+        let thread = 7 << 32 | 7;
+        let bio = |kind, at, took, result, arguments: [u64; 2]| {
+            let whole =
+                record(kind, 7 << 20 | 2, [at, took, thread, result], [arguments[0], arguments[1], 0, 0, 0, 0], &[]);
+            whole[..BLOCK_RECORD_BYTES].to_vec()
+        };
+        let operation = |length: u64, operation: u64| operation << 32 | length;
+        let events = [
+            bio(BIO, 100, 50, 0, [8, operation(4096, 1)]),
+            bio(BIO_BEGAN, 110, 0, 77, [16, operation(512, 0)]),
+            bio(BIO_BEGAN, 112, 0, 78, [24, operation(512, 0)]),
+            bio(BIO_ENDED, 150, 10, 77, [0, 0]),
+            bio(BIO_ENDED, 151, 0, 79, [0, 0]),
+        ];
+        let expected = ["0 write device 7:2 4096 4096", "10 read device 7:2 8192 -5", "12 read device 7:2 12288 512"];
+        assert_eq!(told(&events), expected);
     }
 
     /// A long call is in the ring behind short ones that began later.

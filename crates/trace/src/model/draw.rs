@@ -1,59 +1,56 @@
 //! Ops, drawn from a model.
 
-use super::{BLOCK_BYTES, How, List, MEMORY_OPS, Model, RECENT_MAX, State, Whose, wrong};
+use super::files::{File, Files, Wanted};
+use super::{How, List, Model, NOT_THERE, State, Whose, magnitude, wrong};
 use crate::error::TraceError;
 use crate::names::Names;
 use crate::open::{FormatReader, Input};
 use crate::record::{Record, RecordedAct, Task};
 use crate::survey::open_flag;
-use std::collections::{HashMap, VecDeque};
 use std::io::{BufRead, Read};
 use std::path::Path;
 
 /// Bytes of a model at most.
 const TEXT_MAX: u64 = 64 << 20;
 
-/// Files at most, so that memory stays limited.
-const FILES_MAX: usize = 1 << 20;
-
-/// Uses that are looked through for one that fits.
+/// Values that are drawn for a place within the file.
 const TRIES: u64 = 32;
+
+/// Names that are looked for and not there, at most.
+const ABSENT_MAX: i64 = 1023;
+
+/// Directories that are listed and looked at, the last ones that were made.
+const DIRECTORIES: u64 = 8;
 
 /// How a file is opened: the bits of open(2)'s flags, and those for both. Source: asm-generic/fcntl.h.
 const ACCESS: u64 = 3;
 const READ_AND_WRITE: u64 = 2;
 
-/// A file of a model.
-#[derive(Debug, Clone, Copy, Default)]
-struct File {
-    /// Where the last op ended.
-    end: u64,
-    is_touched: bool,
-    is_gone: bool,
-    /// Its length, where the model made it or cut it.
-    length: Option<u64>,
+/// How far a thread is.
+#[derive(Default)]
+struct Running {
+    /// Of the phases that are left, the first; and its ops that are left.
+    phase: usize,
+    left: u64,
+    /// What it does next, and when; nothing if it has ended.
+    next: Option<(usize, u64)>,
+    /// What it did last in this phase.
+    last: Option<usize>,
+    /// Its last file that is none of the busiest.
+    file: Option<u32>,
+    /// Pauses of this phase so far, and ops since the last one.
+    pauses: usize,
+    since_pause: u64,
 }
 
 /// Draws ops.
 pub(crate) struct Drawn {
     model: Model,
-    names: Names,
-    /// Of the phases that are left, the first; and its ops that are left.
-    phase: usize,
-    left: u64,
-    state: Option<usize>,
+    threads: Vec<Running>,
     random: u64,
-    at_ns: u64,
-    has_begun: bool,
     /// Descriptors are those of opens.
     has_opens: bool,
-    files: Vec<File>,
-    /// Files that are none of the busiest, the last one first.
-    recent: VecDeque<u32>,
-    /// Uses of places, the oldest first; and the number of the last use of each block.
-    uses: VecDeque<(u32, u64)>,
-    used: u64,
-    last_use: HashMap<(u32, u64), u64>,
+    files: Files,
 }
 
 impl Drawn {
@@ -74,30 +71,23 @@ impl Drawn {
             return Err(at(number, "", wrong(problem)));
         }
         let mut names = Names::default();
-        for thread in 1..=model.threads.max(1) {
+        for thread in 1..=model.threads.len() as u32 {
             names.task(Task { process: 1, thread, command: String::new() });
         }
-        let busy = model.reaches.len() - 1;
-        for file in 0..busy {
-            names.path(&format!("file{file}"));
+        let mut states = model.threads.iter().flat_map(|thread| &thread.phases).flat_map(|phase| &phase.states);
+        let has_opens = states.any(|state| state.act == RecordedAct::Open && state.how != How::Missing);
+        let files = Files::new(names, model.reaches.len() as u32 - 1);
+        let threads = model.threads.iter().map(|_| Running::default()).collect();
+        let mut drawn = Drawn { random: model.seed, threads, has_opens, files, model };
+        for thread in 0..drawn.threads.len() {
+            drawn.threads[thread].left = drawn.model.threads[thread].phases[0].ops;
+            let start_ns = drawn.model.threads[thread].start_ns;
+            drawn.plan(thread, None);
+            if let Some((_, at_ns)) = &mut drawn.threads[thread].next {
+                *at_ns = start_ns;
+            }
         }
-        let has_opens = model.phases.iter().flat_map(|phase| &phase.states).any(|state| state.act == RecordedAct::Open);
-        Ok(Drawn {
-            random: model.seed,
-            names,
-            phase: 0,
-            left: model.phases.first().map_or(0, |phase| phase.ops),
-            state: None,
-            at_ns: 0,
-            has_begun: false,
-            has_opens,
-            files: vec![File::default(); busy],
-            recent: VecDeque::new(),
-            uses: VecDeque::new(),
-            used: 0,
-            last_use: HashMap::new(),
-            model,
-        })
+        Ok(drawn)
     }
 
     /// A random number below `limit` (SplitMix64: Steele, Lea, Flood 2014).
@@ -109,214 +99,362 @@ impl Drawn {
         ((u128::from(mixed ^ mixed >> 31) * u128::from(limit)) >> 64) as u64
     }
 
-    fn one_of(&mut self, list: &[i64]) -> i64 {
-        if list.is_empty() { 0 } else { list[self.below(list.len() as u64) as usize] }
+    /// A value of a list, none of them twice before all others came.
+    fn one_of(&mut self, state: &mut State, list: List) -> i64 {
+        let (list, left) = (&mut state.lists[list as usize], &mut state.left[list as usize]);
+        if list.is_empty() {
+            return 0;
+        }
+        if *left == 0 {
+            *left = list.len() as u32;
+        }
+        let chosen = self.below((*left).into()) as usize;
+        *left -= 1;
+        list.swap(chosen, *left as usize);
+        list[*left as usize]
     }
 
-    /// The state that comes next.
-    fn choose(&mut self, states: &[State]) -> usize {
-        let then: &[i64] =
-            self.state.and_then(|state| states.get(state)).map_or(&[], |state| &state.lists[List::Then as usize]);
-        let sum = |counts: &mut dyn Iterator<Item = u64>| counts.fold(0, u64::saturating_add);
-        let of_then = sum(&mut then.chunks(2).map(|pair| pair[1] as u64));
-        if of_then > 0 {
-            let mut chosen = self.below(of_then);
-            for pair in then.chunks(2) {
-                match chosen.checked_sub(pair[1] as u64) {
-                    Some(rest) => chosen = rest,
-                    None => return pair[0] as usize,
+    /// One of several, by how many are left of each; none where nothing is left.
+    fn by_count(&mut self, counts: impl Iterator<Item = u64> + Clone) -> Option<usize> {
+        let all = counts.clone().fold(0, u64::saturating_add);
+        let mut chosen = self.below(all);
+        counts.into_iter().position(|count| match chosen.checked_sub(count) {
+            Some(rest) => {
+                chosen = rest;
+                false
+            }
+            None => true,
+        })
+    }
+
+    /// The state that comes behind another one: each follows as often as it did, and is as often as it was, as long as that goes.
+    fn choose(&mut self, states: &mut [State], last: Option<usize>) -> usize {
+        let followed = last.and_then(|last| {
+            let then = states[last].lists[List::Then as usize].chunks(2);
+            let used = states[last].used_then.iter().copied().chain(std::iter::repeat(0));
+            // One that a read's end brought in in the place of another has been more often than it was to be.
+            let left = then.zip(used).map(|(pair, used)| match states[pair[0] as usize] {
+                ref state if state.used < state.count => (pair[1] as u64).saturating_sub(used),
+                _ => 0,
+            });
+            let place = self.by_count(left)?;
+            Some((last, place, states[last].lists[List::Then as usize][2 * place] as usize))
+        });
+        if let Some((last, place, number)) = followed {
+            let used = &mut states[last].used_then;
+            used.resize(used.len().max(place + 1), 0);
+            used[place] += 1;
+            return number;
+        }
+        if let Some(number) = self.by_count(states.iter().map(|state| state.count.saturating_sub(state.used))) {
+            return number;
+        }
+        for state in states.iter_mut() {
+            state.used = 0;
+            state.used_then.clear();
+        }
+        self.by_count(states.iter().map(|state| state.count)).unwrap_or(0)
+    }
+
+    /// What a thread does next, behind what it did at this time.
+    fn plan(&mut self, thread: usize, at_ns: Option<u64>) {
+        while self.threads[thread].left == 0 {
+            let running = &mut self.threads[thread];
+            running.phase += 1;
+            (running.last, running.pauses, running.since_pause) = (None, 0, 0);
+            match self.model.threads[thread].phases.get(running.phase) {
+                Some(phase) => running.left = phase.ops,
+                None => {
+                    running.next = None;
+                    return;
                 }
             }
         }
-        let mut chosen = self.below(sum(&mut states.iter().map(|state| state.count)).max(1));
-        for (number, state) in states.iter().enumerate() {
-            match chosen.checked_sub(state.count) {
-                Some(rest) => chosen = rest,
-                None => return number,
-            }
-        }
-        0
+        let phase = self.threads[thread].phase;
+        let mut states = std::mem::take(&mut self.model.threads[thread].phases[phase].states);
+        let chosen = self.choose(&mut states, self.threads[thread].last);
+        let pause = self.pause(thread, phase);
+        let gap = pause.unwrap_or_else(|| self.one_of(&mut states[chosen], List::Gap).max(0) as u64);
+        self.model.threads[thread].phases[phase].states = states;
+        self.threads[thread].next = Some((chosen, at_ns.unwrap_or(0).saturating_add(gap)));
     }
 
-    fn new_file(&mut self) -> u32 {
-        let number = self.files.len();
-        // A model that makes one file after another has those again that were not used for longest.
-        if number >= FILES_MAX
-            && let Some(oldest) = self.recent.pop_back()
-        {
-            self.recent.push_front(oldest);
-            return oldest;
+    /// The pause before the next op, ns, where there is one.
+    fn pause(&mut self, thread: usize, phase: usize) -> Option<u64> {
+        let (running, pauses) = (&mut self.threads[thread], &self.model.threads[thread].phases[phase].pauses);
+        let pause = pauses.get(running.pauses % pauses.len().max(1))?;
+        running.since_pause += 1;
+        if running.since_pause < pause.ops {
+            return None;
         }
-        let name = format!("files/{:03}/{number:06}", number / 100 % 1000);
-        self.files.push(File::default());
-        let number = self.names.path(&name);
-        self.recent.push_front(number);
-        self.recent.truncate(RECENT_MAX);
-        number
+        (running.pauses, running.since_pause) = (running.pauses + 1, 0);
+        Some(pause.ns)
     }
 
     /// The file of an op. What is gone is only made again.
-    fn file(&mut self, state: &State) -> u32 {
-        let place = match state.whose {
-            Whose::Busy(number) => return number,
-            Whose::New => return self.new_file(),
-            Whose::Same => 0,
-            Whose::Other => self.one_of(&state.lists[List::Back as usize]).max(1) as usize,
-        };
-        let may_be_gone = state.act == RecordedAct::Open;
-        let is_fit = |file: &u32| may_be_gone || !self.files[*file as usize].is_gone;
-        // The first op on a file cannot be on one that had it.
+    fn file(&mut self, thread: usize, state: &mut State) -> u32 {
         let is_first = state.how == How::First;
-        let is_fit = |file: &u32| is_fit(file) && !(is_first && self.files[*file as usize].is_touched);
-        // The nearest that fits.
-        let is_there = |found: &usize| self.recent.get(*found).is_some_and(is_fit);
-        let near = (0..self.recent.len())
-            .find_map(|away| [place.checked_sub(away), place.checked_add(away)].into_iter().flatten().find(is_there));
-        match near.and_then(|found| self.recent.remove(found)) {
-            None => self.new_file(),
-            Some(number) => {
-                self.recent.push_front(number);
-                number
+        let may_be_gone = state.act == RecordedAct::Open && state.aux & open_flag::CREATE != 0;
+        // The first op on a file cannot be on one that had it.
+        let is_fit = |file: &File| (may_be_gone || !file.is_gone) && !(is_first && file.is_touched);
+        let file = match state.whose {
+            Whose::Busy(number) => return number,
+            Whose::New | Whose::Directory => self.files.new_file(),
+            Whose::Same => match self.threads[thread].file {
+                Some(file) if is_fit(self.files.at(file)) => {
+                    self.files.comes_first(file);
+                    file
+                }
+                _ => self.files.near(0, &is_fit).unwrap_or_else(|| self.files.new_file()),
+            },
+            Whose::Other => {
+                let place = self.one_of(state, List::Back).max(1) as usize;
+                let end = self.one_of(state, List::End);
+                let is_alike = |file: &File| is_fit(file) && i64::from(magnitude(file.end)) == end;
+                let near = self.files.near(place, &is_alike).or_else(|| self.files.near(place, &is_fit));
+                near.unwrap_or_else(|| self.files.new_file())
             }
-        }
-    }
-
-    /// Where a place was used about so many data ops ago, that was not used since.
-    fn again(&mut self, state: &State, ops: u64) -> Option<(u32, u64)> {
-        let oldest = self.used - self.uses.len() as u64;
-        for step in 0..TRIES {
-            // Nearby uses, in turn before and behind.
-            let away = if step % 2 == 0 { ops + step / 2 } else { ops.saturating_sub(step / 2 + 1).max(1) };
-            let Some(number) = self.used.checked_sub(away).filter(|number| *number >= oldest) else { continue };
-            let (file, offset) = self.uses[(number - oldest) as usize];
-            let is_last = self.last_use.get(&(file, offset / BLOCK_BYTES)) == Some(&number);
-            let is_its = match state.whose {
-                Whose::Busy(busy) => file == busy,
-                Whose::Same => self.recent.front() == Some(&file),
-                Whose::Other | Whose::New => file as usize + 1 >= self.model.reaches.len(),
-            };
-            if is_last && is_its && !self.files[file as usize].is_gone {
-                return Some((file, offset));
-            }
-        }
-        None
-    }
-
-    /// Notes the use of a place.
-    fn is_used(&mut self, file: u32, offset: u64) {
-        if self.uses.len() == MEMORY_OPS
-            && let Some((file, offset)) = self.uses.pop_front()
-        {
-            let key = (file, offset / BLOCK_BYTES);
-            let oldest = self.used - MEMORY_OPS as u64;
-            if self.last_use.get(&key) == Some(&oldest) {
-                self.last_use.remove(&key);
-            }
-        }
-        self.uses.push_back((file, offset));
-        self.last_use.insert((file, offset / BLOCK_BYTES), self.used);
-        self.used += 1;
+        };
+        self.threads[thread].file = Some(file);
+        file
     }
 
     /// Where an op on a file begins that does not go on where the last one ended.
-    fn jump(&mut self, state: &State, file: u32, length: u64) -> u64 {
-        let end = self.files[file as usize].end as i64;
-        let reach = self.model.reaches[(file as usize).min(self.model.reaches.len() - 1)];
+    fn jump(&mut self, state: &mut State, file: u32, length: u64) -> u64 {
+        let known = self.files.at(file);
+        let end = known.end as i64;
+        let number = (file as usize).min(self.model.reaches.len() - 1);
+        // What is read must be there.
+        let reach = match (state.act, known.length) {
+            (RecordedAct::Read, Some(there)) => there,
+            _ => self.model.reaches[number],
+        };
         let room = 0..=i64::try_from(reach.saturating_sub(length)).unwrap_or(i64::MAX);
+        // A place that was not used, where that is what is wanted.
+        let wants_new = !state.lists[List::Again as usize].is_empty();
+        let mut found = 0;
         for _ in 0..TRIES {
-            let seek = self.one_of(&state.lists[List::Seek as usize]);
+            let seek = self.one_of(state, List::Seek);
             for place in [end.saturating_add(seek), end.saturating_sub(seek)] {
                 if room.contains(&place) {
-                    return place as u64;
+                    found = place as u64;
+                    if !wants_new || !self.files.was_used(file, found) {
+                        return found;
+                    }
                 }
             }
         }
-        0
+        found
     }
 
-    fn draw(&mut self, state: &State) -> Record {
-        let gap = self.one_of(&state.lists[List::Gap as usize]).max(0) as u64;
-        if std::mem::replace(&mut self.has_begun, true) {
-            self.at_ns = self.at_ns.saturating_add(gap);
+    /// An op on a name that is not there, on a directory, or the making of a link.
+    fn beside_files(&mut self, state: &mut State, at_ns: u64) -> Option<Record> {
+        let new = |file, act| Record::new(at_ns, file, act);
+        if state.how == How::Missing {
+            let number = self.one_of(state, List::Back).clamp(0, ABSENT_MAX) as u64;
+            let aux = if state.act == RecordedAct::Open { state.aux & !open_flag::CREATE } else { 0 };
+            let file = self.files.absent(number);
+            return Some(Record { result: NOT_THERE, aux, ..new(file, state.act) });
         }
-        let length = self.one_of(&state.lists[List::Size as usize]).max(0) as u64;
+        if state.act == RecordedAct::Symlink {
+            let file = self.files.link();
+            return Some(new(file, state.act));
+        }
+        if state.whose != Whose::Directory {
+            return None;
+        }
+        Some(match state.act {
+            RecordedAct::Mkdir => {
+                let made = self.files.make_directory();
+                new(made, state.act)
+            }
+            RecordedAct::Rmdir => match self.files.remove_directory() {
+                Some(removed) => new(removed, state.act),
+                None => {
+                    let directory = self.files.directory();
+                    new(directory, RecordedAct::Stat)
+                }
+            },
+            RecordedAct::Open => {
+                let random = self.below(DIRECTORIES);
+                self.files.change_directory(random);
+                let file = self.files.directory();
+                let (result, aux) = (i64::from(file), open_flag::DIRECTORY);
+                Record { result, aux, handle: file + 1, ..new(file, state.act) }
+            }
+            act => {
+                let file = self.files.directory();
+                let is_by_name = matches!(act, RecordedAct::Stat | RecordedAct::Attribute | RecordedAct::SyncAll);
+                // Whatever else is done to what is a directory by now.
+                let act = if is_of_directories(act) { act } else { RecordedAct::Stat };
+                let handle = if is_by_name || act == RecordedAct::Stat { 0 } else { file + 1 };
+                Record { handle, ..new(file, act) }
+            }
+        })
+    }
+
+    fn draw(&mut self, thread: usize, state: &mut State, at_ns: u64) -> Record {
+        if let Some(record) = self.beside_files(state, at_ns) {
+            return record;
+        }
+        let length = self.one_of(state, List::Size).max(0) as u64;
         let is_data = state.act.moves_data();
-        let ago = if is_data && state.how == How::Jump { self.one_of(&state.lists[List::Again as usize]) } else { 0 };
-        let before = if ago > 0 { self.again(state, ago as u64) } else { None };
+        let fixed = if is_data { state.aux.checked_sub(1) } else { None };
+        let ago =
+            if is_data && state.how == How::Jump && fixed.is_none() { self.one_of(state, List::Again) } else { 0 };
+        let before = if ago > 0 { self.again(thread, state, ago as u64) } else { None };
         let file = match before {
             Some((file, _)) => {
-                if let Some(place) = self.recent.iter().position(|recent| *recent == file) {
-                    self.recent.remove(place);
-                    self.recent.push_front(file);
-                }
+                self.files.comes_first(file);
                 file
             }
-            None => self.file(state),
+            None => self.file(thread, state),
         };
-        let offset = match before {
-            Some((_, offset)) => offset,
-            None if !(is_data || state.act == RecordedAct::Trim) => 0,
-            None if state.how == How::Next => self.files[file as usize].end,
-            None => self.jump(state, file, length),
+        let known = *self.files.at(file);
+        let offset = match (before, state.how) {
+            (Some((_, offset)), _) => offset,
+            _ if fixed.is_some() => fixed.unwrap_or(0),
+            _ if !(is_data || state.act == RecordedAct::Trim) => 0,
+            (None, How::Next) => known.end,
+            (None, How::Start) => 0,
+            (None, How::Append) => known.length.unwrap_or(known.extent),
+            (None, How::Place) => match self.files.place(file, state.act, length) {
+                Some(place) => place,
+                None => self.jump(state, file, length),
+            },
+            _ => self.jump(state, file, length),
         };
         // A busy file that is gone must be made again before anything else.
-        let act = if self.files[file as usize].is_gone { RecordedAct::Open } else { state.act };
-        let mut record = Record::ranged(self.at_ns, file, act, offset, length);
-        record.task = file % self.model.threads.max(1);
-        record.aux = state.aux;
-        let found = &mut self.files[file as usize];
+        let act = if known.is_gone { RecordedAct::Open } else { state.act };
+        let mut record = Record::ranged(at_ns, file, act, offset, length);
+        record.aux = if is_data { 0 } else { state.aux };
+        self.does(state, &mut record);
+        record
+    }
+
+    /// Where a place was used about so many data ops ago.
+    fn again(&mut self, thread: usize, state: &mut State, ops: u64) -> Option<(u32, u64)> {
+        let seek = self.one_of(state, List::Seek);
+        let (same, busy) = (self.threads[thread].file, self.model.reaches.len() as u32 - 1);
+        let is_its = |file: u32| match state.whose {
+            Whose::Busy(number) => file == number,
+            Whose::Same => same == Some(file),
+            _ => file >= busy,
+        };
+        let found = self.files.again(&Wanted { ops, seek, is_its: &is_its })?;
+        if !self.files.is_busy(found.0) {
+            self.threads[thread].file = Some(found.0);
+        }
+        Some(found)
+    }
+
+    /// What an op does to its file, and what comes of it.
+    fn does(&mut self, state: &mut State, record: &mut Record) {
+        use RecordedAct::{Attribute, Link, Open, Read, Rename, Stat, Truncate, Unlink, Write};
+        let (file, act, offset, length) = (record.file, record.act, record.offset, record.length);
+        let moved = if state.is_short { self.one_of(state, List::Moved).max(0) as u64 } else { length };
+        let mut known = *self.files.at(file);
         match act {
-            RecordedAct::Open => {
+            Open => {
                 // What follows is drawn, and may be reads or writes.
-                record.aux = record.aux & !(ACCESS | open_flag::APPEND) | READ_AND_WRITE;
-                if std::mem::take(&mut found.is_gone) {
+                record.aux = state.aux & !(ACCESS | open_flag::APPEND) | READ_AND_WRITE;
+                let is_new = state.whose == Whose::New && state.aux & open_flag::CREATE != 0 && state.act == Open;
+                if std::mem::take(&mut known.is_gone) || is_new {
                     record.aux |= open_flag::CREATE;
-                    found.length = Some(0);
+                    known.length = Some(0);
+                } else {
+                    record.aux &= !open_flag::EXCLUSIVE;
                 }
-                if record.aux & (open_flag::TRUNCATE | open_flag::EXCLUSIVE) != 0 {
-                    (found.end, found.length) = (0, Some(0));
+                if record.aux & open_flag::TRUNCATE != 0 {
+                    known.length = Some(0);
+                }
+                if known.length == Some(0) {
+                    known.extent = 0;
                 }
                 (record.offset, record.length, record.result) = (0, 0, file.into());
             }
-            RecordedAct::Truncate => found.length = Some(length),
-            RecordedAct::Write => found.length = found.length.map(|known| known.max(offset.saturating_add(length))),
-            // What is there of it.
-            RecordedAct::Read => {
-                let there = found.length.map_or(length, |known| known.saturating_sub(offset).min(length));
+            Truncate => (known.length, known.extent) = (Some(length), length),
+            Write => known.length = known.length.map(|there| there.max(offset.saturating_add(length))),
+            Read => {
+                if state.is_short && known.length.is_none() {
+                    known.length = Some(known.extent.max(offset.saturating_add(moved)));
+                }
+                // What is there of it.
+                let there = known.length.map_or(length, |there| there.saturating_sub(offset).min(length));
                 record.result = there as i64;
             }
-            RecordedAct::Unlink => (found.end, found.is_gone, found.length) = (0, true, None),
+            Unlink => known = File { is_touched: known.is_touched, is_gone: true, ..File::default() },
             _ => {}
         }
-        let is_by_name = matches!(act, RecordedAct::Stat | RecordedAct::Unlink | RecordedAct::Truncate);
+        let is_by_name = matches!(act, Stat | Unlink | Truncate | Rename | Link | Attribute);
         if self.has_opens && !is_by_name {
             record.handle = file + 1;
         }
         if act.moves_data() {
-            (found.end, found.is_touched) = (offset.saturating_add(record.moved()), true);
-            self.is_used(file, offset);
+            known.end = offset.saturating_add(record.moved());
+            (known.extent, known.is_touched) = (known.extent.max(known.end), true);
+            self.files.is_used(record);
         }
-        record
+        if matches!(act, Rename | Link) {
+            let is_there = |file: &File| !file.is_gone;
+            let other = if state.aux == 1 { self.files.near(1, &is_there) } else { None };
+            let other = other.filter(|other| *other != file).unwrap_or_else(|| self.files.new_file());
+            *self.files.at(other) = known;
+            if act == Rename {
+                known = File { is_touched: known.is_touched, is_gone: true, ..File::default() };
+            } else if state.aux == 1 {
+                // A name that is there cannot be linked to.
+                record.act = Rename;
+                known.is_gone = true;
+            }
+            record.aux = other.into();
+        }
+        *self.files.at(file) = known;
     }
+
+    /// The state of which an op is that came to the end of its file, or did not, unlike the one that was drawn.
+    fn really(states: &[State], last: Option<usize>, drawn: usize, record: &Record) -> usize {
+        let state = &states[drawn];
+        let is_short = record.act == RecordedAct::Read && record.result >= 0 && record.moved() < record.length;
+        if is_short == state.is_short || record.act != state.act {
+            return drawn;
+        }
+        let is_twin = |other: &State| {
+            (other.act, other.whose, other.how, other.is_short) == (state.act, state.whose, state.how, is_short)
+        };
+        let then = last.map_or(&[] as &[i64], |last| &states[last].lists[List::Then as usize]);
+        let followers = then.chunks(2).map(|pair| (pair[1] as u64, pair[0] as usize));
+        let near = followers.filter(|(_, number)| is_twin(&states[*number])).max();
+        let any = || (0..states.len()).filter(|number| is_twin(&states[*number])).max_by_key(|n| states[*n].count);
+        near.map(|(_, number)| number).or_else(any).unwrap_or(drawn)
+    }
+}
+
+/// Whether it can be done to an open directory, or to its name.
+fn is_of_directories(act: RecordedAct) -> bool {
+    use RecordedAct::{Attribute, Close, Datasync, List, Stat, Sync, SyncAll};
+    matches!(act, Attribute | Close | Datasync | List | Stat | Sync | SyncAll)
 }
 
 impl FormatReader for Drawn {
     fn next(&mut self) -> Option<Result<Record, TraceError>> {
-        while self.left == 0 {
-            self.phase += 1;
-            self.left = self.model.phases.get(self.phase)?.ops;
-            self.state = None;
-        }
-        self.left -= 1;
-        let states = std::mem::take(&mut self.model.phases[self.phase].states);
-        let chosen = self.choose(&states);
-        self.state = Some(chosen);
-        let record = self.draw(&states[chosen]);
-        self.model.phases[self.phase].states = states;
+        let due = |(number, thread): (usize, &Running)| thread.next.map(|(state, at_ns)| (at_ns, number, state));
+        let (at_ns, thread, chosen) = self.threads.iter().enumerate().filter_map(due).min()?;
+        let phase = self.threads[thread].phase;
+        let mut states = std::mem::take(&mut self.model.threads[thread].phases[phase].states);
+        let mut record = self.draw(thread, &mut states[chosen], at_ns);
+        record.task = thread as u32;
+        let really = Drawn::really(&states, self.threads[thread].last, chosen, &record);
+        states[really].used += 1;
+        self.model.threads[thread].phases[phase].states = states;
+        let running = &mut self.threads[thread];
+        running.last = Some(really);
+        running.left -= 1;
+        self.plan(thread, Some(at_ns));
         Some(Ok(record))
     }
 
     fn names(&self) -> &Names {
-        &self.names
+        &self.files.names
     }
 }

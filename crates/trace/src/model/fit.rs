@@ -1,13 +1,15 @@
 //! A model, made from a recording in two passes.
 
+use super::gather::{Class, Gathered, Values};
 use super::phases::changes;
 use super::{
-    BLOCK_BYTES, BUSY_MAX, How, LISTS, List, MEMORY_OPS, Model, Phase, RECENT_MAX, State, THREADS_MAX, VALUES, Whose,
-    is_modelled,
+    BLOCK_BYTES, BUSY_MAX, How, MEMORY_OPS, Model, RECENT_MAX, THREADS_MAX, Thread, Whose, has_model, is_missing,
+    magnitude,
 };
 use crate::error::TraceError;
 use crate::iolog::Waits;
 use crate::open::{Format, open_as};
+use crate::own::has_other_file;
 use crate::record::{Record, RecordedAct};
 use crate::show::{Character, Sheet};
 use crate::survey::open_flag;
@@ -16,14 +18,23 @@ use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};
 use std::path::Path;
 
-/// Values of which the lists are made, at most; more are drawn from.
-const SAMPLES: usize = 1024;
-
 /// The share of all data ops from which a file has states of its own.
 const BUSY_SHARE: f64 = 0.1;
 
-/// Gaps of so many times the mean are long ones.
+/// Gaps of so many times the mean are pauses.
 const LONG_GAPS: u64 = 16;
+
+/// How a use of a file can begin; more are taken for one.
+const ENTRIES_MAX: usize = 256;
+
+/// Data ops of a use of a file that are told apart by their number.
+const RUN_MAX: u32 = 8;
+
+/// Names that are not there are told apart up to this number.
+const MISSING_MAX: usize = 1023;
+
+/// What how a file is opened depends on: all flags of open(2), and not its mode.
+const FLAGS: u64 = 0xffff_ffff;
 
 /// A model, and what it is made from.
 pub struct Fitted {
@@ -31,8 +42,82 @@ pub struct Fitted {
     pub model: Model,
     /// What the recording is like in the ops that are modelled.
     pub sheet: Sheet,
-    /// Ops that are not modelled: those that failed, and acts that a model does not have.
+    /// Ops that are not modelled: those that failed, but for absent names, and acts that a model does not have.
     pub left_out: u64,
+}
+
+/// What the first pass finds out.
+#[derive(Default)]
+struct Surveyed {
+    /// By file.
+    directories: Vec<bool>,
+    data_ops: Vec<u64>,
+    largest: Vec<u64>,
+    /// By thread: ops, and when it began.
+    threads: Vec<(u64, u64)>,
+    data: u64,
+    left_out: u64,
+    first_ns: Option<u64>,
+}
+
+impl Surveyed {
+    fn add(&mut self, record: &Record) -> bool {
+        let file = record.file as usize;
+        if self.data_ops.len() <= file {
+            self.directories.resize(file + 1, false);
+            self.data_ops.resize(file + 1, 0);
+            self.largest.resize(file + 1, 0);
+        }
+        if !has_model(record) {
+            self.left_out += u64::from(record.act != RecordedAct::Add);
+            return false;
+        }
+        self.directories[file] |= is_directory(record);
+        let first_ns = *self.first_ns.get_or_insert(record.at_ns);
+        let task = record.task as usize;
+        if self.threads.len() <= task {
+            self.threads.resize(task + 1, (0, 0));
+        }
+        let (ops, began_ns) = &mut self.threads[task];
+        if *ops == 0 {
+            *began_ns = record.at_ns.saturating_sub(first_ns);
+        }
+        *ops += 1;
+        if record.act.moves_data() {
+            self.data_ops[file] += 1;
+            self.data += 1;
+            self.largest[file] = self.largest[file].max(record.offset.saturating_add(record.length));
+        }
+        true
+    }
+
+    /// The busiest files, the busiest first.
+    fn busy(&self) -> Vec<usize> {
+        let least = BUSY_SHARE * self.data as f64;
+        let mut busy: Vec<usize> = (0..self.data_ops.len())
+            .filter(|file| self.data > 0 && self.data_ops[*file] as f64 >= least && !self.directories[*file])
+            .collect();
+        short_list::sort_by_key(&mut busy, |file| Reverse(self.data_ops[*file]));
+        busy.truncate(BUSY_MAX);
+        busy
+    }
+
+    /// Which thread of the model each thread is, and when those begin: the busiest ones, and all others as the last.
+    fn threads(&self) -> (Vec<usize>, Vec<u64>) {
+        let mut order: Vec<usize> = (0..self.threads.len()).filter(|task| self.threads[*task].0 > 0).collect();
+        short_list::sort_by_key(&mut order, |task| Reverse(self.threads[*task].0));
+        let mut model_of = vec![0; self.threads.len()];
+        let mut starts: Vec<u64> = Vec::new();
+        for (place, task) in order.into_iter().enumerate() {
+            let (number, began_ns) = (place.min(THREADS_MAX - 1), self.threads[task].1);
+            model_of[task] = number;
+            match starts.get_mut(number) {
+                Some(start) => *start = began_ns.min(*start),
+                None => starts.push(began_ns),
+            }
+        }
+        (model_of, starts)
+    }
 }
 
 /// Makes a model: level 1 has phases, with what goes together in an op; level 2 as well what follows on what; level 3 as well when a
@@ -42,81 +127,98 @@ pub struct Fitted {
 /// The problem with the recording.
 pub fn fit(path: &Path, waits: Waits, format: Option<Format>, level: u8) -> Result<Fitted, TraceError> {
     let mut reader = open_as(path, waits, format.clone())?;
-    let mut character = Character::new();
-    let (mut directories, mut ops, mut first_ns) = (Vec::new(), Vec::new(), None);
-    let (mut data, mut left_out, mut largest) = (0_u64, 0, Vec::<u64>::new());
+    let (mut character, mut surveyed) = (Character::new(), Surveyed::default());
     for record in reader.by_ref() {
         let record = record?;
-        let file = record.file as usize;
-        if ops.len() <= file {
-            directories.resize(file + 1, false);
-            ops.resize(file + 1, 0_u64);
-            largest.resize(file + 1, 0);
-        }
-        directories[file] |= is_directory(&record);
-        if directories[file] || !is_modelled(record.act) || record.result < 0 {
-            left_out += u64::from(record.act != RecordedAct::Add);
-            continue;
-        }
-        character.add(&record);
-        first_ns.get_or_insert(record.at_ns);
-        if record.act.moves_data() {
-            ops[file] += 1;
-            data += 1;
-            largest[file] = largest[file].max(record.offset.saturating_add(record.length));
+        if surveyed.add(&record) {
+            character.add(&record);
         }
     }
     let sheet = character.finish(reader.names());
-    let mut busy: Vec<usize> =
-        (0..ops.len()).filter(|file| ops[*file] as f64 >= BUSY_SHARE * data as f64 && data > 0).collect();
-    short_list::sort_by_key(&mut busy, |file| Reverse(ops[*file]));
-    busy.truncate(BUSY_MAX);
-    let rest = (0..ops.len()).filter(|file| !busy.contains(file)).map(|file| largest[file]).max();
-    let mut reaches: Vec<u64> = busy.iter().map(|file| largest[*file]).collect();
+    let busy = surveyed.busy();
+    let rest = (0..surveyed.largest.len()).filter(|file| !busy.contains(file)).map(|file| surveyed.largest[file]).max();
+    let mut reaches: Vec<u64> = busy.iter().map(|file| surveyed.largest[*file]).collect();
     reaches.push(rest.unwrap_or(0));
-    let in_flight = sheet.value("arrivals", "in flight p99").unwrap_or(1.0).max(1.0);
-    let threads = sheet.value("mix", "threads").unwrap_or(1.0).clamp(1.0, in_flight.min(THREADS_MAX.into())) as u32;
+    let (model_of, starts) = surveyed.threads();
     let mean_gap = sheet.value("arrivals", "mean gap").unwrap_or(0.0) as u64;
-
     let changes = changes(&sheet.rates);
-    let mut gathers = Gathers::new(busy, level, mean_gap);
-    let mut reader = open_as(path, waits, format)?;
-    let mut phases = vec![Gathered::default()];
-    for record in reader.by_ref() {
+    let (left_out, first_ns) = (surveyed.left_out, surveyed.first_ns.unwrap_or(0));
+    let mut gathers = Gathers::new(busy, level, mean_gap.saturating_mul(starts.len().max(1) as u64), surveyed);
+    let mut phases: Vec<Vec<Gathered>> =
+        starts.iter().map(|_| (0..=changes.len()).map(|_| Gathered::default()).collect()).collect();
+    for record in open_as(path, waits, format)? {
         let record = record?;
-        let file = record.file as usize;
-        if directories.get(file) != Some(&false) || !is_modelled(record.act) || record.result < 0 {
+        if !has_model(&record) {
             continue;
         }
-        let since_ns = record.at_ns.saturating_sub(first_ns.unwrap_or(0));
-        if changes.get(phases.len() - 1).is_some_and(|change| since_ns >= *change) {
-            phases.push(Gathered::default());
-        }
-        if let Some(phase) = phases.last_mut() {
-            gathers.add(phase, &record);
+        let since_ns = record.at_ns.saturating_sub(first_ns);
+        let thread = model_of.get(record.task as usize).copied().unwrap_or(0);
+        let number = changes.partition_point(|change| *change <= since_ns);
+        if let Some(phase) = phases.get_mut(thread).and_then(|phases| phases.get_mut(number)) {
+            gathers.add(phase, thread, &record);
         }
     }
-    phases.retain(|phase| phase.ops > 0);
-    let phases = phases.into_iter().map(|phase| phase.finish(level)).collect();
-    Ok(Fitted { model: Model { seed: 1, threads, reaches, phases }, sheet, left_out })
+    let threads = phases.into_iter().zip(starts).map(|(phases, start_ns)| {
+        let phases = phases.into_iter().filter(|phase| phase.ops > 0).map(|phase| phase.finish(level)).collect();
+        Thread { start_ns, phases }
+    });
+    Ok(Fitted { model: Model { seed: 1, reaches, threads: threads.collect() }, sheet, left_out })
 }
 
 /// Whether a record shows that its file is a directory.
 fn is_directory(record: &Record) -> bool {
     match record.act {
         RecordedAct::Open => {
-            record.aux & open_flag::DIRECTORY != 0 && record.aux & open_flag::TEMPORARY != open_flag::TEMPORARY
+            record.result >= 0
+                && record.aux & open_flag::DIRECTORY != 0
+                && record.aux & open_flag::TEMPORARY != open_flag::TEMPORARY
         }
-        act => matches!(act, RecordedAct::List | RecordedAct::Mkdir | RecordedAct::Rmdir),
+        act => matches!(act, RecordedAct::List | RecordedAct::Mkdir | RecordedAct::Rmdir | RecordedAct::SyncAll),
     }
 }
 
 /// What is known of a file.
 #[derive(Clone, Copy, Default)]
 struct Seen {
+    /// Where the last op ended.
     end: u64,
+    /// How long it is, as far as that was seen.
+    length: u64,
     is_met: bool,
     is_touched: bool,
+}
+
+/// What is known of a thread.
+#[derive(Clone, Copy, Default)]
+struct Acting {
+    last_ns: Option<u64>,
+    /// Its last file that is none of the busiest.
+    file: Option<u32>,
+    entry: u16,
+    /// Data ops in this use of it.
+    run: u32,
+}
+
+/// How a use of a file begins, or what was done before on one of the busiest: the act, whose file, how it is opened or how an op
+/// begins, and a magnitude.
+type Entry = (RecordedAct, Whose, u64, u8);
+
+/// The number of something, from 1; what comes when there are many has 0.
+fn numbered<K: std::hash::Hash + Eq>(known: &mut HashMap<K, u16>, key: K) -> u16 {
+    let count = known.len();
+    match known.get(&key) {
+        Some(number) => *number,
+        None if count >= ENTRIES_MAX => 0,
+        None => *known.entry(key).or_insert(count as u16 + 1),
+    }
+}
+
+/// The same number up to some, and then the same for ever more.
+fn run_class(run: u32) -> u8 {
+    match run {
+        0..=RUN_MAX => run as u8,
+        _ => (RUN_MAX + 32 - (run / RUN_MAX).leading_zeros()) as u8,
+    }
 }
 
 /// What all phases share while a recording is read.
@@ -124,18 +226,42 @@ struct Gathers {
     busy: Vec<usize>,
     level: u8,
     mean_gap: u64,
+    directories: Vec<bool>,
     files: Vec<Seen>,
+    threads: Vec<Acting>,
+    /// The last one first.
     recent: VecDeque<u32>,
-    last_ns: Option<u64>,
+    entries: HashMap<Entry, u16>,
+    /// What was done last on each of the busiest files.
+    before: [u16; BUSY_MAX],
+    befores: HashMap<[u16; BUSY_MAX], u16>,
+    missing: HashMap<u32, usize>,
+    /// Where the last op of an act and a length began in one of the busiest files, and how far from the end of the op before it.
+    places: HashMap<(u32, RecordedAct, u64), (u64, i64)>,
     last_use: HashMap<(u32, u64), u64>,
     uses: VecDeque<(u32, u64)>,
     used: u64,
 }
 
 impl Gathers {
-    fn new(busy: Vec<usize>, level: u8, mean_gap: u64) -> Gathers {
-        let (files, recent, uses) = (Vec::new(), VecDeque::new(), VecDeque::new());
-        Gathers { busy, level, mean_gap, files, recent, last_ns: None, last_use: HashMap::new(), uses, used: 0 }
+    fn new(busy: Vec<usize>, level: u8, mean_gap: u64, surveyed: Surveyed) -> Gathers {
+        Gathers {
+            busy,
+            level,
+            mean_gap,
+            directories: surveyed.directories,
+            files: Vec::new(),
+            threads: vec![Acting::default(); THREADS_MAX],
+            recent: VecDeque::new(),
+            entries: HashMap::new(),
+            before: [0; BUSY_MAX],
+            befores: HashMap::new(),
+            missing: HashMap::new(),
+            places: HashMap::new(),
+            last_use: HashMap::new(),
+            uses: VecDeque::new(),
+            used: 0,
+        }
     }
 
     /// Data ops since a block was used, 0 if it was not.
@@ -153,167 +279,153 @@ impl Gathers {
         before.map_or(0, |before| self.used - 1 - before)
     }
 
-    fn add(&mut self, phase: &mut Gathered, record: &Record) {
+    /// Whose file it is, how many others were used since, and where the use of the file began.
+    fn whose(&mut self, thread: usize, record: &Record) -> (Whose, usize) {
         let file = record.file as usize;
-        if self.files.len() <= file {
-            self.files.resize(file + 1, Seen::default());
+        if self.directories.get(file) == Some(&true) {
+            return (Whose::Directory, 0);
+        }
+        if is_missing(record) {
+            return (Whose::New, 0);
+        }
+        if let Some(number) = self.busy.iter().position(|busy| *busy == file) {
+            return (Whose::Busy(number as u32), 0);
+        }
+        let place = self.recent.iter().position(|recent| *recent == record.file);
+        place.map(|place| self.recent.remove(place));
+        self.recent.push_front(record.file);
+        self.recent.truncate(RECENT_MAX);
+        let whose = match self.threads[thread].file.replace(record.file) {
+            Some(last) if last == record.file => Whose::Same,
+            _ if self.files[file].is_met => Whose::Other,
+            _ => Whose::New,
+        };
+        (whose, place.unwrap_or(RECENT_MAX))
+    }
+
+    fn add(&mut self, phase: &mut Gathered, thread: usize, record: &Record) {
+        let file = record.file as usize;
+        let other = has_other_file(record.act).then_some(record.aux as usize);
+        let most = file.max(other.unwrap_or(0));
+        if self.files.len() <= most {
+            self.files.resize(most + 1, Seen::default());
         }
         let seen = self.files[file];
-        let mut back = 0;
-        let whose = match self.busy.iter().position(|busy| *busy == file) {
-            Some(number) => Whose::Busy(number as u32),
-            None => {
-                let place = self.recent.iter().position(|recent| *recent == record.file);
-                place.map(|place| self.recent.remove(place));
-                self.recent.push_front(record.file);
-                self.recent.truncate(RECENT_MAX);
-                back = place.unwrap_or(RECENT_MAX);
-                match place {
-                    Some(0) => Whose::Same,
-                    _ if seen.is_met => Whose::Other,
-                    _ => Whose::New,
-                }
-            }
-        };
-        let gap = record.at_ns.saturating_sub(self.last_ns.unwrap_or(record.at_ns));
-        self.last_ns = Some(self.last_ns.unwrap_or(0).max(record.at_ns));
-        let band = u8::from(gap >= self.mean_gap) + u8::from(gap >= self.mean_gap.saturating_mul(LONG_GAPS));
+        let (whose, back) = self.whose(thread, record);
+        let acting = &mut self.threads[thread];
+        let gap = record.at_ns.saturating_sub(acting.last_ns.unwrap_or(record.at_ns));
+        acting.last_ns = Some(acting.last_ns.unwrap_or(0).max(record.at_ns));
+        let is_pause = gap > 0 && gap >= self.mean_gap.saturating_mul(LONG_GAPS);
+        // Pauses have a list of their own where it is kept what follows on what.
+        let follows = self.level >= 2;
+        let band = u8::from(gap >= self.mean_gap) + u8::from(is_pause && !follows);
         let is_data = record.act.moves_data();
+        let seek = if record.act == RecordedAct::Trim || is_data { record.offset as i64 - seen.end as i64 } else { 0 };
+        let place = match whose {
+            Whose::Busy(_) if is_data => {
+                self.places.insert((record.file, record.act, record.length), (record.offset, seek))
+            }
+            _ => None,
+        };
         let how = match is_data {
+            _ if is_missing(record) => How::Missing,
+            false => How::Jump,
             true if !seen.is_touched => How::First,
             true if record.offset == seen.end => How::Next,
-            _ => How::Jump,
+            true if record.offset == 0 => How::Start,
+            true if record.offset == seen.length => How::Append,
+            true if place.is_some_and(|(offset, before)| offset == record.offset && before != seek) => How::Place,
+            true => How::Jump,
         };
-        let seek = if record.act == RecordedAct::Trim || is_data { record.offset as i64 - seen.end as i64 } else { 0 };
+        let is_short = record.act == RecordedAct::Read && record.moved() < record.length;
+        let aux = match record.act {
+            RecordedAct::Rename | RecordedAct::Link => {
+                u64::from(other.is_some_and(|other| self.files[other].is_met && other != file))
+            }
+            // Where it begins, as long as it is always the same place.
+            _ if is_data && matches!(how, How::First | How::Place | How::Jump) => record.offset.saturating_add(1),
+            _ if is_data => 0,
+            _ => record.aux,
+        };
+        let flags = match record.act {
+            RecordedAct::Open => aux & FLAGS,
+            RecordedAct::Rename | RecordedAct::Link => aux,
+            _ => 0,
+        };
+        let end = magnitude(seen.end);
+        let size = if is_data { magnitude(record.length).div_ceil(2) } else { 0 };
+        let begins = matches!(whose, Whose::Other | Whose::New) && how != How::Missing;
+        if begins || whose == Whose::Same && record.act == RecordedAct::Open {
+            let entry = numbered(&mut self.entries, (record.act, whose, flags, end.div_ceil(2)));
+            (self.threads[thread].entry, self.threads[thread].run) = (entry, 0);
+        }
+        let before = numbered(&mut self.befores, self.before);
+        if let Whose::Busy(number) = whose {
+            self.before[number as usize] = numbered(&mut self.entries, (record.act, whose, how as u64, size));
+        }
+        let (entry, run) = match whose {
+            Whose::Same => (self.threads[thread].entry, run_class(self.threads[thread].run)),
+            _ => (0, 0),
+        };
+        self.threads[thread].run += u32::from(is_data);
+        let missing = self.missing.len().min(MISSING_MAX);
+        let back = if how == How::Missing { *self.missing.entry(record.file).or_insert(missing) } else { back };
+        let class = Class {
+            act: record.act,
+            whose,
+            how,
+            is_short,
+            flags,
+            band,
+            size: match whose {
+                _ if !follows => 0,
+                Whose::Other if !is_data => end.div_ceil(2),
+                _ => size,
+            },
+            run: if follows { run } else { 0 },
+            entry: if follows { entry } else { 0 },
+            before: if follows { before } else { 0 },
+        };
         let ago = if is_data { self.ago(record) } else { 0 };
-        let values = [
-            Some(gap as i64),
+        let values: Values = [
+            (!(follows && is_pause)).then_some(gap as i64),
             (record.length > 0).then_some(record.length as i64),
             (seek != 0).then_some(seek),
-            (whose == Whose::Other).then_some(back as i64),
+            (whose == Whose::Other || how == How::Missing).then_some(back as i64),
+            (whose == Whose::Other).then_some(end.into()),
             (is_data && how == How::Jump && self.level >= 3).then_some(ago as i64),
+            is_short.then_some(record.moved() as i64),
         ];
-        phase.add(Class { act: record.act, whose, how, band }, record.aux, values);
-        let seen = &mut self.files[file];
-        seen.is_met = true;
-        if is_data {
-            seen.end = record.offset.saturating_add(record.moved());
-            seen.is_touched = true;
-        } else if record.act == RecordedAct::Unlink
-            || record.act == RecordedAct::Open && record.aux & (open_flag::TRUNCATE | open_flag::EXCLUSIVE) != 0
-        {
-            seen.end = 0;
-        }
+        phase.add(class, aux, values, (follows && is_pause).then_some(gap));
+        self.after(record, other);
     }
-}
 
-/// What makes a state.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Class {
-    act: RecordedAct,
-    whose: Whose,
-    how: How,
-    /// Short, long or very long gaps before it.
-    band: u8,
-}
-
-/// Values, as many as are kept.
-#[derive(Default)]
-struct Sample {
-    kept: Vec<i64>,
-    count: u64,
-    sum: i128,
-}
-
-impl Sample {
-    /// Each value is kept with the same chance (Vitter's algorithm R); what is random of it is the value's number, mixed.
-    fn add(&mut self, value: i64) {
-        self.count += 1;
-        self.sum += i128::from(value);
-        if self.kept.len() < SAMPLES {
-            self.kept.push(value);
+    /// What an op changes of its file.
+    fn after(&mut self, record: &Record, other: Option<usize>) {
+        if record.result < 0 {
             return;
         }
-        let mixed = (self.count.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ self.count).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let place = (u128::from(mixed ^ mixed >> 29) * u128::from(self.count)) >> 64;
-        if let Some(kept) = usize::try_from(place).ok().and_then(|place| self.kept.get_mut(place)) {
-            *kept = value;
-        }
-    }
-
-    /// As few values as stand for all: each for as many, in order. Means add up to the sum of all.
-    fn values(mut self, means: bool) -> Vec<i64> {
-        short_list::sort_by_key(&mut self.kept, |value| *value);
-        let (count, parts) = (self.kept.len(), VALUES.min(self.kept.len()));
-        let mut values: Vec<i64> = (0..parts)
-            .map(|part| {
-                let slice = &self.kept[part * count / parts..(part + 1) * count / parts];
-                if means { slice.iter().sum::<i64>() / slice.len() as i64 } else { slice[slice.len() / 2] }
-            })
-            .collect();
-        // Few long gaps make up most of the time, and are not always kept.
-        if let (true, [before @ .., last]) = (means, values.as_mut_slice()) {
-            let all = self.sum * parts as i128 / i128::from(self.count);
-            let rest = all - before.iter().map(|value| i128::from(*value)).sum::<i128>();
-            *last = i64::try_from(rest).unwrap_or(*last).max(before.last().copied().unwrap_or(0));
-        }
-        values
-    }
-}
-
-/// A state while a recording is read.
-struct Gathering {
-    class: Class,
-    count: u64,
-    aux: u64,
-    samples: [Sample; LISTS.len() - 1],
-    then: Vec<(usize, u64)>,
-}
-
-/// A phase while a recording is read.
-#[derive(Default)]
-struct Gathered {
-    ops: u64,
-    states: Vec<Gathering>,
-    last: Option<usize>,
-}
-
-impl Gathered {
-    fn add(&mut self, class: Class, aux: u64, values: [Option<i64>; LISTS.len() - 1]) {
-        let number = self.states.iter().position(|state| state.class == class).unwrap_or_else(|| {
-            self.states.push(Gathering { class, count: 0, aux, samples: Default::default(), then: Vec::new() });
-            self.states.len() - 1
-        });
-        self.ops += 1;
-        if let Some(last) = self.last.replace(number) {
-            let then = &mut self.states[last].then;
-            match then.iter_mut().find(|(state, _)| *state == number) {
-                Some((_, count)) => *count += 1,
-                None => then.push((number, 1)),
+        let file = record.file as usize;
+        let seen = &mut self.files[file];
+        seen.is_met = true;
+        match record.act {
+            RecordedAct::Read | RecordedAct::Write => {
+                seen.end = record.offset.saturating_add(record.moved());
+                seen.length = seen.length.max(seen.end);
+                seen.is_touched = true;
             }
+            RecordedAct::Unlink => (seen.end, seen.length) = (0, 0),
+            RecordedAct::Truncate => seen.length = record.length,
+            RecordedAct::Open if record.aux & open_flag::TRUNCATE != 0 => seen.length = 0,
+            RecordedAct::Rename | RecordedAct::Link => {
+                let moved = *seen;
+                if let Some(other) = other {
+                    self.files[other] = moved;
+                    self.recent.retain(|recent| *recent as usize != other);
+                    self.recent.push_front(other as u32);
+                }
+            }
+            _ => {}
         }
-        let state = &mut self.states[number];
-        state.count += 1;
-        state
-            .samples
-            .iter_mut()
-            .zip(values)
-            .for_each(|(sample, value)| value.into_iter().for_each(|value| sample.add(value)));
-    }
-
-    fn finish(self, level: u8) -> Phase {
-        let state = |state: Gathering| {
-            let Class { act, whose, how, .. } = state.class;
-            let mut lists: [Vec<i64>; LISTS.len()] = Default::default();
-            for (list, (place, sample)) in lists.iter_mut().zip(state.samples.into_iter().enumerate()) {
-                *list = sample.values(place == List::Gap as usize);
-            }
-            if level >= 2 {
-                lists[List::Then as usize] =
-                    state.then.iter().flat_map(|(state, count)| [*state as i64, *count as i64]).collect();
-            }
-            State { act, whose, how, count: state.count, aux: state.aux, lists }
-        };
-        Phase { ops: self.ops, states: self.states.into_iter().map(state).collect() }
     }
 }

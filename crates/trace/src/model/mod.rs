@@ -1,17 +1,20 @@
 //! Models of recordings: what a recording did, as tables from which ops are drawn. A model is a text, and is read like a recording.
 //!
-//! A model has phases. Each has states: an act, on which file, going on where the last op on it ended or not, after a short or a long
-//! gap. A state has lists of values of which each is as likely as the others, and how often each other state follows.
+//! A model has threads, and these have phases. A phase has states: an act, on which file, where in it, of which size, after a short or
+//! a long gap, at a slow or a busy time, within which use of a file. A state has lists of values of which each is as likely as the
+//! others, and how often each other state follows.
 
 mod draw;
+mod files;
 mod fit;
+mod gather;
 mod phases;
 
 pub(crate) use draw::Drawn;
 pub use fit::{Fitted, fit};
 
 use crate::error::LineProblem;
-use crate::record::RecordedAct;
+use crate::record::{Record, RecordedAct};
 use std::fmt;
 use std::fmt::Write;
 
@@ -27,8 +30,14 @@ const VALUES: usize = 32;
 /// States of a phase, and phases, at most; more is no model.
 const STATES_MAX: usize = 4096;
 
-/// Threads of a model at most.
-const THREADS_MAX: u32 = 64;
+/// Threads of a model at most; others go on in the last one.
+const THREADS_MAX: usize = 16;
+
+/// What a name that is not there gives: ENOENT. Source: asm-generic/errno-base.h.
+const NOT_THERE: i64 = -2;
+
+/// Pauses of a phase at most.
+const PAUSES_MAX: usize = 512;
 
 /// Data ops after which a use of a block is forgotten.
 const MEMORY_OPS: usize = 1 << 16;
@@ -40,34 +49,56 @@ const RECENT_MAX: usize = 4096;
 const BLOCK_BYTES: u64 = 4096;
 
 /// The file of an op.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Whose {
     /// One of the busiest, by its number.
     Busy(u32),
-    /// The last one that is none of these.
+    /// The last one of this thread that is none of these.
     Same,
     /// One that was used before it.
     Other,
     /// One that was not used yet.
     New,
+    /// A directory.
+    Directory,
 }
 
-/// Names of the last three.
-const WHOSE: [(Whose, &str); 3] = [(Whose::Same, "same"), (Whose::Other, "other"), (Whose::New, "new")];
+/// Names of the last four.
+const WHOSE: [(Whose, &str); 4] =
+    [(Whose::Same, "same"), (Whose::Other, "other"), (Whose::New, "new"), (Whose::Directory, "dir")];
 
 /// Where an op on a file begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum How {
     /// It is the first on the file that moves data.
     First,
     /// Where the last one ended.
     Next,
+    /// At the beginning of a file that was used before.
+    Start,
+    /// At the end of the file.
+    Append,
+    /// Where the last one of its act and size on the file began.
+    Place,
     /// Elsewhere, or it has no place.
     Jump,
+    /// The name is not there, and the op fails.
+    Missing,
 }
 
 /// Their names.
-const HOW: [(How, &str); 3] = [(How::First, "first"), (How::Next, "next"), (How::Jump, "jump")];
+const HOW: [(How, &str); 7] = [
+    (How::First, "first"),
+    (How::Next, "next"),
+    (How::Start, "start"),
+    (How::Append, "append"),
+    (How::Place, "place"),
+    (How::Jump, "jump"),
+    (How::Missing, "missing"),
+];
+
+/// What is added to the name where a read comes to the end of its file.
+const SHORT: &str = "-end";
 
 fn name_of<T: PartialEq>(names: &[(T, &'static str)], wanted: &T) -> &'static str {
     names.iter().find(|(known, _)| known == wanted).map_or("", |(_, name)| name)
@@ -82,16 +113,20 @@ enum List {
     Size,
     /// From where the last op on the file ended, bytes; may be negative.
     Seek,
-    /// How many other files were used since that one, where the file is another one.
+    /// How many other files were used since that one, where the file is another one; of names that are not there, their number.
     Back,
+    /// Where the last op on that other file had ended, as a power of two; 0 if there was none.
+    End,
     /// Data ops since the place was used; 0 is never.
     Again,
+    /// Bytes that a read moves which comes to the end of its file.
+    Moved,
     /// States that follow, each with how often.
     Then,
 }
 
 /// Their names.
-const LISTS: [&str; 6] = ["gap", "size", "seek", "back", "again", "then"];
+const LISTS: [&str; 8] = ["gap", "size", "seek", "back", "end", "again", "moved", "then"];
 
 /// What is done next, and with what.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,55 +134,111 @@ struct State {
     act: RecordedAct,
     whose: Whose,
     how: How,
+    /// It is a read that comes to the end of its file.
+    is_short: bool,
     /// How often it was.
     count: u64,
-    /// What its act has in addition.
+    /// What its act has in addition; of reads and writes, 1 more than where they begin, if that is always the same place.
     aux: u64,
     lists: [Vec<i64>; LISTS.len()],
+    /// While ops are drawn: how often it was, how often each other one followed, and values of each list that are not drawn yet.
+    used: u64,
+    used_then: Vec<u64>,
+    left: [u32; LISTS.len()],
+}
+
+impl State {
+    fn new(act: RecordedAct, whose: Whose, how: How) -> State {
+        State {
+            act,
+            whose,
+            how,
+            is_short: false,
+            count: 0,
+            aux: 0,
+            lists: Default::default(),
+            used: 0,
+            used_then: Vec::new(),
+            left: Default::default(),
+        }
+    }
+}
+
+/// A distance as a power of two; 0 is none.
+fn magnitude(bytes: u64) -> u8 {
+    64 - bytes.leading_zeros() as u8
+}
+
+/// A long time without ops of a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Pause {
+    /// It comes before the last one of so many ops.
+    ops: u64,
+    ns: u64,
 }
 
 /// Ops that are alike.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Phase {
     ops: u64,
+    /// In the order in which they come, and then anew.
+    pauses: Vec<Pause>,
     states: Vec<State>,
+}
+
+/// What one thread does.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+struct Thread {
+    /// When it begins, ns.
+    start_ns: u64,
+    phases: Vec<Phase>,
 }
 
 /// A model.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Model {
     seed: u64,
-    threads: u32,
     /// How far ops reach in each of the busiest files, and at last in any other, bytes.
     reaches: Vec<u64>,
-    phases: Vec<Phase>,
+    threads: Vec<Thread>,
 }
 
 impl fmt::Display for Model {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut text = format!("{HEAD}\nseed {}\nthreads {}\nreach", self.seed, self.threads);
+        let mut text = format!("{HEAD}\nseed {}\nreach", self.seed);
         self.reaches.iter().for_each(|reach| text.push_str(&format!(" {reach}")));
-        for phase in &self.phases {
-            text.push_str(&format!("\nphase {}", phase.ops));
-            for state in &phase.states {
-                let whose = match state.whose {
-                    Whose::Busy(number) => number.to_string(),
-                    whose => name_of(&WHOSE, &whose).to_owned(),
-                };
-                let how = name_of(&HOW, &state.how);
-                text.push_str(&format!("\n{} {whose} {how} {} {}", state.act.name(), state.count, state.aux));
-                for (name, list) in LISTS.iter().zip(&state.lists).filter(|(_, list)| !list.is_empty()) {
-                    let _ = write!(text, " {name}");
-                    for same in list.chunk_by(|one, other| one == other) {
-                        text.push_str(&format!(" {}", same[0]));
-                        if same.len() > 1 {
-                            text.push_str(&format!("*{}", same.len()));
-                        }
+        for thread in &self.threads {
+            text.push_str(&format!("\nthread {}", thread.start_ns));
+            thread.phases.iter().for_each(|phase| phase.print(&mut text));
+        }
+        writeln!(formatter, "{text}")
+    }
+}
+
+impl Phase {
+    fn print(&self, text: &mut String) {
+        text.push_str(&format!("\nphase {}", self.ops));
+        if !self.pauses.is_empty() {
+            text.push_str("\npauses");
+            self.pauses.iter().for_each(|Pause { ops, ns }| text.push_str(&format!(" {ops} {ns}")));
+        }
+        for state in &self.states {
+            let whose = match state.whose {
+                Whose::Busy(number) => number.to_string(),
+                whose => name_of(&WHOSE, &whose).to_owned(),
+            };
+            let (how, short) = (name_of(&HOW, &state.how), if state.is_short { SHORT } else { "" });
+            text.push_str(&format!("\n{} {whose} {how}{short} {} {}", state.act.name(), state.count, state.aux));
+            for (name, list) in LISTS.iter().zip(&state.lists).filter(|(_, list)| !list.is_empty()) {
+                let _ = write!(text, " {name}");
+                for same in list.chunk_by(|one, other| one == other) {
+                    text.push_str(&format!(" {}", same[0]));
+                    if same.len() > 1 {
+                        text.push_str(&format!("*{}", same.len()));
                     }
                 }
             }
         }
-        writeln!(formatter, "{text}")
     }
 }
 
@@ -172,16 +263,33 @@ impl Model {
         match words.next().unwrap_or("") {
             "plumb" => {}
             "seed" => self.seed = count(words.next(), "seed")?,
-            "threads" => self.threads = count(words.next(), "number of threads")?.clamp(1, THREADS_MAX.into()) as u32,
+            "thread" if self.threads.len() < THREADS_MAX => {
+                self.threads.push(Thread { start_ns: count(words.next(), "time")?, phases: Vec::new() });
+            }
+            "thread" => return Err(wrong("there are too many threads")),
             "reach" => self.reaches = words.map(|word| count(Some(word), "reach")).collect::<Result<_, _>>()?,
-            "phase" if self.phases.len() < STATES_MAX => {
-                self.phases.push(Phase { ops: count(words.next(), "number of ops")?, states: Vec::new() });
+            "phase" => {
+                let thread = self.threads.last_mut().filter(|thread| thread.phases.len() < STATES_MAX);
+                let phases = &mut thread.ok_or_else(|| wrong("there is no thread, or it has too many phases"))?.phases;
+                phases.push(Phase { ops: count(words.next(), "number of ops")?, ..Phase::default() });
+            }
+            "pauses" => {
+                let phases = self.threads.last_mut().and_then(|thread| thread.phases.last_mut());
+                let pauses = &mut phases.ok_or_else(|| wrong("there is no phase"))?.pauses;
+                while let Some(ops) = words.next() {
+                    if pauses.len() == PAUSES_MAX {
+                        return Err(wrong("there are too many pauses"));
+                    }
+                    let (ops, ns) = (count(Some(ops), "number of ops")?, count(words.next(), "time")?);
+                    pauses.push(Pause { ops, ns });
+                }
             }
             name => {
                 let act = RecordedAct::named(name).filter(|act| is_modelled(*act));
-                let act = act.ok_or_else(|| wrong("expected seed, threads, reach, phase, or what is done"))?;
+                let act = act.ok_or_else(|| wrong("expected seed, reach, thread, phase, or what is done"))?;
                 let state = self.state(act, &mut words)?;
-                let phase = self.phases.last_mut().filter(|phase| phase.states.len() < STATES_MAX);
+                let phases = self.threads.last_mut().and_then(|thread| thread.phases.last_mut());
+                let phase = phases.filter(|phase| phase.states.len() < STATES_MAX);
                 phase.ok_or_else(|| wrong("there is no phase, or it has too many states"))?.states.push(state);
             }
         }
@@ -198,17 +306,20 @@ impl Model {
                 Whose::Busy(if is_one { number as u32 } else { return Err(wrong("there is no such file")) })
             }
         };
-        let how = words.next().and_then(|word| HOW.iter().find(|(_, name)| *name == word));
-        let how = how.ok_or_else(|| wrong("expected first, next or jump"))?.0;
+        let word = words.next().unwrap_or("");
+        let (name, is_short) = word.strip_suffix(SHORT).map_or((word, false), |name| (name, true));
+        let how = HOW.iter().find(|(_, known)| *known == name);
+        let how = how.ok_or_else(|| wrong("expected first, next, start, append, place, jump or missing"))?.0;
         let (count, aux) = (count(words.next(), "count")?, count(words.next(), "flag")?);
-        let mut state = State { act, whose, how, count, aux, lists: Default::default() };
+        let mut state = State { is_short, count, aux, ..State::new(act, whose, how) };
         let mut list = None;
         for word in words {
             if let Some(found) = LISTS.iter().position(|name| *name == word) {
                 list = Some(found);
                 continue;
             }
-            let list = &mut state.lists[list.ok_or_else(|| wrong("expected gap, size, seek, back, again or then"))?];
+            let list = &mut state.lists
+                [list.ok_or_else(|| wrong("expected gap, size, seek, back, end, again, moved or then"))?];
             let (value, times) = word.split_once('*').unwrap_or((word, "1"));
             let times = crate::model::count(Some(times), "number of times")? as usize;
             if list.len() + times > 2 * STATES_MAX {
@@ -231,8 +342,11 @@ impl Model {
         if self.reaches.is_empty() || self.reaches.len() > BUSY_MAX + 1 {
             return Some("expected `reach`, with a number for each busy file and one more");
         }
-        match self.phases.iter().all(|phase| !phase.states.is_empty() && follows(phase)) {
-            _ if self.phases.is_empty() => Some("it has no phase"),
+        let mut phases = self.threads.iter().flat_map(|thread| &thread.phases).peekable();
+        match phases.peek().is_some() && phases.all(|phase| !phase.states.is_empty() && follows(phase)) {
+            _ if self.threads.iter().any(|thread| thread.phases.is_empty()) || self.threads.is_empty() => {
+                Some("it has no thread, or one without a phase")
+            }
             true => None,
             false => Some("a phase has no states, or one of them is followed by what is none"),
         }
@@ -241,15 +355,26 @@ impl Model {
 
 /// Whether a model has such ops.
 fn is_modelled(act: RecordedAct) -> bool {
-    use RecordedAct::{Allocate, Close, Datasync, Open, Read, Stat, Sync, Trim, Truncate, Unlink, Write};
-    matches!(act, Read | Write | Sync | Datasync | Trim | Open | Close | Stat | Unlink | Truncate | Allocate)
+    use RecordedAct::{Add, Map, Other, Readlink};
+    !matches!(act, Add | Map | Other | Readlink)
+}
+
+/// Whether a model has this op: what failed is modelled where a name was not there.
+fn has_model(record: &Record) -> bool {
+    is_modelled(record.act) && (record.result >= 0 || is_missing(record))
+}
+
+/// Whether it found no file under its name.
+fn is_missing(record: &Record) -> bool {
+    use RecordedAct::{Open, Stat, Unlink};
+    record.result == NOT_THERE && record.handle == 0 && matches!(record.act, Open | Stat | Unlink)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::iolog::Waits;
-    use crate::record::{FileName, Record};
+    use crate::record::FileName;
     use crate::show::{characterise, distances};
     use std::io::Cursor;
     use std::path::Path;
@@ -333,13 +458,15 @@ mod tests {
     #[test]
     fn what_is_no_model_is_told_with_its_line() {
         for (text, expected) in [
-            ("reach 0\nphase 1\nread 3 next 1 0", "line 4: `read 3 next 1 0`: there is no such file"),
+            ("reach 0\nthread 0\nphase 1\nread 3 next 1 0", "line 5: `read 3 next 1 0`: there is no such file"),
             ("reach 9 9\nread 0 next 1 0", "there is no phase"),
-            ("reach 9 9\nphase 1\nread 0 next 1 0 then 5 1", "followed by what is none"),
-            ("reach 9 9\nphase 1\nread 0 next 1 0 size x", "`x` is not a valid value"),
-            ("reach 9 9\nphase 1\nread 0 next 1 0 size 1*99999999999", "the list is too long"),
-            ("phase 1\nread same next 1 0", "expected `reach`"),
-            ("reach 9\nrename same next 1 0", "expected seed, threads"),
+            ("reach 9 9\nthread 0\nphase 1\nread 0 next 1 0 then 5 1", "followed by what is none"),
+            ("reach 9 9\nthread 0\nphase 1\nread 0 next 1 0 size x", "`x` is not a valid value"),
+            ("reach 9 9\nthread 0\nphase 1\nread 0 next 1 0 size 1*99999999999", "the list is too long"),
+            ("thread 0\nphase 1\nread same next 1 0", "expected `reach`"),
+            ("reach 9\nphase 1", "there is no thread"),
+            ("reach 9\nthread 0", "one without a phase"),
+            ("reach 9\nmmap same next 1 0", "expected seed, reach"),
         ] {
             let said = drawn(&format!("{HEAD}\n{text}\n")).err().unwrap().to_string();
             assert!(said.contains(expected), "{said}");

@@ -3,6 +3,7 @@
 
 mod files;
 mod lanes;
+mod shares;
 
 use crate::error::TraceError;
 use crate::outline::Recorded;
@@ -10,6 +11,7 @@ use crate::own::has_other_file;
 use crate::record::{FileName, Record, RecordedAct, UNKNOWN_NS};
 use files::{Files, Kind, follow};
 use lanes::lanes;
+pub use shares::{Apart, Shares, shares};
 use std::collections::HashMap;
 
 /// Flags of open(2) as recordings have them: those of Linux on x86. Source: asm-generic/fcntl.h.
@@ -107,11 +109,15 @@ pub struct Survey {
     pub waits: u64,
 }
 
-/// Reads a recording to its end. `wanted` says which files count.
+/// Reads a recording to its end. `wanted` says which files count, and `own` which threads; times are those of the whole.
 ///
 /// # Errors
 /// The problem with the recording.
-pub fn survey(mut reader: impl Recorded, wanted: impl Fn(&FileName) -> bool) -> Result<Survey, TraceError> {
+pub fn survey(
+    mut reader: impl Recorded,
+    wanted: impl Fn(&FileName) -> bool,
+    own: impl Fn(u32) -> bool,
+) -> Result<Survey, TraceError> {
     let mut survey = Survey { has_durations: true, first_ns: u64::MAX, ..Survey::default() };
     let mut known = Files::default();
     let mut keeps: Vec<bool> = Vec::new();
@@ -126,6 +132,12 @@ pub fn survey(mut reader: impl Recorded, wanted: impl Fn(&FileName) -> bool) -> 
             survey.processes.push(names.tasks()[survey.processes.len()].process);
         }
         let other = has_other_file(record.act).then_some(record.aux as u32);
+        if !own(record.task) {
+            if is_replayed(record.act) && keeps.get(record.file as usize) == Some(&true) {
+                survey.first_ns = survey.first_ns.min(record.at_ns);
+            }
+            continue;
+        }
         let is_wanted = |file: u32| keeps.get(file as usize).copied().unwrap_or(false);
         if !is_wanted(record.file) || other.is_some_and(|other| !is_wanted(other)) {
             survey.skipped += 1;
@@ -175,6 +187,11 @@ pub fn survey(mut reader: impl Recorded, wanted: impl Fn(&FileName) -> bool) -> 
     Ok(survey)
 }
 
+/// Whether there is anything to do for it: what is read and written through maps is not recorded.
+fn is_replayed(act: RecordedAct) -> bool {
+    !matches!(act, RecordedAct::Add | RecordedAct::Map | RecordedAct::Other)
+}
+
 /// When a record had ended, as far as that is known.
 pub fn end_of(record: &Record) -> u64 {
     match record.took_ns {
@@ -190,8 +207,7 @@ impl Survey {
         act.failed += u64::from(record.result < 0);
         let bytes = if record.act == RecordedAct::Trim { record.length } else { record.moved() };
         act.bytes = act.bytes.saturating_add(bytes);
-        // What is read and written through maps is not recorded, and so nothing of a map can be replayed.
-        if matches!(record.act, RecordedAct::Add | RecordedAct::Map | RecordedAct::Other) {
+        if !is_replayed(record.act) {
             return;
         }
         self.first_ns = self.first_ns.min(record.at_ns);
@@ -223,7 +239,7 @@ mod tests {
 
     fn of(text: &str) -> Survey {
         let input = Box::new(Cursor::new(text.as_bytes().to_vec()));
-        survey(crate::read(input, Path::new("r"), Waits::Manual).unwrap(), |_| true).unwrap()
+        survey(crate::read(input, Path::new("r"), Waits::Manual).unwrap(), |_| true, |_| true).unwrap()
     }
 
     fn initial(text: &str) -> Vec<(String, InitialKind)> {

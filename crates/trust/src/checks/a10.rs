@@ -126,7 +126,7 @@ fn size(view: &PhaseView<'_>, name: &str) -> Option<u64> {
             Some((0..files.names.count()).filter_map(|file| files.length(file)).map(|length| length.0).sum())
         }
         Target::Scratch(_) => scratch_bytes(view.workload, name),
-        Target::Tree(_) | Target::SharedTree(_) | Target::Recorded(_) | Target::Null(_) => None,
+        Target::Tree(_) | Target::SharedTree(_) | Target::Recorded(_) | Target::Host(_) | Target::Null(_) => None,
     }
 }
 

@@ -71,6 +71,7 @@ fn by_declaration(view: &PhaseView<'_>, reason: NotSeen) -> Outcome {
             | Target::Scratch(_)
             | Target::SharedTree(_)
             | Target::Recorded(_)
+            | Target::Host(_)
             | Target::Null(_)
             | Target::Sim(_) => {
                 return None;

@@ -70,7 +70,14 @@ fn written_here(view: &PhaseView<'_>, name: &str) -> bool {
         Some(Target::Tree(target)) => target.preallocated_percent > 0,
         Some(Target::SharedTree(target)) => target.preallocated_percent > 0,
         Some(Target::Recorded(target)) => target.prepare == Prepare::Write,
-        Some(Target::Device(_) | Target::JobFiles(_) | Target::Scratch(_) | Target::Null(_) | Target::Sim(_))
+        Some(
+            Target::Device(_)
+            | Target::JobFiles(_)
+            | Target::Scratch(_)
+            | Target::Host(_)
+            | Target::Null(_)
+            | Target::Sim(_),
+        )
         | None => false,
     };
     let wrote = |measured: &plumb_result::PhaseMeasurement| {

@@ -178,7 +178,12 @@ fn lengths(workload: &Workload, target: &str) -> Result<Lengths, NotSeen> {
         Some(Target::Sim(sim)) => Ok(Lengths { files: 1, each: sim.size.0 }),
         Some(Target::Null(null)) => Ok(Lengths { files: 1, each: null.size.0 }),
         Some(
-            Target::Tree(_) | Target::JobFiles(_) | Target::Scratch(_) | Target::SharedTree(_) | Target::Recorded(_),
+            Target::Tree(_)
+            | Target::JobFiles(_)
+            | Target::Scratch(_)
+            | Target::SharedTree(_)
+            | Target::Recorded(_)
+            | Target::Host(_),
         )
         | None => Err(NotSeen::UnknownRange { target: target.to_owned() }),
     }

@@ -249,6 +249,7 @@ fn largest_file(view: &PhaseView<'_>) -> Option<u64> {
             | Target::Scratch(_)
             | Target::SharedTree(_)
             | Target::Recorded(_)
+            | Target::Host(_)
             | Target::Null(_)
             | Target::Sim(_) => None,
         })

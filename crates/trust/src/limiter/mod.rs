@@ -357,17 +357,19 @@ fn server_answers(view: &PhaseView<'_>) -> String {
 
 /// What was seen, where nothing of it was at its limit.
 fn unknown(view: &PhaseView<'_>, device: Option<&LayerUse>) -> Limiter {
+    let only_net = view.plan.workers.iter().all(|group| group.work.net().is_some()) && !view.plan.workers.is_empty();
     let mut said = Vec::new();
     if let Some(device) = device {
         said.push(device.said());
     }
     if let Some(cpu) = busiest_worker(view).filter(|_| !plan::spins(view.plan) && !view.is_virtual_time()) {
         said.push(format!("busiest worker {} of a processor", percent(cpu.total)));
-        if hardly_sleeps(view) {
+        if hardly_sleeps(view) && !only_net {
             said.push("the workers hardly ever waited for storage".to_owned());
         }
     }
     match &view.ground {
+        _ if only_net => said.push("neither the network nor the other end is seen from here".to_owned()),
         Ground::Unseen(reason) => said.push(format!("the storage is unknown ({reason})")),
         Ground::Remote => said.push("the server cannot be seen from here".to_owned()),
         _ => {}

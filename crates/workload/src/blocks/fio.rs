@@ -2,11 +2,10 @@
 
 use super::ByKind;
 use crate::units::Bytes;
-use plumb_document::FromDocument;
-use serde::Serialize;
+use plumb_document::{FromDocument, ToDocument};
 
 /// Ops drawn as fio draws them.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Stream {
@@ -136,14 +135,13 @@ impl Stream {
 /// Seeds have 64 bits, and TOML's integers 63: a seed that is larger is written as text.
 mod wide {
     use plumb_document::{ReadError, Reader, Value};
-    use serde::ser::Serializer;
 
     // `serialize_with` wants a reference.
     #[allow(clippy::trivially_copy_pass_by_ref)]
-    pub(super) fn write<S: Serializer>(seed: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(super) fn write(seed: &u64) -> Value {
         match i64::try_from(*seed) {
-            Ok(seed) => serializer.serialize_i64(seed),
-            Err(_) => serializer.serialize_str(&seed.to_string()),
+            Ok(seed) => Value::Integer(seed.into()),
+            Err(_) => Value::Text(seed.to_string()),
         }
     }
 
@@ -186,7 +184,7 @@ impl Stream {
 }
 
 /// Whether offsets follow one another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum AccessOrder {
@@ -205,7 +203,7 @@ pub enum AccessOrder {
 }
 
 /// What happens in the ops between two draws of an offset.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Sequencer {
@@ -217,7 +215,7 @@ pub enum Sequencer {
 }
 
 /// Bytes of an op of a job.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename = "=fixed", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 #[cfg_attr(feature = "schema", schemars(rename = "JobSize"))]
@@ -256,7 +254,7 @@ impl JobSize {
 }
 
 /// A size, and how often it is drawn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct SizeShare {
@@ -267,7 +265,7 @@ pub struct SizeShare {
 }
 
 /// How random offsets spread over a range.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum OffsetDistribution {
@@ -301,7 +299,7 @@ pub enum OffsetDistribution {
 
 /// How an SSD is brought to the steady state of random writes with about one pass. Source: fio's sprandom, after
 /// Desnoyers, "Analytic Models of SSD Write Performance" (2012).
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct SteadyState {
@@ -358,7 +356,7 @@ impl SteadyState {
 }
 
 /// Draws along a curve as fio makes them: it scatters blocks by a hash that is a bijection only for a power of two of them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct AsFio {
@@ -369,7 +367,7 @@ pub struct AsFio {
 }
 
 /// When draws along a curve are fio's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum AsFioWhen {
@@ -381,7 +379,7 @@ pub enum AsFioWhen {
 }
 
 /// A curve over a range of places.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum Curve {
@@ -403,7 +401,7 @@ pub enum Curve {
 }
 
 /// A zone, and how many of the ops go to it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Zone<T> {
@@ -414,7 +412,7 @@ pub struct Zone<T> {
 }
 
 /// Which random blocks may come again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Coverage {
@@ -428,7 +426,7 @@ pub enum Coverage {
 }
 
 /// Which generator gives random offsets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RandomGenerator {
@@ -442,7 +440,7 @@ pub enum RandomGenerator {
 }
 
 /// Which draws follow from a job's seed. The others follow from the worker's number alone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Seeding {
@@ -456,7 +454,7 @@ pub enum Seeding {
 }
 
 /// The part of a file that a job uses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct FileRange {
@@ -467,7 +465,7 @@ pub struct FileRange {
 }
 
 /// Which file the next op goes to.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum FileChoice {
@@ -502,7 +500,7 @@ impl Default for FileChoice {
 }
 
 /// Trims of written blocks amid other work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct TrimAmid {
@@ -520,7 +518,7 @@ pub struct TrimAmid {
 }
 
 /// Work in zones of a plain file or device, and skip what lies between.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ZoneStride {

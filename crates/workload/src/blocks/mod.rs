@@ -6,19 +6,20 @@
 
 pub mod fio;
 pub mod plumb;
+pub mod requests;
 pub mod sweep;
 pub mod trace;
 
 pub use plumb::{BlockSize, Blocks, Mix, Pattern, WeightedSize, Zone};
 
 use fio::Stream;
-use plumb_document::FromDocument;
-use serde::Serialize;
+use plumb_document::{FromDocument, ToDocument};
+use requests::{RequestOps, Requests};
 use sweep::{Sweep, SweepOps};
 use trace::Recording;
 
 /// One value for each of reads, writes and trims.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ByKind<T> {
@@ -38,7 +39,7 @@ impl<T: Clone> ByKind<T> {
 }
 
 /// A stream of block ops, by its generator.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename = "~plumb", rename_all = "kebab-case")]
 #[cfg_attr(feature = "schema", schemars(rename = "BlockStream", transform = plumb_needs_no_name))]
@@ -49,6 +50,8 @@ pub enum BlockStream {
     Fio(Box<Stream>),
     /// Part of files after part, as elbencho goes. Its group has one worker.
     Sweep(Box<Sweep>),
+    /// Taken by all workers of the group from one queue, as sysbench does.
+    Requests(Box<Requests>),
     /// Read from a recording. Its group has one worker.
     Trace(Recording),
 }
@@ -80,6 +83,14 @@ impl BlockStream {
             }
             BlockStream::Fio(stream) => stream.moves(),
             BlockStream::Trace(recording) => recording.moves,
+            BlockStream::Requests(requests) => {
+                let (read, write) = match requests.does {
+                    RequestOps::Read => (true, false),
+                    RequestOps::Write => (false, true),
+                    RequestOps::Mix { reads_per_write } => (reads_per_write > 0.0, true),
+                };
+                ByKind { read, write, trim: false }
+            }
             BlockStream::Sweep(sweep) => match sweep.does {
                 SweepOps::Read => ByKind { read: true, write: false, trim: false },
                 SweepOps::Write { .. } => ByKind { read: false, write: true, trim: false },
@@ -107,6 +118,12 @@ impl From<Stream> for BlockStream {
 impl From<Sweep> for BlockStream {
     fn from(sweep: Sweep) -> BlockStream {
         BlockStream::Sweep(Box::new(sweep))
+    }
+}
+
+impl From<Requests> for BlockStream {
+    fn from(requests: Requests) -> BlockStream {
+        BlockStream::Requests(Box::new(requests))
     }
 }
 

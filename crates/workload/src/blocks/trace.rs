@@ -1,13 +1,13 @@
 //! Recordings that are replayed.
 
 use super::ByKind;
+use crate::replay::ReplayShare;
 use crate::units::Bytes;
-use plumb_document::FromDocument;
-use serde::Serialize;
+use plumb_document::{FromDocument, ToDocument};
 use std::path::PathBuf;
 
 /// Ops of a recording. Its files are the target's, in the order of the recording's first mention.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Recording {
@@ -48,6 +48,9 @@ pub struct Recording {
     /// From one place of a clone to the next.
     #[serde(default, skip_serializing_if = "is_nothing")]
     pub clone_every: Bytes,
+    /// Which part of it one of several processes replays; all of it where absent. Plumb gives each rank its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<ReplayShare>,
     /// Send all ops to the target's first file.
     #[serde(default)]
     pub one_file: bool,
@@ -89,6 +92,7 @@ impl Recording {
             fold: None,
             clones: 1,
             clone_every: Bytes(0),
+            share: None,
             scale: 1,
             align: None,
             one_file: false,
@@ -104,7 +108,7 @@ impl Recording {
 }
 
 /// What the number of a `wait` in fio's iolog of version 2 is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Waits {
@@ -116,7 +120,7 @@ pub enum Waits {
 }
 
 /// Kinds of op that a replay leaves out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct SkipOps {

@@ -65,7 +65,7 @@ fn every_headline_metric_occurs_in_one_phase() {
 fn subjects(group: &WorkerGroup) -> Vec<&'static str> {
     let kinds: Vec<OpKind> = match &group.work {
         Work::Blocks(_) | Work::Program(_) => group.work.op_kinds().into_iter().collect(),
-        Work::Copy(_) | Work::Replay(_) => panic!("no named workload has copies or replays"),
+        Work::Copy(_) | Work::Replay(_) | Work::Net(_) => panic!("no named workload has copies or replays"),
     };
     let transactions = match &group.work {
         Work::Program(program) if program.count_transactions => Some("txn"),

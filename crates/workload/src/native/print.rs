@@ -5,8 +5,7 @@ use crate::Workload;
 use crate::companion::Companion;
 use crate::phase::{Phase, WorkerGroup};
 use plumb_document::toml::{inline, key};
-use plumb_document::{FromDocument, Node, Table, Value, WriteError};
-use serde::Serialize;
+use plumb_document::{FromDocument, Node, Table, ToDocument, Value, WriteError};
 use std::fmt::Write;
 
 /// Why a workload has no native form.
@@ -67,7 +66,7 @@ pub fn to_toml(workload: &Workload) -> Result<String, PrintError> {
 }
 
 /// A value's document, without what TOML has no form for.
-fn written<T: Serialize>(value: &T) -> Result<Node, WriteError> {
+fn written(value: &dyn ToDocument) -> Result<Node, WriteError> {
     let mut node = plumb_document::write(value)?;
     match without_nulls(&mut node) {
         None => Ok(node),
@@ -97,7 +96,7 @@ struct Shortened {
 impl Shortened {
     /// Of a value that is perhaps much like one `before`: what is the same in both is shortened in the same way, and
     /// only the rest is tried. A workload can have thousands of workers that differ in a name.
-    fn of<T: Serialize + FromDocument + PartialEq>(
+    fn of<T: ToDocument + FromDocument + PartialEq>(
         value: &T,
         before: Option<&Shortened>,
     ) -> Result<Shortened, WriteError> {

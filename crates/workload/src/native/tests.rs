@@ -216,7 +216,7 @@ fn unusual_workloads_print_and_read_back() {
         }),
         Step::WriteAt { handle: 2, offset: Bytes(3), size: Distribution::Uniform { min: Bytes(1), max: Bytes(9) } },
         Step::Close { handle: 2 },
-        Step::Mkdir { file: Pick::Usual, mode: None },
+        Step::Mkdir { file: Pick::Usual, mode: None, may_exist: false },
     ]);
     let mut group = WorkerGroup::new("sim", Work::Program(Box::new(program)));
     group.pace = Pace::open(PerSecond(0.5), Arrival::Poisson, true);

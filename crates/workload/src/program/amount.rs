@@ -1,10 +1,9 @@
 //! Numbers that a step uses: fixed ones, and ones that are drawn at each use.
 
-use plumb_document::FromDocument;
-use serde::Serialize;
+use plumb_document::{FromDocument, ToDocument};
 
 /// A number that a step uses: bytes, ops, seconds.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename = "=fixed", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 #[cfg_attr(feature = "schema", schemars(rename = "Amount"))]
@@ -66,7 +65,7 @@ impl From<u64> for Amount {
 }
 
 /// A random number: `plus + times × draw`, rounded, and kept within limits. Whoever uses it takes the whole part.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Variable {
@@ -131,7 +130,7 @@ impl Variable {
 }
 
 /// A distribution.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum Draw {
@@ -185,7 +184,7 @@ impl Draw {
 }
 
 /// A row of a table of [`Draw::Table`].
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct TableRow {

@@ -1,11 +1,10 @@
 //! What a program's writes hold.
 
 use crate::units::Bytes;
-use plumb_document::FromDocument;
-use serde::Serialize;
+use plumb_document::{FromDocument, ToDocument};
 
 /// What the memory holds that is written.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename = "=", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 #[cfg_attr(feature = "schema", schemars(rename = "ProgramContent"))]
@@ -44,7 +43,7 @@ pub enum ProgramContent {
 
 /// Data packets of IOR and mdtest: 64-bit words that tell the worker, and the item or the offset that they were written
 /// for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Packets {
@@ -58,7 +57,7 @@ pub struct Packets {
 }
 
 /// Kinds of data packets. Source: IOR 4.1.0+dev, what it writes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum PacketKind {
@@ -74,7 +73,7 @@ pub enum PacketKind {
 }
 
 /// Where the memory lies that is written and read into.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct ProgramMemory {

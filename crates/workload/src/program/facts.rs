@@ -19,6 +19,9 @@ pub enum Needs {
     SharedSets,
 }
 
+/// What load files nearly always have. Those that one lacks owe nothing.
+const LOADED: &[OpKind] = &[OpKind::Open, OpKind::Close];
+
 impl Step {
     /// The stonewall that ends it, where there is one.
     pub fn wall(&self) -> Option<Wall> {
@@ -85,6 +88,7 @@ impl Step {
             Step::OfFile(_) => "of-file",
             Step::Postmark(_) => "postmark",
             Step::Trees(_) => "trees",
+            Step::LoadFile(_) => "load-file",
             Step::Meet {} => "meet",
             Step::EndIfWrong {} => "end-if-wrong",
             Step::Delay { .. } => "delay",
@@ -128,12 +132,14 @@ impl Step {
             | Step::OfFile(_)
             | Step::Postmark(_)
             | Step::Trees(_)
+            | Step::LoadFile(_)
             | Step::Meet {}
             | Step::EndIfWrong {}
             | Step::Each(_)
             | Step::Link { to: Some(_), .. }
             | Step::Symlink { to: Some(_), .. }
             | Step::Mkdir { mode: Some(_), .. }
+            | Step::Mkdir { may_exist: true, .. }
             | Step::Unlink { missing: MissingFile::Passes, .. } => Needs::Names,
             Step::Shared(_) => Needs::SharedSets,
             Step::Link { to: None, .. } | Step::Symlink { to: None, .. } => Needs::FileSet,
@@ -199,6 +205,7 @@ impl Step {
             },
             Step::Postmark(step) => step.part.kinds(&step.run),
             Step::Trees(step) => step.kinds(),
+            Step::LoadFile(_) => LOADED,
             Step::OfFile(file) => match file.does {
                 FileWork::Make => &[OpKind::Create],
                 FileWork::Link => &[OpKind::Link],
@@ -224,7 +231,7 @@ impl Step {
             Step::Map(map) => map.write,
             Step::Transfer(transfer) => transfer.writes(),
             Step::OfFile(file) => file.does != FileWork::Look,
-            Step::Postmark(_) | Step::Shared(_) => true,
+            Step::Postmark(_) | Step::Shared(_) | Step::LoadFile(_) => true,
             Step::Trees(step) => step.changes(),
             Step::HoldDirectories(_) => false,
             step => step.kinds().iter().any(|kind| {

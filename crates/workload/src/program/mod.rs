@@ -10,6 +10,7 @@ mod amount;
 mod content;
 mod facts;
 mod files;
+mod load_file;
 mod mpi;
 pub mod postmark;
 mod shared;
@@ -21,6 +22,7 @@ pub use amount::{Amount, Draw, TableRow, Variable};
 pub use content::{PacketKind, Packets, ProgramContent, ProgramMemory};
 pub use facts::Needs;
 pub use files::{FileStep, FileWork, Held, Pick, ScratchTarget};
+pub use load_file::{LoadAct, LoadFile, LoadFileError, LoadFileStep, LoadOp};
 pub use mpi::{MpiOpen, MpiView};
 pub use postmark::{Postmark, PostmarkLocation, PostmarkPart, PostmarkStep};
 pub use shared::{
@@ -37,12 +39,11 @@ pub use trees::{
 };
 
 use crate::op::OpKind;
-use plumb_document::FromDocument;
+use plumb_document::{FromDocument, ToDocument};
 use plumb_sorted::SortedSet;
-use serde::Serialize;
 
 /// What one worker does.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Program {
@@ -78,7 +79,7 @@ pub struct Program {
 }
 
 /// What is done of the steps that are left when a worker is stopped; none of it is timed or counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Rest {
@@ -181,6 +182,14 @@ impl Program {
     pub fn postmarks(&self) -> impl Iterator<Item = &PostmarkStep> {
         walk(&self.steps).filter_map(|step| match step {
             Step::Postmark(step) => Some(&**step),
+            _ => None,
+        })
+    }
+
+    /// The load file that its workers are clients of, where they are.
+    pub fn load_file(&self) -> Option<&LoadFileStep> {
+        self.steps.iter().find_map(|step| match step {
+            Step::LoadFile(step) => Some(&**step),
             _ => None,
         })
     }

@@ -8,16 +8,15 @@ use super::amount::Amount;
 use crate::content::Content;
 use crate::op::OpKind;
 use crate::units::Bytes;
-use plumb_document::FromDocument;
+use plumb_document::{FromDocument, ToDocument};
 use plumb_sorted::SortedSet;
-use serde::Serialize;
 use std::path::PathBuf;
 
 /// A file set that all workers share: a random tree of directories, with files in its leaves.
 ///
 /// Directories and files are called `00000001`, `00000002` … in each directory. Each directory draws how deep the tree is
 /// below the root at its place, and how many entries it has; one at that depth holds files, and others hold directories.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct SharedTree {
@@ -69,7 +68,7 @@ fn one() -> u32 {
 }
 
 /// What happens to a tree that is there already.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ExistingTree {
@@ -83,7 +82,7 @@ pub enum ExistingTree {
 }
 
 /// How the files of a tree are opened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum TreeAccess {
@@ -97,7 +96,7 @@ pub enum TreeAccess {
 }
 
 /// What the workers of programs over shared file sets have in common.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Together {
@@ -117,7 +116,7 @@ impl Default for Together {
 }
 
 /// A named step over shared file sets. It has statistics of its own.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct SharedStep {
@@ -142,7 +141,7 @@ fn is_once(times: &Amount) -> bool {
 }
 
 /// The file of a step.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct SharedFile {
@@ -173,7 +172,7 @@ impl SharedFile {
 }
 
 /// Which entry of a file set.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum SharedPick {
@@ -197,7 +196,7 @@ impl SharedPick {
 pub const TURN_HANDLES: u16 = 128;
 
 /// What a step does.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum SharedWork {
@@ -320,7 +319,7 @@ pub enum SharedWork {
 }
 
 /// One read or write.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct SharedTransfer {
@@ -338,7 +337,7 @@ pub struct SharedTransfer {
 }
 
 /// What [`SharedWork::TakeEvents`] counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum EventUnit {
@@ -351,7 +350,7 @@ pub enum EventUnit {
 }
 
 /// What [`SharedWork::Finish`] counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FinishUnit {

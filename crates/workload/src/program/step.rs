@@ -1,6 +1,7 @@
 //! The steps of a program.
 
 use super::files::{FileStep, Held, Pick};
+use super::load_file::LoadFileStep;
 use super::mpi::MpiOpen;
 use super::postmark::PostmarkStep;
 use super::shared::SharedStep;
@@ -8,11 +9,10 @@ use super::transfer::Transfer;
 use super::trees::TreeStep;
 use crate::target::Distribution;
 use crate::units::{Bytes, Nanos};
-use plumb_document::FromDocument;
-use serde::Serialize;
+use plumb_document::{FromDocument, ToDocument};
 
 /// A step of a program. Handles are numbers of open files that the program chooses itself; most need only 0.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename = "=", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 #[cfg_attr(feature = "schema", schemars(rename = "Step"))]
@@ -240,6 +240,9 @@ pub enum Step {
         /// Permissions, before the umask; 0777 when absent, and 0755 in a file set.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mode: Option<u32>,
+        /// That it is there already is no error; of named files alone.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        may_exist: bool,
     },
     /// `rmdir`; in a file set, of a directory that this program made.
     Rmdir {
@@ -265,6 +268,8 @@ pub enum Step {
     Postmark(Box<PostmarkStep>),
     /// What is done with trees of directories and their numbered items. The target's names are trees.
     Trees(Box<TreeStep>),
+    /// A client that does what a load file says.
+    LoadFile(Box<LoadFileStep>),
     /// Waits until all workers of the phase are at this step, outside every op's time.
     Meet {},
     /// Waits, outside every op's time.
@@ -296,7 +301,7 @@ fn request_bytes() -> Bytes {
 }
 
 /// One choice of [`Step::Mix`].
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Choice {
@@ -307,7 +312,7 @@ pub struct Choice {
 }
 
 /// How a file is opened.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct OpenStep {
@@ -380,7 +385,7 @@ impl OpenStep {
 }
 
 /// The buffer of a stream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct StdioBuffer {
@@ -393,7 +398,7 @@ pub struct StdioBuffer {
 }
 
 /// Who keeps other threads away from a stream. Source: `__fsetlocking`(3).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum StreamLocks {
@@ -412,7 +417,7 @@ impl StreamLocks {
 }
 
 /// With which promise writes return.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum OpenPromise {
@@ -428,7 +433,7 @@ pub enum OpenPromise {
 }
 
 /// How a file is mapped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct MapStep {
@@ -446,7 +451,7 @@ pub struct MapStep {
 }
 
 /// Source: madvise(2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Advice {
@@ -466,7 +471,7 @@ pub enum Advice {
 }
 
 /// A lock of a whole file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum LockKind {
@@ -479,7 +484,7 @@ pub enum LockKind {
 }
 
 /// What a missing file means to a call that removes it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum MissingFile {
@@ -491,7 +496,7 @@ pub enum MissingFile {
 }
 
 /// The same steps for each of several files: [`Pick::Own`] is then that file.
-#[derive(Debug, Clone, PartialEq, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Each {
@@ -508,7 +513,7 @@ pub struct Each {
 }
 
 /// The order of files.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FileOrder {

@@ -8,6 +8,7 @@ mod checker;
 mod companions;
 mod copies;
 mod names;
+mod net;
 mod phases;
 mod programs;
 mod replays;

@@ -2,7 +2,7 @@
 
 use super::programs::OtherFiles;
 use super::targets::{Facts, Kind, Shape, facts, percent_is_sane};
-use super::{Checker, QUEUE_DEPTH_MAX, blocks, companions, copies, help_for_name, programs, replays, streams};
+use super::{Checker, QUEUE_DEPTH_MAX, blocks, companions, copies, help_for_name, net, programs, replays, streams};
 use crate::Workload;
 use crate::backend::{Backend, RwFlag};
 use crate::blocks::BlockStream;
@@ -157,6 +157,7 @@ fn one(check: &mut Checker, workload: &Workload, phase: &Phase, populated: &Sort
                             Work::Copy(copy) => check
                                 .within(&["work", "copy"], |check| copies::check(check, workload, phase, group, copy)),
                             Work::Replay(replay) => replays::check(check, phase, group, replay, target),
+                            Work::Net(load) => net::check(check, group, load, target),
                         }
                     }
                     None => check.problem(
@@ -170,6 +171,9 @@ fn one(check: &mut Checker, workload: &Workload, phase: &Phase, populated: &Sort
     }
     let unnamed = (0..).zip(&phase.workers).filter(|(_, group)| group.name.is_none());
     names.extend(unnamed.map(|(number, _): (usize, _)| format!("workers.{number}")));
+    if let Some(probe) = &phase.probe {
+        net::probe(check, probe);
+    }
     companions::check(check, workload, phase, &mut names);
 }
 
@@ -182,6 +186,9 @@ fn ends(stop: &Stop, group: &WorkerGroup, target: Option<&Target>) -> bool {
         || group.limit.ops.is_some()
         || group.limit.passes.is_some();
     // Over named files, a program's steps are made once.
+    if group.work.net().is_some() {
+        return always || by_bytes || group.limit.time.is_some();
+    }
     let by_itself = group.work.program().is_none_or(|program| !program.is_over_file_set())
         || matches!(target, Some(Target::SharedTree(_)))
         || target.is_some_and(|target| target.names().is_some());
@@ -215,7 +222,7 @@ fn stop(check: &mut Checker, workload: &Workload, phase: &Phase) {
             check.inside(index, |check| {
                 check.problem(
                     ["limit"],
-                    "this program never ends, and neither does its phase",
+                    "this work never ends, and neither does its phase",
                     "add `stop.time` to the phase, or `limit.passes` to the workers",
                 );
             });
@@ -464,6 +471,11 @@ fn fits(check: &mut Checker, group: &WorkerGroup, facts: Facts) {
     }
     let is_program = group.work.program().is_some();
     match facts.shape {
+        Shape::Host if group.work.net().is_none() => check.problem(
+            ["work"],
+            format!("`{}` is a host, and has no files", group.target),
+            "use `work.net`, or a `file`, `files` or `tree` target",
+        ),
         Shape::Recorded if group.work.replay().is_none() => check.problem(
             ["work"],
             format!("`{}` has the files of a recording, which only `work.replay` uses", group.target),
@@ -495,7 +507,7 @@ fn fits(check: &mut Checker, group: &WorkerGroup, facts: Facts) {
         Shape::Tree { .. } if facts.kind == Kind::Sim => {
             group.work.program().is_some_and(|program| !program.is_over_file_set())
         }
-        Shape::Tree { .. } | Shape::Shared | Shape::Recorded | Shape::Range { .. } => false,
+        Shape::Tree { .. } | Shape::Shared | Shape::Recorded | Shape::Host | Shape::Range { .. } => false,
     };
     if is_named && !group.pace.is_closed() {
         check.problem(

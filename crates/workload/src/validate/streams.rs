@@ -5,7 +5,7 @@ use super::names::names;
 use crate::backend::Backend;
 use crate::blocks::fio::{OffsetDistribution, Stream};
 use crate::files::JobFiles;
-use crate::phase::{Phase, WorkerGroup};
+use crate::phase::{Phase, RunAs, WorkerGroup};
 use crate::process::BufferMemory;
 use crate::program::Program;
 
@@ -16,7 +16,14 @@ pub(super) fn files(check: &mut Checker, files: &JobFiles) {
 
 /// A stream of another tool's generator, and its group.
 pub(super) fn check(check: &mut Checker, phase: &Phase, group: &WorkerGroup) {
-    if group.count != 1 {
+    if let Some(requests) = group.work.requests() {
+        if let Some((key, problem, help)) = requests.problem() {
+            check.problem(["work", "blocks", "requests", key], problem, help);
+        }
+        if group.run_as != RunAs::Thread {
+            check.problem(["run-as"], "processes cannot share one queue of requests", "use `run-as = \"thread\"`");
+        }
+    } else if group.count != 1 {
         check.problem(
             ["work"],
             format!("a group of {} workers cannot share one stream", group.count),

@@ -59,6 +59,7 @@ fn key_of(target: &Target) -> &'static str {
         Target::Scratch(_) => "scratch",
         Target::SharedTree(_) => "shared-tree",
         Target::Recorded(_) => "recorded",
+        Target::Host(_) => "host",
     }
 }
 
@@ -70,7 +71,7 @@ fn path_of(target: &Target) -> Option<&Path> {
         Target::SharedTree(target) => Some(&target.path),
         Target::Recorded(target) => Some(&target.path),
         Target::Device(target) => Some(&target.path),
-        Target::Null(_) | Target::Sim(_) | Target::JobFiles(_) | Target::Scratch(_) => None,
+        Target::Null(_) | Target::Sim(_) | Target::JobFiles(_) | Target::Scratch(_) | Target::Host(_) => None,
     }
 }
 
@@ -124,6 +125,8 @@ fn one(check: &mut Checker, target: &Target) {
             }
         }
         Target::Sim(target) => sim(check, target),
+        // Its address is checked with the protocol that uses it.
+        Target::Host(_) => {}
         Target::JobFiles(target) => streams::files(check, target),
         Target::Scratch(target) => programs::target(check, target),
         Target::Recorded(target) => recorded(check, target),
@@ -296,6 +299,7 @@ pub(super) enum Kind {
     Device,
     Null,
     Sim,
+    Host,
 }
 
 /// What a target looks like to a worker.
@@ -309,6 +313,8 @@ pub(super) enum Shape {
     Named { files: usize },
     /// File sets that all workers share.
     Shared,
+    /// Another host.
+    Host,
     /// A set of files.
     Tree { files: u64, preallocated_percent: u32 },
 }
@@ -334,6 +340,7 @@ pub(super) fn facts(target: &Target) -> Facts {
         Target::Scratch(target) => Facts { kind: Kind::Files, shape: Shape::Named { files: target.names.count() } },
         Target::SharedTree(_) => Facts { kind: Kind::Files, shape: Shape::Shared },
         Target::Recorded(_) => Facts { kind: Kind::Files, shape: Shape::Recorded },
+        Target::Host(_) => Facts { kind: Kind::Host, shape: Shape::Host },
         Target::Device(target) => Facts { kind: Kind::Device, shape: range(target.size.and_then(fixed)) },
         Target::Null(target) => Facts {
             kind: Kind::Null,

@@ -10,7 +10,7 @@ fn compile(steps: Vec<Step>) -> Result<Compiled, CompileError> {
 }
 
 fn mkdir() -> Step {
-    Step::Mkdir { file: Pick::Usual, mode: None }
+    Step::Mkdir { file: Pick::Usual, mode: None, may_exist: false }
 }
 
 fn rmdir() -> Step {

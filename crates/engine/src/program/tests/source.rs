@@ -368,8 +368,8 @@ fn states_pass_to_another_number_of_workers() {
             (1.0, &[Step::Link { file: Pick::Random, to: None }]),
             (1.0, &[open(Pick::Random), append(9), close()]),
         ]),
-        Step::Mkdir { file: Pick::Usual, mode: None },
-        Step::Mkdir { file: Pick::Usual, mode: None },
+        Step::Mkdir { file: Pick::Usual, mode: None, may_exist: false },
+        Step::Mkdir { file: Pick::Usual, mode: None, may_exist: false },
         Step::Rmdir { file: Pick::Usual },
     ];
     let program = program(&steps);

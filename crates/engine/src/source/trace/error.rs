@@ -38,6 +38,35 @@ pub enum ReplayError {
         /// What was asked for.
         timing: &'static str,
     },
+    /// Its threads cannot be shared by so many processes.
+    #[error(
+        "{} can be shared by {} at most, not {ranks}, because {why}; {instead}",
+        path.display(),
+        if *found <= 1 { "one rank".to_owned() } else { format!("{found} ranks") }
+    )]
+    TooFewParts {
+        /// The recording.
+        path: PathBuf,
+        /// What stays together.
+        why: &'static str,
+        /// Into how many parts it can be taken apart.
+        found: u32,
+        /// How many there have to be.
+        ranks: u32,
+        /// The way out.
+        instead: String,
+    },
+    /// Calls would wait for those of other processes, which say nothing while they run.
+    #[error(
+        "with `{order}`, calls wait for those of all threads, and ranks send nothing while they run; use --order resource or thread, or \
+         a copy in each rank (--clones {ranks})"
+    )]
+    OrderOfRanks {
+        /// The order.
+        order: &'static str,
+        /// How many processes there are.
+        ranks: u32,
+    },
     /// A read or write is larger than a replay's memory.
     #[error("{} has a {} of {bytes} bytes; a replay moves at most {most} at once", path.display(), kind.name())]
     TooLarge {

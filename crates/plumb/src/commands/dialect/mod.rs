@@ -5,12 +5,14 @@
 mod bonnie;
 mod call;
 mod dashes;
+mod dbench;
 mod dd;
 mod elbencho;
 mod error;
 mod filebench;
 mod findings;
 mod fio;
+mod fs_mark;
 mod hpc;
 mod io500;
 mod ior;
@@ -25,6 +27,7 @@ mod own_words;
 mod postmark;
 mod runner;
 mod simulated;
+mod sysbench;
 
 use crate::args::Common;
 use crate::exit::{End, Stopped};
@@ -53,10 +56,12 @@ const TOOLS: &[Tool] = &[
     tool("bon_csv2html", bonnie::csv2html),
     tool("bon_csv2txt", bonnie::csv2txt),
     Tool { also: Some("bonnie"), ..tool("bonnie++", speak::<bonnie::Bonnie>) },
+    tool("dbench", speak::<dbench::Dbench>),
     tool("dd", speak::<dd::Copying>),
     tool("elbencho", speak::<elbencho::Elbencho>),
     tool("filebench", speak::<filebench::Script>),
     tool("fio", speak::<fio::Jobs>),
+    tool("fs_mark", speak::<fs_mark::FsMark>),
     tool("getc_putc", speak::<bonnie::GetcPutc>),
     tool("io500", speak::<io500::Io500>),
     tool("ior", speak::<ior::Ior>),
@@ -70,6 +75,7 @@ const TOOLS: &[Tool] = &[
     tool("netserver", netperf::as_netserver),
     tool("pjdfstest", crate::commands::posix::pjdfstest::run),
     tool("postmark", speak::<postmark::Shell>),
+    tool("sysbench", speak::<sysbench::Sysbench>),
     tool("zcav", speak::<bonnie::Zcav>),
 ];
 

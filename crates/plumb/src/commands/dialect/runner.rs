@@ -221,6 +221,21 @@ fn measured(
     RunEnded { result, signal: bench.stop.signal().filter(|&signal| signal != StopSignal::Program) }
 }
 
+/// How a tool ends behind its only run. What went wrong is said on standard error, behind the tool's name.
+pub fn conclude(tool: &str, ended: &RunEnded) -> End {
+    let phases = ended.outcome().map_or([].as_slice(), |outcome| &outcome.measurement.phases);
+    for fault in phases.iter().flat_map(|phase| &phase.faults) {
+        error_line!("{tool}: {} of {}: {}", fault.op.name(), fault.path.display(), fault.message);
+    }
+    ended.error().iter().for_each(|error| error_line!("{tool}: {error}"));
+    match &ended.result {
+        Ok(_) if ended.signal.is_some() => End::Interrupted,
+        Ok(_) if phases.iter().all(|phase| phase.fault_count == 0) => End::Done,
+        Err(error) if error.refusal().is_some() => End::Refused,
+        Ok(_) | Err(_) => End::DialectFailed,
+    }
+}
+
 /// Prints a page, which is all that was asked for.
 pub fn page<T>(text: &str) -> Step<T> {
     output::print(text);

@@ -219,7 +219,7 @@ fn path_of(target: &Target) -> Option<PathBuf> {
         Target::Tree(tree) => Some(tree.path.clone()),
         Target::SharedTree(tree) => Some(tree.path.clone()),
         Target::Recorded(tree) => Some(tree.path.clone()),
-        Target::Null(_) | Target::Sim(_) => None,
+        Target::Null(_) | Target::Sim(_) | Target::Host(_) => None,
     }
 }
 
@@ -230,6 +230,7 @@ fn reached_bytes(stream: &BlockStream, files: usize) -> u64 {
             stream.ranges.iter().map(|range| range.start.0.saturating_add(range.length.0)).max().unwrap_or(0)
         }
         BlockStream::Sweep(sweep) => sweep.ends(files).into_iter().max().unwrap_or(0),
+        BlockStream::Requests(requests) => requests.file_bytes.0,
         BlockStream::Plumb(_) | BlockStream::Trace(_) => 0,
     }
 }

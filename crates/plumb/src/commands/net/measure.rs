@@ -3,10 +3,12 @@
 use super::super::dialect::iperf3::TestError;
 use super::super::dialect::iperf3::client::{Look, Place, Tested, test};
 use super::super::dialect::iperf3::output::Out;
+use super::protocol::{passing, passing_words, with_copied, with_link};
 use plumb_dialects::iperf3::{Output, Params, Row, Unit};
+use plumb_engine::net::Elsewhere;
 use plumb_engine::signals::StopFlag;
 use plumb_result::{Datagrams, NET_SCHEMA, Network, RoundTrips, Throughput};
-use plumb_sorted::SortedMap;
+use plumb_workload::net::{Passing, Protocol};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -35,6 +37,12 @@ pub struct Bench {
     pub streams: u32,
     /// Bits per second of datagrams.
     pub datagram_rate: u64,
+    /// Round trips ask without sleeping for so long at most.
+    pub busy_poll_us: u32,
+    /// How bytes of streams pass.
+    pub tx: Passing,
+    pub rx: Passing,
+    pub multipath: bool,
     pub stop: StopFlag,
     /// The other end has answered in this measurement.
     pub was_there: AtomicBool,
@@ -69,27 +77,26 @@ impl Bench {
 
     /// The same of a kind: on one connection, or with one for each.
     fn rounds(&self, kind: Params, during: &'static str) -> Result<(RoundTrips, f64), TestError> {
-        let params = Params { time_s: Some(self.seconds), block: TRIP_BYTES, response: TRIP_BYTES, ..kind };
+        let (seconds, poll_us, multipath) = (Some(self.seconds), self.busy_poll_us, self.multipath);
+        let params = Params { time_s: seconds, block: TRIP_BYTES, response: TRIP_BYTES, poll_us, multipath, ..kind };
         let Tested { times, lost, seconds, .. } = self.test(&params)?;
         let per_second = times.count() as f64 / seconds.max(1e-9);
-        let quantile = |share| times.carried_quantile(share);
-        let trips = RoundTrips {
-            during: during.to_owned(),
-            count: times.count(),
-            lost,
-            mean_ns: times.mean(),
-            max_ns: times.max(),
-            p50_ns: quantile(0.5),
-            p90_ns: quantile(0.9),
-            p99_ns: quantile(0.99),
-            p999_ns: quantile(0.999),
-        };
-        Ok((trips, per_second))
+        Ok((RoundTrips::of(during, &times, lost), per_second))
     }
 
     /// Streams at full speed, with round trips at the same time where the other end answers them.
     fn load(&self, reverse: bool, during: Option<&'static str>) -> Result<(Option<RoundTrips>, Tested), TestError> {
-        let params = Params { time_s: Some(self.seconds + 1), streams: self.streams, reverse, ..Params::default() };
+        let params = passing(
+            Params {
+                time_s: Some(self.seconds + 1),
+                streams: self.streams,
+                reverse,
+                multipath: self.multipath,
+                ..Params::default()
+            },
+            self.tx,
+            self.rx,
+        );
         std::thread::scope(|scope| {
             let load = scope.spawn(|| self.test(&params));
             std::thread::sleep(LOAD_FIRST);
@@ -113,9 +120,21 @@ impl Bench {
             seconds: self.seconds,
             datagram_bits_per_second: self.datagram_rate,
             streams: self.streams,
+            protocol: self.protocol().filter(|which| *which != Protocol::Tcp).map(|which| which.name().to_owned()),
+            passing: passing_words(self.tx, self.rx),
+            busy_poll_us: self.busy_poll_us,
             processors: plumb_probe::link::allowed_processors(),
             ..Network::default()
         }
+    }
+
+    fn protocol(&self) -> Option<Protocol> {
+        Some(match &self.place.elsewhere {
+            Some(Elsewhere::Unix(_)) => Protocol::Unix,
+            Some(Elsewhere::Vsock { .. }) => Protocol::Vsock,
+            None if self.multipath => Protocol::Mptcp,
+            None => return None,
+        })
     }
 
     /// Makes one.
@@ -134,22 +153,28 @@ impl Bench {
             None => None,
         };
         let connections = match idle {
+            // What has no port for each connection is not connected again and again.
+            Some(_) if self.place.elsewhere.is_some() => None,
             Some(_) => Some(self.rounds(Params { connects: true, ..Params::default() }, "connecting")?),
             None => None,
         };
         let (receiving, received) = self.load(true, while_loaded("receiving"))?;
         let (sending, sent) = self.load(false, while_loaded("sending"))?;
-        let datagrams = self.test(&Params {
-            udp: true,
-            bidir: true,
-            time_s: Some(self.seconds),
-            block: DATAGRAM_BYTES,
-            rate: Some(self.datagram_rate),
-            ..Params::default()
-        })?;
+        let datagrams = || {
+            self.test(&Params {
+                udp: true,
+                bidir: true,
+                time_s: Some(self.seconds),
+                block: DATAGRAM_BYTES,
+                rate: Some(self.datagram_rate),
+                ..Params::default()
+            })
+        };
+        let datagrams = if self.place.elsewhere.is_none() { Some(datagrams()?) } else { None };
         let largest = sent.ending.streams.first().map(|whole| whole.largest).unwrap_or_default();
         let local = sent.report.streams.first().and_then(|stream| stream.local.0.parse().ok());
-        let link = local.and_then(plumb_probe::link::of_address).unwrap_or_default();
+        let begun = with_link(local, begun);
+        let link_speed = begun.interface_bits_per_second;
         let known = |number: u64| Some(number).filter(|&number| number > 0);
         let [congestion, congestion_there] = sent.ending.congestion.clone();
         let streams = [("receive", &received), ("send", &sent)];
@@ -159,24 +184,23 @@ impl Bench {
             round_trips_per_second: trips_per_second,
             connections_per_second: connections.as_ref().map(|connections| connections.1),
             connections: connections.map(|connections| connections.0),
-            throughput: streams.map(|(name, test)| throughput(name, test, link.bits_per_second)).into(),
-            datagrams: [("receive", false), ("send", true)]
-                .map(|(name, sends)| of_datagrams(name, sends, &datagrams))
-                .into(),
+            throughput: streams.map(|(name, test)| throughput(name, test, link_speed)).into(),
+            datagrams: datagrams
+                .iter()
+                .flat_map(|test| DIRECTIONS.map(|(name, sends)| of_datagrams(name, sends, test)))
+                .collect(),
             congestion,
             congestion_there,
+            passing: with_copied(begun.passing.clone(), sent.copied),
             path_mtu: known(largest.path_mtu),
             tcp_rtt_ns: known(largest.rtt_us * 1000),
-            interface: Some(link.name).filter(|name| !name.is_empty()),
-            interface_bits_per_second: link.bits_per_second,
-            interface_mtu: link.mtu,
-            interface_driver: link.driver,
-            interface_node: link.node,
-            offloads: link.offloads.into_iter().map(|(name, is)| (name.to_owned(), is)).collect::<SortedMap<_, _>>(),
             ..begun
         })
     }
 }
+
+/// Which of them this end sends.
+const DIRECTIONS: [(&str, bool); 2] = [("receive", false), ("send", true)];
 
 fn throughput(direction: &str, test: &Tested, link: Option<f64>) -> Throughput {
     let received = Row::sum(test.ending.streams.iter().map(|whole| &whole.received));

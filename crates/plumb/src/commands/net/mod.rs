@@ -3,10 +3,12 @@
 //! It speaks iperf3's protocol, and round trips in addition where both ends are Plumb.
 
 mod measure;
+pub mod protocol;
 mod series;
 
 use super::dialect::iperf3::client::Place;
 use super::dialect::iperf3::output::Paper;
+use super::dialect::iperf3::server::Bind;
 use super::dialect::iperf3::{Local, TestError, server};
 use crate::args::NetArguments;
 use crate::common::Common;
@@ -17,12 +19,13 @@ use measure::Bench;
 use plumb_channel::{ChannelError, Identity, KeyError, Trust};
 use plumb_dialects::iperf3::{AUTHORIZATION_FAILED, End as Role, Server, Settings, error_text};
 use plumb_engine::guard::Permissions;
+use plumb_engine::net::Elsewhere;
 use plumb_engine::signals;
 use plumb_report::net::page;
 use plumb_result::Network;
+use std::net::IpAddr;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 /// Serves, measures, or shows what was measured.
 pub fn run(arguments: &NetArguments, common: &Common) -> Result<End, Stopped> {
@@ -35,7 +38,11 @@ pub fn run(arguments: &NetArguments, common: &Common) -> Result<End, Stopped> {
         let own = server::Own { local: local(), identity, gate: None };
         let role = Role::Server(Server::default());
         let settings = Settings { port: arguments.port, interval_s: 0.0, ..Settings::new(role) };
-        return server::serve(&settings, &Server::default(), arguments.bind, own, &Paper::default(), stop);
+        let bind = match (&arguments.bind, arguments.bind.as_deref().and_then(Elsewhere::parse)) {
+            (_, Some(elsewhere)) => Bind::Elsewhere(elsewhere.map_err(Stopped::usage)?),
+            (address, None) => address.as_deref().map(ip_of).transpose()?.into(),
+        };
+        return server::serve(&settings, &Server::default(), bind, own, &Paper::default(), stop);
     }
     let Some(host) = &arguments.host else {
         return Err(Stopped::usage("name a host, or use --serve for the other end"));
@@ -44,21 +51,26 @@ pub fn run(arguments: &NetArguments, common: &Common) -> Result<End, Stopped> {
     if arguments.stored {
         return series::stored(host, arguments, common);
     }
-    let place = Place {
-        host: host.clone(),
-        port: arguments.port,
-        bind: arguments.bind,
-        is_v6: None,
-        client_port: None,
-        timeout: Some(Duration::from_secs(10)),
-        trust: arguments.keys.as_deref().map(Trust::load).transpose().map_err(no_keys)?,
-        local: local(),
+    let trust = arguments.keys.as_deref().map(Trust::load).transpose().map_err(no_keys)?;
+    let place = match Elsewhere::parse(host) {
+        Some(_) => Place { trust, ..protocol::place_of(host).map_err(Stopped::usage)? },
+        None => {
+            let bind = arguments.bind.as_deref().map(ip_of).transpose()?;
+            Place { bind, trust, ..protocol::place_at(host.clone(), arguments.port) }
+        }
     };
+    if let Some(time) = arguments.busy_poll.filter(|time| time.0 > POLL_NS_MAX) {
+        return Err(Stopped::usage(format!("--busy-poll {time} is too long; use at most 1s")));
+    }
     let bench = Bench {
         place,
         seconds: arguments.time,
         streams: arguments.parallel,
         datagram_rate: arguments.datagram_rate,
+        busy_poll_us: arguments.busy_poll.map_or(0, |time| time.0.div_ceil(1000) as u32),
+        tx: arguments.tx,
+        rx: arguments.rx,
+        multipath: arguments.mptcp,
         stop,
         was_there: AtomicBool::new(false),
     };
@@ -106,10 +118,24 @@ fn no_keys(error: KeyError) -> Stopped {
     }
 }
 
+/// Longest time that an end may keep a processor busy with asking.
+const POLL_NS_MAX: u64 = 1_000_000_000;
+
+fn ip_of(text: &str) -> Result<IpAddr, Stopped> {
+    text.parse().map_err(|_| {
+        Stopped::usage(format!(
+            "--bind {text} is not an address; use one such as 192.0.2.1, ::, unix:PATH or vsock::PORT"
+        ))
+    })
+}
+
 /// Why nothing was measured, and what to do.
 fn words(error: &TestError, place: &Place) -> String {
     let Place { host, port, .. } = place;
     match error {
+        TestError::Connect(error) if place.elsewhere.is_some() => {
+            format!("cannot connect to {host}: {error}\nstart `plumb net --serve --bind {host}` there")
+        }
         TestError::Connect(error) => format!(
             "cannot connect to {host} port {port}: {error}\nstart `plumb net --serve --bind ADDRESS --port {port}` or \
              `iperf3 -s -p {port}` there"

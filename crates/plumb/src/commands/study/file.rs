@@ -9,7 +9,7 @@ use plumb_workload::native::Override;
 use std::path::{Path, PathBuf};
 
 /// Which study, and how it is planned.
-#[derive(Debug, Args, serde::Serialize, plumb_document::FromDocument)]
+#[derive(Debug, Args, plumb_document::ToDocument, plumb_document::FromDocument)]
 pub struct StudyFile {
     /// A study file.
     pub file: PathBuf,

@@ -20,7 +20,7 @@ use std::path::PathBuf;
 /// What to do with recordings.
 #[derive(Debug, Subcommand)]
 pub enum TraceCommand {
-    /// Record what a program, or processes that run, do to files, or what block devices are asked for. Needs root.
+    /// Record what a program, or processes that run, do to files, or what block devices are asked for.
     Record(RecordArguments),
     /// Show what a recording is like: mix, sizes, arrivals, bursts, sequentiality, working set, miss ratios, busiest files.
     Show {
@@ -77,9 +77,10 @@ pub struct RecordArguments {
     /// The file to write, which must not exist yet [default: the program's name with `.trace`].
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// How: bpf, or strace, which makes each recorded call about 10 µs longer [default: bpf; strace where the kernel refuses that].
-    #[arg(long, value_name = "METHOD", value_parser = ["bpf", "strace"])]
-    method: Option<String>,
+    /// How: bpf (least cost, sees most), tracefs (no io_uring), or ptrace, which needs no rights and makes each recorded call about
+    /// 10 µs longer [default: the first of them that the kernel allows].
+    #[arg(long, value_name = "METHOD", value_parser = ["bpf", "tracefs", "ptrace"])]
+    by: Option<String>,
     /// Record a process that runs already, with all that it starts, until it ends or Ctrl-C; may be given several times.
     #[arg(long, value_name = "PID", conflicts_with = "command")]
     pid: Vec<u32>,
@@ -139,8 +140,9 @@ pub struct ReplayArguments {
     /// Of reads and writes alone: round offsets down to a multiple of this.
     #[arg(long, value_name = "SIZE")]
     pub align: Option<Bytes>,
-    /// Of reads and writes alone: make each op N times, in as many places one behind another.
-    #[arg(long, value_name = "N")]
+    /// Replay N copies at the same time: reads and writes alone in N places one behind another, calls on files of their own. Several
+    /// ranks share the copies.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub clones: Option<u32>,
     /// Replay it N times, one after the other; calls on names each time on files of their own.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]

@@ -5,7 +5,7 @@ use crate::exit::{End, Stopped};
 use crate::output::{self, error_line};
 use plumb_engine::signals;
 use plumb_trace::Facts;
-use plumb_trace::capture::{CaptureError, Subject, record, record_by_strace};
+use plumb_trace::capture::{CaptureError, Captured, Method, Subject, record};
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -78,33 +78,32 @@ pub fn run(arguments: &RecordArguments) -> Result<End, Stopped> {
     facts.set("recorded-at-unix-ns", since_epoch.as_nanos());
     let (mut memory, mut has_spilled) = (Vec::new(), false);
     let stops = || stop.requested();
-    let method = arguments.method.as_deref();
-    let mut outcome = match method {
-        Some("strace") => record_by_strace(
-            &subject,
-            Spool { memory: &mut memory, file: &file, has_spilled: &mut has_spilled },
-            &facts,
-            &stops,
-        ),
-        _ => {
-            record(&subject, Spool { memory: &mut memory, file: &file, has_spilled: &mut has_spilled }, &facts, &stops)
-        }
-    };
-    if let (Err(CaptureError::Kernel { what, source }), None, false) =
-        (&outcome, method, matches!(subject, Subject::Devices(..)))
-    {
-        error_line!("note: the kernel refuses BPF ({what}: {source}); strace records instead");
-        let instead = record_by_strace(
-            &subject,
-            Spool { memory: &mut memory, file: &file, has_spilled: &mut has_spilled },
-            &facts,
-            &stops,
-        );
-        // Without strace, there is still what BPF would need.
-        if !matches!(&instead, Err(CaptureError::Start { source, .. }) if source.kind() == ErrorKind::NotFound) {
-            outcome = instead;
-        }
+    let asked = Method::ALL.into_iter().find(|method| arguments.by.as_deref() == Some(method.name()));
+    // Requests to devices are seen by ptrace under no circumstances.
+    let usable = |method: &Method| *method != Method::Ptrace || !matches!(subject, Subject::Devices(..));
+    let methods = Method::ALL.into_iter().filter(|method| asked.map_or(usable(method), |asked| asked == *method));
+    let (mut outcome, mut by, mut refused) = (None, Method::Bpf, String::new());
+    for method in methods {
+        let spool = Spool { memory: &mut memory, file: &file, has_spilled: &mut has_spilled };
+        by = method;
+        let tried = record(method, &subject, spool, &facts, &stops);
+        let Err(CaptureError::Kernel { what, source }) = &tried else {
+            outcome = Some(tried);
+            break;
+        };
+        refused.push_str(&format!(
+            "{}cannot record by {}: {what}: {source}",
+            if refused.is_empty() { "" } else { "\n" },
+            method.name()
+        ));
+        // The head of a recording that did not begin.
+        memory.clear();
     }
+    let outcome = outcome.unwrap_or_else(|| {
+        let needs = "Recording by bpf needs root, or CAP_BPF and CAP_PERFMON, and tracefs; by tracefs root; by ptrace nothing, for programs \
+             and processes of one's own.";
+        Err(CaptureError::Refused(format!("{refused}\n{needs}")))
+    });
     let captured = outcome.and_then(|captured| {
         (&file).write_all(&memory).map_err(CaptureError::Write)?;
         Ok(captured)
@@ -118,16 +117,23 @@ pub fn run(arguments: &RecordArguments) -> Result<End, Stopped> {
         }
     })?;
     let each = captured.bytes as f64 / captured.records.max(1) as f64;
-    let longer =
-        captured.ns_per_call.map_or(String::new(), |ns| format!(" A recorded call took about {ns:.0} ns longer."));
-    let longer = if captured.ns_per_call.is_none() && !matches!(subject, Subject::Devices(..)) {
-        " By strace: a recorded call took about 10 µs longer, and ops of io_uring and libaio are missing.".to_owned()
-    } else {
-        longer
-    };
-    output::print(&format!("{} ops recorded in {}, {each:.1} B each.{longer}\n", captured.records, path.display()));
+    output::print(&format!(
+        "{} ops recorded in {}, {each:.1} B each.\n{}\n",
+        captured.records,
+        path.display(),
+        said_of(by, &subject, &captured)
+    ));
+    if asked.is_none() && by != Method::Bpf {
+        error_line!("note: {}", refused.replace('\n', "; "));
+    }
     if captured.drops > 0 {
         error_line!("warning: {} calls are missing: they came faster than they could be read", captured.drops);
+    }
+    if captured.without_path > 0 {
+        error_line!(
+            "warning: {} calls are missing: tracefs does not say which file they were about",
+            captured.without_path
+        );
     }
     if captured.misses_io_uring {
         error_line!("warning: io_uring was used; its reads and writes are not in the recording");
@@ -142,6 +148,27 @@ pub fn run(arguments: &RecordArguments) -> Result<End, Stopped> {
         error_line!("note: {} ended with {status}", words.first().map_or("it", |word| word.as_ref()));
     }
     Ok(if stop.requested() { End::Interrupted } else { End::Done })
+}
+
+/// How it was recorded, what that cost, and what such a recording never has.
+fn said_of(by: Method, subject: &Subject, captured: &Captured) -> String {
+    let ns = |ns: f64| if ns < 2000.0 { format!("{ns:.0} ns") } else { format!("{:.1} µs", ns / 1000.0) };
+    let cost = match (captured.ns_per_call, captured.ns_per_path) {
+        (None, _) => String::new(),
+        (Some(call), None) => format!(": a recorded call takes about {} longer", ns(call)),
+        (Some(call), Some(path)) => {
+            format!(": a recorded call takes about {} longer, one with a path {}", ns(call), ns(path))
+        }
+    };
+    let misses = match (by, subject) {
+        (_, Subject::Devices(..)) | (Method::Bpf, _) => "",
+        (Method::Tracefs, Subject::Processes(_)) => {
+            ". Ops of io_uring and libaio are missing, and calls with paths, but for opens"
+        }
+        (Method::Ptrace, Subject::Processes(_)) => ", and each other call as well. Ops of io_uring are missing",
+        _ => ". Ops of io_uring are missing",
+    };
+    format!("By {}{cost}{misses}.", by.name())
 }
 
 /// The numbers of a whole block device.

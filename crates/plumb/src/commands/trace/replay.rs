@@ -7,7 +7,8 @@ use crate::exit::{End, Stopped};
 use crate::meanwhile::Meanwhile;
 use crate::output::{self, error_line};
 use crate::progress::LiveWarnings;
-use crate::recordings::{OnDisk, waits};
+use crate::ranks::joined;
+use crate::recordings::{OnDisk, most_lanes, waits};
 use crate::session::{self, command_line};
 use plumb_engine::replay::CallSurvey;
 use plumb_engine::sim::SimRun;
@@ -152,7 +153,12 @@ pub(super) fn workload(
         (true, _) => of_ops(arguments, replay, &survey, at)?,
         (false, At::Place(place)) => {
             replay.loops = arguments.loops.unwrap_or(1);
-            let survey = if replay.loops > 1 { OnDisk.survey(&replay).map_err(Stopped::usage)? } else { survey };
+            replay.clones = arguments.clones.unwrap_or(1);
+            let survey = if replay.loops > 1 || replay.clones > 1 {
+                OnDisk.survey(&replay).map_err(Stopped::usage)?
+            } else {
+                survey
+            };
             of_calls(arguments, replay, &survey, place)?
         }
         (false, At::File(path) | At::Device(path)) => {
@@ -202,7 +208,9 @@ fn of_ops(
     let reach = survey.reaches.iter().copied().max().unwrap_or(0);
     let one = (reach / u64::from(scale)).saturating_add(largest).saturating_add(shift.0);
     let one = arguments.fold.map_or(one, |fold| fold.0).next_multiple_of(4096).max(4096);
-    let size = one.saturating_mul(clones.into());
+    // Of a directory or a simulated device, each rank has its own, with its own copies.
+    let ranks = if matches!(at, At::Place(_)) { ranks() } else { 1 };
+    let size = one.saturating_mul(u64::from(clones / ranks).max(1));
     let files = survey.reaches.len().max(1) as u32;
     let is_device = matches!(at, At::Device(_));
     // The kernel's queue has no discards of whole devices.
@@ -282,7 +290,6 @@ fn of_calls(
         ("--shift", arguments.shift.is_some()),
         ("--fold", arguments.fold.is_some()),
         ("--align", arguments.align.is_some()),
-        ("--clones", arguments.clones.is_some()),
     ];
     if let Some((option, _)) = only_ops.iter().find(|(_, is_given)| *is_given) {
         return Err(Stopped::usage(format!(
@@ -290,7 +297,12 @@ fn of_calls(
             arguments.file.display()
         )));
     }
-    let threads = arguments.threads.unwrap_or(survey.lane_count).clamp(1, THREADS_MAX);
+    let wanted = match (ranks(), replay.clones) {
+        (1, _) => survey.lane_count,
+        (ranks, 1) => most_lanes(&replay, ranks).map_err(Stopped::usage)?,
+        (ranks, _) => survey.lane_count.div_ceil(ranks),
+    };
+    let threads = arguments.threads.unwrap_or(wanted).clamp(1, THREADS_MAX);
     let target = match place {
         Place::Directory(_) => Target::Recorded(RecordedTree {
             path: PathBuf::from("replay"),
@@ -312,6 +324,11 @@ fn of_calls(
         ..WorkerGroup::new(TARGET, replay)
     };
     Ok((target, group))
+}
+
+/// How many processes replay it together.
+fn ranks() -> u32 {
+    joined().map_or(1, |ranks| ranks.size().max(1))
 }
 
 /// Results may be read in another directory.

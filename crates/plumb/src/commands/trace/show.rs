@@ -21,6 +21,15 @@ fn sheet(path: &Path, input: &InputArguments) -> Result<(Sheet, String), Stopped
     if let Some(drops) = shown.facts.get("drops").filter(|drops| *drops != "0") {
         notes.insert(0, format!("{drops} events were lost while it was recorded: counts and gaps are wrong."));
     }
+    if let Some(calls) = shown.facts.get("without-path") {
+        notes.insert(0, format!("{calls} calls are missing: nothing said which file they were about."));
+    }
+    if shown.facts.get("io-uring").is_some_and(|said| said.contains("not recorded")) {
+        notes.push("io_uring was used, and its ops are missing.".to_owned());
+    }
+    if shown.facts.get("maps").is_some() {
+        notes.push("Files were mapped: what was read and written through maps is missing.".to_owned());
+    }
     Ok((shown.sheet, shown.format.name().to_owned()))
 }
 

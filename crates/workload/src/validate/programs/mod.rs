@@ -67,7 +67,7 @@ pub(super) fn check(
         Shape::Tree { .. } => Over::FileSet,
         Shape::Named { files } => Over::Names { files },
         // Said by `fits`, and by `shared_sets`.
-        Shape::Range { .. } | Shape::Shared | Shape::Recorded => return,
+        Shape::Range { .. } | Shape::Shared | Shape::Recorded | Shape::Host => return,
     };
     let is_set = over == Over::FileSet;
     if if is_set { program.steps.is_empty() } else { program.all_steps().next().is_none() } {
@@ -76,6 +76,11 @@ pub(super) fn check(
             false => "add one, such as `{ open = { write = true, create = true } }`",
         };
         check.problem(["steps"], "the program has no steps", help);
+    }
+    let loads = |step: &Step| matches!(step, Step::LoadFile(_));
+    if program.all_steps().any(loads) && (program.all_steps().count() > 1 || !program.steps.first().is_some_and(loads))
+    {
+        check.problem(["steps"], "a load file is not the only step of its program", "remove the others");
     }
     let whole_is_aligned = match target {
         Target::Tree(tree) => aligned(&tree.size),

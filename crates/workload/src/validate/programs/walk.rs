@@ -330,6 +330,7 @@ impl Walk<'_> {
             | Step::Meet {}
             | Step::EndIfWrong {}
             | Step::Sync {}
+            | Step::LoadFile(_)
             // Of another kind of target, which is a problem already.
             | Step::Shared(_) => {}
         }

@@ -5,7 +5,7 @@ use super::*;
 const CLOSE: Step = Step::Close { handle: 0 };
 const CREATE: Step = Step::Create { handle: 0 };
 const FSYNC: Step = Step::Fsync { handle: 0 };
-const MKDIR: Step = Step::Mkdir { file: Pick::Usual, mode: None };
+const MKDIR: Step = Step::Mkdir { file: Pick::Usual, mode: None, may_exist: false };
 const RMDIR: Step = Step::Rmdir { file: Pick::Usual };
 
 fn unlink(file: Pick) -> Step {

@@ -44,6 +44,7 @@ fn open(asked: &AskedRecording) -> Result<MergedRecording, TraceError> {
         path: PathBuf::from(&part.path),
         percent: part.percent,
         times: part.times,
+        copy: 0,
     };
     let parts: Vec<MergedPart> = asked.parts.iter().map(part).collect();
     MergedRecording::open(&parts, waits(asked.waits))

@@ -9,10 +9,11 @@ use plumb_dialects::iperf3::{
     COOKIE_BYTES, COOKIE_LETTERS, Ending, Opened, PARAMS_BYTES_MAX, Params, RESULTS_BYTES_MAX, Report, Results, State,
     UDP_HELLO, UDP_REPLIES, Unit, flow,
 };
-use plumb_engine::net::{Flow, Flows, SocketOptions, connect_tcp, datagram_socket, has_sctp, segment_bytes};
+use plumb_engine::net::{Elsewhere, Flow, Flows, SocketOptions, connect_tcp, datagram_socket, has_sctp, segment_bytes};
 use plumb_engine::signals::StopFlag;
+use plumb_workload::net::Passing;
 use std::io::Write;
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -32,6 +33,8 @@ pub struct Place {
     /// Name or address.
     pub host: String,
     pub port: u16,
+    /// Where it is instead, if that is not on the Internet.
+    pub elsewhere: Option<Elsewhere>,
     /// This end's address.
     pub bind: Option<IpAddr>,
     pub is_v6: Option<bool>,
@@ -59,6 +62,8 @@ pub struct Tested {
     pub times: plumb_result::Histogram,
     /// Datagrams of round trips that got no response.
     pub lost: u64,
+    /// Of calls that were to go without a copy: those that the kernel copied all the same, and all.
+    pub copied: [u64; 2],
     /// Seconds that it took.
     pub seconds: f64,
     /// Time to connect, ns.
@@ -78,6 +83,13 @@ impl Place {
     /// A connection to the first address that answers, and the time that TCP took for it, ns.
     fn connect(&self) -> Result<(Control, SocketAddr, u64), TestError> {
         let failed = |error: &dyn std::fmt::Display| TestError::Connect(plain(&error.to_string()));
+        if let Some(elsewhere) = &self.elsewhere {
+            let began = Instant::now();
+            let socket = elsewhere.connect().map_err(|error| failed(&error))?;
+            let connect_ns = began.elapsed().as_nanos() as u64;
+            let control = secured(Control::new(socket.into(), self.local.keep_alive)?, self.trust.as_ref())?;
+            return Ok((control, SocketAddr::from(([0; 4], 0)), connect_ns));
+        }
         let all = (self.host.as_str(), self.port).to_socket_addrs().map_err(|error| failed(&error))?;
         let family = self.bind.map(|bind| bind.is_ipv6()).or(self.is_v6);
         let timeout = self.timeout.unwrap_or(Duration::from_secs(120));
@@ -120,14 +132,37 @@ fn cookie() -> std::io::Result<[u8; COOKIE_BYTES]> {
     Ok(cookie)
 }
 
-/// Makes a test against a server, from its first byte to its last.
-pub fn test(place: &Place, params: &Params, look: Look, out: &mut Out, stop: StopFlag) -> Result<Tested, TestError> {
+/// A test whose streams are connected, and whose server is at work.
+pub struct Begun {
+    control: Control,
+    /// As the server got them.
+    pub params: Params,
+    pub flows: Vec<Flow>,
+    pub streams: Vec<Opened>,
+    cookie: [u8; COOKIE_BYTES],
+    segment: Option<u32>,
+    /// Time to connect, ns.
+    pub connect_ns: u64,
+}
+
+impl Begun {
+    /// Ends the test and exchanges what both ends have to say.
+    pub fn exchange(&mut self, own: &Results) -> Result<Results, TestError> {
+        // What the server said meanwhile is why it went.
+        if let Some(state) = self.control.has_state()? {
+            return Err(TestError::Message(format!("{state:?} while data moves")));
+        }
+        exchange(&mut self.control, own)
+    }
+}
+
+/// Connects to a server and begins a test.
+pub fn begin(place: &Place, params: &Params, out: &mut Out) -> Result<Begun, TestError> {
     if params.sctp {
         has_sctp().map_err(TestError::NoSctp)?;
     }
     out.text(&format!("Connecting to host {}, port {}\n", place.host, place.port));
     let (mut control, to, connect_ns) = place.connect()?;
-    let control = &mut control;
     let mut params = Params { is_plumb: true, ..params.clone() };
     let cookie = cookie()?;
     control.send(&cookie)?;
@@ -162,12 +197,25 @@ pub fn test(place: &Place, params: &Params, look: Look, out: &mut Out, stop: Sto
     if params.reverse {
         out.text(&format!("Reverse mode, remote host {} is sending\n", place.host));
     }
+    let passing = if params.reverse { (params.tx, Passing::Lend) } else { (params.rx, Passing::Drop) };
+    if !is_plumb && passing.0 != Passing::Copy && passing.0 != passing.1 {
+        return Err(TestError::Unable(
+            "the server is iperf3 and passes bytes by copying; start `plumb net --serve` there",
+        ));
+    }
     let (flows, streams) = match params.connects {
         true => to_connect(&params, SocketAddr::new(to.ip(), u16::from_be_bytes(port)))?,
         false => connect_streams(place, &params, &cookie, to, is_plumb)?,
     };
     control.expect(State::TestStart, "the start of the test")?;
     control.expect(State::TestRunning, "the start of data")?;
+    Ok(Begun { control, params, flows, streams, cookie, segment, connect_ns })
+}
+
+/// Makes a test against a server, from its first byte to its last.
+pub fn test(place: &Place, params: &Params, look: Look, out: &mut Out, stop: StopFlag) -> Result<Tested, TestError> {
+    let Begun { mut control, params, flows, streams, cookie, segment, connect_ns } = begin(place, params, out)?;
+    let control = &mut control;
     let start = start_of(&cookie, (place.host.clone(), place.port), segment, flows.first());
     if look.verbose {
         out.text(&verbose_head(&params, &start, segment));
@@ -210,12 +258,12 @@ pub fn test(place: &Place, params: &Params, look: Look, out: &mut Out, stop: Sto
         times.merge(&running.flows.times(number));
         lost += running.flows.counts(number).datagrams.lost;
     }
-    let seconds = running.seconds();
+    let (seconds, copied) = (running.seconds(), running.flows.copied());
     drop(running);
     if !report.params.get_output {
         ending.output = None;
     }
-    Ok(Tested { report, ending, times, lost, seconds, connect_ns, interrupted })
+    Ok(Tested { report, ending, times, lost, copied, seconds, connect_ns, interrupted })
 }
 
 fn verbose_head(params: &Params, start: &plumb_dialects::iperf3::Start, segment: Option<u32>) -> String {
@@ -246,7 +294,12 @@ fn connect_streams(
     let (mut flows, mut opened) = (Vec::new(), Vec::new());
     for (number, sends) in (0u16..).zip(all) {
         let from = place.from(place.client_port.map_or(0, |port| port.saturating_add(number)), &to);
-        let socket: OwnedFd = if params.udp {
+        let socket: OwnedFd = if let Some(elsewhere) = &place.elsewhere {
+            let mut socket = TcpStream::from(elsewhere.connect().map_err(|error| failed(&error))?);
+            socket.write_all(cookie).map_err(|error| failed(&error))?;
+            opened.push(named(socket.local_addr(), socket.peer_addr(), socket.as_raw_fd(), sends));
+            socket.into()
+        } else if params.udp {
             let socket = datagram_socket(Some(to), from, &options).map_err(|error| failed(&error))?;
             greet(&socket).map_err(|error| failed(&error))?;
             opened.push(named(socket.local_addr(), Ok(to), socket.as_raw_fd(), sends));

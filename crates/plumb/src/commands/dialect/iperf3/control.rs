@@ -83,7 +83,8 @@ pub enum Control {
 impl Control {
     /// Over a connection that was just made.
     pub fn new(socket: TcpStream, keep_alive: KeepAlive) -> io::Result<Control> {
-        socket.set_nodelay(true)?;
+        // Sockets that are not of TCP never wait for more.
+        let _ = socket.set_nodelay(true);
         socket.set_write_timeout(Some(PATIENCE))?;
         plumb_engine::net::watch(&socket, keep_alive);
         Ok(Control::Plain(socket))

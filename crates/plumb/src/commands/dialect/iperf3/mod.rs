@@ -69,7 +69,7 @@ pub fn as_iperf3(call: &ToolCall<'_>) -> Result<End, Stopped> {
             };
             write_pid(&settings)?;
             let own = server::Own { local, identity: None, gate };
-            server::serve(&settings, server, bind, own, &paper, stop_flag()?)
+            server::serve(&settings, server, bind.into(), own, &paper, stop_flag()?)
         }
         iperf3::End::Client(client) => {
             write_pid(&settings)?;
@@ -126,6 +126,7 @@ fn as_client(
     let place = client::Place {
         host: client.host.clone(),
         port: settings.port,
+        elsewhere: None,
         bind,
         is_v6: settings.is_v6,
         client_port: client.client_port,

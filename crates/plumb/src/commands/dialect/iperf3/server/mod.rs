@@ -12,7 +12,7 @@ use plumb_channel::{Channel, FIRST_BYTE, Identity, same};
 use plumb_dialects::iperf3::{
     AUTHORIZATION_FAILED, COOKIE_BYTES, Gate, Limits, Output, Server as Asked, Settings, State, udp_reply,
 };
-use plumb_engine::net::{ConnectError, SocketOptions, datagram_socket, has_sctp, listen_tcp};
+use plumb_engine::net::{ConnectError, Elsewhere, SocketOptions, datagram_socket, has_sctp, listen_tcp};
 use plumb_engine::signals::StopFlag;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::VecDeque;
@@ -87,7 +87,8 @@ struct Shared {
     over: AtomicBool,
     paper: Paper,
     stop: StopFlag,
-    port: u16,
+    /// The port, or where it is otherwise.
+    place: String,
 }
 
 impl Shared {
@@ -102,7 +103,7 @@ impl Shared {
     fn banner(&self, number: u64) {
         if self.settings.output == Output::Text {
             let line = "-----------------------------------------------------------\n";
-            self.paper.lines(&format!("{line}Server listening on {} (test #{number})\n{line}", self.port));
+            self.paper.lines(&format!("{line}Server listening on {} (test #{number})\n{line}", self.place));
         }
     }
 
@@ -132,27 +133,32 @@ pub struct Own {
 pub fn serve(
     settings: &Settings,
     asked: &Asked,
-    bind: Option<IpAddr>,
+    bind: Bind,
     Own { local, identity, gate }: Own,
     paper: &Paper,
     stop: StopFlag,
 ) -> Result<End, Stopped> {
-    let sockets = match listen(settings, bind, &local) {
+    let sockets = match listen(settings, &bind, &local) {
         Ok(sockets) => sockets,
         Err(error) => {
             error_line!("iperf3: error - unable to start listener for connections: {error}");
             return Ok(End::DialectFailed);
         }
     };
-    if bind.is_none() {
+    if bind == Bind::Loopback {
         error_line!("plumb: listening on loopback only; use -B 0.0.0.0 or -B :: to serve other hosts");
     }
-    if bind.is_some_and(|bind| !bind.is_loopback()) && identity.is_none() && gate.is_none() {
+    if matches!(bind, Bind::Address(address) if !address.is_loopback()) && identity.is_none() && gate.is_none() {
         error_line!(
             "plumb: warning: whoever reaches this port is served; `plumb net --serve --keys` admits who has a token"
         );
     }
     let port = sockets.tcp.first().and_then(|first| first.local_addr().ok()).map_or(settings.port, |at| at.port());
+    let place = match &bind {
+        Bind::Elsewhere(Elsewhere::Unix(path)) => path.display().to_string(),
+        Bind::Elsewhere(Elsewhere::Vsock { port, .. }) => format!("vsock port {port}"),
+        Bind::Loopback | Bind::Address(_) => port.to_string(),
+    };
     let shared = Arc::new(Shared {
         registry: Mutex::default(),
         strangers: AtomicUsize::new(0),
@@ -167,7 +173,7 @@ pub fn serve(
         over: AtomicBool::new(false),
         paper: paper.clone(),
         stop,
-        port,
+        place,
     });
     shared.banner(1);
     let mut order = 0;
@@ -186,8 +192,19 @@ pub fn serve(
                     }
                 }
                 Ready::Udp(socket) => greet(&shared, socket, &mut order),
+                Ready::Other(listener) => {
+                    while let Ok(stream) = rustix::net::accept(listener) {
+                        order += 1;
+                        // Who comes has no address of the Internet.
+                        meet(&shared, stream.into(), SocketAddr::from(([127, 0, 0, 1], 0)), order);
+                    }
+                }
             }
         }
+    }
+    if let Bind::Elsewhere(Elsewhere::Unix(path)) = &bind {
+        // It was made by this server. One that is gone already is no loss.
+        let _ = std::fs::remove_file(path);
     }
     // Tests that go on say goodbye to their clients.
     let until = Instant::now() + SETUP_PATIENCE;
@@ -201,22 +218,47 @@ pub fn serve(
 struct Sockets {
     tcp: Vec<TcpListener>,
     udp: Vec<UdpSocket>,
+    other: Vec<OwnedFd>,
 }
 
 enum Ready<'a> {
     Tcp(&'a TcpListener),
     Udp(&'a UdpSocket),
+    Other(&'a OwnedFd),
 }
 
-fn listen(settings: &Settings, bind: Option<IpAddr>, local: &Local) -> Result<Sockets, ConnectError> {
+/// Where a server listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Bind {
+    /// For this machine alone.
+    Loopback,
+    /// At an address.
+    Address(IpAddr),
+    /// Not on the Internet.
+    Elsewhere(Elsewhere),
+}
+
+impl From<Option<IpAddr>> for Bind {
+    fn from(address: Option<IpAddr>) -> Bind {
+        address.map_or(Bind::Loopback, Bind::Address)
+    }
+}
+
+fn listen(settings: &Settings, bind: &Bind, local: &Local) -> Result<Sockets, ConnectError> {
     let (four, six) = (IpAddr::from(Ipv4Addr::LOCALHOST), IpAddr::from(Ipv6Addr::LOCALHOST));
+    let mut sockets = Sockets { tcp: Vec::new(), udp: Vec::new(), other: Vec::new() };
     let addresses = match (bind, settings.is_v6) {
-        (Some(bind), _) => vec![bind],
-        (None, Some(true)) => vec![six],
-        (None, Some(false)) => vec![four],
-        (None, None) => vec![four, six],
+        (Bind::Elsewhere(elsewhere), _) => {
+            let socket = elsewhere.listen()?;
+            rustix::io::ioctl_fionbio(&socket, true)?;
+            sockets.other.push(socket);
+            Vec::new()
+        }
+        (Bind::Address(address), _) => vec![*address],
+        (Bind::Loopback, Some(true)) => vec![six],
+        (Bind::Loopback, Some(false)) => vec![four],
+        (Bind::Loopback, None) => vec![four, six],
     };
-    let mut sockets = Sockets { tcp: Vec::new(), udp: Vec::new() };
     let options = SocketOptions { shares_port: true, ..local.plain() };
     let multipath = SocketOptions { multipath: true, ..options.clone() };
     for (number, address) in addresses.into_iter().enumerate() {
@@ -252,11 +294,13 @@ impl Sockets {
     /// Those at which somebody is, after a while.
     fn ready(&self) -> Vec<Ready<'_>> {
         let fds = self.tcp.iter().map(AsFd::as_fd).chain(self.udp.iter().map(AsFd::as_fd));
+        let fds = fds.chain(self.other.iter().map(AsFd::as_fd));
         let mut watched: Vec<PollFd<'_>> = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
         let longest = Timespec { tv_sec: 0, tv_nsec: LOOK_AGAIN.subsec_nanos().into() };
         // A signal is another reason to look.
         let _ = poll(&mut watched, Some(&longest));
         let all = self.tcp.iter().map(Ready::Tcp).chain(self.udp.iter().map(Ready::Udp));
+        let all = all.chain(self.other.iter().map(Ready::Other));
         all.zip(&watched).filter(|(_, watched)| !watched.revents().is_empty()).map(|(socket, _)| socket).collect()
     }
 }

@@ -1,0 +1,146 @@
+//! From settings to a workload.
+
+use super::settings::{Directories, Settings, SyncMethod};
+use plumb_sorted::SortedMap;
+use plumb_workload::files::Names;
+use plumb_workload::phase::{ClockScope, End, Flush, Phase};
+use plumb_workload::program::{
+    Each, FileOrder, Moves, OpenStep, Pick, Program, ProgramContent, ScratchTarget, Step, Transfer,
+};
+use plumb_workload::{Bytes, RunAs, Target, Work, WorkerGroup, Workload};
+use std::path::PathBuf;
+
+/// Name of the phase that is timed.
+pub const WRITE: &str = "write";
+
+/// Letters of random names.
+const LETTERS: &[u8; 36] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+/// Random numbers of names: Marsaglia's xorshift64*, which is enough to keep names apart.
+struct Draws(u64);
+
+impl Draws {
+    fn letter(&mut self) -> char {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        let drawn = self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 32;
+        char::from(LETTERS[drawn as usize % LETTERS.len()])
+    }
+}
+
+/// The directories of a thread, then its files: what they are called, and in which of the directories each run of files lies.
+struct Places {
+    names: Vec<PathBuf>,
+    /// Of each run of files: its directory, and how many.
+    runs: Vec<(u32, u32)>,
+    directories: u32,
+}
+
+/// The names of an iteration that begins at this second.
+fn places(settings: &Settings, thread: usize, second: u64, seed: u64) -> Places {
+    let place = PathBuf::from(&settings.threads[thread]);
+    let subdirectories = settings.directories.count();
+    let mut names = vec![place.clone()];
+    names.extend((0..subdirectories).map(|number| place.join(format!("{number:02x}"))));
+    let first = if subdirectories > 0 { (second % u64::from(subdirectories)) as u32 } else { 0 };
+    let runs = match settings.directories {
+        Directories::None => vec![(0, settings.files)],
+        Directories::InTurn { count, files: each @ 1.. } => {
+            let run = |at: u32| ((first + at) % count + 1, each.min(settings.files - at * each));
+            (0..settings.files.div_ceil(each)).map(run).collect()
+        }
+        Directories::ByTime(_) | Directories::InTurn { .. } => vec![(first + 1, settings.files)],
+    };
+    let ordered = settings.name_bytes - settings.random_bytes;
+    let time = format!("{second:x}");
+    let time = format!("{:~<ordered$}", &time[time.len().saturating_sub(ordered)..]);
+    // A state of 0 would stay 0.
+    let mut draws = Draws(seed.wrapping_add((thread as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15)) | 1);
+    let directories = names.len() as u32;
+    for &(directory, count) in &runs {
+        for _ in 0..count {
+            let random: String = (0..settings.random_bytes).map(|_| draws.letter()).collect();
+            names.push(names[directory as usize].join(format!("{time}{random}")));
+        }
+    }
+    Places { names, runs, directories }
+}
+
+/// An iteration of `settings` that begins at this second since 1970.
+pub fn lower(settings: &Settings, second: u64, seed: u64) -> Workload {
+    let mut target = SortedMap::new();
+    let mut writers = Vec::new();
+    let mut removers = Vec::new();
+    for thread in 0..settings.threads.len() {
+        let places = places(settings, thread, second, seed);
+        let name = format!("thread-{thread}");
+        let group = |program: Program| WorkerGroup {
+            name: Some(name.clone()),
+            run_as: RunAs::Process,
+            ..WorkerGroup::new(name.clone(), Work::Program(Box::new(program)))
+        };
+        let all = |order, steps| Step::Each(Each { first: places.directories, count: settings.files, order, steps });
+        writers.push(group(writes(settings, &places)));
+        removers.push(group(Program::new(vec![all(
+            FileOrder::Forward,
+            vec![Step::Unlink { file: Pick::Own, missing: Default::default() }],
+        )])));
+        let names = Names::Made(places.names);
+        target.insert(name, Target::Scratch(ScratchTarget { path: PathBuf::new(), names }));
+    }
+    let end = End { flush: Flush::None, clock: ClockScope::Inside };
+    let mut phase = vec![Phase { end, ..Phase::new(WRITE, writers) }];
+    if !settings.keeps {
+        phase.push(Phase { end, ..Phase::new("unlink", removers) });
+    }
+    let description = "fs_mark's files.".to_owned();
+    Workload { name: "fs_mark".to_owned(), description, seed, target, phase }
+}
+
+/// What a thread does until its clock stops.
+fn writes(settings: &Settings, places: &Places) -> Program {
+    let make = |directory: u32| Step::Mkdir { file: Pick::Nth(directory), mode: Some(0o777), may_exist: true };
+    let mut steps = Vec::new();
+    let mut first = places.directories;
+    for &(directory, count) in &places.runs {
+        let mut of_file = vec![
+            make(directory),
+            Step::Open(OpenStep {
+                file: Pick::Own,
+                read: true,
+                write: true,
+                create: true,
+                truncate: true,
+                ..OpenStep::default()
+            }),
+        ];
+        let (whole, rest) = (settings.bytes / settings.write_bytes, settings.bytes % settings.write_bytes);
+        for (bytes, count) in [(settings.write_bytes, whole), (rest, 1)] {
+            if bytes > 0 && count > 0 {
+                of_file.push(Step::Transfer(Transfer::forward(Moves::Write, Bytes(bytes), count)));
+            }
+        }
+        if settings.sync == SyncMethod::Each {
+            of_file.push(Step::Fsync { handle: 0 });
+        }
+        of_file.push(Step::Close { handle: 0 });
+        steps.push(Step::Each(Each { first, count, order: FileOrder::Forward, steps: of_file }));
+        first += count;
+    }
+    if matches!(settings.sync, SyncMethod::First | SyncMethod::SyncBackward | SyncMethod::SyncForward) {
+        steps.push(Step::Sync {});
+    }
+    let flush = |count: u32, order| {
+        let open = Step::Open(OpenStep { file: Pick::Own, read: true, ..OpenStep::default() });
+        let steps = vec![open, Step::Fsync { handle: 0 }, Step::Close { handle: 0 }];
+        Step::Each(Each { first: places.directories, count, order, steps })
+    };
+    steps.extend(match settings.sync {
+        SyncMethod::None | SyncMethod::Each => None,
+        SyncMethod::First => Some(flush(1, FileOrder::Forward)),
+        SyncMethod::Backward | SyncMethod::SyncBackward => Some(flush(settings.files, FileOrder::Backward)),
+        SyncMethod::Forward | SyncMethod::SyncForward => Some(flush(settings.files, FileOrder::Forward)),
+    });
+    Program { before: vec![make(0)], content: ProgramContent::Zeros, ..Program::new(steps) }
+}

@@ -1,0 +1,163 @@
+//! From settings to workloads.
+
+use super::settings::{Command, IoMode, Settings, TestMode};
+use plumb_sorted::SortedMap;
+use plumb_workload::blocks::requests::{RequestFlush, RequestOps, Requests};
+use plumb_workload::content::BufferContent;
+use plumb_workload::files::{Allocation, AtOpen, FileRules, JobFiles, Names, OpenMode, PrepareFiles};
+use plumb_workload::phase::{End, Flush, Stop};
+use plumb_workload::program::{
+    MissingFile, Moves, OpenPromise, OpenStep, Pick, Program, ScratchTarget, Step, Transfer,
+};
+use plumb_workload::{Backend, BlockStream, Bytes, CachePolicy, Nanos, Phase, Target, Work, WorkerGroup, Workload};
+
+/// The names of sysbench's files, with `{}` for the number.
+const NAMES: &str = "test_file.{}";
+
+const TARGET: &str = "files";
+
+/// Name of a file.
+pub fn file_name(number: u32) -> String {
+    NAMES.replace("{}", &number.to_string())
+}
+
+fn names(settings: &Settings) -> Names {
+    Names::Numbered { path: NAMES.into(), count: settings.files, per_directory: None }
+}
+
+fn workload(phase: Phase, target: Target, seed: u64) -> Workload {
+    Workload {
+        name: "sysbench".to_owned(),
+        description: "sysbench's file test.".to_owned(),
+        seed,
+        target: SortedMap::from([(TARGET.to_owned(), target)]),
+        phase: vec![phase],
+    }
+}
+
+/// The workload of a command line. `lengths` are those of the files that are there, and `seed` holds where none is given.
+pub fn lower(settings: &Settings, lengths: &[Option<u64>], seed: u64) -> Workload {
+    let seed = if settings.seed == 0 { seed } else { settings.seed };
+    match settings.command {
+        Command::Prepare => prepare(settings, lengths, seed),
+        Command::Cleanup => {
+            let remove = |number| Step::Unlink { file: Pick::Nth(number), missing: MissingFile::Passes };
+            of_steps(settings, "cleanup", (0..settings.files).map(remove).collect(), seed)
+        }
+        Command::Run(mode) => run(settings, mode, seed),
+    }
+}
+
+fn of_steps(settings: &Settings, name: &str, steps: Vec<Step>, seed: u64) -> Workload {
+    let group = WorkerGroup::new(TARGET, Work::Program(Box::new(Program::new(steps))));
+    let phase = Phase { end: NO_FLUSH, ..Phase::new(name, vec![group]) };
+    let target = Target::Scratch(ScratchTarget { path: Default::default(), names: names(settings) });
+    workload(phase, target, seed)
+}
+
+const NO_FLUSH: End = End { flush: Flush::None, clock: plumb_workload::phase::ClockScope::Inside };
+
+/// The bytes that a file lacks: from where on, and how many requests of a block.
+fn lacking(settings: &Settings, there: Option<u64>) -> (u64, u64) {
+    let from = there.unwrap_or(0);
+    (from, settings.file_bytes().saturating_sub(from).div_ceil(settings.block))
+}
+
+fn prepare(settings: &Settings, lengths: &[Option<u64>], seed: u64) -> Workload {
+    let promise = match (settings.sync, settings.dsync) {
+        (true, _) => OpenPromise::Sync,
+        (_, true) => OpenPromise::Dsync,
+        _ => OpenPromise::Plain,
+    };
+    let mut steps = Vec::new();
+    for number in 0..settings.files {
+        let (from, count) = lacking(settings, lengths.get(number as usize).copied().flatten());
+        steps.push(Step::Open(OpenStep {
+            file: Pick::Nth(number),
+            write: true,
+            create: true,
+            direct: settings.direct,
+            promise,
+            mode: 0o600,
+            ..OpenStep::default()
+        }));
+        if count > 0 {
+            if from > 0 {
+                steps.push(Step::Seek { handle: 0, to: Bytes(from) });
+            }
+            steps.push(Step::Transfer(Transfer::forward(Moves::Write, Bytes(settings.block), count)));
+        }
+        steps.extend([Step::Fsync { handle: 0 }, Step::Close { handle: 0 }]);
+    }
+    let mut workload = of_steps(settings, "prepare", steps, seed);
+    if let Some(Work::Program(program)) = workload.phase[0].workers.first_mut().map(|group| &mut group.work) {
+        program.content = plumb_workload::program::ProgramContent::Zeros;
+    }
+    workload
+}
+
+fn run(settings: &Settings, mode: TestMode, seed: u64) -> Workload {
+    let requests = Requests {
+        does: match mode {
+            TestMode::Create | TestMode::Rewrite | TestMode::RandomWrite => RequestOps::Write,
+            TestMode::Read | TestMode::RandomRead => RequestOps::Read,
+            TestMode::RandomMix => RequestOps::Mix { reads_per_write: settings.ratio },
+        },
+        random: mode.is_random(),
+        block: Bytes(if mode.is_random() { settings.block } else { settings.request_bytes() }),
+        file_bytes: Bytes(settings.file_bytes()),
+        flush: RequestFlush {
+            every: settings.flush_every,
+            each: settings.flush_each,
+            data_only: settings.data_only,
+            at_end: settings.flush_end,
+        },
+        most: (settings.events > 0).then_some(settings.events),
+    };
+    let creates = mode == TestMode::Create;
+    let group = WorkerGroup {
+        name: Some("threads".to_owned()),
+        count: settings.threads,
+        backend: match settings.io {
+            IoMode::Sync => Backend::Psync,
+            IoMode::Mmap => Backend::Mmap,
+            IoMode::Async => Backend::Libaio { userspace_reap: false, vectored: false, nowait: false },
+        },
+        depth: if settings.io == IoMode::Async { settings.backlog } else { 1 },
+        content: Some(BufferContent { zero: true, scramble: false, ..BufferContent::default() }),
+        files: FileRules {
+            prepare: PrepareFiles {
+                create: creates,
+                allocation: Allocation::None,
+                later: creates,
+                ..PrepareFiles::default()
+            },
+            direct: settings.direct,
+            open_mode: match (settings.sync, settings.dsync) {
+                (true, _) => OpenMode::Sync,
+                (_, true) => OpenMode::Dsync,
+                _ => OpenMode::Plain,
+            },
+            drop_cached: false,
+            at_open: AtOpen {
+                empty: creates,
+                // What lies behind the end of a file cannot be written through a mapping.
+                to_length: creates && settings.io == IoMode::Mmap,
+                ..AtOpen::default()
+            },
+            ..FileRules::default()
+        },
+        ..WorkerGroup::new(TARGET, BlockStream::from(requests))
+    };
+    let phase = Phase {
+        cache: if settings.direct { CachePolicy::Direct } else { CachePolicy::AsIs },
+        stop: Stop {
+            time: (settings.time_s > 0).then(|| Nanos(settings.time_s.saturating_mul(1_000_000_000))),
+            ..Stop::default()
+        },
+        end: NO_FLUSH,
+        ..Phase::new("run", vec![group])
+    };
+    let files = JobFiles { names: names(settings), lengths: vec![Bytes(settings.file_bytes())] };
+    workload(phase, Target::JobFiles(files), seed)
+}

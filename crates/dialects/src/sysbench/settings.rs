@@ -1,0 +1,329 @@
+//! From words to settings.
+
+use super::options::{Takes, find};
+use crate::Support;
+
+/// Why a command line cannot be run.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Wrong {
+    /// Told on standard output, behind the version, as sysbench tells it.
+    #[error("FATAL: {0}")]
+    Fatal(String),
+    /// Told on standard error.
+    #[error("{0}")]
+    Usage(String),
+}
+
+/// What a command line asks for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Action {
+    /// A page.
+    Page(String),
+    /// The version alone.
+    Version,
+    /// A run.
+    Run(Settings),
+}
+
+/// What is to be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Command {
+    /// Files are made.
+    Prepare,
+    /// They are used.
+    Run(TestMode),
+    /// They are removed.
+    Cleanup,
+}
+
+/// What `run` does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TestMode {
+    /// `seqwr`
+    Create,
+    /// `seqrewr`
+    Rewrite,
+    /// `seqrd`
+    Read,
+    /// `rndrd`
+    RandomRead,
+    /// `rndwr`
+    RandomWrite,
+    /// `rndrw`
+    RandomMix,
+}
+
+impl TestMode {
+    const WORDS: [(&'static str, TestMode); 6] = [
+        ("seqwr", TestMode::Create),
+        ("seqrewr", TestMode::Rewrite),
+        ("seqrd", TestMode::Read),
+        ("rndrd", TestMode::RandomRead),
+        ("rndwr", TestMode::RandomWrite),
+        ("rndrw", TestMode::RandomMix),
+    ];
+
+    /// Whether requests go to random places.
+    pub fn is_random(self) -> bool {
+        matches!(self, TestMode::RandomRead | TestMode::RandomWrite | TestMode::RandomMix)
+    }
+
+    /// Whether nothing is written.
+    pub fn only_reads(self) -> bool {
+        matches!(self, TestMode::Read | TestMode::RandomRead)
+    }
+}
+
+/// By which calls requests are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IoMode {
+    /// `pread` and `pwrite`
+    Sync,
+    /// `io_submit`
+    Async,
+    /// Mappings.
+    Mmap,
+}
+
+/// A command line, understood.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// What is done.
+    pub command: Command,
+    /// Threads.
+    pub threads: u32,
+    /// Most requests and flushes; 0 is no limit.
+    pub events: u64,
+    /// Seconds; 0 is no limit.
+    pub time_s: u64,
+    /// Seconds between reports; 0 is none.
+    pub report_s: u64,
+    /// Which percentile is printed; 0 is none.
+    pub percentile: u32,
+    /// 0 is another one each time.
+    pub seed: u64,
+    /// How many files.
+    pub files: u32,
+    /// Bytes of a request.
+    pub block: u64,
+    /// Bytes of all files.
+    pub total: u64,
+    /// By which calls.
+    pub io: IoMode,
+    /// Requests in flight with [`IoMode::Async`].
+    pub backlog: u32,
+    /// `O_SYNC`.
+    pub sync: bool,
+    /// `O_DSYNC`.
+    pub dsync: bool,
+    /// `O_DIRECT`.
+    pub direct: bool,
+    /// All files are flushed behind this many requests; 0 is never.
+    pub flush_every: u32,
+    /// Each write is flushed.
+    pub flush_each: bool,
+    /// All files are flushed at the end.
+    pub flush_end: bool,
+    /// By `fdatasync`.
+    pub data_only: bool,
+    /// Blocks of a request in sequence; 0 is one.
+    pub merged: u32,
+    /// Reads for each write.
+    pub ratio: f64,
+}
+
+impl Settings {
+    /// Bytes of each file.
+    pub fn file_bytes(&self) -> u64 {
+        self.total / u64::from(self.files)
+    }
+
+    /// Bytes of a request in sequence.
+    pub fn request_bytes(&self) -> u64 {
+        self.block.saturating_mul(u64::from(self.merged.max(1)))
+    }
+}
+
+/// The options as they were given.
+struct Given<'a>(Vec<(&'static str, &'a str)>);
+
+impl<'a> Given<'a> {
+    fn text(&self, name: &'static str) -> &'a str {
+        let said = self.0.iter().rev().find(|(known, _)| *known == name).map(|(_, value)| *value);
+        said.unwrap_or_else(|| find(name).map_or("", |row| row.default))
+    }
+
+    fn number(&self, name: &'static str) -> Result<i64, Wrong> {
+        let text = self.text(name);
+        let number = if text.is_empty() { Some(0) } else { text.parse().ok().filter(|n| i32::try_from(*n).is_ok()) };
+        number.ok_or_else(|| Wrong::Usage(format!("Invalid value for the '{name}' option: '{text}'")))
+    }
+
+    /// A number from `least` on; `named` as messages have it.
+    fn count(&self, name: &'static str, named: &str, least: i64) -> Result<u32, Wrong> {
+        let number = self.number(name)?;
+        match u32::try_from(number) {
+            Ok(count) if number >= least => Ok(count),
+            _ => Err(Wrong::Fatal(format!("Invalid value for {named}: {number}"))),
+        }
+    }
+
+    fn size(&self, name: &'static str) -> Result<u64, Wrong> {
+        let text = self.text(name);
+        let digits = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
+        let (number, unit) = text.split_at(digits);
+        let power = match unit.chars().next().map(|unit| unit.to_ascii_uppercase()) {
+            None => Some(0),
+            Some(unit) => "KMGT".find(unit).map(|at| at as u32 + 1),
+        };
+        let bytes = number.parse::<u64>().ok().zip(power);
+        let bytes = bytes.and_then(|(number, power)| number.checked_mul(1024u64.checked_pow(power)?));
+        match bytes.filter(|&bytes| bytes > 0 && i64::try_from(bytes).is_ok()) {
+            Some(bytes) => Ok(bytes),
+            None => Err(Wrong::Fatal(format!("Invalid value for {name}: {text}"))),
+        }
+    }
+
+    fn flag(&self, name: &'static str) -> bool {
+        is_on(self.text(name)).unwrap_or(false)
+    }
+}
+
+fn is_on(text: &str) -> Option<bool> {
+    match text {
+        "" | "on" | "true" | "1" => Some(true),
+        "off" | "false" | "0" => Some(false),
+        _ => None,
+    }
+}
+
+/// Reads the words behind `sysbench`.
+///
+/// # Errors
+/// [`Wrong`]
+pub fn read(words: &[String]) -> Result<Action, Wrong> {
+    let mut given = Given(Vec::new());
+    let mut names = Vec::new();
+    for word in words {
+        let Some(option) = word.strip_prefix("--") else {
+            names.push(word.as_str());
+            continue;
+        };
+        let (name, value) = option.split_once('=').unwrap_or((option, ""));
+        let invalid = || Wrong::Usage(format!("invalid option: {word}"));
+        let row = find(name).ok_or_else(invalid)?;
+        if row.takes == Takes::Flag {
+            is_on(value).ok_or_else(invalid)?;
+        }
+        match row.support {
+            Support::Works | Support::Ignored(_) => {}
+            Support::NotYet(why) | Support::Never(why) => {
+                // What an option is by default does no harm.
+                if value != row.default {
+                    return Err(Wrong::Usage(format!("--{}: not supported: {why}", row.name)));
+                }
+            }
+        }
+        let name = match row.name {
+            "num-threads" => "threads",
+            "max-requests" => "events",
+            "max-time" => "time",
+            name => name,
+        };
+        given.0.push((name, value));
+    }
+    let asked = |name| given.0.iter().any(|(known, _)| *known == name) && given.flag(name);
+    if asked("help") {
+        return Ok(Action::Page(super::options::help()));
+    }
+    if asked("version") {
+        return Ok(Action::Version);
+    }
+    let (test, command) = match names.as_slice() {
+        [] => return Ok(Action::Page(super::options::help())),
+        [test] => (*test, None),
+        [test, command] => (*test, Some(*command)),
+        [_, _, other, ..] => return Err(Wrong::Usage(format!("Unrecognized command line argument: {other}"))),
+    };
+    if test != "fileio" {
+        return Err(Wrong::Fatal(format!(
+            "Cannot find benchmark '{test}': of sysbench's tests, Plumb has `fileio`; use sysbench itself for the others"
+        )));
+    }
+    let run = match command {
+        None => {
+            let message = "The 'fileio' test requires a command argument. See 'sysbench fileio help'";
+            return Err(Wrong::Usage(message.to_owned()));
+        }
+        Some("help") => return Ok(Action::Page(super::options::help_of_test())),
+        Some("prepare") => Command::Prepare,
+        Some("cleanup") => Command::Cleanup,
+        Some("run") => Command::Run(mode(given.text("file-test-mode"))?),
+        Some(other) => return Err(Wrong::Usage(format!("Unknown command: {other}"))),
+    };
+    settings(&given, run).map(Action::Run)
+}
+
+fn mode(word: &str) -> Result<TestMode, Wrong> {
+    let known = TestMode::WORDS.iter().find(|(known, _)| *known == word).map(|(_, mode)| *mode);
+    known.ok_or_else(|| {
+        Wrong::Fatal(match word {
+            "" => "Missing required argument: --file-test-mode".to_owned(),
+            word => format!("Invalid IO operations mode: {word}."),
+        })
+    })
+}
+
+fn settings(given: &Given<'_>, command: Command) -> Result<Settings, Wrong> {
+    let fatal = |what: &str, value: &str| Wrong::Fatal(format!("{what}: {value}"));
+    let mut flags = [false; 3];
+    for word in given.text("file-extra-flags").split(',').filter(|word| !word.is_empty()) {
+        let known = ["sync", "dsync", "direct"].iter().position(|known| *known == word);
+        flags[known.ok_or_else(|| fatal("Invalid value for file-extra-flags", word))?] = true;
+    }
+    let io = match given.text("file-io-mode") {
+        "sync" => IoMode::Sync,
+        "async" => IoMode::Async,
+        "mmap" => IoMode::Mmap,
+        other => return Err(fatal("unknown I/O mode", other)),
+    };
+    let data_only = match given.text("file-fsync-mode") {
+        "fsync" => false,
+        "fdatasync" => true,
+        other => return Err(fatal("Invalid fsync mode", &format!("{other}."))),
+    };
+    let ratio = given.text("file-rw-ratio");
+    let ratio = ratio.parse::<f64>().ok().filter(|number| *number >= 0.0 && number.is_finite());
+    let said = given.text("file-rw-ratio");
+    let each = given.flag("file-fsync-all");
+    let settings = Settings {
+        command,
+        threads: given.count("threads", "--threads", 1)?,
+        events: given.count("events", "--events", 0)?.into(),
+        time_s: given.number("time")?.max(0) as u64,
+        report_s: given.count("report-interval", "--report-interval", 0)?.into(),
+        percentile: given.count("percentile", "--percentile", 0)?,
+        seed: u64::from(given.count("rand-seed", "--rand-seed", 0)?),
+        files: given.count("file-num", "file-num", 1)?,
+        block: given.size("file-block-size")?,
+        total: given.size("file-total-size")?,
+        io,
+        backlog: given.count("file-async-backlog", "file-async-backlog", 1)?,
+        sync: flags[0],
+        dsync: flags[1],
+        direct: flags[2],
+        flush_every: if each { 0 } else { given.count("file-fsync-freq", "file-fsync-freq", 0)? },
+        flush_each: each,
+        flush_end: !each && given.flag("file-fsync-end"),
+        data_only,
+        merged: given.count("file-merged-requests", "file-merged-requests", 0)?,
+        ratio: ratio.ok_or_else(|| fatal("Invalid value for --file-rw-ratio", said))?,
+    };
+    if settings.percentile > 100 {
+        return Err(fatal("Invalid value for --percentile", &settings.percentile.to_string()));
+    }
+    if settings.file_bytes() == 0 {
+        return Err(Wrong::Fatal("Invalid value for file-total-size: each file would be empty".to_owned()));
+    }
+    Ok(settings)
+}

@@ -1,0 +1,198 @@
+//! Command lines as users type them, what they lower to, and the report's form.
+
+use super::lower::lower;
+use super::*;
+use plumb_result::histogram::Histogram;
+use plumb_result::measurement::OpMeasurement;
+use plumb_result::{PhaseMeasurement, WorkerMeasurement};
+use plumb_sorted::SortedMap;
+use plumb_workload::blocks::requests::{RequestFlush, RequestOps, Requests};
+use plumb_workload::{Backend, Bytes, OpKind, Step, Work, Workload};
+
+/// What sysbench 1.0.20 printed, without its first line.
+const RUN: &str = include_str!("../../golden/sysbench/run.out");
+
+fn settings(line: &str) -> Settings {
+    let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+    match read(&words).unwrap() {
+        Action::Run(settings) => settings,
+        other => panic!("{line}: {other:?}"),
+    }
+}
+
+fn wrong(line: &str) -> String {
+    let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+    read(&words).unwrap_err().to_string()
+}
+
+fn lowered(line: &str, lengths: &[Option<u64>]) -> Workload {
+    let workload = lower(&settings(line), lengths, 7);
+    assert_eq!(plumb_workload::validate::validate(&workload), [], "{line}");
+    let text = plumb_workload::native::to_toml(&workload).unwrap();
+    assert_eq!(plumb_workload::native::parse("sb.toml", &text).unwrap(), workload, "{line}");
+    workload
+}
+
+fn requests(line: &str) -> Requests {
+    *lowered(line, &[]).phase[0].workers[0].work.requests().unwrap()
+}
+
+// Protects the defaults, and how options change them; dashes and underscores are the same, the last one holds.
+#[test]
+fn runs_are_as_their_options_say() {
+    let default = requests("fileio run --file-test-mode=rndrw");
+    let flush = RequestFlush { every: 100, each: false, data_only: false, at_end: true };
+    assert_eq!(
+        default,
+        Requests {
+            does: RequestOps::Mix { reads_per_write: 1.5 },
+            random: true,
+            block: Bytes(16384),
+            file_bytes: Bytes(16 << 20),
+            flush,
+            most: None
+        }
+    );
+    let said = requests(
+        "fileio --file_num=2 --file-total-size=3M --file-test-mode=rndrd --file-test-mode=seqrewr --max-requests=9 run \
+         --file-fsync-all --file-fsync-mode=fdatasync --file-merged-requests=2",
+    );
+    let flush = RequestFlush { every: 0, each: true, data_only: true, at_end: false };
+    assert_eq!((said.does, said.random, said.block.0), (RequestOps::Write, false, 32768));
+    assert_eq!((said.file_bytes.0, said.flush, said.most), (3 << 19, flush, Some(9)));
+    let group =
+        lowered("fileio --threads=3 --file-io-mode=async --file-extra-flags=direct --file-test-mode=seqwr run", &[]);
+    let group = &group.phase[0].workers[0];
+    assert_eq!((group.count, group.depth, group.files.direct, group.files.at_open.empty), (3, 128, true, true));
+    assert!(matches!(group.backend, Backend::Libaio { .. }));
+}
+
+#[test]
+fn files_are_made_as_far_as_they_are_not_there() {
+    let line = "fileio --file-num=3 --file-total-size=3M prepare";
+    let lengths = [None, Some(1 << 19), Some(5 << 20)];
+    let workload = lowered(line, &lengths);
+    let Work::Program(program) = &workload.phase[0].workers[0].work else { panic!() };
+    let told = program.steps.iter().filter_map(|step| match step {
+        Step::Open(_) => Some("open".to_owned()),
+        Step::Seek { to, .. } => Some(format!("seek {}", to.0)),
+        Step::Transfer(transfer) => Some(format!("{} x {}", transfer.count, transfer.record.0)),
+        _ => None,
+    });
+    let told: Vec<String> = told.collect();
+    assert_eq!(told, ["open", "64 x 16384", "open", "seek 524288", "32 x 16384", "open"]);
+    let text = print::preparing(&settings(line), &lengths);
+    assert!(text.starts_with("3 files, 1024Kb each, 3Mb total\nCreating files for the test...\n"), "{text}");
+    assert!(text.ends_with(
+        "Creating file test_file.0\nExtending existing file test_file.1\nReusing existing file test_file.2\n"
+    ));
+}
+
+// Protects sysbench's own words for what is wrong, and a reason for each option that is refused.
+#[test]
+fn what_cannot_be_run_is_refused_with_a_reason() {
+    for (line, message) in [
+        ("fileio run", "FATAL: Missing required argument: --file-test-mode"),
+        ("fileio run --file-test-mode=x", "FATAL: Invalid IO operations mode: x."),
+        ("fileio run --bla=1", "invalid option: --bla=1"),
+        ("fileio prepare --file-num=0", "FATAL: Invalid value for file-num: 0"),
+        ("fileio prepare --threads=0", "FATAL: Invalid value for --threads: 0"),
+        ("fileio prepare --threads=99999999999", "Invalid value for the 'threads' option: '99999999999'"),
+        ("fileio prepare --file-total-size=1x", "FATAL: Invalid value for file-total-size: 1x"),
+        ("fileio prepare --file-total-size=99999999T", "FATAL: Invalid value for file-total-size: 99999999T"),
+        ("fileio prepare --file-total-size=9", "FATAL: Invalid value for file-total-size: each file would be empty"),
+        ("fileio prepare --file-rw-ratio=nan", "FATAL: Invalid value for --file-rw-ratio: nan"),
+        ("fileio prepare --file-extra-flags=direct,x", "FATAL: Invalid value for file-extra-flags: x"),
+        ("fileio prepare --validate", "--validate: not supported: use `plumb run` with `verify`"),
+        ("fileio prepare --file-fsync-all=maybe", "invalid option: --file-fsync-all=maybe"),
+        ("fileio prepare a", "Unrecognized command line argument: a"),
+        ("fileio foo", "Unknown command: foo"),
+    ] {
+        assert_eq!(wrong(line), message, "{line}");
+    }
+    assert!(wrong("cpu run").contains("use sysbench itself"));
+    settings("fileio prepare --validate=off --rate=0 --verbosity=5");
+}
+
+/// A text with every number as `#`, whatever its width.
+fn shape(text: &str) -> String {
+    let mut shape = String::new();
+    for letter in text.chars() {
+        match letter {
+            '0'..='9' | '.' if shape.ends_with('#') => {}
+            '0'..='9' => {
+                while shape.ends_with("  ") {
+                    shape.pop();
+                }
+                shape.push('#');
+            }
+            other => shape.push(other),
+        }
+    }
+    shape
+}
+
+// The golden is what the real tool printed; ours has its lines, labels and order.
+#[test]
+fn the_report_is_sysbenchs() {
+    let settings = settings(
+        "fileio --file-num=4 --file-total-size=64M --file-test-mode=rndrw --threads=2 --report-interval=1 run",
+    );
+    let measured = |count: u64, ns: u64| {
+        let mut service = Histogram::new();
+        service.record_n(ns, count);
+        OpMeasurement { count, bytes: count * 16384, service, ..OpMeasurement::default() }
+    };
+    let ops = SortedMap::from([
+        (OpKind::Read, measured(600, 10_000)),
+        (OpKind::Write, measured(400, 20_000)),
+        (OpKind::Fsync, OpMeasurement { bytes: 0, ..measured(40, 3_000_000) }),
+        (OpKind::EndFsync, OpMeasurement { bytes: 0, ..measured(8, 9_000_000) }),
+    ]);
+    let worker = || WorkerMeasurement { ops: ops.clone(), ..WorkerMeasurement::default() };
+    let phase = PhaseMeasurement {
+        wall_ns: 2_000_000_000,
+        ops: ops.clone(),
+        workers: vec![worker(), worker()],
+        ..Default::default()
+    };
+    let Command::Run(mode) = settings.command else { panic!() };
+    let counted = print::Counted::of(&ops, false);
+    let text = format!(
+        "{}Initializing worker threads...\n\nThreads started!\n\n{}{}{}",
+        print::running(&settings, mode),
+        print::line(&settings, 1.0, 1.0, &counted),
+        print::line(&settings, 2.0, 1.0, &counted.since(&counted)),
+        print::report(&settings, &phase)
+    );
+    assert_eq!(shape(&text), shape(RUN));
+    for line in [
+        "    reads/s:                      300.00\n",
+        "    fsyncs/s:                     24.00\n",
+        "    written, MiB/s:               3.12\n",
+        "    total time:                          2.0000s\n",
+        // Flushes at the end are none.
+        "    total number of events:              1040\n",
+        "         min:                                    0.01\n",
+        "         max:                                    3.00\n",
+        "         sum:                                  134.00\n",
+        "    events (avg/stddev):           1040.0000/0.00\n",
+        "[ 1s ] reads: 9.38 MiB/s writes: 6.25 MiB/s fsyncs: 48.00/s latency (ms,95%): 0.020\n",
+    ] {
+        assert!(text.contains(line), "{line}{text}");
+    }
+}
+
+#[test]
+fn sizes_have_five_digits() {
+    for (line, told) in [
+        ("--file-num=3 --file-total-size=64M", "3 files, 21.333MiB each\n64MiB total file size\n"),
+        ("--file-num=7 --file-total-size=1G", "7 files, 146.29MiB each\n1024MiB total file size\n"),
+        ("--file-num=1 --file-total-size=1023", "1 files, 1023B each\n1023B total file size\n"),
+        ("--file-num=3 --file-total-size=10T", "3 files, 3.3333TiB each\n10TiB total file size\n"),
+    ] {
+        let settings = settings(&format!("fileio {line} --file-test-mode=rndrd run"));
+        let text = print::running(&settings, TestMode::RandomRead);
+        assert!(text.contains(told), "{told}{text}");
+    }
+}

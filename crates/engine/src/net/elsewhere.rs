@@ -1,0 +1,140 @@
+//! Sockets that are not of the Internet: of this machine (unix(7)), and between a virtual machine and its host (vsock(7)).
+#![allow(unsafe_code)]
+
+use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::PathBuf;
+
+/// Connections that wait to be accepted, at most.
+const BACKLOG: i32 = 512;
+
+/// An address that is not of the Internet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Elsewhere {
+    /// `unix:PATH`.
+    Unix(PathBuf),
+    /// `vsock:CID:PORT`; `vsock::PORT` listens for whoever comes.
+    Vsock {
+        /// The machine: 1 is this one, 2 is the host of a virtual machine.
+        cid: u32,
+        /// The port.
+        port: u32,
+    },
+}
+
+/// Any machine. Source: vsock(7), `VMADDR_CID_ANY`.
+const ANY: u32 = u32::MAX;
+
+impl Elsewhere {
+    /// An address of this kind, where the text is one.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse(text: &str) -> Option<Result<Elsewhere, String>> {
+        if let Some(path) = text.strip_prefix("unix:") {
+            return Some(match path.is_empty() {
+                true => Err("`unix:` has no path; use `unix:/run/plumb`".to_owned()),
+                false => Ok(Elsewhere::Unix(path.into())),
+            });
+        }
+        let rest = text.strip_prefix("vsock:")?;
+        let parts = rest.split_once(':').and_then(|(cid, port)| {
+            let cid = if cid.is_empty() { ANY } else { cid.parse().ok()? };
+            Some(Elsewhere::Vsock { cid, port: port.parse().ok()? })
+        });
+        Some(parts.ok_or_else(|| {
+            format!("`{text}` is not an address of vsock; use `vsock:CID:PORT`, such as `vsock:2:5201`")
+        }))
+    }
+
+    fn socket(&self) -> io::Result<OwnedFd> {
+        let family = match self {
+            Elsewhere::Unix(_) => AddressFamily::UNIX,
+            #[cfg(target_os = "linux")]
+            Elsewhere::Vsock { .. } => AddressFamily::VSOCK,
+            #[cfg(not(target_os = "linux"))]
+            Elsewhere::Vsock { .. } => {
+                return Err(io::Error::new(io::ErrorKind::Unsupported, "vsock exists on Linux only"));
+            }
+        };
+        #[cfg(target_os = "linux")]
+        let made = net::socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None);
+        #[cfg(not(target_os = "linux"))]
+        let made = net::socket(family, SocketType::STREAM, None);
+        made.map_err(|error| match self {
+            Elsewhere::Vsock { .. } if error == rustix::io::Errno::AFNOSUPPORT => {
+                io::Error::new(io::ErrorKind::Unsupported, "this kernel has no vsock")
+            }
+            _ => error.into(),
+        })
+    }
+
+    /// Connects.
+    ///
+    /// # Errors
+    /// The system's own.
+    pub fn connect(&self) -> io::Result<OwnedFd> {
+        let socket = self.socket()?;
+        match self {
+            Elsewhere::Unix(path) => net::connect(&socket, &SocketAddrUnix::new(path)?)?,
+            #[cfg(target_os = "linux")]
+            Elsewhere::Vsock { cid, port } => with_address(*cid, *port, |address, length| {
+                // SAFETY: reads as many bytes as the address has.
+                unsafe { libc::connect(socket.as_raw_fd(), address, length) }
+            })?,
+            #[cfg(not(target_os = "linux"))]
+            Elsewhere::Vsock { .. } => {}
+        }
+        Ok(socket)
+    }
+
+    /// Listens. A path must not exist, and is not removed.
+    ///
+    /// # Errors
+    /// The system's own.
+    pub fn listen(&self) -> io::Result<OwnedFd> {
+        let socket = self.socket()?;
+        match self {
+            Elsewhere::Unix(path) => net::bind(&socket, &SocketAddrUnix::new(path)?)?,
+            #[cfg(target_os = "linux")]
+            Elsewhere::Vsock { cid, port } => with_address(*cid, *port, |address, length| {
+                // SAFETY: reads as many bytes as the address has.
+                unsafe { libc::bind(socket.as_raw_fd(), address, length) }
+            })?,
+            #[cfg(not(target_os = "linux"))]
+            Elsewhere::Vsock { .. } => {}
+        }
+        net::listen(&socket, BACKLOG)?;
+        Ok(socket)
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn with_address(cid: u32, port: u32, call: impl FnOnce(*const libc::sockaddr, u32) -> i32) -> io::Result<()> {
+    // SAFETY: plain data, valid when zeroed.
+    let mut address: libc::sockaddr_vm = unsafe { std::mem::zeroed() };
+    address.svm_family = libc::AF_VSOCK as libc::sa_family_t;
+    (address.svm_cid, address.svm_port) = (cid, port);
+    match call((&raw const address).cast(), size_of::<libc::sockaddr_vm>() as u32) {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Protects: hosts are not taken for other kinds of address, and what is wrong with one is said.
+    #[test]
+    fn addresses_are_told_apart() {
+        assert_eq!(Elsewhere::parse("nas:5201"), None);
+        assert_eq!(Elsewhere::parse("unix:/run/x"), Some(Ok(Elsewhere::Unix("/run/x".into()))));
+        assert_eq!(Elsewhere::parse("vsock:2:5201"), Some(Ok(Elsewhere::Vsock { cid: 2, port: 5201 })));
+        assert_eq!(Elsewhere::parse("vsock::5201"), Some(Ok(Elsewhere::Vsock { cid: u32::MAX, port: 5201 })));
+        for wrong in ["unix:", "vsock:2", "vsock:host:1"] {
+            assert!(Elsewhere::parse(wrong).is_some_and(|parsed| parsed.is_err()), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! How bytes of a stream pass between the program and its socket.
+#![allow(unsafe_code)]
+
+#[cfg(target_os = "linux")]
+use super::socket::{drop_received, set_number};
+use super::socket::{receive, send, send_from, with_vectors};
+use crate::backend::{Completion, Errno, completion};
+use plumb_workload::net::{NetOp, NetWork, Passing};
+use std::fs::File;
+use std::io;
+use std::os::fd::RawFd;
+
+/// Bytes of a call on a stream at full speed: less costs calls, more does not pay.
+pub(super) const CALL_BYTES: u32 = 1 << 20;
+
+/// How bytes of a stream pass.
+pub(super) enum Passer {
+    /// They are copied.
+    Copy,
+    /// What comes is dropped.
+    #[cfg(target_os = "linux")]
+    Drop,
+    #[cfg(target_os = "linux")]
+    Lend(Lender),
+    #[cfg(target_os = "linux")]
+    ZeroCopy(Told),
+    #[cfg(target_os = "linux")]
+    Ring(Box<Ring>),
+    /// They are those of a file in memory.
+    #[cfg(target_os = "linux")]
+    Memory(File),
+}
+
+impl Passer {
+    /// For the work of a socket, whose blocks are this one.
+    pub(super) fn new(fd: RawFd, work: &NetWork, block: &[u8]) -> io::Result<Passer> {
+        #[cfg(target_os = "linux")]
+        return Ok(match (work.passing, work.op) {
+            (Passing::Lend, NetOp::Send) => Passer::Lend(Lender::new()?),
+            (Passing::Drop, NetOp::Receive) => Passer::Drop,
+            (Passing::ZeroCopy, NetOp::Send) => Passer::ZeroCopy(Told::of(fd)?),
+            (Passing::SendFile, NetOp::Send) => Passer::Memory(in_memory(block)?),
+            (Passing::IoUring, NetOp::Send | NetOp::Receive) => Passer::Ring(Ring::new()?),
+            _ => Passer::Copy,
+        });
+        #[cfg(not(target_os = "linux"))]
+        match work.passing {
+            Passing::Copy => Ok(Passer::Copy),
+            passing => {
+                Err(io::Error::new(io::ErrorKind::Unsupported, format!("`{}` exists on Linux only", passing.name())))
+            }
+        }
+    }
+
+    /// Sends bytes of a block that is repeated without end, from this place of it on.
+    #[inline]
+    pub(super) fn send(&mut self, fd: RawFd, block: &mut [u8], from: usize, length: usize) -> Completion {
+        match self {
+            Passer::Copy => send(fd, block, from, length),
+            #[cfg(target_os = "linux")]
+            Passer::Drop => send(fd, block, from, length),
+            #[cfg(target_os = "linux")]
+            Passer::Lend(lender) => lender.send(fd, block, length),
+            #[cfg(target_os = "linux")]
+            Passer::ZeroCopy(told) => told.send(fd, block, from, length),
+            #[cfg(target_os = "linux")]
+            Passer::Ring(ring) => {
+                with_vectors(block.as_mut_ptr(), block.len(), from, length, |message| ring.transfer(fd, message, true))
+            }
+            #[cfg(target_os = "linux")]
+            Passer::Memory(file) => send_from(fd, file, length.min(CALL_BYTES as usize)),
+        }
+    }
+
+    /// Receives into a block, over itself where more comes.
+    #[inline]
+    pub(super) fn receive(&mut self, fd: RawFd, block: &mut [u8], length: usize) -> Completion {
+        match self {
+            #[cfg(target_os = "linux")]
+            Passer::Drop => drop_received(fd, 1 << 30),
+            #[cfg(target_os = "linux")]
+            Passer::Ring(ring) => {
+                with_vectors(block.as_mut_ptr(), block.len(), 0, length, |message| ring.transfer(fd, message, false))
+            }
+            _ => receive(fd, block, length),
+        }
+    }
+
+    /// What the kernel told of calls without a copy since it was asked last: copied all the same, and all.
+    pub(super) fn take_told(&mut self, fd: RawFd) -> [u64; 2] {
+        match self {
+            #[cfg(target_os = "linux")]
+            Passer::ZeroCopy(told) => {
+                told.listen(fd);
+                std::mem::take(&mut told.told)
+            }
+            _ => [0; 2],
+        }
+    }
+}
+
+/// A file in memory that holds a block again and again.
+#[cfg(target_os = "linux")]
+fn in_memory(block: &[u8]) -> io::Result<File> {
+    use std::io::Write;
+    let fd = rustix::fs::memfd_create("plumb", rustix::fs::MemfdFlags::CLOEXEC)?;
+    let mut file = File::from(fd);
+    let mut written = 0;
+    while written < CALL_BYTES as usize {
+        let part = block.len().min(CALL_BYTES as usize - written);
+        file.write_all(&block[..part])?;
+        written += part;
+    }
+    Ok(file)
+}
+
+/// A pipe through which pages are lent to a socket. Source: vmsplice(2), splice(2).
+#[cfg(target_os = "linux")]
+#[derive(Debug)]
+pub(super) struct Lender {
+    pipe: (std::os::fd::OwnedFd, std::os::fd::OwnedFd),
+    /// In the pipe and not yet in the socket.
+    held: usize,
+}
+
+#[cfg(target_os = "linux")]
+impl Lender {
+    /// For a call's bytes at once.
+    pub(super) fn new() -> io::Result<Lender> {
+        let pipe = rustix::pipe::pipe()?;
+        // Smaller pipes do, too.
+        let _ = rustix::pipe::fcntl_setpipe_size(&pipe.1, CALL_BYTES as usize);
+        Ok(Lender { pipe, held: 0 })
+    }
+
+    /// Sends some of the block, again and again. It is never written again, so it does not matter when the pages are read.
+    pub(super) fn send(&mut self, fd: RawFd, block: &mut [u8], length: usize) -> Completion {
+        use std::os::fd::AsRawFd;
+        if self.held == 0 {
+            let pipe = self.pipe.1.as_raw_fd();
+            let lent = with_vectors(block.as_mut_ptr(), block.len(), 0, length, |message| {
+                // SAFETY: the pages are only read, and the block lives as long as its socket.
+                completion(unsafe { libc::vmsplice(pipe, message.msg_iov, message.msg_iovlen as _, 0) })
+            });
+            self.held = lent? as usize;
+        }
+        // SAFETY: passes descriptors and numbers only.
+        let moved = unsafe {
+            libc::splice(
+                self.pipe.0.as_raw_fd(),
+                std::ptr::null_mut(),
+                fd,
+                std::ptr::null_mut(),
+                self.held.min(length),
+                libc::SPLICE_F_MOVE,
+            )
+        };
+        let moved = completion(moved)?;
+        self.held -= moved as usize;
+        Ok(moved)
+    }
+}
+
+/// What the kernel tells of calls that were to go without a copy. Source: the kernel's documentation, networking/msg_zerocopy.
+#[cfg(target_os = "linux")]
+#[derive(Debug)]
+pub(super) struct Told {
+    /// Calls that are not told of yet.
+    open: u32,
+    /// Copied all the same, and all.
+    told: [u64; 2],
+}
+
+/// `SO_ZEROCOPY`, `SO_EE_ORIGIN_ZEROCOPY` and `SO_EE_CODE_ZEROCOPY_COPIED`. Sources: asm-generic/socket.h, linux/errqueue.h.
+#[cfg(target_os = "linux")]
+const SO_ZEROCOPY: i32 = 60;
+#[cfg(target_os = "linux")]
+const ORIGIN: u8 = 5;
+#[cfg(target_os = "linux")]
+const CODE_COPIED: u8 = 1;
+
+/// So many calls may be open before the kernel's words are read.
+#[cfg(target_os = "linux")]
+const OPEN_MAX: u32 = 16;
+
+#[cfg(target_os = "linux")]
+impl Told {
+    fn of(fd: RawFd) -> io::Result<Told> {
+        set_number(fd, libc::SOL_SOCKET, SO_ZEROCOPY, 1)
+            .map_err(|error| io::Error::new(error.kind(), format!("cannot send without a copy: {error}")))?;
+        Ok(Told { open: 0, told: [0; 2] })
+    }
+
+    /// Sends some of the block. It is never written again, so nobody waits until the pages are free.
+    fn send(&mut self, fd: RawFd, block: &mut [u8], from: usize, length: usize) -> Completion {
+        if self.open >= OPEN_MAX {
+            self.listen(fd);
+        }
+        let flags = libc::MSG_NOSIGNAL | libc::MSG_ZEROCOPY;
+        let sent = with_vectors(block.as_mut_ptr(), block.len(), from, length, |message| {
+            // SAFETY: the vectors lie in the block, which lives as long as its socket.
+            completion(unsafe { libc::sendmsg(fd, message, flags) })
+        });
+        match sent {
+            Ok(_) => self.open += 1,
+            // Too many pages are lent: the words of the kernel give room.
+            Err(Errno(libc::ENOBUFS)) => {
+                self.listen(fd);
+                std::thread::yield_now();
+            }
+            Err(_) => {}
+        }
+        sent
+    }
+
+    /// Reads all that the kernel has to say now.
+    fn listen(&mut self, fd: RawFd) {
+        loop {
+            let mut control = [0u64; 16];
+            // SAFETY: plain data, valid when zeroed.
+            let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+            message.msg_control = control.as_mut_ptr().cast();
+            message.msg_controllen = size_of_val(&control) as _;
+            // SAFETY: writes into the control memory only.
+            let got = unsafe { libc::recvmsg(fd, &raw mut message, libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT) };
+            if got < 0 {
+                return;
+            }
+            // Behind length, level and type: errno (4 bytes), origin, type, code, padding, then the first and the last call.
+            let [kind, numbers] = [control[2].to_ne_bytes(), control[3].to_ne_bytes()];
+            let word = |at: usize| u32::from_ne_bytes([numbers[at], numbers[at + 1], numbers[at + 2], numbers[at + 3]]);
+            if kind[4] != ORIGIN {
+                continue;
+            }
+            let calls = word(4).wrapping_sub(word(0)).wrapping_add(1);
+            self.open = self.open.saturating_sub(calls);
+            self.told[1] += u64::from(calls);
+            if kind[6] & CODE_COPIED != 0 {
+                self.told[0] += u64::from(calls);
+            }
+        }
+    }
+}
+
+/// A queue of io_uring with one call in flight: calls of one stream have an order.
+#[cfg(target_os = "linux")]
+pub(super) struct Ring {
+    ring: io_uring::IoUring,
+}
+
+/// How often a call that waits is looked after, ns: a socket's own time-outs do not hold here.
+#[cfg(target_os = "linux")]
+const LOOK_NS: u32 = 50_000_000;
+
+/// What calls of the ring are told apart by.
+#[cfg(target_os = "linux")]
+const TRANSFER: u64 = 1;
+#[cfg(target_os = "linux")]
+const CANCEL: u64 = 2;
+
+#[cfg(target_os = "linux")]
+impl Ring {
+    fn new() -> io::Result<Box<Ring>> {
+        let ring = io_uring::IoUring::new(4)
+            .map_err(|error| io::Error::new(error.kind(), format!("cannot use io_uring: {error}")))?;
+        Ok(Box::new(Ring { ring }))
+    }
+
+    /// Sends or receives a message. Where it takes long, it is taken back, and `EAGAIN` says so.
+    fn transfer(&mut self, fd: RawFd, message: &mut libc::msghdr, sends: bool) -> Completion {
+        use io_uring::{opcode, types};
+        let target = types::Fd(fd);
+        let entry = match sends {
+            true => opcode::SendMsg::new(target, message).flags(libc::MSG_NOSIGNAL as u32).build(),
+            false => opcode::RecvMsg::new(target, message).build(),
+        };
+        self.push(entry.user_data(TRANSFER))?;
+        let mut is_taken_back = false;
+        loop {
+            let timeout = types::Timespec::new().nsec(LOOK_NS);
+            let arguments = types::SubmitArgs::new().timespec(&timeout);
+            match self.ring.submitter().submit_with_args(1, &arguments) {
+                Ok(_) => {}
+                Err(error) if matches!(error.raw_os_error(), Some(libc::ETIME | libc::EINTR | libc::EAGAIN)) => {}
+                // The worker ends with it, and its ring before its memory.
+                Err(error) => return Err(Errno(error.raw_os_error().unwrap_or(libc::EIO))),
+            }
+            while let Some(done) = self.ring.completion().next() {
+                if done.user_data() == TRANSFER {
+                    return match done.result() {
+                        result if result >= 0 => Ok(result as u64),
+                        result if -result == libc::ECANCELED => Err(Errno(libc::EAGAIN)),
+                        result => Err(Errno(-result)),
+                    };
+                }
+            }
+            if !is_taken_back {
+                is_taken_back = true;
+                self.push(opcode::AsyncCancel::new(TRANSFER).build().user_data(CANCEL))?;
+            }
+        }
+    }
+
+    fn push(&mut self, entry: io_uring::squeue::Entry) -> Result<(), Errno> {
+        // SAFETY: the kernel copies the message and its vectors as it takes the entry, in the call that follows. The bytes that they
+        // name are those of the socket, which drops its ring before them.
+        unsafe { self.ring.submission().push(&entry) }.map_err(|_| Errno(libc::ENOBUFS))
+    }
+}

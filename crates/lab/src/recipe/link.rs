@@ -1,0 +1,82 @@
+//! The largest packet of a network interface. Source: ip-link(8). It gets its old value back.
+
+use crate::command::Command;
+use crate::error::Cause;
+use crate::site::{MadePaths, Site};
+use crate::step::Link;
+use crate::undo::Undo;
+
+/// Smallest and largest packet of any interface. Sources: RFC 791, and the 16 bits of an IP packet's length with those of loopback.
+const MTU: std::ops::RangeInclusive<u64> = 68..=65_536;
+
+pub(super) fn build(step: &Link, site: &mut Site<'_>) -> Result<MadePaths, Cause> {
+    check(step)?;
+    let namespace = step.namespace.as_deref();
+    let shown = site.run(&show(namespace, &step.device))?;
+    let old = mtu_of(&shown).ok_or_else(|| {
+        Cause::field("device", &step.device, format!("`ip link` shows no MTU of it: {}", shown.trim()))
+    })?;
+    site.ahead(Undo::Mtu { device: step.device.clone(), namespace: step.namespace.clone(), mtu: old })?;
+    site.run(&set(namespace, &step.device, step.mtu.0))?;
+    let now = mtu_of(&site.run(&show(namespace, &step.device))?);
+    if now != Some(step.mtu.0) {
+        let why = format!("the kernel made {} of it", now.map_or("nothing".to_owned(), |mtu| mtu.to_string()));
+        return Err(Cause::field("mtu", step.mtu.0, why));
+    }
+    Ok(vec![])
+}
+
+/// Checks the step alone.
+pub(super) fn check(step: &Link) -> Result<(), Cause> {
+    let is_name = |name: &str| {
+        !name.is_empty() && !name.starts_with('-') && !name.contains(|c: char| c == '/' || c.is_whitespace())
+    };
+    if !is_name(&step.device) {
+        return Err(Cause::field("device", &step.device, "use the name of an interface, as `ip link` shows it"));
+    }
+    if let Some(namespace) = step.namespace.as_ref().filter(|name| !is_name(name)) {
+        return Err(Cause::field("namespace", namespace, "use the name of a namespace, as `ip netns` shows it"));
+    }
+    if !MTU.contains(&step.mtu.0) {
+        return Err(Cause::field("mtu", step.mtu.0, "use 68 to 65536 bytes"));
+    }
+    Ok(())
+}
+
+fn ip(namespace: Option<&str>) -> Command {
+    let of = namespace.map(|namespace| ["-n", namespace]);
+    Command::new("ip", of.into_iter().flatten())
+}
+
+pub(crate) fn show(namespace: Option<&str>, device: &str) -> Command {
+    ip(namespace).args(["-o", "link", "show", "dev", device])
+}
+
+pub(crate) fn set(namespace: Option<&str>, device: &str, mtu: u64) -> Command {
+    ip(namespace).args(["link", "set", "dev", device, "mtu", &mtu.to_string()])
+}
+
+/// `2: eth0: <…> mtu 1500 qdisc …`.
+pub(crate) fn mtu_of(shown: &str) -> Option<u64> {
+    let mut words = shown.split_whitespace().skip_while(|word| *word != "mtu");
+    words.nth(1)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Protects: the old value is the interface's, and no name becomes an option.
+    #[test]
+    fn the_mtu_is_read_as_ip_shows_it() {
+        let shown = "3: plumb0@if2: <BROADCAST,UP> mtu 1500 qdisc noqueue state UP mode DEFAULT \\    link/ether";
+        assert_eq!(mtu_of(shown), Some(1500));
+        assert_eq!(mtu_of("Device does not exist"), None);
+        let link =
+            |device: &str, mtu| Link { device: device.to_owned(), namespace: None, mtu: crate::step::Count(mtu) };
+        assert!(check(&link("eth0.1", 9000)).is_ok());
+        for bad in [link("-a", 9000), link("a/b", 9000), link("eth0", 67), link("eth0", 65_537)] {
+            assert!(check(&bad).is_err(), "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! Network work of workloads: its connections are made and ended by iperf3's protocol, as those of `plumb net` are.
+
+use super::super::dialect::iperf3::TestError;
+use super::super::dialect::iperf3::client::{Begun, Place, begin};
+use super::super::dialect::iperf3::output::Out;
+use super::{local, words};
+use plumb_dialects::iperf3::{Output, Params, Results, StreamResult, stream_id};
+use plumb_engine::net::{Counts, Elsewhere, Flow, FlowEnd, NetEnd, NetProtocol, NetRequest, NetSession, congestion};
+use plumb_result::{Datagrams, NET_SCHEMA, Network, Throughput};
+use plumb_sorted::SortedMap;
+use plumb_workload::Nanos;
+use plumb_workload::net::{Direction, NetLoad, Passing, Protocol, StreamLoad, TripLoad};
+use std::net::IpAddr;
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+/// Port where none is said.
+const PORT: u16 = 5201;
+
+/// Bytes of a block, and of a datagram: whole on any link.
+const BLOCK_BYTES: u32 = 128 << 10;
+const DATAGRAM_BYTES: u32 = 1200;
+
+/// iperf3's protocol.
+pub struct Iperf3;
+
+impl NetProtocol for Iperf3 {
+    fn connect(&self, request: &NetRequest<'_>) -> Result<Box<dyn NetSession>, String> {
+        let protocol = request.load.protocol();
+        if protocol == Protocol::Sctp {
+            return Err(without_sctp());
+        }
+        let place = place_of(request.address)?;
+        let params = params(request);
+        let mut out = Out::new(Output::Text, false, "", Box::new(|_| {}));
+        let begun = begin(&place, &params, &mut out).map_err(|error| words(&error, &place))?;
+        let known = known(request, &place, &begun);
+        Ok(Box::new(Session { place, begun, known }))
+    }
+}
+
+/// Why there is no SCTP: the kernel has none, or Plumb does not use it.
+fn without_sctp() -> String {
+    use rustix::net::{AddressFamily, SocketType, ipproto, socket};
+    match socket(AddressFamily::INET, SocketType::STREAM, Some(ipproto::SCTP)) {
+        Err(_) => "this kernel has no SCTP; use tcp".to_owned(),
+        Ok(_) => "SCTP is not supported by Plumb's own servers and clients; use tcp".to_owned(),
+    }
+}
+
+/// The other end at an address, `HOST` or `HOST:PORT`.
+pub fn place_of(address: &str) -> Result<Place, String> {
+    if let Some(elsewhere) = Elsewhere::parse(address) {
+        let place = place_at(address.to_owned(), 0);
+        return Ok(Place { elsewhere: Some(elsewhere?), ..place });
+    }
+    let plain = |host: &str| host.trim_start_matches('[').trim_end_matches(']').to_owned();
+    let (host, port) = match address.rsplit_once(':') {
+        // Of IPv6 without brackets, a colon is part of the address.
+        Some((host, port)) if !host.contains(':') || host.ends_with(']') => {
+            let port = port.parse().map_err(|_| format!("`{port}` in `{address}` is not a port"))?;
+            (plain(host), port)
+        }
+        _ => (plain(address), PORT),
+    };
+    Ok(place_at(host, port))
+}
+
+/// The other end.
+pub fn place_at(host: String, port: u16) -> Place {
+    Place {
+        host,
+        port,
+        elsewhere: None,
+        bind: None,
+        is_v6: None,
+        client_port: None,
+        timeout: Some(Duration::from_secs(10)),
+        trust: None,
+        local: local(),
+    }
+}
+
+/// What the other end is told.
+fn params(request: &NetRequest<'_>) -> Params {
+    let NetRequest { load, connections, time, rate, .. } = *request;
+    let seconds = |time: Nanos| u32::try_from(time.0.div_ceil(1_000_000_000)).unwrap_or(u32::MAX).min(86_400);
+    let protocol = load.protocol();
+    let common = Params {
+        udp: protocol == Protocol::Udp,
+        multipath: protocol == Protocol::Mptcp,
+        // Without one, until this end is told to stop.
+        time_s: Some(time.map_or(0, seconds)),
+        streams: connections,
+        congestion: load.congestion().map(str::to_owned),
+        rate: rate.map(|rate| rate as u64),
+        ..Params::default()
+    };
+    match load {
+        NetLoad::Stream(StreamLoad { direction, block, rate, tx, rx, .. }) => {
+            let usual = if common.udp { DATAGRAM_BYTES } else { BLOCK_BYTES };
+            let params = Params {
+                reverse: *direction == Direction::Receive,
+                block: block.map_or(usual, |block| block.0 as u32),
+                rate: rate.map(|rate| (rate.0 * 8.0) as u64),
+                ..common
+            };
+            passing(params, *tx, *rx)
+        }
+        NetLoad::Rr(trips) | NetLoad::Crr(trips) => {
+            let TripLoad { request, response, busy_poll, .. } = trips;
+            Params {
+                block: request.0 as u32,
+                response: response.0 as u32,
+                connects: matches!(load, NetLoad::Crr(_)),
+                poll_us: busy_poll.0.div_ceil(1000) as u32,
+                ..common
+            }
+        }
+    }
+}
+
+/// The same with how bytes pass. Stock servers have words for two of the ways.
+pub fn passing(params: Params, tx: Passing, rx: Passing) -> Params {
+    Params {
+        lend: tx == Passing::Lend,
+        drop: rx == Passing::Drop,
+        tx: if tx == Passing::Lend { Passing::Copy } else { tx },
+        rx: if rx == Passing::Drop { Passing::Copy } else { rx },
+        ..params
+    }
+}
+
+/// How bytes pass, where they are not copied at both ends.
+pub fn passing_words(tx: Passing, rx: Passing) -> Option<String> {
+    ([tx, rx] != [Passing::Copy; 2]).then(|| format!("tx {}, rx {}", tx.name(), rx.name()))
+}
+
+/// The same with what the kernel said of calls without a copy.
+pub fn with_copied(passing: Option<String>, [copied, told]: [u64; 2]) -> Option<String> {
+    let share = copied as f64 * 100.0 / told.max(1) as f64;
+    let words = |passing: String| match copied {
+        0 => passing,
+        _ => format!("{passing} (the kernel copied {share:.0} % of the calls all the same)"),
+    };
+    passing.map(words)
+}
+
+/// What is known of the connections when they are made.
+fn known(request: &NetRequest<'_>, place: &Place, begun: &Begun) -> Network {
+    let params = &begun.params;
+    let tx = if params.lend { Passing::Lend } else { params.tx };
+    let rx = if params.drop { Passing::Drop } else { params.rx };
+    let local = begun.streams.first().and_then(|stream| stream.local.0.parse().ok());
+    with_link(
+        local,
+        Network {
+            schema: NET_SCHEMA.to_owned(),
+            tool: plumb_study::run::tool(),
+            started_at: jiff::Timestamp::now().to_string(),
+            host: place.host.clone(),
+            port: place.port,
+            connect_ns: Some(begun.connect_ns),
+            streams: request.connections,
+            protocol: Some(request.load.protocol())
+                .filter(|which| *which != Protocol::Tcp)
+                .map(|which| which.name().to_owned()),
+            passing: passing_words(tx, rx),
+            busy_poll_us: params.poll_us,
+            congestion: begun
+                .flows
+                .first()
+                .filter(|_| !params.udp && !params.connects)
+                .and_then(|flow| congestion(flow.socket.as_fd())),
+            processors: plumb_probe::link::allowed_processors(),
+            ..Network::default()
+        },
+    )
+}
+
+/// The same with the interface that has an address of this end.
+pub fn with_link(local: Option<IpAddr>, network: Network) -> Network {
+    let link = local.and_then(plumb_probe::link::of_address).unwrap_or_default();
+    Network {
+        interface: Some(link.name).filter(|name| !name.is_empty()),
+        interface_bits_per_second: link.bits_per_second,
+        interface_mtu: link.mtu,
+        interface_driver: link.driver,
+        interface_node: link.node,
+        offloads: link.offloads.into_iter().map(|(name, is)| (name.to_owned(), is)).collect::<SortedMap<_, _>>(),
+        ..network
+    }
+}
+
+struct Session {
+    place: Place,
+    begun: Begun,
+    known: Network,
+}
+
+impl NetSession for Session {
+    fn flows(&mut self) -> Vec<Flow> {
+        std::mem::take(&mut self.begun.flows)
+    }
+
+    fn finish(mut self: Box<Self>, ended: &NetEnd) -> Result<Network, String> {
+        let results = results(ended, &self.begun.params, self.known.congestion.clone());
+        let other = self.begun.exchange(&results).map_err(|error: TestError| words(&error, &self.place))?;
+        let Session { begun, known, .. } = *self;
+        Ok(found(ended, &begun.params, &other, known))
+    }
+}
+
+fn percent(ns: u64, seconds: f64) -> f64 {
+    ns as f64 / 1e7 / seconds.max(1e-9)
+}
+
+/// What the other end is told at the end.
+fn results(ended: &NetEnd, params: &Params, congestion: Option<String>) -> Results {
+    let stream = |(number, end): (usize, &FlowEnd)| {
+        let Counts { bytes, datagrams, .. } = end.counts;
+        let sent = params.udp && !params.reverse;
+        StreamResult {
+            id: stream_id(number),
+            bytes,
+            retransmits: end.tcp.filter(|_| !params.reverse).map_or(-1, |tcp| tcp.retransmits as i64),
+            jitter_s: datagrams.jitter_us / 1e6,
+            errors: datagrams.lost as i64,
+            omitted_errors: Some(0),
+            packets: if sent { (bytes / u64::from(params.block.max(1))) as i64 } else { datagrams.highest as i64 },
+            omitted_packets: Some(0),
+            seconds: ended.seconds,
+        }
+    };
+    let (user, system) = ended.cpu_ns;
+    Results {
+        cpu: [user + system, user, system].map(|ns| percent(ns, ended.seconds)),
+        has_retransmits: if params.reverse { -1 } else { i64::from(!params.udp) },
+        congestion,
+        output: None,
+        streams: ended.flows.iter().enumerate().map(stream).collect(),
+    }
+}
+
+/// What both ends know.
+fn found(ended: &NetEnd, params: &Params, other: &Results, known: Network) -> Network {
+    let tcp = ended.flows.first().and_then(|end| end.tcp).unwrap_or_default();
+    let positive = |number: u64| Some(number).filter(|&number| number > 0);
+    let direction = if params.reverse { "receive" } else { "send" };
+    let is_stream = params.response == 0;
+    let own_bytes: u64 = ended.flows.iter().map(|end| end.counts.bytes).sum();
+    let far_bytes: u64 = other.streams.iter().map(|stream| stream.bytes).sum();
+    let far_seconds = other.streams.first().map_or(0.0, |stream| stream.seconds);
+    let (bytes, seconds) = match (params.reverse, far_seconds > 0.0) {
+        (true, _) => (own_bytes, ended.seconds),
+        (false, true) => (far_bytes, far_seconds),
+        (false, false) => (far_bytes, ended.seconds),
+    };
+    let retransmits = match params.reverse {
+        false => Some(ended.flows.iter().filter_map(|end| end.tcp).map(|tcp| tcp.retransmits as i64).sum()),
+        true => Some(other.streams.iter().map(|stream| stream.retransmits).sum::<i64>()).filter(|&again| again >= 0),
+    };
+    let bytes_per_second = bytes as f64 / seconds.max(1e-9);
+    let throughput = Throughput {
+        direction: direction.to_owned(),
+        bytes_per_second,
+        link_share: known.interface_bits_per_second.map(|bits| bytes_per_second * 8.0 / bits),
+        retransmits: retransmits.filter(|_| !params.udp),
+        processors: percent(ended.cpu_ns.0 + ended.cpu_ns.1, ended.seconds) / 100.0,
+        processors_there: other.cpu[0] / 100.0,
+    };
+    let datagrams = || {
+        let own = ended.flows.iter().fold((0, 0, 0, 0.0f64), |sum, end| {
+            let arrived = end.counts.datagrams;
+            let jitter = sum.3.max(arrived.jitter_us * 1e3);
+            (sum.0 + arrived.highest as i64, sum.1 + arrived.lost as i64, sum.2 + arrived.out_of_order as i64, jitter)
+        });
+        let far = other.streams.iter().fold((0, 0, 0, 0.0f64), |sum, stream| {
+            (sum.0 + stream.packets, sum.1 + stream.errors, 0, sum.3.max(stream.jitter_s * 1e9))
+        });
+        let (packets, lost, out_of_order, jitter_ns) = if params.reverse { own } else { far };
+        Datagrams { direction: direction.to_owned(), packets, lost, out_of_order, jitter_ns }
+    };
+    Network {
+        seconds: ended.seconds as u32,
+        congestion_there: other.congestion.clone().filter(|_| known.congestion.is_some()),
+        path_mtu: positive(tcp.path_mtu),
+        tcp_rtt_ns: positive(tcp.rtt_us * 1000),
+        throughput: if is_stream { vec![throughput] } else { Vec::new() },
+        datagrams: if is_stream && params.udp { vec![datagrams()] } else { Vec::new() },
+        passing: with_copied(known.passing.clone(), ended.copied),
+        ..known
+    }
+}

@@ -1,0 +1,72 @@
+//! `plumb as fs_mark` from outside.
+
+use crate::common::traced::{traced, whole_calls};
+use crate::common::{Home, needs};
+use regex::Regex;
+use serde_json::json;
+use std::process::Command;
+
+/// Protects the whole way: files are made and removed, or stay; each iteration has a line, here and in the log, and a result.
+#[test]
+fn iterations_make_files_and_tell_their_rates() {
+    let home = Home::new();
+    let gone = home.plumb("as fs_mark -d out -n 20 -s 20000 -t 2 -S 4").expect(0);
+    assert!(gone.out.contains("#\tSync method: SYNC POST REVERSE: "), "{}", gone.out);
+    let line = Regex::new(r"\n +\d+ {11}40 {8}20000 +\d+\.\d +\d+\n$").unwrap();
+    assert!(line.is_match(&gone.out), "{}", gone.out);
+    assert_eq!(std::fs::read_dir(home.work().join("out")).unwrap().count(), 0);
+    let kept = home.plumb("as fs_mark -d out -n 20 -s 100 -L 2 -l log -D 2 -N 5 -v").expect(0);
+    let entries = |name: &str| std::fs::read_dir(home.work().join(name)).unwrap().count();
+    assert_eq!((entries("out"), entries("out/00"), entries("out/01")), (2, 20, 20));
+    let log = std::fs::read_to_string(home.work().join("log")).unwrap();
+    assert_eq!(kept.out.lines().last(), log.lines().last());
+    assert_eq!(kept.out.lines().filter(|line| line.trim_start().starts_with(char::is_numeric)).count(), 2);
+    assert_eq!(home.query("select dialect, count(*) from run group by dialect"), [[json!("fs_mark"), json!(3)]]);
+    home.plumb("as fs_mark -n 5").expect(1).complains(&["Must specify at least one directory", "Usage: fs_mark"]);
+}
+
+/// The calls of a command on its files, with names cut to their directory.
+fn calls(home: &Home, command: &Command) -> Vec<String> {
+    let text =
+        traced(home, command, &["-y", "-e", "trace=mkdir,mkdirat,openat,write,fsync,sync,close,unlink,unlinkat"]);
+    // Names have a time and random letters, and each tool has its own descriptors and ways to say the same.
+    let name = Regex::new(r"6[0-9a-f]{7}~{8}[0-9A-Z]{24}").unwrap();
+    let working = Regex::new(r"AT_FDCWD(<[^>]*>)?, |\d+</").unwrap();
+    let flags = Regex::new(r"\|O_(CLOEXEC|NOFOLLOW|LARGEFILE)").unwrap();
+    let calls = whole_calls(&text).into_iter().map(|(_, call)| call).filter(|call| {
+        call.starts_with("sync") || name.is_match(call) || call.contains("out/0") && call.starts_with("mkdir")
+    });
+    let plain = |call: String| {
+        let call = working.replace_all(&call, "").replace("unlinkat(", "unlink(").replace("mkdirat(", "mkdir(");
+        let call = flags.replace_all(&call, "");
+        let call = name.replace_all(&call, "NAME");
+        let (what, result) = call.rsplit_once(" = ").unwrap_or((&call, ""));
+        let what = what.split_once('(').map_or(what, |(what, _)| what).to_owned();
+        format!(
+            "{what} {} {}",
+            result.split(['<', ' ']).next().unwrap_or(""),
+            if call.contains("O_TRUNC") { "new" } else { "" }
+        )
+    };
+    let counted =
+        |line: String| if line.starts_with("openat") { line.replace(|c: char| c.is_ascii_digit(), "") } else { line };
+    calls.map(plain).map(counted).collect()
+}
+
+/// The real tool and ours make the same calls in the same order, for each way of flushing.
+#[test]
+fn the_same_calls_are_made_as_by_fs_mark() {
+    if !needs::tools(&["fs_mark", "strace"]) {
+        return;
+    }
+    for method in 0..7 {
+        let words = format!("-d out -n 6 -s 40000 -D 3 -N 2 -S {method}");
+        let home = Home::new();
+        let mut command = Command::new("fs_mark");
+        command.args(words.split_whitespace()).current_dir(home.work());
+        let real = calls(&home, &command);
+        let ours = calls(&home, &home.command(format!("as fs_mark {words}").split_whitespace()));
+        assert!(real.len() > 30, "{real:?}");
+        crate::common::traced::same(&real, &ours).unwrap_or_else(|why| panic!("-S {method}: {why}"));
+    }
+}

@@ -1,0 +1,79 @@
+//! `plumb as sysbench` from outside.
+
+use crate::common::traced::{traced, whole_calls};
+use crate::common::{Home, needs};
+use plumb_sorted::SortedMap;
+use serde_json::json;
+use std::process::Command;
+
+const FILES: &str = "fileio --file-num=4 --file-total-size=4M";
+
+/// Protects the whole way: files are made, used and removed, a report is printed, and each is a stored result.
+#[test]
+fn files_are_prepared_used_and_removed() {
+    let home = Home::new();
+    let plumb = |words: &str| home.plumb(&format!("as sysbench {FILES} {words}"));
+    let missing = plumb("--file-test-mode=rndrd run").expect(1);
+    assert!(missing.out.contains("FATAL: Cannot open file 'test_file.0' errno = 2"), "{}", missing.out);
+    let made = plumb("prepare").expect(0);
+    assert!(made.out.contains("Creating file test_file.3\n4194304 bytes written in "), "{}", made.out);
+    let again = plumb("prepare").expect(0);
+    assert!(again.out.contains("Reusing existing file test_file.3\nNo bytes written.\n"), "{}", again.out);
+    let short = home.plumb("as sysbench fileio --file-num=2 --file-total-size=4M --file-test-mode=seqrd run").expect(1);
+    assert!(short.out.contains("is 1MiB, but at least 2MiB is expected"), "{}", short.out);
+    for (words, events) in [
+        ("--file-test-mode=rndrw --events=250 --threads=2", 250),
+        ("--file-test-mode=seqrd --events=300 --threads=2", 300),
+        ("--file-test-mode=seqwr --events=300 --file-io-mode=async", 300),
+        ("--file-test-mode=rndwr --events=300 --file-io-mode=mmap --file-fsync-all", 300),
+    ] {
+        let run = plumb(&format!("{words} run")).expect(0);
+        let total = format!("    total number of events:              {events}\n");
+        assert!(run.out.contains("Threads started!\n") && run.out.contains(&total), "{words}: {}", run.out);
+    }
+    plumb("cleanup").expect(0);
+    assert!(!home.work().join("test_file.0").exists());
+    let stored = home.query("select dialect, count(*) from run group by dialect");
+    assert_eq!(stored, [[json!("sysbench"), json!(7)]]);
+}
+
+/// How often a command makes each call on its files.
+fn counts(home: &Home, command: &Command) -> SortedMap<String, u64> {
+    let text = traced(home, command, &["-y", "-e", "trace=pread64,pwrite64,fsync,fdatasync,msync"]);
+    let mut counts = SortedMap::new();
+    for (_, call) in
+        whole_calls(&text).iter().filter(|(_, call)| call.contains("test_file.") || call.starts_with("msync"))
+    {
+        *counts.entry(call.split('(').next().unwrap_or_default().to_owned()).or_insert(0) += 1;
+    }
+    counts
+}
+
+/// The real tool and ours make the same calls equally often, for each mode.
+#[test]
+fn the_same_calls_are_made_as_by_sysbench() {
+    if !needs::tools(&["sysbench", "strace"]) {
+        return;
+    }
+    for words in [
+        "--file-test-mode=rndrw --events=450",
+        "--file-test-mode=rndrw --events=450 --file-rw-ratio=3 --file-fsync-freq=30",
+        "--file-test-mode=rndwr --events=450 --file-fsync-mode=fdatasync",
+        "--file-test-mode=rndwr --events=100 --file-fsync-all",
+        "--file-test-mode=seqwr --events=450 --file-merged-requests=4",
+        "--file-test-mode=seqrewr --events=450 --file-fsync-end=off",
+        "--file-test-mode=seqrd --events=450",
+    ] {
+        let home = Home::new();
+        let real = |more: &str| {
+            let mut command = Command::new("sysbench");
+            command.args(FILES.split_whitespace()).args(more.split_whitespace()).current_dir(home.work());
+            command
+        };
+        assert!(real("prepare").output().unwrap().status.success());
+        let real = counts(&home, &real(&format!("{words} run")));
+        let ours = counts(&home, &home.command(format!("as sysbench {FILES} {words} run").split_whitespace()));
+        assert_eq!(real, ours, "{words}");
+        assert!(!real.is_empty());
+    }
+}
