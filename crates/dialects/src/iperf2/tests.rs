@@ -77,7 +77,7 @@ fn headers_are_those_that_were_captured() {
     let head = udp_head(&plain, 5001, 0);
     assert_eq!((&head[..13], head[13..].iter().sum::<u32>()), (expected.as_slice(), 0));
     let trips = udp_head(&settings("-c h -u -t 1 -b 500k --trip-times").test, 5001, 7_000_042);
-    assert_eq!((trips[0], trips[8], &trips[25..]), (0x6801_00d8, 0x0010_0000, [7, 42].as_slice()));
+    assert_eq!((trips[0], trips[8], &trips[24..26]), (0x6801_00d8, 0x0010_0000, [7, 42].as_slice()));
     let tcp = tcp_head(&settings("-c h -t 1 -b 2m -R").test, 5001);
     let reverse = words(
         "44010078 00000001 00001389 00000000 00000000 ffffff9c 00000000 00000000 04000000 00020001 00080003 00000000 \

@@ -55,7 +55,7 @@ pub fn udp_head(test: &Test, port: u16, start_us: u64) -> [u32; 27] {
     let mut words = head(test, port, EXTENDED | WIDE_NUMBERS | HAS_LENGTH | trips | (length << 1));
     if test.trip_times {
         // Servers believe no other clocks than one that is near theirs.
-        words[25..].copy_from_slice(&[(start_us / 1_000_000) as u32, (start_us % 1_000_000) as u32]);
+        words[24..26].copy_from_slice(&[(start_us / 1_000_000) as u32, (start_us % 1_000_000) as u32]);
     }
     words
 }
