@@ -15,6 +15,7 @@ const PACKAGES: &[Package] = &[
     Package { name: "fio", purpose: "peer" },
     Package { name: "bonnie++", purpose: "peer" },
     Package { name: "postmark", purpose: "peer" },
+    Package { name: "iperf", purpose: "peer" },
     Package { name: "iperf3", purpose: "peer" },
     Package { name: "sysbench", purpose: "peer" },
     Package { name: "fsmark", purpose: "peer" },

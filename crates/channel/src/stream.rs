@@ -170,13 +170,13 @@ impl Channel {
         let mut left = HANDSHAKE_BYTES_MAX;
         loop {
             let mut tls = self.session.lock();
-            let wants_more = self.session.give(&mut tls)?;
+            let wants_more = self.session.give(&mut tls).map_err(slow)?;
             if !tls.is_handshaking() && !wants_more {
                 return Ok(());
             }
             let mut wanted = if wants_more { PollFlags::OUT } else { PollFlags::IN };
             if !wants_more {
-                match self.session.take(&mut tls)? {
+                match self.session.take(&mut tls).map_err(slow)? {
                     Taken::End => return Err(ChannelError::Closed),
                     Taken::Nothing => {}
                     Taken::Bytes(count) => {

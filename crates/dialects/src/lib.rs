@@ -36,6 +36,7 @@ pub mod io500;
 pub mod ior;
 pub mod iostat;
 pub mod iozone;
+pub mod iperf2;
 pub mod iperf3;
 pub mod md_workbench;
 pub mod mdtest;

@@ -28,7 +28,6 @@ pub struct Network {
     /// Its port.
     pub port: u16,
     /// Fingerprint of the certificate by which the other end was known, in TLS; null: anybody, in plain text.
-    #[serde(default)]
     pub server_certificate: Option<String>,
     /// Why nothing was measured, where that is so: the lists are then empty.
     pub error: Option<String>,

@@ -291,6 +291,27 @@ impl Passing {
     }
 }
 
+/// How datagrams begin, by the tool that reads them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DatagramForm {
+    /// iperf3's: time and number.
+    #[default]
+    Iperf3,
+    /// The same with a number of 64 bits.
+    Iperf3Wide,
+    /// iperf2's.
+    Iperf2(Iperf2Form),
+}
+
+/// iperf2's: number, time, the rest of the number, and what its client asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Iperf2Form {
+    /// So many microseconds is the wall clock, which its times are of, ahead of the monotonic one.
+    pub ahead_us: u64,
+    /// What the client asks for, 4 bytes each.
+    pub head: [u32; 27],
+}
+
 /// The work of one socket.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct NetWork {
@@ -310,8 +331,8 @@ pub struct NetWork {
     pub passing: Passing,
     /// Round trips ask the socket again and again for at most this long before they sleep, µs.
     pub poll_us: u32,
-    /// Datagrams are numbered by 64 bits instead of 32.
-    pub wide_numbers: bool,
+    /// How datagrams begin.
+    pub form: DatagramForm,
     /// Datagrams may pass the system in trains (UDP_SEGMENT, UDP_GRO) where one call for each would be too slow.
     pub trains: bool,
     /// Datagrams have no header, and an empty one ends the stream.
@@ -346,7 +367,7 @@ impl NetWork {
             burst: 1,
             passing: Passing::Copy,
             poll_us: 0,
-            wide_numbers: false,
+            form: DatagramForm::Iperf3,
             trains: false,
             bare: false,
             apart: false,

@@ -2,7 +2,7 @@
 
 use super::params::Params;
 use plumb_workload::PerSecond;
-use plumb_workload::net::{NetOp, NetWork, Passing, Transport};
+use plumb_workload::net::{DatagramForm, NetOp, NetWork, Passing, Transport};
 
 /// The work of an end that sends, or of one that receives. `trains`: both ends take datagrams in trains.
 pub fn flow(params: &Params, sends: bool, trains: bool) -> NetWork {
@@ -28,7 +28,7 @@ pub fn flow(params: &Params, sends: bool, trains: bool) -> NetWork {
             _ => params.rx,
         },
         poll_us: params.poll_us,
-        wide_numbers: params.wide,
+        form: if params.wide { DatagramForm::Iperf3Wide } else { DatagramForm::Iperf3 },
         repeats: params.repeats,
         trains: params.trains || trains,
         ..NetWork::stream(op, transport, params.block)

@@ -2,13 +2,14 @@
 //! and 3.21: nothing here touches the system.
 
 mod auth;
-mod format;
+pub(crate) mod format;
 mod json;
 mod lower;
-mod options;
+pub(crate) mod options;
 mod params;
 mod print;
-mod settings;
+pub(crate) mod settings;
+pub(crate) mod values;
 mod wire;
 
 pub use auth::{Claim, Denied, Gate, KeyWrong, Padding, PrivateKey, PublicKey, Users};

@@ -32,19 +32,31 @@ pub struct Opt {
     pub support: Support,
 }
 
-const fn opt(letter: char, name: &'static str, value: &'static str, role: Role, what: &'static str) -> Opt {
+pub(crate) const fn opt(letter: char, name: &'static str, value: &'static str, role: Role, what: &'static str) -> Opt {
     Opt { letter, name, value, role, what, support: Works }
 }
 
-const fn not_yet(letter: char, name: &'static str, value: &'static str, role: Role, why: &'static str) -> Opt {
+pub(crate) const fn not_yet(
+    letter: char,
+    name: &'static str,
+    value: &'static str,
+    role: Role,
+    why: &'static str,
+) -> Opt {
     Opt { letter, name, value, role, what: "", support: NotYet(why) }
 }
 
-const fn ignored(letter: char, name: &'static str, value: &'static str, role: Role, why: &'static str) -> Opt {
+pub(crate) const fn ignored(
+    letter: char,
+    name: &'static str,
+    value: &'static str,
+    role: Role,
+    why: &'static str,
+) -> Opt {
     Opt { letter, name, value, role, what: "", support: Ignored(why) }
 }
 
-const NONE: char = '\0';
+pub(crate) const NONE: char = '\0';
 
 /// All of them. Source: iperf 3.21's help and manual.
 #[rustfmt::skip]
@@ -79,6 +91,7 @@ pub const OPTIONS: &[Opt] = &[
     opt(NONE, "idle-timeout", "S", Server, "with -1, end after S seconds without a client"),
     opt(NONE, "server-max-duration", "S", Server, "refuse tests of more seconds"),
     opt('u', "udp", "", Client, "UDP instead of TCP"),
+    opt(NONE, "sctp", "", Client, "SCTP instead of TCP, where both kernels have it"),
     opt('b', "bitrate", "R[/N]", Client, "bits a second of a stream (UDP default 1M; 0: no limit), N blocks at once"),
     opt(NONE, "fq-rate", "R", Client, "bits a second at which the kernel lets data go"),
     opt('t', "time", "S", Client, "seconds (default 10)"),
@@ -110,9 +123,8 @@ pub const OPTIONS: &[Opt] = &[
     ignored(NONE, "forceflush", "", Both, "output is always flushed"),
     ignored('d', "debug", "[=N]", Both, "-V prints all there is"),
     ignored(NONE, "pacing-timer", "N", Client, "each block has its own start"),
-    not_yet(NONE, "sctp", "", Client, "SCTP"),
-    not_yet(NONE, "nstreams", "N", Client, "SCTP"),
-    not_yet('X', "xbind", "NAME", Client, "SCTP"),
+    not_yet(NONE, "nstreams", "N", Client, "one stream of SCTP is used"),
+    not_yet('X', "xbind", "NAME", Client, "SCTP with several addresses; -B binds to one"),
     opt(NONE, "username", "NAME", Client, "name of the user; the password: $IPERF3_PASSWORD, or asked for"),
     opt(NONE, "rsa-public-key-path", "FILE", Client, "key of the server, to which name and password are encrypted"),
     opt(NONE, "rsa-private-key-path", "FILE", Server, "admit only users: the key of the server, PEM"),
@@ -123,10 +135,16 @@ pub const OPTIONS: &[Opt] = &[
 
 /// What `--help` prints.
 pub fn help() -> String {
-    let mut text = "Usage: iperf3 [-s|-c host] [options]\n       iperf3 [-h|--help] [-v|--version]\n".to_owned();
+    help_of("iperf3", OPTIONS)
+        + "\n[KMG] are powers of 1000 in rates and of 1024 elsewhere. Measured by Plumb in the language of iperf 3.21.\n"
+}
+
+/// The same of another table.
+pub(crate) fn help_of(tool: &str, table: &[Opt]) -> String {
+    let mut text = format!("Usage: {tool} [-s|-c host] [options]\n       {tool} [-h|--help] [-v|--version]\n");
     for (role, title) in [(Both, "Server or Client:"), (Server, "Server specific:"), (Client, "Client specific:")] {
         text += &format!("\n{title}\n");
-        for row in OPTIONS.iter().filter(|row| row.role == role) {
+        for row in table.iter().filter(|row| row.role == role) {
             let letter = if row.letter == NONE { "   ".to_owned() } else { format!("-{},", row.letter) };
             let names = format!("  {letter} --{} {}", row.name, row.value);
             text += &match row.support {
@@ -136,5 +154,5 @@ pub fn help() -> String {
             };
         }
     }
-    text + "\n[KMG] are powers of 1000 in rates and of 1024 elsewhere. Measured by Plumb in the language of iperf 3.21.\n"
+    text
 }

@@ -13,6 +13,7 @@ pub const FLOW_LABEL_MAX: u32 = (1 << 20) - 1;
 #[expect(missing_docs, reason = "the keys of the JSON, whose meaning is that of the options")]
 pub struct Params {
     pub udp: bool,
+    pub sctp: bool,
     pub omit_s: u32,
     /// `None`: 10 s, or no end by time.
     pub time_s: Option<u32>,
@@ -65,6 +66,7 @@ impl Default for Params {
     fn default() -> Params {
         Params {
             udp: false,
+            sctp: false,
             omit_s: 0,
             time_s: None,
             bytes: 0,
@@ -193,13 +195,11 @@ impl Params {
     pub fn read(bytes: &[u8], limits: &Limits) -> Result<Params, Refused> {
         let value: Value = serde_json::from_slice(bytes).map_err(|_| Refused::NotJson)?;
         let json = value.is_object().then_some(&value).ok_or(Refused::NotJson)?;
-        if has(json, "sctp") {
-            return Err(Refused::Not("SCTP"));
-        }
         let udp = has(json, "udp");
         let some = |key, most| whole(json, key, most, 0).map(|number| Some(number as u32).filter(|&number| number > 0));
         let params = Params {
             udp,
+            sctp: has(json, "sctp"),
             omit_s: whole(json, "omit", 600, 0)? as u32,
             time_s: Some(whole(json, "time", 86400, 10)? as u32),
             bytes: whole(json, "num", u64::MAX >> 1, 0)?,
@@ -236,6 +236,9 @@ impl Params {
             tx: passing(json, "tx", Passing::sends)?,
             rx: passing(json, "rx", Passing::receives)?,
         };
+        if params.sctp && (udp || params.multipath) {
+            return Err(Refused::Range("sctp"));
+        }
         if params.streams == 0 {
             return Err(Refused::Range("parallel"));
         }
@@ -247,6 +250,15 @@ impl Params {
         }
         params.check(limits)?;
         Ok(params)
+    }
+
+    /// What carries the data, of these three.
+    pub fn protocol<T: Copy>(&self, [tcp, udp, sctp]: [T; 3]) -> T {
+        match (self.udp, self.sctp) {
+            (true, _) => udp,
+            (false, true) => sctp,
+            _ => tcp,
+        }
     }
 
     fn check(&self, limits: &Limits) -> Result<(), Refused> {
@@ -275,7 +287,7 @@ impl Params {
         let text = |text: &Option<String>| text.as_deref().map(Json::text);
         let trains = |value: i64| self.udp.then_some(Json::Int(value));
         let entries = [
-            (if self.udp { "udp" } else { "tcp" }, flag(true)),
+            (self.protocol(["tcp", "udp", "sctp"]), flag(true)),
             ("omit", number(self.omit_s.into())),
             ("server_affinity", some(self.server_processor)),
             ("time", number(self.time_s.unwrap_or(0).into())),

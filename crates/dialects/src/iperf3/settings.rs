@@ -4,6 +4,7 @@ use super::auth::Padding;
 use super::format::{Unit, number};
 use super::options::{OPTIONS, Opt, Role};
 use super::params::{FLOW_LABEL_MAX, Params};
+use super::values::{at_device, byte_of, c_number, port, service_of};
 use crate::Support;
 use plumb_workload::suggest::nearest;
 
@@ -215,8 +216,14 @@ pub enum Wrong {
     },
 }
 
+/// With the NUL behind it. Source: `IFNAMSIZ` of linux/if.h.
+const DEVICE_BYTES_MAX: usize = 16;
+
+/// Largest number of a processor. Source: `CPU_SETSIZE` of sched.h.
+const PROCESSOR_MAX: u32 = 1023;
+
 /// The words, taken apart: rows of the table with their values.
-fn said(words: &[String]) -> Result<Vec<(&'static Opt, String)>, Wrong> {
+pub(crate) fn said(words: &[String], table: &'static [Opt]) -> Result<Vec<(&'static Opt, String)>, Wrong> {
     let mut found = Vec::new();
     let mut words = words.iter();
     while let Some(word) = words.next() {
@@ -232,11 +239,11 @@ fn said(words: &[String]) -> Result<Vec<(&'static Opt, String)>, Wrong> {
         };
         if let Some(name) = word.strip_prefix("--") {
             let (name, here) = name.split_once('=').map_or((name, None), |(name, value)| (name, Some(value)));
-            let mut rows = OPTIONS.iter().filter(|row| row.name.starts_with(name) && !name.is_empty());
-            let exact = OPTIONS.iter().find(|row| row.name == name || (row.name == "bitrate" && name == "bandwidth"));
+            let mut rows = table.iter().filter(|row| row.name.starts_with(name) && !name.is_empty());
+            let exact = table.iter().find(|row| row.name == name || (row.name == "bitrate" && name == "bandwidth"));
             let row = match (exact, rows.next(), rows.next()) {
                 (Some(row), ..) | (None, Some(row), None) => row,
-                _ => return Err(unknown(nearest(name, OPTIONS.iter().map(|row| row.name)))),
+                _ => return Err(unknown(nearest(name, table.iter().map(|row| row.name)))),
             };
             found.push((row, value_of(row, here, &mut words)?));
             continue;
@@ -245,7 +252,7 @@ fn said(words: &[String]) -> Result<Vec<(&'static Opt, String)>, Wrong> {
             return Err(unknown(None));
         };
         for (at, letter) in letters.char_indices() {
-            let row = OPTIONS.iter().find(|row| row.letter == letter).ok_or_else(|| unknown(None))?;
+            let row = table.iter().find(|row| row.letter == letter).ok_or_else(|| unknown(None))?;
             let rest = &letters[at + letter.len_utf8()..];
             let takes = !row.value.is_empty() && !row.value.starts_with('[');
             let here = (takes && !rest.is_empty()).then_some(rest);
@@ -263,7 +270,7 @@ fn said(words: &[String]) -> Result<Vec<(&'static Opt, String)>, Wrong> {
 /// # Errors
 /// The first thing that is wrong with it.
 pub fn read(words: &[String]) -> Result<Asked, Wrong> {
-    let said = said(words)?;
+    let said = said(words, OPTIONS)?;
     for asked in [("help", Asked::Help), ("version", Asked::Version)] {
         if said.iter().any(|(row, _)| row.name == asked.0) {
             return Ok(asked.1);
@@ -288,7 +295,7 @@ pub fn read(words: &[String]) -> Result<Asked, Wrong> {
         ..Settings::new(End::Server(Server::default()))
     };
     let mut server = Server { one_off: has("one-off"), daemon: has("daemon"), ..Server::default() };
-    let mut params = Params { udp: has("udp"), ..Params::default() };
+    let mut params = Params { udp: has("udp"), sctp: has("sctp"), ..Params::default() };
     let (mut host, mut client_port, mut connect_ms) = (String::new(), None, None);
     let (mut user, mut key) = (None, None);
     for (row, value) in &said {
@@ -414,8 +421,7 @@ pub fn read(words: &[String]) -> Result<Asked, Wrong> {
             "set-mss" => params.segment = Some(ranged(1.0, 32767.0, "at most 32767")? as u32),
             "no-delay" => params.no_delay = true,
             "tos" => {
-                let number = c_number(value).and_then(|number| u8::try_from(number).ok());
-                params.service = number.ok_or_else(|| wrong("from 0 to 255"))?;
+                params.service = byte_of(value).ok_or_else(|| wrong("from 0 to 255"))?;
             }
             "dscp" => params.service = service_of(value).ok_or_else(|| wrong("from 0 to 63, or a name such as ef"))?,
             "flowlabel" => {
@@ -458,6 +464,9 @@ pub fn read(words: &[String]) -> Result<Asked, Wrong> {
     if !ends.contains(&true) && (params.reverse || !has_file) {
         params.time_s = Some(10);
     }
+    if params.sctp && (params.udp || params.multipath || params.congestion.is_some()) {
+        return Err(Wrong::Parameter("--sctp goes with none of -u, -m, -C"));
+    }
     if has_file && (params.udp || params.bidir) {
         return Err(Wrong::Parameter("a file is transferred by TCP, in one direction"));
     }
@@ -470,54 +479,4 @@ pub fn read(words: &[String]) -> Result<Asked, Wrong> {
     }
     settings.end = End::Client(Box::new(Client { host, params, client_port, connect_ms, user, key }));
     Ok(Asked::Run(Box::new(settings)))
-}
-
-fn port(text: &str) -> Option<u16> {
-    text.parse().ok().filter(|&port| port > 0)
-}
-
-/// With the NUL behind it. Source: `IFNAMSIZ` of linux/if.h.
-const DEVICE_BYTES_MAX: usize = 16;
-
-/// Largest number of a processor. Source: `CPU_SETSIZE` of sched.h.
-const PROCESSOR_MAX: u32 = 1023;
-
-/// An address or a name; the device behind it is put aside.
-fn at_device(value: &str, device: &mut Option<String>) -> String {
-    let (host, of) = value.split_once('%').map_or((value, None), |(host, of)| (host, Some(of)));
-    if let Some(of) = of {
-        *device = Some(of.to_owned());
-    }
-    host.to_owned()
-}
-
-/// Decimal, octal or hexadecimal, as C reads it.
-fn c_number(text: &str) -> Option<u32> {
-    match (text.strip_prefix("0x").or(text.strip_prefix("0X")), text.strip_prefix('0')) {
-        (Some(digits), _) => u32::from_str_radix(digits, 16).ok(),
-        (None, Some(digits)) if !digits.is_empty() => u32::from_str_radix(digits, 8).ok(),
-        _ => text.parse().ok(),
-    }
-}
-
-/// The type of service of a code point, or of its name. Sources: RFC 2474, 2597, 3246, 5865; RFC 1349 for the last three.
-fn service_of(text: &str) -> Option<u8> {
-    let digits = |text: &str, of: [std::ops::RangeInclusive<u8>; 2]| {
-        let [first, second] = <[u8; 2]>::try_from(text.as_bytes()).ok()?.map(|digit| digit.wrapping_sub(b'0'));
-        (of[0].contains(&first) && of[1].contains(&second)).then_some((first, second))
-    };
-    let name = text.to_ascii_lowercase();
-    let point = match (name.strip_prefix("af"), name.strip_prefix("cs")) {
-        (Some(class), _) => digits(class, [1..=4, 1..=3]).map(|(class, drop)| 8 * class + 2 * drop)?,
-        (_, Some(class)) => 8 * class.parse::<u8>().ok().filter(|class| *class <= 7)?,
-        _ => match &*name {
-            "ef" => 46,
-            "va" => 44,
-            "lowdelay" => return Some(0x10),
-            "throughput" => return Some(0x08),
-            "reliability" => return Some(0x04),
-            _ => c_number(&name).and_then(|point| u8::try_from(point).ok()).filter(|point| *point <= 63)?,
-        },
-    };
-    Some(point << 2)
 }

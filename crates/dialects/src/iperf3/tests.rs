@@ -102,7 +102,7 @@ fn what_is_wrong_is_refused_with_a_reason() {
             "-s --server-bitrate-limit 1G/0",
             "bad value '1G/0' of option --server-bitrate-limit: the mean is of 1 to 1000 seconds",
         ),
-        ("-c h --sctp", "option --sctp is not supported yet: SCTP"),
+        ("-c h --sctp --nstreams 2", "option --nstreams is not supported yet: one stream of SCTP is used"),
     ] {
         assert_eq!(wrong(line), message, "{line}");
     }
@@ -172,7 +172,7 @@ const HOSTILE: &[(&str, &str)] = &[
     (r#"{"udp":true,"len":16,"response":65508}"#, "`response`"),
     (r#"{"udp":true,"len":16,"response":16,"plumb":1,"connect":1}"#, "`connect`"),
     (r#"{"tcp":true,"len":16,"response":16,"connect":1}"#, "`connect`"),
-    (r#"{"sctp":true,"len":1}"#, "SCTP is not supported"),
+    (r#"{"sctp":true,"udp":true,"len":100}"#, "parameter `sctp` of the client is out of range"),
 ];
 
 #[test]
@@ -460,7 +460,7 @@ fn parameters_become_work() {
     let work = flow(&Params { block: 1400, ..params("-u -b 8M/5 --udp-counters-64bit") }, true, false);
     assert_eq!((work.op, work.transport, work.block, work.burst), (NetOp::Send, Transport::Udp, 1400, 5));
     assert_eq!(work.rate.map(|rate| rate.0), Some(1e6));
-    assert!(work.wide_numbers && !work.trains && work.problem().is_none());
+    assert!(work.form == plumb_workload::net::DatagramForm::Iperf3Wide && !work.trains && work.problem().is_none());
     let both = Params { block: 131072, ..params("-Z --skip-rx-copy -b 0") };
     assert_eq!((flow(&both, true, true).passing, flow(&both, false, true).passing), (Passing::Lend, Passing::Drop));
     assert_eq!((flow(&both, true, true).rate, flow(&both, true, true).trains), (None, true));

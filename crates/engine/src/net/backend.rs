@@ -220,12 +220,12 @@ impl<'a> NetSocket<'a> {
 
     /// Sends datagrams, each with its number and the time at hand.
     fn send_datagrams(&mut self, length: usize) -> Completion {
-        let (block, wide) = (self.made.work.block as usize, self.made.work.wide_numbers);
+        let (block, form) = (self.made.work.block as usize, self.made.work.form);
         if !self.made.work.bare {
             let sent_us = monotonic_ns() / 1_000;
             for datagram in self.made.buffer[..length].chunks_mut(block) {
                 self.number += 1;
-                DatagramHeader { sent_us, number: self.number }.write(datagram, wide);
+                DatagramHeader { sent_us, number: self.number }.write(datagram, form);
             }
         }
         self.whole(length, |socket, done| {
@@ -303,7 +303,7 @@ impl<'a> NetSocket<'a> {
         let now_us = monotonic_ns() / 1_000;
         for datagram in self.made.buffer[..bytes].chunks(if each == 0 { bytes } else { each }) {
             // What is too short to be of the test is counted as bytes only.
-            if let Some(header) = DatagramHeader::read(datagram, self.made.work.wide_numbers) {
+            if let Some(header) = DatagramHeader::read(datagram, self.made.work.form) {
                 self.tally.count(header, now_us);
             }
         }
@@ -350,7 +350,7 @@ impl<'a> NetSocket<'a> {
 
     /// A round trip: the request, and the whole of its response.
     fn request(&mut self) -> Completion {
-        let NetWork { transport, block, response, wide_numbers, bare, .. } = self.made.work;
+        let NetWork { transport, block, response, form, bare, .. } = self.made.work;
         let (ask, answer) = (block as usize, response as usize);
         if transport == Transport::Tcp {
             self.whole(ask, |socket, done| send_once(socket.made.fd, &socket.made.buffer[done..ask]))?;
@@ -360,7 +360,7 @@ impl<'a> NetSocket<'a> {
         let began_ns = monotonic_ns();
         let header = DatagramHeader { sent_us: began_ns / 1_000, number: self.number };
         if !bare {
-            header.write(&mut self.made.buffer, wide_numbers);
+            header.write(&mut self.made.buffer, form);
         }
         self.whole(ask, |socket, _| send_once(socket.made.fd, &socket.made.buffer[..ask]))?;
         loop {
@@ -368,7 +368,7 @@ impl<'a> NetSocket<'a> {
                 // One that comes late is the response to another request.
                 Ok(Train { bytes, .. })
                     if bare && bytes > 0
-                        || DatagramHeader::read(&self.made.buffer[..bytes], wide_numbers)
+                        || DatagramHeader::read(&self.made.buffer[..bytes], form)
                             .is_some_and(|got| got.number == self.number) =>
                 {
                     return Ok(bytes as u64);

@@ -1,6 +1,9 @@
-//! Datagrams: the header that each begins with, and what a receiver learns from those that came. The header is iperf3's.
+//! Datagrams: the header that each begins with, and what a receiver learns from those that came. The header is iperf3's or
+//! iperf2's.
 
 use crate::shared::Shareable;
+use plumb_workload::net::{DatagramForm, Iperf2Form};
+use std::cell::Cell;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -16,27 +19,48 @@ pub struct DatagramHeader {
 impl DatagramHeader {
     /// Writes it to the start of a datagram of at least 16 bytes.
     #[inline]
-    pub fn write(self, into: &mut [u8], wide: bool) {
+    pub fn write(self, into: &mut [u8], form: DatagramForm) {
+        if let DatagramForm::Iperf2(Iperf2Form { ahead_us, head }) = form {
+            let sent_us = self.sent_us.wrapping_add(ahead_us);
+            let [low, high] = [self.number as u32, (self.number >> 32) as u32];
+            let time = [(sent_us / 1_000_000) as u32, (sent_us % 1_000_000) as u32];
+            let words = [low, time[0], time[1], high].into_iter().chain(head);
+            for (bytes, word) in into.chunks_exact_mut(4).zip(words) {
+                bytes.copy_from_slice(&word.to_be_bytes());
+            }
+            return;
+        }
         into[..4].copy_from_slice(&((self.sent_us / 1_000_000) as u32).to_be_bytes());
         into[4..8].copy_from_slice(&((self.sent_us % 1_000_000) as u32).to_be_bytes());
-        match wide {
-            true => into[8..16].copy_from_slice(&self.number.to_be_bytes()),
-            false => into[8..12].copy_from_slice(&(self.number as u32).to_be_bytes()),
+        match form {
+            DatagramForm::Iperf3Wide => into[8..16].copy_from_slice(&self.number.to_be_bytes()),
+            _ => into[8..12].copy_from_slice(&(self.number as u32).to_be_bytes()),
         }
     }
 
     /// Reads it; `None` where the datagram is too short to have one.
     #[inline]
-    pub fn read(datagram: &[u8], wide: bool) -> Option<DatagramHeader> {
+    pub fn read(datagram: &[u8], form: DatagramForm) -> Option<DatagramHeader> {
         let word = |at: usize| Some(u32::from_be_bytes(datagram.get(at..at + 4)?.try_into().ok()?));
-        let number = match wide {
-            true => u64::from_be_bytes(datagram.get(8..16)?.try_into().ok()?),
-            false => u64::from(word(8)?),
+        let time = |at| Some(u64::from(word(at)?).wrapping_mul(1_000_000).wrapping_add(u64::from(word(at + 4)?)));
+        let (number, sent_us) = match form {
+            DatagramForm::Iperf3 => (u64::from(word(8)?), time(0)?),
+            DatagramForm::Iperf3Wide => (u64::from_be_bytes(datagram.get(8..16)?.try_into().ok()?), time(0)?),
+            DatagramForm::Iperf2(form) => {
+                let low = word(0)?;
+                // Clients before 2.0.10 have numbers of 32 bits, and what they ask for where others have the rest.
+                let is_wide = word(16).is_some_and(|flags| flags & WIDE_NUMBERS != 0);
+                let number =
+                    if is_wide { u64::from(word(12)?) << 32 | u64::from(low) } else { i64::from(low as i32) as u64 };
+                (number, time(4)?.wrapping_sub(form.ahead_us))
+            }
         };
-        let sent_us = u64::from(word(0)?).wrapping_mul(1_000_000).wrapping_add(u64::from(word(4)?));
         Some(DatagramHeader { sent_us, number })
     }
 }
+
+/// A flag of iperf2's clients: numbers have 64 bits. Source: goldens.
+const WIDE_NUMBERS: u32 = 0x0800_0000;
 
 /// What came of a stream of datagrams.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -49,6 +73,12 @@ pub struct Arrived {
     pub out_of_order: u64,
     /// Smoothed variation of the time on the way, microseconds. Source: RFC 1889, A.8.
     pub jitter_us: f64,
+    /// The last one came: it has a negative number, as iperf2 counts.
+    pub ended: bool,
+    /// Sum of the times on the way, microseconds, and of their squares: worth something where both ends have the same clock.
+    pub transit_us: f64,
+    /// See above.
+    pub transit_squares: f64,
 }
 
 /// The same while it changes, in the worker's own memory.
@@ -56,6 +86,8 @@ pub struct Arrived {
 pub(super) struct Tally {
     arrived: Arrived,
     transit_us: Option<i64>,
+    /// Least and most of the times on the way since they were published.
+    extremes: Cell<Option<[i64; 2]>>,
 }
 
 impl Tally {
@@ -63,6 +95,14 @@ impl Tally {
     #[inline]
     pub(super) fn count(&mut self, header: DatagramHeader, now_us: u64) {
         let arrived = &mut self.arrived;
+        let mut header = header;
+        if header.number > i64::MAX as u64 {
+            // Said again and again, with other numbers, until it is answered.
+            if std::mem::replace(&mut arrived.ended, true) {
+                return;
+            }
+            header.number = header.number.wrapping_neg();
+        }
         if header.number > arrived.highest {
             arrived.lost += header.number - arrived.highest - 1;
             arrived.highest = header.number;
@@ -71,6 +111,10 @@ impl Tally {
             arrived.lost = arrived.lost.saturating_sub(1);
         }
         let transit = now_us.wrapping_sub(header.sent_us) as i64;
+        arrived.transit_us += transit as f64;
+        arrived.transit_squares += transit as f64 * transit as f64;
+        let [least, most] = self.extremes.get().unwrap_or([transit; 2]);
+        self.extremes.set(Some([least.min(transit), most.max(transit)]));
         if let Some(before) = self.transit_us.replace(transit) {
             let change = transit.wrapping_sub(before).unsigned_abs() as f64;
             arrived.jitter_us += (change - arrived.jitter_us) / 16.0;
@@ -86,12 +130,24 @@ impl Tally {
     /// Publishes it.
     #[inline]
     pub(super) fn publish(&self, cells: &DatagramCells) {
-        let Arrived { highest, lost, out_of_order, jitter_us } = self.arrived;
+        let Arrived { highest, lost, out_of_order, jitter_us, ended, transit_us, transit_squares } = self.arrived;
+        cells.transit_bits.store(transit_us.to_bits(), Relaxed);
+        cells.squares_bits.store(transit_squares.to_bits(), Relaxed);
+        if let Some([least, most]) = self.extremes.take() {
+            cells.least.fetch_max(!ordered(least), Relaxed);
+            cells.most.fetch_max(ordered(most), Relaxed);
+        }
+        cells.ended.store(ended.into(), Relaxed);
         cells.highest.store(highest, Relaxed);
         cells.lost.store(lost, Relaxed);
         cells.out_of_order.store(out_of_order, Relaxed);
         cells.jitter_bits.store(jitter_us.to_bits(), Relaxed);
     }
+}
+
+/// A number whose order is kept without its sign. Nothing has zero, which is what fresh memory has.
+fn ordered(number: i64) -> u64 {
+    number as u64 ^ 1 << 63
 }
 
 /// What the coordinator sees of it, in a cache line of its own. Zeroed is "nothing came".
@@ -101,6 +157,11 @@ pub(crate) struct DatagramCells {
     lost: AtomicU64,
     out_of_order: AtomicU64,
     jitter_bits: AtomicU64,
+    transit_bits: AtomicU64,
+    squares_bits: AtomicU64,
+    least: AtomicU64,
+    most: AtomicU64,
+    ended: AtomicU64,
     /// Calls without a copy that the kernel made copies of, and all that it told of.
     copied: AtomicU64,
     told: AtomicU64,
@@ -111,6 +172,12 @@ pub(crate) struct DatagramCells {
 unsafe impl Shareable for DatagramCells {}
 
 impl DatagramCells {
+    /// The shortest and the longest time on the way since this was last asked, microseconds.
+    pub(super) fn take_extremes(&self) -> Option<[i64; 2]> {
+        let (least, most) = (self.least.swap(0, Relaxed), self.most.swap(0, Relaxed));
+        (least > 0 && most > 0).then(|| [ordered(!least as i64) as i64, ordered(most as i64) as i64])
+    }
+
     /// The kernel tells of this many calls that were to go without a copy, and of how many it copied.
     pub(super) fn tell(&self, copied: u64, told: u64) {
         self.copied.fetch_add(copied, Relaxed);
@@ -128,6 +195,9 @@ impl DatagramCells {
             lost: self.lost.load(Relaxed),
             out_of_order: self.out_of_order.load(Relaxed),
             jitter_us: f64::from_bits(self.jitter_bits.load(Relaxed)),
+            ended: self.ended.load(Relaxed) != 0,
+            transit_us: f64::from_bits(self.transit_bits.load(Relaxed)),
+            transit_squares: f64::from_bits(self.squares_bits.load(Relaxed)),
         }
     }
 }
@@ -149,14 +219,14 @@ mod tests {
     fn headers_are_those_of_iperf3() {
         let header = DatagramHeader { sent_us: 1_023_000_042, number: 7 };
         let mut bytes = [0xff; 16];
-        header.write(&mut bytes, false);
+        header.write(&mut bytes, DatagramForm::Iperf3);
         assert_eq!(bytes, [0, 0, 3, 0xff, 0, 0, 0, 42, 0, 0, 0, 7, 0xff, 0xff, 0xff, 0xff]);
-        assert_eq!(DatagramHeader::read(&bytes, false), Some(header));
-        header.write(&mut bytes, true);
+        assert_eq!(DatagramHeader::read(&bytes, DatagramForm::Iperf3), Some(header));
+        header.write(&mut bytes, DatagramForm::Iperf3Wide);
         assert_eq!(bytes[8..], [0, 0, 0, 0, 0, 0, 0, 7]);
-        assert_eq!(DatagramHeader::read(&bytes, true), Some(header));
-        assert_eq!(DatagramHeader::read(&bytes[..11], false), None);
-        assert_eq!(DatagramHeader::read(&bytes[..15], true), None);
+        assert_eq!(DatagramHeader::read(&bytes, DatagramForm::Iperf3Wide), Some(header));
+        assert_eq!(DatagramHeader::read(&bytes[..11], DatagramForm::Iperf3), None);
+        assert_eq!(DatagramHeader::read(&bytes[..15], DatagramForm::Iperf3Wide), None);
     }
 
     // Protects the counts: a gap is a loss until what is missing comes, and numbers that lie do not make them negative.
@@ -166,8 +236,9 @@ mod tests {
         assert_eq!((arrived.highest, arrived.lost, arrived.out_of_order), (5, 1, 1));
         let arrived = tally(&[(1, 0, 0), (1, 0, 0), (0, 0, 0)]);
         assert_eq!((arrived.highest, arrived.lost, arrived.out_of_order), (1, 0, 2));
-        let arrived = tally(&[(u64::MAX, 0, 0), (1, u64::MAX, 0)]);
-        assert_eq!((arrived.highest, arrived.lost), (u64::MAX, u64::MAX - 2));
+        let most = i64::MAX as u64;
+        let arrived = tally(&[(most, 0, 0), (1, u64::MAX, 0)]);
+        assert_eq!((arrived.highest, arrived.lost), (most, most - 2));
     }
 
     // By hand: transits 100, 100, 132 µs, whatever the clocks' distance: J = 0, then (32 - 0) / 16.
@@ -177,5 +248,59 @@ mod tests {
         assert_eq!(arrived.jitter_us, 2.0);
         let far = 1 << 40;
         assert_eq!(tally(&[(1, far + 1_000, 1_100), (2, far + 2_000, 2_100), (3, far + 3_000, 3_132)]).jitter_us, 2.0);
+    }
+
+    // Protects the wire: what stock iperf2 sends and expects. Source: a capture of 2.1.8.
+    #[test]
+    fn headers_are_those_of_iperf2() {
+        let mut head = [0; 27];
+        head[..2].copy_from_slice(&[0x4801_0098, 1]);
+        let form = DatagramForm::Iperf2(Iperf2Form { ahead_us: 1_000_000_000, head });
+        let header = DatagramHeader { sent_us: 23_000_042, number: 0x1_0000_0007 };
+        let mut bytes = [0xff; 32];
+        header.write(&mut bytes, form);
+        let expected = [0, 0, 0, 7, 0, 0, 3, 0xff, 0, 0, 0, 42, 0, 0, 0, 1, 0x48, 1, 0, 0x98, 0, 0, 0, 1];
+        assert_eq!(bytes[..24], expected);
+        assert_eq!(DatagramHeader::read(&bytes, form), Some(header));
+        // An older client: 32 bits, and what it asks for right behind them.
+        bytes[16..20].fill(0);
+        assert_eq!(DatagramHeader::read(&bytes, form).map(|header| header.number), Some(7));
+        bytes[..4].copy_from_slice(&(-7i32).to_be_bytes());
+        assert_eq!(DatagramHeader::read(&bytes, form).map(|header| header.number as i64), Some(-7));
+        assert_eq!(DatagramHeader::read(&bytes[..11], form), None);
+    }
+
+    // Protects the end of a stream: it is counted once however often it is said, and times on the way are kept.
+    #[test]
+    fn a_negative_number_is_the_last() {
+        let last = |number: i64| number.wrapping_neg() as u64;
+        let arrived = tally(&[(1, 0, 10), (2, 0, 30), (last(4), 0, 20), (last(5), 0, 900)]);
+        assert_eq!((arrived.highest, arrived.lost, arrived.ended), (4, 1, true));
+        assert_eq!((arrived.transit_us, arrived.transit_squares), (60.0, 1400.0));
+        let cells = fresh_cells();
+        let mut tally = Tally::default();
+        for now_us in [5, 3, 9] {
+            tally.count(DatagramHeader { sent_us: 4, number: now_us }, now_us);
+        }
+        tally.publish(&cells);
+        assert_eq!(cells.take_extremes(), Some([-1, 5]));
+        assert_eq!(cells.take_extremes(), None);
+    }
+
+    fn fresh_cells() -> DatagramCells {
+        let zero = || AtomicU64::new(0);
+        DatagramCells {
+            highest: zero(),
+            lost: zero(),
+            out_of_order: zero(),
+            jitter_bits: zero(),
+            transit_bits: zero(),
+            squares_bits: zero(),
+            least: zero(),
+            most: zero(),
+            ended: zero(),
+            copied: zero(),
+            told: zero(),
+        }
     }
 }

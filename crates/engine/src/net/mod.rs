@@ -21,7 +21,7 @@ pub(crate) use group::{NetGroup, ProbeRun};
 pub use new_sockets::NewSockets;
 pub use options::{OptionError, SocketOptions};
 pub use socket::{
-    ConnectError, KeepAlive, TcpFacts, buffers, congestion, connect_socket, connect_tcp, datagram_socket,
+    ConnectError, KeepAlive, TcpFacts, buffers, congestion, connect_socket, connect_tcp, datagram_socket, has_sctp,
     keep_off_routers, listen_tcp, segment_bytes, watch,
 };
 
@@ -201,6 +201,11 @@ impl Flows {
     pub fn counts(&self, number: usize) -> Counts {
         let totals = self.shared.cells.data_totals(number);
         Counts { bytes: totals.bytes, ops: totals.count, datagrams: self.shared.datagrams[number].read() }
+    }
+
+    /// The shortest and the longest time that its datagrams were on the way since this was last asked, microseconds.
+    pub fn take_extremes(&self, number: usize) -> Option<[i64; 2]> {
+        self.shared.datagrams[number].take_extremes()
     }
 
     /// Of calls that were to go without a copy: those that the kernel copied all the same, and all. Complete when they have ended.

@@ -35,6 +35,8 @@ pub struct SocketOptions {
     pub flow_label: Option<u32>,
     /// Multipath TCP.
     pub multipath: bool,
+    /// SCTP in place of TCP, one connection a socket.
+    pub sctp: bool,
 }
 
 /// Receive buffer of a datagram socket, bytes; the system may give less.
@@ -91,6 +93,9 @@ impl SocketOptions {
             }
             return Ok(());
         }
+        if self.sctp {
+            return self.set_of_sctp(fd);
+        }
         if self.no_delay {
             number("TCP_NODELAY", libc::IPPROTO_TCP, libc::TCP_NODELAY, 1)?;
         }
@@ -104,6 +109,22 @@ impl SocketOptions {
         if let Some(name) = &self.congestion {
             set_bytes(fd, libc::IPPROTO_TCP, libc::TCP_CONGESTION, name.as_bytes())
                 .map_err(|source| OptionError { name: "the congestion control", source })?;
+        }
+        Ok(())
+    }
+
+    /// Of the options of a stream, those that SCTP has as well. Source: linux/sctp.h.
+    fn set_of_sctp(&self, fd: i32) -> Result<(), OptionError> {
+        const NODELAY: i32 = 3;
+        const MAXSEG: i32 = 13;
+        let number = |name, option, value: u32| {
+            set_number(fd, libc::IPPROTO_SCTP, option, value as i32).map_err(|source| OptionError { name, source })
+        };
+        if self.no_delay {
+            number("SCTP_NODELAY", NODELAY, 1)?;
+        }
+        if let Some(bytes) = self.segment {
+            number("the segment size", MAXSEG, bytes)?;
         }
         Ok(())
     }

@@ -104,7 +104,11 @@ pub(super) fn new_socket(
     let kind = if transport == Transport::Tcp { SocketType::STREAM } else { SocketType::DGRAM };
     #[cfg(target_os = "linux")]
     let socket = {
-        let protocol = (options.multipath && transport == Transport::Tcp).then_some(net::ipproto::MPTCP);
+        let protocol = match (transport, options.sctp, options.multipath) {
+            (Transport::Tcp, true, _) => Some(net::ipproto::SCTP),
+            (Transport::Tcp, false, true) => Some(net::ipproto::MPTCP),
+            _ => None,
+        };
         net::socket_with(family, kind, net::SocketFlags::CLOEXEC, protocol)?
     };
     #[cfg(not(target_os = "linux"))]
@@ -116,6 +120,18 @@ pub(super) fn new_socket(
         net::bind(&socket, &bind)?;
     }
     Ok(socket)
+}
+
+/// Whether this system has SCTP.
+///
+/// # Errors
+/// Why it has none.
+pub fn has_sctp() -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    let protocol = net::ipproto::SCTP;
+    #[cfg(not(target_os = "linux"))]
+    let protocol = net::ipproto::TCP;
+    Ok(net::socket(AddressFamily::INET, SocketType::STREAM, Some(protocol)).map(drop)?)
 }
 
 /// Connects to an address, from another where one is given, within this time.
@@ -220,6 +236,11 @@ pub struct TcpFacts {
 }
 
 impl TcpFacts {
+    /// Of a socket; `None` where it is none of TCP.
+    pub fn of_socket(socket: BorrowedFd<'_>) -> Option<TcpFacts> {
+        TcpFacts::of(socket.as_raw_fd())
+    }
+
     #[cfg(target_os = "linux")]
     pub(super) fn of(fd: RawFd) -> Option<TcpFacts> {
         let mut info = [0; 232];

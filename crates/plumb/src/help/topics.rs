@@ -425,6 +425,7 @@ pub const TOPICS: &[Topic] = &[
             ),
             example("Print extended device statistics", "plumb as iostat -x 1 5"),
             example("Serve iperf3 clients, many at once", "plumb as iperf3 -s -B 0.0.0.0"),
+            example("Send datagrams to an iperf2 server", "plumb as iperf -c 192.0.2.1 -u -e -i 1"),
             example(
                 "Time round trips to a netserver",
                 "plumb as netperf -H 192.0.2.1 -t TCP_RR -- -k P50_LATENCY,P99_LATENCY",

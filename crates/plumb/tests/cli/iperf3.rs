@@ -315,7 +315,10 @@ fn what_a_client_said_is_kept_to() {
 fn what_fails_says_so() {
     let home = Home::new();
     let port = free_port();
-    home.plumb("as iperf3 -c 127.0.0.1 --sctp").expect(1).complains(&["--sctp is not supported yet"]);
+    if !std::fs::read_to_string("/proc/net/protocols").unwrap().contains("SCTP") {
+        home.plumb("as iperf3 -c 127.0.0.1 --sctp").expect(1).complains(&["this kernel has no SCTP", "modprobe sctp"]);
+    }
+    home.plumb("as iperf3 -c 127.0.0.1 --sctp -u").expect(1).complains(&["--sctp goes with none of -u"]);
     home.plumb("as iperf3 -c 127.0.0.1 -s").expect(1).complains(&["cannot be both server and client"]);
     let said = home.plumb(&format!("as iperf3 -c 127.0.0.1 -p {port} -t 1")).expect(1);
     said.complains(&["unable to connect to server", "Connection refused"]);
@@ -440,6 +443,19 @@ fn only_users_are_served() {
     ] {
         said.expect(1).complains(&["test authorization failed"]);
     }
+    // A token that somebody saw on the way is of no use: it is good once.
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+    std::fs::write(at("claim"), format!("user: alice\npwd:  secret\nts:   {now}")).unwrap();
+    let (claim, public, sealed) = (at("claim"), at("public"), at("sealed"));
+    let encrypt = "pkeyutl -encrypt -pkeyopt rsa_padding_mode:oaep";
+    openssl(&format!("{encrypt} -pubin -inkey {public} -in {claim} -out {sealed}"));
+    let token = openssl(&format!("base64 -A -in {sealed}")).out;
+    let params = format!(r#"{{"tcp":true,"len":1000,"time":1,"parallel":1,"authtoken":"{}"}}"#, token.trim());
+    assert_eq!(byte(&mut begun(ours[0].port, b'a', &params)), Some(10), "streams are asked for");
+    let mut again = begun(ours[0].port, b'b', &params);
+    let mut error = [0; 9];
+    again.read_exact(&mut error).unwrap();
+    assert_eq!(error, [0xfe, 0, 0, 0, 142, 0, 0, 0, 0]);
     plumb("-c 127.0.0.1 --username alice", "").expect(1).complains(&["--rsa-public-key-path"]);
     plumb(&format!("-s --rsa-private-key-path {0} --authorized-users-path {0}", at("key")), "")
         .expect(1)

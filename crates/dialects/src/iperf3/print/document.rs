@@ -30,7 +30,7 @@ impl Report {
         );
         json.push(if self.is_server { "accepted_connection" } else { "connecting_to" }, endpoint(&start.peer));
         json.push("cookie", Json::text(&start.cookie));
-        match (params.udp, params.segment) {
+        match (params.udp || params.sctp, params.segment) {
             (true, _) => {}
             (false, Some(bytes)) => json.push("tcp_mss", int(bytes)),
             (false, None) => json.push("tcp_mss_default", int(start.segment)),
@@ -43,7 +43,7 @@ impl Report {
         json.push(
             "test_start",
             Json::map([
-                ("protocol", Json::text(if params.udp { "UDP" } else { "TCP" })),
+                ("protocol", Json::text(params.protocol(["TCP", "UDP", "SCTP"]))),
                 ("num_streams", int(params.streams)),
                 ("blksize", int(params.block)),
                 ("omit", int(params.omit_s)),

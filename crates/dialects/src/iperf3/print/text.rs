@@ -48,8 +48,8 @@ impl Report {
     }
 
     fn starting(&self) -> String {
-        let Params { udp, streams, block, omit_s, time_s, bytes, blocks, service, .. } = &self.params;
-        let (protocol, seconds) = (if *udp { "UDP" } else { "TCP" }, time_s.unwrap_or(0));
+        let Params { streams, block, omit_s, time_s, bytes, blocks, service, .. } = &self.params;
+        let (protocol, seconds) = (self.params.protocol(["TCP", "UDP", "SCTP"]), time_s.unwrap_or(0));
         let end = match (bytes, blocks) {
             (0, 0) => format!("{seconds} second test"),
             (0, blocks) => format!("{blocks} blocks to send"),

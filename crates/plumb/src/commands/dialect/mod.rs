@@ -18,6 +18,7 @@ mod io500;
 mod ior;
 mod iostat;
 mod iozone;
+mod iperf2;
 pub mod iperf3;
 mod md_workbench;
 mod mdtest;
@@ -67,6 +68,7 @@ const TOOLS: &[Tool] = &[
     tool("ior", speak::<ior::Ior>),
     tool("iostat", iostat::as_iostat),
     tool("iozone", speak::<iozone::Iozone>),
+    tool("iperf", iperf2::as_iperf),
     tool("iperf3", iperf3::as_iperf3),
     tool("md-workbench", speak::<md_workbench::MdWorkbench>),
     tool("mdtest", speak::<mdtest::Mdtest>),

@@ -9,7 +9,7 @@ use plumb_dialects::iperf3::{
     COOKIE_BYTES, COOKIE_LETTERS, Ending, Opened, PARAMS_BYTES_MAX, Params, RESULTS_BYTES_MAX, Report, Results, State,
     UDP_HELLO, UDP_REPLIES, Unit, flow,
 };
-use plumb_engine::net::{Elsewhere, Flow, Flows, SocketOptions, connect_tcp, datagram_socket, segment_bytes};
+use plumb_engine::net::{Elsewhere, Flow, Flows, SocketOptions, connect_tcp, datagram_socket, has_sctp, segment_bytes};
 use plumb_engine::signals::StopFlag;
 use plumb_workload::net::Passing;
 use std::io::Write;
@@ -158,6 +158,9 @@ impl Begun {
 
 /// Connects to a server and begins a test.
 pub fn begin(place: &Place, params: &Params, out: &mut Out) -> Result<Begun, TestError> {
+    if params.sctp {
+        has_sctp().map_err(TestError::NoSctp)?;
+    }
     out.text(&format!("Connecting to host {}, port {}\n", place.host, place.port));
     let (mut control, to, connect_ns) = place.connect()?;
     let mut params = Params { is_plumb: true, ..params.clone() };
@@ -167,10 +170,8 @@ pub fn begin(place: &Place, params: &Params, out: &mut Out) -> Result<Begun, Tes
     // Known when the first segment has been acknowledged.
     let segment = segment_bytes(control.socket().as_fd());
     if params.block == 0 {
-        params.block = match (params.udp, segment) {
-            (false, _) => 128 << 10,
-            (true, segment) => segment.unwrap_or(1460).clamp(16, 65507),
-        };
+        let datagram = segment.unwrap_or(1460).clamp(16, 65507);
+        params.block = params.protocol([128 << 10, datagram, 64 << 10]);
     }
     let json = params.json();
     if json.line().len() > PARAMS_BYTES_MAX {
@@ -267,7 +268,7 @@ pub fn test(place: &Place, params: &Params, look: Look, out: &mut Out, stop: Sto
 
 fn verbose_head(params: &Params, start: &plumb_dialects::iperf3::Start, segment: Option<u32>) -> String {
     let mut text = format!("      Cookie: {}\n", start.cookie);
-    match (params.udp, params.segment) {
+    match (params.udp || params.sctp, params.segment) {
         (true, _) => {}
         (false, Some(bytes)) => text += &format!("      TCP MSS: {bytes}\n"),
         (false, None) => text += &format!("      TCP MSS: {} (default)\n", segment.unwrap_or(0)),

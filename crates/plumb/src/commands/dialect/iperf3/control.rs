@@ -54,6 +54,9 @@ pub enum TestError {
     /// The file of `-F`.
     #[error("unable to open the file of the stream: {0}")]
     File(String),
+    /// The kernel has none.
+    #[error("this kernel has no SCTP ({0}); `modprobe sctp` loads it where it is a module")]
+    NoSctp(io::Error),
     /// A parameter that the other end lacks support for.
     #[error("{0}")]
     Unable(&'static str),

@@ -66,6 +66,7 @@ impl Local {
             whole: params.whole,
             flow_label: params.flow_label,
             multipath: params.multipath,
+            sctp: params.sctp,
             ..self.plain()
         }
     }

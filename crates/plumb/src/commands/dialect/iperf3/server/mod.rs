@@ -12,7 +12,7 @@ use plumb_channel::{Channel, FIRST_BYTE, Identity, same};
 use plumb_dialects::iperf3::{
     AUTHORIZATION_FAILED, COOKIE_BYTES, Gate, Limits, Output, Server as Asked, Settings, State, udp_reply,
 };
-use plumb_engine::net::{ConnectError, Elsewhere, SocketOptions, datagram_socket, listen_tcp};
+use plumb_engine::net::{ConnectError, Elsewhere, SocketOptions, datagram_socket, has_sctp, listen_tcp};
 use plumb_engine::signals::StopFlag;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::VecDeque;
@@ -81,6 +81,8 @@ struct Shared {
     identity: Option<Identity>,
     /// Only iperf3's users are served.
     gate: Option<Mutex<Gate>>,
+    /// Streams may come by SCTP.
+    has_sctp: bool,
     /// The test of a server that makes only one is over.
     over: AtomicBool,
     paper: Paper,
@@ -166,6 +168,7 @@ pub fn serve(
         local,
         identity,
         gate: gate.map(Mutex::new),
+        has_sctp: has_sctp().is_ok(),
         settings: settings.clone(),
         over: AtomicBool::new(false),
         paper: paper.clone(),
@@ -271,6 +274,12 @@ fn listen(settings: &Settings, bind: &Bind, local: &Local) -> Result<Sockets, Co
         match opened {
             Ok((tcp, udp)) => {
                 sockets.tcp.push(tcp);
+                let sctp = SocketOptions { sctp: true, ..options.clone() };
+                if let Ok(listener) = listen_tcp(at, &sctp)
+                    && listener.set_nonblocking(true).is_ok()
+                {
+                    sockets.tcp.push(listener);
+                }
                 sockets.udp.push(udp);
             }
             // A machine without IPv6 has one loopback.

@@ -94,6 +94,9 @@ fn test(
             }
         }
     }
+    if params.sctp && !shared.has_sctp {
+        return Err(refuse(control, &Refused::Not("SCTP, which the server's kernel lacks,")));
+    }
     let count = params.streams as usize * if params.bidir { 2 } else { 1 };
     let _room = Room::take(shared, count).ok_or_else(|| {
         let _ = control.say(State::AccessDenied);

@@ -1,0 +1,19 @@
+//! From what is tested to the work of a stream.
+
+use super::settings::Test;
+use super::wire::udp_head;
+use plumb_workload::PerSecond;
+use plumb_workload::net::{DatagramForm, Iperf2Form, NetOp, NetWork, Transport};
+
+/// How its datagrams begin. The wall clock is so far ahead of the monotonic one, which is at `now_us`.
+pub fn form(test: &Test, port: u16, ahead_us: u64, now_us: u64) -> DatagramForm {
+    DatagramForm::Iperf2(Iperf2Form { ahead_us, head: udp_head(test, port, ahead_us.saturating_add(now_us)) })
+}
+
+/// The work of an end that sends, or of one that receives.
+pub fn flow(test: &Test, sends: bool, form: DatagramForm) -> NetWork {
+    let transport = if test.udp { Transport::Udp } else { Transport::Tcp };
+    let op = if sends { NetOp::Send } else { NetOp::Receive };
+    let rate = test.rate.filter(|_| sends).map(|bits| PerSecond(bits / 8.0));
+    NetWork { rate, form, repeats: true, ..NetWork::stream(op, transport, test.block) }
+}

@@ -1,0 +1,221 @@
+//! The text, and comma-separated values. Source of the layouts: goldens of 2.1.8.
+
+use super::wire::{Ask, Latency, ServerReport};
+use crate::iperf3::{Unit, bytes_text, general, rate_text};
+
+/// How it is printed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Look {
+    /// Of rates.
+    pub unit: Unit,
+    /// `-e`.
+    pub enhanced: bool,
+    /// Datagrams.
+    pub udp: bool,
+    /// This end sends.
+    pub sends: bool,
+}
+
+/// One stream, as lines name it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stream {
+    /// Its number, or 0 for the sum.
+    pub number: u64,
+    /// Address and port here and there.
+    pub ends: [(String, u16); 2],
+}
+
+/// What is known when it is connected.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Met {
+    /// What the client asks for.
+    pub ask: Ask,
+    /// The first congestion window in KiB, the largest segment, and the first round trip in µs, of TCP.
+    pub tcp: Option<[u64; 3]>,
+    /// Time to connect, ms, of a client of TCP.
+    pub connect_ms: Option<f64>,
+    /// Descriptor, network interface, and the time.
+    pub socket: i32,
+    /// See above.
+    pub device: String,
+    /// See above.
+    pub at: String,
+}
+
+/// What a stream did in some time.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Row {
+    /// Seconds.
+    pub start: f64,
+    /// Seconds.
+    pub end: f64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Calls, or datagrams that went or came.
+    pub ops: u64,
+    /// Of a TCP sender: segments that were sent again, the congestion window in KiB, the round trip and its variation in µs.
+    pub tcp: Option<[u64; 4]>,
+    /// Of received datagrams: those lost, those sent, those out of order.
+    pub lost: [u64; 3],
+    /// Smoothed variation of the times on the way, µs.
+    pub jitter_us: f64,
+    /// The times themselves.
+    pub latency: Option<Latency>,
+}
+
+impl Row {
+    fn rate(&self) -> f64 {
+        self.bytes as f64 / (self.end - self.start).max(1e-9)
+    }
+
+    /// What the server has received, as the server says it.
+    pub fn of(report: &ServerReport) -> Row {
+        let ServerReport { bytes, seconds, lost, out_of_order, datagrams, jitter_us, latency } = *report;
+        Row {
+            end: seconds,
+            bytes,
+            ops: datagrams.saturating_sub(lost),
+            lost: [lost, datagrams, out_of_order],
+            jitter_us,
+            latency: Some(latency),
+            ..Row::default()
+        }
+    }
+
+    /// Of all streams together.
+    pub fn sum<'a>(rows: impl Iterator<Item = &'a Row>) -> Row {
+        let mut sum = Row::default();
+        for (number, row) in rows.enumerate() {
+            if number == 0 {
+                (sum.start, sum.end) = (row.start, row.end);
+            }
+            sum.end = sum.end.max(row.end);
+            sum.bytes += row.bytes;
+            sum.ops += row.ops;
+            for (all, one) in sum.lost.iter_mut().zip(row.lost) {
+                *all += one;
+            }
+        }
+        sum
+    }
+}
+
+/// A line of dashes.
+pub const DASHES: &str = "------------------------------------------------------------\n";
+
+impl Look {
+    fn is_received(&self) -> bool {
+        self.udp && !self.sends
+    }
+
+    /// Names of columns.
+    pub fn head(&self) -> &'static str {
+        match (self.enhanced, self.udp, self.sends) {
+            (false, true, false) => {
+                "[ ID] Interval       Transfer     Bandwidth        Jitter   Lost/Total Datagrams\n"
+            }
+            (false, ..) => "[ ID] Interval       Transfer     Bandwidth\n",
+            (true, true, true) => "[ ID] Interval            Transfer     Bandwidth      Write/Err  PPS\n",
+            (true, true, false) => {
+                "[ ID] Interval            Transfer     Bandwidth        Jitter   Lost/Total  Latency avg/min/max/stdev PPS  Rx/inP  NetPwr\n"
+            }
+            (true, false, true) => {
+                "[ ID] Interval            Transfer    Bandwidth       Write/Err  Rtry     Cwnd/RTT(var)        NetPwr\n"
+            }
+            (true, false, false) => "[ ID] Interval            Transfer    Bandwidth       Reads\n",
+        }
+    }
+
+    /// A stream that is connected.
+    pub fn met(&self, stream: &Stream, met: &Met) -> String {
+        let [(here, port), (there, other)] = &stream.ends;
+        let mut text = format!("[{:3}] local {here}", stream.number);
+        if self.enhanced && !met.device.is_empty() {
+            text += &format!("%{}", met.device);
+        }
+        text += &format!(" port {port} connected with {there} port {other}");
+        let mut note = |part: String| text += &format!(" ({part})");
+        if met.ask.reverse {
+            note("reverse".to_owned());
+        }
+        if self.enhanced {
+            if met.ask.trip_times {
+                note("trip-times".to_owned());
+            }
+            note(format!("sock={}", met.socket));
+            if let Some([major, minor, patch]) = met.ask.version {
+                note(format!("peer {major}.{minor}.{patch}"));
+            }
+        }
+        if let Some([window, segment, rtt]) = met.tcp {
+            note(format!("icwnd/mss/irtt={window}/{segment}/{rtt}"));
+        }
+        if let Some(ms) = met.connect_ms.filter(|_| self.enhanced) {
+            note(format!("ct={ms:.2} ms"));
+        }
+        if self.enhanced {
+            text += &format!(" on {}", met.at);
+        }
+        text + "\n"
+    }
+
+    /// A row, of a stream or of the sum.
+    pub fn row(&self, number: u64, row: &Row) -> String {
+        let name = if number == 0 { "SUM".to_owned() } else { format!("{number:3}") };
+        let Row { start, end, bytes, ops, .. } = row;
+        let (transfer, rate) = (bytes_text(*bytes), rate_text(row.rate(), self.unit));
+        let mut text = format!("[{name}] {start:.4}-{end:.4} sec  {transfer}  {rate}");
+        let seconds = (end - start).max(1e-9);
+        let power = |delay_us: f64| match delay_us > 0.0 {
+            true if row.rate() / delay_us < 100.0 => format!("{:.2}", row.rate() / delay_us),
+            true => format!("{:.0}", row.rate() / delay_us),
+            false => "0".to_owned(),
+        };
+        match (number, self.enhanced, row.tcp) {
+            // Of a sum, what adds up.
+            (0, ..) if self.is_received() => text += &format!("   {}", self.losses(row)),
+            (0, ..) => {}
+            _ if self.is_received() => {
+                text += &format!("  {:6.3} ms {}", row.jitter_us / 1e3, self.losses(row));
+                if self.enhanced {
+                    let Latency { mean_us, least_us, most_us, deviation_us } = row.latency.unwrap_or_default();
+                    let [mean, least, most, deviation] = [mean_us, least_us, most_us, deviation_us].map(|us| us / 1e3);
+                    text += &format!(
+                        " {mean:.3}/{least:.3}/{most:.3}/{deviation:.3} ms {:.0} pps {ops}/{}(0) pkts {}",
+                        *ops as f64 / seconds,
+                        row.lost[2],
+                        power(mean_us)
+                    );
+                }
+            }
+            (_, true, _) if self.udp => text += &format!("  {ops}/0{:9.0} pps", *ops as f64 / seconds),
+            (_, true, Some([again, window, rtt, variation])) => {
+                text += &format!("  {ops}/0 {again:10}     {window}K/{rtt}({variation}) us  {}", power(rtt as f64));
+            }
+            (_, true, None) => text += &format!("  {ops}"),
+            (_, false, _) => {}
+        }
+        text + "\n"
+    }
+
+    fn losses(&self, row: &Row) -> String {
+        let [lost, all, _] = row.lost;
+        let percent = 100.0 * lost as f64 / (all.max(1)) as f64;
+        format!("{lost}/{all} ({}%)", general(percent, 2))
+    }
+
+    /// One row of comma-separated values. The time is `YYYYMMDDhhmmss`.
+    pub fn csv(&self, at: &str, stream: &Stream, row: &Row) -> String {
+        let [(here, port), (there, other)] = &stream.ends;
+        let bits = (row.rate() * 8.0) as u64;
+        let Row { start, end, bytes, .. } = row;
+        let mut text =
+            format!("{at},{here},{port},{there},{other},{},{start:.1}-{end:.1},{bytes},{bits}", stream.number);
+        if self.is_received() {
+            let [lost, all, disordered] = row.lost;
+            let percent = 100.0 * lost as f64 / (all.max(1)) as f64;
+            text += &format!(",{:.3},{lost},{all},{percent:.3},{disordered}", row.jitter_us / 1e3);
+        }
+        text + "\n"
+    }
+}

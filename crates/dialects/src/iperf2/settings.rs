@@ -1,0 +1,230 @@
+//! What a command line means.
+
+use super::options::OPTIONS;
+use crate::Support;
+use crate::iperf3::Unit;
+use crate::iperf3::options::Role;
+use crate::iperf3::settings::{Wrong, said};
+
+/// What a command line asks for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Asked {
+    /// The options.
+    Help,
+    /// The version.
+    Version,
+    /// A test, or to serve some.
+    Run(Box<Settings>),
+}
+
+/// Everything that was said.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// Of a client.
+    pub host: Option<String>,
+    /// Port of the server.
+    pub port: u16,
+    /// `-B`.
+    pub bind: Option<String>,
+    /// `-V`.
+    pub is_v6: bool,
+    /// Seconds between reports; 0 for none.
+    pub interval_s: f64,
+    /// `-f`.
+    pub unit: Unit,
+    /// `-e`.
+    pub enhanced: bool,
+    /// `-y C`.
+    pub csv: bool,
+    /// `-1`.
+    pub one: bool,
+    /// `-t` of a server.
+    pub serve_s: Option<f64>,
+    /// What is tested.
+    pub test: Test,
+    /// What has no effect, and why.
+    pub ignored: Vec<(&'static str, &'static str)>,
+}
+
+/// What is tested.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Test {
+    /// Datagrams.
+    pub udp: bool,
+    /// Seconds, where it does not end with bytes.
+    pub time_s: f64,
+    /// Bytes of a stream after which it ends; 0 for none.
+    pub bytes: u64,
+    /// Of a block or datagram.
+    pub block: u32,
+    /// Bits a second.
+    pub rate: Option<f64>,
+    /// Streams.
+    pub streams: u32,
+    /// The server sends.
+    pub reverse: bool,
+    /// Times on the way are asked for.
+    pub trip_times: bool,
+    /// `-w`.
+    pub window: Option<u32>,
+    /// `-M`.
+    pub segment: Option<u32>,
+    /// `-N`.
+    pub no_delay: bool,
+    /// `-S`.
+    pub service: u8,
+    /// `-Z`.
+    pub congestion: Option<String>,
+}
+
+/// Rate of datagrams where none is said, bits a second.
+const UDP_RATE: f64 = 1_048_576.0;
+
+/// A number with a suffix: small letters are powers of 1000, capital ones of 1024.
+fn number(text: &str) -> Option<f64> {
+    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let factor: f64 = match &text[digits.len()..] {
+        "" => 1.0,
+        "k" => 1e3,
+        "m" => 1e6,
+        "g" => 1e9,
+        "t" => 1e12,
+        "K" => 1024.0,
+        "M" => 1_048_576.0,
+        "G" => 1_073_741_824.0,
+        "T" => 1_099_511_627_776.0,
+        _ => return None,
+    };
+    let value = digits.parse::<f64>().ok()? * factor;
+    (0.0..=9e18).contains(&value).then_some(value)
+}
+
+/// Reads a command line, without the name of the program.
+///
+/// # Errors
+/// The first thing that is wrong with it.
+pub fn read(words: &[String]) -> Result<Asked, Wrong> {
+    let said = said(words, OPTIONS)?;
+    let has = |name: &str| said.iter().any(|(row, _)| row.name == name);
+    for asked in [("help", Asked::Help), ("version", Asked::Version)] {
+        if has(asked.0) {
+            return Ok(asked.1);
+        }
+    }
+    if has("server") == has("client") {
+        return Err(Wrong::Parameter("give either -c HOST or -s"));
+    }
+    let udp = has("udp");
+    let mut test = Test {
+        udp,
+        time_s: 10.0,
+        bytes: 0,
+        block: 0,
+        rate: udp.then_some(UDP_RATE),
+        streams: 1,
+        reverse: has("reverse"),
+        trip_times: has("trip-times"),
+        window: None,
+        segment: None,
+        no_delay: has("nodelay"),
+        service: 0,
+        congestion: None,
+    };
+    let mut settings = Settings {
+        host: None,
+        port: 5001,
+        bind: None,
+        is_v6: has("ipv6_domain"),
+        interval_s: 0.0,
+        unit: Unit::Adaptive,
+        enhanced: has("enhanced"),
+        csv: has("reportstyle"),
+        one: has("singleclient"),
+        serve_s: None,
+        test: test.clone(),
+        ignored: Vec::new(),
+    };
+    let mut packets = None;
+    for (row, value) in &said {
+        let wrong = |expected| Wrong::Value { name: row.name, given: value.clone(), expected };
+        let within =
+            |most: f64, expected| number(value).filter(|&number| number <= most).ok_or_else(|| wrong(expected));
+        match row.support {
+            Support::NotYet(why) | Support::Never(why) => return Err(Wrong::NotYet { name: row.name, why }),
+            Support::Ignored(why) => settings.ignored.push((row.name, why)),
+            Support::Works => {}
+        }
+        match row.role {
+            Role::Client if has("server") => {
+                return Err(Wrong::Parameter("some option you are trying to set is client only"));
+            }
+            Role::Server if has("client") => {
+                return Err(Wrong::Parameter("some option you are trying to set is server only"));
+            }
+            _ => {}
+        }
+        match row.name {
+            "client" => settings.host = Some(value.clone()),
+            "port" => {
+                let port = value.parse().ok().filter(|&port| port > 0);
+                settings.port = port.ok_or_else(|| wrong("a port is from 1 to 65535"))?;
+            }
+            "interval" => {
+                let expected = "0, or from 0.1 to 86400 seconds";
+                settings.interval_s = within(86400.0, expected)?;
+                if settings.interval_s > 0.0 && settings.interval_s < 0.1 {
+                    return Err(wrong(expected));
+                }
+            }
+            "format" => settings.unit = Unit::of(value).ok_or_else(|| wrong("use one of k, m, g, t, K, M, G, T"))?,
+            "len" => {
+                let most = if udp { 65507.0 } else { 1_048_576.0 };
+                test.block = within(most, "at most 1M, with -u at most 65507")? as u32;
+                if test.block < if udp { 64 } else { 1 } {
+                    return Err(wrong("at least 1, with -u at least 64"));
+                }
+            }
+            "window" => test.window = Some(within(536_870_912.0, "at most 512M")? as u32),
+            "bind" => settings.bind = Some(value.clone()),
+            "mss" => test.segment = Some(within(32767.0, "at most 32767")? as u32),
+            "tos" => test.service = crate::iperf3::values::byte_of(value).ok_or_else(|| wrong("from 0 to 255"))?,
+            "tcp-congestion" => test.congestion = Some(value.clone()),
+            "reportstyle" if value != "C" && value != "c" => return Err(wrong("only C")),
+            "time" => {
+                let seconds = within(86400.0, "at most 86400 seconds")?;
+                (test.time_s, settings.serve_s) = (seconds, Some(seconds));
+            }
+            "bandwidth" => match value.strip_suffix("pps") {
+                Some(rate) => packets = Some(number(rate).ok_or_else(|| wrong("packets a second, such as 1000pps"))?),
+                None => test.rate = Some(within(1e15, "bits a second, such as 10m")?).filter(|&rate| rate > 0.0),
+            },
+            "num" => test.bytes = within(9e18, "bytes, such as 1G")? as u64,
+            "parallel" => {
+                test.streams = within(128.0, "from 1 to 128")? as u32;
+                if test.streams == 0 {
+                    return Err(wrong("from 1 to 128"));
+                }
+            }
+            _ => {}
+        }
+    }
+    if test.reverse && udp {
+        return Err(Wrong::Parameter("-R goes with TCP only: datagrams would go to whoever has sent the first one"));
+    }
+    if test.trip_times && !udp {
+        return Err(Wrong::Parameter("--trip-times goes with -u only"));
+    }
+    let is_v6 = settings.is_v6 || settings.host.as_ref().is_some_and(|host| host.contains(':'));
+    if test.block == 0 {
+        test.block = match (udp, is_v6) {
+            (false, _) => 128 << 10,
+            (true, false) => 1470,
+            (true, true) => 1450,
+        };
+    }
+    if let Some(packets) = packets {
+        test.rate = Some(packets * f64::from(test.block) * 8.0).filter(|&rate| rate > 0.0);
+    }
+    settings.test = test;
+    Ok(Asked::Run(Box::new(settings)))
+}

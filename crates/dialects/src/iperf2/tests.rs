@@ -1,0 +1,179 @@
+use super::*;
+use crate::iperf3::Unit;
+use plumb_workload::net::NetOp;
+use proptest::prelude::*;
+
+fn settings(line: &str) -> Settings {
+    let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+    match read(&words) {
+        Ok(Asked::Run(settings)) => *settings,
+        other => panic!("{line}: {other:?}"),
+    }
+}
+
+fn refused(line: &str) -> String {
+    let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+    read(&words).expect_err(line).to_string()
+}
+
+fn words(hex: &str) -> Vec<u8> {
+    let digits: String = hex.split_whitespace().collect();
+    (0..digits.len() / 2).map(|at| u8::from_str_radix(&digits[2 * at..2 * at + 2], 16).expect("hexadecimal")).collect()
+}
+
+// Protects published command lines: they mean what they mean to iperf2.
+#[test]
+fn options_mean_what_they_mean_to_iperf2() {
+    let server = settings("-u -s -p 80");
+    assert!(server.host.is_none() && server.test.udp && server.port == 80);
+    let client = settings("-c HOST -u -p 80 -e -i 1");
+    assert_eq!(
+        (client.host.as_deref(), client.port, client.enhanced, client.interval_s),
+        (Some("HOST"), 80, true, 1.0)
+    );
+    assert_eq!((client.test.time_s, client.test.block, client.test.rate), (10.0, 1470, Some(1_048_576.0)));
+    let tcp = settings("-c h -t 2.5 -P 3 -w 256K -l 1M -Z cubic -N -S 0x10 -R -f m").test;
+    assert_eq!((tcp.time_s, tcp.streams, tcp.window, tcp.block), (2.5, 3, Some(262_144), 1 << 20));
+    assert!(tcp.reverse && tcp.no_delay && tcp.service == 16 && tcp.rate.is_none());
+    // Small letters are powers of 1000, capital ones of 1024.
+    assert_eq!(settings("-c h -u -b 500k").test.rate, Some(500_000.0));
+    assert_eq!(settings("-c h -u -b 1K").test.rate, Some(1024.0));
+    assert_eq!(settings("-c h -u -b 100pps -l 1000").test.rate, Some(800_000.0));
+    assert_eq!(settings("-c h -n 10K").test.bytes, 10_240);
+    assert_eq!(settings("-c ::1 -u").test.block, 1450);
+    assert_eq!(settings("-s -t 5").serve_s, Some(5.0));
+}
+
+#[test]
+fn what_is_wrong_is_refused_with_a_reason() {
+    for (line, why) in [
+        ("", "give either -c HOST or -s"),
+        ("-c h -s", "give either -c HOST or -s"),
+        ("-s -P 2", "client only"),
+        ("-c h -1", "server only"),
+        ("-c h -u -R", "datagrams would go to whoever"),
+        ("-c h --trip-times", "goes with -u only"),
+        ("-c h --bounceback", "use `plumb net HOST`"),
+        ("-c h -d", "use -R"),
+        ("-c h -l 0", "at least 1"),
+        ("-c h -u -l 65508", "at most 65507"),
+        ("-c h -u -l 16", "at least 64"),
+        ("-c h -p 0", "from 1 to 65535"),
+        ("-c h -i 0.01", "from 0.1"),
+        ("-c h -P 129", "from 1 to 128"),
+        ("-c h -b x", "bits or packets"),
+        ("-c h --reportstile C", "did you mean --reportstyle?"),
+    ] {
+        let said = refused(line);
+        assert!(said.contains(why) || why == "bits or packets" && said.contains("bits a second"), "{line}: {said}");
+    }
+}
+
+// Protects the wire. Source: captures of 2.1.8 (`udp_plain`, `udp_e`, `tcp_e`, `reverse`).
+#[test]
+fn headers_are_those_that_were_captured() {
+    let plain = settings("-c h -u -t 1 -b 500k").test;
+    let expected = [0x4801_0098, 1, 5001, 0, 0, 0xffff_ff9c, 0, 0, 0, 0x0002_0001, 0x0008_0003, 0, 500_000];
+    let head = udp_head(&plain, 5001, 0);
+    assert_eq!((&head[..13], head[13..].iter().sum::<u32>()), (expected.as_slice(), 0));
+    let trips = udp_head(&settings("-c h -u -t 1 -b 500k --trip-times").test, 5001, 7_000_042);
+    assert_eq!((trips[0], trips[8], &trips[24..26]), (0x6801_00d8, 0x0010_0000, [7, 42].as_slice()));
+    let tcp = tcp_head(&settings("-c h -t 1 -b 2m -R").test, 5001);
+    let reverse = words(
+        "44010078 00000001 00001389 00000000 00000000 ffffff9c 00000000 00000000 04000000 00020001 00080003 00000000 \
+         001e8480 00000000 00000000",
+    );
+    assert_eq!(tcp.as_slice(), reverse);
+    let ask = Ask { reverse: true, trip_times: false, version: Some([2, 1, 8]), time_s: 1.0, rate: Some(2e6) };
+    assert_eq!(Ask::read(&reverse), ask);
+    let bytes: Vec<u8> = trips.iter().flat_map(|word| word.to_be_bytes()).collect();
+    assert!(Ask::read(&bytes).trip_times);
+    assert!(Ask::bounces(&words("00800000 00000064")) && !Ask::bounces(&reverse) && !Ask::bounces(b"0080"));
+    // Whatever is no header asks for nothing.
+    for other in [b"".as_slice(), b"0123456789", b"GET / HTTP/1.1", &[0; 60]] {
+        assert_eq!(Ask::read(other), Ask::default());
+    }
+}
+
+/// What 2.1.8 answered to the last datagram of `udp_e`.
+const CAPTURED: &str = "00000000 00000000 00000000 00000000 c8000000 00000000 00010824 00000001 00008997 00000000 00000000 \
+     0000002e 00000000 00000015 00000000 00000002 00000000 000000d0 00000000 000009c0 00000000 00000036 0000bf65 0004f9c6 \
+     00000000 fffffffa 0000002e 0000002c 00000001 00000000 00000000 00000000";
+
+#[test]
+fn reports_of_servers_are_read_and_written() {
+    let report = ServerReport::read(&words(CAPTURED)).expect("a report");
+    assert_eq!((report.bytes, report.datagrams, report.lost, report.jitter_us), (67_620, 46, 0, 21.0));
+    assert!((report.seconds - 1.035223).abs() < 1e-9);
+    let Latency { mean_us, least_us, most_us, deviation_us } = report.latency;
+    assert_eq!((mean_us, least_us, most_us, deviation_us.round()), (54.0, 2.0, 208.0, 33.0));
+    let again = ServerReport::read(&report.bytes(true)).expect("a report");
+    assert_eq!((again.bytes, again.datagrams, again.jitter_us), (67_620, 46, 21.0));
+    assert!((again.latency.deviation_us - deviation_us).abs() < 0.1 && (again.seconds - report.seconds).abs() < 1e-5);
+    assert_eq!([report.bytes(true)[16], report.bytes(false)[16]], [0xc8, 0x88]);
+    assert_eq!(ServerReport::read(&words(CAPTURED)[..50]), None);
+    assert_eq!(ServerReport::read(&[0; 128]), None);
+}
+
+fn look(enhanced: bool, udp: bool, sends: bool) -> Look {
+    Look { unit: Unit::Adaptive, enhanced, udp, sends }
+}
+
+// Protects readers of the text. Source: goldens.
+#[test]
+fn lines_are_those_of_iperf2() {
+    let udp = Row { end: 1.0353, bytes: 67_620, ops: 46, lost: [0, 46, 0], jitter_us: 7.0, ..Row::default() };
+    let golden = "[  1] 0.0000-1.0353 sec  66.0 KBytes   523 Kbits/sec   0.007 ms 0/46 (0%)\n";
+    assert_eq!(look(false, true, false).row(1, &udp), golden);
+    assert_eq!(look(false, true, true).row(1, &udp), "[  1] 0.0000-1.0353 sec  66.0 KBytes   523 Kbits/sec\n");
+    let latency = Latency { mean_us: 54.0, least_us: 2.0, most_us: 208.0, deviation_us: 33.0 };
+    let enhanced = Row { end: 1.0352, jitter_us: 21.0, latency: Some(latency), ..udp };
+    let golden = "[  1] 0.0000-1.0352 sec  66.0 KBytes   523 Kbits/sec   0.021 ms 0/46 (0%) 0.054/0.002/0.208/0.033 ms 44 pps \
+                  46/0(0) pkts 1210\n";
+    assert_eq!(look(true, true, false).row(1, &enhanced), golden);
+    let sent = Row { end: 2.0111, bytes: 505_680, ops: 343, ..Row::default() };
+    let golden = "[  1] 0.0000-2.0111 sec   494 KBytes  2.01 Mbits/sec  343/0      171 pps\n";
+    assert_eq!(look(true, true, true).row(1, &sent), golden);
+    let tcp = Row { end: 0.5, bytes: 131_072, ops: 1, tcp: Some([0, 1151, 72, 46]), ..Row::default() };
+    let golden = "[  1] 0.0000-0.5000 sec   128 KBytes  2.10 Mbits/sec  1/0          0     1151K/72(46) us  3641\n";
+    assert_eq!(look(true, false, true).row(1, &tcp), golden);
+    let one = Row { end: 1.0, bytes: 128_000, ops: 87, lost: [1, 88, 0], ..Row::default() };
+    let sum = Row::sum([one, Row { lost: [0, 87, 0], ..one }].iter());
+    let golden = "[SUM] 0.0000-1.0000 sec   250 KBytes  2.05 Mbits/sec   1/175 (0.57%)\n";
+    assert_eq!(look(false, true, false).row(0, &sum), golden);
+    let stream = Stream { number: 1, ends: [("127.0.0.1".to_owned(), 47750), ("127.0.0.1".to_owned(), 5001)] };
+    let csv = Row { end: 1.06314, bytes: 393_276, ..Row::default() };
+    let golden = "20261127120000,127.0.0.1,47750,127.0.0.1,5001,1,0.0-1.1,393276,2959354\n";
+    assert_eq!(look(false, false, true).csv("20261127120000", &stream, &csv), golden);
+    let met = Met { tcp: Some([319, 32741, 12]), ..Met::default() };
+    let golden = "[  1] local 127.0.0.1 port 47750 connected with 127.0.0.1 port 5001 (icwnd/mss/irtt=319/32741/12)\n";
+    assert_eq!(look(false, false, true).met(&stream, &met), golden);
+}
+
+#[test]
+fn help_names_every_option() {
+    let text = help();
+    for row in OPTIONS {
+        assert!(text.contains(&format!("--{}", row.name)), "{}", row.name);
+    }
+}
+
+proptest! {
+    #[test]
+    fn anything_is_read_or_refused(words in proptest::collection::vec("(-{0,2}[a-zA-Z0-9-]{0,12}|[0-9.]{1,8}[kmgKMGT]?)", 0..8)) {
+        if let Ok(Asked::Run(settings)) = read(&words) {
+            let work = flow(&settings.test, true, form(&settings.test, settings.port, 0, 0));
+            prop_assert!(work.op == NetOp::Send && work.problem().is_none());
+        }
+    }
+
+    #[test]
+    fn any_bytes_ask_for_something_or_nothing(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        let ask = Ask::read(&bytes);
+        prop_assert!(ask.time_s <= 86400.0);
+        if let Some(report) = ServerReport::read(&bytes) {
+            let _ = look(true, true, false).row(1, &Row::of(&report));
+            let _ = report.bytes(false);
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! What travels: what a client says at the start of its data, and what a server answers to the last datagram. Numbers are of 4
+//! bytes in the order of the network.
+
+use super::settings::Test;
+
+/// There is more than the first part; numbers of 64 bits; times on the way; the length is there; the server sends.
+const EXTENDED: u32 = 0x4000_0000;
+const WIDE_NUMBERS: u32 = 0x0800_0000;
+const TRIPS: u32 = 0x2000_0000;
+const HAS_LENGTH: u32 = 0x0001_0000;
+const REVERSE: u32 = 0x0400_0000;
+/// The same, of the second part.
+const TRIPS_EXTENDED: u32 = 0x0010_0000;
+const REVERSE_EXTENDED: u32 = 0x0400_0000;
+/// A server's report: its first part, and times on the way.
+const REPORT: u32 = 0x8000_0000;
+const REPORT_TRIPS: u32 = 0x4000_0000;
+
+/// Version 2.1.8, as it travels.
+const VERSION: [u32; 2] = [0x0002_0001, 0x0008_0003];
+
+/// So often the last datagram is sent until it is answered.
+pub const LAST_TRIES: u32 = 10;
+
+/// Bytes at the start of a TCP stream that say what is wanted.
+pub const TCP_HEAD_BYTES: usize = 60;
+
+/// What a client may say that its header has, bytes.
+const HEAD_BYTES_MAX: u32 = 512;
+
+/// Bytes of a server's report.
+pub const REPORT_BYTES: usize = 128;
+
+fn head(test: &Test, port: u16, flags: u32) -> [u32; 27] {
+    // Hundredths of seconds below zero, or bytes.
+    let amount = match test.bytes {
+        0 => -((test.time_s * 100.0) as i32),
+        bytes => i32::try_from(bytes).unwrap_or(i32::MAX),
+    };
+    let extended = (if test.trip_times { TRIPS_EXTENDED } else { 0 }) | if test.reverse { REVERSE_EXTENDED } else { 0 };
+    let rate = test.rate.unwrap_or(0.0) as u64;
+    let mut words = [0; 27];
+    words[..6].copy_from_slice(&[flags, test.streams, port.into(), 0, 0, amount as u32]);
+    words[8..11].copy_from_slice(&[extended, VERSION[0], VERSION[1]]);
+    words[11] = test.service.into();
+    words[12] = rate as u32;
+    words[13] = (rate >> 32) as u32;
+    words
+}
+
+/// What each datagram of a client has behind its number and time. The test starts at this time of the epoch, microseconds.
+pub fn udp_head(test: &Test, port: u16, start_us: u64) -> [u32; 27] {
+    let length = if test.trip_times { 108 } else { 76 };
+    let trips = if test.trip_times { TRIPS } else { 0 };
+    let mut words = head(test, port, EXTENDED | WIDE_NUMBERS | HAS_LENGTH | trips | (length << 1));
+    if test.trip_times {
+        // Servers believe no other clocks than one that is near theirs.
+        words[24..26].copy_from_slice(&[(start_us / 1_000_000) as u32, (start_us % 1_000_000) as u32]);
+    }
+    words
+}
+
+/// What a TCP stream of a client begins with.
+pub fn tcp_head(test: &Test, port: u16) -> [u8; TCP_HEAD_BYTES] {
+    let reverse = if test.reverse { REVERSE } else { 0 };
+    let words = head(test, port, EXTENDED | HAS_LENGTH | reverse | ((TCP_HEAD_BYTES as u32) << 1));
+    let mut bytes = [0; TCP_HEAD_BYTES];
+    for (into, word) in bytes.chunks_exact_mut(4).zip(words) {
+        into.copy_from_slice(&word.to_be_bytes());
+    }
+    bytes
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_be_bytes(bytes.get(at * 4..at * 4 + 4)?.try_into().ok()?))
+}
+
+/// What a client wants, as far as a server does it.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Ask {
+    /// The server sends.
+    pub reverse: bool,
+    /// Times on the way are worth something.
+    pub trip_times: bool,
+    /// The version of the client.
+    pub version: Option<[u16; 3]>,
+    /// Seconds for which the server sends.
+    pub time_s: f64,
+    /// Bits a second at which it does.
+    pub rate: Option<f64>,
+}
+
+impl Ask {
+    /// Of what a stream begins with, or of what datagrams have behind their number and time. Whatever is no header asks for
+    /// nothing.
+    pub fn read(bytes: &[u8]) -> Ask {
+        let word = |at| word(bytes, at).unwrap_or(0);
+        let length = (word(0) & 0xfffe) >> 1;
+        if word(0) & (EXTENDED | HAS_LENGTH) != EXTENDED | HAS_LENGTH || length > HEAD_BYTES_MAX {
+            return Ask::default();
+        }
+        let [upper, lower] = [word(9), word(10)];
+        let amount = word(5) as i32;
+        Ask {
+            reverse: word(8) & REVERSE_EXTENDED != 0,
+            trip_times: word(8) & TRIPS_EXTENDED != 0,
+            version: (upper > 0).then_some([(upper >> 16) as u16, upper as u16, (lower >> 16) as u16]),
+            time_s: if amount < 0 { f64::from(amount.unsigned_abs()) / 100.0 } else { 10.0 }.min(86400.0),
+            rate: Some((u64::from(word(13)) << 32 | u64::from(word(12))) as f64).filter(|&rate| rate > 0.0),
+        }
+    }
+
+    /// Whether a message is one of a test of round trips.
+    pub fn bounces(bytes: &[u8]) -> bool {
+        word(bytes, 0) == Some(0x0080_0000)
+    }
+}
+
+/// Times that datagrams were on the way, microseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Latency {
+    /// In the mean.
+    pub mean_us: f64,
+    /// The shortest.
+    pub least_us: f64,
+    /// The longest.
+    pub most_us: f64,
+    /// Standard deviation.
+    pub deviation_us: f64,
+}
+
+/// What a server has received of a stream of datagrams.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct ServerReport {
+    /// Bytes.
+    pub bytes: u64,
+    /// In this time.
+    pub seconds: f64,
+    /// Datagrams that did not come.
+    pub lost: u64,
+    /// Those that came behind a later one.
+    pub out_of_order: u64,
+    /// Those that were sent.
+    pub datagrams: u64,
+    /// Smoothed variation of the times on the way.
+    pub jitter_us: f64,
+    /// The times themselves.
+    pub latency: Latency,
+}
+
+impl ServerReport {
+    /// As it is sent to a client that has asked for times on the way, or has not.
+    pub fn bytes(&self, trips: bool) -> [u8; REPORT_BYTES] {
+        let received = self.datagrams.saturating_sub(self.lost);
+        let time = |us: f64| [(us / 1e6) as u32, (us.max(0.0) % 1e6) as u32];
+        let Latency { mean_us, least_us, most_us, deviation_us } = self.latency;
+        let mut words = [0u32; REPORT_BYTES / 4];
+        words[4] = REPORT | WIDE_NUMBERS | if trips { REPORT_TRIPS } else { 0 };
+        words[5..7].copy_from_slice(&[(self.bytes >> 32) as u32, self.bytes as u32]);
+        words[7..9].copy_from_slice(&time(self.seconds * 1e6));
+        words[9..12].copy_from_slice(&[self.lost as u32, self.out_of_order as u32, self.datagrams as u32]);
+        for (at, us) in
+            [(12, self.jitter_us), (14, least_us), (16, most_us), (18, mean_us * received as f64), (20, mean_us)]
+        {
+            words[at..at + 2].copy_from_slice(&time(us));
+        }
+        // The sum of squares of the differences from the mean.
+        words[22] = (deviation_us * deviation_us * received.saturating_sub(1) as f64) as u32;
+        words[26..29].copy_from_slice(&[received as u32, received as u32, self.seconds as u32]);
+        let mut bytes = [0; REPORT_BYTES];
+        for (into, word) in bytes.chunks_exact_mut(4).zip(words) {
+            into.copy_from_slice(&word.to_be_bytes());
+        }
+        bytes
+    }
+
+    /// Of a server's answer; `None` where it is none.
+    pub fn read(bytes: &[u8]) -> Option<ServerReport> {
+        let number = |at| word(bytes, at).map(f64::from);
+        let time = |at| Some(number(at)? * 1e6 + number(at + 1)?);
+        let flags = word(bytes, 4)?;
+        if flags & REPORT == 0 {
+            return None;
+        }
+        let [lost, out_of_order, datagrams] = [word(bytes, 9)?, word(bytes, 10)?, word(bytes, 11)?].map(u64::from);
+        let jitter_us = time(12)?;
+        let count = number(26).unwrap_or(0.0);
+        let deviation_us = (number(22).unwrap_or(0.0) / (count - 1.0).max(1.0)).sqrt();
+        let latency =
+            (|| Some(Latency { mean_us: time(20)?, least_us: time(14)?, most_us: time(16)?, deviation_us }))();
+        Some(ServerReport {
+            bytes: u64::from(word(bytes, 5)?) << 32 | u64::from(word(bytes, 6)?),
+            seconds: time(7)? / 1e6,
+            lost,
+            out_of_order,
+            datagrams,
+            jitter_us,
+            latency: latency.unwrap_or_default(),
+        })
+    }
+}

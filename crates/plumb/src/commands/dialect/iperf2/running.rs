@@ -1,0 +1,178 @@
+//! Streams while data moves, at either end: their rows.
+
+use crate::output::print;
+use jiff::Zoned;
+use plumb_dialects::iperf2::{Latency, Look, Row, ServerReport, Settings, Stream};
+use plumb_engine::net::{Counts, Flows, TcpFacts};
+use std::time::{Duration, Instant};
+
+/// What one stream had done at some time.
+#[derive(Debug, Clone, Copy, Default)]
+struct Reading {
+    counts: Counts,
+    tcp: Option<TcpFacts>,
+}
+
+/// Running flows, and what was printed of them.
+pub struct Running<'a> {
+    settings: &'a Settings,
+    look: Look,
+    streams: &'a [Stream],
+    pub flows: Flows,
+    began: Instant,
+    last: Vec<Reading>,
+    last_s: f64,
+    next: Option<Instant>,
+    /// The shortest and the longest time on the way, µs, since it began.
+    extremes: Vec<Option<[i64; 2]>>,
+    /// Bytes that were there before the flows began.
+    before: u64,
+}
+
+impl<'a> Running<'a> {
+    /// Starts them, for a time where they end by themselves.
+    pub fn start(
+        settings: &'a Settings,
+        look: Look,
+        streams: &'a [Stream],
+        flows: Flows,
+        time: Option<Duration>,
+        before: u64,
+    ) -> Running<'a> {
+        flows.start(time.map(|time| time.as_nanos() as u64));
+        let began = Instant::now();
+        let interval = Some(settings.interval_s).filter(|&seconds| seconds > 0.0).map(Duration::from_secs_f64);
+        Running {
+            settings,
+            look,
+            streams,
+            flows,
+            began,
+            last: vec![Reading::default(); streams.len()],
+            last_s: 0.0,
+            next: interval.map(|interval| began + interval),
+            extremes: vec![None; streams.len()],
+            before,
+        }
+    }
+
+    /// Seconds since it began.
+    pub fn seconds(&self) -> f64 {
+        self.began.elapsed().as_secs_f64()
+    }
+
+    /// Waits for the next thing to do, but no longer than this, and prints the rows that are due.
+    pub fn look(&mut self, longest: Duration) {
+        let left = self.next.map_or(longest, |at| at.saturating_duration_since(Instant::now()).min(longest));
+        if !left.is_zero() {
+            self.flows.wait(&[], left);
+        }
+        if self.next.is_some_and(|at| Instant::now() >= at) {
+            let end = self.seconds();
+            let rows = self.rows(end);
+            self.show(&rows);
+            self.next = self.next.map(|at| at + Duration::from_secs_f64(self.settings.interval_s));
+        }
+    }
+
+    /// What came of all streams so far: bytes.
+    pub fn bytes(&self) -> u64 {
+        (0..self.streams.len()).map(|number| self.flows.counts(number).bytes).sum()
+    }
+
+    fn rows(&mut self, end: f64) -> Vec<Row> {
+        let from = std::mem::replace(&mut self.last_s, end);
+        (0..self.streams.len())
+            .map(|number| {
+                let now = Reading { counts: self.flows.counts(number), tcp: self.flows.tcp(number) };
+                let before = std::mem::replace(&mut self.last[number], now);
+                let extremes = self.flows.take_extremes(number);
+                self.extremes[number] = match (self.extremes[number], extremes) {
+                    (Some([least, most]), Some([low, high])) => Some([least.min(low), most.max(high)]),
+                    (one, other) => one.or(other),
+                };
+                self.row(&before, &now, from, end, extremes)
+            })
+            .collect()
+    }
+
+    fn row(&self, before: &Reading, now: &Reading, start: f64, end: f64, extremes: Option<[i64; 2]>) -> Row {
+        let (was, is) = (before.counts.datagrams, now.counts.datagrams);
+        let lost =
+            [is.lost.wrapping_sub(was.lost) as i64, (is.highest - was.highest) as i64].map(|count| count.max(0) as u64);
+        let bytes = now.counts.bytes - before.counts.bytes;
+        let received = lost[1].saturating_sub(lost[0]);
+        let mean = (is.transit_us - was.transit_us) / (received.max(1)) as f64;
+        let square = (is.transit_squares - was.transit_squares) / (received.max(1)) as f64;
+        let [least, most] = extremes.unwrap_or_default();
+        let is_first = start == 0.0;
+        Row {
+            start,
+            end,
+            bytes: bytes + if is_first { self.before } else { 0 },
+            ops: match (self.look.udp, self.look.sends) {
+                (true, true) => bytes / u64::from(self.settings.test.block.max(1)),
+                (true, false) => received,
+                (false, _) => now.counts.ops - before.counts.ops,
+            },
+            tcp: now.tcp.filter(|_| self.look.sends).map(|tcp| {
+                let again = tcp.retransmits.saturating_sub(before.tcp.map_or(0, |tcp| tcp.retransmits));
+                [again, tcp.window / 1024, tcp.rtt_us, tcp.rtt_variation_us]
+            }),
+            lost: [lost[0], lost[1], is.out_of_order - was.out_of_order],
+            jitter_us: is.jitter_us,
+            latency: Some(Latency {
+                mean_us: mean,
+                least_us: least as f64,
+                most_us: most as f64,
+                deviation_us: (square - mean * mean).max(0.0).sqrt(),
+            }),
+        }
+    }
+
+    fn show(&self, rows: &[Row]) {
+        let mut text = String::new();
+        for (stream, row) in self.streams.iter().zip(rows) {
+            text += &self.line(stream, row);
+        }
+        if rows.len() > 1 && !self.settings.csv {
+            text += &self.look.row(0, &Row::sum(rows.iter()));
+        }
+        print(&text);
+    }
+
+    /// One row.
+    pub fn line(&self, stream: &Stream, row: &Row) -> String {
+        match self.settings.csv {
+            true => self.look.csv(&Zoned::now().strftime("%Y%m%d%H%M%S").to_string(), stream, row),
+            false => self.look.row(stream.number, row),
+        }
+    }
+
+    /// Ends the flows and prints what they did in all, in the time that it took.
+    pub fn finish(&mut self) -> Vec<Row> {
+        let end = self.seconds();
+        self.flows.stop();
+        // What the last interval had belongs to the whole.
+        self.rows(end);
+        let zero = Reading::default();
+        let rows: Vec<Row> = (0..self.streams.len())
+            .map(|number| self.row(&zero, &self.last[number], 0.0, end, self.extremes[number]))
+            .collect();
+        self.show(&rows);
+        rows
+    }
+
+    /// What a server says of a stream of datagrams.
+    pub fn report(row: &Row) -> ServerReport {
+        ServerReport {
+            bytes: row.bytes,
+            seconds: row.end,
+            lost: row.lost[0],
+            out_of_order: row.lost[2],
+            datagrams: row.lost[1],
+            jitter_us: row.jitter_us,
+            latency: row.latency.unwrap_or_default(),
+        }
+    }
+}

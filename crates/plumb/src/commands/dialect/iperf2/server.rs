@@ -1,0 +1,258 @@
+//! The server: many clients at once. It sends to nobody but a client of TCP that has asked for it, and one report of 128 bytes
+//! to whoever has sent a stream of datagrams and said that it is over.
+
+use super::client::first_facts;
+use super::running::Running;
+use super::{TestError, ahead_us, banner, met, options};
+use crate::output::{error_line, print};
+use plumb_dialects::iperf2::{Ask, DASHES, Look, Met, Settings, Test, flow, form};
+use plumb_engine::net::{DatagramHeader, Flow, Flows, SocketOptions, datagram_socket, listen_tcp};
+use plumb_engine::signals::StopFlag;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{AcqRel, Acquire};
+use std::time::{Duration, Instant};
+
+/// Streams at a time: a thread and its buffers each.
+const STREAMS_MAX: u64 = 128;
+
+/// A stream that brings nothing for this long is over.
+const IDLE_PATIENCE: Duration = Duration::from_secs(10);
+
+/// The first bytes of a TCP stream, which say what is wanted, come within this time, or ask for nothing.
+const HEAD_PATIENCE: Duration = Duration::from_millis(500);
+
+/// How often is looked whether it is to end.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
+/// The same of whether the last datagram has come: so exact is the time that a stream took.
+const LOOK_FOR_END: Duration = Duration::from_millis(5);
+
+/// Reports of one stream: they may be lost on the way.
+const REPORTS: u32 = 2;
+
+struct Shared {
+    settings: Settings,
+    stop: StopFlag,
+    /// Streams that go on.
+    open: AtomicU64,
+    /// Streams that there were.
+    count: AtomicU64,
+}
+
+/// Serves until a signal comes, or its time is over.
+pub fn serve(settings: &Settings, bind: Option<IpAddr>, stop: StopFlag) -> Result<(), TestError> {
+    let udp = settings.test.udp;
+    let address = bind.unwrap_or(if settings.is_v6 { Ipv6Addr::LOCALHOST.into() } else { Ipv4Addr::LOCALHOST.into() });
+    if bind.is_none() {
+        error_line!("plumb: listening on loopback only; use -B 0.0.0.0 or -B :: to serve other hosts");
+    }
+    let at = SocketAddr::new(address, settings.port);
+    let own = SocketOptions { shares_port: true, ..options(&settings.test) };
+    let failed = |source| TestError::Connect { what: "listener bind failed", source };
+    let shared =
+        Arc::new(Shared { settings: settings.clone(), stop, open: AtomicU64::new(0), count: AtomicU64::new(0) });
+    let begin = |socket: BorrowedFd<'_>| {
+        if !settings.csv {
+            print(&format!("{DASHES}{}{DASHES}", banner(settings, "Server listening on", None, socket)));
+        }
+    };
+    let until = settings.serve_s.map(|seconds| Instant::now() + Duration::from_secs_f64(seconds));
+    let goes_on = || {
+        let is_served = settings.one && shared.count.load(Acquire) > 0;
+        !stop.requested() && !is_served && until.is_none_or(|until| Instant::now() < until)
+    };
+    if udp {
+        let mut socket = datagram_socket(None, Some(at), &own).map_err(failed)?;
+        begin(socket.as_fd());
+        while goes_on() {
+            if is_readable(&socket)
+                && let Some(from) = first_of(&socket)
+            {
+                // It becomes the stream's, with all that it holds already; others come to a new one.
+                let next = datagram_socket(None, Some(at), &own).map_err(failed)?;
+                let stream = std::mem::replace(&mut socket, next);
+                stream.connect(from)?;
+                let shared = Arc::clone(&shared);
+                spawn(move || datagrams(&shared, &stream, from));
+            }
+        }
+    } else {
+        let listener = listen_tcp(at, &own).map_err(failed)?;
+        listener.set_nonblocking(true)?;
+        begin(listener.as_fd());
+        while goes_on() {
+            if is_readable(&listener)
+                && let Ok((stream, from)) = listener.accept()
+                && enter(&shared)
+            {
+                let shared = Arc::clone(&shared);
+                spawn(move || bytes(&shared, stream, from));
+            }
+        }
+    }
+    while shared.open.load(Acquire) > 0 {
+        std::thread::sleep(LOOK_AGAIN);
+    }
+    Ok(())
+}
+
+fn spawn(run: impl FnOnce() + Send + 'static) {
+    let thread = std::thread::Builder::new().name("iperf".to_owned()).stack_size(256 << 10);
+    if let Err(error) = thread.spawn(run) {
+        error_line!("iperf: {error}");
+    }
+}
+
+fn is_readable(socket: &impl AsFd) -> bool {
+    let longest = Timespec { tv_sec: 0, tv_nsec: LOOK_AGAIN.subsec_nanos().into() };
+    let mut watched = [PollFd::new(socket, PollFlags::IN)];
+    // A signal is another reason to look.
+    poll(&mut watched, Some(&longest)).is_ok_and(|ready| ready > 0)
+}
+
+/// Whether there is room for one more.
+fn enter(shared: &Shared) -> bool {
+    let is_room = shared.open.fetch_add(1, AcqRel) < STREAMS_MAX;
+    if !is_room {
+        shared.open.fetch_sub(1, AcqRel);
+    }
+    is_room
+}
+
+/// Who has sent the first datagram that waits, which stays there. What is no first one of a stream is taken away.
+fn first_of(socket: &UdpSocket) -> Option<SocketAddr> {
+    let mut bytes = [0; 32];
+    let (length, from) = socket.peek_from(&mut bytes).ok()?;
+    let form = form(&NO_TEST, 0, 0, 0);
+    let header = DatagramHeader::read(&bytes[..length], form).filter(|header| header.number <= i64::MAX as u64);
+    if header.is_none() {
+        let _ = socket.recv_from(&mut bytes);
+    }
+    header.map(|_| from)
+}
+
+/// Nothing is asked for.
+const NO_TEST: Test = Test {
+    udp: true,
+    time_s: 0.0,
+    bytes: 0,
+    block: 1470,
+    rate: None,
+    streams: 1,
+    reverse: false,
+    trip_times: false,
+    window: None,
+    segment: None,
+    no_delay: false,
+    service: 0,
+    congestion: None,
+};
+
+/// A stream of datagrams.
+fn datagrams(shared: &Shared, socket: &UdpSocket, from: SocketAddr) {
+    if !enter(shared) {
+        return;
+    }
+    if let Err(error) = receive_datagrams(shared, socket, from) {
+        error_line!("iperf: {error}");
+    }
+    shared.open.fetch_sub(1, AcqRel);
+}
+
+fn receive_datagrams(shared: &Shared, socket: &UdpSocket, from: SocketAddr) -> Result<(), TestError> {
+    let settings = &shared.settings;
+    let mut first = [0; 256];
+    let length = socket.peek(&mut first)?;
+    let ask = Ask::read(first[..length].get(16..).unwrap_or_default());
+    let look = Look { unit: settings.unit, enhanced: settings.enhanced, udp: true, sends: false };
+    let work = flow(&settings.test, false, form(&NO_TEST, 0, ahead_us(), 0));
+    let known = Met { ask, socket: socket.as_raw_fd(), ..Met::default() };
+    let streams = [introduce(shared, look, socket.local_addr()?, from, known)];
+    let flows = Flows::new(vec![Flow { socket: socket.try_clone()?.into(), other: None, file: None, work }])?;
+    let mut running = Running::start(settings, look, &streams, flows, None, 0);
+    let (mut came, mut since) = (0, Instant::now());
+    while !running.flows.counts(0).datagrams.ended && !shared.stop.requested() {
+        running.look(LOOK_FOR_END);
+        let now = running.bytes();
+        if now != came {
+            (came, since) = (now, Instant::now());
+        } else if since.elapsed() > IDLE_PATIENCE {
+            break;
+        }
+    }
+    let is_ended = running.flows.counts(0).datagrams.ended;
+    let rows = running.finish();
+    // No more than has come.
+    for _ in 0..if is_ended { REPORTS } else { 0 } {
+        if let Some(row) = rows.first() {
+            let _ = socket.send(&Running::report(row).bytes(ask.trip_times));
+        }
+        std::thread::sleep(LOOK_AGAIN);
+    }
+    Ok(())
+}
+
+/// Prints the line of a new stream, and the names of the columns.
+fn introduce(
+    shared: &Shared,
+    look: Look,
+    here: SocketAddr,
+    from: SocketAddr,
+    known: Met,
+) -> plumb_dialects::iperf2::Stream {
+    let (stream, known) = met(shared.count.fetch_add(1, AcqRel) + 1, here, from, known);
+    if !shared.settings.csv {
+        print(&format!("{}{}", look.met(&stream, &known), look.head()));
+    }
+    stream
+}
+
+/// A stream of bytes.
+fn bytes(shared: &Shared, socket: TcpStream, from: SocketAddr) {
+    if let Err(error) = move_bytes(shared, socket, from) {
+        error_line!("iperf: {error}");
+    }
+    shared.open.fetch_sub(1, AcqRel);
+}
+
+fn move_bytes(shared: &Shared, socket: TcpStream, from: SocketAddr) -> Result<(), TestError> {
+    let settings = &shared.settings;
+    let mut first = [0; 60];
+    socket.set_nonblocking(false)?;
+    socket.set_read_timeout(Some(HEAD_PATIENCE))?;
+    // Who says nothing asks for nothing; a plain sink is what there is then.
+    let length = socket.peek(&mut first).unwrap_or(0);
+    if Ask::bounces(&first[..length]) {
+        return Err(TestError::Flow(format!(
+            "{from} asks for round trips (--bounceback), which are not supported yet"
+        )));
+    }
+    let ask = Ask::read(&first[..length]);
+    let look = Look { unit: settings.unit, enhanced: settings.enhanced, udp: false, sends: ask.reverse };
+    let known = Met { ask, socket: socket.as_raw_fd(), tcp: first_facts(socket.as_fd()), ..Met::default() };
+    let streams = [introduce(shared, look, socket.local_addr()?, from, known)];
+    // What a client asks for is what it is sent, as far as the server's own options allow.
+    let test = Test { rate: ask.rate.or(settings.test.rate), ..settings.test.clone() };
+    let work = flow(&test, ask.reverse, form(&NO_TEST, 0, 0, 0));
+    let socket: OwnedFd = socket.into();
+    let flows = Flows::new(vec![Flow { socket, other: None, file: None, work }])?;
+    let time = ask.reverse.then(|| Duration::from_secs_f64(ask.time_s));
+    let mut running = Running::start(settings, look, &streams, flows, time, 0);
+    let (mut moved, mut since) = (0, Instant::now());
+    while !running.flows.is_done() && !shared.stop.requested() {
+        running.look(LOOK_AGAIN);
+        let now = running.bytes();
+        if now != moved {
+            (moved, since) = (now, Instant::now());
+        } else if since.elapsed() > IDLE_PATIENCE {
+            break;
+        }
+    }
+    running.finish();
+    running.flows.hang_up();
+    Ok(())
+}

@@ -1,0 +1,157 @@
+//! `plumb as iperf`, at both ends of the real iperf2 and of itself, over this machine's loopback.
+
+use crate::common::ports::free_port;
+use crate::common::{Home, Said, needs};
+use std::io::{Read, Write};
+use std::net::{TcpStream, UdpSocket};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// A server that ends with the test.
+struct Server {
+    child: Child,
+    port: u16,
+}
+
+impl Server {
+    fn ours(home: &Home, more: &str) -> Server {
+        let port = free_port();
+        Server::wait(home.start(&format!("as iperf -s -p {port} {more}")), port)
+    }
+
+    fn real(more: &str) -> Server {
+        let port = free_port();
+        let mut command = real(&format!("-s -p {port} {more}"));
+        Server::wait(command.stdout(Stdio::piped()).spawn().unwrap(), port)
+    }
+
+    /// Until it has said that it listens.
+    fn wait(mut child: Child, port: u16) -> Server {
+        let out = child.stdout.as_mut().unwrap();
+        let mut text = Vec::new();
+        while !String::from_utf8_lossy(&text).contains("listening on") {
+            let mut byte = [0];
+            assert!(out.read(&mut byte).unwrap() > 0, "it ended before it listened");
+            text.extend_from_slice(&byte);
+        }
+        Server { child, port }
+    }
+
+    /// Ends it as Ctrl-C does, and returns what else it printed.
+    fn interrupt(mut self) -> String {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+        let mut text = String::new();
+        self.child.stdout.as_mut().unwrap().read_to_string(&mut text).unwrap();
+        text
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn real(line: &str) -> Command {
+    let mut command = Command::new("iperf");
+    command.args(line.split_whitespace());
+    command
+}
+
+/// The last row of a stream: bytes with their unit, and what is behind the rate.
+fn last_row(text: &str) -> &str {
+    // What a server sends bears a star.
+    let is_row =
+        |line: &&str| (line.starts_with("[  1] 0.0") || line.starts_with("[ *1] 0.0")) && line.contains("bits/sec");
+    text.lines().rfind(is_row).unwrap_or_else(|| panic!("{text}"))
+}
+
+/// Tests of every kind, of servers of TCP and of UDP.
+const TCP: &[&str] = &["-t 1 -b 20m -i 0.5", "-t 1 -b 20m -e -P 2", "-n 4M", "-t 1 -R -b 8m", "-t 1 -b 8m -y C"];
+const UDP: &[&str] =
+    &["-u -t 1 -b 2m -e -i 0.5", "-u -t 1 -b 200pps -P 2", "-u -t 1 -b 2m -e --trip-times", "-u -n 100K -b 10m"];
+
+// Protects users of both: the real client is served by ours, and ours by the real server.
+#[test]
+fn the_real_one_at_the_other_end() {
+    if !needs::tools(&["iperf"]) {
+        return;
+    }
+    let home = Home::new();
+    for (kind, lines) in [("", TCP), ("-u -e -i 1", UDP)] {
+        let (ours, theirs) = (Server::ours(&home, kind), Server::real(kind));
+        for line in lines {
+            let said = Said::of(real(&format!("-c 127.0.0.1 -p {} {line}", ours.port))).expect(0);
+            let text = said.out;
+            let said = home.plumb(&format!("as iperf -c 127.0.0.1 -p {} {line}", theirs.port)).expect(0);
+            for (whose, text) in [("real", &text), ("ours", &said.out)] {
+                assert!(line.contains("-y C") || last_row(text).contains("sec"), "{whose}, {line}: {text}");
+                assert!(!text.contains("did not receive ack"), "{whose}, {line}: {text}");
+                assert_eq!(text.contains("Server Report:"), line.contains("-u"), "{whose}, {line}: {text}");
+                if line.contains("-u") && line.contains("-t 1 -b 2m") {
+                    // 170 datagrams of 1470 bytes, the last one with them.
+                    assert!(text.contains(" 0/17"), "{whose}, {line}: {text}");
+                }
+            }
+        }
+        let text = ours.interrupt();
+        assert!(text.contains("connected with 127.0.0.1") && text.contains("bits/sec"), "{text}");
+        assert_eq!(text.contains("(peer 2.1.8)"), kind.contains("-e"), "{text}");
+    }
+}
+
+// Protects those who have no iperf2: both ends are here, with what was sent all received, over both families.
+#[test]
+fn both_ends_are_ours() {
+    let home = Home::new();
+    let server = Server::ours(&home, "-e");
+    let text = home.plumb(&format!("as iperf -c 127.0.0.1 -p {} -n 1M -e", server.port)).expect(0).out;
+    assert!(text.contains("1.00 MBytes") && text.contains("Write/Err") && text.contains("icwnd/mss/irtt="), "{text}");
+    let text = server.interrupt();
+    assert!(last_row(&text).contains("1.00 MBytes"), "{text}");
+    let server = Server::ours(&home, "-u -V");
+    let text = home.plumb(&format!("as iperf -c ::1 -p {} -u -t 1 -b 1m -e", server.port)).expect(0).out;
+    assert!(
+        text.contains("Server Report:") && text.contains("Latency avg/min/max/stdev") && text.contains(" 0/8"),
+        "{text}"
+    );
+    let port = free_port();
+    home.plumb(&format!("as iperf -c 127.0.0.1 -p {port}")).expect(1).complains(&["connect failed", "refused"]);
+    home.plumb(&format!("as iperf -c 127.0.0.1 -p {port} -u -t 0.5")).expect(1).complains(&["data stream"]);
+}
+
+// Protects others, and the server: nobody is sent more than came from them, and nonsense is a plain stream of bytes.
+#[test]
+fn hostile_clients_get_nothing_and_end_only_themselves() {
+    let home = Home::new();
+    let server = Server::ours(&home, "-u");
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.connect(("127.0.0.1", server.port)).unwrap();
+    socket.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+    // Too short, the end of what never began, and the first of a stream.
+    let end = [[0xff; 16].as_slice(), &[0; 1454]].concat();
+    let first = [1u32.to_be_bytes().as_slice(), &[0; 1466]].concat();
+    for datagram in [b"".as_slice(), b"x", &[0; 7], &end, &first] {
+        socket.send(datagram).unwrap();
+        assert!(socket.recv(&mut [0; 2000]).is_err(), "{} bytes are answered", datagram.len());
+    }
+    // Whoever sent a stream is answered at its end, with less than it has sent.
+    socket.send(&end).unwrap();
+    let mut came = 0;
+    while let Ok(length) = socket.recv(&mut [0; 2000]) {
+        came += length;
+    }
+    assert!(came > 0 && came < first.len(), "{came} bytes");
+    drop(server);
+    let server = Server::ours(&home, "");
+    for bytes in [b"GET / HTTP/1.1\r\n\r\n".as_slice(), &[0xff; 60], &[0x40; 3], &[0x44, 1, 0, 0x78]] {
+        let mut socket = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
+        socket.set_read_timeout(Some(Duration::from_millis(700))).unwrap();
+        socket.write_all(bytes).unwrap();
+        let got = socket.read(&mut [0; 100]);
+        assert!(got.is_err() || got.is_ok_and(|length| length == 0), "{bytes:?}");
+    }
+    home.plumb(&format!("as iperf -c 127.0.0.1 -p {} -n 1M", server.port)).expect(0);
+}
