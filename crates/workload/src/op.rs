@@ -85,6 +85,11 @@ impl OpKind {
         )
     }
 
+    /// True where the other end of a network answers, and no storage.
+    pub const fn is_network(self) -> bool {
+        matches!(self, OpKind::Send | OpKind::Receive | OpKind::RoundTrip | OpKind::ConnectTrip)
+    }
+
     /// The kind with this [name](OpKind::name).
     pub fn from_name(name: &str) -> Option<OpKind> {
         Self::ALL.iter().copied().find(|kind| kind.name() == name)

@@ -23,7 +23,7 @@ use plumb_engine::signals;
 use plumb_report::net::page;
 use plumb_result::Network;
 use std::net::IpAddr;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU32};
 
 /// Serves, measures, or shows what was measured.
 pub fn run(arguments: &NetArguments, common: &Common) -> Result<End, Stopped> {
@@ -65,9 +65,11 @@ pub fn run(arguments: &NetArguments, common: &Common) -> Result<End, Stopped> {
         multipath: arguments.mptcp,
         stop,
         was_there: AtomicBool::new(false),
+        tried: AtomicU32::new(0),
+        answered: AtomicU32::new(0),
     };
     if !common.json {
-        let seconds = arguments.time * 7;
+        let seconds = arguments.time * 8;
         session::announce(&format!("{host}: about {seconds} s; the network is loaded as far as it goes"));
     }
     if let Some(every) = arguments.every {
