@@ -121,6 +121,8 @@ pub(super) struct Lender {
     pipe: (std::os::fd::OwnedFd, std::os::fd::OwnedFd),
     /// In the pipe and not yet in the socket.
     held: usize,
+    /// Where in the block the next page to lend begins.
+    at: usize,
 }
 
 #[cfg(target_os = "linux")]
@@ -130,7 +132,7 @@ impl Lender {
         let pipe = rustix::pipe::pipe()?;
         // Smaller pipes do, too.
         let _ = rustix::pipe::fcntl_setpipe_size(&pipe.1, CALL_BYTES as usize);
-        Ok(Lender { pipe, held: 0 })
+        Ok(Lender { pipe, held: 0, at: 0 })
     }
 
     /// Sends some of the block, again and again. It is never written again, so it does not matter when the pages are read.
@@ -138,11 +140,12 @@ impl Lender {
         use std::os::fd::AsRawFd;
         if self.held == 0 {
             let pipe = self.pipe.1.as_raw_fd();
-            let lent = with_vectors(block.as_mut_ptr(), block.len(), 0, length, |message| {
+            let lent = with_vectors(block.as_mut_ptr(), block.len(), self.at, length, |message| {
                 // SAFETY: the pages are only read, and the block lives as long as its socket.
                 completion(unsafe { libc::vmsplice(pipe, message.msg_iov, message.msg_iovlen as _, 0) })
             });
             self.held = lent? as usize;
+            self.at = (self.at + self.held) % block.len();
         }
         // SAFETY: passes descriptors and numbers only.
         let moved = unsafe {

@@ -124,8 +124,8 @@ fn a_probe_runs_beside_any_workload() {
         "plain.toml",
         &text.replace(&format!("[phase.probe]\nto = \"127.0.0.1:{port}\"\nidle = \"300ms\"\n"), ""),
     );
-    let line = format!("run plain.toml --probe 127.0.0.1:{port} --set phase.reads.probe.idle=100ms --translate");
-    home.plumb(&line).ran();
+    let said = home.plumb(&format!("run plain.toml --probe 127.0.0.1:{port} --translate")).expect(0);
+    said.says(&[&format!("to = \"127.0.0.1:{port}\""), "rate = \"200/s\""]);
     home.plumb(&format!("run plain.toml --probe 127.0.0.1:{}", free_port()))
         .expect(1)
         .complains(&["probe", "plumb net --serve"]);

@@ -52,7 +52,7 @@ pub fn run(arguments: &NetArguments, common: &Common) -> Result<End, Stopped> {
         }
     };
     if let Some(time) = arguments.busy_poll.filter(|time| time.0 > POLL_NS_MAX) {
-        return Err(Stopped::usage(format!("--busy-poll {time} is too long; use at most 1s")));
+        return Err(Stopped::usage(format!("--busy-poll {time} is too long; use at most 10ms")));
     }
     let bench = Bench {
         place,
@@ -90,7 +90,7 @@ pub fn run(arguments: &NetArguments, common: &Common) -> Result<End, Stopped> {
 }
 
 /// Longest time that an end may keep a processor busy with asking.
-const POLL_NS_MAX: u64 = 1_000_000_000;
+const POLL_NS_MAX: u64 = 10_000_000;
 
 fn ip_of(text: &str) -> Result<IpAddr, Stopped> {
     text.parse().map_err(|_| {
