@@ -127,7 +127,7 @@ fn a_probe_runs_beside_any_workload() {
     let said = home.plumb(&format!("run plain.toml --probe 127.0.0.1:{port} --translate")).expect(0);
     said.says(&[&format!("probe.to = \"127.0.0.1:{port}\"")]);
     home.plumb(&format!("run plain.toml --probe 127.0.0.1:{}", free_port()))
-        .expect(1)
+        .expect(4)
         .complains(&["probe", "plumb net --serve"]);
 }
 
