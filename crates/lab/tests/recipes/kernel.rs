@@ -137,6 +137,8 @@ fn root_the_mtu_of_an_interface_comes_back() {
     bench.undo();
     assert_eq!(mtu(), "1500");
     assert!(far().contains("mtu 1500"), "{}", far());
+    // One bench at a time.
+    drop(bench);
     for (step, expected) in [
         (r#"{"kind": "link", "device": "no-such0", "mtu": 9000}"#.to_owned(), "no-such0"),
         (format!(r#"{{"kind": "link", "device": "{one}", "mtu": 65536}}"#), "mtu"),
