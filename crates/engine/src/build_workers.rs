@@ -6,7 +6,7 @@ use crate::companions::{BuiltCompanion, companions, refuse_on_virtual_time};
 use crate::engine_error::EngineError;
 use crate::fault::Yielded;
 use crate::net::NetGroup;
-use crate::plan::{Verifiable, WorkerPlanError, WorkerSeat, group_runs, seats, seats_of};
+use crate::plan::{Verifiable, WorkerPlanError, WorkerRules, WorkerSeat, group_runs, seats, seats_of};
 use crate::program::load_file::{LoadGroup, LoadWorker};
 use crate::program::shared::{Board, ProgramError, SharedPhase, SharedWorker};
 use crate::program::{
@@ -18,6 +18,7 @@ use crate::source::requests::RequestQueue;
 use crate::targets::{OpenSim, OpenTarget, OpenTargets, content_stream};
 use crate::tree::TreeShape;
 use plumb_sorted::SortedMap;
+use plumb_workload::phase::{ErrorOrigin, IgnoredError};
 use plumb_workload::{BlockStream, OpKind, Phase, Program, Replay, RunAs, Target, Work, WorkerGroup, Workload};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -276,7 +277,7 @@ pub(crate) fn build_workers(
             group: seat.group_number,
             depth: seat.group.depth,
             cpu: seat.cpu(),
-            rules: seat.rules(),
+            rules: rules(&seat),
             body,
         });
     }
@@ -286,6 +287,15 @@ pub(crate) fn build_workers(
     }
     built.working_set_bytes = working_sets.total();
     Ok(built)
+}
+
+/// A request that got no response is lost, and the next one is made.
+fn rules(seat: &WorkerSeat<'_>) -> WorkerRules {
+    let mut rules = seat.rules();
+    if seat.group.work.net().is_some() {
+        rules.errors.ignore.push(IgnoredError { at: ErrorOrigin::Write, errno: libc::ETIMEDOUT });
+    }
+    rules
 }
 
 fn shared_phase(seat: &WorkerSeat<'_>, phase: &Phase, targets: &OpenTargets) -> Result<SharedPhase, WorkerPlanError> {

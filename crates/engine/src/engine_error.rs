@@ -79,6 +79,16 @@ pub enum EngineError {
     /// A copy could not begin.
     #[error(transparent)]
     Copy(#[from] CopyError),
+    /// Another host is not there, or does not do what is asked of it.
+    #[error("phase `{phase}`, {part}: {reason}")]
+    Network {
+        /// The phase.
+        phase: String,
+        /// The group of workers, or `probe`.
+        part: String,
+        /// In words, with the way out.
+        reason: String,
+    },
     /// A phase could not run.
     #[error(transparent)]
     Phase(#[from] PhaseError),

@@ -113,7 +113,7 @@ fn run_one(
         (Some(probe), Some(protocol)) => {
             observer.preparing(&format!("round trips to {} before the phase `{}`", probe.to, phase.name));
             let begun = ProbeRun::begin(probe, protocol, stop);
-            Some(begun.map_err(|error| EngineError::plan(format!("probe of phase `{}`: {error}", phase.name)))?)
+            Some(begun.map_err(|error| network(phase, "probe", error))?)
         }
     };
     let BuiltPhase { workers, run_as, working_set_bytes, written, flows, notes, board, replay, net } =
@@ -167,6 +167,10 @@ fn run_one(
     }
     targets.take_back(own_files);
     Ok(outcome)
+}
+
+fn network(phase: &Phase, part: &str, reason: String) -> EngineError {
+    EngineError::Network { phase: phase.name.clone(), part: part.to_owned(), reason }
 }
 
 /// Passes what the coordinator says on to the observer, and flushes at the end.

@@ -139,12 +139,48 @@ pub(crate) fn of_phases(result: &RunResult, style: &Style) -> String {
     if text.is_empty() { text } else { text + "\n" }
 }
 
+/// The field's five metrics, a line each.
+fn summary(net: &Network, style: &Style) -> String {
+    let speeds = |rows: &[Throughput]| {
+        let one = |direction: &str| {
+            let row = rows.iter().find(|row| row.direction == direction);
+            row.map_or(MISSING.to_owned(), |row| bits(row.bytes_per_second * 8.0))
+        };
+        format!("{} in, {} out", one("receive"), one("send"))
+    };
+    let p50 = |during: &str| ns(trips(net, during).and_then(|trips| trips.p50_ns));
+    let response = match net.round_trips.is_empty() {
+        false => format!("{} idle, {} receiving, {} sending (p50)", p50("idle"), p50("receiving"), p50("sending")),
+        true => format!("{} while sending (TCP's estimate)", ns(net.tcp_rtt_ns)),
+    };
+    let most = net.throughput.iter().chain(&net.capacity).filter_map(|row| row.link_share).reduce(f64::max);
+    let utilisation = match (most, net.interface_bits_per_second) {
+        (Some(share), Some(speed)) => format!("{} of the link's {} at most", percent(share), bits(speed)),
+        _ => format!("{MISSING}: the link states no speed"),
+    };
+    let mut rows = Vec::new();
+    if net.tried > 0 {
+        let share = percent(f64::from(net.answered) / f64::from(net.tried));
+        rows.push(("Availability", format!("{share}: {} of {} connections answered", net.answered, net.tried)));
+    }
+    rows.push(("Response time", response));
+    rows.push(("Utilisation", utilisation));
+    rows.push(("Throughput", speeds(&net.throughput)));
+    if !net.capacity.is_empty() {
+        let words = format!("{}, at the same time, {} streams each way", speeds(&net.capacity), net.capacity_streams);
+        rows.push(("Capacity", words));
+    }
+    let lines = rows.iter().map(|(name, words)| format!("  {name:<15}{}\n", style.wrap(words, 17)));
+    lines.collect::<String>() + "\n"
+}
+
 /// One measurement.
 pub fn page(net: &Network, style: &Style) -> String {
     let port = if net.port > 0 { format!(" port {}", net.port) } else { String::new() };
     let mut text = format!("{}{port}: connected in {}\n", net.host, ns(net.connect_ns));
     text.extend(facts(net).iter().map(|line| style.wrap(line, 0) + "\n"));
     text.push('\n');
+    text += &summary(net, style);
     match net.round_trips_per_second {
         Some(rate) => {
             text += &trip_table(&net.round_trips, style);
@@ -318,6 +354,10 @@ pub(crate) mod tests {
             connections: Some(trips("connecting")),
             connections_per_second: Some(5_210.0),
             throughput: vec![throughput("receive", 1.1e9), throughput("send", 0.5e9)],
+            capacity: vec![throughput("receive", 0.9e9), throughput("send", 0.9e9)],
+            capacity_streams: 4,
+            tried: 9,
+            answered: 8,
             datagrams: vec![datagrams("receive", 0), datagrams("send", 5)],
             datagram_bits_per_second: 10_000_000,
             streams: 1,
@@ -350,6 +390,11 @@ pub(crate) mod tests {
             "p99.9",
             "back to back: 10.4 k/s; with a new connection each: 5.21 k/s, p50",
             "8.80 Gbit/s",
+            "Availability   89 %: 8 of 9 connections answered",
+            "Response time  50.0 µs idle",
+            "Utilisation    88 % of the link's 10.0 Gbit/s at most",
+            "Throughput     8.80 Gbit/s in, 4.00 Gbit/s out",
+            "Capacity       7.20 Gbit/s in",
             "88 %",
             "97 %",
             "41 %",

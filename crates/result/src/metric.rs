@@ -327,7 +327,7 @@ impl fmt::Display for Metric {
         };
         match self.quantity {
             Quantity::Bandwidth => write!(f, "{subject}.bw"),
-            Quantity::Rate if matches!(self.subject, Subject::Op(kind) if kind.moves_bytes()) => {
+            Quantity::Rate if matches!(self.subject, Subject::Op(kind) if kind.moves_bytes() && !kind.is_network()) => {
                 write!(f, "{subject}.iops")
             }
             Quantity::Rate => write!(f, "{subject}.ops"),
@@ -399,6 +399,8 @@ mod tests {
             ("read.lat.p99", Better::Lower),
             ("fsync.lat.p99", Better::Lower),
             ("create.ops", Better::Higher),
+            ("rr.ops", Better::Higher),
+            ("send.bw", Better::Higher),
             ("txn.ops", Better::Higher),
             ("cpu.user", Better::Lower),
             ("device.bytes-per-transaction", Better::Lower),

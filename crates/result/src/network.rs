@@ -45,6 +45,18 @@ pub struct Network {
     pub connections_per_second: Option<f64>,
     /// Streams at full speed, in both directions.
     pub throughput: Vec<Throughput>,
+    /// Several streams in each direction, both at the same time: what the path carries at most.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub capacity: Vec<Throughput>,
+    /// Streams of each direction while that was measured.
+    #[serde(default)]
+    pub capacity_streams: u32,
+    /// Connections to the other end that were tried for this measurement, and those that it answered.
+    #[serde(default)]
+    pub tried: u32,
+    /// See above.
+    #[serde(default)]
+    pub answered: u32,
     /// Datagrams at a fixed rate, in both directions at the same time.
     pub datagrams: Vec<Datagrams>,
     /// Their rate in each direction.

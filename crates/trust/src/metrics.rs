@@ -84,7 +84,7 @@ fn plain(metric: Metric, value: Option<f64>) -> MetricValue {
 
 fn tiered(metric: Metric, value: Option<f64>, kind: OpKind, tiers: &PhaseTiers) -> MetricValue {
     // No storage answers what goes over a network.
-    if matches!(kind, OpKind::Send | OpKind::Receive | OpKind::RoundTrip | OpKind::ConnectTrip) {
+    if kind.is_network() {
         return plain(metric, value);
     }
     let tier = tiers.tiers.get(&kind);

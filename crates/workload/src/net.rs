@@ -170,8 +170,8 @@ impl NetLoad {
         match self {
             NetLoad::Stream(StreamLoad { direction: Direction::Send, .. }) => OpKind::Send,
             NetLoad::Stream(_) => OpKind::Receive,
-            NetLoad::Rr(_) => OpKind::RoundTrip,
-            NetLoad::Crr(_) => OpKind::ConnectTrip,
+            NetLoad::Rr(_) => OpKind::Rr,
+            NetLoad::Crr(_) => OpKind::Crr,
         }
     }
 

@@ -62,8 +62,8 @@ op_kinds! {
     Command "command",
     Send "send",
     Receive "receive",
-    RoundTrip "rr",
-    ConnectTrip "crr",
+    Rr "rr",
+    Crr "crr",
     Fstat "fstat",
     Statfs "statfs",
     Unlock "unlock",
@@ -78,14 +78,13 @@ impl OpKind {
     pub const fn moves_bytes(self) -> bool {
         matches!(
             self,
-            OpKind::Read
-                | OpKind::Write
-                | OpKind::Trim
-                | OpKind::Send
-                | OpKind::Receive
-                | OpKind::RoundTrip
-                | OpKind::ConnectTrip
+            OpKind::Read | OpKind::Write | OpKind::Trim | OpKind::Send | OpKind::Receive | OpKind::Rr | OpKind::Crr
         )
+    }
+
+    /// True where the other end of a network answers, and no storage.
+    pub const fn is_network(self) -> bool {
+        matches!(self, OpKind::Send | OpKind::Receive | OpKind::Rr | OpKind::Crr)
     }
 
     /// The kind with this [name](OpKind::name).

@@ -232,7 +232,7 @@ impl Params {
             is_plumb: has(json, "plumb"),
             response: whole(json, "response", 65507, 0)? as u32,
             connects: whole(json, "connect", 1, 0)? > 0,
-            poll_us: whole(json, "busy_poll", 1_000_000, 0)? as u32,
+            poll_us: whole(json, "busy_poll", 10_000, 0)? as u32,
             tx: passing(json, "tx", Passing::sends)?,
             rx: passing(json, "rx", Passing::receives)?,
         };

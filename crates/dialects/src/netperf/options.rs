@@ -147,13 +147,16 @@ fn rows(title: &str, all: &[Opt]) -> String {
     text
 }
 
+/// What both ends have that netperf's have not.
+const OWN: &str = "\nIn front of all others:\n    --plumb-busy-poll=US    round trips ask for data without sleeping for at most US µs before they wait for it\n";
+
 /// What `-h` prints.
 pub fn help(is_server: bool) -> String {
     if is_server {
-        return format!("\nUsage: netserver [options]\n{}", rows("Options", SERVER));
+        return format!("\nUsage: netserver [options]\n{}{OWN}", rows("Options", SERVER));
     }
     format!(
-        "\nUsage: netperf [global options] -- [test options]\n{}{}\nK, M, G are powers of 1024; k, m, g of 1000. \
+        "\nUsage: netperf [global options] -- [test options]\n{}{}{OWN}\nK, M, G are powers of 1024; k, m, g of 1000. \
          Measured by Plumb in the language of netperf 2.7.0.\n",
         rows("Global options", CLIENT),
         rows("Test options", TEST)

@@ -124,6 +124,8 @@ pub struct Settings {
     pub routed: bool,
     /// Name of the test.
     pub uuid: Option<String>,
+    /// `--plumb-busy-poll`: µs that round trips ask for data without sleeping, at most.
+    pub poll_us: u32,
     /// Options without effect, and why.
     pub ignored: Vec<(char, &'static str)>,
 }
@@ -141,6 +143,8 @@ pub struct Server {
     pub port: u16,
     /// The pass phrase that must come first.
     pub passphrase: Option<String>,
+    /// `--plumb-busy-poll`, as for netperf.
+    pub poll_us: u32,
     /// Options without effect, and why.
     pub ignored: Vec<(char, &'static str)>,
 }
@@ -178,12 +182,30 @@ pub enum Wrong {
          test family has been compiled into this netperf."
     )]
     Test(String),
+    /// A time of `--plumb-busy-poll` that is none.
+    #[error("bad value '{0}' of {POLL}: use 1 to {POLL_US_MAX} µs")]
+    Poll(String),
     /// A word that is no option.
     #[error("unexpected word '{0}'")]
     Word(String),
     /// A name of `-k`, `-o`, `-O`.
     #[error("unknown output selector '{0}'; `-k ?` prints all")]
     Selector(String),
+}
+
+/// Plumb's own option of both ends, in front of all others: `--plumb-busy-poll=US`.
+const POLL: &str = "--plumb-busy-poll";
+
+/// Its longest time, µs.
+const POLL_US_MAX: u32 = 10_000;
+
+/// The words behind that option, and its value.
+fn busy_poll(words: &[String]) -> Result<(u32, &[String]), Wrong> {
+    let first = words.first().and_then(|word| word.strip_prefix(POLL)?.strip_prefix('='));
+    let Some(text) = first else { return Ok((0, words)) };
+    let us =
+        text.parse().ok().filter(|us| (1..=POLL_US_MAX).contains(us)).ok_or_else(|| Wrong::Poll(text.to_owned()))?;
+    Ok((us, &words[1..]))
 }
 
 /// Tests by their names.
@@ -201,9 +223,12 @@ const TESTS: [(&str, Direction, bool, bool); 6] = [
 /// # Errors
 /// What is wrong with them.
 pub fn read(program: &str, words: &[String]) -> Result<Asked<Settings>, Wrong> {
+    let whole = std::iter::once(program).chain(words.iter().map(String::as_str)).collect::<Vec<_>>().join(" ");
+    let (poll_us, words) = busy_poll(words)?;
     let (global, rest) = getopt(CLIENT, words)?;
     let mut all = Settings {
-        words: std::iter::once(program).chain(words.iter().map(String::as_str)).collect::<Vec<_>>().join(" "),
+        words: whole,
+        poll_us,
         host: "localhost".to_owned(),
         port: PORT,
         local: None,
@@ -434,11 +459,12 @@ fn direction(value: &Value<'_>) -> Result<Direction, Wrong> {
 /// # Errors
 /// What is wrong with them.
 pub fn read_server(words: &[String]) -> Result<Asked<Server>, Wrong> {
+    let (poll_us, words) = busy_poll(words)?;
     let (said, rest) = getopt(SERVER, words)?;
     if let Some(word) = rest.first() {
         return Err(Wrong::Word(word.clone()));
     }
-    let mut all = Server { port: PORT, ignored: ignored(&said), ..Server::default() };
+    let mut all = Server { port: PORT, poll_us, ignored: ignored(&said), ..Server::default() };
     for (row, text) in &said {
         let value = Value(row.letter, text);
         match row.letter {

@@ -336,3 +336,25 @@ fn confidence_is_that_of_student() {
     assert!((mean - 10.0).abs() < 1e-9 && (width - 49.69).abs() < 0.01, "{mean} {width}");
     assert_eq!(half_width(&[5.0], 4.303), (5.0, 0.0));
 }
+
+// Protects results: an end polls where it was asked to, and nobody is taken to have asked who wrote something else.
+#[test]
+fn polling_is_an_option_in_front_of_all_others() {
+    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let read = |text: &str| super::read("netperf", &words(text));
+    match read("--plumb-busy-poll=50 -t TCP_RR") {
+        Ok(super::Asked::Run(settings)) => {
+            assert_eq!((settings.poll_us, settings.direction), (50, super::Direction::RoundTrips))
+        }
+        other => panic!("{other:?}"),
+    }
+    for wrong in
+        ["--plumb-busy-poll=0", "--plumb-busy-poll=10001", "--plumb-busy-poll=x", "-t TCP_RR --plumb-busy-poll=50"]
+    {
+        assert!(read(wrong).is_err(), "{wrong}");
+    }
+    match super::read_server(&words("--plumb-busy-poll=50 -p 1")) {
+        Ok(super::Asked::Run(server)) => assert_eq!((server.poll_us, server.port), (50, 1)),
+        other => panic!("{other:?}"),
+    }
+}

@@ -3,7 +3,7 @@
 use super::Flow;
 use super::datagram::{DatagramCells, DatagramHeader, Tally};
 use super::new_sockets::{NewSockets, errno_of};
-use super::passing::{CALL_BYTES, Passer};
+use super::passing::{Block, CALL_BYTES, Passer};
 use super::socket::{Train, accepted, ask, receive_once, receive_train, send_once};
 #[cfg(target_os = "linux")]
 use super::socket::{UDP, send_from_file, set_number};
@@ -57,7 +57,7 @@ pub(super) struct Prepared {
     other: Option<SocketAddr>,
     /// How bytes of a stream pass. Before its memory, so that nothing of it is in flight when that goes.
     passer: Passer,
-    buffer: Vec<u8>,
+    buffer: Block,
     /// How many blocks an op has at most.
     pub(super) blocks_at_once: u32,
     /// The socket cuts what is sent at once into datagrams.
@@ -116,7 +116,7 @@ impl Prepared {
             (Transport::Tcp, NetOp::Send | NetOp::Receive) => work.block as usize,
             _ => work.block.max(work.response) as usize,
         };
-        let mut buffer = vec![0; length];
+        let mut buffer = Block::new(work, length)?;
         if work.repeats {
             buffer.iter_mut().zip((b'0'..=b'9').cycle()).for_each(|(byte, digit)| *byte = digit);
         } else {

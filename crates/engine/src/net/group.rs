@@ -7,6 +7,7 @@ use super::{BlockSource, Counts, Flow, Flows, TcpFacts};
 use crate::backend::SyncBackend;
 use crate::barrier::{Barrier, Body};
 use crate::bind::{bind_pacer, run_to_end};
+use crate::engine_error::EngineError;
 use crate::op::BlockOp;
 use crate::pacer::Pacing;
 use crate::plan::{WorkerPlanError, WorkerSeat};
@@ -104,13 +105,15 @@ impl NetGroup {
         address: &str,
         protocol: &dyn NetProtocol,
         stop: StopFlag,
-    ) -> Result<NetGroup, WorkerPlanError> {
+    ) -> Result<NetGroup, EngineError> {
         let Phase { stop: ends, ramp, .. } = seat.phase;
         let own_ramp = seat.group.ramp;
         let time = seat.group.limit.time.or(ends.time);
         let time = time.map(|time| Nanos(time.0.saturating_add(ramp.0).saturating_add(own_ramp.0)));
         let request = NetRequest { address, load, connections: seat.group.count, time, rate: None, stop };
-        let mut session = protocol.connect(&request).map_err(|error| seat.error(error))?;
+        let (phase, part) = (seat.phase.name.clone(), seat.group_name());
+        let failed = |reason| EngineError::Network { phase, part, reason };
+        let mut session = protocol.connect(&request).map_err(failed)?;
         let flows = session.flows();
         let cells = for_this_process(|| SharedSlice::new(flows.len())).map_err(|error| seat.error(error))?;
         let began = Instant::now();

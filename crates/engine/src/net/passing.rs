@@ -4,14 +4,56 @@
 #[cfg(target_os = "linux")]
 use super::socket::{drop_received, set_number};
 use super::socket::{receive, send, send_from, with_vectors};
+use crate::backend::region::Region;
 use crate::backend::{Completion, Errno, completion};
 use plumb_workload::net::{NetOp, NetWork, Passing};
 use std::fs::File;
 use std::io;
+use std::ops::{Deref, DerefMut};
 use std::os::fd::RawFd;
 
 /// Bytes of a call on a stream at full speed: less costs calls, more does not pay.
 pub(super) const CALL_BYTES: u32 = 1 << 20;
+
+/// The memory of a socket's blocks.
+pub(super) enum Block {
+    Heap(Vec<u8>),
+    /// Pages of its own: the kernel may still read them when the socket is closed, and no other memory may come to lie there.
+    Lent(Region, usize),
+}
+
+impl Block {
+    /// For the work of a socket.
+    pub(super) fn new(work: &NetWork, bytes: usize) -> io::Result<Block> {
+        Ok(match (work.passing, work.op) {
+            (Passing::Lend | Passing::ZeroCopy, NetOp::Send) => Block::Lent(Region::new(bytes)?, bytes),
+            _ => Block::Heap(vec![0; bytes]),
+        })
+    }
+}
+
+impl Deref for Block {
+    type Target = [u8];
+
+    #[inline(always)]
+    fn deref(&self) -> &[u8] {
+        match self {
+            Block::Heap(bytes) => bytes,
+            // SAFETY: the region has this many initialised bytes, borrowed for as long as `self` is.
+            Block::Lent(region, bytes) => unsafe { std::slice::from_raw_parts(region.pointer(), *bytes) },
+        }
+    }
+}
+
+impl DerefMut for Block {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut [u8] {
+        match self {
+            Block::Heap(bytes) => bytes,
+            Block::Lent(region, bytes) => &mut region.as_mut_slice()[..*bytes],
+        }
+    }
+}
 
 /// How bytes of a stream pass.
 pub(super) enum Passer {
@@ -68,7 +110,7 @@ impl Passer {
                 with_vectors(block.as_mut_ptr(), block.len(), from, length, |message| ring.transfer(fd, message, true))
             }
             #[cfg(target_os = "linux")]
-            Passer::Memory(file) => send_from(fd, file, length.min(CALL_BYTES as usize)),
+            Passer::Memory(file) => send_from(fd, file, from % block.len(), length),
         }
     }
 
@@ -105,11 +147,9 @@ fn in_memory(block: &[u8]) -> io::Result<File> {
     use std::io::Write;
     let fd = rustix::fs::memfd_create("plumb", rustix::fs::MemfdFlags::CLOEXEC)?;
     let mut file = File::from(fd);
-    let mut written = 0;
-    while written < CALL_BYTES as usize {
-        let part = block.len().min(CALL_BYTES as usize - written);
-        file.write_all(&block[..part])?;
-        written += part;
+    // Whole blocks, so that each may be the first.
+    for _ in 0..(CALL_BYTES as usize / block.len().max(1)).max(1) {
+        file.write_all(block)?;
     }
     Ok(file)
 }
@@ -121,6 +161,8 @@ pub(super) struct Lender {
     pipe: (std::os::fd::OwnedFd, std::os::fd::OwnedFd),
     /// In the pipe and not yet in the socket.
     held: usize,
+    /// Where in the block the next page to lend begins.
+    at: usize,
 }
 
 #[cfg(target_os = "linux")]
@@ -130,7 +172,7 @@ impl Lender {
         let pipe = rustix::pipe::pipe()?;
         // Smaller pipes do, too.
         let _ = rustix::pipe::fcntl_setpipe_size(&pipe.1, CALL_BYTES as usize);
-        Ok(Lender { pipe, held: 0 })
+        Ok(Lender { pipe, held: 0, at: 0 })
     }
 
     /// Sends some of the block, again and again. It is never written again, so it does not matter when the pages are read.
@@ -138,11 +180,12 @@ impl Lender {
         use std::os::fd::AsRawFd;
         if self.held == 0 {
             let pipe = self.pipe.1.as_raw_fd();
-            let lent = with_vectors(block.as_mut_ptr(), block.len(), 0, length, |message| {
-                // SAFETY: the pages are only read, and the block lives as long as its socket.
+            let lent = with_vectors(block.as_mut_ptr(), block.len(), self.at, length, |message| {
+                // SAFETY: the pages are only read, and belong to nothing else once the block is gone.
                 completion(unsafe { libc::vmsplice(pipe, message.msg_iov, message.msg_iovlen as _, 0) })
             });
             self.held = lent? as usize;
+            self.at = (self.at + self.held) % block.len();
         }
         // SAFETY: passes descriptors and numbers only.
         let moved = unsafe {
@@ -198,7 +241,7 @@ impl Told {
         }
         let flags = libc::MSG_NOSIGNAL | libc::MSG_ZEROCOPY;
         let sent = with_vectors(block.as_mut_ptr(), block.len(), from, length, |message| {
-            // SAFETY: the vectors lie in the block, which lives as long as its socket.
+            // SAFETY: the pages are only read, and belong to nothing else once the block is gone.
             completion(unsafe { libc::sendmsg(fd, message, flags) })
         });
         match sent {

@@ -395,12 +395,12 @@ pub(super) fn receive_train(fd: RawFd, into: &mut [u8], flags: i32) -> Result<Tr
     receive_once(fd, into, flags).map(|bytes| Train { bytes: bytes as usize, each: 0 })
 }
 
-/// Sends from the beginning of a file, without copying it through this program. Source: sendfile(2).
+/// Sends from a place of a file, without copying it through this program. Source: sendfile(2).
 #[cfg(target_os = "linux")]
-pub(super) fn send_from(fd: RawFd, file: &std::fs::File, length: usize) -> Completion {
+pub(super) fn send_from(fd: RawFd, file: &std::fs::File, from: usize, length: usize) -> Completion {
     // SAFETY: the descriptor is that of a flow, which outlives its worker.
     let socket = unsafe { BorrowedFd::borrow_raw(fd) };
-    Ok(rustix::fs::sendfile(socket, file, Some(&mut 0), length)? as u64)
+    Ok(rustix::fs::sendfile(socket, file, Some(&mut (from as u64)), length)? as u64)
 }
 
 /// Sends what comes next in a file, without copying it through this program. Source: sendfile(2).

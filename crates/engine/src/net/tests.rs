@@ -53,7 +53,8 @@ const LONG: Duration = Duration::from_secs(30);
 // Protects exact ends: as many blocks as were asked for, whole, whatever a call gathers, and all of them arrive.
 #[test]
 fn a_stream_ends_with_its_last_block() {
-    for passing in [Passing::Copy, Passing::Lend, Passing::Drop] {
+    let all = [Passing::Copy, Passing::Lend, Passing::Drop, Passing::ZeroCopy, Passing::IoUring, Passing::SendFile];
+    for passing in all {
         let work = NetWork { passing, ..NetWork::stream(NetOp::Send, Transport::Tcp, 10_000) };
         let (near, far) = run(work, Some(777), LONG);
         assert_eq!((near.counts(0).bytes, far.counts(0).bytes), (7_770_000, 7_770_000), "{passing:?}");
@@ -86,6 +87,45 @@ fn a_file_arrives_as_it_was() {
             assert_eq!((flows.counts(0).bytes, flows.failure()), (1_234_567, None), "{passing:?} {name}");
         }
         assert!(std::fs::read(&into).unwrap() == bytes, "{passing:?}");
+    }
+}
+
+// Protects what travels: however bytes pass, and wherever a call ends, each block arrives whole and in its place.
+#[cfg(target_os = "linux")]
+#[test]
+fn blocks_arrive_as_they_are_however_they_pass() {
+    for passing in [Passing::Copy, Passing::Lend, Passing::ZeroCopy, Passing::IoUring, Passing::SendFile] {
+        let (one, other) = tcp_pair();
+        let work = NetWork { passing, repeats: true, ..NetWork::stream(NetOp::Send, Transport::Tcp, 100_010) };
+        let near = Flows::new(vec![Flow { socket: one, other: None, file: None, work }]).unwrap();
+        near.limit(50, u64::MAX);
+        near.start(None);
+        let mut came = vec![0; 5_000_500];
+        let mut far = std::net::TcpStream::from(other);
+        // The sender and its memory are gone before all of it is read.
+        far.read_exact(&mut came[..4_000_000]).unwrap();
+        while !near.is_done() {
+            near.wait(&[], Duration::from_secs(10));
+        }
+        drop(near);
+        let reused = vec![b'x'; 1 << 20];
+        far.read_exact(&mut came[4_000_000..]).unwrap();
+        drop(reused);
+        let wrong = came.iter().zip((b'0'..=b'9').cycle()).position(|(came, digit)| *came != digit);
+        if let Some(at) = wrong {
+            eprintln!("{:?}", &came[at - 3..at + 20]);
+        }
+        assert_eq!(wrong, None, "{passing:?}");
+    }
+}
+
+// Protects round trips that poll: they are the same ones, over streams, datagrams and connections of their own.
+#[test]
+fn round_trips_poll() {
+    for (op, transport) in [(NetOp::Request, Transport::Tcp), (NetOp::Request, Transport::Udp)] {
+        let work = NetWork { poll_us: 50, response: 16, ..NetWork::stream(op, transport, 16) };
+        let (near, far) = run(work, Some(500), LONG);
+        assert_eq!((near.counts(0).ops, far.counts(0).ops), (500, 500), "{transport:?}");
     }
 }
 

@@ -111,3 +111,42 @@ fn root_confined_processes_are_limited_and_others_are_not() {
     bench.undo();
     assert_eq!(bench.standing(), before);
 }
+
+// Protects the network of a machine: an interface gets its old packets back, and what it cannot have is refused.
+#[test]
+fn root_the_mtu_of_an_interface_comes_back() {
+    if !needs::root_and(&["ip"]) {
+        return;
+    }
+    let ip = |line: &str| Command::new("ip").args(line.split_whitespace()).status().unwrap().success();
+    let name = format!("pl{}", std::process::id() % 1_000_000);
+    let [one, other, namespace] = ["a", "b", "n"].map(|end| format!("{name}{end}"));
+    assert!(ip(&format!("netns add {namespace}")));
+    assert!(ip(&format!("link add {one} type veth peer name {other} netns {namespace}")));
+    let mtu = || fs::read_to_string(format!("/sys/class/net/{one}/mtu")).unwrap().trim().to_owned();
+    let far = || {
+        let shown = Command::new("ip").args(["-n", &namespace, "link", "show", "dev", &other]).output().unwrap();
+        String::from_utf8(shown.stdout).unwrap()
+    };
+    let mut bench = Bench::new();
+    let step = format!(r#"{{"kind": "link", "device": "{one}", "mtu": 9000}}"#);
+    let at_other = format!(r#"{{"kind": "link", "device": "{other}", "namespace": "{namespace}", "mtu": 9000}}"#);
+    bench.build(&format!("[{step}, {at_other}]")).unwrap();
+    assert_eq!(mtu(), "9000");
+    assert!(far().contains("mtu 9000"), "{}", far());
+    bench.undo();
+    assert_eq!(mtu(), "1500");
+    assert!(far().contains("mtu 1500"), "{}", far());
+    // One bench at a time.
+    drop(bench);
+    for (step, expected) in [
+        (r#"{"kind": "link", "device": "no-such0", "mtu": 9000}"#.to_owned(), "no-such0"),
+        (format!(r#"{{"kind": "link", "device": "{one}", "mtu": 65536}}"#), "mtu"),
+        (format!(r#"{{"kind": "link", "device": "{one}", "mtu": 67}}"#), "68 to 65536"),
+    ] {
+        let error = Bench::new().build(&format!("[{step}]")).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+        assert_eq!(mtu(), "1500");
+    }
+    assert!(ip(&format!("link del {one}")) && ip(&format!("netns del {namespace}")));
+}

@@ -25,7 +25,7 @@ pub struct NetArguments {
     /// Address of this end [default with --serve: loopback only]; with --serve also `unix:PATH` or `vsock::PORT`.
     #[arg(long, value_name = "ADDRESS")]
     pub bind: Option<String>,
-    /// Seconds of each of the six parts. A percentile needs ten slower round trips: p99 about 5 s, p99.9 about 50 s.
+    /// Seconds of each of the eight parts. A percentile needs ten slower round trips: p99 about 5 s, p99.9 about 50 s.
     #[arg(long, value_name = "S", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=3600))]
     pub time: u32,
     /// Streams of each direction.

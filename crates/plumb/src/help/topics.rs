@@ -449,6 +449,7 @@ pub const TOPICS: &[Topic] = &[
             example("Serve as the other end, on one address", "plumb net --serve --bind 192.0.2.1"),
             example("Measure the network to it", "plumb net 192.0.2.1"),
             example("Load it with eight streams, and longer", "plumb net 192.0.2.1 --parallel 8 --time 10"),
+            example("What sleeping costs a round trip", "plumb net 192.0.2.1 --busy-poll 50us"),
             example("Every hour of a day, with charts", "plumb net 192.0.2.1 --every 1h --for 24h --report net.html"),
             example("Chart all that is stored of it", "plumb net 192.0.2.1 --stored --report net.html"),
         ],

@@ -1,7 +1,7 @@
 //! Network work of workloads: streams, round trips, connections, and the probe beside any phase.
 
 use crate::common::ports::free_port;
-use crate::common::{Home, metric, needs};
+use crate::common::{Home, flat, metric, needs};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -92,7 +92,7 @@ fn streams_and_round_trips_are_phases_like_any_others() {
     // The op that reaches the limit is the last one.
     let bytes = phase(&result, "exact")["done"]["receive"]["bytes"].as_u64().unwrap();
     assert!((4 << 20..6 << 20).contains(&bytes), "{bytes}");
-    let page = home.plumb("show last").expect(0).out;
+    let page = flat(&home.plumb("show last").expect(0).out);
     for part in ["TCP reno", "processors", "busy poll", "datagrams lost", "received"] {
         assert!(page.contains(part), "{part}\n{page}");
     }
@@ -124,10 +124,10 @@ fn a_probe_runs_beside_any_workload() {
         "plain.toml",
         &text.replace(&format!("[phase.probe]\nto = \"127.0.0.1:{port}\"\nidle = \"300ms\"\n"), ""),
     );
-    let line = format!("run plain.toml --probe 127.0.0.1:{port} --set phase.reads.probe.idle=100ms --translate");
-    home.plumb(&line).ran();
+    let said = home.plumb(&format!("run plain.toml --probe 127.0.0.1:{port} --translate")).expect(0);
+    said.says(&[&format!("probe.to = \"127.0.0.1:{port}\"")]);
     home.plumb(&format!("run plain.toml --probe 127.0.0.1:{}", free_port()))
-        .expect(1)
+        .expect(4)
         .complains(&["probe", "plumb net --serve"]);
 }
 

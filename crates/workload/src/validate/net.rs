@@ -10,7 +10,7 @@ use crate::phase::{RunAs, WorkerGroup};
 use crate::target::Target;
 
 /// Longest time that an end may keep a processor busy with asking.
-const POLL_NS_MAX: u64 = 1_000_000_000;
+const POLL_NS_MAX: u64 = 10_000_000;
 
 /// Streams of one connection of control. Source: iperf3.
 const STREAMS_MAX: u32 = 128;
@@ -126,7 +126,7 @@ fn trips(check: &mut Checker, trips: &TripLoad) {
         check.problem(
             ["busy-poll"],
             format!("{} is too long to ask without sleeping", trips.busy_poll),
-            "use at most 1s",
+            "use at most 10ms",
         );
     }
 }

@@ -9,8 +9,8 @@ use plumb_engine::net::Elsewhere;
 use plumb_engine::signals::StopFlag;
 use plumb_result::{Datagrams, NET_SCHEMA, Network, RoundTrips, Throughput};
 use plumb_workload::net::{Passing, Protocol};
-use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::time::Duration;
 
 /// Round trips per second while something else goes on: each has its own start, so a late one does not hide those after it.
@@ -21,6 +21,9 @@ const TRIP_BYTES: u32 = 16;
 
 /// Bytes of a datagram: whole on any link.
 const DATAGRAM_BYTES: u32 = 1200;
+
+/// Streams of each direction that show what a path carries at most: one is often limited by a processor.
+const CAPACITY_STREAMS: u32 = 4;
 
 /// The load runs for this long before the first round trip that counts.
 const LOAD_FIRST: Duration = Duration::from_millis(300);
@@ -46,6 +49,9 @@ pub struct Bench {
     pub stop: StopFlag,
     /// The other end has answered in this measurement.
     pub was_there: AtomicBool,
+    /// Connections that were tried in this measurement, and those that were answered.
+    pub tried: AtomicU32,
+    pub answered: AtomicU32,
 }
 
 impl Bench {
@@ -54,7 +60,10 @@ impl Bench {
         let mut left = BUSY_TRIES;
         loop {
             let mut out = Out::new(Output::Text, false, "", Box::new(|_| {}));
-            match test(&self.place, params, look, &mut out, self.stop) {
+            let tested = test(&self.place, params, look, &mut out, self.stop);
+            self.tried.fetch_add(1, Relaxed);
+            self.answered.fetch_add(u32::from(!matches!(tested, Err(TestError::Connect(_)))), Relaxed);
+            match tested {
                 Ok(tested) if tested.interrupted => return Err(TestError::Interrupted("client")),
                 // A server of iperf3 makes one test at a time, and takes a moment to forget the last and to listen again.
                 Err(TestError::Busy | TestError::Closed) if left > 0 => std::thread::sleep(BUSY_PAUSE),
@@ -141,6 +150,8 @@ impl Bench {
     pub fn measure(&self) -> Result<Network, TestError> {
         let begun = self.begun();
         self.was_there.store(false, Relaxed);
+        self.tried.store(0, Relaxed);
+        self.answered.store(0, Relaxed);
         let idle = match self.trips(Some(PROBES_PER_SECOND), "idle") {
             Ok((trips, _)) => Some(trips),
             // A server of iperf3.
@@ -160,6 +171,18 @@ impl Bench {
         };
         let (receiving, received) = self.load(true, while_loaded("receiving"))?;
         let (sending, sent) = self.load(false, while_loaded("sending"))?;
+        let capacity_streams = self.streams.max(CAPACITY_STREAMS);
+        let capacity = self.test(&passing(
+            Params {
+                time_s: Some(self.seconds),
+                streams: capacity_streams,
+                bidir: true,
+                multipath: self.multipath,
+                ..Params::default()
+            },
+            self.tx,
+            self.rx,
+        ))?;
         let datagrams = || {
             self.test(&Params {
                 udp: true,
@@ -184,7 +207,11 @@ impl Bench {
             round_trips_per_second: trips_per_second,
             connections_per_second: connections.as_ref().map(|connections| connections.1),
             connections: connections.map(|connections| connections.0),
-            throughput: streams.map(|(name, test)| throughput(name, test, link_speed)).into(),
+            throughput: streams.map(|(name, test)| throughput(name, test, None, link_speed)).into(),
+            capacity: DIRECTIONS.map(|(name, sends)| throughput(name, &capacity, Some(sends), link_speed)).into(),
+            capacity_streams,
+            tried: self.tried.load(Relaxed),
+            answered: self.answered.load(Relaxed),
             datagrams: datagrams
                 .iter()
                 .flat_map(|test| DIRECTIONS.map(|(name, sends)| of_datagrams(name, sends, test)))
@@ -202,9 +229,12 @@ impl Bench {
 /// Which of them this end sends.
 const DIRECTIONS: [(&str, bool); 2] = [("receive", false), ("send", true)];
 
-fn throughput(direction: &str, test: &Tested, link: Option<f64>) -> Throughput {
-    let received = Row::sum(test.ending.streams.iter().map(|whole| &whole.received));
-    let sent = Row::sum(test.ending.streams.iter().map(|whole| &whole.sent));
+/// Of all streams, or of those that this end sends or receives.
+fn throughput(direction: &str, test: &Tested, sends: Option<bool>, link: Option<f64>) -> Throughput {
+    let both = test.report.streams.iter().zip(&test.ending.streams);
+    let of = both.filter(|(stream, _)| sends.is_none_or(|sends| stream.sends == sends)).map(|(_, whole)| whole);
+    let received = Row::sum(of.clone().map(|whole| &whole.received));
+    let sent = Row::sum(of.map(|whole| &whole.sent));
     let bytes_per_second = received.bytes as f64 / (received.end - received.start).max(1e-9);
     let [here, there] = test.ending.cpu;
     Throughput {

@@ -25,7 +25,7 @@ use plumb_report::net::page;
 use plumb_result::Network;
 use std::net::IpAddr;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU32};
 
 /// Serves, measures, or shows what was measured.
 pub fn run(arguments: &NetArguments, common: &Common) -> Result<End, Stopped> {
@@ -60,7 +60,7 @@ pub fn run(arguments: &NetArguments, common: &Common) -> Result<End, Stopped> {
         }
     };
     if let Some(time) = arguments.busy_poll.filter(|time| time.0 > POLL_NS_MAX) {
-        return Err(Stopped::usage(format!("--busy-poll {time} is too long; use at most 1s")));
+        return Err(Stopped::usage(format!("--busy-poll {time} is too long; use at most 10ms")));
     }
     let bench = Bench {
         place,
@@ -73,9 +73,11 @@ pub fn run(arguments: &NetArguments, common: &Common) -> Result<End, Stopped> {
         multipath: arguments.mptcp,
         stop,
         was_there: AtomicBool::new(false),
+        tried: AtomicU32::new(0),
+        answered: AtomicU32::new(0),
     };
     if !common.json {
-        let seconds = arguments.time * 7;
+        let seconds = arguments.time * 8;
         session::announce(&format!("{host}: about {seconds} s; the network is loaded as far as it goes"));
     }
     if let Some(every) = arguments.every {
@@ -119,7 +121,7 @@ fn no_keys(error: KeyError) -> Stopped {
 }
 
 /// Longest time that an end may keep a processor busy with asking.
-const POLL_NS_MAX: u64 = 1_000_000_000;
+const POLL_NS_MAX: u64 = 10_000_000;
 
 fn ip_of(text: &str) -> Result<IpAddr, Stopped> {
     text.parse().map_err(|_| {

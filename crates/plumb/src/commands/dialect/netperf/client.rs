@@ -13,7 +13,7 @@ use plumb_engine::net::{
 use plumb_engine::rng::Rng;
 use plumb_result::Histogram;
 use plumb_stats::estimate::t_quantile;
-use plumb_workload::net::{BLOCK_BYTES_MAX, DATAGRAM_BYTES_MAX, Transport};
+use plumb_workload::net::{BLOCK_BYTES_MAX, DATAGRAM_BYTES_MAX, NetWork, Transport};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -188,7 +188,7 @@ fn once(
             return Err(TestError::Size(name, most));
         }
     }
-    let work = flow(request, false, [sizes[0], sizes[1].min(most)]);
+    let work = NetWork { poll_us: settings.poll_us, ..flow(request, false, [sizes[0], sizes[1].min(most)]) };
     control.send(&request.message())?;
     let message = control.read(Instant::now() + PATIENCE, "the response to the request")?;
     if message.kind() != Some(Kind::OmniResponse) {

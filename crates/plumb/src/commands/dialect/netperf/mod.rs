@@ -81,6 +81,7 @@ pub fn as_netperf(call: &ToolCall<'_>) -> Result<End, Stopped> {
         }
         Ok(Asked::Run(settings)) => {
             say_ignored(&settings.ignored);
+            say_poll(settings.poll_us);
             match client::run(&settings) {
                 Ok(()) => Ok(End::Done),
                 Err(error) => {
@@ -101,6 +102,7 @@ pub fn as_netserver(call: &ToolCall<'_>) -> Result<End, Stopped> {
         Ok(Asked::Version) => Ok(printed(&format!("Netperf version {VERSION}\n"))),
         Ok(Asked::Run(settings)) => {
             say_ignored(&settings.ignored);
+            say_poll(settings.poll_us);
             server::serve(&settings)
         }
         Err(wrong) => Ok(complain("netserver", &wrong)),
@@ -123,6 +125,13 @@ fn complain(tool: &str, wrong: &Wrong) -> End {
 fn say_ignored(ignored: &[(char, &'static str)]) {
     for (letter, why) in ignored {
         error_line!("plumb: option -{letter} has no effect: {why}");
+    }
+}
+
+/// Results of such round trips are not those of a program that waits.
+fn say_poll(us: u32) {
+    if us > 0 {
+        error_line!("plumb: round trips ask for data without sleeping for at most {us} µs");
     }
 }
 

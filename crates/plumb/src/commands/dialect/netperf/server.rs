@@ -60,7 +60,11 @@ pub fn serve(settings: &Settings) -> Result<End, Stopped> {
     if settings.listen.is_none() {
         error_line!("plumb: listening on loopback only; use -L 0.0.0.0 or -L :: to serve other hosts");
     }
-    let shared = Arc::new(Shared { passphrase: settings.passphrase.clone(), clients: Mutex::default() });
+    let shared = Arc::new(Shared {
+        poll_us: settings.poll_us,
+        passphrase: settings.passphrase.clone(),
+        clients: Mutex::default(),
+    });
     loop {
         let fds: Vec<_> = listeners.iter().map(AsFd::as_fd).collect();
         for (listener, ready) in listeners.iter().zip(is_readable(&fds, Duration::from_secs(60))) {
@@ -118,6 +122,7 @@ fn listen(settings: &Settings) -> Result<Vec<TcpListener>, TestError> {
 
 /// What all clients share.
 struct Shared {
+    poll_us: u32,
     passphrase: Option<String>,
     /// Their addresses.
     clients: Mutex<Vec<IpAddr>>,
@@ -173,7 +178,7 @@ fn client(shared: &Shared, mut control: Control, peer: IpAddr) -> Result<(), Tes
             Some(Kind::Omni) if knows => {
                 match Request::read(&message)
                     .map_err(TestError::from)
-                    .and_then(|request| test(&mut control, &request, peer))
+                    .and_then(|request| test(&mut control, &request, peer, shared.poll_us))
                 {
                     Ok(results) => control.send(&results.message())?,
                     Err(TestError::Refused(refused)) => {
@@ -195,7 +200,7 @@ fn is_same(one: &[u8], other: &[u8]) -> bool {
 }
 
 /// The server's half of a test.
-fn test(control: &mut Control, request: &Request, peer: IpAddr) -> Result<Results, TestError> {
+fn test(control: &mut Control, request: &Request, peer: IpAddr, poll_us: u32) -> Result<Results, TestError> {
     let own = control.socket.local_addr()?.ip();
     if request.udp && request.direction == Direction::ToClient {
         return Err(Refused::Unsupported.into());
@@ -219,7 +224,7 @@ fn test(control: &mut Control, request: &Request, peer: IpAddr) -> Result<Result
     };
     let new_sockets = NewSockets { bind: Some(bind), options, buffers: request.buffers };
     let most = if request.udp { DATAGRAM_BYTES_MAX } else { BLOCK_BYTES_MAX };
-    let work_of = |sizes: [u32; 2]| flow(request, true, sizes.map(|size| size.min(most)));
+    let work_of = |sizes: [u32; 2]| NetWork { poll_us, ..flow(request, true, sizes.map(|size| size.min(most))) };
     let (socket, work): (OwnedFd, NetWork) = if request.udp {
         let socket = new_sockets.make(&bind, Transport::Udp).map_err(|_| Refused::Range("an address or an option"))?;
         let socket = UdpSocket::from(socket);
