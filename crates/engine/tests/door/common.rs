@@ -48,7 +48,6 @@ impl Place {
             sim_run: SimRun { seed: 1, run_index: 0, plot_index: 0 },
             permissions: Permissions::none(),
             recordings: None,
-            net: None,
             part: Part::All,
             mpi_io: None,
         }
@@ -73,6 +72,7 @@ impl Place {
             sim_run: self.sim_run,
             content_seed: self.content_seed,
             recordings: self.recordings,
+            net: None,
             unopened: Default::default(),
             say: |_| {},
             copy_listener: None,
