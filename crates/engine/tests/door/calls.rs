@@ -137,7 +137,6 @@ impl Recordings for Calls {
             processes: vec![7, 8],
             lanes: vec![0, 1],
             lane_count: 2,
-            own: Vec::new(),
             ops,
             length_ns: made.calls.last().map_or(0, |call| call.at_ns),
             busy_ns: Some(made.calls.len() as u64 * 1_000),

@@ -94,7 +94,6 @@ pub fn result(id: &str, second: u32) -> RunResult {
             })
             .to_vec(),
         phases: vec![PhaseResult {
-            network: Vec::new(),
             name: "seq-write, \"cold\"".to_owned(),
             wall_ns: 3_000_000_000,
             metrics: [
