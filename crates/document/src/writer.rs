@@ -107,7 +107,7 @@ pub fn choice(style: &Style, name: &'static str, held: Held<'_>) -> Result<Value
 ///
 /// # Errors
 /// As [`ToDocument::to_document`].
-pub(crate) fn list<'a>(elements: &mut dyn Iterator<Item = &'a dyn ToDocument>) -> Result<Value, WriteError> {
+pub(crate) fn list(elements: &mut dyn Iterator<Item = &'_ dyn ToDocument>) -> Result<Value, WriteError> {
     let mut list = Vec::with_capacity(elements.size_hint().0);
     for element in elements {
         list.push(write(element)?);

@@ -214,7 +214,7 @@ fn a_byte_that_is_changed_on_the_way_is_found() {
     let mut record = vec![0x17, 3, 3, 0, 40];
     record.extend_from_slice(&[9; 40]);
     client.socket().set_nonblocking(false).expect("blocking");
-    (&*client.socket()).write_all(&record).expect("sent");
+    client.socket().write_all(&record).expect("sent");
     server.set_deadline(Some(Instant::now() + PATIENCE));
     assert_eq!(server.read(&mut [0]).expect_err("forged").kind(), ErrorKind::InvalidData);
     let _ = client.is_ready();
