@@ -2,8 +2,8 @@
 #![allow(unsafe_code)]
 
 #[cfg(target_os = "linux")]
-use super::socket::{drop_received, set_number};
-use super::socket::{receive, send, send_from, with_vectors};
+use super::socket::{drop_received, send_from, set_number, with_vectors};
+use super::socket::{receive, send};
 use crate::backend::region::Region;
 use crate::backend::{Completion, Errno, completion};
 use plumb_workload::net::{NetOp, NetWork, Passing};
@@ -86,9 +86,9 @@ impl Passer {
             _ => Passer::Copy,
         });
         #[cfg(not(target_os = "linux"))]
-        match work.passing {
-            Passing::Copy => Ok(Passer::Copy),
-            passing => {
+        match (work.passing, fd, block) {
+            (Passing::Copy, ..) => Ok(Passer::Copy),
+            (passing, ..) => {
                 Err(io::Error::new(io::ErrorKind::Unsupported, format!("`{}` exists on Linux only", passing.name())))
             }
         }
@@ -136,7 +136,10 @@ impl Passer {
                 told.listen(fd);
                 std::mem::take(&mut told.told)
             }
-            _ => [0; 2],
+            _ => {
+                let _ = fd;
+                [0; 2]
+            }
         }
     }
 }
