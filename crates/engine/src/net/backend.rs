@@ -126,9 +126,11 @@ impl Prepared {
                 part.copy_from_slice(&rng.next_u64().to_ne_bytes()[..part.len()]);
             }
         }
-        let passer = match (&flow.file, work.transport) {
-            (None, Transport::Tcp) => Passer::new(socket.as_raw_fd(), work, &buffer)?,
-            _ => Passer::Copy,
+        let (file, passer) = match (file, work.transport, work.passing) {
+            #[cfg(target_os = "linux")]
+            (Some(file), Transport::Tcp, Passing::SendFile) if work.op == NetOp::Send => (None, Passer::File(file)),
+            (None, Transport::Tcp, _) => (None, Passer::new(socket.as_raw_fd(), work, &buffer)?),
+            (file, ..) => (file, Passer::Copy),
         };
         Ok(Prepared {
             fd: socket.as_raw_fd(),
