@@ -111,7 +111,7 @@ impl Ask {
     pub fn read(bytes: &[u8]) -> Ask {
         let word = |at| word(bytes, at).unwrap_or(0);
         if word(0) == BOUNCE {
-            return Ask { bounces: Some([word(1), word(4)]), ..Ask::default() };
+            return Ask { bounces: Some([word(1), word(11)]), ..Ask::default() };
         }
         let length = (word(0) & 0xfffe) >> 1;
         if word(0) & (EXTENDED | HAS_LENGTH) != EXTENDED | HAS_LENGTH || length > HEAD_BYTES_MAX {

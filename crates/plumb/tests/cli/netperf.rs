@@ -68,7 +68,7 @@ const TESTS: [&str; 10] = [
     "-t TCP_STREAM -l -5000000",
     "-t TCP_MAERTS -l 1",
     "-t TCP_SENDFILE -l 1 -v 2 -- -m 3000",
-    "-t TCP_SENDFILE -l -5000000 -c -C",
+    "-t TCP_SENDFILE -l -5000000",
     "-t TCP_RR -l -500 -- -r 10,20",
     "-t TCP_CRR -l -100",
     "-t UDP_STREAM -l 1 -- -m 1000 -R 1",

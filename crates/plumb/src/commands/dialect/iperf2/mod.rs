@@ -132,14 +132,14 @@ fn banner(settings: &Settings, verb: &str, streams: Option<u32>, socket: Borrowe
     text.push('\n');
     if settings.enhanced && streams.is_some() {
         if !udp {
-            text += &format!("Write buffer size: {block} Byte\n");
+            text += &format!("Write buffer size: {block:4} Byte\n");
         }
         if let Some((count, period_s)) = bounces {
             if *period_s > 0.0 {
-                let each = format!("{block} Byte writes {count} times every {period_s:.2} second(s)");
-                text += &format!("Bursting:  {each} (each has its own start)\n");
+                let each = format!("{block:4} Byte writes {count} times every {period_s:.2} second(s)");
+                text += &format!("Bursting: {each} (each has its own start)\n");
             }
-            text += &format!("Bounce-back test (size= {block} Byte) (server hold req=0 usecs)\n");
+            text += &format!("Bounce-back test (size={block:4} Byte) (server hold req=0 usecs)\n");
         }
         let nagle = match (*no_delay, bounces) {
             (true, Some(_)) => "and nodelay (Nagle off)",
