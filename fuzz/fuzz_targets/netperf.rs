@@ -2,7 +2,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use plumb_dialects::netperf::{Asked, MESSAGE_BYTES, Message, Request, Response, Results, flow, read, read_server};
+use plumb_dialects::netperf::{
+    Asked, Kind, MESSAGE_BYTES, Message, Request, Response, Results, flow, read, read_server,
+};
 use plumb_fuzz::words_and_file;
 
 fn check(request: &Request) {
@@ -16,7 +18,13 @@ fuzz_target!(|data: &[u8]| {
         let length = rest.len().min(MESSAGE_BYTES);
         bytes[..length].copy_from_slice(&rest[..length]);
         let message = Message(bytes);
-        let _ = (message.kind(), message.passphrase(), Response::read(&message), Results::read(&message));
+        let _ = (
+            message.kind(),
+            message.passphrase(),
+            Response::read(&message),
+            Results::read(&message, Kind::OmniResponse),
+            Results::read(&message, Kind::StreamResponse),
+        );
         if let Ok(request) = Request::read(&message) {
             check(&request);
         }

@@ -1,13 +1,20 @@
 //! From what is tested to the work of a stream.
 
 use super::settings::Test;
-use super::wire::udp_head;
+use super::wire::{bounce_head, udp_head};
 use plumb_workload::PerSecond;
 use plumb_workload::net::{DatagramForm, Iperf2Form, NetOp, NetWork, Transport};
 
 /// How its datagrams begin. The wall clock is so far ahead of the monotonic one, which is at `now_us`.
 pub fn form(test: &Test, port: u16, ahead_us: u64, now_us: u64) -> DatagramForm {
     DatagramForm::Iperf2(Iperf2Form { ahead_us, head: udp_head(test, port, ahead_us.saturating_add(now_us)) })
+}
+
+/// The work of an end of round trips, whose messages have so many bytes.
+pub fn bounces(test: &Test, bytes: u32, op: NetOp, ahead_us: u64) -> NetWork {
+    let rate = test.rate.filter(|_| op.leads()).map(PerSecond);
+    let form = DatagramForm::Iperf2(Iperf2Form { ahead_us, head: bounce_head(bytes) });
+    NetWork { rate, form, response: bytes, repeats: true, ..NetWork::stream(op, Transport::Tcp, bytes) }
 }
 
 /// The work of an end that sends, or of one that receives.

@@ -7,7 +7,7 @@ mod print;
 mod settings;
 mod wire;
 
-pub use lower::{flow, form};
+pub use lower::{bounces, flow, form};
 pub use options::{OPTIONS, help};
 pub use print::{DASHES, Look, Met, Row, Stream};
 pub use settings::{Asked, Settings, Test, read};

@@ -14,6 +14,8 @@ pub struct Look {
     pub udp: bool,
     /// This end sends.
     pub sends: bool,
+    /// Round trips.
+    pub bounces: bool,
 }
 
 /// One stream, as lines name it.
@@ -100,6 +102,10 @@ impl Row {
     }
 }
 
+/// Names of columns of a client of round trips.
+const BOUNCE_COLUMNS: &str =
+    "[ ID] Interval            Transfer    Bandwidth         BB cnt=avg/min/max/stdev         Rtry  Cwnd/RTT    RPS\n";
+
 /// A line of dashes.
 pub const DASHES: &str = "------------------------------------------------------------\n";
 
@@ -110,6 +116,13 @@ impl Look {
 
     /// Names of columns.
     pub fn head(&self) -> &'static str {
+        if self.bounces {
+            // A server has no times of round trips to print.
+            return match self.sends {
+                true => BOUNCE_COLUMNS,
+                false => "[ ID] Interval       Transfer     Bandwidth\n",
+            };
+        }
         match (self.enhanced, self.udp, self.sends) {
             (false, true, false) => {
                 "[ ID] Interval       Transfer     Bandwidth        Jitter   Lost/Total Datagrams\n"
@@ -142,6 +155,9 @@ impl Look {
             if met.ask.trip_times {
                 note("trip-times".to_owned());
             }
+            if let Some([bytes, hold]) = met.ask.bounces {
+                note(format!("bb len/hold={bytes}/{hold}"));
+            }
             note(format!("sock={}", met.socket));
             if let Some([major, minor, patch]) = met.ask.version {
                 note(format!("peer {major}.{minor}.{patch}"));
@@ -165,6 +181,9 @@ impl Look {
         let Row { start, end, bytes, ops, .. } = row;
         let (transfer, rate) = (bytes_text(*bytes), rate_text(row.rate(), self.unit));
         let mut text = format!("[{name}] {start:.4}-{end:.4} sec  {transfer}  {rate}");
+        if self.bounces {
+            return text + &if self.sends { self.bounce_times(row) } else { String::new() } + "\n";
+        }
         let seconds = (end - start).max(1e-9);
         let power = |delay_us: f64| match delay_us > 0.0 {
             true if row.rate() / delay_us < 100.0 => format!("{:.2}", row.rate() / delay_us),
@@ -196,6 +215,18 @@ impl Look {
             (_, false, _) => {}
         }
         text + "\n"
+    }
+
+    /// Times of round trips, and how many a second there would be one after the other.
+    fn bounce_times(&self, row: &Row) -> String {
+        let Latency { mean_us, least_us, most_us, deviation_us } = row.latency.unwrap_or_default();
+        let [mean, least, most, deviation] = [mean_us, least_us, most_us, deviation_us].map(|us| us / 1e3);
+        let each_second = if mean_us > 0.0 { 1e6 / mean_us } else { 0.0 };
+        let [again, window, rtt, _] = row.tcp.unwrap_or_default();
+        format!(
+            "    {}={mean:.3}/{least:.3}/{most:.3}/{deviation:.3} ms {again:4}  {window}K/{rtt} us    {each_second:.0} rps",
+            row.ops
+        )
     }
 
     fn losses(&self, row: &Row) -> String {

@@ -1,6 +1,7 @@
 //! What a command line means.
 
 use super::options::OPTIONS;
+use super::wire::BOUNCE_BYTES_MIN;
 use crate::Support;
 use crate::iperf3::Unit;
 use crate::iperf3::options::Role;
@@ -57,7 +58,7 @@ pub struct Test {
     pub bytes: u64,
     /// Of a block or datagram.
     pub block: u32,
-    /// Bits a second.
+    /// Bits a second; round trips a second of a test of them.
     pub rate: Option<f64>,
     /// Streams.
     pub streams: u32,
@@ -65,6 +66,8 @@ pub struct Test {
     pub reverse: bool,
     /// Times on the way are asked for.
     pub trip_times: bool,
+    /// Round trips of a period, and its seconds; 0 for none.
+    pub bounces: Option<(u32, f64)>,
     /// `-w`.
     pub window: Option<u32>,
     /// `-M`.
@@ -76,6 +79,9 @@ pub struct Test {
     /// `-Z`.
     pub congestion: Option<String>,
 }
+
+/// Bytes of a message of round trips.
+const BOUNCE_BYTES: u32 = 100;
 
 /// Rate of datagrams where none is said, bits a second.
 const UDP_RATE: f64 = 1_048_576.0;
@@ -124,9 +130,10 @@ pub fn read(words: &[String]) -> Result<Asked, Wrong> {
         streams: 1,
         reverse: has("reverse"),
         trip_times: has("trip-times"),
+        bounces: has("bounceback").then_some((10, 1.0)),
         window: None,
         segment: None,
-        no_delay: has("nodelay"),
+        no_delay: has("nodelay") || has("bounceback"),
         service: 0,
         congestion: None,
     };
@@ -184,6 +191,17 @@ pub fn read(words: &[String]) -> Result<Asked, Wrong> {
                     return Err(wrong("at least 1, with -u at least 64"));
                 }
             }
+            "bounceback" if !value.is_empty() => {
+                let count = value.parse().ok().filter(|count| (1..=1000).contains(count));
+                test.bounces =
+                    Some((count.ok_or_else(|| wrong("from 1 to 1000"))?, test.bounces.unwrap_or_default().1));
+            }
+            "bounceback-period" => {
+                let seconds = within(86400.0, "0, or at most 86400 seconds")?;
+                let bounces =
+                    test.bounces.as_mut().ok_or(Wrong::Parameter("--bounceback-period goes with --bounceback"))?;
+                bounces.1 = seconds;
+            }
             "window" => test.window = Some(within(536_870_912.0, "at most 512M")? as u32),
             "bind" => settings.bind = Some(value.clone()),
             "mss" => test.segment = Some(within(32767.0, "at most 32767")? as u32),
@@ -210,6 +228,23 @@ pub fn read(words: &[String]) -> Result<Asked, Wrong> {
     }
     if test.reverse && udp {
         return Err(Wrong::Parameter("-R goes with TCP only: datagrams would go to whoever has sent the first one"));
+    }
+    if let Some((count, period_s)) = test.bounces {
+        if udp
+            || test.reverse
+            || test.streams > 1
+            || test.trip_times
+            || said.iter().any(|(row, _)| row.name == "bandwidth")
+        {
+            return Err(Wrong::Parameter("--bounceback does not go with -u, -R, -P, -b and --trip-times"));
+        }
+        if test.block == 0 {
+            test.block = BOUNCE_BYTES;
+        }
+        if test.block < BOUNCE_BYTES_MIN {
+            return Err(Wrong::Parameter("--bounceback takes messages of at least 64 bytes (-l)"));
+        }
+        test.rate = Some(f64::from(count) / period_s).filter(|rate| rate.is_finite());
     }
     if test.trip_times && !udp {
         return Err(Wrong::Parameter("--trip-times goes with -u only"));

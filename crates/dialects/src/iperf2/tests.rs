@@ -1,6 +1,6 @@
 use super::*;
 use crate::iperf3::Unit;
-use plumb_workload::net::NetOp;
+use plumb_workload::net::{DatagramForm, NetOp};
 use proptest::prelude::*;
 
 fn settings(line: &str) -> Settings {
@@ -53,7 +53,11 @@ fn what_is_wrong_is_refused_with_a_reason() {
         ("-c h -1", "server only"),
         ("-c h -u -R", "datagrams would go to whoever"),
         ("-c h --trip-times", "goes with -u only"),
-        ("-c h --bounceback", "use `plumb net HOST`"),
+        ("-c h --bounceback-congest", "use `plumb net HOST`"),
+        ("-c h --bounceback -u", "does not go with -u"),
+        ("-c h --bounceback -l 63", "at least 64"),
+        ("-c h --bounceback-period 1", "goes with --bounceback"),
+        ("-c h --bounceback=0", "from 1 to 1000"),
         ("-c h -d", "use -R"),
         ("-c h -l 0", "at least 1"),
         ("-c h -u -l 65508", "at most 65507"),
@@ -84,11 +88,15 @@ fn headers_are_those_that_were_captured() {
          001e8480 00000000 00000000",
     );
     assert_eq!(tcp.as_slice(), reverse);
-    let ask = Ask { reverse: true, trip_times: false, version: Some([2, 1, 8]), time_s: 1.0, rate: Some(2e6) };
+    let ask = Ask { reverse: true, version: Some([2, 1, 8]), time_s: 1.0, rate: Some(2e6), ..Ask::default() };
     assert_eq!(Ask::read(&reverse), ask);
     let bytes: Vec<u8> = trips.iter().flat_map(|word| word.to_be_bytes()).collect();
     assert!(Ask::read(&bytes).trip_times);
-    assert!(Ask::bounces(&words("00800000 00000064")) && !Ask::bounces(&reverse) && !Ask::bounces(b"0080"));
+    let bounces = |text: &str| Ask::read(&words(text)).bounce_bytes();
+    assert_eq!(bounces("00800000 00000064 00000001 80005a5a 00000000"), Some(100), "of the golden");
+    assert_eq!(bounces(&format!("00800000 00000064 00000001 80005a5a {} 000007d0", "00".repeat(28))), None, "held");
+    assert_eq!((bounces("00800000 0000003f"), bounces("00800000 ffffffff")), (None, None));
+    assert_eq!((Ask::read(&reverse).bounces, Ask::read(b"0080").bounces), (None, None));
     // Whatever is no header asks for nothing.
     for other in [b"".as_slice(), b"0123456789", b"GET / HTTP/1.1", &[0; 60]] {
         assert_eq!(Ask::read(other), Ask::default());
@@ -116,7 +124,7 @@ fn reports_of_servers_are_read_and_written() {
 }
 
 fn look(enhanced: bool, udp: bool, sends: bool) -> Look {
-    Look { unit: Unit::Adaptive, enhanced, udp, sends }
+    Look { unit: Unit::Adaptive, enhanced, udp, sends, bounces: false }
 }
 
 // Protects readers of the text. Source: goldens.
@@ -176,4 +184,29 @@ proptest! {
             let _ = report.bytes(false);
         }
     }
+}
+
+// Protects round trips: their messages begin as those of 2.1.8 without quick acknowledgements, and lines are those of the golden.
+#[test]
+fn round_trips_are_those_of_iperf() {
+    let test = settings("-c h --bounceback=5 --bounceback-period 0.5 -l 200").test;
+    assert_eq!((test.bounces, test.block, test.rate, test.no_delay), (Some((5, 0.5)), 200, Some(10.0), true));
+    let work = bounces(&test, 200, NetOp::Request, 7);
+    assert_eq!((work.problem(), work.response, work.rate.map(|rate| rate.0)), (None, 200, Some(10.0)));
+    let DatagramForm::Iperf2(form) = work.form else { panic!() };
+    let wanted = [0x80_0000, 200, 1, 0x5a5a, 0, 0, 0, u32::MAX, u32::MAX, u32::MAX, u32::MAX, 0];
+    assert_eq!((&form.head[..12], form.ahead_us), (&wanted[..], 7));
+    let client = Look { bounces: true, ..look(true, false, true) };
+    assert_eq!(
+        client.head(),
+        "[ ID] Interval            Transfer    Bandwidth         BB cnt=avg/min/max/stdev         Rtry  Cwnd/RTT    RPS\n"
+    );
+    let latency = Some(Latency { mean_us: 75.501, least_us: 13.0, most_us: 339.0, deviation_us: 99.0 });
+    let row = Row { end: 50.0002, bytes: 2000, ops: 10, tcp: Some([0, 128, 38, 5]), latency, ..Row::default() };
+    assert_eq!(
+        client.row(1, &row),
+        "[  1] 0.0000-50.0002 sec  1.95 KBytes   320 bits/sec    10=0.076/0.013/0.339/0.099 ms    0  128K/38 us    13245 rps\n"
+    );
+    let server = Look { bounces: true, ..look(true, false, false) };
+    assert_eq!(server.row(1, &Row { end: 12.3936, ..row }), "[  1] 0.0000-12.3936 sec  1.95 KBytes  1.29 Kbits/sec\n");
 }

@@ -2,6 +2,7 @@
 //! bytes in the order of the network.
 
 use super::settings::Test;
+use plumb_workload::net::BLOCK_BYTES_MAX;
 
 /// There is more than the first part; numbers of 64 bits; times on the way; the length is there; the server sends.
 const EXTENDED: u32 = 0x4000_0000;
@@ -71,6 +72,18 @@ pub fn tcp_head(test: &Test, port: u16) -> [u8; TCP_HEAD_BYTES] {
     bytes
 }
 
+/// A message of round trips, and the fewest bytes that one has.
+const BOUNCE: u32 = 0x0080_0000;
+pub(super) const BOUNCE_BYTES_MIN: u32 = 64;
+
+/// What each message of round trips begins with. Its times are -1 where they are not known yet.
+pub(super) fn bounce_head(bytes: u32) -> [u32; 27] {
+    let mut words = [0; 27];
+    words[..4].copy_from_slice(&[BOUNCE, bytes, 1, 0x5a5a]);
+    words[7..11].fill(u32::MAX);
+    words
+}
+
 fn word(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(bytes.get(at * 4..at * 4 + 4)?.try_into().ok()?))
 }
@@ -88,6 +101,8 @@ pub struct Ask {
     pub time_s: f64,
     /// Bits a second at which it does.
     pub rate: Option<f64>,
+    /// Bytes of the messages of round trips, and how long the server holds each, µs.
+    pub bounces: Option<[u32; 2]>,
 }
 
 impl Ask {
@@ -95,6 +110,9 @@ impl Ask {
     /// nothing.
     pub fn read(bytes: &[u8]) -> Ask {
         let word = |at| word(bytes, at).unwrap_or(0);
+        if word(0) == BOUNCE {
+            return Ask { bounces: Some([word(1), word(11)]), ..Ask::default() };
+        }
         let length = (word(0) & 0xfffe) >> 1;
         if word(0) & (EXTENDED | HAS_LENGTH) != EXTENDED | HAS_LENGTH || length > HEAD_BYTES_MAX {
             return Ask::default();
@@ -106,13 +124,16 @@ impl Ask {
             trip_times: word(8) & TRIPS_EXTENDED != 0,
             version: (upper > 0).then_some([(upper >> 16) as u16, upper as u16, (lower >> 16) as u16]),
             time_s: if amount < 0 { f64::from(amount.unsigned_abs()) / 100.0 } else { 10.0 }.min(86400.0),
+            bounces: None,
             rate: Some((u64::from(word(13)) << 32 | u64::from(word(12))) as f64).filter(|&rate| rate > 0.0),
         }
     }
 
-    /// Whether a message is one of a test of round trips.
-    pub fn bounces(bytes: &[u8]) -> bool {
-        word(bytes, 0) == Some(0x0080_0000)
+    /// Bytes of the messages of round trips, where they are what a server answers.
+    pub fn bounce_bytes(&self) -> Option<u32> {
+        let is_answered =
+            |&[bytes, hold]: &[u32; 2]| (BOUNCE_BYTES_MIN..=BLOCK_BYTES_MAX).contains(&bytes) && hold == 0;
+        self.bounces.filter(is_answered).map(|[bytes, _]| bytes)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::settings::Settings;
 use super::wire::{Direction, Length, Request};
-use plumb_workload::net::{BLOCK_BYTES_MAX, DATAGRAM_BYTES_MAX, NetOp, NetWork, Transport};
+use plumb_workload::net::{BLOCK_BYTES_MAX, DATAGRAM_BYTES_MAX, NetOp, NetWork, Passing, Transport};
 use std::net::IpAddr;
 
 /// The work of an end, with the bytes that it sends at once and receives at once.
@@ -22,8 +22,9 @@ pub fn flow(request: &Request, is_server: bool, sizes: [u32; 2]) -> NetWork {
         _ => (request.trip[0], request.trip[1]),
     };
     let work = NetWork::stream(op, transport, block.clamp(1, most));
+    let passing = if request.sendfile && !is_server { Passing::SendFile } else { Passing::Copy };
     // The size of a call is what netperf's sizes are about.
-    NetWork { response: response.clamp(1, most), bare: request.udp, apart: true, ..work }
+    NetWork { response: response.clamp(1, most), bare: request.udp, apart: true, passing, ..work }
 }
 
 /// After how many ops the end that leads has done its part, where that is not a matter of time.
@@ -43,6 +44,7 @@ impl Settings {
             direction: self.direction,
             udp: self.udp,
             connects: self.connects,
+            sendfile: self.sendfile,
             no_delay: self.no_delay.remote,
             cpu: self.cpu.remote,
             routed: self.routed,

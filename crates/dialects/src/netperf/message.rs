@@ -17,17 +17,23 @@ pub enum Kind {
     DebugOk,
     /// A pass phrase, in clear text.
     Passphrase,
-    /// A test.
+    /// A test of `TCP_SENDFILE`.
+    Stream,
+    /// The reply to it.
+    StreamResponse,
+    /// Any other test.
     Omni,
     /// The reply to it.
     OmniResponse,
 }
 
-const KINDS: [(Kind, u32); 6] = [
+const KINDS: [(Kind, u32); 8] = [
     (Kind::DebugOn, 1),
     (Kind::DebugOff, 2),
     (Kind::DebugOk, 3),
     (Kind::Passphrase, 6),
+    (Kind::Stream, 10),
+    (Kind::StreamResponse, 11),
     (Kind::Omni, 97),
     (Kind::OmniResponse, 98),
 ];

@@ -6,6 +6,7 @@ mod message;
 mod options;
 mod print;
 mod selectors;
+mod sendfile;
 mod settings;
 mod values;
 mod wire;

@@ -3,6 +3,7 @@
 use super::selectors::{BLOCKS, SELECTORS};
 use super::settings::{Form, Settings, Unit};
 use super::wire::{Cpu, Direction};
+use crate::iperf3::general;
 use plumb_result::Histogram;
 use std::fmt::Write as _;
 
@@ -137,12 +138,13 @@ impl Settings {
 
 /// The line that names the test: from whom to whom, over which family.
 pub fn title(settings: &Settings, source: Option<(&str, u16)>, target: (&str, u16), is_v6: bool) -> String {
-    let Settings { direction, udp, connects, is_omni, .. } = *settings;
+    let Settings { direction, udp, connects, is_omni, sendfile, .. } = *settings;
     let family = if is_v6 { "AF_INET6" } else { "AF_INET" };
     let name = match (is_omni, direction) {
         (true, Direction::ToServer) => "OMNI Send",
         (true, Direction::ToClient) => "OMNI Receive",
         (true, Direction::RoundTrips) => "OMNI Send|Recv",
+        (false, Direction::ToServer) if sendfile => "TCP SENDFILE",
         (false, Direction::ToServer) if udp => "MIGRATED UDP STREAM",
         (false, Direction::ToServer) => "MIGRATED TCP STREAM",
         (false, Direction::ToClient) => "MIGRATED TCP MAERTS",
@@ -323,18 +325,18 @@ impl Report<'_> {
             let per = |(bytes, calls): (u64, u64)| bytes as f64 / calls.max(1) as f64;
             let (near, far) = if to_server { (local.sent, remote.received) } else { (local.received, remote.sent) };
             let (one, other) = ends;
+            let moved = if settings.sendfile { general(near.0 as f64, 4) } else { near.0.to_string() };
             let _ = write!(
                 text,
                 "\nAlignment      Offset         Bytes    Bytes       {one}s   Bytes    {other}s\n\
                  Local  Remote  Local  Remote  Xfered   Per                 Per\n\
                  {one}   {other}    {one}   {other}             {one} (avg)          {other} (avg)\n\
-                 {:5}   {:5}  {:5}   {:5} {:6}  {:6.2}    {:6}   {:6.2} {:6}\n\n\
+                 {:5}   {:5}  {:5}   {:5} {moved:>6}  {:6.2}    {:6}   {:6.2} {:6}\n\n\
                  Maximum\nSegment\nSize (bytes)\n{:6}\n",
                 8,
                 8,
                 0,
                 0,
-                near.0,
                 per(near),
                 near.1,
                 per(far),

@@ -72,6 +72,10 @@ pub struct Settings {
     pub udp: bool,
     /// A connection for each round trip.
     pub connects: bool,
+    /// A file is sent.
+    pub sendfile: bool,
+    /// `-F`: the file.
+    pub file: Option<String>,
     /// How long it is.
     pub length: Length,
     /// `-I`: level and width, per cent.
@@ -208,13 +212,17 @@ fn busy_poll(words: &[String]) -> Result<(u32, &[String]), Wrong> {
     Ok((us, &words[1..]))
 }
 
+/// The test whose sender passes a file.
+const SENDFILE: &str = "TCP_SENDFILE";
+
 /// Tests by their names.
-const TESTS: [(&str, Direction, bool, bool); 6] = [
+const TESTS: [(&str, Direction, bool, bool); 7] = [
     ("TCP_STREAM", Direction::ToServer, false, false),
     ("TCP_MAERTS", Direction::ToClient, false, false),
     ("TCP_RR", Direction::RoundTrips, false, false),
     ("TCP_CRR", Direction::RoundTrips, false, true),
     ("UDP_STREAM", Direction::ToServer, true, false),
+    (SENDFILE, Direction::ToServer, false, false),
     ("UDP_RR", Direction::RoundTrips, true, false),
 ];
 
@@ -238,6 +246,8 @@ pub fn read(program: &str, words: &[String]) -> Result<Asked<Settings>, Wrong> {
         direction: Direction::ToServer,
         udp: false,
         connects: false,
+        sendfile: false,
+        file: None,
         length: Length::Seconds(10),
         confidence: None,
         times: (1, 1),
@@ -283,6 +293,8 @@ pub fn read(program: &str, words: &[String]) -> Result<Asked<Settings>, Wrong> {
                 let letter = letter.ok_or_else(|| value.wrong("one of G M K B g m k b x"))?;
                 all.unit = if letter == 'x' { Unit::OfTest } else { Unit::Letter(letter) };
             }
+            // The server's, behind a comma, is for what it never sends.
+            'F' => all.file = text.split(',').next().filter(|name| !name.is_empty()).map(str::to_owned),
             'h' => return Ok(Asked::Help),
             'H' => all.host = value.host(&mut all.is_v6)?.unwrap_or(all.host),
             'i' => {
@@ -329,6 +341,7 @@ pub fn read(program: &str, words: &[String]) -> Result<Asked<Settings>, Wrong> {
                 } else {
                     let found = TESTS.iter().find(|test| test.0 == name).ok_or_else(|| Wrong::Test(text.clone()))?;
                     (all.direction, all.udp, all.connects) = (found.1, found.2, found.3);
+                    all.sendfile = name == SENDFILE;
                 }
             }
             'v' => all.verbosity = value.small(text, "a level")?,

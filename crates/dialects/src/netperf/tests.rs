@@ -2,7 +2,7 @@
 
 use super::*;
 use plumb_result::Histogram;
-use plumb_workload::net::{NetOp, Transport};
+use plumb_workload::net::{NetOp, Passing, Transport};
 use proptest::prelude::*;
 
 fn words(line: &str) -> Vec<String> {
@@ -104,9 +104,14 @@ proptest! {
         if plain {
             let valid = request("-t UDP_RR -l 5").message();
             bytes[64..176].copy_from_slice(&valid.0[64..176]);
+        } else {
+            let valid = request("-t TCP_SENDFILE").message();
+            bytes[..8].copy_from_slice(&valid.0[..8]);
+            bytes[56..68].copy_from_slice(&valid.0[56..68]);
         }
         let message = Message(bytes.try_into().unwrap());
-        let _ = (message.kind(), message.passphrase(), Response::read(&message), Results::read(&message));
+        let _ = (message.kind(), message.passphrase(), Response::read(&message));
+        let _ = [Kind::OmniResponse, Kind::StreamResponse].map(|kind| Results::read(&message, kind));
         if let Ok(request) = Request::read(&message) {
             prop_assert_eq!(flow(&request, true, [u32::MAX, 0]).problem(), None);
             prop_assert_eq!(Request::read(&request.message()), Ok(request));
@@ -129,11 +134,11 @@ fn results_come_as_they_went() {
         retransmits: Some(4),
         congestion: "cubic".to_owned(),
     };
-    assert_eq!(Results::read(&results.message()), results);
-    let mut message = Results::default().message();
+    assert_eq!(Results::read(&results.message(Kind::OmniResponse), Kind::OmniResponse), results);
+    let mut message = Results::default().message(Kind::OmniResponse);
     message.0[276..280].copy_from_slice(b"b\x1b\nr");
     message.0[48..52].copy_from_slice(&f32::NAN.to_bits().to_be_bytes());
-    let read = Results::read(&message);
+    let read = Results::read(&message, Kind::OmniResponse);
     assert_eq!((read.congestion.as_str(), read.seconds, read.cpu, read.retransmits), ("br", 0.0, None, None));
 }
 
@@ -146,10 +151,49 @@ fn responses_come_as_they_went() {
         service: Some(0x10),
         no_delay: true,
     };
-    let message = response.message();
+    let message = response.message(Kind::OmniResponse);
     assert_eq!([8, 12, 20, 24, 52].map(|at| word(&message, at)), [131_072, 131_072, 16_384, -1, 39_599]);
     assert_eq!(Response::read(&message), Ok(response));
     assert!(Response::read(&Message::new(Kind::OmniResponse, 0)).is_err(), "no port");
+}
+
+// Protects the test whose messages are older: its words in captures of 2.7.0, both ways. The real server's bytes of the type come
+// reversed.
+#[test]
+fn a_file_is_sent_in_the_words_of_netperf() {
+    let own = request("-t TCP_SENDFILE -C -l -1000000 -- -S 80000,90000 -m 3000 -M 5000 -D -P ,4444");
+    let message = own.message();
+    let wanted = [10, -1, 80_000, 90_000, 5_000, 8, 0, 1, 1, 0, 1_000_000, 0, 0, 0, 0, 4_444, 4];
+    assert_eq!(std::array::from_fn(|at| word(&message, 4 * at)), wanted);
+    let read = Request::read(&message).unwrap();
+    let (sizes, buffers) = ([None, Some(5_000)], [Some(80_000), Some(90_000)]);
+    assert_eq!((read.sizes, read.buffers, read.port, read.cpu, read.no_delay), (sizes, buffers, 4_444, true, true));
+    assert_eq!(read.length, Length::Seconds(86_400), "the client ends it");
+    let with = |words: &[u32]| {
+        let mut message = Message::new(Kind::StreamResponse, 0);
+        for (at, word) in words.iter().enumerate() {
+            message.0[4 * at..4 * at + 4].copy_from_slice(&word.to_be_bytes());
+        }
+        message
+    };
+    let message = with(&[0xb, 0, 0x2_bf20, 0x1388, 1, 1, 0, 0x2_7100, 0xb3ff, 0x42c8_0000]);
+    let response = Response {
+        buffers: [160_000, 180_000],
+        sizes: [None, Some(5_000)],
+        port: 46_079,
+        service: None,
+        no_delay: true,
+    };
+    assert_eq!(Response::read(&message), Ok(response));
+    assert_eq!(Response::read(&response.message(read.reply())), Ok(response));
+    let message = with(&[0x0b00_0000, 0, 0x416d_3a6c, 0, 0x128f, 0x3f80_5f0f, 0x42c8_0000, 0x7102_0000, 8, 2]);
+    let results = Results::read(&message, Kind::StreamResponse);
+    let cpu = Cpu { busy: 100.0, count: 2, ..Cpu::default() };
+    assert_eq!((results.received, results.cpu), ((15_324_000, 4_751), Some(cpu)));
+    assert_eq!(Results::read(&results.message(read.reply()), read.reply()), results);
+    let all = settings("-t tcp_sendfile -F name,other");
+    assert_eq!((all.sendfile, all.file.as_deref()), (true, Some("name")));
+    assert_eq!(flow(&own, false, [3_000, 1]).passing, Passing::SendFile);
 }
 
 // Protects the command line: netperf's rules of commas and suffixes, and the line that flent types.

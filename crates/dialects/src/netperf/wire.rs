@@ -1,6 +1,7 @@
 //! What the messages of a test hold: the request, the response to it, the results.
 
 use super::message::{Kind, Message};
+use super::sendfile;
 use plumb_workload::net::{BLOCK_BYTES_MAX, DATAGRAM_BYTES_MAX};
 use std::net::IpAddr;
 
@@ -11,7 +12,7 @@ pub const PORT: u16 = 12865;
 pub const BYTES_MAX: u32 = 64 << 20;
 
 /// Seconds of a test at most.
-const SECONDS_MAX: i32 = 86400;
+pub(super) const SECONDS_MAX: i32 = 86400;
 
 /// Where data goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +49,8 @@ pub struct Request {
     pub udp: bool,
     /// Each round trip has a connection of its own.
     pub connects: bool,
+    /// The client sends a file, and the messages are those of that test.
+    pub sendfile: bool,
     /// `TCP_NODELAY` at the server.
     pub no_delay: bool,
     /// The server measures how busy its processors are.
@@ -104,8 +107,16 @@ impl Refused {
 }
 
 impl Request {
+    /// What the messages of the server are.
+    pub fn reply(&self) -> Kind {
+        if self.sendfile { Kind::StreamResponse } else { Kind::OmniResponse }
+    }
+
     /// As it travels.
     pub fn message(&self) -> Message {
+        if self.sendfile {
+            return sendfile::request(self);
+        }
         let mut message = Message::new(Kind::Omni, -1);
         let size = |value: Option<u32>| value.map_or(-1, |value| value as i32);
         let is_trip = self.direction == Direction::RoundTrips;
@@ -164,6 +175,9 @@ impl Request {
     /// # Errors
     /// What is not supported, not allowed, or out of range.
     pub fn read(message: &Message) -> Result<Request, Refused> {
+        if message.kind() == Some(Kind::Stream) {
+            return sendfile::read_request(message);
+        }
         let (udp, direction) = match (message.word(96), message.word(100)) {
             (1, 0 | 6) => (false, message.word(104)),
             (2, 0 | 17) => (true, message.word(104)),
@@ -204,6 +218,7 @@ impl Request {
             direction,
             udp,
             connects: flags & CONNECTS != 0,
+            sendfile: false,
             no_delay: flags & NO_DELAY != 0,
             cpu: flags & MEASURE_CPU != 0,
             routed: flags & ROUTED != 0,
@@ -244,8 +259,11 @@ pub struct Response {
 }
 
 impl Response {
-    /// As it travels.
-    pub fn message(&self) -> Message {
+    /// As it travels, in a message of this kind.
+    pub fn message(&self, kind: Kind) -> Message {
+        if kind == Kind::StreamResponse {
+            return sendfile::response(self);
+        }
         let mut message = Message::new(Kind::OmniResponse, 0);
         let size = |value: Option<u32>| value.map_or(-1, |value| value as i32);
         let words = [
@@ -271,6 +289,9 @@ impl Response {
     /// # Errors
     /// A port that is none.
     pub fn read(message: &Message) -> Result<Response, Refused> {
+        if message.kind() == Some(Kind::StreamResponse) {
+            return sendfile::read_response(message);
+        }
         let size = |at: usize| u32::try_from(message.int(at)).ok();
         let port = u16::try_from(message.word(52)).ok().filter(|&port| port > 0);
         Ok(Response {
@@ -295,7 +316,7 @@ pub struct Cpu {
 }
 
 /// How the processors were measured: by /proc/stat.
-const METHOD: u32 = 8;
+pub(super) const METHOD: u32 = 8;
 
 /// What an end did.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -321,8 +342,11 @@ pub struct Results {
 }
 
 impl Results {
-    /// As they travel.
-    pub fn message(&self) -> Message {
+    /// As they travel, in a message of this kind.
+    pub fn message(&self, kind: Kind) -> Message {
+        if kind == Kind::StreamResponse {
+            return sendfile::results(self);
+        }
         let mut message = Message::new(Kind::OmniResponse, 0);
         let few = |value: u64| u32::try_from(value).unwrap_or(u32::MAX);
         message.set_long(8, self.received.0);
@@ -352,8 +376,11 @@ impl Results {
         message
     }
 
-    /// Reads them. What the type of the message says does not matter: netserver 2.7.0 sends its bytes reversed.
-    pub fn read(message: &Message) -> Results {
+    /// Reads them from a message that is to be of this kind. What the type of the message says does not matter: netserver 2.7.0 sends its bytes reversed.
+    pub fn read(message: &Message, kind: Kind) -> Results {
+        if kind == Kind::StreamResponse {
+            return sendfile::read_results(message);
+        }
         let long = |at: usize| u64::from(message.word(at));
         let has_cpu = message.word(80) != 0;
         let cpu = || Cpu {

@@ -1,7 +1,7 @@
 //! The backend of network work: one connected socket.
 
 use super::Flow;
-use super::datagram::{DatagramCells, DatagramHeader, Tally};
+use super::datagram::{DatagramCells, DatagramHeader, Tally, begin_bounces, stamp_bounce};
 use super::new_sockets::{NewSockets, errno_of};
 use super::passing::{Block, CALL_BYTES, Passer};
 use super::socket::{Train, accepted, ask, receive_once, receive_train, send_once};
@@ -126,9 +126,14 @@ impl Prepared {
                 part.copy_from_slice(&rng.next_u64().to_ne_bytes()[..part.len()]);
             }
         }
-        let passer = match (&flow.file, work.transport) {
-            (None, Transport::Tcp) => Passer::new(socket.as_raw_fd(), work, &buffer)?,
-            _ => Passer::Copy,
+        if work.transport == Transport::Tcp && work.op == NetOp::Request {
+            begin_bounces(&mut buffer, work.form);
+        }
+        let (file, passer) = match (file, work.transport, work.passing) {
+            #[cfg(target_os = "linux")]
+            (Some(file), Transport::Tcp, Passing::SendFile) if work.op == NetOp::Send => (None, Passer::File(file)),
+            (None, Transport::Tcp, _) => (None, Passer::new(socket.as_raw_fd(), work, &buffer)?),
+            (file, ..) => (file, Passer::Copy),
         };
         Ok(Prepared {
             fd: socket.as_raw_fd(),
@@ -353,6 +358,7 @@ impl<'a> NetSocket<'a> {
         let NetWork { transport, block, response, form, bare, .. } = self.made.work;
         let (ask, answer) = (block as usize, response as usize);
         if transport == Transport::Tcp {
+            stamp_bounce(&mut self.made.buffer[..ask], form, false);
             self.whole(ask, |socket, done| send_once(socket.made.fd, &socket.made.buffer[done..ask]))?;
             return self.take(answer);
         }
@@ -386,10 +392,11 @@ impl<'a> NetSocket<'a> {
     }
 
     fn respond(&mut self) -> Completion {
-        let NetWork { transport, block, response, bare, .. } = self.made.work;
+        let NetWork { transport, block, response, form, bare, .. } = self.made.work;
         let (ask, answer) = (block as usize, response as usize);
         if transport == Transport::Tcp {
             self.take(ask)?;
+            stamp_bounce(&mut self.made.buffer[..ask], form, true);
             return self.whole(answer, |socket, done| send_once(socket.made.fd, &socket.made.buffer[done..answer]));
         }
         loop {

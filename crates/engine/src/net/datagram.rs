@@ -1,6 +1,7 @@
 //! Datagrams: the header that each begins with, and what a receiver learns from those that came. The header is iperf3's or
 //! iperf2's.
 
+use crate::clock::monotonic_ns;
 use crate::shared::Shareable;
 use plumb_workload::net::{DatagramForm, Iperf2Form};
 use std::cell::Cell;
@@ -56,6 +57,33 @@ impl DatagramHeader {
             }
         };
         Some(DatagramHeader { sent_us, number })
+    }
+}
+
+/// Words that a message of iperf2's round trips begins with; the places of its times among them: of the client, and of the server,
+/// which has one of receiving and one of sending. Source: goldens.
+const BOUNCE_WORDS: usize = 12;
+const BOUNCE_SENT: &[usize] = &[5];
+const BOUNCE_ANSWERED: &[usize] = &[7, 9];
+
+/// Writes what each message of iperf2's round trips begins with; of all others, nothing.
+pub(super) fn begin_bounces(message: &mut [u8], form: DatagramForm) {
+    let DatagramForm::Iperf2(Iperf2Form { head, .. }) = form else { return };
+    for (bytes, word) in message.chunks_exact_mut(4).zip(head).take(BOUNCE_WORDS) {
+        bytes.copy_from_slice(&word.to_be_bytes());
+    }
+}
+
+/// Writes the time at hand into such a message, where this end has its times.
+#[inline]
+pub(super) fn stamp_bounce(message: &mut [u8], form: DatagramForm, answers: bool) {
+    let DatagramForm::Iperf2(Iperf2Form { ahead_us, .. }) = form else { return };
+    let now_us = (monotonic_ns() / 1_000).wrapping_add(ahead_us);
+    let time = [(now_us / 1_000_000) as u32, (now_us % 1_000_000) as u32];
+    for at in if answers { BOUNCE_ANSWERED } else { BOUNCE_SENT } {
+        for (bytes, word) in message.chunks_exact_mut(4).skip(*at).zip(time) {
+            bytes.copy_from_slice(&word.to_be_bytes());
+        }
     }
 }
 

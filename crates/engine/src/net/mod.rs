@@ -62,7 +62,8 @@ pub struct Flow {
     pub socket: OwnedFd,
     /// Whom to connect to, or whose connections are accepted, where that is the work.
     pub other: Option<SocketAddr>,
-    /// What a stream is sent from, or received into; one of its own, from its place on.
+    /// What a stream is sent from, or received into; one of its own, from its place on. With `Passing::SendFile`, its first
+    /// block is sent again and again.
     pub file: Option<File>,
     /// What is done with it.
     pub work: NetWork,

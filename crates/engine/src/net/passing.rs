@@ -68,9 +68,9 @@ pub(super) enum Passer {
     ZeroCopy(Told),
     #[cfg(target_os = "linux")]
     Ring(Box<Ring>),
-    /// They are those of a file in memory.
+    /// They are those that a file begins with: one in memory, or one that was named.
     #[cfg(target_os = "linux")]
-    Memory(File),
+    File(File),
 }
 
 impl Passer {
@@ -81,7 +81,7 @@ impl Passer {
             (Passing::Lend, NetOp::Send) => Passer::Lend(Lender::new()?),
             (Passing::Drop, NetOp::Receive) => Passer::Drop,
             (Passing::ZeroCopy, NetOp::Send) => Passer::ZeroCopy(Told::of(fd)?),
-            (Passing::SendFile, NetOp::Send) => Passer::Memory(in_memory(block)?),
+            (Passing::SendFile, NetOp::Send) => Passer::File(in_memory(block)?),
             (Passing::IoUring, NetOp::Send | NetOp::Receive) => Passer::Ring(Ring::new()?),
             _ => Passer::Copy,
         });
@@ -110,7 +110,7 @@ impl Passer {
                 with_vectors(block.as_mut_ptr(), block.len(), from, length, |message| ring.transfer(fd, message, true))
             }
             #[cfg(target_os = "linux")]
-            Passer::Memory(file) => send_from(fd, file, from % block.len(), length),
+            Passer::File(file) => send_from(fd, file, from % block.len(), length),
         }
     }
 

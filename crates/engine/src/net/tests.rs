@@ -2,8 +2,8 @@
 
 use super::*;
 use plumb_workload::PerSecond;
-use plumb_workload::net::Passing;
-use std::io::Read;
+use plumb_workload::net::{DatagramForm, Iperf2Form, Passing};
+use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 
 fn tcp_pair() -> (OwnedFd, OwnedFd) {
@@ -316,4 +316,54 @@ fn sizes_out_of_range_are_refused() {
     let work = NetWork::stream(NetOp::Send, Transport::Udp, 8);
     let error = Flows::new(vec![Flow { socket: one, other: None, file: None, work }]).err().unwrap();
     assert_eq!(error.to_string(), "block must be from 16 to 65507 bytes");
+}
+
+// Protects who names a file to send by sendfile(2): its first block is what goes, again and again, whatever the file has behind it.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_first_block_of_a_file_is_sent_again_and_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("sent");
+    let bytes: Vec<u8> = (0..2_500u32).map(|number| (number * 7 % 251) as u8).collect();
+    std::fs::write(&path, &bytes).unwrap();
+    let (one, other) = tcp_pair();
+    let work =
+        NetWork { passing: Passing::SendFile, apart: true, ..NetWork::stream(NetOp::Send, Transport::Tcp, 1_000) };
+    let file = Some(File::open(&path).unwrap());
+    let near = Flows::new(vec![Flow { socket: one, other: None, file, work }]).unwrap();
+    near.limit(3, u64::MAX);
+    near.start(None);
+    let mut came = [0; 3_000];
+    std::net::TcpStream::from(other).read_exact(&mut came).unwrap();
+    assert!(came.chunks(1_000).all(|block| block == &bytes[..1_000]));
+}
+
+// Protects both ends of iperf2's round trips: a request begins as it must, with the time that it was sent; a response is the
+// request with the times of the other end, by the wall clock.
+#[test]
+fn messages_of_round_trips_bear_the_times_of_both_ends() {
+    let head = std::array::from_fn(|at| at as u32 + 100);
+    let form = DatagramForm::Iperf2(Iperf2Form { ahead_us: 1 << 50, head });
+    let of = |op| NetWork { form, response: 80, repeats: true, ..NetWork::stream(op, Transport::Tcp, 80) };
+    let word = |bytes: &[u8; 80], at: usize| u32::from_be_bytes(bytes[4 * at..4 * at + 4].try_into().unwrap());
+    let least = ((1u64 << 50) / 1_000_000) as u32;
+    let start = |work| {
+        let (one, other) = tcp_pair();
+        let flows = Flows::new(vec![Flow { socket: one, other: None, file: None, work }]).unwrap();
+        flows.start(None);
+        (flows, std::net::TcpStream::from(other))
+    };
+    let (_client, mut far) = start(of(NetOp::Request));
+    let mut asked = [0; 80];
+    far.read_exact(&mut asked).unwrap();
+    assert_eq!([0, 1, 4, 7, 11].map(|at| word(&asked, at)), [100, 101, 104, 107, 111]);
+    assert!(word(&asked, 5) >= least && word(&asked, 6) < 1_000_000);
+    assert_eq!(&asked[48..52], b"8901");
+    let (_server, mut far) = start(of(NetOp::Respond));
+    far.write_all(&asked).unwrap();
+    let mut answer = [0; 80];
+    far.read_exact(&mut answer).unwrap();
+    assert!([7, 9].into_iter().all(|at| word(&answer, at) >= least && word(&answer, at + 1) < 1_000_000));
+    let is_same = |range: std::ops::Range<usize>| answer[range.clone()] == asked[range];
+    assert!(is_same(0..28) && is_same(44..80));
 }

@@ -69,7 +69,15 @@ fn last_row(text: &str) -> &str {
 }
 
 /// Tests of every kind, of servers of TCP and of UDP.
-const TCP: &[&str] = &["-t 1 -b 20m -i 0.5", "-t 1 -b 20m -e -P 2", "-n 4M", "-t 1 -R -b 8m", "-t 1 -b 8m -y C"];
+const TCP: &[&str] = &[
+    "-t 1 -b 20m -i 0.5",
+    "-t 1 -b 20m -e -P 2",
+    "-n 4M",
+    "-t 1 -R -b 8m",
+    "-t 1 -b 8m -y C",
+    "-t 1 --bounceback -e -i 0.5",
+    "-t 0.5 --bounceback=9 --bounceback-period 0.5 -l 200",
+];
 const UDP: &[&str] = &["-u -t 1 -b 2m -e -i 0.5", "-u -t 1 -b 200pps -P 2", "-u -t 1 -b 2m -e --trip-times"];
 
 // Protects users of both: the real client is served by ours, and ours by the real server.
@@ -110,6 +118,15 @@ fn both_ends_are_ours() {
     assert!(text.contains("1.00 MBytes") && text.contains("Write/Err") && text.contains("icwnd/mss/irtt="), "{text}");
     let text = server.interrupt();
     assert!(last_row(&text).contains("1.00 MBytes"), "{text}");
+    let server = Server::ours(&home, "-e");
+    let line = "--bounceback=20 --bounceback-period 0 -l 200 -n 2000 -e";
+    let text = home.plumb(&format!("as iperf -c 127.0.0.1 -p {} {line}", server.port)).expect(0).out;
+    assert!(text.contains("Bounce-back test (size= 200 Byte)") && text.contains("    10="), "{text}");
+    let said = server.interrupt();
+    assert!(said.contains("(bb len/hold=200/0)"), "{said}");
+    for text in [&text, &said] {
+        assert!(last_row(text).contains("  3.91 KBytes"), "both ways: {text}");
+    }
     let server = Server::ours(&home, "-u -V");
     let text = home.plumb(&format!("as iperf -c ::1 -p {} -u -t 1 -b 1m -e", server.port)).expect(0).out;
     assert!(

@@ -63,10 +63,12 @@ fn real(line: &str) -> Said {
 }
 
 /// The tests, each as short as it can be.
-const TESTS: [&str; 8] = [
+const TESTS: [&str; 10] = [
     "-t TCP_STREAM -l 1",
     "-t TCP_STREAM -l -5000000",
     "-t TCP_MAERTS -l 1",
+    "-t TCP_SENDFILE -l 1 -v 2 -- -m 3000",
+    "-t TCP_SENDFILE -l -5000000",
     "-t TCP_RR -l -500 -- -r 10,20",
     "-t TCP_CRR -l -100",
     "-t UDP_STREAM -l 1 -- -m 1000 -R 1",
@@ -257,6 +259,23 @@ fn datagrams_go_to_nobody_else() {
     assert!(stranger.recv(&mut [0; 16]).is_err(), "nor later");
 }
 
+// Protects who sends a file: the one that -F names is sent, of the size of a block or more; what is none is named, and nobody is asked.
+#[test]
+fn the_file_that_is_sent_is_the_users() {
+    let home = Home::new();
+    let server = Server::ours(&home, "-4");
+    home.file("sent", &"7".repeat(5000));
+    let ask = |file: &str| {
+        home.plumb(&format!("as netperf {} -P 0 -t TCP_SENDFILE -l -50000 -F {file} -- -m 5000", server.at()))
+    };
+    let said = ask("sent").expect(0);
+    assert_eq!(numbers(&said.out)[2], 5000.0, "{}", said.out);
+    home.file("sent", &"7".repeat(4999));
+    ask("sent").expect(255).complains(&["-F sent", "5000 bytes"]);
+    ask("missing").expect(255).complains(&["-F missing", "No such file"]);
+    ask("/dev/zero").expect(255).complains(&["-F /dev/zero", "5000 bytes"]);
+}
+
 // Protects files (netserver opens what `fill_file` names and sends it): the request is refused, and so is sendfile.
 #[test]
 fn no_file_that_a_client_names_is_read() {
@@ -266,6 +285,9 @@ fn no_file_that_a_client_names_is_read() {
     message[96..108].copy_from_slice(&[0, 0, 0, 1, 0, 0, 0, 6, 0, 0, 0, 2]);
     assert_eq!(ask(&server, &message).1, 0);
     message[176..187].copy_from_slice(b"/etc/passwd");
+    assert_eq!(ask(&server, &message).1, 1, "EPERM");
+    let mut message = request();
+    message[59] |= 2;
     assert_eq!(ask(&server, &message).1, 1, "EPERM");
 }
 

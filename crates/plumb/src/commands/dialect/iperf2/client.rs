@@ -4,12 +4,12 @@ use super::running::Running;
 use super::{TestError, ahead_us, banner, met, now_us, options};
 use crate::output::print;
 use plumb_dialects::iperf2::{
-    Ask, DASHES, LAST_TRIES, Look, Met, REPORT_BYTES, Row, ServerReport, Settings, Stream, TCP_HEAD_BYTES, flow, form,
-    tcp_head,
+    Ask, DASHES, LAST_TRIES, Look, Met, REPORT_BYTES, Row, ServerReport, Settings, Stream, TCP_HEAD_BYTES,
+    bounces as bounces_of, flow, form, tcp_head,
 };
 use plumb_engine::net::{DatagramHeader, Flow, Flows, connect_tcp, datagram_socket, segment_bytes};
 use plumb_engine::signals::StopFlag;
-use plumb_workload::net::DatagramForm;
+use plumb_workload::net::{DatagramForm, NetOp};
 use std::io::{Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd};
@@ -37,14 +37,16 @@ pub fn run(settings: &Settings, host: &str, bind: Option<IpAddr>, stop: StopFlag
     let to = all.into_iter().find(|to| to.is_ipv6() == is_v6 || host.contains(':'));
     let to = to.ok_or_else(|| no_host("it has no address of this kind; -V asks for IPv6".to_owned()))?;
     let from = bind.map(|bind| SocketAddr::new(bind, 0));
-    let look = Look { unit: settings.unit, enhanced: settings.enhanced, udp: test.udp, sends: !test.reverse };
+    let bounces = test.bounces.is_some();
+    let look = Look { unit: settings.unit, enhanced: settings.enhanced, udp: test.udp, sends: !test.reverse, bounces };
     let form = form(test, settings.port, ahead_us(), now_us());
     let (mut flows, mut streams, mut lines) = (Vec::new(), Vec::new(), String::new());
     let mut ports = Vec::new();
     let mut drains: Vec<TcpStream> = Vec::new();
     let connect = |source| TestError::Connect { what: "connect failed", source };
     for number in 1..=u64::from(test.streams) {
-        let ask = Ask { reverse: test.reverse, trip_times: test.trip_times, ..Ask::default() };
+        let bounced = bounces.then_some([test.block, 0]);
+        let ask = Ask { reverse: test.reverse, trip_times: test.trip_times, bounces: bounced, ..Ask::default() };
         let (here, known, socket) = if test.udp {
             let socket = datagram_socket(Some(to), from, &options(test)).map_err(connect)?;
             ports.push(socket.local_addr()?);
@@ -55,14 +57,20 @@ pub fn run(settings: &Settings, host: &str, bind: Option<IpAddr>, stop: StopFlag
             let connect_ms = Some(began.elapsed().as_secs_f64() * 1e3);
             let known =
                 Met { ask, connect_ms, socket: socket.as_raw_fd(), tcp: first_facts(socket.as_fd()), ..Met::default() };
-            socket.write_all(&tcp_head(test, settings.port))?;
+            if !bounces {
+                socket.write_all(&tcp_head(test, settings.port))?;
+            }
             drains.push(socket.try_clone()?);
             (socket.local_addr()?, known, socket.into())
         };
         let (stream, known) = met(number, here, to, known);
         lines += &look.met(&stream, &known);
         streams.push(stream);
-        flows.push(Flow { socket, other: None, file: None, work: flow(test, look.sends, form) });
+        let work = match bounces {
+            true => bounces_of(test, test.block, NetOp::Request, ahead_us()),
+            false => flow(test, look.sends, form),
+        };
+        flows.push(Flow { socket, other: None, file: None, work });
     }
     if let Some(first) = flows.first().filter(|_| !settings.csv) {
         let first: &Flow = first;
@@ -77,7 +85,7 @@ pub fn run(settings: &Settings, host: &str, bind: Option<IpAddr>, stop: StopFlag
     }
     // The server ends what it sends.
     let time = (test.bytes == 0 && look.sends).then(|| Duration::from_secs_f64(test.time_s));
-    let before = if test.udp || test.reverse { 0 } else { TCP_HEAD_BYTES as u64 };
+    let before = if test.udp || test.reverse || bounces { 0 } else { TCP_HEAD_BYTES as u64 };
     let mut running = Running::start(settings, look, &streams, flows, time, before);
     // A server that is to send and does not is not waited for for ever.
     let longest = test.time_s + 10.0;

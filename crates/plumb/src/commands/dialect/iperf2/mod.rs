@@ -120,7 +120,7 @@ fn met(number: u64, here: SocketAddr, there: SocketAddr, met: Met) -> (Stream, M
 
 /// What a program says of itself, with the room for data that its first socket has.
 fn banner(settings: &Settings, verb: &str, streams: Option<u32>, socket: BorrowedFd<'_>) -> String {
-    let Test { udp, block, window, rate, service, no_delay, .. } = &settings.test;
+    let Test { udp, block, window, rate, service, no_delay, bounces, .. } = &settings.test;
     let protocol = if *udp { "UDP" } else { "TCP" };
     let mut text = format!("{verb} {protocol} port {}", settings.port);
     if settings.enhanced {
@@ -132,10 +132,21 @@ fn banner(settings: &Settings, verb: &str, streams: Option<u32>, socket: Borrowe
     text.push('\n');
     if settings.enhanced && streams.is_some() {
         if !udp {
-            text += &format!("Write buffer size: {block} Byte\n");
+            text += &format!("Write buffer size: {block:4} Byte\n");
         }
-        let nagle = if *no_delay { "off" } else { "on" };
-        text += &format!("TOS set to 0x{service:x} (Nagle {nagle})\n");
+        if let Some((count, period_s)) = bounces {
+            if *period_s > 0.0 {
+                let each = format!("{block:4} Byte writes {count} times every {period_s:.2} second(s)");
+                text += &format!("Bursting: {each} (each has its own start)\n");
+            }
+            text += &format!("Bounce-back test (size={block:4} Byte) (server hold req=0 usecs)\n");
+        }
+        let nagle = match (*no_delay, bounces) {
+            (true, Some(_)) => "and nodelay (Nagle off)",
+            (true, None) => "(Nagle off)",
+            (false, _) => "(Nagle on)",
+        };
+        text += &format!("TOS set to 0x{service:x} {nagle}\n");
     }
     if let Some(rate) = rate.filter(|_| *udp && streams.is_some()) {
         let gap_us = f64::from(*block) * 8.0 / rate * 1e6;

@@ -4,7 +4,26 @@ use crate::output::print;
 use jiff::Zoned;
 use plumb_dialects::iperf2::{Latency, Look, Row, ServerReport, Settings, Stream};
 use plumb_engine::net::{Counts, Flows, TcpFacts};
+use plumb_result::Histogram;
 use std::time::{Duration, Instant};
+
+/// Times of round trips, which are in ns.
+fn trips(times: &Histogram) -> Latency {
+    let mean = times.mean().unwrap_or(0.0);
+    let squares: f64 = times
+        .buckets()
+        .map(|bucket| {
+            let middle = bucket.lowest as f64 / 2.0 + bucket.highest as f64 / 2.0;
+            (middle - mean).powi(2) * bucket.count as f64
+        })
+        .sum();
+    Latency {
+        mean_us: mean / 1e3,
+        least_us: times.min().unwrap_or(0) as f64 / 1e3,
+        most_us: times.max().unwrap_or(0) as f64 / 1e3,
+        deviation_us: (squares / (times.count().saturating_sub(1)).max(1) as f64).sqrt() / 1e3,
+    }
+}
 
 /// What one stream had done at some time.
 #[derive(Debug, Clone, Copy, Default)]
@@ -27,6 +46,8 @@ pub struct Running<'a> {
     extremes: Vec<Option<[i64; 2]>>,
     /// Bytes that were there before the flows began.
     before: u64,
+    /// Times of round trips that rows were printed of.
+    shown: Histogram,
 }
 
 impl<'a> Running<'a> {
@@ -53,6 +74,7 @@ impl<'a> Running<'a> {
             next: interval.map(|interval| began + interval),
             extremes: vec![None; streams.len()],
             before,
+            shown: Histogram::new(),
         }
     }
 
@@ -69,7 +91,12 @@ impl<'a> Running<'a> {
         }
         if self.next.is_some_and(|at| Instant::now() >= at) {
             let end = self.seconds();
-            let rows = self.rows(end);
+            let mut rows = self.rows(end);
+            if self.look.bounces
+                && let Some(row) = rows.first_mut()
+            {
+                row.latency = Some(self.new_trips());
+            }
             self.show(&rows);
             self.next = self.next.map(|at| at + Duration::from_secs_f64(self.settings.interval_s));
         }
@@ -96,11 +123,19 @@ impl<'a> Running<'a> {
             .collect()
     }
 
+    /// Times of the round trips that have come since the last row.
+    fn new_trips(&mut self) -> Latency {
+        let times = self.flows.times(0);
+        trips(&times.since(&std::mem::replace(&mut self.shown, times.clone())))
+    }
+
     fn row(&self, before: &Reading, now: &Reading, start: f64, end: f64, extremes: Option<[i64; 2]>) -> Row {
         let (was, is) = (before.counts.datagrams, now.counts.datagrams);
         let lost =
             [is.lost.wrapping_sub(was.lost) as i64, (is.highest - was.highest) as i64].map(|count| count.max(0) as u64);
         let bytes = now.counts.bytes - before.counts.bytes;
+        // A message goes both ways.
+        let bytes = if self.look.bounces { bytes * 2 } else { bytes };
         let received = lost[1].saturating_sub(lost[0]);
         let mean = (is.transit_us - was.transit_us) / (received.max(1)) as f64;
         let square = (is.transit_squares - was.transit_squares) / (received.max(1)) as f64;
@@ -156,9 +191,14 @@ impl<'a> Running<'a> {
         // What the last interval had belongs to the whole.
         self.rows(end);
         let zero = Reading::default();
-        let rows: Vec<Row> = (0..self.streams.len())
+        let mut rows: Vec<Row> = (0..self.streams.len())
             .map(|number| self.row(&zero, &self.last[number], 0.0, end, self.extremes[number]))
             .collect();
+        if self.look.bounces
+            && let Some(row) = rows.first_mut()
+        {
+            row.latency = Some(trips(&self.flows.times(0)));
+        }
         self.show(&rows);
         rows
     }

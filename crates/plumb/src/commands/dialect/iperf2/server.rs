@@ -5,9 +5,10 @@ use super::client::first_facts;
 use super::running::Running;
 use super::{TestError, ahead_us, banner, met, options};
 use crate::output::{error_line, print};
-use plumb_dialects::iperf2::{Ask, DASHES, Look, Met, Settings, Test, flow, form};
+use plumb_dialects::iperf2::{Ask, DASHES, Look, Met, Settings, Test, bounces as bounces_of, flow, form};
 use plumb_engine::net::{DatagramHeader, Flow, Flows, SocketOptions, datagram_socket, listen_tcp};
 use plumb_engine::signals::StopFlag;
+use plumb_workload::net::NetOp;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -145,6 +146,7 @@ const NO_TEST: Test = Test {
     streams: 1,
     reverse: false,
     trip_times: false,
+    bounces: None,
     window: None,
     segment: None,
     no_delay: false,
@@ -168,7 +170,7 @@ fn receive_datagrams(shared: &Shared, socket: &UdpSocket, from: SocketAddr) -> R
     let mut first = [0; 256];
     let length = socket.peek(&mut first)?;
     let ask = Ask::read(first[..length].get(16..).unwrap_or_default());
-    let look = Look { unit: settings.unit, enhanced: settings.enhanced, udp: true, sends: false };
+    let look = Look { unit: settings.unit, enhanced: settings.enhanced, udp: true, sends: false, bounces: false };
     let work = flow(&settings.test, false, form(&NO_TEST, 0, ahead_us(), 0));
     let known = Met { ask, socket: socket.as_raw_fd(), ..Met::default() };
     let streams = [introduce(shared, look, socket.local_addr()?, from, known)];
@@ -226,18 +228,28 @@ fn move_bytes(shared: &Shared, socket: TcpStream, from: SocketAddr) -> Result<()
     socket.set_read_timeout(Some(HEAD_PATIENCE))?;
     // Who says nothing asks for nothing; a plain sink is what there is then.
     let length = socket.peek(&mut first).unwrap_or(0);
-    if Ask::bounces(&first[..length]) {
+    let ask = Ask::read(&first[..length]);
+    if let Some([bytes, hold]) = ask.bounces
+        && ask.bounce_bytes().is_none()
+    {
         return Err(TestError::Flow(format!(
-            "{from} asks for round trips (--bounceback), which are not supported yet"
+            "{from} asks for round trips of {bytes} bytes, held for {hold} us: from 64 bytes to 1 MiB are answered, at once"
         )));
     }
-    let ask = Ask::read(&first[..length]);
-    let look = Look { unit: settings.unit, enhanced: settings.enhanced, udp: false, sends: ask.reverse };
+    let bounces = ask.bounces.is_some();
+    let look = Look { unit: settings.unit, enhanced: settings.enhanced, udp: false, sends: ask.reverse, bounces };
     let known = Met { ask, socket: socket.as_raw_fd(), tcp: first_facts(socket.as_fd()), ..Met::default() };
     let streams = [introduce(shared, look, socket.local_addr()?, from, known)];
     // What a client asks for is what it is sent, as far as the server's own options allow.
     let test = Test { rate: ask.rate.or(settings.test.rate), ..settings.test.clone() };
-    let work = flow(&test, ask.reverse, form(&NO_TEST, 0, 0, 0));
+    let work = match ask.bounce_bytes() {
+        Some(bytes) => bounces_of(&test, bytes, NetOp::Respond, ahead_us()),
+        None => flow(&test, ask.reverse, form(&NO_TEST, 0, 0, 0)),
+    };
+    if bounces {
+        // A response waits for nothing.
+        socket.set_nodelay(true)?;
+    }
     let socket: OwnedFd = socket.into();
     let flows = Flows::new(vec![Flow { socket, other: None, file: None, work }])?;
     let time = ask.reverse.then(|| Duration::from_secs_f64(ask.time_s));

@@ -4,8 +4,8 @@ use super::control::{Control, PATIENCE, until_end};
 use super::{TestError, Ticks, any, buffers, host_of, resolve, unexpected};
 use crate::output::print;
 use plumb_dialects::netperf::{
-    Confidence, Direction, End, Form, Interim, Kind, Length, Message, Report, Request, Response, Results, Settings,
-    flow, half_width, length_ops, not_confident, title,
+    Confidence, Direction, End, Form, Interim, Length, Message, Report, Request, Response, Results, Settings, flow,
+    half_width, length_ops, not_confident, title,
 };
 use plumb_engine::net::{
     Flow, Flows, NewSockets, SocketOptions, connect_socket, connect_tcp, keep_off_routers, segment_bytes,
@@ -14,6 +14,7 @@ use plumb_engine::rng::Rng;
 use plumb_result::Histogram;
 use plumb_stats::estimate::t_quantile;
 use plumb_workload::net::{BLOCK_BYTES_MAX, DATAGRAM_BYTES_MAX, NetWork, Transport};
+use std::fs::File;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -189,9 +190,11 @@ fn once(
         }
     }
     let work = NetWork { poll_us: settings.poll_us, ..flow(request, false, [sizes[0], sizes[1].min(most)]) };
+    let file = settings.file.as_deref().filter(|_| settings.sendfile);
+    let file = file.map(|path| open(path, work.block)).transpose()?;
     control.send(&request.message())?;
     let message = control.read(Instant::now() + PATIENCE, "the response to the request")?;
-    if message.kind() != Some(Kind::OmniResponse) {
+    if message.kind() != Some(request.reply()) {
         return Err(unexpected(&message));
     }
     if message.error() != 0 {
@@ -208,7 +211,7 @@ fn once(
     } else {
         connect_socket(socket, to, PATIENCE)?.into()
     };
-    let mut flows = Flows::with(vec![Flow { socket, other: Some(to), file: None, work }], new_sockets)?;
+    let mut flows = Flows::with(vec![Flow { socket, other: Some(to), file, work }], new_sockets)?;
     let before = Ticks::now();
     flows.limit(length_ops(request.length, &work), u64::MAX);
     let time = match request.length {
@@ -238,7 +241,7 @@ fn once(
     let congestion = plumb_engine::net::congestion(flows.socket(0)).unwrap_or_default();
     flows.stop();
     let longest = if request.connects { GRACE } else { PATIENCE };
-    let results = Results::read(&control.read(Instant::now() + longest, "results")?);
+    let results = Results::read(&control.read(Instant::now() + longest, "results")?, request.reply());
     let (sent, received, trips) = match request.direction {
         Direction::ToServer => ((counts.bytes, counts.ops), (0, 0), 0),
         Direction::ToClient => ((0, 0), (counts.bytes, counts.ops), 0),
@@ -285,6 +288,17 @@ fn once(
     };
     let throughput = settings.throughput(each_second(bytes as f64), each_second(trips as f64));
     Ok(Made { local, remote, seconds, trips, throughput, times, segment })
+}
+
+/// The file to send, of which there must be a block.
+fn open(path: &str, block: u32) -> Result<File, TestError> {
+    let failed = |source| TestError::File { path: path.to_owned(), source };
+    // What is no file may make who opens it wait.
+    let facts = std::fs::metadata(path).map_err(failed)?;
+    if !facts.is_file() || facts.len() < block.into() {
+        return Err(TestError::FileSize(path.to_owned(), block));
+    }
+    File::open(path).map_err(failed)
 }
 
 /// Tells the server that no datagram follows.

@@ -64,6 +64,17 @@ pub enum TestError {
     /// It failed while data moved.
     #[error("data connection: {0}")]
     Flow(String),
+    /// The file of `-F` cannot be sent.
+    #[error("-F {path}: {source}")]
+    File {
+        /// The file.
+        path: String,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// The same: it has too few bytes, or is none.
+    #[error("-F {0}: a file of at least {1} bytes, as many as -m says, is needed")]
+    FileSize(String, u32),
     /// A size that cannot be.
     #[error("{0} must be from 1 to {1} bytes")]
     Size(&'static str, u32),

@@ -175,14 +175,15 @@ fn client(shared: &Shared, mut control: Control, peer: IpAddr) -> Result<(), Tes
             Some(Kind::Passphrase) => {
                 knows = shared.passphrase.as_deref().is_none_or(|own| is_same(own.as_bytes(), message.passphrase()));
             }
-            Some(Kind::Omni) if knows => {
+            Some(kind @ (Kind::Omni | Kind::Stream)) if knows => {
                 match Request::read(&message)
                     .map_err(TestError::from)
                     .and_then(|request| test(&mut control, &request, peer, shared.poll_us))
                 {
-                    Ok(results) => control.send(&results.message())?,
+                    Ok(results) => control.send(&results)?,
                     Err(TestError::Refused(refused)) => {
-                        control.send(&Message::new(Kind::OmniResponse, refused.number()))?;
+                        let reply = if kind == Kind::Stream { Kind::StreamResponse } else { Kind::OmniResponse };
+                        control.send(&Message::new(reply, refused.number()))?;
                     }
                     Err(error) => return Err(error),
                 }
@@ -200,7 +201,7 @@ fn is_same(one: &[u8], other: &[u8]) -> bool {
 }
 
 /// The server's half of a test.
-fn test(control: &mut Control, request: &Request, peer: IpAddr, poll_us: u32) -> Result<Results, TestError> {
+fn test(control: &mut Control, request: &Request, peer: IpAddr, poll_us: u32) -> Result<Message, TestError> {
     let own = control.socket.local_addr()?.ip();
     if request.udp && request.direction == Direction::ToClient {
         return Err(Refused::Unsupported.into());
@@ -273,7 +274,9 @@ fn test(control: &mut Control, request: &Request, peer: IpAddr, poll_us: u32) ->
         Direction::ToClient => ((0, 0), (counts.bytes, counts.ops), 0),
         Direction::RoundTrips => (trip(request.trip[0]), trip(request.trip[1]), counts.ops),
     };
-    Ok(Results { received, sent, failed_sends: 0, trips, seconds, buffers: at_last, cpu, retransmits, congestion })
+    let results =
+        Results { received, sent, failed_sends: 0, trips, seconds, buffers: at_last, cpu, retransmits, congestion };
+    Ok(results.message(request.reply()))
 }
 
 /// Tells the client where data goes, and returns the sizes of calls.
@@ -286,7 +289,7 @@ fn answer(control: &mut Control, request: &Request, socket: impl AsFd, port: u16
         Direction::RoundTrips => [Some(request.trip[1]), Some(request.trip[0])],
     };
     let response = Response { buffers: own, sizes: told, port, service: request.service, no_delay: request.no_delay };
-    control.send(&response.message())?;
+    control.send(&response.message(request.reply()))?;
     Ok(sizes)
 }
 
