@@ -171,6 +171,8 @@ impl SocketOptions {
                     .map_err(|source| OptionError { name: "the flow label", source })?;
             }
         }
+        #[cfg(not(target_os = "linux"))]
+        let _ = socket;
         to.set_flowinfo(label);
         Ok(to.into())
     }
