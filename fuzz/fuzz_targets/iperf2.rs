@@ -17,7 +17,7 @@ fuzz_target!(|data: &str| {
     let ask = Ask::read(file.as_bytes());
     assert!(ask.time_s <= 86400.0);
     if let Some(report) = ServerReport::read(file.as_bytes()) {
-        let look = Look { unit: Unit::Adaptive, enhanced: true, udp: true, sends: false };
+        let look = Look { unit: Unit::Adaptive, enhanced: true, udp: true, sends: false, bounces: false };
         let _ = look.row(1, &Row::of(&report));
         let _ = report.bytes(true);
     }

@@ -30,7 +30,7 @@ fuzz_target!(|data: &[u8]| {
         recording.take_while(Result::is_ok).for_each(drop);
         let again = || read_as(Box::new(Cursor::new(data.to_vec())), Path::new("recording"), waits, format.clone());
         if let (Ok(one), Ok(other)) = (again(), again()) {
-            let _ = survey(one, |_| true);
+            let _ = survey(one, |_| true, |_| true);
             Anonymised::new(other, Extensions::Kept).take_while(Result::is_ok).for_each(drop);
         }
     }
