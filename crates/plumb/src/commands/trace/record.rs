@@ -3,6 +3,7 @@
 use super::RecordArguments;
 use crate::exit::{End, Stopped};
 use crate::output::{self, error_line};
+use plumb_engine::guard::space::MachineMemory;
 use plumb_engine::signals;
 use plumb_trace::Facts;
 use plumb_trace::capture::{CaptureError, Captured, Method, Subject, record};
@@ -11,19 +12,21 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// A recording is kept in memory up to this size, so that writing it does not disturb what is recorded: about 70 million ops.
-const MEMORY_BYTES: usize = 256 << 20;
+/// A recording is kept in memory up to this size at least: about 70 million ops.
+const MEMORY_BYTES: u64 = 256 << 20;
 
-/// What is written while it is recorded.
+/// What is kept in memory until the end, and written before only where memory would be short: the file may lie on the file system
+/// that is recorded.
 struct Spool<'a> {
     memory: &'a mut Vec<u8>,
+    memory_bytes: u64,
     file: &'a File,
     has_spilled: &'a mut bool,
 }
 
 impl Write for Spool<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.memory.len() + bytes.len() > MEMORY_BYTES {
+        if (self.memory.len() + bytes.len()) as u64 > self.memory_bytes {
             *self.has_spilled = true;
             self.file.write_all(self.memory)?;
             self.memory.clear();
@@ -77,6 +80,8 @@ pub fn run(arguments: &RecordArguments) -> Result<End, Stopped> {
     let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     facts.set("recorded-at-unix-ns", since_epoch.as_nanos());
     let (mut memory, mut has_spilled) = (Vec::new(), false);
+    // A vector that grows has thrice its bytes for a moment; the rest is left to what is recorded.
+    let memory_bytes = MachineMemory::now().map_or(0, |machine| machine.available_bytes / 4).max(MEMORY_BYTES);
     let stops = || stop.requested();
     let asked = Method::ALL.into_iter().find(|method| arguments.by.as_deref() == Some(method.name()));
     // Requests to devices are seen by ptrace under no circumstances.
@@ -84,7 +89,7 @@ pub fn run(arguments: &RecordArguments) -> Result<End, Stopped> {
     let methods = Method::ALL.into_iter().filter(|method| asked.map_or(usable(method), |asked| asked == *method));
     let (mut outcome, mut by, mut refused) = (None, Method::Bpf, String::new());
     for method in methods {
-        let spool = Spool { memory: &mut memory, file: &file, has_spilled: &mut has_spilled };
+        let spool = Spool { memory: &mut memory, memory_bytes, file: &file, has_spilled: &mut has_spilled };
         by = method;
         let tried = record(method, &subject, spool, &facts, &stops);
         let Err(CaptureError::Kernel { what, source }) = &tried else {
@@ -142,7 +147,12 @@ pub fn run(arguments: &RecordArguments) -> Result<End, Stopped> {
         error_line!("note: files were mapped; what is read and written through maps is not in the recording");
     }
     if has_spilled {
-        error_line!("note: the recording was written while it was made, because it was too large for memory");
+        error_line!(
+            "note: the recording was written while it was made, because it was too large for memory ({}); if {} lies on what was \
+             recorded, some of these writes disturbed it",
+            plumb_report::format::bytes_iec(memory_bytes as f64),
+            path.display()
+        );
     }
     if let Some(status) = captured.status.filter(|status| !status.success()) {
         error_line!("note: {} ended with {status}", words.first().map_or("it", |word| word.as_ref()));
