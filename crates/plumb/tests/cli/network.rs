@@ -70,7 +70,7 @@ fn streams_and_round_trips_are_phases_like_any_others() {
         ("exact", "limit.bytes = \"4MiB\"\nwork.net.stream = { direction = \"receive\" }"),
     ];
     home.file("net.toml", &workload(&format!("127.0.0.1:{port}"), &phases));
-    let result = home.plumb("run net.toml --json").expect(0).json();
+    let result = home.plumb("run net.toml --json").ran().json();
     crate::commands::fits(&home, "result", &result);
     let value = |phase, name| metric(&result, phase, name)["value"].as_f64().unwrap();
     assert!(value("send", "send.bw") > 0.0 && value("crr", "crr.ops") > 0.0);
@@ -109,7 +109,7 @@ fn a_probe_runs_beside_any_workload() {
          [phase.probe]\nto = \"127.0.0.1:{port}\"\nidle = \"300ms\"\n[[phase.workers]]\ntarget = \"data\"\nwork.blocks.block = \"4KiB\"\n"
     );
     home.file("storage.toml", &text);
-    let result = home.plumb("run storage.toml --json").expect(0).json();
+    let result = home.plumb("run storage.toml --json").ran().json();
     crate::commands::fits(&home, "result", &result);
     let probe = network(&result, "reads");
     assert_eq!(probe["group"], "probe");
@@ -142,7 +142,7 @@ fn how_bytes_pass_is_in_the_result() {
     let mut phases: Vec<(&str, &str)> = ways.into_iter().zip(lines.iter().map(String::as_str)).collect();
     phases.push(("back", "work.net.stream = { direction = \"receive\", tx = \"splice\", rx = \"io-uring\" }"));
     home.file("net.toml", &workload(&format!("127.0.0.1:{port}"), &phases));
-    let result = home.plumb("run net.toml --json").expect(0).json();
+    let result = home.plumb("run net.toml --json").ran().json();
     for way in ways {
         let passing = network(&result, way)["passing"].as_str().unwrap();
         assert!(passing.starts_with(&format!("tx {way}, rx truncate")), "{passing}");
@@ -165,7 +165,7 @@ fn sockets_of_this_machine_carry_it_too() {
         ("rr", "work.net.rr = { protocol = \"unix\", request = 1 }"),
     ];
     home.file("net.toml", &workload(&address, &phases));
-    let result = home.plumb("run net.toml --json").expect(0).json();
+    let result = home.plumb("run net.toml --json").ran().json();
     assert_eq!(network(&result, "send")["protocol"], "unix");
     assert!(metric(&result, "rr", "rr.ops")["value"].as_f64() > Some(0.0));
     let net = home.plumb(&format!("net {address} --time 1 --json")).expect(0).json();
@@ -218,7 +218,7 @@ fn streams_go_to_a_stock_iperf3() {
     let _other = Other::of(command.spawn().unwrap());
     let address = format!("127.0.0.1:{port}");
     home.file("net.toml", &workload(&address, &[("send", "count = 2\nwork.net.stream = {}")]));
-    let result = home.plumb("run net.toml --json").expect(0).json();
+    let result = home.plumb("run net.toml --json").ran().json();
     assert!(network(&result, "send")["throughput"][0]["bytes_per_second"].as_f64() > Some(0.0));
     home.file("rr.toml", &workload(&address, &[("rr", "work.net.rr = {}")]));
     // A stock server takes a moment to listen again.
