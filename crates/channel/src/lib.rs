@@ -15,7 +15,9 @@ pub use certificate::Fingerprint;
 pub use identity::{Identity, KeyError, Trust};
 pub use stream::{Channel, ChannelError, FIRST_BYTE, PATIENCE};
 
-/// Fills bytes with what nobody can guess.
+use subtle::ConstantTimeEq;
+
+/// Fills a buffer from the kernel's random number generator.
 ///
 /// # Errors
 /// Those of `/dev/urandom`.
@@ -26,6 +28,5 @@ pub fn random(into: &mut [u8]) -> std::io::Result<()> {
 
 /// Whether two secrets are the same, in the same time wherever they differ.
 pub fn same(one: &[u8], other: &[u8]) -> bool {
-    let differs = one.iter().zip(other).fold(0, |differs, (one, other)| differs | (one ^ other));
-    one.len() == other.len() && std::hint::black_box(differs) == 0
+    one.ct_eq(other).into()
 }

@@ -34,7 +34,7 @@ pub fn provider() -> CryptoProvider {
     CryptoProvider {
         cipher_suites: vec![SupportedCipherSuite::Tls13(&SUITE)],
         kx_groups: vec![&X25519],
-        // Certificates are compared, not verified: there is nobody above them.
+        // A certificate is compared with the pinned fingerprint; no authority signs it.
         signature_verification_algorithms: WebPkiSupportedAlgorithms { all: &[], mapping: &[] },
         secure_random: &Random,
         key_provider: &NoKeys,

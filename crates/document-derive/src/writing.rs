@@ -98,11 +98,12 @@ fn of_enum(container: &Container, choices: &DataEnum) -> Result<TokenStream> {
     // All words have one call: which they are is a look into a table.
     if !words.is_empty() {
         let indices = 0..words.len();
+        // The others have had their arms.
+        let rest = (words.len() < choices.variants.len()).then(|| quote!(_ => 0,));
         arms.extend(quote! {
             #(Self::#words)|* => {
                 const NAMES: &[&str] = &[#(#names),*];
-                #[allow(unreachable_patterns)]
-                let index = match self { #(Self::#words => #indices,)* _ => 0 };
+                let index: usize = match self { #(Self::#words => #indices,)* #rest };
                 ::plumb_document::choice(&STYLE, NAMES[index], ::plumb_document::Held::Nothing)
             }
         });

@@ -10,7 +10,7 @@ pub fn form(test: &Test, port: u16, ahead_us: u64, now_us: u64) -> DatagramForm 
     DatagramForm::Iperf2(Iperf2Form { ahead_us, head: udp_head(test, port, ahead_us.saturating_add(now_us)) })
 }
 
-/// The work of an end of round trips, whose messages have so many bytes.
+/// The work of one end of round trips with messages of `bytes`.
 pub fn bounces(test: &Test, bytes: u32, op: NetOp, ahead_us: u64) -> NetWork {
     let rate = test.rate.filter(|_| op.leads()).map(PerSecond);
     let form = DatagramForm::Iperf2(Iperf2Form { ahead_us, head: bounce_head(bytes) });

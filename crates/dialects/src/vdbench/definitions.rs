@@ -2,9 +2,7 @@
 
 use super::parse::{Parameter, Wrong, numbers, parameters, size};
 use super::settings::Settings;
-
-/// Most threads of a storage definition.
-const THREADS_MAX: u64 = 4096;
+use super::values::{THREADS_MAX, at_least_one, curve, percent, share, threads, transfers};
 
 /// Points of a curve, in per cent of the largest rate, where none are said.
 const CURVE: [u64; 6] = [10, 50, 70, 80, 90, 100];
@@ -498,56 +496,4 @@ fn one_run(definition: &RunDefinition, used: &[Work], loops: &[(Loop, u64)], rat
     }
     run.loops = if told.is_empty() { "None".to_owned() } else { told.join(" ") };
     run
-}
-
-/// The run as fast as it goes, then the points.
-fn curve(points: &[u64]) -> Vec<Rate> {
-    std::iter::once(Rate::CurveMax).chain(points.iter().map(|&point| Rate::CurvePercent(point))).collect()
-}
-
-/// Workloads without a skew share what is left, so that all is 100.
-fn share(works: &mut [Work]) -> Result<(), String> {
-    let said: f64 = works.iter().filter_map(|work| work.skew).sum();
-    let without = works.iter().filter(|work| work.skew.is_none()).count();
-    let is_right = if without == 0 { (said - 100.0).abs() < 0.01 } else { said < 100.0 };
-    if !is_right {
-        return Err(format!("the skews of its workloads add up to {said}; they must be 100"));
-    }
-    for work in works.iter_mut() {
-        work.skew = Some(work.skew.unwrap_or((100.0 - said) / without.max(1) as f64));
-    }
-    Ok(())
-}
-
-fn at_least_one(parameter: &Parameter, number: Option<u64>) -> Result<u64, String> {
-    number.filter(|number| *number > 0).ok_or_else(|| format!("`{}` is no `{}`", parameter.values[0], parameter.key))
-}
-
-fn threads(parameter: &Parameter, value: &str) -> Result<u64, String> {
-    let count = at_least_one(parameter, value.parse().ok())?;
-    if count > THREADS_MAX { Err(format!("{count} threads are more than {THREADS_MAX}")) } else { Ok(count) }
-}
-
-fn percent(text: &str) -> Result<u8, String> {
-    let number = text.parse::<u8>().ok().filter(|number| *number <= 100);
-    number.ok_or_else(|| format!("`{text}` is no per cent from 0 to 100"))
-}
-
-fn transfers(parameter: &Parameter) -> Result<Transfers, String> {
-    let bytes = |text: &String| {
-        let bytes = size(text).filter(|bytes| (1..=1 << 30).contains(bytes));
-        bytes.ok_or_else(|| format!("a transfer of `{text}`: 1 byte to 1g expected"))
-    };
-    match parameter.values.as_slice() {
-        [one] => bytes(one).map(Transfers::Fixed),
-        pairs if pairs.len() % 2 == 0 => {
-            let pairs = pairs.chunks(2).map(|pair| Ok((bytes(&pair[0])?, percent(&pair[1])?)));
-            let pairs = pairs.collect::<Result<Vec<_>, String>>()?;
-            match pairs.iter().map(|(_, percent)| u32::from(*percent)).sum::<u32>() {
-                100 => Ok(Transfers::Mix(pairs)),
-                sum => Err(format!("the shares of `xfersize` add up to {sum}; they must be 100")),
-            }
-        }
-        _ => Err("`xfersize` must be a size, or (SIZE,PERCENT,…)".to_owned()),
-    }
 }

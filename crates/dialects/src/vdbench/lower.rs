@@ -14,6 +14,29 @@ use std::path::PathBuf;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
+/// Why a run is no workload.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoWorkload {
+    /// A storage definition names what is not there, and says no size.
+    #[error("sd={storage}: '{path}' is not there, and has no `size=`")]
+    NoSize {
+        /// The storage definition.
+        storage: String,
+        /// What it names.
+        path: String,
+    },
+    /// A workload definition uses a part that holds no transfer.
+    #[error("wd={work}: sd={storage} is smaller than a transfer of {transfer_bytes} bytes")]
+    TooSmall {
+        /// The workload definition.
+        work: String,
+        /// The storage definition.
+        storage: String,
+        /// The largest transfer.
+        transfer_bytes: u64,
+    },
+}
+
 /// A run as a workload. `lengths` are those of what storage definitions name, in their order, where it is there; `rate` is I/Os a
 /// second, all together.
 ///
@@ -25,7 +48,7 @@ pub fn lower(
     lengths: &[Option<u64>],
     rate: Option<f64>,
     seed: u64,
-) -> Result<Workload, String> {
+) -> Result<Workload, NoWorkload> {
     let mut target = SortedMap::new();
     let mut groups = Vec::new();
     // Skews hold at a rate by themselves; without one, workloads wait for each other.
@@ -37,7 +60,7 @@ pub fn lower(
             let name = storage.name.clone();
             let whole = storage.bytes.or(there);
             let whole =
-                whole.ok_or_else(|| format!("sd={name}: '{}' is not there, and has no `size=`", storage.path))?;
+                whole.ok_or_else(|| NoWorkload::NoSize { storage: name.clone(), path: storage.path.clone() })?;
             target.entry(name.clone()).or_insert_with(|| {
                 Target::JobFiles(JobFiles {
                     names: Names::Said(vec![PathBuf::from(&storage.path)]),
@@ -51,7 +74,7 @@ pub fn lower(
             let start = storage.offset + part(from) / largest * largest;
             let length = (storage.offset + part(to)).saturating_sub(start) / largest * largest;
             if length == 0 {
-                return Err(format!("wd={}: sd={name} is smaller than a transfer of {largest} bytes", work.name));
+                return Err(NoWorkload::TooSmall { work: work.name.clone(), storage: name, transfer_bytes: largest });
             }
             let number = groups.len() as u32 + 1;
             let share = work.skew.unwrap_or(100.0) / 100.0 / used.len() as f64;

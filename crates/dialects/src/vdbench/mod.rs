@@ -8,11 +8,12 @@ mod lower;
 mod parse;
 pub mod print;
 mod settings;
+mod values;
 
 pub use definitions::{Rate, Run, Script};
-pub use lower::lower;
+pub use lower::{NoWorkload, lower};
 pub use parse::Wrong;
-pub use settings::{Action, Settings, help, read};
+pub use settings::{Action, Misuse, Settings, help, read};
 
 #[cfg(test)]
 mod tests;

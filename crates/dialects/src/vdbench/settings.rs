@@ -26,6 +26,23 @@ pub struct Settings {
     pub simulates: bool,
 }
 
+/// Why a command line cannot be understood.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Misuse {
+    /// No option of vdbench.
+    #[error("unknown option `{0}`")]
+    Unknown(String),
+    /// An option without its value.
+    #[error("-{0} lacks its value")]
+    NoValue(char),
+    /// An option, and what is no number of seconds.
+    #[error("-{0} {1}: a number of seconds expected")]
+    NotSeconds(char, String),
+    /// `-f` is missing.
+    #[error("no parameter file; give one by -f FILE")]
+    NoFile,
+}
+
 /// What `-h` prints.
 pub fn help() -> String {
     "Usage: vdbench -f FILE [options]\n\
@@ -42,26 +59,26 @@ pub fn help() -> String {
 /// Reads the words behind `vdbench`.
 ///
 /// # Errors
-/// In words.
-pub fn read(words: &[String]) -> Result<Action, String> {
+/// The first word that is wrong.
+pub fn read(words: &[String]) -> Result<Action, Misuse> {
     let mut settings = Settings::default();
     let mut rest = words.iter();
     while let Some(word) = rest.next() {
         let letter = word.strip_prefix('-').and_then(|short| short.chars().next());
         let Some(letter) = letter.filter(|letter| "foeiwsh".contains(*letter)) else {
-            return Err(format!("unknown option `{word}`"));
+            return Err(Misuse::Unknown(word.clone()));
         };
         match letter {
             's' if word == "-s" => settings.simulates = true,
             'h' if word == "-h" => return Ok(Action::Help),
-            's' | 'h' => return Err(format!("unknown option `{word}`")),
+            's' | 'h' => return Err(Misuse::Unknown(word.clone())),
             _ => {
                 let joined = &word[2..];
                 let value = if joined.is_empty() { rest.next().map(String::as_str) } else { Some(joined) };
-                let value = value.ok_or_else(|| format!("-{letter} lacks its value"))?;
+                let value = value.ok_or(Misuse::NoValue(letter))?;
                 let seconds = || {
                     let seconds = value.parse::<u64>().ok().filter(|seconds| *seconds <= u64::from(u32::MAX));
-                    seconds.ok_or_else(|| format!("-{letter} {value}: a number of seconds expected"))
+                    seconds.ok_or_else(|| Misuse::NotSeconds(letter, value.to_owned()))
                 };
                 match letter {
                     'f' => settings.file = value.to_owned(),
@@ -74,7 +91,7 @@ pub fn read(words: &[String]) -> Result<Action, String> {
         }
     }
     if settings.file.is_empty() {
-        return Err("no parameter file; give one by -f FILE".to_owned());
+        return Err(Misuse::NoFile);
     }
     Ok(Action::Run(settings))
 }

@@ -132,7 +132,7 @@ fn what_is_wrong_in_a_parameter_file_has_its_line() {
     }
     let small = script("sd=a,lun=/x,size=1k\nwd=w,sd=a\nrd=r,wd=w");
     let wrong = lower(&small, &small.runs[0], &[None], None, 1).unwrap_err();
-    assert_eq!(wrong, "wd=w: sd=a is smaller than a transfer of 4096 bytes");
+    assert_eq!(wrong.to_string(), "wd=w: sd=a is smaller than a transfer of 4096 bytes");
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn words_say_which_file_and_how_long() {
         ("-fp -e x", "-e x: a number of seconds expected"),
         ("-fp -v", "unknown option `-v`"),
     ] {
-        assert_eq!(of(line).unwrap_err(), why);
+        assert_eq!(of(line).unwrap_err().to_string(), why);
     }
 }
 

@@ -42,9 +42,9 @@ pub struct NetRequest<'a> {
     pub address: &'a str,
     /// What is done.
     pub load: &'a NetLoad,
-    /// On so many connections.
+    /// Number of connections.
     pub connections: u32,
-    /// For so long, where that is known.
+    /// How long it takes, where that is known.
     pub time: Option<Nanos>,
     /// Round trips per second of each connection, where their starts are given.
     pub rate: Option<f64>,

@@ -46,10 +46,10 @@ pub struct NetArguments {
     /// TCP over several paths, where both ends can.
     #[arg(long, conflicts_with = "serve")]
     pub mptcp: bool,
-    /// Measure again and again, so long apart from start to start.
+    /// Repeat the measurement at this interval, from start to start.
     #[arg(long, value_name = "TIME", conflicts_with_all = ["serve", "stored"])]
     pub every: Option<plumb_workload::Nanos>,
-    /// For so long [default: until Ctrl-C].
+    /// End the repetitions after this time [default: at Ctrl-C].
     #[arg(long = "for", value_name = "TIME", requires = "every")]
     pub span: Option<plumb_workload::Nanos>,
     /// Measure nothing: show what is stored of this host.

@@ -42,3 +42,11 @@ fn runs_follow_one_another() {
     home.file("bad", "sd=sd1,lun=data,size=4m\nwd=wd1,sd=sd1,rhpct=5\n");
     home.plumb("as vdbench -f bad").expect(1).complains(&["bad:2: `rhpct` of a workload definition is not supported"]);
 }
+
+/// Protects users from half a study: a parameter file that is too long is refused, not cut.
+#[test]
+fn a_file_that_is_too_long_is_refused() {
+    let home = Home::new();
+    home.file("long.parm", &format!("sd=sd1,lun=f,size=1m\nwd=wd1,sd=sd1\nrd=rd1,wd=wd1\n{}", "*\n".repeat(8 << 20)));
+    home.plumb("as vdbench -f long.parm -s").expect(1).complains(&["long.parm", "longer than 16 MiB"]);
+}

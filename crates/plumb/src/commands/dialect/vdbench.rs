@@ -42,10 +42,14 @@ fn clock() -> String {
 
 fn read_file(path: &str) -> std::io::Result<String> {
     let mut text = String::new();
-    match path {
-        "-" => std::io::stdin().lock().take(FILE_BYTES_MAX).read_to_string(&mut text)?,
-        path => std::fs::File::open(path)?.take(FILE_BYTES_MAX).read_to_string(&mut text)?,
+    let bytes = match path {
+        "-" => std::io::stdin().lock().take(FILE_BYTES_MAX + 1).read_to_string(&mut text)?,
+        path => std::fs::File::open(path)?.take(FILE_BYTES_MAX + 1).read_to_string(&mut text)?,
     };
+    // A part of it would be another study.
+    if bytes as u64 > FILE_BYTES_MAX {
+        return Err(std::io::Error::other(format!("longer than {} MiB; split it", FILE_BYTES_MAX >> 20)));
+    }
     Ok(text)
 }
 

@@ -40,7 +40,7 @@ pub struct Bench {
     pub streams: u32,
     /// Bits per second of datagrams.
     pub datagram_rate: u64,
-    /// Round trips ask without sleeping for so long at most.
+    /// Longest time that round trips poll before they sleep, µs.
     pub busy_poll_us: u32,
     /// How bytes of streams pass.
     pub tx: Passing,

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 /// How often is looked whether it is to end.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
-/// Measures so long apart from start to start, until the time is over or Ctrl-C. What cannot be measured is kept, too: it is
+/// Measures at an interval, from start to start, until the time is over or Ctrl-C. What cannot be measured is kept, too: it is
 /// what availability is made of.
 pub fn measure(bench: &Bench, every: Nanos, arguments: &NetArguments, common: &Common) -> Result<End, Stopped> {
     let every = Duration::from_nanos(every.0);

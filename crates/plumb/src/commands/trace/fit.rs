@@ -26,10 +26,10 @@ use std::path::{Path, PathBuf};
 /// The target of a model.
 const TARGET: &str = "data";
 
-/// A model runs for so long at least, ns: less has too few ops to be like anything.
+/// Shortest run of a model, ns: less has too few ops to be like anything.
 const SHORTEST_NS: f64 = 1e9;
 
-/// And for so long at most.
+/// Longest run of a model, ns.
 const LONGEST_NS: f64 = 60e9;
 
 /// Below this exponent, uses are as good as even.

@@ -21,7 +21,7 @@ const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
 /// The last datagram is answered within this time, or said again. Source: 2.1.8.
 const ANSWER_PATIENCE: Duration = Duration::from_millis(250);
 
-/// So often, and so long apart, what a server says at its end is read away.
+/// Reads, and the pauses between them, that take what a server still says at the end of a test.
 const DRAINS: u32 = 5;
 const DRAIN_PAUSE: Duration = Duration::from_millis(10);
 
