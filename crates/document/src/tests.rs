@@ -272,3 +272,67 @@ proptest! {
         let _ = toml::parse_value(&text);
     }
 }
+
+#[derive(ToDocument)]
+struct Written {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    absent: Option<u8>,
+    empty: Option<u8>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    none: Vec<u8>,
+    #[serde(flatten)]
+    beside: BTreeMap<String, u8>,
+    #[serde(serialize_with = "as_hex")]
+    hex: u8,
+    #[serde(rename = "other")]
+    named: (u8, bool),
+    #[serde(skip)]
+    never: u8,
+}
+
+fn as_hex(number: &u8) -> String {
+    format!("{number:#x}")
+}
+
+#[derive(ToDocument)]
+#[serde(rename_all = "kebab-case")]
+enum Named {
+    FirstWord,
+    Holds(u8),
+    Nothing(Option<u8>),
+    Fields { a: u8 },
+}
+
+#[derive(ToDocument)]
+#[serde(rename = "~own", rename_all = "kebab-case")]
+enum Bare {
+    Own(BTreeMap<String, u8>),
+    Other(u8),
+}
+
+// Protects stored results and their readers: what is left out, what stands beside, and how each kind of choice is written.
+#[test]
+fn types_are_written_as_their_attributes_say() {
+    let written = Written {
+        absent: None,
+        empty: None,
+        none: Vec::new(),
+        beside: BTreeMap::from([("b".to_owned(), 2), ("a".to_owned(), 1)]),
+        hex: 255,
+        named: (3, true),
+        never: 9,
+    };
+    assert_eq!(json::to_string(&written).unwrap(), r#"{"empty":null,"a":1,"b":2,"hex":"0xff","other":[3,true]}"#);
+    assert_eq!(written.never, 9);
+    let written = Written { absent: Some(0), none: vec![7], beside: BTreeMap::new(), ..written };
+    assert_eq!(
+        json::to_string(&written).unwrap(),
+        r#"{"absent":0,"empty":null,"none":[7],"hex":"0xff","other":[3,true]}"#
+    );
+    let named = [Named::FirstWord, Named::Holds(1), Named::Nothing(None), Named::Fields { a: 2 }];
+    assert_eq!(json::to_string(&named).unwrap(), r#"["first-word",{"holds":1},"nothing",{"fields":{"a":2}}]"#);
+    let bare = [Bare::Own(BTreeMap::from([("x".to_owned(), 1)])), Bare::Other(2)];
+    assert_eq!(json::to_string(&bare).unwrap(), r#"[{"x":1},{"other":2}]"#);
+    let path = std::path::PathBuf::from(<std::ffi::OsString as std::os::unix::ffi::OsStringExt>::from_vec(vec![0xff]));
+    assert!(json::to_string(&path).unwrap_err().to_string().contains("UTF-8"));
+}
