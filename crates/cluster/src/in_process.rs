@@ -2,8 +2,9 @@
 
 use crate::cluster::{Cluster, Leave, Patience};
 use crate::error::ClusterError;
+use plumb_queue::{Receiver, Sender, channel};
 use std::sync::Mutex;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 /// One of several threads.

@@ -5,8 +5,9 @@ use crate::preflight::{Inspection, Objection, PlannedWork};
 use crate::protocol::{HostFacts, HostRequest, Reply, RunAnswer, RunJob, VERSION};
 use crate::step::{MadeNames, Safety, Step};
 use plumb_engine::signals::StopFlag;
+use plumb_queue::{Receiver, Sender, channel};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 /// Between two signs of life.

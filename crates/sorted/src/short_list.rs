@@ -24,6 +24,11 @@ pub fn sort_by_key<T, K: Ord>(list: &mut [T], key: impl Fn(&T) -> K) {
     sort_by(list, |one, other| key(one).cmp(&key(other)));
 }
 
+/// Sorts; equal ones stay in their order.
+pub fn sort<T: Ord>(list: &mut [T]) {
+    sort_by(list, Ord::cmp);
+}
+
 /// The numbers up to `length` in the order of what they stand for.
 fn order_of(length: usize, compare: &mut dyn FnMut(usize, usize) -> Ordering) -> Vec<usize> {
     let mut order: Vec<usize> = (0..length).collect();

@@ -2,6 +2,7 @@
 //! One recording is made of them, in the order of its times, because an op often begins on one processor and ends on another.
 
 use crate::blktrace::RecordLayout;
+use plumb_sorted::short_list;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
@@ -51,7 +52,7 @@ fn files(path: &Path) -> Option<(Vec<PathBuf>, usize)> {
             (other == stem).then(|| (number, entry.path()))
         })
         .collect();
-    found.sort_unstable();
+    short_list::sort(&mut found);
     (found.len() > 1).then(|| (found.into_iter().map(|(_, path)| path).collect(), *head))
 }
 

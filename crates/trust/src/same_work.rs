@@ -56,7 +56,11 @@ fn target_print(target: &Target) -> Value {
             print.insert(KIND.to_owned(), Value::String(kind));
             print
         }
-        bare => Map::from_iter([(KIND.to_owned(), bare)]),
+        bare => {
+            let mut print = Map::new();
+            print.insert(KIND.to_owned(), bare);
+            print
+        }
     };
     for place in ["path", "device"] {
         print.remove(place);

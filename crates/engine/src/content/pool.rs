@@ -6,15 +6,15 @@ use super::mismatch::Mismatch;
 use super::mismatch_reporter::MismatchReporter;
 use super::rules::StampRules;
 use crate::op::BlockOp;
+use plumb_queue::{Receiver, Sender, bounded, channel};
 use rustix::thread::{CpuSet, sched_setaffinity};
-use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 /// Threads that verify.
 #[derive(Debug)]
 pub(super) struct Pool {
-    tasks: Option<SyncSender<Task>>,
+    tasks: Option<Sender<Task>>,
     /// Buffers that are free again, and what was found.
     done: Receiver<CheckedRead>,
     free: Vec<Vec<u8>>,
@@ -44,7 +44,7 @@ impl Pool {
         rules: &Arc<StampRules>,
         reporter: &Arc<MismatchReporter>,
     ) -> Result<Pool, ContentError> {
-        let (tasks, waiting) = sync_channel::<Task>(ahead);
+        let (tasks, waiting) = bounded::<Task>(ahead);
         let waiting = Arc::new(Mutex::new(waiting));
         let (report, done) = channel();
         let (ready, started) = channel();
@@ -65,7 +65,7 @@ impl Pool {
             threads.push(thread.map_err(ContentError::Thread)?);
         }
         drop(ready);
-        for pinned in started {
+        for pinned in started.iter() {
             pinned?;
         }
         let unmade = ahead + count.max(1) as usize;

@@ -128,8 +128,11 @@ impl Making<'_> {
                 made.insert(path[..length].join("/"), Made::Directory);
             }
         };
-        let initial: BTreeMap<u32, InitialFileKind> =
-            survey.initial.iter().map(|entry| (entry.file, entry.kind)).collect();
+        // Not collected, here and below: that sorts, and is compiled anew.
+        let mut initial: BTreeMap<u32, InitialFileKind> = BTreeMap::new();
+        for entry in &survey.initial {
+            initial.insert(entry.file, entry.kind);
+        }
         for (file, kind) in &initial {
             let Some(recorded) = survey.paths.get(*file as usize) else { continue };
             let path = path_names(recorded);
@@ -146,12 +149,10 @@ impl Making<'_> {
             made.entry(path.join("/")).or_insert(kind);
         }
         // Everything else has a directory to be in, unless the recording makes that itself.
-        let absent: BTreeSet<String> = survey
-            .absent
-            .iter()
-            .filter_map(|file| survey.paths.get(*file as usize))
-            .map(|path| path_names(path).join("/"))
-            .collect();
+        let mut absent: BTreeSet<String> = BTreeSet::new();
+        for path in survey.absent.iter().filter_map(|file| survey.paths.get(*file as usize)) {
+            absent.insert(path_names(path).join("/"));
+        }
         for recorded in &survey.paths {
             let path = path_names(recorded);
             for length in 1..path.len() {

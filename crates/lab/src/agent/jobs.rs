@@ -9,6 +9,7 @@ use crate::host::{HostError, Listener};
 use crate::protocol::{HostFacts, HostWork, RunAnswer, RunJob};
 use crate::step::MadeNames;
 use plumb_engine::signals::StopFlag;
+use plumb_queue::{Receiver, Sender, channel};
 use plumb_result::stream::is_stream_line;
 use plumb_result::{Conformance, RunResult};
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -17,7 +18,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 /// Lines of standard error that an answer keeps.

@@ -5,8 +5,9 @@ use crate::build::recover;
 use crate::host::HostError;
 use crate::protocol::{HostRequest, Reply, VERSION};
 use plumb_engine::signals::StopFlag;
+use plumb_queue::{Receiver, Sender, channel};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 /// How long the last replies may take to be written before the agent ends without them: nobody may read them any more.
@@ -137,7 +138,7 @@ fn write(mut writer: impl Write + Send + 'static) -> (Sender<Reply>, Receiver<()
     let (replies, queue) = channel::<Reply>();
     let (done, written) = channel();
     std::thread::spawn(move || {
-        for reply in queue {
+        for reply in queue.iter() {
             let Ok(mut line) = plumb_document::json::to_vec(&reply) else { continue };
             line.push(b'\n');
             if writer.write_all(&line).and_then(|()| writer.flush()).is_err() {

@@ -9,6 +9,7 @@ use crate::host::HostError;
 use crate::link::{FarHost, Link};
 use crate::protocol::HostFacts;
 use crate::surroundings::Surroundings;
+use plumb_queue::Receiver;
 use plumb_workload::Bytes;
 use rustix::fs::OFlags;
 use std::fs::File;
@@ -19,7 +20,6 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 /// Memory of a machine whose study says nothing.
@@ -238,8 +238,8 @@ impl Process {
         // QEMU must not outlive this process, whatever ends it.
         command.args(["agent", "--with-parent", &std::process::id().to_string(), "--"]).arg(qemu).args(words);
         command.stdin(Stdio::from(OwnedFd::from(far))).stdout(Stdio::null()).stderr(stderr);
-        let (started, start) = std::sync::mpsc::channel();
-        let (ends, ended) = std::sync::mpsc::channel();
+        let (started, start) = plumb_queue::channel();
+        let (ends, ended) = plumb_queue::channel();
         // The kernel ends the child with the *thread* that started it, and so that thread waits for it.
         std::thread::spawn(move || {
             let child = command.spawn();

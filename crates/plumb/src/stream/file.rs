@@ -3,11 +3,12 @@
 use super::Stamped;
 use super::spec::Destination;
 use crate::exit::Stopped;
+use plumb_queue::{Receiver, Sender, bounded};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::TrySendError;
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -26,7 +27,7 @@ pub(super) type Printer = fn(&Stamped) -> String;
 
 /// A file to which lines go.
 pub(super) struct FileSink {
-    sender: Option<SyncSender<Arc<Stamped>>>,
+    sender: Option<Sender<Arc<Stamped>>>,
     failed: Arc<OnceLock<String>>,
     thread: JoinHandle<()>,
     /// Lines that the reader was too slow for.
@@ -60,7 +61,7 @@ impl FileSink {
             }
             Destination::File(path) => open(path)?,
         };
-        let (sender, lines) = sync_channel(WAITING_MAX);
+        let (sender, lines) = bounded(WAITING_MAX);
         let failed = Arc::new(OnceLock::new());
         let reported = Arc::clone(&failed);
         let write = move || {

@@ -9,6 +9,7 @@ use super::session::{CALLS_MAX, IO_URING_SETUP, NUMBERS};
 use super::{CALIBRATION_CALLS, CALIBRATION_ROUNDS, CaptureError, Event, Subject, kernel, pages};
 use crate::calls::Call;
 use crate::record::RecordedAct;
+use plumb_sorted::short_list;
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
@@ -290,7 +291,7 @@ impl TracefsRecorder {
         self.read().map_err(kernel("read events of tracefs"))?;
         others(self);
         let mut all = std::mem::take(&mut self.said);
-        all.sort_by_key(|(time, _)| *time);
+        short_list::sort_by_key(&mut all, |(time, _)| *time);
         let now = all.partition_point(|(time, _)| *time <= until);
         self.said = all.split_off(now);
         for (time, said) in all {

@@ -29,13 +29,13 @@ use crate::own::OwnWriter;
 use by_bpf::Recorder;
 use by_ptrace::{Follower, Sentinel};
 use by_tracefs::TracefsRecorder;
+use plumb_queue::channel;
 use process::{Filter, Waiting};
 use session::Session;
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Write};
 use std::process::ExitStatus;
-use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 

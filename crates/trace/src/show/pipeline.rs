@@ -6,11 +6,11 @@ use crate::iolog::Waits;
 use crate::names::Names;
 use crate::open::{Format, Input, RecordingReader, open_as};
 use crate::own::{Chunks, Decoded, Decoder, Facts, Loss, MAGIC, RawChunk};
+use plumb_queue::{Receiver, Sender, bounded};
 use plumb_sorted::short_list;
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::Path;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
 /// Chunks that wait between two threads.
@@ -73,9 +73,9 @@ fn chunks(mut chunks: Chunks) -> Result<Shown, TraceError> {
     let (reading, chunks) = thread::scope(|scope| {
         let (mut raw, mut done, mut used) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..decoders {
-            let (to_decoder, from_reader) = sync_channel(WAITING);
-            let (to_counter, from_decoder) = sync_channel(WAITING);
-            let (give_back, again) = sync_channel(WAITING + 2);
+            let (to_decoder, from_reader) = bounded(WAITING);
+            let (to_counter, from_decoder) = bounded(WAITING);
+            let (give_back, again) = bounded(WAITING + 2);
             scope.spawn(move || decode(&from_reader, &to_counter, &again));
             raw.push(to_decoder);
             done.push(from_decoder);
@@ -110,7 +110,7 @@ fn chunks(mut chunks: Chunks) -> Result<Shown, TraceError> {
 }
 
 /// Reads chunks, and gives them to decoders in turn.
-fn hand_out(chunks: &mut Chunks, decoders: &[SyncSender<RawChunk>]) -> Result<(), TraceError> {
+fn hand_out(chunks: &mut Chunks, decoders: &[Sender<RawChunk>]) -> Result<(), TraceError> {
     for turn in (0..decoders.len()).cycle() {
         let Some(chunk) = chunks.next_chunk()? else { break };
         if decoders[turn].send(chunk).is_err() {
@@ -120,9 +120,9 @@ fn hand_out(chunks: &mut Chunks, decoders: &[SyncSender<RawChunk>]) -> Result<()
     Ok(())
 }
 
-fn decode(chunks: &Receiver<RawChunk>, to_counter: &SyncSender<Outcome>, used: &Receiver<Decoded>) {
+fn decode(chunks: &Receiver<RawChunk>, to_counter: &Sender<Outcome>, used: &Receiver<Decoded>) {
     let mut decoder = Decoder::default();
-    for chunk in chunks {
+    for chunk in chunks.iter() {
         let mut decoded = used.try_recv().unwrap_or_default();
         let outcome = match decoder.decode(&chunk, &mut decoded) {
             Ok(()) => Ok(decoded),

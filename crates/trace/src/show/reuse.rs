@@ -213,7 +213,8 @@ impl Reuse {
     pub(super) fn concentration(&self) -> Option<([f64; 3], Option<f64>)> {
         let mut counts: Vec<f64> =
             self.blocks.values().map(|block| f64::from(block.reads) + f64::from(block.writes)).collect();
-        counts.sort_by(|one, other| other.total_cmp(one));
+        counts.sort_unstable_by(f64::total_cmp);
+        counts.reverse();
         let total: f64 = counts.iter().sum();
         if counts.len() < 100 {
             return None;

@@ -15,13 +15,13 @@ use crate::op::BlockOp;
 use crate::pacer::{Due, PacedOp, Pacer};
 use crate::replay::{CallSurvey, LaneTally, RecordedCalls};
 use crate::source::Source;
+use plumb_queue::{Receiver, Sender, bounded};
 use plumb_workload::blocks::trace::Recording;
 use plumb_workload::{OpKind, Replay as CallReplay};
 use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::rc::Rc;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 
 /// An op of a recording.
@@ -98,7 +98,7 @@ impl ReadingError {
 /// Yields the ops of a recording.
 pub(crate) struct ReplaySource {
     full: Receiver<Batch>,
-    empty: SyncSender<Batch>,
+    empty: Sender<Batch>,
     batch: Batch,
     at: usize,
     writes: u32,
@@ -136,8 +136,8 @@ pub(crate) fn replay(
     depth: u32,
     tally: Option<LaneTally>,
 ) -> Replay {
-    let (to_worker, full) = sync_channel(BATCHES);
-    let (empty, from_worker) = sync_channel(BATCHES + 1);
+    let (to_worker, full) = bounded(BATCHES);
+    let (empty, from_worker) = bounded(BATCHES + 1);
     for _ in 0..BATCHES {
         // There is room for all of them.
         let _ = empty.send(Batch::with_capacity(BATCH_OPS));
@@ -169,7 +169,7 @@ pub(crate) fn replay(
 
 fn read_ahead(
     mut ops: impl Iterator<Item = Result<RecordedOp, ReplayError>>,
-    to_worker: &SyncSender<Batch>,
+    to_worker: &Sender<Batch>,
     from_worker: &Receiver<Batch>,
     error: &ReadingError,
 ) {

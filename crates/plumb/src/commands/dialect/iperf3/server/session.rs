@@ -10,11 +10,13 @@ use plumb_dialects::iperf3::{
     COOKIE_BYTES, Json, Output, PARAMS_BYTES_MAX, Params, RESULTS_BYTES_MAX, Refused, Report, Results, State, flow,
 };
 use plumb_engine::net::{Flow, Flows};
+use plumb_queue::{Receiver, Sender, channel};
+use plumb_sorted::short_list;
 use std::collections::VecDeque;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::Ordering::Release;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -259,7 +261,7 @@ fn gather(
     })();
     shared.registry().waiting.retain(|test| !(same(&test.cookie, cookie) && test.peer == address));
     let mut found = gathered?;
-    found.sort_unstable_by_key(|arrival| arrival.order);
+    short_list::sort_by_key(&mut found, |arrival| arrival.order);
     if !params.udp {
         for arrival in &found {
             // A size or an algorithm that cannot be set here is the client's wish only.
