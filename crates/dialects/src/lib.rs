@@ -33,6 +33,7 @@ pub mod filebench;
 pub mod fio;
 pub mod fs_mark;
 pub mod io500;
+pub mod iometer;
 pub mod ior;
 pub mod iostat;
 pub mod iozone;

@@ -21,6 +21,7 @@ use crate::process::{self, When};
 use crate::replay::ReplayTally;
 use crate::rng::{Purpose, Rng, StreamId};
 use crate::source::Source;
+use crate::source::accesses::AccessesSource;
 use crate::source::fio::FioSource;
 use crate::source::plumb::PlumbSource;
 use crate::source::requests::RequestsSource;
@@ -340,6 +341,7 @@ impl<'a> Running<'a> {
             StreamPlan::Requests(plan) => {
                 drawn(AnySource::Other(Box::new(RequestsSource::new(plan, stream.rng(Purpose::Offset)))), None)
             }
+            StreamPlan::Accesses(plan) => drawn(AnySource::Other(Box::new(AccessesSource::new(plan, *stream))), None),
             StreamPlan::Trace(plan) => {
                 let Replay { source, pacer, error } = self.worker.replay(plan, self.barrier)?;
                 let pacer = match pacer {

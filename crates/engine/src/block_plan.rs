@@ -10,6 +10,7 @@ use crate::plan::{DIRECT_ALIGNMENT_BYTES, WorkerPlanError, WorkerSeat};
 use crate::replay::ReplayTally;
 use crate::rng::StreamId;
 use crate::setting::Setting;
+use crate::source::accesses::AccessesPlan;
 use crate::source::fio::{FioPlan, FioPlanRequest, Handing};
 use crate::source::plumb::PlumbPlan;
 use crate::source::requests::RequestsPlan;
@@ -34,6 +35,7 @@ pub(crate) enum StreamPlan {
     Fio(FioPlan),
     Sweep(SweepPlan),
     Requests(RequestsPlan),
+    Accesses(AccessesPlan),
     Trace(TracePlan),
 }
 
@@ -45,6 +47,7 @@ impl StreamPlan {
             StreamPlan::Fio(plan) => plan.largest_block_bytes(),
             StreamPlan::Sweep(plan) => plan.block_bytes(),
             StreamPlan::Requests(plan) => plan.requests.block.0,
+            StreamPlan::Accesses(plan) => plan.accesses.sizes().1,
             StreamPlan::Trace(plan) => plan.largest_block_bytes(),
         }
     }
@@ -56,6 +59,7 @@ impl StreamPlan {
             StreamPlan::Fio(plan) => plan.smallest_block_bytes(),
             StreamPlan::Sweep(plan) => plan.block_bytes(),
             StreamPlan::Requests(plan) => plan.requests.block.0,
+            StreamPlan::Accesses(plan) => plan.accesses.sizes().0,
             StreamPlan::Trace(plan) => plan.smallest_block_bytes(),
         }
     }
@@ -67,6 +71,7 @@ impl StreamPlan {
             StreamPlan::Fio(plan) => plan.working_set_bytes(),
             StreamPlan::Sweep(plan) => plan.working_set_bytes(),
             StreamPlan::Requests(plan) => plan.working_set_bytes(),
+            StreamPlan::Accesses(plan) => plan.accesses.length.0,
             StreamPlan::Trace(plan) => plan.reached_bytes(),
         }
     }
@@ -132,6 +137,9 @@ fn plan_as(
         BlockStream::Requests(requests) => RequestsPlan::new(requests, lengths.count(), alignment)
             .map(StreamPlan::Requests)
             .map_err(|error| seat.error(error)),
+        BlockStream::Accesses(accesses) => {
+            AccessesPlan::new(accesses, alignment).map(StreamPlan::Accesses).map_err(|error| seat.error(error))
+        }
         BlockStream::Trace(recording) => TracePlan::new(group, recording, lengths.to_vec(), alignment)
             .map(StreamPlan::Trace)
             .map_err(|reason| seat.error(reason)),
@@ -261,7 +269,7 @@ fn draws(seat: &WorkerSeat<'_>, group: &WorkerGroup, seed: u64, content_stream: 
         Some(BlockStream::Fio(stream)) => StreamId { seed: stream.seed, phase: 0, worker: stream.worker_number },
         Some(BlockStream::Sweep(sweep)) => StreamId { seed: sweep.seed, phase: 0, worker: sweep.worker_number },
         Some(BlockStream::Trace(_)) => StreamId { seed: content_stream.seed, phase: 0, worker: 0 },
-        Some(BlockStream::Plumb(_) | BlockStream::Requests(_)) | None => seat.stream(seed),
+        Some(BlockStream::Plumb(_) | BlockStream::Requests(_) | BlockStream::Accesses(_)) | None => seat.stream(seed),
     }
 }
 
@@ -332,6 +340,7 @@ fn null_lengths(stream: &BlockStream, bytes: u64) -> Lengths {
             };
             sweep.ends(files)
         }
+        BlockStream::Accesses(accesses) => vec![accesses.start.0.saturating_add(accesses.length.0)],
         BlockStream::Requests(requests) => {
             let each = requests.file_bytes.0;
             vec![each; bytes.div_ceil(each.max(1)).clamp(1, NULL_FILES_MAX) as usize]
@@ -357,6 +366,9 @@ fn simulated_lengths(
         }
         BlockStream::Sweep(sweep) => Lengths::from_each(sweep.ends(files as usize)),
         BlockStream::Requests(requests) => Lengths::from_each(vec![requests.file_bytes.0; files as usize]),
+        BlockStream::Accesses(accesses) => {
+            Lengths::from_each(vec![accesses.start.0.saturating_add(accesses.length.0); files as usize])
+        }
         BlockStream::Plumb(_) | BlockStream::Fio(_) | BlockStream::Trace(_) => {
             Lengths::from_each(vec![most; files as usize])
         }

@@ -14,6 +14,7 @@ use crate::program::{
 };
 use crate::replay::{ReplayGroup, ReplayTally, ReplayWorker};
 use crate::setting::Setting;
+use crate::source::plumb::draw::Newest;
 use crate::source::requests::RequestQueue;
 use crate::targets::{OpenSim, OpenTarget, OpenTargets, content_stream};
 use crate::tree::TreeShape;
@@ -156,6 +157,7 @@ pub(crate) fn build_workers(
     let mut replays: Option<(usize, ReplayGroup)> = None;
     let mut loads: Option<(usize, LoadGroup)> = None;
     let mut queue: Option<(usize, Arc<RequestQueue>)> = None;
+    let mut newest: Option<(usize, Newest)> = None;
     let workers = phase.workers.iter().fold(0, |sum: u32, group| sum.saturating_add(group.count));
     let mut shared: Option<Arc<SharedPhase>> = None;
     let mut working_sets = WorkingSets::default();
@@ -167,6 +169,9 @@ pub(crate) fn build_workers(
                 Some(fault) => fault.clone().body(),
                 None => {
                     let mut worker = block_plan::worker(workload, &seat, targets, setting, &mut built.notes)?;
+                    if let StreamPlan::Plumb(plan) = &mut worker.plan {
+                        plan.share_newest(&mut newest, seat.group_number);
+                    }
                     if let StreamPlan::Requests(plan) = &mut worker.plan {
                         match &queue {
                             Some((group, of_group)) if *group == seat.group_number => plan.queue = Arc::clone(of_group),

@@ -3,6 +3,7 @@
 
 use crate::Bytes;
 use crate::blocks::ByKind;
+use crate::blocks::accesses::Accesses;
 use crate::blocks::fio::{AccessOrder, Coverage, OffsetDistribution, Stream};
 use crate::blocks::requests::Requests;
 use crate::blocks::sweep::{Sweep, SweepDraw, SweepOrder};
@@ -98,6 +99,14 @@ impl Work {
         }
     }
 
+    /// The transactions of a table, where it is that.
+    pub fn accesses(&self) -> Option<&Accesses> {
+        match self.stream()? {
+            BlockStream::Accesses(accesses) => Some(accesses),
+            _ => None,
+        }
+    }
+
     /// The requests from one queue, where it is that.
     pub fn requests(&self) -> Option<&Requests> {
         match self.stream()? {
@@ -168,7 +177,11 @@ impl Work {
                         kinds.extend(flushes.into_iter().filter(|(every, _)| *every > 0).map(|(_, kind)| kind));
                     }
                     BlockStream::Sweep(sweep) => kinds.extend(sweep.call()),
-                    BlockStream::Requests(_) | BlockStream::Plumb(_) | BlockStream::Fio(_) | BlockStream::Trace(_) => {}
+                    BlockStream::Requests(_)
+                    | BlockStream::Accesses(_)
+                    | BlockStream::Plumb(_)
+                    | BlockStream::Fio(_)
+                    | BlockStream::Trace(_) => {}
                 }
                 kinds
             }
@@ -197,7 +210,10 @@ impl Work {
                 let more = match &**stream {
                     BlockStream::Plumb(blocks) => blocks.fsync_every + blocks.fdatasync_every > 0,
                     BlockStream::Sweep(sweep) => sweep.call().is_some(),
-                    BlockStream::Fio(_) | BlockStream::Trace(_) | BlockStream::Requests(_) => false,
+                    BlockStream::Fio(_)
+                    | BlockStream::Trace(_)
+                    | BlockStream::Requests(_)
+                    | BlockStream::Accesses(_) => false,
                 };
                 moves.write || moves.trim || more
             }
@@ -260,7 +276,7 @@ impl Work {
                     !sweep.repeat && !matches!(sweep.order, SweepOrder::Random(SweepDraw::Again | SweepDraw::Unaligned))
                 }
                 BlockStream::Requests(requests) => !requests.random && requests.most.is_some(),
-                BlockStream::Trace(_) => false,
+                BlockStream::Trace(_) | BlockStream::Accesses(_) => false,
             },
             Work::Copy(_) => true,
             Work::Replay(_) | Work::Net(_) => false,
@@ -277,6 +293,7 @@ impl Work {
             Some(BlockStream::Plumb(blocks)) => blocks.pattern == Pattern::Random,
             Some(BlockStream::Fio(stream)) => stream.distribution == OffsetDistribution::Uniform,
             Some(BlockStream::Requests(_)) => true,
+            Some(BlockStream::Accesses(accesses)) => accesses.is_random(),
             _ => false,
         };
         uniform || self.covers_once()
@@ -296,6 +313,7 @@ impl Work {
                 BlockStream::Fio(stream) => Some(stream.sizes.read.max().0.max(stream.sizes.write.max().0)),
                 BlockStream::Sweep(sweep) => Some(sweep.block.0),
                 BlockStream::Requests(requests) => Some(requests.block.0),
+                BlockStream::Accesses(accesses) => Some(accesses.sizes().1),
                 BlockStream::Trace(_) => None,
             },
             Work::Copy(copy) => Some(copy.read_block.0.max(copy.write_block.0)),
@@ -324,6 +342,10 @@ impl Work {
                 }
                 BlockStream::Sweep(sweep) => Some(sweep.block.0),
                 BlockStream::Requests(requests) => Some(requests.block.0),
+                BlockStream::Accesses(accesses) => {
+                    let (smallest, largest) = accesses.sizes();
+                    (smallest == largest).then_some(largest)
+                }
                 BlockStream::Trace(_) => None,
             },
             Work::Copy(copy) => all(&[(copy.read_block, copy.write_block)]),
@@ -346,6 +368,7 @@ impl Work {
                 }
                 BlockStream::Sweep(sweep) => vec![sweep.block.0],
                 BlockStream::Requests(requests) => vec![requests.block.0],
+                BlockStream::Accesses(accesses) => accesses.write_steps(),
                 BlockStream::Trace(_) => Vec::new(),
             },
             Work::Copy(copy) if copy.to.is_some() => {

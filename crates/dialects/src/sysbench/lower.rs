@@ -9,7 +9,10 @@ use plumb_workload::phase::{End, Flush, Stop};
 use plumb_workload::program::{
     MissingFile, Moves, OpenPromise, OpenStep, Pick, Program, ScratchTarget, Step, Transfer,
 };
-use plumb_workload::{Backend, BlockStream, Bytes, CachePolicy, Nanos, Phase, Target, Work, WorkerGroup, Workload};
+use plumb_workload::{
+    Arrival, Backend, BlockStream, Bytes, CachePolicy, Nanos, Pace, PerSecond, Phase, Target, Work, WorkerGroup,
+    Workload,
+};
 
 /// The names of sysbench's files, with `{}` for the number.
 const NAMES: &str = "test_file.{}";
@@ -96,6 +99,20 @@ fn prepare(settings: &Settings, lengths: &[Option<u64>], seed: u64) -> Workload 
     workload
 }
 
+/// A rate holds for events of all threads; where each write is flushed, its flush is a part of it.
+fn pace(settings: &Settings, mode: TestMode) -> Pace {
+    if settings.rate == 0 {
+        return Pace::default();
+    }
+    let writes = match mode {
+        TestMode::Read | TestMode::RandomRead => 0.0,
+        TestMode::RandomMix => 1.0 / (1.0 + settings.ratio),
+        TestMode::Create | TestMode::Rewrite | TestMode::RandomWrite => 1.0,
+    };
+    let ops_per_event = if settings.flush_each { 1.0 + writes } else { 1.0 };
+    Pace::open(PerSecond(f64::from(settings.rate) * ops_per_event), Arrival::Poisson, true)
+}
+
 fn run(settings: &Settings, mode: TestMode, seed: u64) -> Workload {
     let requests = Requests {
         does: match mode {
@@ -124,6 +141,7 @@ fn run(settings: &Settings, mode: TestMode, seed: u64) -> Workload {
             IoMode::Async => Backend::Libaio { userspace_reap: false, vectored: false, nowait: false },
         },
         depth: if settings.io == IoMode::Async { settings.backlog } else { 1 },
+        pace: pace(settings, mode),
         content: Some(BufferContent { zero: true, scramble: false, ..BufferContent::default() }),
         files: FileRules {
             prepare: PrepareFiles {

@@ -72,6 +72,9 @@ pub fn prepared(phase: &PhaseMeasurement) -> String {
 /// Before a run.
 pub fn running(settings: &Settings, mode: TestMode) -> String {
     let mut text = format!("Running the test with following options:\nNumber of threads: {}\n", settings.threads);
+    if settings.rate > 0 {
+        text.push_str(&format!("Target transaction rate: {}/sec\n", settings.rate));
+    }
     if settings.report_s > 0 {
         text.push_str(&format!("Report intermediate results every {} second(s)\n", settings.report_s));
     }
@@ -179,7 +182,8 @@ impl Counted {
                 counted.events += measured.count;
             }
             if is_event || flushes_each {
-                counted.latency.merge(&measured.service);
+                // At a rate, the wait from when it was due is a part of it.
+                counted.latency.merge(measured.response.as_ref().unwrap_or(&measured.service));
             }
         }
         counted
@@ -220,6 +224,38 @@ pub fn line(settings: &Settings, at_s: f64, seconds: f64, counted: &Counted) -> 
     )
 }
 
+/// Classes of sysbench's histogram, and its ends in milliseconds. Source: sysbench 1.0.20.
+const CLASSES: usize = 1024;
+const CLASS_MIN_MS: f64 = 0.001;
+const CLASS_MAX_MS: f64 = 100_000.0;
+
+/// Widest bar.
+const BAR: f64 = 40.0;
+
+/// How many latencies each class has.
+fn histogram(settings: &Settings, latency: &Histogram) -> String {
+    let mut text = "Latency histogram (values are in milliseconds)\n".to_owned();
+    let (first, scale) = (CLASS_MIN_MS.ln(), (CLASSES - 1) as f64 / (CLASS_MAX_MS / CLASS_MIN_MS).ln());
+    let mut counts = [0u64; CLASSES];
+    for bucket in latency.buckets().filter(|_| settings.percentile > 0) {
+        let middle_ms = (bucket.lowest as f64 + bucket.highest as f64) / 2e6;
+        // What is below the first class or behind the last is in these.
+        let class = ((middle_ms.max(CLASS_MIN_MS).ln() - first) * scale + 0.5).floor() as usize;
+        counts[class.min(CLASSES - 1)] += bucket.count;
+    }
+    let most = counts.iter().copied().max().unwrap_or(0);
+    if most > 0 {
+        text.push_str("       value  ------------- distribution ------------- count\n");
+    }
+    for (class, &count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+        let width = (count as f64 * BAR / most as f64 + 0.5).floor() as usize;
+        let value = (class as f64 / scale + first).exp();
+        text.push_str(&format!("{value:12.3} |{:<40} {count}\n", "*".repeat(width)));
+    }
+    text.push_str(" \n");
+    text
+}
+
 /// Mean and deviation of what threads did.
 fn fairness(values: &[f64]) -> (f64, f64) {
     let count = values.len().max(1) as f64;
@@ -243,8 +279,9 @@ pub fn report(settings: &Settings, phase: &PhaseMeasurement) -> String {
         number => format!("        {number:>3}th percentile: {:>27.2}\n", all.percentile_ms(number)),
     };
     let sum_ms = all.latency.sum() as f64 / 1e6;
+    let head = if settings.histogram { histogram(settings, &all.latency) } else { String::new() };
     format!(
-        "\nFile operations:\n    reads/s:                      {:.2}\n    writes/s:                     {:.2}\n    \
+        "{head}\nFile operations:\n    reads/s:                      {:.2}\n    writes/s:                     {:.2}\n    \
          fsyncs/s:                     {:.2}\n\nThroughput:\n    read, MiB/s:                  {:.2}\n    \
          written, MiB/s:               {:.2}\n\nGeneral statistics:\n    \
          total time:                          {seconds:.4}s\n    total number of events:              {}\n\n\

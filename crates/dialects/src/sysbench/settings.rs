@@ -100,6 +100,10 @@ pub struct Settings {
     pub report_s: u64,
     /// Which percentile is printed; 0 is none.
     pub percentile: u32,
+    /// Requests and flushes a second; 0 is as many as there can be.
+    pub rate: u32,
+    /// Latencies are printed as a histogram.
+    pub histogram: bool,
     /// 0 is another one each time.
     pub seed: u64,
     /// How many files.
@@ -228,6 +232,7 @@ pub fn read(words: &[String]) -> Result<Action, Wrong> {
             "num-threads" => "threads",
             "max-requests" => "events",
             "max-time" => "time",
+            "tx-rate" => "rate",
             name => name,
         };
         given.0.push((name, value));
@@ -303,6 +308,8 @@ fn settings(given: &Given<'_>, command: Command) -> Result<Settings, Wrong> {
         time_s: given.number("time")?.max(0) as u64,
         report_s: given.count("report-interval", "--report-interval", 0)?.into(),
         percentile: given.count("percentile", "--percentile", 0)?,
+        rate: given.count("rate", "--rate", 0)?,
+        histogram: given.flag("histogram"),
         seed: u64::from(given.count("rand-seed", "--rand-seed", 0)?),
         files: given.count("file-num", "file-num", 1)?,
         block: given.size("file-block-size")?,

@@ -7,7 +7,7 @@ use plumb_result::measurement::OpMeasurement;
 use plumb_result::{PhaseMeasurement, WorkerMeasurement};
 use plumb_sorted::SortedMap;
 use plumb_workload::blocks::requests::{RequestFlush, RequestOps, Requests};
-use plumb_workload::{Backend, Bytes, OpKind, Step, Work, Workload};
+use plumb_workload::{Arrival, Backend, Bytes, OpKind, Step, Work, Workload};
 
 /// What sysbench 1.0.20 printed, without its first line.
 const RUN: &str = include_str!("../../golden/sysbench/run.out");
@@ -195,4 +195,56 @@ fn sizes_have_five_digits() {
         let text = print::running(&settings, TestMode::RandomRead);
         assert!(text.contains(told), "{told}{text}");
     }
+}
+
+// Protects: a rate is that of events of all threads together, at random times, and what waits counts from when it was due.
+#[test]
+fn a_rate_is_kept_by_all_threads_together() {
+    let pace = |line: &str| {
+        let workload = lowered(&format!("fileio --threads=4 --file-test-mode={line} run"), &[]);
+        workload.phase[0].workers[0].pace.open.map(|open| (open.rate.0, open.arrival, open.shared))
+    };
+    assert_eq!(pace("rndrd"), None);
+    assert_eq!(pace("rndrd --rate=200"), Some((200.0, Arrival::Poisson, true)));
+    assert_eq!(pace("rndwr --tx-rate=200"), Some((200.0, Arrival::Poisson, true)));
+    // The flush behind each write is a part of its event, and an op of its own.
+    assert_eq!(pace("rndwr --rate=200 --file-fsync-all"), Some((400.0, Arrival::Poisson, true)));
+    assert_eq!(pace("rndrw --rate=200 --file-fsync-all"), Some((280.0, Arrival::Poisson, true)));
+    let of = |ns: u64| {
+        let mut times = Histogram::new();
+        times.record_n(ns, 10);
+        times
+    };
+    let reads =
+        OpMeasurement { count: 10, service: of(1000), response: Some(of(5_000_000)), ..OpMeasurement::default() };
+    let ops = SortedMap::from([(OpKind::Read, reads)]);
+    let phase = PhaseMeasurement { wall_ns: 1_000_000_000, ops, ..Default::default() };
+    let settings = settings("fileio --file-test-mode=rndrd --rate=10 run");
+    assert!(print::running(&settings, TestMode::RandomRead).contains("\nTarget transaction rate: 10/sec\n"));
+    assert!(print::report(&settings, &phase).contains("         avg:                                    5.00\n"));
+}
+
+// The lines are from what sysbench 1.0.20 printed.
+#[test]
+fn the_histogram_is_sysbenchs() {
+    let mut service = Histogram::new();
+    service.record_n(12_100_000, 10);
+    service.record_n(860_000, 1);
+    service.record_n(101_200_000, 6);
+    let reads = OpMeasurement { count: 17, service, ..OpMeasurement::default() };
+    let phase = PhaseMeasurement {
+        wall_ns: 1_000_000_000,
+        ops: SortedMap::from([(OpKind::Read, reads)]),
+        ..Default::default()
+    };
+    let of = |line: &str| print::report(&settings(&format!("fileio --file-test-mode=rndrd {line} run")), &phase);
+    let told = "Latency histogram (values are in milliseconds)\n\
+                \u{20}      value  ------------- distribution ------------- count\n\
+                \u{20}      0.856 |****                                     1\n\
+                \u{20}     12.081 |**************************************** 10\n\
+                \u{20}    101.132 |************************                 6\n \n\nFile operations:\n";
+    let text = of("--histogram");
+    assert!(text.starts_with(told), "{text}");
+    assert!(of("").starts_with("\nFile operations:\n"));
+    assert!(of("--histogram --percentile=0").starts_with("Latency histogram (values are in milliseconds)\n \n\n"));
 }

@@ -1,14 +1,13 @@
 //! From parameters to definitions, and from these to runs.
 
+use super::file_systems::{FileStorage, FileWork};
 use super::parse::{Parameter, Wrong, numbers, parameters, size};
+use super::runs::{RunDefinition, loop_of};
 use super::settings::Settings;
-use super::values::{THREADS_MAX, at_least_one, curve, percent, share, threads, transfers};
+use super::values::{at_least_one, curve, percent, threads, transfers};
 
 /// Points of a curve, in per cent of the largest rate, where none are said.
 const CURVE: [u64; 6] = [10, 50, 70, 80, 90, 100];
-
-/// Most runs of one file.
-const RUNS_MAX: usize = 10_000;
 
 /// A storage definition.
 #[derive(Debug, Clone, PartialEq)]
@@ -64,6 +63,9 @@ pub struct Run {
     /// Its name.
     pub name: String,
     pub(super) works: Vec<Work>,
+    pub(super) file_works: Vec<FileWork>,
+    /// The file systems that these use.
+    pub(super) file_systems: Vec<FileStorage>,
     /// How fast.
     pub rate: Rate,
     /// Seconds that are measured.
@@ -88,72 +90,49 @@ pub struct Script {
     pub runs: Vec<Run>,
 }
 
-struct RunDefinition {
-    run: Run,
-    works: Vec<String>,
-    rates: Vec<Rate>,
-    loops: Vec<(Loop, Vec<u64>)>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Loop {
-    Threads,
-    Transfers,
-    Reads,
-    Random,
-}
-
-impl Loop {
-    fn name(self) -> &'static str {
-        match self {
-            Loop::Threads => "threads",
-            Loop::Transfers => "xfersize",
-            Loop::Reads => "rdpct",
-            Loop::Random => "seekpct",
-        }
-    }
-}
-
 /// Where parameters go.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Section {
     General,
     Storage,
     Work,
+    FileSystem,
+    FileWork,
     Run,
 }
 
-/// Whether names that are said (`sd1`, `sd*`, `sd1-sd3`) include one.
-fn is_meant(said: &str, name: &str) -> bool {
-    if let Some(prefix) = said.strip_suffix('*') {
-        return name.starts_with(prefix);
-    }
-    let parts = |text: &str| {
-        let digits = text.len() - text.trim_end_matches(|letter: char| letter.is_ascii_digit()).len();
-        let (stem, number) = text.split_at(text.len() - digits);
-        Some((stem.to_owned(), number.parse::<u64>().ok()?))
-    };
-    if let Some((first, last)) = said.split_once('-')
-        && let (Some((stem, first)), Some((last_stem, last)), Some((own, number))) =
-            (parts(first), parts(last), parts(name))
-    {
-        return stem == last_stem && own == stem && (first..=last).contains(&number);
-    }
-    said == name
-}
-
 /// Reads a file.
-struct Reader<'a> {
-    file: &'a str,
-    storage: Vec<Storage>,
-    works: Vec<Work>,
-    runs: Vec<RunDefinition>,
+pub(super) struct Reader<'a> {
+    pub(super) file: &'a str,
+    pub(super) storage: Vec<Storage>,
+    pub(super) works: Vec<Work>,
+    pub(super) file_systems: Vec<FileStorage>,
+    pub(super) file_works: Vec<FileWork>,
+    pub(super) runs: Vec<RunDefinition>,
     /// What each definition begins with.
     usual: (Storage, Work),
+    usual_files: (FileStorage, FileWork),
     usual_run: RunDefinition,
     section: Section,
     /// The definition at hand is that of all further ones.
     is_default: bool,
+}
+
+impl Run {
+    /// Whether gaps between operations are exponential.
+    pub(super) fn is_poisson(&self) -> bool {
+        self.poisson
+    }
+
+    /// Whether it works on files of file systems.
+    pub fn has_files(&self) -> bool {
+        !self.file_works.is_empty()
+    }
+
+    /// The directories that its files lie in, in the order of its file systems.
+    pub fn anchors(&self) -> impl Iterator<Item = &str> {
+        self.file_systems.iter().map(|one| one.anchor.as_str())
+    }
 }
 
 impl Script {
@@ -183,6 +162,15 @@ fn is_key(key: &str, full: &[&str]) -> bool {
     key.len() > 1 && full.iter().any(|full| full.starts_with(key))
 }
 
+/// Files are made for each run, so that most of what `format` may say asks for nothing more.
+fn format(parameter: &Parameter) -> Result<(), String> {
+    let known = ["yes", "no", "restart", "complete"];
+    match parameter.values.iter().find(|value| !known.contains(&value.to_ascii_lowercase().as_str())) {
+        Some(value) => Err(format!("`format={value}` is not supported; files are made for each run: use yes or no")),
+        None => Ok(()),
+    }
+}
+
 impl Reader<'_> {
     fn new(file: &str) -> Reader<'_> {
         let storage = Storage {
@@ -207,6 +195,8 @@ impl Reader<'_> {
         let run = Run {
             name: String::new(),
             works: Vec::new(),
+            file_works: Vec::new(),
+            file_systems: Vec::new(),
             rate: Rate::Max,
             elapsed_s: 30,
             interval_s: 1,
@@ -216,13 +206,17 @@ impl Reader<'_> {
             threads: None,
             loops: String::new(),
         };
-        let usual_run = RunDefinition { run, works: Vec::new(), rates: vec![Rate::Max], loops: Vec::new() };
+        let usual_run =
+            RunDefinition { run, works: Vec::new(), file_works: Vec::new(), rates: vec![Rate::Max], loops: Vec::new() };
         Reader {
             file,
             storage: Vec::new(),
             works: Vec::new(),
+            file_systems: Vec::new(),
+            file_works: Vec::new(),
             runs: Vec::new(),
             usual: (storage, work),
+            usual_files: Default::default(),
             usual_run,
             section: Section::General,
             is_default: false,
@@ -254,14 +248,26 @@ impl Reader<'_> {
                     self.runs.push(RunDefinition {
                         run: Run { name, ..usual.run.clone() },
                         works: usual.works.clone(),
+                        file_works: usual.file_works.clone(),
                         rates: usual.rates.clone(),
                         loops: usual.loops.clone(),
                     });
                 }
                 Ok(())
             }
-            ("fsd" | "fwd", _) => {
-                Err("file systems (FSD, FWD) are not supported; use `plumb run` or `plumb as filebench`".to_owned())
+            ("fsd", Section::General | Section::FileSystem) => {
+                self.begin(Section::FileSystem, &name);
+                if !self.is_default {
+                    self.file_systems.push(FileStorage { name, ..self.usual_files.0.clone() });
+                }
+                Ok(())
+            }
+            ("fwd", Section::General | Section::FileSystem | Section::FileWork) => {
+                self.begin(Section::FileWork, &name);
+                if !self.is_default {
+                    self.file_works.push(FileWork { name, ..self.usual_files.1.clone() });
+                }
+                Ok(())
             }
             ("hd" | "rg", _) => {
                 Err("hosts and replays are not supported; use `mpirun` or `plumb trace replay`".to_owned())
@@ -269,6 +275,14 @@ impl Reader<'_> {
             (_, Section::General) => self.general(parameter),
             (_, Section::Storage) => self.of_storage(parameter),
             (_, Section::Work) => self.of_work(parameter),
+            (_, Section::FileSystem) => match (self.is_default, self.file_systems.last_mut()) {
+                (false, Some(one)) => one.set(parameter),
+                _ => self.usual_files.0.set(parameter),
+            },
+            (_, Section::FileWork) => match (self.is_default, self.file_works.last_mut()) {
+                (false, Some(work)) => work.set(parameter),
+                _ => self.usual_files.1.set(parameter),
+            },
             (_, Section::Run) => self.of_run(parameter),
         }
     }
@@ -365,7 +379,9 @@ impl Reader<'_> {
         };
         match parameter.key.as_str() {
             "wd" => definition.works = parameter.values.clone(),
-            key if is_key(key, &["iorate"]) => {
+            "fwd" => definition.file_works = parameter.values.clone(),
+            key if is_key(key, &["format"]) => format(parameter)?,
+            key if is_key(key, &["iorate", "fwdrate"]) => {
                 definition.rates = match value.to_ascii_lowercase().as_str() {
                     "max" => vec![Rate::Max],
                     "curve" => curve(&CURVE),
@@ -397,24 +413,13 @@ impl Reader<'_> {
                     }
                 };
             }
-            key if key.starts_with("for") || key == "threads" => {
-                let (what, read): (Loop, fn(&str) -> Option<u64>) = match key.trim_start_matches("for") {
-                    key if is_key(key, &["threads"]) => (Loop::Threads, size),
-                    key if is_key(key, &["xfersizes"]) => (Loop::Transfers, size),
-                    key if is_key(key, &["rdpct", "readpct"]) => (Loop::Reads, |text| text.parse().ok()),
-                    key if is_key(key, &["seekpct"]) => (Loop::Random, |text| text.parse().ok()),
-                    _ => {
-                        return Err(format!(
-                            "`{key}` is not supported; use forthreads, forxfersize, forrdpct or forseekpct"
-                        ));
-                    }
-                };
+            key if (key.starts_with("for") && !is_key(key, &["format"]))
+                || key == "threads"
+                || is_key(key, &["operations"]) =>
+            {
+                let (what, read) = loop_of(parameter)?;
                 let values = list(read)?;
-                let (least, most) = match what {
-                    Loop::Threads => (1, THREADS_MAX),
-                    Loop::Transfers => (1, 1 << 30),
-                    Loop::Reads | Loop::Random => (0, 100),
-                };
+                let (least, most) = what.limits();
                 if values.iter().any(|value| !(least..=most).contains(value)) {
                     return Err(format!("a value of `{key}` is not from {least} to {most}"));
                 }
@@ -425,75 +430,4 @@ impl Reader<'_> {
         }
         Ok(())
     }
-
-    /// All runs, with what they use.
-    fn runs(self, settings: &Settings) -> Result<Script, String> {
-        let Reader { file, storage, works, runs: definitions, .. } = self;
-        if storage.is_empty() || works.is_empty() || definitions.is_empty() {
-            return Err(format!("{file} must have an `sd=`, a `wd=` and an `rd=`"));
-        }
-        if let Some(unnamed) = storage.iter().find(|one| one.path.is_empty()) {
-            return Err(format!("sd={} lacks its `lun=`", unnamed.name));
-        }
-        let mut runs = Vec::new();
-        for definition in &definitions {
-            let is_used = |work: &&Work| definition.works.iter().any(|said| is_meant(said, &work.name));
-            let mut used: Vec<Work> = works.iter().filter(is_used).cloned().collect();
-            if used.is_empty() {
-                return Err(format!("rd={}: it uses no workload definition", definition.run.name));
-            }
-            for work in &mut used {
-                let is_used = |one: &&Storage| work.storage.iter().any(|said| is_meant(said, &one.name));
-                let names: Vec<String> = storage.iter().filter(is_used).map(|one| one.name.clone()).collect();
-                if names.is_empty() {
-                    return Err(format!("wd={}: it uses no storage definition", work.name));
-                }
-                work.storage = names;
-            }
-            share(&mut used).map_err(|reason| format!("rd={}: {reason}", definition.run.name))?;
-            let mut combinations: Vec<Vec<(Loop, u64)>> = vec![Vec::new()];
-            for (what, values) in &definition.loops {
-                let with = |before: &Vec<(Loop, u64)>, value: u64| [before.as_slice(), &[(*what, value)]].concat();
-                combinations = combinations
-                    .iter()
-                    .flat_map(|before| values.iter().map(move |value| with(before, *value)))
-                    .collect();
-                if combinations.len() > RUNS_MAX {
-                    return Err(format!("rd={}: more than {RUNS_MAX} runs", definition.run.name));
-                }
-            }
-            for combination in &combinations {
-                for rate in &definition.rates {
-                    runs.push(one_run(definition, &used, combination, *rate, settings));
-                }
-            }
-            if runs.len() > RUNS_MAX {
-                return Err(format!("more than {RUNS_MAX} runs"));
-            }
-        }
-        Ok(Script { storage, runs })
-    }
-}
-
-fn one_run(definition: &RunDefinition, used: &[Work], loops: &[(Loop, u64)], rate: Rate, settings: &Settings) -> Run {
-    let mut run = Run { rate, works: used.to_vec(), ..definition.run.clone() };
-    run.elapsed_s = settings.elapsed_s.unwrap_or(run.elapsed_s);
-    run.interval_s = settings.interval_s.unwrap_or(run.interval_s);
-    run.warmup_s = settings.warmup_s.unwrap_or(run.warmup_s);
-    let mut told = Vec::new();
-    for &(what, value) in loops {
-        match what {
-            Loop::Threads => run.threads = Some(value),
-            Loop::Transfers => run.works.iter_mut().for_each(|work| work.transfers = Transfers::Fixed(value)),
-            Loop::Reads => run.works.iter_mut().for_each(|work| work.read_percent = value as u8),
-            Loop::Random => run.works.iter_mut().for_each(|work| work.random_percent = value as u8),
-        }
-        told.push(match what {
-            Loop::Transfers if value % 1024 == 0 => format!("xfersize={}k", value / 1024),
-            Loop::Transfers => format!("xfersize={value}"),
-            what => format!("{}={value}.0", what.name()),
-        });
-    }
-    run.loops = if told.is_empty() { "None".to_owned() } else { told.join(" ") };
-    run
 }

@@ -25,6 +25,24 @@ pub enum NoWorkload {
         /// What it names.
         path: String,
     },
+    /// Files are opened in two ways.
+    #[error("rd={run}: some files are opened with o_direct and some without; use it for all file systems, or for none")]
+    DirectInPart {
+        /// The run.
+        run: String,
+    },
+    /// A thread would have no file.
+    #[error("fwd={work}: {threads} threads have only {files} files of fsd={storage}; use more files, or fewer threads")]
+    TooFewFiles {
+        /// The workload definition.
+        work: String,
+        /// Its threads.
+        threads: u64,
+        /// The file system definition.
+        storage: String,
+        /// Its files.
+        files: u64,
+    },
     /// A workload definition uses a part that holds no transfer.
     #[error("wd={work}: sd={storage} is smaller than a transfer of {transfer_bytes} bytes")]
     TooSmall {
@@ -49,6 +67,9 @@ pub fn lower(
     rate: Option<f64>,
     seed: u64,
 ) -> Result<Workload, NoWorkload> {
+    if run.has_files() {
+        return super::lower_files::lower(run, rate, seed);
+    }
     let mut target = SortedMap::new();
     let mut groups = Vec::new();
     // Skews hold at a rate by themselves; without one, workloads wait for each other.

@@ -1,12 +1,17 @@
-//! vdbench's parameter files for raw I/O: storage, workload and run definitions. Written from what vdbench 5.04 documents.
+//! vdbench's parameter files: storage, workload and run definitions for raw I/O, and definitions of file systems and of the work on
+//! them. Written from what vdbench 5.04 documents.
 //!
 //! [`read`] understands a command line, [`Script::parse`] a parameter file; [`lower`](fn@lower) turns one run of it into a workload, and
 //! [`print`](mod@print) prints the lines of a run.
 
 mod definitions;
+mod file_systems;
 mod lower;
+mod lower_files;
 mod parse;
 pub mod print;
+pub mod print_files;
+mod runs;
 mod settings;
 mod values;
 
@@ -17,3 +22,5 @@ pub use settings::{Action, Misuse, Settings, help, read};
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_files;

@@ -92,7 +92,7 @@ fn runs_become_workloads() {
 fn what_is_wrong_in_a_parameter_file_has_its_line() {
     let with = |line: &str| format!("sd=sd1,lun=/x,size=1m\nwd=wd1,sd=sd1\n{line}");
     for (text, message) in [
-        (String::new(), "f:1: f must have an `sd=`, a `wd=` and an `rd=`"),
+        (String::new(), "f:1: f must have an `sd=`, a `wd=` and an `rd=`, or an `fsd=`, an `fwd=` and an `rd=`"),
         ("sd=sd1,size=1m\nwd=w,sd=sd1\nrd=r,wd=w".to_owned(), "f:3: sd=sd1 lacks its `lun=`"),
         (with("rd=r,wd=wd2"), "f:3: rd=r: it uses no workload definition"),
         (with("wd=wd2,sd=sd9\nrd=r,wd=wd2"), "f:4: wd=wd2: it uses no storage definition"),
@@ -107,7 +107,8 @@ fn what_is_wrong_in_a_parameter_file_has_its_line() {
         (with("rd=r,wd=wd1,forthreads=(0-4,d)"), "f:3: the numbers of `forthreads` cannot be read"),
         (
             with("rd=r,wd=wd1,forhitarea=1m"),
-            "f:3: `forhitarea` is not supported; use forthreads, forxfersize, forrdpct or forseekpct",
+            "f:3: `forhitarea` is not supported; use forthreads, forxfersize, forrdpct or forseekpct, or for files fordepth, \
+             forwidth, forfiles, forsizes or foroperations",
         ),
         (with("rd=r,wd=wd1,elapsed=x"), "f:3: `x` is no number of seconds"),
         (with("rd=r,wd=wd1,iorate"), "f:3: `iorate` is no parameter; it must be KEY=VALUE"),
@@ -121,10 +122,6 @@ fn what_is_wrong_in_a_parameter_file_has_its_line() {
         ),
         (with("wd=b,sd=sd1,rhpct=10"), "f:3: `rhpct` of a workload definition is not supported; remove it"),
         (with("rd=r,wd=wd1,forthreads=(1-1000,1),forxfersize=(1k-1000k,1k)"), "f:3: rd=r: more than 10000 runs"),
-        (
-            "fsd=fsd1,anchor=/x".to_owned(),
-            "f:1: file systems (FSD, FWD) are not supported; use `plumb run` or `plumb as filebench`",
-        ),
         ("validate=yes".to_owned(), "f:1: `validate` is not supported here; remove it"),
         ("include=b".to_owned(), "f:1: `include` is not supported; put the file's lines here"),
     ] {

@@ -1,21 +1,21 @@
 //! Values of parameters that several definitions have, and their limits.
 
-use super::definitions::{Rate, Transfers, Work};
+use super::definitions::{Rate, Transfers};
 use super::parse::{Parameter, size};
 
 /// Most threads of a storage definition.
 pub(super) const THREADS_MAX: u64 = 4096;
 
 /// Workloads without a skew share what is left, so that all is 100.
-pub(super) fn share(works: &mut [Work]) -> Result<(), String> {
-    let said: f64 = works.iter().filter_map(|work| work.skew).sum();
-    let without = works.iter().filter(|work| work.skew.is_none()).count();
+pub(super) fn share(mut skews: Vec<&mut Option<f64>>) -> Result<(), String> {
+    let said: f64 = skews.iter().filter_map(|skew| **skew).sum();
+    let without = skews.iter().filter(|skew| skew.is_none()).count();
     let is_right = if without == 0 { (said - 100.0).abs() < 0.01 } else { said < 100.0 };
     if !is_right {
         return Err(format!("the skews of its workloads add up to {said}; they must be 100"));
     }
-    for work in works.iter_mut() {
-        work.skew = Some(work.skew.unwrap_or((100.0 - said) / without.max(1) as f64));
+    for skew in &mut skews {
+        **skew = Some(skew.unwrap_or((100.0 - said) / without.max(1) as f64));
     }
     Ok(())
 }

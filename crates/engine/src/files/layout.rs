@@ -380,6 +380,7 @@ fn range_end(member: &WorkerGroup, number: usize) -> u64 {
             range.map_or(0, |range| range.start.0.saturating_add(range.length.0))
         }
         Some(BlockStream::Requests(requests)) => requests.file_bytes.0,
+        Some(BlockStream::Accesses(accesses)) => accesses.start.0.saturating_add(accesses.length.0),
         Some(BlockStream::Trace(_)) => u64::MAX >> 1,
         // Calls on names use nothing of a file.
         Some(BlockStream::Sweep(sweep)) if sweep.call().is_none() => sweep.end_in(number),

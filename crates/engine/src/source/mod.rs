@@ -1,6 +1,8 @@
 //! Sources yield the next op. Each generator of block I/O is one: [`plumb`] goes by a pattern, [`fio`] draws as fio does,
-//! [`sweep`] goes over parts of files, [`requests`] takes them from a queue of the whole group, and [`trace`] replays a recording. Programs have theirs beside their other parts.
+//! [`sweep`] goes over parts of files, [`requests`] takes them from a queue of the whole group, [`accesses`] draws them from a
+//! table, and [`trace`] replays a recording. Programs have theirs beside their other parts.
 
+pub(crate) mod accesses;
 pub(crate) mod curve;
 pub mod fio;
 pub mod plumb;

@@ -63,7 +63,7 @@ pub enum PlumbCommand {
     },
     /// Check published numbers: rates, units, sizes against memory, claims. No load.
     Audit(AuditArguments),
-    /// Run another tool's command line: fio, elbencho, Filebench, dd, IOzone, Bonnie++, PostMark, IOR, mdtest, md-workbench, IO500, sysbench fileio, fs_mark, dbench, vdbench, pjdfstest, iostat or iperf3. Prints that tool's format; Plumb's checks still apply.
+    /// Run another tool's command line: fio, elbencho, Filebench, dd, IOzone, Bonnie++, PostMark, IOR, mdtest, md-workbench, IO500, sysbench fileio, fs_mark, dbench, vdbench, IOMeter, pjdfstest, iostat or iperf3. Prints that tool's format; Plumb's checks still apply.
     As {
         /// The tool and its arguments, unchanged.
         #[command(subcommand)]

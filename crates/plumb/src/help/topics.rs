@@ -405,6 +405,7 @@ pub const TOPICS: &[Topic] = &[
                 "plumb as filebench -f varmail.f --set nfiles=50000",
             ),
             example("Run a parameter file of vdbench, 10 seconds a run", "plumb as vdbench -f parmfile -e 10"),
+            example("Run a configuration file of IOMeter", "plumb as iometer /c file.icf /r results.csv"),
             example("Do what 16 clients of a file server did, for a minute", "plumb as dbench -t 60 -D out 16"),
             example("Make and flush small files, as fs_mark does", "plumb as fs_mark -d out -n 1000 -t 4 -S 1"),
             example("Run sysbench's file test", "plumb as sysbench fileio --file-test-mode=rndrw --threads=4 run"),

@@ -29,6 +29,7 @@ mod ignored_signals;
 mod import;
 mod interrupted;
 mod io500;
+mod iometer;
 mod ior;
 mod iostat;
 mod iozone;

@@ -50,3 +50,36 @@ fn a_file_that_is_too_long_is_refused() {
     home.file("long.parm", &format!("sd=sd1,lun=f,size=1m\nwd=wd1,sd=sd1\nrd=rd1,wd=wd1\n{}", "*\n".repeat(8 << 20)));
     home.plumb("as vdbench -f long.parm -s").expect(1).complains(&["long.parm", "longer than 16 MiB"]);
 }
+
+/// Protects the whole way of file systems: files are made in the anchor and removed, each run has vdbench's columns, reads have the
+/// asked size, a rate holds for what is requested, and a curve goes by its first run.
+#[test]
+fn files_of_file_systems_are_read_and_made() {
+    let home = Home::new();
+    std::fs::create_dir(home.work().join("anchor")).unwrap();
+    home.file(
+        "parmfile",
+        "fsd=fsd1,anchor=anchor,depth=2,width=2,files=10,sizes=64k\nfwd=fwd1,fsd=fsd1,operation=read,xfersize=8k,fileio=random,\
+         fileselect=random,threads=2\nfwd=fwd2,fsd=fsd1,operation=create,threads=2\nrd=rd1,fwd=fwd1,fwdrate=200,format=yes,elapsed=2\n\
+         rd=rd2,fwd=fwd2,fwdrate=20,format=no,elapsed=1\nrd=rd3,fwd=fwd1,fwdrate=curve,curve=(50),elapsed=1,format=no\n",
+    );
+    let run = home.plumb("as vdbench -f parmfile").expect(0);
+    let of = |word: &str| run.out.lines().filter(|line| line.contains(word)).map(str::to_owned).collect::<Vec<_>>();
+    let starts = of(" Starting RD=");
+    assert!(starts[0].ends_with("Starting RD=rd1; elapsed=2; fwdrate=200; For loops: None"), "{}", run.out);
+    assert!(starts[2].ends_with("elapsed=1; fwdrate=curve. For loops: None") && starts.len() == 4, "{}", run.out);
+    assert!(run.out.contains(" .Interval. .ReqstdOps...  read ....read....."), "{}", run.out);
+    let averages = of("avg_1-");
+    let number = |line: &str, column: usize| line.split_whitespace().nth(column).unwrap().parse::<f64>().unwrap();
+    // Requested operations, per cent of reads, reads, bytes of a read.
+    let reads = &averages[0];
+    assert!((150.0..=260.0).contains(&number(reads, 2)), "{reads}");
+    assert_eq!((number(reads, 4), number(reads, 5), number(reads, 12)), (100.0, number(reads, 2), 8192.0));
+    // A file that is made has no contents.
+    let creates = &averages[1];
+    assert!((10.0..=30.0).contains(&number(creates, 2)) && number(creates, 17) == number(creates, 2), "{creates}");
+    assert_eq!(number(creates, 5) + number(creates, 7), 0.0, "{creates}");
+    assert!(number(&averages[3], 2) < number(&averages[2], 2), "{averages:?}");
+    assert_eq!(std::fs::read_dir(home.work().join("anchor")).unwrap().count(), 0);
+    assert_eq!(home.query("select dialect, count(*) from run group by dialect"), [[json!("vdbench"), json!(4)]]);
+}

@@ -4,6 +4,7 @@
 //! thread of elbencho, when all that depends on others, files and the machine is decided is a group of one worker; sizes
 //! are bytes, the seed is a number.
 
+pub mod accesses;
 pub mod fio;
 pub mod plumb;
 pub mod requests;
@@ -12,6 +13,7 @@ pub mod trace;
 
 pub use plumb::{BlockSize, Blocks, Mix, Pattern, WeightedSize, Zone};
 
+use accesses::Accesses;
 use fio::Stream;
 use plumb_document::{FromDocument, ToDocument};
 use requests::{RequestOps, Requests};
@@ -50,6 +52,8 @@ pub enum BlockStream {
     Fio(Box<Stream>),
     /// Part of files after part, as elbencho goes. Its group has one worker.
     Sweep(Box<Sweep>),
+    /// Drawn from a table of lines, as IOMeter does. Its group has one worker.
+    Accesses(Box<Accesses>),
     /// Taken by all workers of the group from one queue, as sysbench does.
     Requests(Box<Requests>),
     /// Read from a recording. Its group has one worker.
@@ -83,6 +87,10 @@ impl BlockStream {
             }
             BlockStream::Fio(stream) => stream.moves(),
             BlockStream::Trace(recording) => recording.moves,
+            BlockStream::Accesses(accesses) => {
+                let (read, write) = accesses.moves();
+                ByKind { read, write, trim: false }
+            }
             BlockStream::Requests(requests) => {
                 let (read, write) = match requests.does {
                     RequestOps::Read => (true, false),
@@ -118,6 +126,12 @@ impl From<Stream> for BlockStream {
 impl From<Sweep> for BlockStream {
     fn from(sweep: Sweep) -> BlockStream {
         BlockStream::Sweep(Box::new(sweep))
+    }
+}
+
+impl From<Accesses> for BlockStream {
+    fn from(accesses: Accesses) -> BlockStream {
+        BlockStream::Accesses(Box::new(accesses))
     }
 }
 

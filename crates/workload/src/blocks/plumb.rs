@@ -86,6 +86,12 @@ pub enum Pattern {
         /// Exponent, 0 < θ, θ ≠ 1 allowed or not; larger is more skewed.
         theta: f64,
     },
+    /// The newest blocks most, by Zipf's law over their age. Writes go to the block behind the newest, which is then the newest;
+    /// behind the last block comes the first, so that the oldest is lost. All workers of the group share the newest.
+    Latest {
+        /// Exponent, as that of `zipf`.
+        theta: f64,
+    },
     /// Self-similar: a share `h` of accesses goes to a share 1−h of blocks, recursively (Gray et al.).
     Pareto {
         /// Share of accesses to the hot part, 0.5 < h < 1.

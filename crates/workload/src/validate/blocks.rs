@@ -4,7 +4,7 @@ use super::targets::{Facts, Shape};
 use super::{Checker, DIRECT_ALIGN_BYTES, MAX_OFFSET_BYTES};
 use crate::backend::Backend;
 use crate::blocks::{BlockSize, Blocks, Pattern, Zone};
-use crate::phase::{CachePolicy, WorkerGroup};
+use crate::phase::{CachePolicy, RunAs, WorkerGroup};
 use crate::units::Bytes;
 
 /// Shares of zones may miss 100 % by rounding, such as three times 33.3.
@@ -20,7 +20,7 @@ pub(super) fn check(check: &mut Checker, cache: CachePolicy, group: &WorkerGroup
     if let Some(align) = work.align {
         check.positive(["align"], "the alignment", align.0, "leave it out for the block's own size");
     }
-    pattern(check, &work.pattern);
+    pattern(check, group, work);
     writes(check, group, work);
     if let Shape::Range { size, own_length } = facts.shape {
         range(check, group, work, size, own_length);
@@ -63,14 +63,23 @@ fn block_size(check: &mut Checker, block: &BlockSize) {
     }
 }
 
-fn pattern(check: &mut Checker, pattern: &Pattern) {
-    match pattern {
+fn pattern(check: &mut Checker, group: &WorkerGroup, work: &Blocks) {
+    match &work.pattern {
         Pattern::Sequential | Pattern::Reverse | Pattern::Random | Pattern::Permutation => {}
         Pattern::Stride { stride } => {
             check.positive(["pattern", "stride", "stride"], "the stride", stride.0, "use `pattern = \"sequential\"`");
         }
         Pattern::Zipf { theta } => {
             check.above_zero(["pattern", "zipf", "theta"], "theta", *theta, "0.99 and 1.1 are usual");
+        }
+        Pattern::Latest { theta } => {
+            check.above_zero(["pattern", "latest", "theta"], "theta", *theta, "0.99 is usual");
+            if work.mix.trim > 0 {
+                check.problem(["mix", "trim"], "the newest blocks cannot be trimmed", "use reads and writes");
+            }
+            if group.run_as != RunAs::Thread {
+                check.problem(["run-as"], "processes cannot share the newest block", "use `run-as = \"thread\"`");
+            }
         }
         Pattern::Pareto { h } => {
             if !(*h > 0.5 && *h < 1.0) {

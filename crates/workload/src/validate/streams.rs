@@ -3,6 +3,7 @@
 use super::Checker;
 use super::names::names;
 use crate::backend::Backend;
+use crate::blocks::accesses::Accesses;
 use crate::blocks::fio::{OffsetDistribution, Stream};
 use crate::files::JobFiles;
 use crate::phase::{Phase, RunAs, WorkerGroup};
@@ -29,6 +30,9 @@ pub(super) fn check(check: &mut Checker, phase: &Phase, group: &WorkerGroup) {
             format!("a group of {} workers cannot share one stream", group.count),
             "use `count = 1`, and a group of its own with a `worker-number` of its own for each further worker",
         );
+    }
+    if let Some((key, problem, help)) = group.work.accesses().and_then(Accesses::problem) {
+        check.problem(["work", "blocks", "accesses", key], problem, help);
     }
     for name in &group.start.after {
         if !phase.has_member(name) {

@@ -6,6 +6,10 @@ use crate::math::ln;
 use crate::rng::Rng;
 use crate::source::curve::{Curved, Ranks, Spread};
 use crate::source::zipf::Zipf;
+use plumb_workload::OpKind;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// A distribution by which positions are drawn.
 #[derive(Debug, Clone, PartialEq)]
@@ -13,9 +17,20 @@ pub(crate) enum OffsetDistribution {
     Uniform,
     Permutation,
     Zipf { theta: f64 },
+    Latest { theta: f64, newest: Newest },
     Pareto { h: f64 },
     Normal { center: f64, deviation: f64 },
     Zoned(Box<[PlannedZone]>),
+}
+
+/// How often the block behind the newest was written: what the workers of a group share.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Newest(Arc<AtomicU64>);
+
+impl PartialEq for Newest {
+    fn eq(&self, other: &Newest) -> bool {
+        self.0.load(Relaxed) == other.0.load(Relaxed)
+    }
 }
 
 /// A zone in positions.
@@ -35,6 +50,7 @@ pub(crate) enum Draw {
     Uniform { count: u64, rng: Rng },
     Permutation(Shuffle),
     Curved(Box<Curved>),
+    Latest { ages: Box<Zipf>, count: u64, newest: Newest, rng: Rng },
     Zoned { zones: Box<[PlannedZone]>, rng: Rng },
 }
 
@@ -46,6 +62,9 @@ impl Draw {
             OffsetDistribution::Permutation => Draw::Permutation(Shuffle::new(count, rng)),
             OffsetDistribution::Zipf { theta } => {
                 curved(Ranks::Zipf(Zipf::new(*theta, count)), Spread::scattered(count, seed), rng)
+            }
+            OffsetDistribution::Latest { theta, newest } => {
+                Draw::Latest { ages: Box::new(Zipf::new(*theta, count)), count, newest: newest.clone(), rng }
             }
             OffsetDistribution::Pareto { h } => {
                 // u^k falls below 1-h with probability h for k = ln(1-h) / ln h, and so on inside that share.
@@ -59,11 +78,19 @@ impl Draw {
     }
 
     #[inline]
-    pub(crate) fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self, kind: OpKind) -> u64 {
         match self {
             Draw::Uniform { count, rng } => rng.below(*count),
             Draw::Permutation(shuffle) => shuffle.next(),
             Draw::Curved(curved) => curved.next(),
+            Draw::Latest { ages, count, newest: Newest(written), rng } => {
+                // Before the first write, the last block is the newest.
+                let (written, age) = match kind {
+                    OpKind::Write => (written.fetch_add(1, Relaxed) + 1, 0),
+                    _ => (written.load(Relaxed), ages.next(rng)),
+                };
+                (written % *count + 2 * *count - 1 - age) % *count
+            }
             Draw::Zoned { zones, rng } => {
                 let bits = rng.next_u64();
                 let zone = zones[zones.partition_point(|zone| zone.upto < bits).min(zones.len() - 1)];
@@ -146,7 +173,7 @@ mod tests {
     fn counts(distribution: OffsetDistribution, count: u64) -> Vec<usize> {
         let mut draw = Draw::new(&distribution, count, 42, Rng::new(7));
         let mut counts = vec![0; count as usize];
-        (0..DRAWS).for_each(|_| counts[draw.next() as usize] += 1);
+        (0..DRAWS).for_each(|_| counts[draw.next(OpKind::Read) as usize] += 1);
         counts
     }
 
@@ -178,13 +205,33 @@ mod tests {
         assert!(order[..20].iter().any(|&p| p < 500) && order[..20].iter().any(|&p| p >= 500));
     }
 
+    // Protects: what was written last is read most, by all workers of the group, and the oldest is lost.
+    #[test]
+    fn the_latest_is_read_most() {
+        let distribution = OffsetDistribution::Latest { theta: 0.99, newest: Newest::default() };
+        let [mut writer, mut reader] = [7, 8].map(|seed| Draw::new(&distribution, 1000, 42, Rng::new(seed)));
+        let most_read = |reader: &mut Draw| {
+            let mut counts = vec![0; 1000];
+            (0..20_000).for_each(|_| counts[reader.next(OpKind::Read) as usize] += 1);
+            let mut order: Vec<usize> = (0..1000).collect();
+            order.sort_by_key(|&at| std::cmp::Reverse(counts[at]));
+            // Zipf's law over 1,000 ages: the newest has 1 / 7.5 of all reads.
+            near(counts[order[0]] as f64 / 20_000.0, 0.1294);
+            (order[0], order[1])
+        };
+        assert_eq!(most_read(&mut reader), (999, 998));
+        let written: Vec<u64> = (0..1500).map(|_| writer.next(OpKind::Write)).collect();
+        assert_eq!((written[0], written[1], written[999], written[1000]), (0, 1, 999, 0));
+        assert_eq!(most_read(&mut reader), (499, 498));
+    }
+
     #[test]
     fn all_workers_share_the_hot_blocks() {
         let distribution = OffsetDistribution::Zipf { theta: 1.2 };
         let hottest = |rng_seed| {
             let mut draw = Draw::new(&distribution, 1 << 30, 42, Rng::new(rng_seed));
             let mut seen = std::collections::HashMap::new();
-            (0..20_000).for_each(|_| *seen.entry(draw.next()).or_insert(0) += 1);
+            (0..20_000).for_each(|_| *seen.entry(draw.next(OpKind::Read)).or_insert(0) += 1);
             seen.into_iter().max_by_key(|(_, count)| *count).map(|(position, _)| position)
         };
         assert_eq!(hottest(1), hottest(2));

@@ -68,7 +68,7 @@ impl Places {
                     return None;
                 }
                 *ops_left = ops_left.checked_sub(1)?;
-                let spot = positions.spot(draw.next(), length);
+                let spot = positions.spot(draw.next(kind), length);
                 *bytes_left = bytes_left.saturating_sub(u64::from(spot.length));
                 Some(spot)
             }

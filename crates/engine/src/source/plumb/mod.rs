@@ -27,7 +27,7 @@
 //! Offsets, sizes and kinds come from three streams of random numbers, so that another block size leaves the sequence
 //! of positions as it was. What has only one value (one size, one kind) draws nothing.
 
-mod draw;
+pub(crate) mod draw;
 mod general;
 pub(crate) mod permute;
 mod plain;

@@ -1,6 +1,6 @@
 //! The plan of one worker's block I/O: pure data, checked before anything starts.
 
-use super::draw::{OffsetDistribution, PlannedZone, positions_in};
+use super::draw::{Newest, OffsetDistribution, PlannedZone, positions_in};
 use super::shape::{Piece, Sizes, SizesByKind, Threshold, kinds_of};
 use super::walk::Direction;
 use super::walkers::{REUSE_BLOCK, REUSE_LEAF, Walking};
@@ -227,6 +227,15 @@ impl PlumbPlan {
         })
     }
 
+    /// Makes the newest block that of another worker of the group as well, where its pattern has one.
+    pub(crate) fn share_newest(&mut self, of_group: &mut Option<(usize, Newest)>, group: usize) {
+        let BlockOrder::Draw(OffsetDistribution::Latest { newest, .. }) = &mut self.order else { return };
+        match of_group {
+            Some((number, shared)) if *number == group => *newest = shared.clone(),
+            _ => *of_group = Some((group, newest.clone())),
+        }
+    }
+
     /// The smallest op, in bytes.
     pub fn smallest_block_bytes(&self) -> u32 {
         self.smallest
@@ -442,6 +451,12 @@ fn distribution(pattern: &Pattern, positions: u64) -> Result<OffsetDistribution,
         Pattern::Zipf { theta } if *theta > 0.0 && theta.is_finite() => OffsetDistribution::Zipf { theta: *theta },
         Pattern::Zipf { theta } => {
             return Err(bad(format!("zipf's `theta` is {theta}: use a number above 0, such as 0.99")));
+        }
+        Pattern::Latest { theta } if *theta > 0.0 && theta.is_finite() => {
+            OffsetDistribution::Latest { theta: *theta, newest: Newest::default() }
+        }
+        Pattern::Latest { theta } => {
+            return Err(bad(format!("latest's `theta` is {theta}: use a number above 0, such as 0.99")));
         }
         Pattern::Pareto { h } if *h > 0.5 && *h < 1.0 => OffsetDistribution::Pareto { h: *h },
         Pattern::Pareto { h } => {

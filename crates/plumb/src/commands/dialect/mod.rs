@@ -15,6 +15,7 @@ mod fio;
 mod fs_mark;
 mod hpc;
 mod io500;
+mod iometer;
 mod ior;
 mod iostat;
 mod iozone;
@@ -65,6 +66,7 @@ const TOOLS: &[Tool] = &[
     tool("fs_mark", speak::<fs_mark::FsMark>),
     tool("getc_putc", speak::<bonnie::GetcPutc>),
     tool("io500", speak::<io500::Io500>),
+    tool("iometer", speak::<iometer::IoMeter>),
     tool("ior", speak::<ior::Ior>),
     tool("iostat", iostat::as_iostat),
     tool("iozone", speak::<iozone::Iozone>),

@@ -231,6 +231,7 @@ fn reached_bytes(stream: &BlockStream, files: usize) -> u64 {
         }
         BlockStream::Sweep(sweep) => sweep.ends(files).into_iter().max().unwrap_or(0),
         BlockStream::Requests(requests) => requests.file_bytes.0,
+        BlockStream::Accesses(accesses) => accesses.start.0.saturating_add(accesses.length.0),
         BlockStream::Plumb(_) | BlockStream::Trace(_) => 0,
     }
 }

@@ -5,13 +5,18 @@ use super::runner::{Dialect, Load, RunEnded, Step, conclude, page, refuse};
 use crate::exit::End;
 use crate::output::{self, error_line};
 use plumb_dialects::vdbench::print::{self, Done, HEADER_EVERY};
+use plumb_dialects::vdbench::print_files::{self, FilesDone};
 use plumb_dialects::vdbench::{self, Action, Rate, Run, Script, Settings, lower};
 use plumb_engine::PhaseNow;
 use plumb_engine::signals::StopFlag;
+use plumb_result::measurement::OpMeasurement;
+use plumb_sorted::SortedMap;
 use plumb_study::{Bench, Progress};
-use plumb_workload::Workload;
+use plumb_workload::{OpKind, Workload};
 use std::cell::{Cell, RefCell};
 use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const TOOL: &str = "vdbench";
@@ -34,6 +39,8 @@ pub struct Vdbench {
 pub struct OneRun {
     run: Run,
     workload: Workload,
+    /// Where its files lie.
+    base: PathBuf,
 }
 
 fn clock() -> String {
@@ -59,7 +66,42 @@ fn length(path: &str) -> Option<u64> {
     rustix::fs::seek(&file, rustix::fs::SeekFrom::End(0)).ok()
 }
 
+/// The directory in which the files of a run are made: its anchor, or the directory that holds its anchors.
+fn base(run: &Run) -> Result<PathBuf, String> {
+    // An anchor that is not there yet is made in vdbench; what holds it is on the same storage.
+    let found = |anchor: &str| {
+        let anchor = Path::new(anchor);
+        let parent = anchor.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        if anchor.is_dir() { anchor.to_owned() } else { parent.to_owned() }
+    };
+    let mut anchors = run.anchors();
+    let Some(first) = anchors.next() else { return Ok(PathBuf::from(".")) };
+    let (directory, further) = (found(first), anchors.collect::<Vec<_>>());
+    if further.is_empty() {
+        return Ok(directory);
+    }
+    let holds = |anchor: &str| Path::new(anchor).parent().map(Path::to_owned).unwrap_or_default();
+    let parent = holds(first);
+    let device = |path: &Path| std::fs::metadata(path).map(|found| found.dev()).ok();
+    let is_one = |anchor: &&str| holds(anchor) == parent && device(&found(anchor)) == device(&parent);
+    match std::iter::once(&first).chain(&further).find(|anchor| !is_one(anchor)) {
+        Some(anchor) => Err(format!(
+            "rd={}: '{anchor}' is not on the file system of '{first}', or in another directory; use a run for each",
+            run.name
+        )),
+        None => Ok(parent),
+    }
+}
+
 impl Vdbench {
+    fn starting(&self, run: &Run, rate: Option<f64>, simulates: bool) {
+        let line = match run.has_files() {
+            true => print_files::starting(run, rate, &clock(), simulates),
+            false => print::starting(run, rate, &clock(), simulates),
+        };
+        self.say(&line);
+    }
+
     fn say(&self, text: &str) {
         output::print(text);
         self.printed.borrow_mut().push_str(text);
@@ -115,7 +157,7 @@ impl Dialect for Vdbench {
             };
             self.next += 1;
             if self.settings.simulates {
-                self.say(&print::starting(&run, None, &clock(), true));
+                self.starting(&run, None, true);
                 continue;
             }
             if run.pause_s > 0 {
@@ -129,31 +171,79 @@ impl Dialect for Vdbench {
             let workload =
                 lower(&self.script, &run, &lengths, rate, jiff::Timestamp::now().as_nanosecond() as u64 >> 1);
             let workload = workload.or_else(|wrong| refuse(&format!("{TOOL}: {wrong}\n")))?;
-            self.say(&print::starting(&run, rate, &clock(), false));
-            return Ok(OneRun { run, workload });
+            let base = base(&run).or_else(|wrong| refuse(&format!("{TOOL}: {wrong}\n")))?;
+            self.starting(&run, rate, false);
+            return Ok(OneRun { run, workload, base });
         }
     }
 
     fn load<'a>(&'a self, run: &'a OneRun) -> Load<'a> {
-        Load::here(&run.workload)
+        Load { workload: &run.workload, base: &run.base }
     }
 
     fn listen<'a>(&'a self, run: &'a OneRun, _bench: &mut Bench) -> Step<Watching<'a>> {
-        Ok(Watching { tool: self, run: &run.run, number: 0, last: Done::default() })
+        Ok(Watching { tool: self, run: &run.run, number: 0, last: So::none(&run.run) })
     }
 
     fn print<'a>(&'a self, run: &'a OneRun, watching: Watching<'a>, ended: &RunEnded) -> Step<()> {
         if let Some(phase) = ended.outcome().and_then(|outcome| outcome.measurement.phases.first()) {
-            let (done, seconds) = (Done::of(&phase.ops), phase.wall_ns as f64 / 1e9);
+            let (done, seconds) = (So::far(&run.run, &phase.ops), phase.wall_ns as f64 / 1e9);
             if run.run.rate == Rate::CurveMax {
-                self.largest.set(done.rate(seconds));
+                self.largest.set(done.rate(&run.run, seconds));
             }
             let title = format!("avg_1-{}", watching.number.max(1));
-            self.say(&print::line(&clock(), &title, &done, seconds));
+            self.say(&done.line(&run.run, &title, seconds));
         }
         match conclude(TOOL, ended) {
             End::Done => Ok(()),
             end => Err(self.end(end).into()),
+        }
+    }
+}
+
+/// What was done so far.
+enum So {
+    Blocks(Done),
+    Files(FilesDone),
+}
+
+impl So {
+    fn none(run: &Run) -> So {
+        if run.has_files() { So::Files(FilesDone::default()) } else { So::Blocks(Done::default()) }
+    }
+
+    fn far(run: &Run, ops: &SortedMap<OpKind, OpMeasurement>) -> So {
+        if run.has_files() { So::Files(FilesDone::of(ops)) } else { So::Blocks(Done::of(ops)) }
+    }
+
+    fn since(&self, earlier: &So) -> So {
+        match (self, earlier) {
+            (So::Blocks(now), So::Blocks(earlier)) => So::Blocks(now.since(earlier)),
+            (So::Files(now), So::Files(earlier)) => So::Files(now.since(earlier)),
+            (So::Blocks(now), So::Files(_)) => So::Blocks(now.clone()),
+            (So::Files(now), So::Blocks(_)) => So::Files(now.clone()),
+        }
+    }
+
+    fn rate(&self, run: &Run, seconds: f64) -> f64 {
+        match self {
+            So::Blocks(done) => done.rate(seconds),
+            So::Files(done) => done.rate(run, seconds),
+        }
+    }
+
+    fn header(&self, run: &Run) -> String {
+        let today = jiff::Zoned::now().strftime("%b %d, %Y").to_string();
+        match self {
+            So::Blocks(_) => print::header(&today),
+            So::Files(_) => print_files::header(run, &today),
+        }
+    }
+
+    fn line(&self, run: &Run, title: &str, seconds: f64) -> String {
+        match self {
+            So::Blocks(done) => print::line(&clock(), title, done, seconds),
+            So::Files(done) => print_files::line(run, &clock(), title, done, seconds),
         }
     }
 }
@@ -163,7 +253,7 @@ pub struct Watching<'a> {
     tool: &'a Vdbench,
     run: &'a Run,
     number: u64,
-    last: Done,
+    last: So,
 }
 
 impl Progress for Watching<'_> {
@@ -178,12 +268,12 @@ impl Progress for Watching<'_> {
             return;
         }
         if self.number.is_multiple_of(HEADER_EVERY) {
-            self.tool.say(&print::header(&jiff::Zoned::now().strftime("%b %d, %Y").to_string()));
+            self.tool.say(&self.last.header(self.run));
         }
         self.number += 1;
-        let done = Done::of(&now.measurement().ops);
+        let done = So::far(self.run, &now.measurement().ops);
         let seconds = self.run.interval_s as f64;
-        self.tool.say(&print::line(&clock(), &self.number.to_string(), &done.since(&self.last), seconds));
+        self.tool.say(&done.since(&self.last).line(self.run, &self.number.to_string(), seconds));
         self.last = done;
     }
 }

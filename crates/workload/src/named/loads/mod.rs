@@ -59,6 +59,7 @@ loads! {
     "ycsb-b-like", Some("YCSB"), "records of 1 kB, 95 % read and 5 % updated, popular ones first",
         ["read.iops", "write.iops"];
     "ycsb-c-like", Some("YCSB"), "records of 1 kB, read, popular ones first", ["read.iops"];
+    "ycsb-d-like", Some("YCSB"), "records of 1 kB, 95 % read, the newest ones most, and 5 % inserts", ["read.iops", "write.iops"];
     "ycsb-e-like", Some("YCSB"), "scans of 1 to 100 records of 1 kB, and 5 % inserts", ["read.iops", "read.bw"];
     "ycsb-f-like", Some("YCSB"), "records of 1 kB in files of their own, half read and half read, changed and written back",
         ["read.iops", "write.iops"];
@@ -79,6 +80,8 @@ loads! {
         ["read.resp.p99"];
     "crystal-like", Some("CrystalDiskMark"), "SEQ1M Q8T1, SEQ1M Q1T1, RND4K Q32T1 and RND4K Q1T1, each read and written for 5 s", [];
     "crystal-nvme-like", Some("CrystalDiskMark"), "SEQ1M Q8T1, SEQ128K Q32T1, RND4K Q32T16 and RND4K Q1T1, each read and written for 5 s", [];
+    "iometer-default-like", Some("IOMeter"), "IOMeter's default: 2 KiB at random, 67 % reads, depth 1",
+        ["read.iops", "read.lat.p99", "write.iops"];
     "iometer-file-server-like", Some("IOMeter"), "IOMeter's file server: 512 bytes to 64 KiB at random, 80 % reads, depth 16",
         ["read.iops", "read.lat.p99", "write.iops"];
     "iometer-web-server-like", Some("IOMeter"), "IOMeter's web server: reads of 512 bytes to 512 KiB at random, depth 16",

@@ -1,0 +1,184 @@
+//! What vdbench prints of runs on files: rate and response time of each operation, two columns each.
+
+use super::definitions::{Rate, Run};
+use super::file_systems::Operation;
+use plumb_result::measurement::OpMeasurement;
+use plumb_sorted::SortedMap;
+use plumb_workload::OpKind;
+
+const MIB: f64 = 1_048_576.0;
+
+/// A pair of columns: what stands above, and the widths of rate and response time.
+struct Column {
+    title: &'static str,
+    operation: Operation,
+    kind: OpKind,
+    /// It is there only where the run asks for it.
+    is_optional: bool,
+}
+
+const fn column(title: &'static str, operation: Operation, kind: OpKind) -> Column {
+    Column { title, operation, kind, is_optional: false }
+}
+
+const fn optional(title: &'static str, operation: Operation, kind: OpKind) -> Column {
+    Column { title, operation, kind, is_optional: true }
+}
+
+/// Reads and writes, which stand before the bytes.
+const TRANSFERS: [Column; 2] =
+    [column("read", Operation::Read, OpKind::Read), column("write", Operation::Write, OpKind::Write)];
+
+const CALLS: [Column; 8] = [
+    column("mkdir", Operation::Mkdir, OpKind::Mkdir),
+    column("create", Operation::Create, OpKind::Create),
+    column("open", Operation::Open, OpKind::Open),
+    column("close", Operation::Close, OpKind::Close),
+    column("delete", Operation::Delete, OpKind::Unlink),
+    optional("getattr", Operation::Getattr, OpKind::Stat),
+    optional("setattr", Operation::Setattr, OpKind::Utimens),
+    optional("access", Operation::Access, OpKind::Access),
+];
+
+/// No run removes directories; the columns are there all the same.
+const RMDIR: &str = "rmdir";
+
+/// What was done up to some moment.
+#[derive(Debug, Clone, Default)]
+pub struct FilesDone {
+    /// Of each kind: how many, how long together, bytes.
+    counts: SortedMap<OpKind, (u64, u128, u64)>,
+}
+
+impl FilesDone {
+    /// Of these ops.
+    pub fn of(ops: &SortedMap<OpKind, OpMeasurement>) -> FilesDone {
+        let counts = ops.iter().map(|(kind, ops)| (*kind, (ops.count, ops.service.sum(), ops.bytes))).collect();
+        FilesDone { counts }
+    }
+
+    /// What came behind an earlier moment.
+    pub fn since(&self, earlier: &FilesDone) -> FilesDone {
+        let less = |kind: &OpKind, now: &(u64, u128, u64)| {
+            let (count, sum, bytes) = earlier.counts.get(kind).copied().unwrap_or_default();
+            (now.0.saturating_sub(count), now.1.saturating_sub(sum), now.2.saturating_sub(bytes))
+        };
+        FilesDone { counts: self.counts.iter().map(|(kind, now)| (*kind, less(kind, now))).collect() }
+    }
+
+    fn of_kind(&self, kind: OpKind) -> (u64, u128, u64) {
+        self.counts.get(&kind).copied().unwrap_or_default()
+    }
+
+    /// Requested operations: how many, and how long together.
+    fn requested(&self, run: &Run) -> (u64, u128) {
+        let columns = || TRANSFERS.iter().chain(&CALLS).filter(|column| asks_for(run, column.operation));
+        let each = || columns().map(|column| self.of_kind(column.kind));
+        (each().map(|(count, ..)| count).sum(), each().map(|(_, sum, _)| sum).sum())
+    }
+
+    /// Requested operations a second.
+    pub fn rate(&self, run: &Run, seconds: f64) -> f64 {
+        if seconds > 0.0 { self.requested(run).0 as f64 / seconds } else { 0.0 }
+    }
+}
+
+fn asks_for(run: &Run, operation: Operation) -> bool {
+    run.file_works.iter().any(|work| work.counts().contains(&operation))
+}
+
+/// Before a run. `now` is a time of day, with milliseconds.
+pub fn starting(run: &Run, rate: Option<f64>, now: &str, simulates: bool) -> String {
+    let verb = if simulates { "Simulating" } else { "Starting" };
+    let warmup = if run.warmup_s > 0 { format!(" warmup={}", run.warmup_s) } else { String::new() };
+    let rate = match (run.rate, rate) {
+        (Rate::Max, _) => "max. ".to_owned(),
+        (Rate::CurveMax, _) => "curve. ".to_owned(),
+        (_, Some(rate)) => format!("{rate:.0}; "),
+        (Rate::CurvePercent(percent), None) => format!("{percent}% of the curve's largest; "),
+        (Rate::PerSecond(rate), None) => format!("{rate}; "),
+    };
+    format!("{now} {verb} RD={}; elapsed={}{warmup}; fwdrate={rate}For loops: {}\n", run.name, run.elapsed_s, run.loops)
+}
+
+/// A word in the middle of dots.
+fn dotted(word: &str, width: usize) -> String {
+    let dots = width.saturating_sub(word.len());
+    format!(" {}{word}{}", ".".repeat(dots / 2), ".".repeat(dots - dots / 2))
+}
+
+fn calls(run: &Run) -> impl Iterator<Item = &'static Column> {
+    CALLS.iter().filter(move |column| !column.is_optional || asks_for(run, column.operation))
+}
+
+/// Widths of rate and response time.
+const WIDE: (usize, usize) = (6, 6);
+const NARROW: (usize, usize) = (5, 6);
+
+fn pair_above(word: &str, (rate, response): (usize, usize)) -> String {
+    dotted(word, rate + response + 1)
+}
+
+fn pair_below((rate, response): (usize, usize)) -> String {
+    format!(" {:>rate$} {:>response$}", "rate", "resp")
+}
+
+/// The two lines above the columns. `today` is such as `Feb 20, 2026`.
+pub fn header(run: &Run, today: &str) -> String {
+    let mut above = [dotted("Interval", 10), pair_above("ReqstdOps.", WIDE), dotted(" read", 5)].concat();
+    let mut below = [format!(" {:>10}", ""), pair_below(WIDE), format!(" {:>5}", "pct")].concat();
+    for column in &TRANSFERS {
+        above.push_str(&pair_above(column.title, WIDE));
+        below.push_str(&pair_below(WIDE));
+    }
+    above.push_str(&[dotted("mb/sec", 11), dotted("mb/sec", 6), dotted("xfer", 7)].concat());
+    below.push_str(&format!(" {:>5} {:>5} {:>6} {:>7}", "read", "write", "total", "size"));
+    let mut add = |word: &str| {
+        above.push_str(&pair_above(word, NARROW));
+        below.push_str(&pair_below(NARROW));
+    };
+    for column in calls(run) {
+        add(column.title);
+        if column.kind == OpKind::Mkdir {
+            add(RMDIR);
+        }
+    }
+    format!("\n{today}{above}\n            {below}\n")
+}
+
+/// A number that keeps its column: with fewer digits behind the point where there is no room for them.
+fn fit(value: f64, width: usize, digits: usize) -> String {
+    let texts = (0..=digits).rev().map(|digits| format!("{value:.digits$}"));
+    let text = texts.into_iter().find(|text| text.len() <= width);
+    format!(" {:>width$}", text.unwrap_or_else(|| format!("{value:.0}")))
+}
+
+fn pair(count: u64, sum: u128, seconds: f64, (rate, response): (usize, usize)) -> String {
+    let per_second = if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
+    let mean_ms = if count > 0 { sum as f64 / count as f64 / 1e6 } else { 0.0 };
+    fit(per_second, rate, 1) + &fit(mean_ms, response, 3)
+}
+
+/// The line of an interval, or of the mean of several, which `title` says.
+pub fn line(run: &Run, now: &str, title: &str, done: &FilesDone, seconds: f64) -> String {
+    let (requested, sum) = done.requested(run);
+    let ((reads, _, read_bytes), (writes, _, written)) = (done.of_kind(OpKind::Read), done.of_kind(OpKind::Write));
+    let all = reads + writes;
+    let mib = |bytes: u64| if seconds > 0.0 { bytes as f64 / MIB / seconds } else { 0.0 };
+    let percent = if all > 0 { reads as f64 * 100.0 / all as f64 } else { 0.0 };
+    let mut line = format!("{now} {title:>10}{}{}", pair(requested, sum, seconds, WIDE), fit(percent, 5, 1));
+    for column in &TRANSFERS {
+        let (count, sum, _) = done.of_kind(column.kind);
+        line.push_str(&pair(count, sum, seconds, WIDE));
+    }
+    line.push_str(&(fit(mib(read_bytes), 5, 2) + &fit(mib(written), 5, 2) + &fit(mib(read_bytes + written), 6, 2)));
+    line.push_str(&fit(((read_bytes + written) / all.max(1)) as f64, 7, 0));
+    for column in calls(run) {
+        let (count, sum, _) = done.of_kind(column.kind);
+        line.push_str(&pair(count, sum, seconds, NARROW));
+        if column.kind == OpKind::Mkdir {
+            line.push_str(&pair(0, 0, seconds, NARROW));
+        }
+    }
+    format!("{line}\n")
+}

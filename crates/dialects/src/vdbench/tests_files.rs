@@ -1,0 +1,206 @@
+//! File systems and the work on them: as users write them and as they should not, what they lower to, and vdbench's lines.
+
+use super::print_files::{self, FilesDone};
+use super::*;
+use plumb_result::histogram::Histogram;
+use plumb_result::measurement::OpMeasurement;
+use plumb_sorted::SortedMap;
+use plumb_workload::program::{Pick, Step};
+use plumb_workload::{Bytes, Distribution, OpKind, Target, WorkerGroup, Workload};
+
+const FILES: &str = "\
+fsd=default,depth=2,width=3,files=10
+fsd=fsd1,anchor=/mnt/a,sizes=64k
+fsd=fsd2,anchor=/mnt/b,sizes=(4k,75,1m,25)
+fwd=default,xfersize=4k,fileselect=random
+fwd=fwd1,fsd=fsd1,operation=read,fileio=random,threads=6
+fwd=fwd2,fsd=fsd1,operation=write,fileio=sequential,xfersize=(8k,50,16k,50),threads=3
+fwd=fwd3,fsd=fsd*,operation=getattr,threads=4
+rd=rd1,fwd=(fwd1,fwd2),fwdrate=max,format=yes,elapsed=10
+rd=rd2,fwd=fwd1,fwdrate=curve,curve=(50),elapsed=10,forrdpct=(75)
+rd=rd3,fwd=fwd3,fwdrate=(100,200),elapsed=10,foroperations=(create,access),forfiles=(20)
+";
+
+fn script(text: &str) -> Script {
+    Script::parse("f", text, &Settings::default()).unwrap()
+}
+
+fn lowered(run: &Run, rate: Option<f64>) -> Workload {
+    let script = Script { storage: Vec::new(), runs: Vec::new() };
+    let workload = lower(&script, run, &[], rate, 5).unwrap();
+    assert_eq!(plumb_workload::validate::validate(&workload), [], "{}", run.name);
+    let text = plumb_workload::native::to_toml(&workload).unwrap();
+    assert_eq!(plumb_workload::native::parse("v.toml", &text).unwrap(), workload);
+    workload
+}
+
+fn steps(group: &WorkerGroup) -> &[Step] {
+    &group.work.program().unwrap().steps
+}
+
+fn tree<'a>(workload: &'a Workload, group: &WorkerGroup) -> &'a plumb_workload::TreeTarget {
+    match workload.target.get(&group.target) {
+        Some(Target::Tree(tree)) => tree,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn runs_on_files_follow_from_loops_and_rates() {
+    let script = script(FILES);
+    let told: Vec<String> =
+        script.runs.iter().map(|run| format!("{} {:?} {}", run.name, run.rate, run.loops)).collect();
+    assert_eq!(
+        told,
+        [
+            "rd1 Max None",
+            "rd2 CurveMax rdpct=75.0",
+            "rd2 CurvePercent(50) rdpct=75.0",
+            "rd3 PerSecond(100) operations=create files=20.0",
+            "rd3 PerSecond(200) operations=create files=20.0",
+            "rd3 PerSecond(100) operations=access files=20.0",
+            "rd3 PerSecond(200) operations=access files=20.0",
+        ]
+    );
+    assert_eq!(script.runs[3].anchors().collect::<Vec<_>>(), ["/mnt/a", "/mnt/b"]);
+}
+
+#[test]
+fn each_work_on_files_has_its_part_of_them() {
+    let script = script(FILES);
+    let first = lowered(&script.runs[0], None);
+    let groups = &first.phase[0].workers;
+    let told: Vec<(&str, u32, u64, u32)> = groups
+        .iter()
+        .map(|group| {
+            let tree = tree(&first, group);
+            (group.name.as_deref().unwrap(), group.count, tree.files, tree.preallocated_percent)
+        })
+        .collect();
+    // 10 files in each of 9 directories, shared out by threads.
+    assert_eq!(told, [("fwd1.fsd1", 6, 60, 100), ("fwd2.fsd1", 3, 30, 100)]);
+    let tree = tree(&first, &groups[0]);
+    assert_eq!((tree.depth, tree.width, &tree.size), (2, 3, &Distribution::Fixed(Bytes(65_536))));
+    let [Step::Open(open), Step::Loop { times, steps: inner }, Step::Close { .. }] = steps(&groups[0]) else {
+        panic!("{:?}", groups[0]);
+    };
+    // A file of 64 KiB has 16 blocks of 4 KiB.
+    assert_eq!((open.file, open.write, *times), (Pick::Random, false, 16));
+    assert!(matches!(inner.as_slice(), [Step::ReadRandom { size: Distribution::Fixed(Bytes(4096)), .. }]));
+    let [Step::Open(open), Step::Mix { choices }, Step::Close { .. }] = steps(&groups[1]) else {
+        panic!("{:?}", groups[1]);
+    };
+    assert!(open.write && matches!(choices[1].steps[..], [Step::WriteWhole { request: Bytes(16_384), .. }]));
+    let mixed = lowered(&script.runs[2], Some(1000.0));
+    let group = &mixed.phase[0].workers[0];
+    let [Step::Open(open), Step::Loop { steps: inner, .. }, _] = steps(group) else { panic!("{group:?}") };
+    assert!(open.write && matches!(&inner[..], [Step::Mix { choices }] if choices[0].weight == 75.0), "{inner:?}");
+    // 1,000 reads and writes a second are 1,125 calls, with an open and a close of each 16.
+    assert_eq!(group.pace.open.unwrap().rate.0, 1125.0);
+    let create = lowered(&script.runs[4], Some(200.0));
+    let told: Vec<(u32, u32, f64)> = create.phase[0]
+        .workers
+        .iter()
+        .map(|group| (group.count, self::tree(&create, group).preallocated_percent, group.pace.open.unwrap().rate.0))
+        .collect();
+    // Two file systems with half of the threads and of the rate each; a file that is made is closed.
+    assert_eq!(told, [(2, 0, 200.0), (2, 0, 200.0)]);
+}
+
+// Hostile files: each is refused with its line and a reason.
+#[test]
+fn what_is_wrong_about_files_has_its_line() {
+    let fsd = "fsd=fsd1,anchor=/x,depth=1,width=1,files=1,sizes=4k";
+    let with = |fwd: &str, rd: &str| format!("{fsd}\nfwd=fwd1,fsd=fsd1{fwd}\nrd=rd1,fwd=fwd1{rd}");
+    for (text, message) in [
+        (fsd.to_owned(), "f:1: f must have an `sd=`, a `wd=` and an `rd=`, or an `fsd=`, an `fwd=` and an `rd=`"),
+        (
+            format!("sd=sd1,lun=/y\n{fsd}\nwd=wd1,sd=sd1"),
+            "f:2: `fsd` of a storage definition is not supported; remove it",
+        ),
+        (with(",operation=rmdir", ""), "f:2: operation `rmdir` is not supported; use plumb run, or leave it out"),
+        (
+            with(",operation=dance", ""),
+            "f:2: unknown operation `dance`; use one of read, write, mkdir, create, open, close, delete, getattr, setattr, access",
+        ),
+        (
+            with(",fileio=(random,shared)", ""),
+            "f:2: `fileio` with shared files, or files that are removed first, is not supported; use random or sequential",
+        ),
+        (with(",stopafter=5", ""), "f:3: fwd=fwd1: `stopafter` is not supported in sequence; use fileio=random"),
+        (with(",skew=50", ""), "f:3: rd=rd1: a skew without a rate is not supported for files; use fwdrate=NUMBER"),
+        (with("", ",format=only"), "f:3: `format=only` is not supported; files are made for each run: use yes or no"),
+        (with("", ",fordepth=(30),forwidth=(9)"), "f:3: fsd=fsd1 has too many files or directories; make it smaller"),
+        (
+            with("", ",foroperations=(read,dance)"),
+            "f:3: unknown operation `dance`; use one of read, write, mkdir, create, open, close, delete, getattr, setattr, access",
+        ),
+        (with("", "").replace(",sizes=4k", ""), "f:3: fsd=fsd1 lacks its `sizes=`"),
+        (with("", "").replace("width=1", "width=0"), "f:1: `0` is no `width`"),
+        (with("", "").replace("fsd=fsd1\n", "fsd=fsd9\n"), "f:3: fwd=fwd1: it uses no file system definition"),
+        (
+            with("", "").replace("sizes=4k", "sizes=(4k,50)"),
+            "f:1: the shares of `sizes` add up to 50; they must be 100",
+        ),
+        (
+            with("", "").replace("sizes=4k", "openflags=o_sync"),
+            "f:1: open flag `o_sync` is not supported for files; use o_direct, or leave it out",
+        ),
+    ] {
+        let Err(wrong) = Script::parse("f", &text, &Settings::default()) else { panic!("{text}: {message}") };
+        assert_eq!(wrong.to_string(), message, "{text}");
+    }
+    let few = script(&with(",threads=2", ""));
+    let wrong = lower(&few, &few.runs[0], &[], None, 1).unwrap_err().to_string();
+    assert_eq!(wrong, "fwd=fwd1: 2 threads have only 1 files of fsd=fsd1; use more files, or fewer threads");
+    let both = format!(
+        "{fsd},openflags=directio\nfsd=fsd2,anchor=/y,depth=1,width=1,files=1,sizes=4k\nfwd=a,fsd=fsd1\nfwd=b,fsd=fsd2\nrd=r,fwd=(a,b)"
+    );
+    let both = script(&both);
+    let wrong = lower(&both, &both.runs[0], &[], None, 1).unwrap_err().to_string();
+    assert_eq!(
+        wrong,
+        "rd=r: some files are opened with o_direct and some without; use it for all file systems, or for none"
+    );
+}
+
+// The titles and widths are those that vdbench documents for file systems.
+#[test]
+fn lines_of_files_have_vdbenchs_columns() {
+    let script = script(FILES);
+    let ops = |count: u64, ns: u64, bytes: u64| {
+        let mut service = Histogram::new();
+        service.record_n(ns, count);
+        OpMeasurement { count, bytes, service, ..OpMeasurement::default() }
+    };
+    let all = SortedMap::from([
+        (OpKind::Read, ops(300, 1_000_000, 300 * 4096)),
+        (OpKind::Write, ops(100, 3_000_000, 100 * 4096)),
+        (OpKind::Open, ops(20, 500_000, 0)),
+        (OpKind::Close, ops(20, 10_000, 0)),
+    ]);
+    let done = FilesDone::of(&all);
+    let run = &script.runs[1];
+    let line = print_files::line(run, "14:17:03.059", "1", &done, 2.0);
+    assert_eq!(
+        line,
+        "14:17:03.059          1  200.0  1.500  75.0  150.0  1.000   50.0  3.000  0.59  0.20   0.78    4096   0.0  0.000   0.0  0.000   0.0  0.000  10.0  0.500  10.0  0.010   0.0  0.000\n"
+    );
+    let header = print_files::header(run, "Feb 20, 2018");
+    let above: Vec<&str> = header.lines().collect();
+    assert_eq!(
+        above[1],
+        "Feb 20, 2018 .Interval. .ReqstdOps...  read ....read..... ....write.... ..mb/sec... mb/sec .xfer.. ...mkdir.... ...rmdir.... ...create... ....open.... ...close.... ...delete..."
+    );
+    assert_eq!((above[2].len(), line.trim_end().len()), (above[1].len(), above[1].len()));
+    // What was not asked for counts in no rate: of 1,000 accesses a second only these.
+    let access = &script.runs[5];
+    assert_eq!(done.rate(access, 2.0), 0.0);
+    assert!(print_files::header(access, "Feb 20, 2018").contains(" ...access..."));
+    assert_eq!(
+        print_files::starting(access, Some(100.0), "14:17:01.001", false),
+        "14:17:01.001 Starting RD=rd3; elapsed=10; fwdrate=100; For loops: operations=access files=20.0\n"
+    );
+    let later = FilesDone::of(&SortedMap::from([(OpKind::Read, ops(500, 1_000_000, 500 * 4096))]));
+    assert_eq!(later.since(&done).rate(run, 1.0), 200.0);
+}
