@@ -21,6 +21,8 @@ fn schemas() -> Vec<(&'static str, Value)> {
         ("compare", schema_for!(plumb_result::Comparison).into()),
         ("gate", schema_for!(plumb_result::Gate).into()),
         ("sweep", schema_for!(plumb_result::Sweep).into()),
+        ("rounds", schema_for!(plumb_result::RoundsResult).into()),
+        ("ladder", schema_for!(plumb_result::LadderResult).into()),
         ("stream", schema_for!(plumb_result::stream::Streamed).into()),
         ("watch", schema_for!(plumb_result::watch::Watched).into()),
         ("posix", schema_for!(plumb_result::Conformance).into()),

@@ -153,6 +153,7 @@ impl Run {
                 seed: 0,
                 target: SortedMap::new(),
                 phase: Vec::new(),
+                repeat: None,
             },
             environment,
             target: SortedMap::from_iter(target),

@@ -18,6 +18,7 @@ pub mod net;
 pub mod noise;
 pub mod plot;
 pub mod posix;
+pub mod repeat;
 pub mod run;
 pub mod stream;
 pub mod study;

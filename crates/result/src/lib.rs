@@ -32,6 +32,7 @@ pub mod posix;
 pub mod published;
 pub mod ranks;
 pub mod reader;
+pub mod repeat;
 pub mod replay;
 pub mod run;
 pub mod seen;
@@ -64,6 +65,7 @@ pub use path_text::path_text;
 pub use posix::{Conformance, POSIX_SCHEMA, PosixCase, PosixOutcome};
 pub use published::{CellMetric, PublishedNumber};
 pub use ranks::{RankDone, RankHost, RankSpread, Ranks};
+pub use repeat::{LADDER_SCHEMA, LadderResult, ROUNDS_SCHEMA, RoundsResult};
 pub use replay::{
     DifferentOutcome, FidelityLine, FidelityUnit, FidelityVerdict, ReplayCounts, ReplayMeasurement, ReplayedSum,
 };

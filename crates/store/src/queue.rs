@@ -541,6 +541,7 @@ mod tests {
                 seed: 1,
                 target: SortedMap::new(),
                 phase: Vec::new(),
+                repeat: None,
             },
             environment: &Environment::default(),
             targets: &SortedMap::new(),

@@ -66,6 +66,7 @@ fn idle(path: &Path) -> Workload {
         seed: Workload::DEFAULT_SEED,
         target: SortedMap::from([("data".to_owned(), Target::File(target))]),
         phase: vec![Phase::new("idle", vec![WorkerGroup::new("data", Blocks::default())])],
+        repeat: None,
     }
 }
 

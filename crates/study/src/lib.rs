@@ -11,6 +11,7 @@ mod fit;
 pub mod fit_for;
 mod floors;
 pub mod gate;
+mod kept;
 mod live;
 pub mod noise;
 pub mod not_stored;
@@ -21,6 +22,7 @@ pub mod precondition;
 pub mod preflight;
 mod progress;
 mod ranks;
+pub mod repeat;
 pub mod run;
 pub mod sweep;
 

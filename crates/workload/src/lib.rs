@@ -23,6 +23,7 @@ pub mod pace;
 pub mod phase;
 pub mod process;
 pub mod program;
+pub mod repeat;
 pub mod replay;
 pub mod sim;
 pub mod suggest;
@@ -44,6 +45,7 @@ pub use phase::{
     Work, WorkerGroup,
 };
 pub use program::{Pick, Program, ScratchTarget, SharedTree, Step};
+pub use repeat::{Cells, Figure, FullLoad, Ladder, Repeat, Rounds, TrackedFigure};
 pub use replay::{RecordedTree, Replay, ReplayOrder, ReplayShare, Timing};
 pub use sim::{SimDevice, SimModel};
 pub use target::{
@@ -75,6 +77,9 @@ pub struct Workload {
     pub target: SortedMap<String, Target>,
     /// What happens, in order.
     pub phase: Vec<Phase>,
+    /// How `plumb run` repeats all of it; once, where nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeat: Option<Repeat>,
 }
 
 impl Workload {

@@ -45,6 +45,7 @@ pub fn lower(settings: &Settings, pid: u32, numbers: &mut NumberSource) -> Workl
         seed: Workload::DEFAULT_SEED,
         target: SortedMap::from([(TARGET.to_owned(), Target::Scratch(scratch))]),
         phase: phases,
+        repeat: None,
     }
 }
 

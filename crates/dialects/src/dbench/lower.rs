@@ -44,5 +44,6 @@ pub fn lower(settings: &Settings) -> Workload {
         seed: Workload::DEFAULT_SEED,
         target: SortedMap::from([(TARGET.to_owned(), target)]),
         phase: vec![phase],
+        repeat: None,
     }
 }

@@ -60,6 +60,7 @@ pub fn lower(dd: &Dd) -> Workload {
         seed: Workload::DEFAULT_SEED,
         target,
         phase: vec![phase],
+        repeat: None,
     }
 }
 

@@ -107,6 +107,7 @@ pub(super) fn lower(definitions: &Definitions, time_s: Option<u64>, period_s: Op
                 seed: Workload::DEFAULT_SEED,
                 target: SortedMap::new(),
                 phase: Vec::new(),
+                repeat: None,
             },
             lines: Vec::new(),
             processes: Vec::new(),

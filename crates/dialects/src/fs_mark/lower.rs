@@ -95,7 +95,7 @@ pub fn lower(settings: &Settings, second: u64, seed: u64) -> Workload {
         phase.push(Phase { end, ..Phase::new("unlink", removers) });
     }
     let description = "fs_mark's files.".to_owned();
-    Workload { name: "fs_mark".to_owned(), description, seed, target, phase }
+    Workload { name: "fs_mark".to_owned(), description, seed, target, phase, repeat: None }
 }
 
 /// What a thread does until its clock stops.

@@ -100,6 +100,7 @@ pub fn lower(test: &Test, facts: &Facts) -> Lowered {
         seed: Workload::DEFAULT_SEED,
         target: SortedMap::from([(TARGET.to_owned(), target)]),
         phase: phases,
+        repeat: None,
     };
     Lowered { workload, repetition: facts.repetition }
 }

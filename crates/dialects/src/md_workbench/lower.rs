@@ -63,6 +63,7 @@ pub fn lower(settings: &Settings, facts: &Facts) -> Workload {
         seed: Workload::DEFAULT_SEED,
         target: SortedMap::from([(TARGET.to_owned(), target)]),
         phase: Part::all(settings).iter().map(|part| phase(settings, facts, part)).collect(),
+        repeat: None,
     }
 }
 

@@ -121,6 +121,7 @@ pub fn lower(settings: &Settings, facts: &Facts) -> Lowered {
         seed: Workload::DEFAULT_SEED,
         target: SortedMap::from([(TARGET.to_owned(), target)]),
         phase: lowering.phases(),
+        repeat: None,
     };
     Lowered {
         workload,

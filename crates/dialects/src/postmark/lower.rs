@@ -177,6 +177,7 @@ pub fn lower(settings: &Settings, compat: Compat) -> Result<Plan, CannotRun> {
         seed: Workload::DEFAULT_SEED,
         target: SortedMap::from([("files".to_owned(), target)]),
         phase: phase.collect(),
+        repeat: None,
     };
     Ok(Plan { workload, totals: run.totals(), run })
 }

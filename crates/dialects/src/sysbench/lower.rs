@@ -35,6 +35,7 @@ fn workload(phase: Phase, target: Target, seed: u64) -> Workload {
         seed,
         target: SortedMap::from([(TARGET.to_owned(), target)]),
         phase: vec![phase],
+        repeat: None,
     }
 }
 

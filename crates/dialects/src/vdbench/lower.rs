@@ -127,7 +127,7 @@ pub fn lower(
         ..Phase::new(run.name.clone(), groups)
     };
     let description = "A run of a vdbench parameter file.".to_owned();
-    Ok(Workload { name: "vdbench".to_owned(), description, seed, target, phase: vec![phase] })
+    Ok(Workload { name: "vdbench".to_owned(), description, seed, target, phase: vec![phase], repeat: None })
 }
 
 fn largest(transfers: &Transfers) -> u64 {

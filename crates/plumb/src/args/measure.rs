@@ -88,6 +88,9 @@ pub struct RunArguments {
     /// Make small round trips to a host beside each phase, where `plumb net --serve` runs, and before it.
     #[arg(long, value_name = "HOST[:PORT]")]
     pub probe: Option<String>,
+    /// Run the phases once, where the workload says that they are repeated in rounds or at the loads of a ladder.
+    #[arg(long)]
+    pub once: bool,
     /// First bring the storage to a steady state, as SNIA does: write each file or device twice sequentially, then repeat
     /// the workload's own writes in rounds until they are steady.
     #[arg(long)]

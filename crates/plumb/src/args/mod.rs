@@ -349,6 +349,10 @@ pub enum Form {
     Noise,
     /// The result of a sweep.
     Sweep,
+    /// Rounds until figures were steady, as `plumb run` prints them.
+    Rounds,
+    /// The loads of a ladder, as `plumb run` prints them.
+    Ladder,
     /// A line of `--stream ndjson:FILE`.
     Stream,
     /// One interval of `plumb watch`.

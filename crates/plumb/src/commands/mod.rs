@@ -19,6 +19,7 @@ pub mod posix;
 #[cfg(not(target_os = "linux"))]
 #[path = "posix/elsewhere.rs"]
 pub mod posix;
+pub mod repeat;
 pub mod report;
 pub mod run;
 pub mod schema;

@@ -7,7 +7,7 @@ use crate::output;
 use crate::session;
 use plumb_report::full::{self, FullReport, PhaseOverTime};
 use plumb_result::tidy::TidyTable;
-use plumb_result::{Comparison, Network, RunResult, StudyReport, Sweep};
+use plumb_result::{Comparison, LadderResult, Network, RoundsResult, RunResult, StudyReport, Sweep};
 use plumb_store::{Filter, FurtherColumns, QueryCell, Store, StoreError};
 use plumb_study::answer::{StudyEvidence, answer};
 use plumb_trace::show::Sheet;
@@ -213,10 +213,16 @@ fn of_comparison(comparison: &Comparison, store: Option<&Store>) -> Result<FullR
 }
 
 fn of_sweep(sweep: &Sweep, store: Option<&Store>) -> Result<FullReport, Stopped> {
-    let Some(store) = store else { return Ok(full::of_sweep(sweep, None, TidyTable::default())) };
-    let stored: Vec<String> = sweep.runs.iter().filter(|run| store.find(run).is_ok()).cloned().collect();
+    let (example, numbers) = of_repeated(&sweep.runs, store)?;
+    Ok(full::of_sweep(sweep, example.as_ref(), numbers))
+}
+
+/// One of several runs of a workload, and the numbers of all of them, as far as they are stored.
+fn of_repeated(runs: &[String], store: Option<&Store>) -> Result<(Option<RunResult>, TidyTable), Stopped> {
+    let Some(store) = store else { return Ok((None, TidyTable::default())) };
+    let stored: Vec<String> = runs.iter().filter(|run| store.find(run).is_ok()).cloned().collect();
     let example = stored.first().and_then(|run| store.get(run).ok());
-    Ok(full::of_sweep(sweep, example.as_ref(), numbers(store, &stored)?))
+    Ok((example, numbers(store, &stored)?))
 }
 
 fn of_study(report: &StudyReport, store: &Store) -> Result<FullReport, Stopped> {
@@ -245,6 +251,22 @@ impl ReportFile {
     /// Writes the report of a sweep.
     pub fn sweep(&self, sweep: &Sweep, store: Option<&Store>) -> Result<(), Stopped> {
         self.write(|| of_sweep(sweep, store))
+    }
+
+    /// Writes the report of rounds.
+    pub fn rounds(&self, result: &RoundsResult, store: Option<&Store>) -> Result<(), Stopped> {
+        self.write(|| {
+            let (example, numbers) = of_repeated(&result.of.runs, store)?;
+            Ok(full::of_rounds(result, example.as_ref(), numbers))
+        })
+    }
+
+    /// Writes the report of a ladder.
+    pub fn ladder(&self, result: &LadderResult, store: Option<&Store>) -> Result<(), Stopped> {
+        self.write(|| {
+            let (example, numbers) = of_repeated(&result.of.runs, store)?;
+            Ok(full::of_ladder(result, example.as_ref(), numbers))
+        })
     }
 
     /// Writes the report of a study.

@@ -41,6 +41,12 @@ pub fn run(arguments: &RunArguments, common: &Common) -> Result<End, Stopped> {
         let without = workload.phase.iter_mut().filter(|phase| phase.probe.is_none());
         without.for_each(|phase| phase.probe = Some(Box::new(Probe::to(host))));
     }
+    if arguments.once {
+        workload.repeat = None;
+    }
+    if let Some(repeat) = workload.repeat.clone().filter(|_| !arguments.translate) {
+        return super::repeat::run(&repeat, &Loaded { workload, policies, banner }, &place, arguments, common);
+    }
     let assertions = conditions(&arguments.assertions, &workload)?;
     if let Some(until) = arguments.until {
         until_steady(&mut workload, until).map_err(Stopped::usage)?;
@@ -81,7 +87,7 @@ pub fn run(arguments: &RunArguments, common: &Common) -> Result<End, Stopped> {
 }
 
 /// What a run will write and how long it measures, printed before it starts.
-fn takes(workload: &Workload, place: &Place) -> String {
+pub(super) fn takes(workload: &Workload, place: &Place) -> String {
     if let Place::Sim(device) = place {
         return format!("{}: on {device}, simulated; nothing is written", workload.name);
     }

@@ -24,6 +24,8 @@ pub fn run(form: Form) -> Result<End, Stopped> {
         Form::Noise => "noise",
         Form::Compare => "compare",
         Form::Sweep => "sweep",
+        Form::Rounds => "rounds",
+        Form::Ladder => "ladder",
         Form::Stream => "stream",
         Form::Watch => "watch",
         Form::Posix => "posix",

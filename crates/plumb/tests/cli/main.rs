@@ -51,6 +51,7 @@ mod pages;
 mod posix;
 mod postmark;
 mod refused;
+mod repeat;
 mod replay;
 mod replay_ranks;
 mod report;

@@ -23,6 +23,7 @@ pub fn workload() -> Workload {
         seed: u64::MAX,
         target: [("data".to_owned(), Target::Null(NullTarget::of(plumb_workload::Bytes(1 << 30))))].into(),
         phase: Vec::new(),
+        repeat: None,
     }
 }
 

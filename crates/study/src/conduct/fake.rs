@@ -183,6 +183,7 @@ pub(crate) fn answer(speed: f64) -> RunAnswer {
             seed: 1,
             target: [("data".to_owned(), Target::Null(NullTarget::of(plumb_workload::Bytes(1 << 20))))].into(),
             phase: Vec::new(),
+            repeat: None,
         },
         environment: Environment { hostname: "box".to_owned(), ..Environment::default() },
         target: SortedMap::new(),

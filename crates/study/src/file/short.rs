@@ -154,6 +154,7 @@ pub fn workload(
         seed: Workload::DEFAULT_SEED,
         target: SortedMap::new(),
         phase: Vec::new(),
+        repeat: None,
     };
     for said in ops {
         let default = Bytes(if said.op.is_random() { 4096 } else { 1 << 20 });

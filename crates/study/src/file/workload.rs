@@ -445,6 +445,7 @@ impl WorkloadReader<'_> {
             seed: Workload::DEFAULT_SEED,
             target: SortedMap::from([("files".to_owned(), target)]),
             phase: vec![Phase { end, ..Phase::new("replay", vec![group]) }],
+            repeat: None,
         };
         let problems = validate::validate(&workload);
         match problems.first() {

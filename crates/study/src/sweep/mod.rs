@@ -9,6 +9,7 @@ pub mod key;
 pub mod plan;
 
 use crate::fit::Policies;
+use crate::kept::with_kept_files;
 use crate::not_stored::NotStored;
 use crate::progress::Progress;
 use crate::run::{Bench, RunError, RunOutcome, RunRequest, rejected_because};
@@ -16,8 +17,6 @@ use apply::{ApplyError, CountedOps, RateOf, counted, set_time};
 use find::{LevelRuns, RunNumbers, RunTimes, SizeFacts, spread};
 use key::{Axis, auto_rates};
 use plan::{OfferedLoad, SweepSchedule, shuffled};
-use plumb_engine::EngineError;
-use plumb_engine::KeptFiles;
 use plumb_engine::sim::SimRun;
 use plumb_result::compare::LeftOut;
 use plumb_result::run::TierName;
@@ -140,21 +139,11 @@ pub fn sweep(
     progress: &mut dyn Progress,
 ) -> Result<SweepOutcome, SweepError> {
     check_points(bench, request)?;
-    let has_files = request.workload.target.values().any(|target| {
-        matches!(target, plumb_workload::Target::File(file) if file.path.is_relative())
-            || matches!(target, plumb_workload::Target::Files(files) if files.path.is_relative())
-    });
-    if has_files {
-        let kept = KeptFiles::create(&bench.test_dirs, request.base, &format!("sweep {}", request.workload.name));
-        bench.kept = Some(kept.map_err(|error| RunError::Engine(EngineError::TestDir(error)))?);
-    }
-    let outcome = run_stages(bench, request, progress);
-    let removed = bench.kept.take().map_or(Ok(()), KeptFiles::remove);
-    let mut outcome = outcome?;
+    let label = format!("sweep {}", request.workload.name);
+    let (mut outcome, stays) =
+        with_kept_files(bench, request.workload, request.base, &label, |bench| run_stages(bench, request, progress))?;
     outcome.tag(bench);
-    if let Err(error) = removed {
-        outcome.sweep.notes.push(format!("clean up: {error}; `plumb clean` removes what is left"));
-    }
+    outcome.sweep.notes.extend(stays);
     Ok(outcome)
 }
 

@@ -155,6 +155,7 @@ impl Scale {
             seed: self.seed,
             target: targets.into_iter().map(|(name, target)| (name.to_owned(), target)).collect(),
             phase: Vec::new(),
+            repeat: None,
         }
     }
 }

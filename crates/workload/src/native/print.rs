@@ -30,6 +30,9 @@ pub fn to_toml(workload: &Workload) -> Result<String, PrintError> {
     if workload.seed != Workload::DEFAULT_SEED {
         line(&mut text, "seed", written(&workload.seed).map_err(failed)?.get_ref());
     }
+    if let Some(repeat) = &workload.repeat {
+        lines(&mut text, "repeat.", &Shortened::of(repeat, None).map_err(failed)?.short);
+    }
     if workload.target.is_empty() {
         text.push_str("target = {}\n");
     }

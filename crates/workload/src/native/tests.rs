@@ -271,6 +271,7 @@ fn a_workload_without_anything_prints_too() {
         seed: 42,
         target: Default::default(),
         phase: vec![],
+        repeat: None,
     };
     let text = to_toml(&empty).unwrap();
     assert_eq!(plumb_document::toml::from_str::<Workload>(&text).unwrap(), empty, "{text}");

@@ -11,6 +11,7 @@ mod names;
 mod net;
 mod phases;
 mod programs;
+mod repeat;
 mod replays;
 mod streams;
 mod targets;
@@ -36,5 +37,6 @@ pub fn validate(workload: &Workload) -> Vec<Problem> {
     }
     targets::check(&mut check, workload);
     phases::check(&mut check, workload);
+    repeat::check(&mut check, workload);
     check.problems
 }

@@ -2,7 +2,9 @@
 
 use super::programs::OtherFiles;
 use super::targets::{Facts, Kind, Shape, facts, percent_is_sane};
-use super::{Checker, QUEUE_DEPTH_MAX, blocks, companions, copies, help_for_name, net, programs, replays, streams};
+use super::{
+    Checker, QUEUE_DEPTH_MAX, blocks, companions, copies, help_for_name, net, programs, repeat, replays, streams,
+};
 use crate::Workload;
 use crate::backend::{Backend, RwFlag};
 use crate::blocks::BlockStream;
@@ -231,22 +233,7 @@ fn stop(check: &mut Checker, workload: &Workload, phase: &Phase) {
     let Some(steady) = &stop.steady else { return };
     check.within(&["stop", "steady"], |check| {
         check.positive(["round"], "the length of a round", steady.round.0, "`1s` is usual");
-        if steady.window < 3 {
-            check.problem(
-                ["window"],
-                format!("{} rounds are too few to detect a steady state", steady.window),
-                "use 5, as SNIA does, and no fewer than 3",
-            );
-        }
-        if steady.max_rounds < steady.window {
-            check.problem(
-                ["max-rounds"],
-                format!("`max-rounds` is {}, which is less than the window of {}", steady.max_rounds, steady.window),
-                "allow at least as many rounds as the window; 25 is usual",
-            );
-        }
-        check.above_zero(["range"], "the allowed range", steady.range, "0.2 is SNIA's");
-        check.above_zero(["slope"], "the allowed slope", steady.slope, "0.1 is SNIA's");
+        repeat::rule(check, steady.window, steady.max_rounds, steady.range, steady.slope);
         let shortest = steady.round.0.saturating_mul(steady.window.into());
         if let Some(time) = stop.time
             && time.0 < shortest

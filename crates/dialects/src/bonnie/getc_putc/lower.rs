@@ -25,6 +25,7 @@ pub fn lower(settings: &GetcPutcSettings, pid: u32) -> Workload {
         seed: Workload::DEFAULT_SEED,
         target: SortedMap::from([(TARGET.to_owned(), Target::Scratch(ScratchTarget { path: PathBuf::new(), names }))]),
         phase: GetcPutcTest::ALL.into_iter().map(|test| phase(settings, test)).collect(),
+        repeat: None,
     }
 }
 

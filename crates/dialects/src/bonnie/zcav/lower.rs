@@ -28,6 +28,7 @@ pub fn lower(settings: &ZcavSettings, plans: &[ZcavBlocks]) -> Workload {
         seed: Workload::DEFAULT_SEED,
         target,
         phase: vec![phase],
+        repeat: None,
     }
 }
 

@@ -137,6 +137,7 @@ pub fn lower(settings: &Settings, places: &mut dyn Places) -> Result<Lowered, Lo
         seed: Workload::DEFAULT_SEED,
         target,
         phase,
+        repeat: None,
     };
     let between = Between { sync: asked.sync, drop_caches: asked.dropcache, delay_s: settings.phase_delay_s };
     Ok(Lowered { workload, phases, between, geometry, notes })

@@ -58,6 +58,7 @@ pub(super) fn lower(fio: &Fio, places: &mut dyn Places, entropy: Entropy) -> Res
             seed: Workload::DEFAULT_SEED,
             target: SortedMap::new(),
             phase: Vec::new(),
+            repeat: None,
         },
         jobs: Vec::new(),
         plan: Vec::new(),

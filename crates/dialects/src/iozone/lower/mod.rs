@@ -50,6 +50,7 @@ pub fn lower(settings: &Settings) -> Lowered {
             seed: Workload::DEFAULT_SEED,
             target: SortedMap::from([(TARGET.to_owned(), target(settings))]),
             phase: Vec::new(),
+            repeat: None,
         },
         phases: Vec::new(),
     };

@@ -305,6 +305,7 @@ mod tests {
                 seed: 1,
                 target: SortedMap::from([("nothing".to_owned(), Target::Null(NullTarget::of(Bytes(1 << 20))))]),
                 phase: vec![Phase::new("only", vec![group])],
+                repeat: None,
             })
         }
 

@@ -303,6 +303,7 @@ fn workload(path: &Path, seen: &Seen, streams: Vec<StreamModel>, is_dry: bool) -
         seed: Workload::DEFAULT_SEED,
         target: SortedMap::from([(TARGET.to_owned(), target)]),
         phase: vec![phase],
+        repeat: None,
     }
 }
 

@@ -178,6 +178,7 @@ pub(super) fn workload(
         seed: Workload::DEFAULT_SEED,
         target: SortedMap::from([(TARGET.to_owned(), target)]),
         phase: vec![phase],
+        repeat: None,
     })
 }
 

@@ -88,4 +88,12 @@ loads! {
         ["read.iops", "read.lat.p99"];
     "iometer-database-like", Some("IOMeter"), "IOMeter's database: 8 KiB at random, 67 % reads, depth 16",
         ["read.iops", "read.lat.p99", "write.iops"];
+    "pts-iops-like", Some("SNIA PTS"), "56 cells of random reads and writes, in rounds until 4 KiB writes are steady", [];
+    "pts-throughput-128k-like", Some("SNIA PTS"), "128 KiB read and written in sequence, in rounds until both are steady", [];
+    "pts-throughput-1m-like", Some("SNIA PTS"), "1 MiB read and written in sequence, in rounds until both are steady", [];
+    "pts-latency-like", Some("SNIA PTS"), "one random op at a time in 9 cells, in rounds until 4 KiB writes are steady", [];
+    "pts-wsat-like", Some("SNIA PTS"), "random 4 KiB writes without a pause, until they are steady",
+        ["write.iops", "write.lat.p99"];
+    "pts-hir-like", Some("SNIA PTS"), "random 4 KiB writes with pauses of growing length, and without after each", [];
+    "cross-stimulus", None, "sequential writes, random ones, then sequential ones again", [];
 }

@@ -5,6 +5,7 @@ mod companions;
 mod mpi;
 mod phases;
 mod programs;
+mod repeat;
 mod shared;
 mod targets;
 
@@ -77,6 +78,7 @@ fn sound() -> Workload {
             phase("blocks", WorkerGroup::new("data", Blocks::default())),
             phase("program", WorkerGroup::new("set", Work::Program(Box::new(Program::new(steps))))),
         ],
+        repeat: None,
     }
 }
 

@@ -1,0 +1,138 @@
+//! `plumb run` of a workload that is repeated: in rounds until figures are steady, or at each load of a ladder.
+
+use super::run::{Loaded, takes};
+use crate::args::RunArguments;
+use crate::common::Common;
+use crate::exit::{End, Stopped};
+use crate::meanwhile::Meanwhile;
+use crate::output;
+use crate::progress::LiveWarnings;
+use crate::session;
+use plumb_engine::DropCaches;
+use plumb_engine::sim::SimRun;
+use plumb_report::{loads, repeat as page};
+use plumb_result::RunVerdict;
+use plumb_result::repeat::RepeatedRuns;
+use plumb_study::repeat::{RepeatRequest, ladder, rounds};
+use plumb_study::{Place, RunError, RunRequest};
+use plumb_workload::{Repeat, Workload};
+
+/// Repeats it.
+pub fn run(
+    repeat: &Repeat,
+    loaded: &Loaded,
+    place: &Place,
+    arguments: &RunArguments,
+    common: &Common,
+) -> Result<End, Stopped> {
+    let Loaded { workload, policies, banner } = loaded;
+    refuse(&workload.name, arguments)?;
+    arguments.report.report_file.writable()?;
+    let mut meanwhile = Meanwhile::open(&arguments.report.meanwhile, LiveWarnings::FailuresOnly, common)?;
+    let mut bench = session::bench(common)?;
+    if arguments.drop_caches {
+        bench.drop_caches = DropCaches::Allowed;
+    }
+    if !common.json {
+        if let Some(of) = banner {
+            session::announce(&loads::banner(of));
+        }
+        let (first, how) = first(repeat, workload);
+        session::announce(&format!("{}; {how}", takes(&bench.resolve(&first, place.base())?, place)));
+    }
+    let command = session::command_line();
+    let path = arguments.at.display().to_string();
+    let request = RepeatRequest {
+        run: RunRequest {
+            workload,
+            policies: *policies,
+            base: place.base(),
+            command: &command,
+            dialect: None,
+            sim_run: SimRun { seed: workload.seed, run_index: 0, plot_index: 0 },
+        },
+        path: &path,
+        banner: *banner,
+    };
+    let style = session::style();
+    let report = &arguments.report.report_file;
+    match repeat {
+        Repeat::Rounds(rule) => {
+            let done = meanwhile.watch(|watcher| rounds(&mut bench, &request, rule, watcher));
+            meanwhile.clear();
+            let (mut result, error) = done?;
+            result.verdict_note = page::rounds_sentence(&result);
+            match common.json {
+                true => session::print_json(&result)?,
+                false => output::print(&page::rounds_page(&result, &style)),
+            }
+            report.rounds(&result, bench.store.as_ref())?;
+            let unstored = session::unstored(&bench, "the rounds", common);
+            end(&result.of, result.verdict, result.steady.is_some(), unstored, error)
+        }
+        Repeat::Ladder(rule) => {
+            let done = meanwhile.watch(|watcher| ladder(&mut bench, &request, rule, watcher));
+            meanwhile.clear();
+            let (mut result, error) = done?;
+            result.verdict_note = page::ladder_sentence(&result);
+            match common.json {
+                true => session::print_json(&result)?,
+                false => output::print(&page::ladder_page(&result, &style)),
+            }
+            report.ladder(&result, bench.store.as_ref())?;
+            let unstored = session::unstored(&bench, "the ladder", common);
+            end(&result.of, result.verdict, result.within_limit != Some(false), unstored, error)
+        }
+    }
+}
+
+/// Options that are about a single run.
+fn refuse(name: &str, arguments: &RunArguments) -> Result<(), Stopped> {
+    let given = [
+        ("--runs", arguments.report.runs > 1),
+        ("--name", arguments.report.name.is_some()),
+        ("--output", arguments.report.output.is_some()),
+        ("--assert", !arguments.assertions.is_empty()),
+        ("--until", arguments.until.is_some()),
+        ("--precondition", arguments.precondition),
+    ];
+    match given.iter().find(|(_, is_given)| *is_given) {
+        None => Ok(()),
+        Some((option, _)) => Err(Stopped::usage(format!(
+            "`{name}` is repeated, and {option} is about a single run; add --once to run its phases once"
+        ))),
+    }
+}
+
+/// What runs first, and how often.
+fn first(repeat: &Repeat, workload: &Workload) -> (Workload, String) {
+    match repeat {
+        Repeat::Rounds(rule) => {
+            let how = format!("{} to {} rounds, until they are steady", rule.window, rule.max_rounds);
+            (rule.round(workload, 1), how)
+        }
+        Repeat::Ladder(rule) => {
+            let loads = rule.percent.len() + rule.again.len();
+            (Workload { repeat: None, ..workload.clone() }, format!("at {loads} loads"))
+        }
+    }
+}
+
+fn end(
+    of: &RepeatedRuns,
+    verdict: RunVerdict,
+    is_met: bool,
+    unstored: bool,
+    error: Option<RunError>,
+) -> Result<End, Stopped> {
+    if let Some(error) = error {
+        return Err(error.into());
+    }
+    Ok(match verdict {
+        _ if unstored => End::Io,
+        _ if of.partial => End::Interrupted,
+        RunVerdict::Reject => End::Rejected,
+        _ if !is_met => End::AssertedFalse,
+        _ => End::Done,
+    })
+}

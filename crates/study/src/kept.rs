@@ -1,0 +1,29 @@
+//! Files that several runs share.
+
+use crate::run::{Bench, RunError};
+use plumb_engine::{EngineError, KeptFiles};
+use plumb_workload::{Target, Workload};
+use std::path::Path;
+
+/// Does something whose runs share the files of a workload, each laid out once and removed at the end. What could not be removed is
+/// said in the second value.
+pub(crate) fn with_kept_files<T, E: From<RunError>>(
+    bench: &mut Bench,
+    workload: &Workload,
+    base: &Path,
+    label: &str,
+    run: impl FnOnce(&mut Bench) -> Result<T, E>,
+) -> Result<(T, Option<String>), E> {
+    let has_files = workload.target.values().any(|target| {
+        matches!(target, Target::File(file) if file.path.is_relative())
+            || matches!(target, Target::Files(files) if files.path.is_relative())
+    });
+    if has_files {
+        let kept = KeptFiles::create(&bench.test_dirs, base, label);
+        bench.kept = Some(kept.map_err(|error| RunError::Engine(EngineError::TestDir(error)))?);
+    }
+    let outcome = run(bench);
+    let removed = bench.kept.take().map_or(Ok(()), KeptFiles::remove);
+    let stays = removed.err().map(|error| format!("clean up: {error}; `plumb clean` removes what is left"));
+    Ok((outcome?, stays))
+}

@@ -1,0 +1,166 @@
+//! Workloads that are repeated: in [rounds] until figures are steady, or at each load of a [ladder]. One run each, with all its
+//! evidence.
+
+mod ladder;
+mod rounds;
+
+pub use ladder::ladder;
+pub use rounds::rounds;
+
+use crate::not_stored::NotStored;
+use crate::progress::Progress;
+use crate::run::{Bench, RunError, RunOutcome, RunRequest, rejected_because};
+use jiff::Timestamp;
+use plumb_engine::sim::SimRun;
+use plumb_result::compare::LeftOut;
+use plumb_result::repeat::RepeatedRuns;
+use plumb_result::run::TierName;
+use plumb_result::{Histogram, Metric, PhaseMeasurement, PhaseResult, RunVerdict};
+use plumb_store::TagChange;
+use plumb_workload::{OpKind, Workload};
+
+/// What is repeated, and what is said of it.
+pub struct RepeatRequest<'a> {
+    /// The workload and where it runs.
+    pub run: RunRequest<'a>,
+    /// The place, as typed.
+    pub path: &'a str,
+    /// Of what its numbers are no official result.
+    pub banner: Option<&'a str>,
+}
+
+/// The runs so far.
+struct Repeated<'a> {
+    request: &'a RepeatRequest<'a>,
+    of: RepeatedRuns,
+    /// What the checks say of each run.
+    verdicts: Vec<RunVerdict>,
+    /// The error that ended the last run early.
+    error: Option<RunError>,
+}
+
+impl<'a> Repeated<'a> {
+    fn new(request: &'a RepeatRequest<'a>) -> Repeated<'a> {
+        let of = RepeatedRuns {
+            banner: request.banner.map(str::to_owned),
+            workload: request.run.workload.name.clone(),
+            path: request.path.to_owned(),
+            started_at: Timestamp::now().to_string(),
+            seed: request.run.workload.seed,
+            ..RepeatedRuns::default()
+        };
+        Repeated { request, of, verdicts: Vec::new(), error: None }
+    }
+
+    /// One more run. `None` where a signal or an error ended it early: it is the last one then.
+    fn run(
+        &mut self,
+        bench: &mut Bench,
+        workload: &Workload,
+        label: &str,
+        progress: &mut dyn Progress,
+    ) -> Result<Option<RunOutcome>, RunError> {
+        progress.block(label);
+        let run_index = self.of.runs.len() as u32;
+        let sim_run = SimRun { run_index, ..self.request.run.sim_run };
+        let outcome = match bench.run(&RunRequest { workload, sim_run, ..self.request.run }, progress) {
+            Err(error) if self.of.runs.is_empty() => return Err(error),
+            // What was measured before is worth a report.
+            Err(error) => {
+                self.of.partial = true;
+                self.of.notes.push(format!("{label}: {error}"));
+                self.error = Some(error);
+                return Ok(None);
+            }
+            Ok(outcome) => outcome,
+        };
+        let result = &outcome.result;
+        self.of.runs.push(result.id.clone());
+        self.verdicts.push(result.verdict);
+        if result.verdict == RunVerdict::Reject {
+            let reason = rejected_because(result);
+            self.of.rejected.push(LeftOut { run: result.id.clone(), side: label.to_owned(), reason });
+        }
+        for note in result.phases.iter().flat_map(|phase| &phase.notes) {
+            if !self.of.notes.contains(note) {
+                self.of.notes.push(note.clone());
+            }
+        }
+        if result.partial {
+            self.of.partial = true;
+            return Ok(None);
+        }
+        Ok(Some(outcome))
+    }
+
+    /// Gives the runs one tag in the store, so that they can be found together.
+    fn tag(&mut self, bench: &mut Bench, kind: &str) {
+        let (Some(store), Some(first), None) = (&mut bench.store, self.of.runs.first(), &bench.not_stored) else {
+            return;
+        };
+        // The beginning of the first run's id is the time in milliseconds.
+        let tag = format!("{kind}-{}", first.get(..13).unwrap_or(first));
+        let tagged = self.of.runs.iter().try_for_each(|run| store.tag(run, &tag, TagChange::Add));
+        match tagged {
+            Ok(()) => self.of.tag = Some(tag),
+            Err(error) => bench.not_stored = Some(NotStored::because(error.to_string())),
+        }
+    }
+}
+
+/// What a phase did, all its reads, writes and other calls together.
+struct Done {
+    rate: Option<f64>,
+    bandwidth: Option<f64>,
+    service: Histogram,
+    response: Histogram,
+}
+
+impl Done {
+    fn of(measured: &PhaseMeasurement) -> Done {
+        let mut done = Done { rate: None, bandwidth: None, service: Histogram::new(), response: Histogram::new() };
+        let (mut count, mut bytes) = (0, 0);
+        for (kind, op) in &measured.ops {
+            if matches!(kind, OpKind::Open | OpKind::Close | OpKind::Evict | OpKind::Delay) {
+                continue;
+            }
+            count += op.count;
+            bytes += op.bytes;
+            done.service.merge(&op.service);
+            if let Some(times) = &op.response {
+                done.response.merge(times);
+            }
+        }
+        done.rate = measured.per_second(count).filter(|_| count > 0);
+        done.bandwidth = measured.per_second(bytes).filter(|_| bytes > 0);
+        done
+    }
+
+    /// From when an op was due, where it was.
+    fn times(&self) -> &Histogram {
+        if self.response.is_empty() { &self.service } else { &self.response }
+    }
+}
+
+/// What moved the bytes of a phase; `mixed` where reads and writes differ.
+fn tier(phase: &PhaseResult) -> Option<TierName> {
+    let kinds = [OpKind::Read, OpKind::Write];
+    together(kinds.iter().filter_map(|kind| phase.metrics.get(&Metric::bandwidth(*kind))?.tier))
+}
+
+/// One tier for several, `mixed` where they differ.
+fn together(mut tiers: impl Iterator<Item = TierName>) -> Option<TierName> {
+    let first = tiers.next()?;
+    Some(if tiers.all(|tier| tier == first) { first } else { TierName::Mixed })
+}
+
+/// Of the runs that numbers rest on: rejected where one of them is.
+fn verdict(verdicts: &[RunVerdict]) -> RunVerdict {
+    let of = |one: RunVerdict| verdicts.contains(&one);
+    match () {
+        () if of(RunVerdict::Reject) => RunVerdict::Reject,
+        () if verdicts.is_empty() || of(RunVerdict::Unknown) => RunVerdict::Unknown,
+        () if of(RunVerdict::Caution) => RunVerdict::Caution,
+        () => RunVerdict::Pass,
+    }
+}

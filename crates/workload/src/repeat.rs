@@ -1,0 +1,259 @@
+//! Workloads whose phases run more than once: in rounds until figures are steady, or at each load of a ladder.
+//!
+//! `plumb run` repeats them, one run of the workload a round or load. The engine knows nothing of it: it is given
+//! [`Rounds::round`] or [`Ladder::step`].
+
+use crate::blocks::{BlockSize, Mix};
+use crate::pace::{Arrival, Pace};
+use crate::phase::Phase;
+use crate::units::{Bytes, Nanos, PerSecond};
+use crate::{WorkerGroup, Workload};
+use plumb_document::{FromDocument, ToDocument};
+
+/// How the phases of a workload are repeated.
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Repeat {
+    /// Until figures are steady.
+    Rounds(Box<Rounds>),
+    /// At each of several loads.
+    Ladder(Box<Ladder>),
+}
+
+/// Rounds until figures are steady: over the last `window` rounds, range and slope of each are within bounds. Source of the rule:
+/// SNIA SSS PTS.
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Rounds {
+    /// Phases that run in the first round only, before all others: what conditions the storage.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub first_only: Vec<String>,
+    /// Every other phase runs once for each of these mixes and sizes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cells: Option<Cells>,
+    /// The figures that must be steady, all of them over the same rounds.
+    pub steady: Vec<TrackedFigure>,
+    /// Rounds looked at together.
+    #[serde(default = "window")]
+    pub window: u32,
+    /// Largest allowed (max − min) / mean.
+    #[serde(default = "range")]
+    pub range: f64,
+    /// Largest allowed rise or fall of the fitted line over the window, relative to the mean.
+    #[serde(default = "slope")]
+    pub slope: f64,
+    /// Give up after this many rounds.
+    #[serde(default = "max_rounds")]
+    pub max_rounds: u32,
+    /// The figures that are printed of every phase, in this order.
+    pub show: Vec<Figure>,
+}
+
+fn window() -> u32 {
+    5
+}
+
+fn range() -> f64 {
+    0.20
+}
+
+fn slope() -> f64 {
+    0.10
+}
+
+fn max_rounds() -> u32 {
+    25
+}
+
+/// Mixes and sizes of block I/O: a phase for each pair, named `PHASE-r65-64KiB`. Sizes vary fastest.
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Cells {
+    /// Shares of reads, per cent; the rest are writes.
+    pub read: Vec<u32>,
+    /// Sizes of each op.
+    pub block: Vec<Bytes>,
+}
+
+/// A figure of a phase.
+#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct TrackedFigure {
+    /// The phase, or the cell.
+    pub phase: String,
+    /// The figure.
+    pub figure: Figure,
+}
+
+/// A number of all reads and writes of a phase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Figure {
+    /// Ops a second.
+    Iops,
+    /// Bytes a second.
+    Bandwidth,
+    /// Mean time of an op, ns.
+    Latency,
+    /// Longest time of an op, ns.
+    LatencyMax,
+}
+
+impl Figure {
+    /// As in a workload file.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Figure::Iops => "iops",
+            Figure::Bandwidth => "bandwidth",
+            Figure::Latency => "latency",
+            Figure::LatencyMax => "latency-max",
+        }
+    }
+}
+
+impl Rounds {
+    /// What runs in a round, counted from 1.
+    pub fn round(&self, workload: &Workload, number: u32) -> Workload {
+        let mut phases = Vec::new();
+        for phase in &workload.phase {
+            if self.first_only.contains(&phase.name) {
+                if number == 1 {
+                    phases.push(phase.clone());
+                }
+                continue;
+            }
+            match &self.cells {
+                Some(cells) => phases.extend(cells.of(phase)),
+                None => phases.push(phase.clone()),
+            }
+        }
+        // Each round has its own random offsets.
+        let seed = workload.seed.wrapping_add(u64::from(number.saturating_sub(1))) & i64::MAX.cast_unsigned();
+        Workload { phase: phases, repeat: None, seed, ..workload.clone() }
+    }
+}
+
+impl Cells {
+    fn of<'a>(&'a self, phase: &'a Phase) -> impl Iterator<Item = Phase> + 'a {
+        let pairs = self.read.iter().flat_map(|read| self.block.iter().map(move |block| (*read, *block)));
+        pairs.map(move |(read, block)| {
+            let mut cell = Phase { name: format!("{}-r{read}-{block}", phase.name), ..phase.clone() };
+            for blocks in cell.workers.iter_mut().filter_map(|group| group.work.blocks_mut()) {
+                blocks.block = BlockSize::Fixed(block);
+                blocks.mix = Mix { read, write: 100_u32.saturating_sub(read), trim: 0 };
+            }
+            cell
+        })
+    }
+}
+
+/// The same work at several loads.
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Ladder {
+    /// What 100 % is.
+    #[serde(default)]
+    pub of: FullLoad,
+    /// The loads, per cent, in the order in which they run.
+    pub percent: Vec<f64>,
+    /// Loads that run once more at the end, each of which is compared with the last one of the same load before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub again: Vec<f64>,
+    /// Rate and mean response time of such a load may differ by this share.
+    #[serde(default = "within")]
+    pub within: f64,
+    /// Largest allowed mean response time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Nanos>,
+}
+
+fn within() -> f64 {
+    0.05
+}
+
+/// What the full load of a ladder is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum FullLoad {
+    /// The rates that the groups of workers ask for.
+    #[default]
+    Asked,
+    /// What is reached as fast as it goes, which is measured first.
+    Peak,
+}
+
+impl Ladder {
+    /// What runs at a load: the rates of its groups, or `peak` (ops a second of all workers) as Poisson arrivals.
+    pub fn step(&self, workload: &Workload, percent: f64, peak: Option<f64>) -> Workload {
+        let mut step = Workload { repeat: None, ..workload.clone() };
+        for phase in &mut step.phase {
+            let workers: u32 = phase.workers.iter().map(|group| group.count).sum();
+            for group in &mut phase.workers {
+                scale(group, percent / 100.0, peak.map(|peak| peak / f64::from(workers.max(1))));
+            }
+        }
+        step
+    }
+}
+
+fn scale(group: &mut WorkerGroup, share: f64, peak_of_worker: Option<f64>) {
+    match (&mut group.pace.open, peak_of_worker) {
+        (Some(open), _) => open.rate = PerSecond(open.rate.0 * share),
+        (None, Some(peak)) => group.pace = Pace::open(PerSecond(peak * share), Arrival::Poisson, false),
+        (None, None) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::named::{RunPlace, Scale, find};
+    use plumb_sorted::SortedSet;
+
+    fn workload(name: &str) -> Workload {
+        find(name).unwrap().workload(&Scale::moderate(RunPlace::Directory))
+    }
+
+    // Protects: 56 cells of which each has its mix and size, the sizes of a mix one after another, the largest first; conditioning is
+    // in the first round only.
+    #[test]
+    fn a_round_of_the_matrix_has_56_cells() {
+        let named = workload("pts-iops-like");
+        let Some(Repeat::Rounds(rounds)) = &named.repeat else { panic!("{:?}", named.repeat) };
+        let (first, second) = (rounds.round(&named, 1), rounds.round(&named, 2));
+        assert_eq!(first.phase[0].name, "conditioning");
+        assert_eq!(first.phase[1..], second.phase[..]);
+        assert_eq!((second.phase.len(), &second.repeat), (56, &None));
+        let names: Vec<&str> = second.phase.iter().map(|phase| phase.name.as_str()).collect();
+        assert_eq!(names[..3], ["random-r100-1MiB", "random-r100-128KiB", "random-r100-64KiB"]);
+        assert_eq!(names[8], "random-r95-1MiB");
+        assert!(names.contains(&"random-r0-4KiB") && names[55].starts_with("random-r0-512"), "{names:?}");
+        let cell = second.phase.iter().find(|phase| phase.name == "random-r65-8KiB").unwrap();
+        let blocks = cell.workers[0].work.blocks().unwrap();
+        assert_eq!((&blocks.block, blocks.mix), (&BlockSize::Fixed(Bytes(8192)), Mix { read: 65, write: 35, trim: 0 }));
+        let seeds: SortedSet<u64> = (1..=25).map(|number| rounds.round(&named, number).seed).collect();
+        assert_eq!(seeds.len(), 25, "each round has its own offsets");
+    }
+
+    #[test]
+    fn a_step_of_a_ladder_has_its_share_of_every_rate() {
+        let asked = workload("spc1-like");
+        let ladder = Ladder { of: FullLoad::Asked, percent: vec![50.0], again: Vec::new(), within: 0.05, limit: None };
+        let rates = |workload: &Workload| -> Vec<f64> {
+            workload.phase[0].workers.iter().filter_map(|group| Some(group.pace.open?.rate.0)).collect()
+        };
+        let half = ladder.step(&asked, 50.0, None);
+        let expected: Vec<f64> = rates(&asked).iter().map(|rate| rate / 2.0).collect();
+        assert_eq!((rates(&half).len(), rates(&half)), (8, expected));
+        // Seven workers share what was reached as fast as it went.
+        let peak = ladder.step(&workload("nfs-mix-2008-like"), 50.0, Some(1400.0));
+        assert_eq!((rates(&peak), peak.phase[0].workers[0].count), (vec![100.0], 7));
+    }
+}
