@@ -5,7 +5,7 @@ use crate::fit::{Policies, fit};
 use crate::not_stored::NotStored;
 use crate::place::free_bytes;
 use crate::progress::{Progress, RunBegun, Silent};
-use crate::ranks::{Division, JoinedRanks, OfRanks, RanksRun, RunOrder, WorkloadOfRank, is_named};
+use crate::ranks::{AgentPolicy, Division, JoinedRanks, OfRanks, RanksRun, RunOrder, WorkloadOfRank, is_named};
 use jiff::Timestamp;
 use plumb_cluster::ClusterError;
 use plumb_engine::copy::SharedListener;
@@ -25,7 +25,7 @@ use plumb_sorted::SortedMap;
 use plumb_store::{BUSY_TIMEOUT, Queue, RunLog, Store};
 use plumb_trust::Measured;
 use plumb_workload::validate::{Problem, validate};
-use plumb_workload::{Size, Target, Workload};
+use plumb_workload::{Size, Workload};
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -64,6 +64,8 @@ pub struct Bench {
     pub device_looks: Option<RunLooks>,
     /// The processes that make every run together with this one.
     pub ranks: Option<Rc<JoinedRanks>>,
+    /// What this process lets those do who lead it, where it is an agent's.
+    pub policy: Option<AgentPolicy>,
     /// Which part of a workload each of them runs.
     pub division: Division,
     /// What opens files by MPI-IO in a process that is alone; ranks have that of the library that joins them.
@@ -244,6 +246,7 @@ impl Bench {
             copy_listener: None,
             device_looks: RunLooks::asked(),
             ranks: None,
+            policy: None,
             division: Division::Each,
             mpi_io: None,
             not_stored: None,
@@ -282,6 +285,22 @@ impl Bench {
     /// # Errors
     /// [`RunError::Size`].
     pub fn resolve(&self, workload: &Workload, base: &Path) -> Result<Workload, RunError> {
+        match self.leading() {
+            None => self.resolve_here(workload, base),
+            Some(ranks) => {
+                let resolved = ranks.resolve(self.stop, workload, base, false)?;
+                Ok(resolved.workload.unwrap_or_else(|| workload.clone()))
+            }
+        }
+    }
+
+    /// The others, where this process only leads them.
+    fn leading(&self) -> Option<Rc<JoinedRanks>> {
+        self.ranks.clone().filter(|ranks| ranks.leads_only())
+    }
+
+    /// The same of this host.
+    pub(crate) fn resolve_here(&self, workload: &Workload, base: &Path) -> Result<Workload, RunError> {
         // Ranks have files of their own: a share of the memory, or of the free space, is divided among them.
         let (on_host, all) = self.ranks.as_ref().map_or((1, 1), |ranks| (ranks.on_this_host(), ranks.size()));
         let sharers = Sharers { of_memory: u64::from(on_host.max(1)), of_space: u64::from(all.max(1)) };
@@ -291,12 +310,21 @@ impl Bench {
     /// Runs a workload once, with all its evidence; stores it and judges it. Where there are several ranks, all of them do so
     /// together, and this one, which is the first, has the result of all.
     pub fn run(&mut self, request: &RunRequest<'_>, progress: &mut dyn Progress) -> Result<RunOutcome, RunError> {
-        let mut workload = self.resolve(request.workload, request.base)?;
+        let leading = self.leading();
+        let fitted = request.policies == Policies::Fitted;
+        let (mut workload, of_hosts) = match &leading {
+            None => (self.resolve_here(request.workload, request.base)?, Vec::new()),
+            Some(ranks) => {
+                let resolved = ranks.resolve(self.stop, request.workload, request.base, fitted)?;
+                (resolved.workload.unwrap_or_else(|| request.workload.clone()), resolved.not_had)
+            }
+        };
         let problems = validate(&workload);
         if !problems.is_empty() {
             return Err(RunError::Workload(problems));
         }
         let not_had = match request.policies {
+            _ if leading.is_some() => of_hosts,
             Policies::AsWritten => Vec::new(),
             Policies::Fitted => fit(&mut workload, request.base),
         };
@@ -337,8 +365,13 @@ impl Bench {
             let last = if request.dialect.is_none() { LastLook::BeforeRemoval } else { LastLook::Elsewhere };
             evidence = evidence.with_looks(looks, last);
         }
-        let measured = self.measure(own_work, &mut evidence);
-        let (mut observations, seen) = evidence.collected();
+        let (measured, (mut observations, seen)) = match (&leading, &together) {
+            (Some(_), Some(together)) => {
+                evidence.begin_at_once();
+                (Ok(together.lead(&workload, evidence.progress())), evidence.collected())
+            }
+            _ => (self.measure(own_work, &mut evidence), evidence.collected()),
+        };
         (self.store, self.queue) = (store, queue);
         let found = together.map(|together| together.finish(early_end(&measured).as_deref()));
         progress.run_ended();
@@ -395,7 +428,8 @@ impl Bench {
                 observations = first.observations;
             }
         }
-        let environment = environment.get().clone();
+        // Whoever only leads is none of those who are measured.
+        let environment = if leading.is_some() { &observations.environment } else { environment.get() }.clone();
         let result = RunResult {
             schema: RESULT_SCHEMA.to_owned(),
             id,
@@ -426,15 +460,21 @@ impl Bench {
     /// # Errors
     /// The order is one that rank 0 refuses before it sends it.
     pub(crate) fn run_as_ordered(&mut self, order: &RunOrder, ranks: &JoinedRanks) -> Result<(), ClusterError> {
-        let own = WorkloadOfRank::of(&order.workload, order.division, ranks.rank(), ranks.size())
+        let own = WorkloadOfRank::of(&order.workload, order.division, ranks.number(), ranks.size())
             .map_err(|_| ClusterError::Unexpected { rank: 0, what: "a run that several ranks cannot make" })
             .inspect_err(|_| ranks.break_off())?;
         let together = RanksRun::new(ranks, self.stop, &order.workload, &own, order.division);
-        let work = Work { workload: &own.workload, ..order.work(ranks.rank(), ranks.size()) };
+        let work = Work { workload: &own.workload, ..order.work(ranks.number(), ranks.size()) };
         let environment = Rc::clone(&self.environment);
         let mut silent = Silent;
         let mut evidence =
             Evidence::new(work.workload, &environment, work.base, None, &mut silent).with_ranks(Some(&together));
+        let refused = self.policy.as_ref().and_then(|policy| policy.admit(order).err());
+        if let Some(refused) = refused {
+            drop(evidence);
+            together.finish(Some(&refused.to_string()));
+            return Ok(());
+        }
         let measured = self.measure(work, &mut evidence);
         drop(evidence);
         together.finish(early_end(&measured).as_deref());
@@ -541,20 +581,7 @@ fn resolved(
     let memory = |size: Size, sharers: u64| if size.fixed().is_some() { 0 } else { ram_bytes() / sharers };
     for (name, target) in &mut workload.target {
         let Sharers { of_memory, of_space } = if is_named(target) { Sharers::ONE } else { sharers };
-        let sizes: Vec<&mut Size> = match target {
-            Target::File(file) => file.size.iter_mut().collect(),
-            Target::Files(files) => vec![&mut files.size],
-            Target::Device(device) => device.size.iter_mut().collect(),
-            Target::Tree(_)
-            | Target::JobFiles(_)
-            | Target::Scratch(_)
-            | Target::SharedTree(_)
-            | Target::Recorded(_)
-            | Target::Host(_)
-            | Target::Null(_)
-            | Target::Sim(_) => Vec::new(),
-        };
-        for size in sizes {
+        if let Some(size) = target.size_mut() {
             let free = match size {
                 Size::Free(_) => {
                     let free = free_bytes(base);

@@ -6,16 +6,18 @@ use super::mpi_io::mpi_io_of;
 use super::order::{Division, WorkloadOfRank};
 use super::patience::AfterSignal;
 use super::share::{HostFacts, PhaseSum, RankPhase, Reporter};
+use crate::progress::Progress;
 use plumb_cluster::{Arrival, ClusterError, Ending, EndingKind, Exchange, Release, monotonic_ns, wait_until_ns};
 use plumb_engine::signals::StopFlag;
 use plumb_engine::{MpiIo, OtherProcesses};
-use plumb_result::PhaseMeasurement;
 use plumb_result::merge::{FilesOfRanks, Workers};
 use plumb_result::observe::{Environment, PhaseObservations, TargetFacts};
+use plumb_result::{Measurement, PhaseMeasurement};
 use plumb_sorted::SortedMap;
 use plumb_workload::{Phase, Program, Target, Workload};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What all do together next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,9 +105,10 @@ impl<'a> RanksRun<'a> {
     ) -> RanksRun<'a> {
         // Of the whole: a rank without work of its own makes the same barriers as the others.
         let is_simulated = workload.target.values().any(|target| matches!(target, Target::Sim(_)));
-        let after_signal = AfterSignal::new(stop, ranks.rank(), ranks.size());
+        let after_signal = AfterSignal::new(stop, &*ranks.cluster);
         let exchange = (division == Division::Each).then(|| ranks.roster.exchange(ranks.rank())).flatten();
-        let exchanges = |phase: &Phase| exchange.is_some() && workload.read_of_others(phase).next().is_some();
+        let may_exchange = division == Division::Each && ranks.size() > 1;
+        let exchanges = |phase: &Phase| may_exchange && workload.read_of_others(phase).next().is_some();
         let exchanges: Vec<bool> = workload.phase.iter().map(exchanges).collect();
         RanksRun {
             ranks,
@@ -132,13 +135,13 @@ impl<'a> RanksRun<'a> {
         }
     }
 
-    /// Processes of this host that are ranks of the run.
+    /// Processes of this machine that are ranks of the run.
     pub(crate) fn processes(&self) -> Vec<u32> {
-        self.ranks.roster.processes_on_host_of(self.ranks.rank())
+        self.ranks.roster.processes_on_kernel_of(self.ranks.rank())
     }
 
     fn name(&self, rank: u32) -> String {
-        format!("rank {rank} on {}", self.ranks.roster.host(rank))
+        self.ranks.name(rank)
     }
 
     fn is_signalled(&self) -> bool {
@@ -182,7 +185,15 @@ impl<'a> RanksRun<'a> {
         if arrival != Arrival::Ready {
             self.ranks.cluster.announce_end();
         }
-        match self.ranks.cluster.barrier(arrival, &self.after_signal.patience()) {
+        let patience = self.after_signal.patience();
+        let patience = |rank: u32, waited: Duration| {
+            if self.ranks.leads_only() && self.is_signalled() {
+                // No launcher tells the others.
+                self.ranks.cluster.announce_end();
+            }
+            patience(rank, waited)
+        };
+        match self.ranks.cluster.barrier(arrival, &patience) {
             Ok(Release::At(at)) => Some(at),
             Ok(Release::End(endings)) => {
                 if endings.iter().any(|ending| ending.kind == EndingKind::Silent) {
@@ -348,6 +359,34 @@ impl<'a> RanksRun<'a> {
         self.last_is_summed.set(self.ends.get());
     }
 
+    /// Leads a run of others, and measures nothing: what they measured.
+    pub(crate) fn lead(&self, workload: &Workload, progress: &mut dyn Progress) -> Measurement {
+        let mut measurement = Measurement::default();
+        self.await_admitted();
+        for phase in &workload.phase {
+            if self.ends.get() {
+                break;
+            }
+            progress.phase_begins(&phase.name);
+            if self.next.get() == Next::Exchange {
+                self.next.set(Next::Ready);
+                self.barrier(self.arrival());
+            }
+            self.await_ready();
+            progress.clock_starts(&phase.name);
+            self.await_start();
+            self.await_stop();
+            self.sum(RankPhase::default());
+            let whole = self.found.borrow().last().and_then(|found| Some(found.whole.as_ref()?.measured.clone()));
+            let nothing = || PhaseMeasurement { name: phase.name.clone(), ..PhaseMeasurement::default() };
+            let measured = whole.unwrap_or_else(nothing);
+            progress.phase_ended(&measured);
+            measurement.phases.push(measured);
+        }
+        measurement.interrupted = self.is_signalled();
+        measurement
+    }
+
     /// The engine is done with the run: whatever all still do together is done, so that nobody waits for this rank.
     pub(crate) fn finish(&self, error: Option<&str>) -> RanksFound {
         let own = self.ranks.rank();
@@ -361,7 +400,12 @@ impl<'a> RanksRun<'a> {
             if is_before_barrier && !self.ends.get() {
                 self.barrier(Arrival::Ends(why.to_owned()));
             }
-            self.sum(RankPhase::nothing(format!("{}: {why}", self.name(own))));
+            // Whoever only leads never measures.
+            let leads = own == 0 && self.ranks.leads_only();
+            self.sum(match leads {
+                true => RankPhase::default(),
+                false => RankPhase::nothing(format!("{}: {why}", self.name(own))),
+            });
         }
         // A library that a worker is still in cannot be left as if all were well.
         if self.uses_mpi_io && self.ranks.cluster.is_to_end().is_some() {

@@ -1,8 +1,16 @@
-//! `plumb agent`: the remote end of a host; nobody types it. Studies start it, in virtual machines and on other hosts.
+//! `plumb agent`: the remote end of a host. Studies start it by themselves, in virtual machines and on other hosts; people let it listen,
+//! for runs on many hosts.
+
+pub mod listen;
+pub mod rank;
 
 use crate::args::AgentArguments;
+use crate::commands::net::{MadeKeys, make_keys};
 use crate::exit::{End, Stopped};
+use crate::output::{self, error_line};
 use crate::session;
+use listen::{Door, Listening};
+use plumb_channel::Identity;
 use plumb_engine::signals;
 use plumb_lab::agent::{AgentSettings, serve};
 use plumb_lab::vm::VmSpec;
@@ -11,8 +19,9 @@ use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 use std::ffi::OsString;
 use std::fs::OpenOptions;
 use std::io::{BufRead, Write};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// As the first process of a virtual machine.
@@ -35,8 +44,17 @@ pub fn run(arguments: &AgentArguments) -> Result<End, Stopped> {
     if let Some(parent) = arguments.with_parent {
         return Err(become_program(parent, arguments.gently, &arguments.program));
     }
+    if let Some(directory) = &arguments.init {
+        return init_keys(directory);
+    }
+    if arguments.rank {
+        return rank::run(arguments);
+    }
     let program = std::env::current_exe()
         .map_err(|error| Stopped::io(format!("cannot find this program's own file: {error}")))?;
+    if let Some(address) = &arguments.listen {
+        return listen(address, arguments, program);
+    }
     if let Some(file) = &arguments.vm {
         return relay(file, program);
     }
@@ -57,6 +75,59 @@ pub fn run(arguments: &AgentArguments) -> Result<End, Stopped> {
         }
     };
     served.map(|()| End::Done).map_err(Stopped::from)
+}
+
+/// The port of an agent, where none is said.
+pub const PORT: u16 = 8766;
+
+/// Makes the keys of agents and of their clients.
+fn init_keys(directory: &Path) -> Result<End, Stopped> {
+    let MadeKeys { server, client, fingerprint } = make_keys(directory)?;
+    let (server, client) = (server.display(), client.display());
+    output::print(&format!(
+        "{server}: key and token of all agents, whose certificate is\n  {fingerprint}\n{client}: that fingerprint and the token, for \
+         who may measure with them\n\non each host:    plumb agent --listen 0.0.0.0 --keys {server}\nwhere you type:  plumb run \
+         WORKLOAD --at DIR --hosts a,b --hosts-keys {client}\n"
+    ));
+    Ok(End::Done)
+}
+
+/// Serves clients until a signal comes.
+fn listen(address: &str, arguments: &AgentArguments, program: PathBuf) -> Result<End, Stopped> {
+    let identity = arguments.keys.as_deref().map(Identity::load).transpose().map_err(Stopped::usage)?;
+    let words = rank_words(&arguments.allow, arguments.allow_exec);
+    let addresses = addresses(address, PORT)?;
+    let door = Door::open(Listening { addresses, identity, words, program, name: "plumb agent" })?;
+    let stop = signals::install().map_err(|error| Stopped::io(format!("cannot watch for signals: {error}")))?;
+    for address in door.addresses() {
+        error_line!("plumb agent: listening on {address}");
+    }
+    door.serve(stop)
+}
+
+/// What the process of a client is told of what it may do.
+pub fn rank_words(allow: &[PathBuf], allow_exec: bool) -> Vec<OsString> {
+    let mut words: Vec<OsString> = Vec::new();
+    for path in allow {
+        words.extend([OsString::from("--allow"), path.clone().into_os_string()]);
+    }
+    if allow_exec {
+        words.push("--allow-exec".into());
+    }
+    words
+}
+
+/// Where to listen, or whom to reach: an address or a name, with a port or without.
+pub fn addresses(text: &str, port: u16) -> Result<Vec<SocketAddr>, Stopped> {
+    let bare = text.trim_start_matches('[').trim_end_matches(']');
+    let with_port = match bare.parse::<IpAddr>() {
+        Ok(ip) => return Ok(vec![SocketAddr::new(ip, port)]),
+        Err(_) if text.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok()) => text.to_owned(),
+        Err(_) => format!("{text}:{port}"),
+    };
+    let found: Vec<SocketAddr> =
+        with_port.to_socket_addrs().map_err(|error| Stopped::usage(format!("`{text}` is no host: {error}")))?.collect();
+    Ok(found.into_iter().take(1).collect())
 }
 
 /// Boots a machine and passes requests on to it.
