@@ -120,6 +120,14 @@ pub trait Cluster: Send + Sync {
         false
     }
 
+    /// Whether the others go on where one of them is lost; where not, all end. Only a transport that has a rank which leads can.
+    fn carry_on(&self, _without_lost: bool) {}
+
+    /// Ranks that were lost, and went on without.
+    fn lost(&self) -> Vec<u32> {
+        Vec::new()
+    }
+
     /// Sends a message. The bytes may be reused when this returns; the other rank need not have them yet.
     ///
     /// # Errors

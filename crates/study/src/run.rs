@@ -23,7 +23,7 @@ use plumb_result::run::RESULT_SCHEMA;
 use plumb_result::{Finding, Level, Measurement, Observations, PhaseMeasurement, RunResult, Seen, Tool};
 use plumb_sorted::SortedMap;
 use plumb_store::{BUSY_TIMEOUT, Queue, RunLog, Store};
-use plumb_trust::Measured;
+use plumb_trust::{HostEvidence, Measured};
 use plumb_workload::validate::{Problem, validate};
 use plumb_workload::{Size, Workload};
 use std::path::Path;
@@ -68,6 +68,8 @@ pub struct Bench {
     pub policy: Option<AgentPolicy>,
     /// Which part of a workload each of them runs.
     pub division: Division,
+    /// The workload of each host, where each has its own and this process only leads them; what is requested is their sum.
+    pub apart: Option<Vec<Workload>>,
     /// What opens files by MPI-IO in a process that is alone; ranks have that of the library that joins them.
     pub mpi_io: Option<Arc<dyn MpiIo>>,
     /// What the store did not take of all runs so far, and of what was made of them.
@@ -101,6 +103,8 @@ pub struct RunOutcome {
     pub measurement: Measurement,
     /// What the probe saw.
     pub observations: Observations,
+    /// What each host measured and saw, where this process only led them.
+    pub hosts: Vec<HostEvidence>,
     /// Why the store does not hold it, and which file does, where that is so. The result is good all the same.
     pub not_stored: Option<NotStored>,
 }
@@ -248,6 +252,7 @@ impl Bench {
             ranks: None,
             policy: None,
             division: Division::Each,
+            apart: None,
             mpi_io: None,
             not_stored: None,
             environment: Rc::new(Beside::begin(plumb_probe::environment)),
@@ -314,12 +319,15 @@ impl Bench {
         let fitted = request.policies == Policies::Fitted;
         let (mut workload, of_hosts) = match &leading {
             None => (self.resolve_here(request.workload, request.base)?, Vec::new()),
+            // It comes from them.
+            Some(_) if self.apart.is_some() => (request.workload.clone(), Vec::new()),
             Some(ranks) => {
                 let resolved = ranks.resolve(self.stop, request.workload, request.base, fitted)?;
                 (resolved.workload.unwrap_or_else(|| request.workload.clone()), resolved.not_had)
             }
         };
-        let problems = validate(&workload);
+        let problems = self.apart.iter().flatten().chain([&workload].into_iter().filter(|_| self.apart.is_none()));
+        let problems: Vec<Problem> = problems.flat_map(validate).collect();
         if !problems.is_empty() {
             return Err(RunError::Workload(problems));
         }
@@ -337,7 +345,12 @@ impl Bench {
         let part = Part::All;
         let work = Work { workload: &workload, part, base: request.base, content_seed, sim_run: request.sim_run };
         if let Some(ranks) = &ranks {
-            RunOrder::of(self, &work).send(ranks)?;
+            let order = RunOrder::of(self, &work);
+            ranks.carry_on(self.apart.is_some());
+            match &self.apart {
+                None => order.send(ranks)?,
+                Some(apart) => order.send_apart(ranks, apart)?,
+            }
         }
         progress.run_begins(&RunBegun { id: &id, workload: &workload, base: request.base });
         let started_at = Timestamp::now().to_string();
@@ -355,7 +368,7 @@ impl Bench {
         let together = ranks
             .as_deref()
             .zip(of_rank.as_ref())
-            .map(|(ranks, own)| RanksRun::new(ranks, self.stop, &workload, own, self.division));
+            .map(|(ranks, own)| RanksRun::new(ranks, self.stop, &workload, own, (self.division, 0)));
         let part = ranks.as_ref().map_or(Part::All, |ranks| self.division.part(0, ranks.size()));
         let own_work = Work { workload: of_rank.as_ref().map_or(&workload, |own| &own.workload), part, ..work };
         let mut evidence = Evidence::new(own_work.workload, &environment, request.base, evidence_log, &mut *progress)
@@ -382,7 +395,8 @@ impl Bench {
         let of_rank_0 = ranks.is_some().then(|| measurement.clone());
         let of_ranks = match (found, &ranks) {
             (Some(found), Some(ranks)) => {
-                match OfRanks::new(found, ranks, (&workload, self.division), &mut measurement, self.stop) {
+                let parts = (&workload, self.division, self.apart.as_deref());
+                match OfRanks::new(found, ranks, parts, &mut measurement, self.stop) {
                     Ok(of_ranks) => Some(of_ranks),
                     Err(error) => return Err(self.failed(&id, error)),
                 }
@@ -400,10 +414,14 @@ impl Bench {
             Some(of_ranks) => {
                 let whole = Measured { workload: &of_ranks.workload, measurement: &measurement };
                 let one = match self.division {
+                    // Whoever leads has files of nobody.
+                    _ if leading.is_some() => hosts
+                        .first()
+                        .map_or(whole, |first| Measured { workload: &first.workload, measurement: &first.measurement }),
                     Division::Each => {
                         Measured { workload: &workload, measurement: of_rank_0.as_ref().unwrap_or(&measurement) }
                     }
-                    Division::Groups | Division::Workers => whole,
+                    Division::Groups | Division::Workers | Division::Apart => whole,
                 };
                 plumb_trust::judge_hosts(whole, one, &hosts)
             }
@@ -424,8 +442,8 @@ impl Bench {
                 phase.ranks = spread.clone().map(Box::new);
             }
             // Of the whole host, not only of rank 0.
-            if let Some(first) = hosts.into_iter().next() {
-                observations = first.observations;
+            if let Some(first) = hosts.first() {
+                observations = first.observations.clone();
             }
         }
         // Whoever only leads is none of those who are measured.
@@ -448,7 +466,8 @@ impl Bench {
         };
         let not_stored = run_log(&mut self.store, &mut self.queue).and_then(|log| finish(log, &result, &measurement));
         NotStored::add(&mut self.not_stored, not_stored.clone());
-        let outcome = RunOutcome { result, measurement, observations, not_stored };
+        let hosts = if leading.is_some() { hosts } else { Vec::new() };
+        let outcome = RunOutcome { result, measurement, observations, hosts, not_stored };
         match outcome.measurement.error.clone() {
             Some(error) => Err(RunError::EndedEarly { error, outcome: Box::new(outcome) }),
             None => Ok(outcome),
@@ -463,7 +482,7 @@ impl Bench {
         let own = WorkloadOfRank::of(&order.workload, order.division, ranks.number(), ranks.size())
             .map_err(|_| ClusterError::Unexpected { rank: 0, what: "a run that several ranks cannot make" })
             .inspect_err(|_| ranks.break_off())?;
-        let together = RanksRun::new(ranks, self.stop, &order.workload, &own, order.division);
+        let together = RanksRun::new(ranks, self.stop, &order.workload, &own, (order.division, order.phases));
         let work = Work { workload: &own.workload, ..order.work(ranks.number(), ranks.size()) };
         let environment = Rc::clone(&self.environment);
         let mut silent = Silent;

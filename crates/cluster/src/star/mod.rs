@@ -10,7 +10,7 @@ mod wire;
 
 pub use wire::{FRAME_BYTES_MAX, Frame, Greeting, Kind, RANKS_MAX, VERSION, answer, read_answer, read_line};
 
-use crate::cluster::{Cluster, EndCause, Leave, Patience};
+use crate::cluster::{Cluster, EndCause, Leave, Patience, Reduction};
 use crate::error::{ClusterError, JoinError};
 use plumb_sorted::SortedMap;
 use std::collections::VecDeque;
@@ -66,6 +66,7 @@ struct State {
     inboxes: SortedMap<u32, Inbox>,
     ends: bool,
     leaving: bool,
+    carries_on: bool,
 }
 
 struct Shared {
@@ -115,7 +116,7 @@ impl Star {
             peers.insert(other, Peer { to_writer: Some(sender), heard: now, gone: false, left: false, written: false });
             writers.push((other, link, receiver));
         }
-        let state = State { peers, inboxes: SortedMap::new(), ends: false, leaving: false };
+        let state = State { peers, inboxes: SortedMap::new(), ends: false, leaving: false, carries_on: false };
         let shared = Arc::new(Shared { rank, state: Mutex::new(state), news: Condvar::new(), patience });
         for (other, Link { reader, writer }, receiver) in writers {
             let name = |what: &str| std::thread::Builder::new().name(format!("plumb-{what}")).stack_size(STACK_BYTES);
@@ -198,7 +199,6 @@ impl Shared {
             // Only whoever leads knows of others.
             Kind::Gone if leads => return false,
             Kind::Gone => {
-                state.ends = true;
                 state.inboxes.entry(frame.rank).or_insert_with(Inbox::default).gone = true;
             }
             Kind::Message if leads && frame.rank != 0 => {
@@ -227,6 +227,9 @@ impl Shared {
         if self.rank == 0 {
             let gone: Arc<[u8]> = Frame::sign(Kind::Gone, other).bytes().into();
             state.send_all(&gone);
+            if state.carries_on {
+                return;
+            }
             self.end_all(state);
         }
         state.ends = true;
@@ -353,8 +356,32 @@ impl Cluster for Star {
     fn is_to_end(&self) -> Option<EndCause> {
         let mut state = self.shared.state();
         self.shared.miss(&mut state);
-        let gone = state.peers.iter().find(|(_, peer)| peer.gone && !peer.left).map(|(&rank, _)| rank);
+        let is_lost = |peer: &Peer| peer.gone && !peer.left && !state.carries_on;
+        let gone = state.peers.iter().find(|(_, peer)| is_lost(peer)).map(|(&rank, _)| rank);
         gone.map(EndCause::Silent).or_else(|| state.ends.then_some(EndCause::Announced))
+    }
+
+    fn carry_on(&self, without_lost: bool) {
+        self.shared.state().carries_on = without_lost;
+    }
+
+    fn lost(&self) -> Vec<u32> {
+        let state = self.shared.state();
+        state.peers.iter().filter(|(_, peer)| peer.gone && !peer.left).map(|(&rank, _)| rank).collect()
+    }
+
+    fn reduce(&self, sum: &mut dyn Reduction, patience: &Patience<'_>) -> Result<(), ClusterError> {
+        for child in self.children() {
+            let sent = self.receive(child, patience);
+            let is_lost = matches!(sent, Err(ClusterError::Silent { .. })) && self.lost().contains(&child);
+            if !(is_lost && self.shared.state().carries_on) {
+                sum.absorb(child, sent);
+            }
+        }
+        match self.parent() {
+            None => Ok(()),
+            Some(parent) => self.send(parent, &sum.bytes(), patience),
+        }
     }
 
     fn announce_end(&self) {

@@ -31,7 +31,7 @@ impl OfRanks {
     pub(crate) fn new(
         found: RanksFound,
         ranks: &JoinedRanks,
-        (workload, division): (&Workload, Division),
+        (workload, division, apart): (&Workload, Division, Option<&[Workload]>),
         measurement: &mut Measurement,
         stop: StopFlag,
     ) -> Result<OfRanks, RunError> {
@@ -63,7 +63,8 @@ impl OfRanks {
         }
         let of_host = |host: &Host| {
             let numbers: Vec<u32> = host.ranks.iter().map(|&rank| ranks.number_of(rank)).collect();
-            let together = division.of_ranks(workload, &numbers, ranks.size());
+            let own = apart.and_then(|apart| apart.get(*numbers.first()? as usize));
+            let together = own.cloned().unwrap_or_else(|| division.of_ranks(workload, &numbers, ranks.size()));
             evidence(host, &phases, together)
         };
         let is_simulated = workload.target.values().any(|target| matches!(target, Target::Sim(_)));

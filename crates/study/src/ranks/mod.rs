@@ -137,6 +137,11 @@ impl JoinedRanks {
         self.cluster.leads_only()
     }
 
+    /// Whether the others go on where one of them is lost.
+    pub(crate) fn carry_on(&self, without_lost: bool) {
+        self.cluster.carry_on(without_lost);
+    }
+
     /// How a rank is called where it is spoken of.
     pub(crate) fn name(&self, rank: u32) -> String {
         match self.leads_only() {

@@ -1,6 +1,6 @@
 //! What rank 0 asks of the others.
 
-use super::JoinedRanks;
+use super::{JoinedRanks, Task};
 use super::patience::AfterSignal;
 use crate::fit::{NotHad, fit};
 use crate::run::{Bench, RunError, Work};
@@ -24,6 +24,8 @@ pub(crate) struct RunOrder {
     /// Resolved: every size in bytes.
     pub(crate) workload: Workload,
     pub(crate) division: Division,
+    /// Phases of the longest workload, where each rank has one of its own.
+    pub(crate) phases: u32,
     /// Where test data is made; absolute.
     pub(crate) base: PathBuf,
     pub(crate) content_seed: u64,
@@ -42,6 +44,8 @@ pub enum Division {
     /// All of it, on files of its own.
     #[default]
     Each,
+    /// A workload of its own, whose names are as they are.
+    Apart,
     /// As [`Part::Groups`]: for tools whose processes are lowered to a group each. Their offsets and file names stay those of one run.
     Groups,
     /// As [`Part::Workers`]: for tools whose processes are the workers of a group.
@@ -52,7 +56,7 @@ impl Division {
     /// What a rank runs of the workload that it is given.
     pub(crate) fn part(self, rank: u32, size: u32) -> Part {
         match self {
-            Division::Each => Part::All,
+            Division::Each | Division::Apart => Part::All,
             Division::Groups => Part::Groups(Process { number: rank, of: size }),
             Division::Workers => Part::Workers(Process { number: rank, of: size }),
         }
@@ -60,6 +64,9 @@ impl Division {
 
     /// A workload as these ranks of all run it together.
     pub(crate) fn of_ranks(self, workload: &Workload, ranks: &[u32], size: u32) -> Workload {
+        if self == Division::Apart {
+            return workload.clone();
+        }
         if self == Division::Each {
             return plumb_trust::of_ranks(workload, ranks.len() as u32);
         }
@@ -175,6 +182,19 @@ pub(super) fn send_other(cluster: &dyn Cluster, words: String) -> Result<(), Clu
 pub type OtherWork<'a> = dyn FnMut(&str, &JoinedRanks, StopFlag) -> Result<(), ClusterError> + 'a;
 
 impl JoinedRanks {
+    /// Asks each of the others, which this rank only leads, for work that is no run, and takes their answers, in order.
+    ///
+    /// # Errors
+    /// One of them does not answer.
+    pub fn ask_each(&self, stop: StopFlag, words: Vec<String>) -> Result<Vec<Task>, ClusterError> {
+        for (rank, words) in (1..).zip(words) {
+            let bytes = json::to_vec(&Order::Other(words)).map_err(|_| UNREADABLE)?;
+            self.cluster.send(rank, &bytes, &wait_forever)?;
+        }
+        let said = self.gather(stop, Vec::new())?;
+        Ok(said.into_iter().filter(|(rank, _)| *rank > 0).map(|(_, said)| said).collect())
+    }
+
     /// A workload with every size in bytes, as all hosts can run it, and what they cannot have of it. For a rank that only leads.
     ///
     /// # Errors
@@ -211,12 +231,24 @@ impl RunOrder {
         ranks.compare_clocks()
     }
 
+    /// Asks each of the others, which this rank only leads, for a run of a workload of its own.
+    pub(crate) fn send_apart(self, ranks: &JoinedRanks, apart: &[Workload]) -> Result<(), ClusterError> {
+        for (rank, workload) in (1..).zip(apart) {
+            let own = RunOrder { workload: workload.clone(), ..self.clone() };
+            let bytes = json::to_vec(&Order::Run(Box::new(own))).map_err(|_| UNREADABLE)?;
+            // Who is gone is missed in the run.
+            let _ = ranks.cluster.send(rank, &bytes, &wait_forever);
+        }
+        ranks.compare_clocks()
+    }
+
     /// What this bench would run, for the others.
     pub(crate) fn of(bench: &Bench, work: &Work<'_>) -> RunOrder {
         let SimRun { seed, run_index, plot_index } = work.sim_run;
         RunOrder {
             workload: work.workload.clone(),
             division: bench.division,
+            phases: work.workload.phase.len() as u32,
             // To another host, a relative path is relative to where its agent runs.
             base: match bench.ranks.as_ref().is_some_and(|ranks| ranks.leads_only()) {
                 true => work.base.to_owned(),
@@ -242,7 +274,7 @@ impl RunOrder {
             part: self.division.part(rank, size),
             base: &self.base,
             content_seed: match self.division {
-                Division::Each => of_rank(self.content_seed, rank),
+                Division::Each | Division::Apart => of_rank(self.content_seed, rank),
                 // A worker of the whole has its own random numbers already.
                 Division::Groups | Division::Workers => self.content_seed,
             },
@@ -311,6 +343,10 @@ impl WorkloadOfRank {
         rank: u32,
         ranks: u32,
     ) -> Result<WorkloadOfRank, RunError> {
+        if division == Division::Apart {
+            let files = FilesOfRanks { shared: SharedTargets::new(), working_sets: WorkingSets::Apart };
+            return Ok(WorkloadOfRank { workload: workload.clone(), files });
+        }
         if division != Division::Each {
             // The engine picks the rank's workers out. What all have is one target of all.
             let shared: SharedTargets = SortedSet::from_iter(workload.target.keys().cloned());
@@ -497,6 +533,7 @@ mod tests {
         let order = Order::Run(Box::new(RunOrder {
             workload: workload(),
             division: Division::Groups,
+            phases: 1,
             base: "/mnt".into(),
             content_seed: u64::MAX,
             sim: SimOrder { seed: 1, run_index: 2, plot_index: 3 },

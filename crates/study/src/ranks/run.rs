@@ -63,6 +63,8 @@ pub(crate) struct RanksRun<'a> {
     files: &'a FilesOfRanks,
     /// Phases on virtual time have no barriers.
     has_barriers: bool,
+    /// Each rank has a workload of its own.
+    is_apart: bool,
     /// Of each phase, whether ranks read each other's files.
     exchanges: Vec<bool>,
     next: Cell<Next>,
@@ -101,7 +103,7 @@ impl<'a> RanksRun<'a> {
         stop: StopFlag,
         workload: &Workload,
         own: &'a WorkloadOfRank,
-        division: Division,
+        (division, phases): (Division, u32),
     ) -> RanksRun<'a> {
         // Of the whole: a rank without work of its own makes the same barriers as the others.
         let is_simulated = workload.target.values().any(|target| matches!(target, Target::Sim(_)));
@@ -109,7 +111,9 @@ impl<'a> RanksRun<'a> {
         let exchange = (division == Division::Each).then(|| ranks.roster.exchange(ranks.rank())).flatten();
         let may_exchange = division == Division::Each && ranks.size() > 1;
         let exchanges = |phase: &Phase| may_exchange && workload.read_of_others(phase).next().is_some();
-        let exchanges: Vec<bool> = workload.phase.iter().map(exchanges).collect();
+        let mut exchanges: Vec<bool> = workload.phase.iter().map(exchanges).collect();
+        exchanges.resize(exchanges.len().max(phases as usize), false);
+        let is_apart = division == Division::Apart;
         RanksRun {
             ranks,
             stop,
@@ -118,6 +122,7 @@ impl<'a> RanksRun<'a> {
             files: &own.files,
             has_barriers: !is_simulated,
             next: Cell::new(if is_simulated { first_of(exchanges.first()) } else { Next::Admit }),
+            is_apart,
             exchanges,
             summed: Cell::new(0),
             start_ns: Cell::new(0),
@@ -126,7 +131,7 @@ impl<'a> RanksRun<'a> {
             after_signal,
             uses_mpi_io: opens_by_mpi(workload),
             exchange,
-            meetings: (division != Division::Each).then(|| {
+            meetings: matches!(division, Division::Groups | Division::Workers).then(|| {
                 let meetings = Meetings::new(Arc::clone(&ranks.cluster), after_signal);
                 (Arc::new(meetings), workload.phase.iter().map(meetings_of).collect())
             }),
@@ -334,7 +339,7 @@ impl<'a> RanksRun<'a> {
             let offset = self.ranks.offset.get();
             HostFacts { environment, targets, clock_offset_ns: offset.ns, clock_within_ns: offset.within_ns }
         });
-        let reporter = Reporter { rank, host: self.ranks.roster.host(rank), speaker };
+        let reporter = Reporter { rank, host: self.ranks.roster.host(rank), speaker, is_apart: self.is_apart };
         self.sum(RankPhase::of(reporter, self.start_ns.get(), measured, observations, facts));
         let found = self.found.borrow();
         (rank == 0).then(|| found.last()?.whole.as_ref().map(|share| share.measured.clone())).flatten()
@@ -359,6 +364,19 @@ impl<'a> RanksRun<'a> {
         self.last_is_summed.set(self.ends.get());
     }
 
+    /// Takes part in a phase without work.
+    fn attend(&self, ready: &mut dyn FnMut()) {
+        if self.next.get() == Next::Exchange {
+            self.next.set(Next::Ready);
+            self.barrier(self.arrival());
+        }
+        self.await_ready();
+        ready();
+        self.await_start();
+        self.await_stop();
+        self.sum(RankPhase::default());
+    }
+
     /// Leads a run of others, and measures nothing: what they measured.
     pub(crate) fn lead(&self, workload: &Workload, progress: &mut dyn Progress) -> Measurement {
         let mut measurement = Measurement::default();
@@ -368,21 +386,14 @@ impl<'a> RanksRun<'a> {
                 break;
             }
             progress.phase_begins(&phase.name);
-            if self.next.get() == Next::Exchange {
-                self.next.set(Next::Ready);
-                self.barrier(self.arrival());
-            }
-            self.await_ready();
-            progress.clock_starts(&phase.name);
-            self.await_start();
-            self.await_stop();
-            self.sum(RankPhase::default());
+            self.attend(&mut || progress.clock_starts(&phase.name));
             let whole = self.found.borrow().last().and_then(|found| Some(found.whole.as_ref()?.measured.clone()));
             let nothing = || PhaseMeasurement { name: phase.name.clone(), ..PhaseMeasurement::default() };
             let measured = whole.unwrap_or_else(nothing);
             progress.phase_ended(&measured);
             measurement.phases.push(measured);
         }
+        self.learn(self.ranks.cluster.lost().into_iter().map(|rank| format!("{} does not answer", self.name(rank))));
         measurement.interrupted = self.is_signalled();
         measurement
     }
@@ -395,6 +406,12 @@ impl<'a> RanksRun<'a> {
             (None, true) => INTERRUPTED,
             (None, false) => "ended before the others",
         };
+        if self.is_apart && error.is_none() {
+            // Others have more phases than this one.
+            while self.summed.get() < self.exchanges.len() && !self.ends.get() {
+                self.attend(&mut || ());
+            }
+        }
         while self.summed.get() < self.exchanges.len() && !(self.ends.get() && self.last_is_summed.get()) {
             let is_before_barrier = self.has_barriers && self.next.get() != Next::Sum;
             if is_before_barrier && !self.ends.get() {
