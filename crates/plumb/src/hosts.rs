@@ -11,8 +11,9 @@ use plumb_cluster::star::{self, Greeting, Link, PATIENCE, RANKS_MAX, Star};
 use plumb_cluster::{JoinError, Joined};
 use plumb_lab::FarProgram;
 use plumb_study::JoinedRanks;
+use std::cell::RefCell;
 use std::io;
-use std::net::TcpStream;
+use std::net::{IpAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -57,9 +58,46 @@ impl HostsArguments {
         match hosts.as_slice() {
             [] if !self.are_given() => Ok(()),
             [] => Err(Stopped::usage("no host is named in --hosts or --hosts-file")),
-            hosts => join(hosts, PORT, self.hosts_keys.as_deref()),
+            hosts => {
+                let place = |host: &String| HostPlace { name: host.clone(), address: with_port(host) };
+                let places: Vec<HostPlace> = hosts.iter().map(place).collect();
+                join(&places, self.hosts_keys.as_deref())
+            }
         }
     }
+}
+
+/// A host, and where it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostPlace {
+    /// As typed, and as results name it.
+    pub name: String,
+    /// With its port, or `ssh:` and what ssh is told.
+    pub address: String,
+}
+
+fn with_port(host: &str) -> String {
+    match host.rsplit_once(':') {
+        _ if host.starts_with("ssh:") => host.to_owned(),
+        Some((_, port))
+            if port.parse::<u16>().is_ok()
+                && (host.starts_with('[') || !host[..host.len() - port.len() - 1].contains(':')) =>
+        {
+            host.to_owned()
+        }
+        _ if host.contains(':') && !host.starts_with('[') => format!("[{host}]:{PORT}"),
+        _ => format!("{host}:{PORT}"),
+    }
+}
+
+thread_local! {
+    /// Addresses of this host on its connections to the others, in their order.
+    static OWN: RefCell<Vec<Option<IpAddr>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// This host's address on its connection to each of the others; none where ssh reaches it.
+pub fn own_addresses() -> Vec<Option<IpAddr>> {
+    OWN.with(|own| own.borrow().clone())
 }
 
 /// Hosts of a file: a line each; what follows a `#` is not read.
@@ -72,11 +110,11 @@ pub fn listed(path: &Path) -> Result<Vec<String>, Stopped> {
     Ok(lines.filter(|line| !line.is_empty()).map(str::to_owned).collect())
 }
 
-/// Reaches hosts, each an agent's at this port where none is said.
+/// Reaches hosts.
 ///
 /// # Errors
 /// One of them cannot be reached, or is named twice.
-pub fn join(hosts: &[String], port: u16, keys: Option<&Path>) -> Result<(), Stopped> {
+pub fn join(hosts: &[HostPlace], keys: Option<&Path>) -> Result<(), Stopped> {
     if ranks::joined().is_some() {
         return Err(Stopped::usage("hosts are named, and this process was started by MPI: use one of them"));
     }
@@ -87,11 +125,12 @@ pub fn join(hosts: &[String], port: u16, keys: Option<&Path>) -> Result<(), Stop
             RANKS_MAX - 1
         )));
     }
-    for (place, host) in hosts.iter().enumerate() {
+    let names: Vec<&String> = hosts.iter().map(|host| &host.name).collect();
+    for (place, &host) in names.iter().enumerate() {
         if host.is_empty() || host.len() > 255 || host.contains(char::is_whitespace) {
             return Err(Stopped::usage(format!("`{host}` is no host")));
         }
-        if hosts[..place].contains(host) {
+        if names[..place].contains(&host) {
             return Err(Stopped::usage(format!("host {host} is named twice")));
         }
     }
@@ -101,22 +140,24 @@ pub fn join(hosts: &[String], port: u16, keys: Option<&Path>) -> Result<(), Stop
         rank: number as u32 + 1,
         size: hosts.len() as u32 + 1,
         patience,
-        name: hosts[number].clone(),
+        name: hosts[number].name.clone(),
     };
     // All at once: one that does not answer costs its time once.
-    let reached: Vec<Result<Link, Stopped>> = std::thread::scope(|scope| {
+    let reached: Vec<Result<Reached, Stopped>> = std::thread::scope(|scope| {
         let begun: Vec<_> = hosts
             .iter()
             .enumerate()
             .map(|(number, host)| {
                 let (greeting, trust) = (greeting(number), trust.as_ref());
-                scope.spawn(move || reach(host, port, trust, &greeting))
+                scope.spawn(move || reach(host, trust, &greeting))
             })
             .collect();
         let lost = || Err(Stopped::io("a thread that reaches a host has failed"));
         begun.into_iter().map(|thread| thread.join().unwrap_or_else(|_| lost())).collect()
     });
-    let links = reached.into_iter().collect::<Result<Vec<Link>, Stopped>>()?;
+    let reached = reached.into_iter().collect::<Result<Vec<Reached>, Stopped>>()?;
+    OWN.with(|own| *own.borrow_mut() = reached.iter().map(|reached| reached.own_address).collect());
+    let links = reached.into_iter().map(|reached| reached.link).collect();
     let star = Star::lead(links, patience, "agents").map_err(Stopped::io)?;
     let joined = Joined { cluster: Arc::new(star), mpi: None, host: None };
     ranks::lead(JoinedRanks::meet(joined).map_err(Stopped::io)?);
@@ -130,19 +171,26 @@ fn patience() -> Duration {
 }
 
 /// Reaches one host, whose agent answers.
-fn reach(host: &str, port: u16, trust: Option<&Trust>, greeting: &Greeting) -> Result<Link, Stopped> {
+fn reach(place: &HostPlace, trust: Option<&Trust>, greeting: &Greeting) -> Result<Reached, Stopped> {
+    let host = &place.name;
     let failed = |why: &dyn std::fmt::Display| Stopped::io(format!("host {host}: {why}"));
-    let mut link = match host.strip_prefix("ssh:") {
-        Some(to) => over_ssh(to)?,
-        None => over_tcp(host, port, trust).map_err(|error| failed(&error))?,
+    let mut reached = match place.address.strip_prefix("ssh:") {
+        Some(to) => Reached { link: over_ssh(to)?, own_address: None },
+        None => over_tcp(&place.address, trust).map_err(|error| failed(&error))?,
     };
-    star::greet(&mut link, greeting).map_err(|error| match error {
+    star::greet(&mut reached.link, greeting).map_err(|error| match error {
         JoinError::Refused(_) | JoinError::Version { .. } | JoinError::Fio { .. } => {
             Stopped::usage(format!("host {host}: the agent {error}"))
         }
         error => failed(&format!("the agent {error}")),
     })?;
-    Ok(link)
+    Ok(reached)
+}
+
+/// A host whose agent has answered.
+struct Reached {
+    link: Link,
+    own_address: Option<IpAddr>,
 }
 
 /// Why there is no connection.
@@ -159,24 +207,26 @@ enum ReachError {
     Channel(#[from] ChannelError),
 }
 
-fn over_tcp(host: &str, port: u16, trust: Option<&Trust>) -> Result<Link, ReachError> {
-    let addresses = agent::addresses(host, port).map_err(|stopped| ReachError::Address(stopped.message))?;
+fn over_tcp(address: &str, trust: Option<&Trust>) -> Result<Reached, ReachError> {
+    let addresses = agent::addresses(address, PORT).map_err(|stopped| ReachError::Address(stopped.message))?;
     let address = addresses.first().ok_or_else(|| ReachError::Address("it has no address".to_owned()))?;
     let stream = TcpStream::connect_timeout(address, CONNECT_PATIENCE).map_err(ReachError::Connect)?;
     let prepared = stream.set_nodelay(true).and_then(|()| stream.set_write_timeout(None));
     prepared.map_err(ReachError::Connect)?;
-    match trust {
+    let own_address = stream.local_addr().ok().map(|own| own.ip());
+    let link = match trust {
         Some(trust) => {
             let channel = Channel::connect(stream, trust, PURPOSE)?;
-            Ok(Link { reader: Box::new(channel.clone()), writer: Box::new(channel) })
+            Link { reader: Box::new(channel.clone()), writer: Box::new(channel) }
         }
         None => {
             // The answer comes in this time; later on, signs of life do.
             let _ = stream.set_read_timeout(Some(ANSWER_PATIENCE));
             let reader = stream.try_clone().map_err(ReachError::Connect)?;
-            Ok(Link { reader: Box::new(Again(reader)), writer: Box::new(stream) })
+            Link { reader: Box::new(Again(reader)), writer: Box::new(stream) }
         }
-    }
+    };
+    Ok(Reached { link, own_address })
 }
 
 /// A socket whose silence is counted elsewhere, once something has come.

@@ -188,7 +188,7 @@ pub enum PlumbCommand {
 
 /// Arguments of `plumb agent`: the far end of a host, which answers a study's requests. Studies start it; it is not a command
 /// that people type, and is parsed apart so that it appears in no help, completion or suggestion.
-#[derive(Debug, Parser)]
+#[derive(Debug, Default, Parser)]
 #[command(name = "plumb agent")]
 pub struct AgentArguments {
     /// Wait for clients at this address, with a port or without [default port: 8766]. Beyond this host, keys are needed.
@@ -206,6 +206,12 @@ pub struct AgentArguments {
     /// Let workloads of clients start programs.
     #[arg(long)]
     pub allow_exec: bool,
+    /// With --listen: go on in the background, and write the process id to this file.
+    #[arg(long, value_name = "FILE", requires = "listen")]
+    pub pid_file: Option<PathBuf>,
+    /// This is that process.
+    #[arg(long, hide = true)]
+    pub detached: bool,
     /// Be one of several hosts that measure together, for the client at standard input and output.
     #[arg(long, hide = true)]
     pub rank: bool,

@@ -1,7 +1,7 @@
 //! What rank 0 asks of the others.
 
-use super::{JoinedRanks, Task};
 use super::patience::AfterSignal;
+use super::{JoinedRanks, Task};
 use crate::fit::{NotHad, fit};
 use crate::run::{Bench, RunError, Work};
 use plumb_cluster::{Cluster, ClusterError, wait_forever};

@@ -107,9 +107,14 @@ impl AgentPolicy {
         }
     }
 
-    fn admit_path(&self, path: &Path, base: &Path) -> Result<(), PolicyError> {
+    /// Whether a path below a base, or an absolute one, may be used.
+    pub fn allows(&self, path: &Path, base: &Path) -> bool {
         let whole = real(&std::path::absolute(base.join(path)).unwrap_or_else(|_| base.join(path)));
-        match self.allow.iter().any(|allowed| whole.starts_with(real(allowed))) {
+        self.allow.iter().any(|allowed| whole.starts_with(real(allowed)))
+    }
+
+    fn admit_path(&self, path: &Path, base: &Path) -> Result<(), PolicyError> {
+        match self.allows(path, base) {
             true => Ok(()),
             false => {
                 let allowed: Vec<String> = self.allow.iter().map(|path| format!("`{}`", path.display())).collect();

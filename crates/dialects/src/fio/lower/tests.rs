@@ -536,7 +536,7 @@ fn cpus_and_nodes() {
 
 #[test]
 fn names_are_made_by_the_format() {
-    assert_eq!(names::generated("$JobName-$filenum.$jobnum$clientuid", "a", 2, "7"), "a-7.2");
+    assert_eq!(names::generated("$JobName-$filenum.$jobnum$clientuid", "a", 2, ("7", "")), "a-7.2");
     assert_eq!(names::generated("", "a", 0, "1"), "a.0.1");
     assert_eq!(names::generated("é$jobname$", "$jobnum", 0, "1"), "é$jobnum$");
     let explicit = lowered("[a]\nfilename=x:y\ndirectory=/d/\nsize=1m\n");

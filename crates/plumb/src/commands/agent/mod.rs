@@ -18,10 +18,11 @@ use plumb_lab::{Host, HostError, Vm};
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 use std::ffi::OsString;
 use std::fs::OpenOptions;
-use std::io::{BufRead, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::time::Duration;
 
 /// As the first process of a virtual machine.
@@ -52,8 +53,8 @@ pub fn run(arguments: &AgentArguments) -> Result<End, Stopped> {
     }
     let program = std::env::current_exe()
         .map_err(|error| Stopped::io(format!("cannot find this program's own file: {error}")))?;
-    if let Some(address) = &arguments.listen {
-        return listen(address, arguments, program);
+    if arguments.listen.is_some() {
+        return serve_clients(arguments, "plumb agent");
     }
     if let Some(file) = &arguments.vm {
         return relay(file, program);
@@ -92,17 +93,62 @@ fn init_keys(directory: &Path) -> Result<End, Stopped> {
     Ok(End::Done)
 }
 
-/// Serves clients until a signal comes.
-fn listen(address: &str, arguments: &AgentArguments, program: PathBuf) -> Result<End, Stopped> {
+/// Serves clients until a signal comes; `name` is what is spoken as.
+///
+/// # Errors
+/// The address cannot be had, or the keys cannot be read.
+pub fn serve_clients(arguments: &AgentArguments, name: &'static str) -> Result<End, Stopped> {
+    let program = std::env::current_exe()
+        .map_err(|error| Stopped::io(format!("cannot find this program's own file: {error}")))?;
+    let address = arguments.listen.as_deref().unwrap_or("127.0.0.1");
+    if let Some(file) = &arguments.pid_file {
+        return in_background(address, arguments, &program, file);
+    }
     let identity = arguments.keys.as_deref().map(Identity::load).transpose().map_err(Stopped::usage)?;
     let words = rank_words(&arguments.allow, arguments.allow_exec);
     let addresses = addresses(address, PORT)?;
-    let door = Door::open(Listening { addresses, identity, words, program, name: "plumb agent" })?;
+    let door = Door::open(Listening { addresses, identity, words, program, name })?;
     let stop = signals::install().map_err(|error| Stopped::io(format!("cannot watch for signals: {error}")))?;
     for address in door.addresses() {
-        error_line!("plumb agent: listening on {address}");
+        error_line!("{name}: listening on {address}");
+    }
+    if arguments.detached {
+        // Whoever started it waits for this line, and goes.
+        let _ = rustix::process::setsid();
+        output::print("listening\n");
+        let nothing = OpenOptions::new().read(true).write(true).open("/dev/null").map_err(Stopped::io)?;
+        let silent = rustix::stdio::dup2_stdout(&nothing).and_then(|()| rustix::stdio::dup2_stderr(&nothing));
+        silent.map_err(|error| Stopped::io(format!("cannot go on in the background: {error}")))?;
     }
     door.serve(stop)
+}
+
+/// Serves in the background: this process goes once the other one listens, and has written its number to a file.
+fn in_background(address: &str, arguments: &AgentArguments, program: &Path, file: &Path) -> Result<End, Stopped> {
+    let mut command = std::process::Command::new(program);
+    command.args(["agent", "--detached", "--listen", address]).args(rank_words(&arguments.allow, arguments.allow_exec));
+    if let Some(keys) = &arguments.keys {
+        command.arg("--keys").arg(keys);
+    }
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(Stopped::io)?;
+    let mut line = String::new();
+    if let Some(out) = child.stdout.take() {
+        let _ = BufReader::new(out).read_line(&mut line);
+    }
+    if line.is_empty() {
+        let mut why = String::new();
+        if let Some(mut said) = child.stderr.take() {
+            let _ = said.read_to_string(&mut why);
+        }
+        let _ = child.wait();
+        return Err(Stopped::io(why.trim().trim_start_matches("error: ")));
+    }
+    std::fs::write(file, format!("{}\n", child.id())).map_err(|error| {
+        let _ = child.kill();
+        Stopped::io(format!("{}: {error}", file.display()))
+    })?;
+    Ok(End::Done)
 }
 
 /// What the process of a client is told of what it may do.

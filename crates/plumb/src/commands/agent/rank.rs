@@ -1,6 +1,7 @@
 //! One of several hosts that measure together, for a client at the other end of standard input and output.
 
 use crate::args::AgentArguments;
+use crate::commands::dialect::{FIO_ASKED, fio_served};
 use crate::exit::{End, Stopped};
 use crate::output::error_line;
 use crate::session;
@@ -8,6 +9,7 @@ use plumb_cluster::star::{Greeting, Link, Star, answer, read_line};
 use plumb_cluster::{ClusterError, JoinError, Joined};
 use plumb_engine::guard::Permissions;
 use plumb_engine::guard::space::WhenFull;
+use plumb_engine::signals::StopFlag;
 use plumb_study::{AgentPolicy, JoinedRanks, follow};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fs::File;
@@ -54,7 +56,12 @@ pub fn run(arguments: &AgentArguments) -> Result<End, Stopped> {
     let star = Star::follow(link, &greeting, "agents").map_err(Stopped::io)?;
     let joined = Joined { cluster: Arc::new(star), mpi: None, host: Some(greeting.name) };
     let ranks = JoinedRanks::meet(joined).map_err(Stopped::io)?;
-    let code = match follow(&mut bench, &ranks, &mut |_, _, _| Err(NOT_HERE)) {
+    let policy = bench.policy.clone();
+    let mut other = |words: &str, ranks: &JoinedRanks, stop: StopFlag| match (words.strip_prefix(FIO_ASKED), &policy) {
+        (Some(asked), Some(policy)) => ranks.gather(stop, fio_served(asked, policy)).map(drop),
+        _ => Err(NOT_HERE),
+    };
+    let code = match follow(&mut bench, &ranks, &mut other) {
         Ok(_) => End::Done,
         Err(error) => {
             error_line!("plumb agent: the client is gone: {error}");
