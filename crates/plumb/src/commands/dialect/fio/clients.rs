@@ -140,7 +140,8 @@ pub fn run(invocation: &Invocation, common: &Common) -> Step<End> {
 /// The hosts with what they are asked.
 fn hosts_of(invocation: &Invocation) -> Step<Vec<Host>> {
     let mut hosts = Vec::new();
-    for client in &invocation.clients {
+    for (number, client) in invocation.clients.iter().enumerate() {
+        let client = &with_jobs(invocation, number, client);
         // As fio: what can be read as a file lists hosts.
         let path = Path::new(&client.host);
         let names = if path.is_file() { hosts::listed(path)? } else { vec![client.host.clone()] };
@@ -154,6 +155,15 @@ fn hosts_of(invocation: &Invocation) -> Step<Vec<Host>> {
         return told(Err(["no host is listed in the file of --client"]));
     }
     Ok(hosts)
+}
+
+/// A client with its job files. In `--client=a --client=b job.fio`, fio lets `a` run nothing, without a word: where values are read as
+/// they are meant, it runs the jobs of the next one.
+fn with_jobs(invocation: &Invocation, number: usize, client: &AskedClient) -> AskedClient {
+    let has_jobs = |client: &&AskedClient| !client.files.is_empty() || !client.remote_files.is_empty();
+    let is_meant = invocation.compat == Compat::Meant && invocation.files.is_empty();
+    let next = invocation.clients[number..].iter().find(has_jobs).filter(|_| is_meant);
+    next.map_or_else(|| client.clone(), |next| AskedClient { host: client.host.clone(), ..next.clone() })
 }
 
 /// What a host is asked: the texts of its job files, as they are here.
