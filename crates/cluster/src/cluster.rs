@@ -95,6 +95,39 @@ pub trait Cluster: Send + Sync {
     /// What carries messages, as results name it: `Open MPI 4.1.4`.
     fn transport(&self) -> &str;
 
+    /// The rank to which this one reports; none for rank 0.
+    fn parent(&self) -> Option<u32> {
+        tree::parent(self.rank())
+    }
+
+    /// The ranks that report to this one.
+    fn children(&self) -> std::ops::Range<u32> {
+        tree::children(self.rank(), self.size())
+    }
+
+    /// How many steps lie between rank 0 and the rank farthest from it.
+    fn depth(&self) -> u32 {
+        tree::depth(self.size())
+    }
+
+    /// How many steps lie below this rank.
+    fn height(&self) -> u32 {
+        tree::height(self.rank(), self.size())
+    }
+
+    /// Whether rank 0 is where the command was typed, and measures nothing itself.
+    fn leads_only(&self) -> bool {
+        false
+    }
+
+    /// Whether the others go on where one of them is lost; where not, all end. Only a transport that has a rank which leads can.
+    fn carry_on(&self, _without_lost: bool) {}
+
+    /// Ranks that were lost, and went on without.
+    fn lost(&self) -> Vec<u32> {
+        Vec::new()
+    }
+
     /// Sends a message. The bytes may be reused when this returns; the other rank need not have them yet.
     ///
     /// # Errors
@@ -126,11 +159,11 @@ pub trait Cluster: Send + Sync {
     /// # Errors
     /// As [`Cluster::send`], of the parent in the tree. A child that cannot be reached is its own to notice.
     fn broadcast(&self, message: Vec<u8>, patience: &Patience<'_>) -> Result<Vec<u8>, ClusterError> {
-        let message = match tree::parent(self.rank()) {
+        let message = match self.parent() {
             None => message,
             Some(parent) => self.receive(parent, patience)?,
         };
-        for child in tree::children(self.rank(), self.size()) {
+        for child in self.children() {
             let _ = self.send(child, &message, patience);
         }
         Ok(message)
@@ -141,10 +174,10 @@ pub trait Cluster: Send + Sync {
     /// # Errors
     /// As [`Cluster::send`], of the parent in the tree.
     fn reduce(&self, sum: &mut dyn Reduction, patience: &Patience<'_>) -> Result<(), ClusterError> {
-        for child in tree::children(self.rank(), self.size()) {
+        for child in self.children() {
             sum.absorb(child, self.receive(child, patience));
         }
-        match tree::parent(self.rank()) {
+        match self.parent() {
             None => Ok(()),
             Some(parent) => self.send(parent, &sum.bytes(), patience),
         }
@@ -159,7 +192,7 @@ pub trait Cluster: Send + Sync {
         let mut arrivals = Arrivals::of(self.rank(), arrival);
         self.reduce(&mut arrivals, patience)?;
         let decided = match self.rank() {
-            0 => arrivals.decided(clock::monotonic_ns().saturating_add(release_delay_ns(self.size()))),
+            0 => arrivals.decided(clock::monotonic_ns().saturating_add(release_delay_ns(self.size(), self.depth()))),
             _ => Vec::new(),
         };
         let decided = self.broadcast(decided, patience)?;
@@ -168,10 +201,10 @@ pub trait Cluster: Send + Sync {
 }
 
 /// How far ahead of the decision all start: the time that it takes down the tree, and some more for a rank that has to be woken.
-fn release_delay_ns(size: u32) -> u64 {
+fn release_delay_ns(size: u32, depth: u32) -> u64 {
     const WAKE_NS: u64 = 500_000;
     const STEP_NS: u64 = 500_000;
-    if size <= 1 { 0 } else { WAKE_NS + STEP_NS * u64::from(tree::depth(size)) }
+    if size <= 1 { 0 } else { WAKE_NS + STEP_NS * u64::from(depth) }
 }
 
 /// Who has arrived, so far as this rank knows.

@@ -34,6 +34,38 @@ pub enum ClusterError {
     },
 }
 
+/// Why an agent cannot be reached, or cannot be a rank.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum JoinError {
+    /// The other end is of another version.
+    #[error("runs plumb {found}, and this is {}: both ends must be of one version", env!("CARGO_PKG_VERSION"))]
+    Version {
+        /// What it says.
+        found: String,
+    },
+    /// A real fio is there.
+    #[error(
+        "speaks fio's own protocol (version {protocol}), which changes with every release of fio and is not spoken here: \
+         both ends must be `plumb as fio`"
+    )]
+    Fio {
+        /// Of its protocol.
+        protocol: u16,
+    },
+    /// Something else is there.
+    #[error("does not answer as an agent of Plumb's does")]
+    NotPlumb,
+    /// It ended the connection.
+    #[error("closed the connection without an answer")]
+    Closed,
+    /// It says why not.
+    #[error("refused: {0}")]
+    Refused(String),
+    /// The system's.
+    #[error("{0}")]
+    Io(String),
+}
+
 /// Why a process that was started as one of several cannot join the others.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StartError {

@@ -16,6 +16,7 @@ mod launcher;
 pub mod mpi;
 mod offset;
 mod roster;
+pub mod star;
 mod start;
 pub mod tree;
 
@@ -23,7 +24,7 @@ pub use clock::{ClockOffset, monotonic_ns, wait_until_ns};
 pub use cluster::{
     Arrival, Cluster, EndCause, Ending, EndingKind, Leave, Patience, REASONS_MAX, Reduction, Release, wait_forever,
 };
-pub use error::{ClusterError, StartError};
+pub use error::{ClusterError, JoinError, StartError};
 pub use launcher::{Launcher, launcher};
 pub use offset::clock_offset;
 pub use roster::{Exchange, Host, Member, Roster};

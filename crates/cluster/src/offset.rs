@@ -4,7 +4,6 @@
 use crate::clock::{ClockOffset, monotonic_ns};
 use crate::cluster::{Cluster, Patience};
 use crate::error::ClusterError;
-use crate::tree;
 
 /// Round trips with each rank.
 const ROUNDS: u32 = 16;
@@ -15,11 +14,11 @@ const ROUNDS: u32 = 16;
 /// # Errors
 /// A rank does not answer.
 pub fn clock_offset(cluster: &dyn Cluster, patience: &Patience<'_>) -> Result<ClockOffset, ClusterError> {
-    let offset = match tree::parent(cluster.rank()) {
+    let offset = match cluster.parent() {
         None => ClockOffset::default(),
         Some(parent) => with_parent(cluster, parent, patience)?,
     };
-    for child in tree::children(cluster.rank(), cluster.size()) {
+    for child in cluster.children() {
         for _ in 0..ROUNDS {
             cluster.receive(child, patience)?;
             let now = offset.to_rank_0_ns(monotonic_ns());

@@ -129,10 +129,24 @@ impl Roster {
         })
     }
 
+    /// All but one of them.
+    pub fn without(&self, rank: u32) -> Roster {
+        let mut others = self.clone();
+        others.members.remove(&rank);
+        others
+    }
+
     /// The processes of all ranks on the host of this one, itself among them.
     pub fn processes_on_host_of(&self, rank: u32) -> Vec<u32> {
         let host = self.host(rank);
         self.members.values().filter(|member| member.host == host).map(|member| member.pid).collect()
+    }
+
+    /// The same of all ranks whose kernel is that of this one, whatever their hosts are called.
+    pub fn processes_on_kernel_of(&self, rank: u32) -> Vec<u32> {
+        let host = self.host(rank);
+        let is_beside = |other: u32, member: &Member| member.host == host || self.same_clock(rank, other);
+        self.members.iter().filter(|(other, member)| is_beside(**other, member)).map(|(_, member)| member.pid).collect()
     }
 
     /// The rank that speaks for the host of this one: the first on it.

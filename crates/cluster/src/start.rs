@@ -12,6 +12,8 @@ pub struct Joined {
     pub cluster: Arc<dyn Cluster>,
     /// The MPI library, where it carries them: it may open their files too.
     pub mpi: Option<Arc<Mpi>>,
+    /// What this host is called, where not by its own name.
+    pub host: Option<String>,
 }
 
 /// Joins the processes that were started with this one; `None` where there are no others.
@@ -26,5 +28,5 @@ pub fn start() -> Result<Option<Joined>, StartError> {
     let named = std::env::var(SETTING).ok().filter(|setting| !setting.is_empty());
     let mpi = mpi::join(launched, named.as_deref())?;
     let mpi = Arc::new(mpi);
-    Ok((mpi.size() > 1).then(|| Joined { cluster: Arc::<Mpi>::clone(&mpi), mpi: Some(mpi) }))
+    Ok((mpi.size() > 1).then(|| Joined { cluster: Arc::<Mpi>::clone(&mpi), mpi: Some(mpi), host: None }))
 }

@@ -30,7 +30,7 @@ pub use build::{Builder, Cause, LabError, Left, RecoveredBuild, recover};
 pub use command::{CommandError, LineError, check_line, run_line};
 pub use host::{Host, HostError};
 pub use local::Local;
-pub use ssh::Ssh;
+pub use ssh::{FarProgram, Ssh, start_far};
 pub use step::Step;
 pub use surroundings::Surroundings;
 pub use vm::Vm;

@@ -8,6 +8,7 @@ mod common;
 mod config;
 mod exit;
 mod help;
+mod hosts;
 mod live_screen;
 mod meanwhile;
 mod output;

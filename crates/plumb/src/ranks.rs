@@ -53,6 +53,11 @@ pub fn join() -> Result<Option<u8>, Stopped> {
     Ok(Some(code))
 }
 
+/// This process leads the hosts of these ranks from now on.
+pub fn lead(ranks: JoinedRanks) {
+    JOINED.with(|joined| *joined.borrow_mut() = Some(Rc::new(ranks)));
+}
+
 /// The others, where this process is the first of several.
 pub fn joined() -> Option<Rc<JoinedRanks>> {
     JOINED.with(|joined| joined.borrow().clone())

@@ -170,6 +170,17 @@ impl<'a> Evidence<'a> {
         self.ranks.and_then(RanksRun::mpi_io)
     }
 
+    /// Tells the log of a run that others make: no target of it is here.
+    pub(crate) fn begin_at_once(&mut self) {
+        self.log_begun = LogBegun::Due;
+        self.begin_log();
+    }
+
+    /// Whoever looks on.
+    pub(crate) fn progress(&mut self) -> &mut dyn Progress {
+        self.progress
+    }
+
     /// What the checks read, and what was seen besides, phase by phase.
     pub(crate) fn collected(mut self) -> (Observations, Vec<SeenInPhase>) {
         // The preparations of the first phase may have failed.

@@ -1,5 +1,6 @@
 //! Cache policies, fitted to what storage can have.
 
+use plumb_document::{FromDocument, ToDocument};
 use plumb_probe::stack;
 use plumb_workload::{CachePolicy, Target, Workload};
 use std::path::Path;
@@ -14,7 +15,7 @@ pub enum Policies {
 }
 
 /// Something that was asked for in a phase and not had.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
 pub(crate) struct NotHad {
     /// The phase.
     pub(crate) phase: String,

@@ -31,5 +31,5 @@ pub use fit::Policies;
 pub use noise::{NoiseRequest, noise};
 pub use place::{Place, PlaceError};
 pub use progress::{Both, Progress, RunBegun, Second, Silent};
-pub use ranks::{Division, JoinedRanks, OtherWork, Task, follow, mpi_io_of};
+pub use ranks::{AgentPolicy, Division, JoinedRanks, OtherWork, Task, follow, mpi_io_of};
 pub use run::{Bench, RunError, RunOutcome, RunRequest};

@@ -47,6 +47,17 @@ impl Place {
         Err(error("it is not a directory".to_owned()))
     }
 
+    /// A place on other hosts: whether its path is there is theirs to say.
+    ///
+    /// # Errors
+    /// The text begins with `sim:` but is no simulated device.
+    pub fn elsewhere(typed: impl AsRef<OsStr>) -> Result<Place, PlaceError> {
+        match typed.as_ref().as_encoded_bytes().starts_with(b"sim:") {
+            true => Place::parse(typed),
+            false => Ok(Place::Directory(PathBuf::from(typed.as_ref()))),
+        }
+    }
+
     /// The same with an absolute path, for pages that others read.
     pub fn absolute(self) -> Place {
         match self {

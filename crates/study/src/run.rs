@@ -5,7 +5,7 @@ use crate::fit::{Policies, fit};
 use crate::not_stored::NotStored;
 use crate::place::free_bytes;
 use crate::progress::{Progress, RunBegun, Silent};
-use crate::ranks::{Division, JoinedRanks, OfRanks, RanksRun, RunOrder, WorkloadOfRank, is_named};
+use crate::ranks::{AgentPolicy, Division, JoinedRanks, OfRanks, RanksRun, RunOrder, WorkloadOfRank, is_named};
 use jiff::Timestamp;
 use plumb_cluster::ClusterError;
 use plumb_engine::copy::SharedListener;
@@ -23,9 +23,9 @@ use plumb_result::run::RESULT_SCHEMA;
 use plumb_result::{Finding, Level, Measurement, Observations, PhaseMeasurement, RunResult, Seen, Tool};
 use plumb_sorted::SortedMap;
 use plumb_store::{BUSY_TIMEOUT, Queue, RunLog, Store};
-use plumb_trust::Measured;
+use plumb_trust::{HostEvidence, Measured};
 use plumb_workload::validate::{Problem, validate};
-use plumb_workload::{Size, Target, Workload};
+use plumb_workload::{Size, Workload};
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -64,8 +64,12 @@ pub struct Bench {
     pub device_looks: Option<RunLooks>,
     /// The processes that make every run together with this one.
     pub ranks: Option<Rc<JoinedRanks>>,
+    /// What this process lets those do who lead it, where it is an agent's.
+    pub policy: Option<AgentPolicy>,
     /// Which part of a workload each of them runs.
     pub division: Division,
+    /// The workload of each host, where each has its own and this process only leads them; what is requested is their sum.
+    pub apart: Option<Vec<Workload>>,
     /// What opens files by MPI-IO in a process that is alone; ranks have that of the library that joins them.
     pub mpi_io: Option<Arc<dyn MpiIo>>,
     /// What the store did not take of all runs so far, and of what was made of them.
@@ -99,6 +103,8 @@ pub struct RunOutcome {
     pub measurement: Measurement,
     /// What the probe saw.
     pub observations: Observations,
+    /// What each host measured and saw, where this process only led them.
+    pub hosts: Vec<HostEvidence>,
     /// Why the store does not hold it, and which file does, where that is so. The result is good all the same.
     pub not_stored: Option<NotStored>,
 }
@@ -244,7 +250,9 @@ impl Bench {
             copy_listener: None,
             device_looks: RunLooks::asked(),
             ranks: None,
+            policy: None,
             division: Division::Each,
+            apart: None,
             mpi_io: None,
             not_stored: None,
             environment: Rc::new(Beside::begin(plumb_probe::environment)),
@@ -282,6 +290,22 @@ impl Bench {
     /// # Errors
     /// [`RunError::Size`].
     pub fn resolve(&self, workload: &Workload, base: &Path) -> Result<Workload, RunError> {
+        match self.leading() {
+            None => self.resolve_here(workload, base),
+            Some(ranks) => {
+                let resolved = ranks.resolve(self.stop, workload, base, false)?;
+                Ok(resolved.workload.unwrap_or_else(|| workload.clone()))
+            }
+        }
+    }
+
+    /// The others, where this process only leads them.
+    fn leading(&self) -> Option<Rc<JoinedRanks>> {
+        self.ranks.clone().filter(|ranks| ranks.leads_only())
+    }
+
+    /// The same of this host.
+    pub(crate) fn resolve_here(&self, workload: &Workload, base: &Path) -> Result<Workload, RunError> {
         // Ranks have files of their own: a share of the memory, or of the free space, is divided among them.
         let (on_host, all) = self.ranks.as_ref().map_or((1, 1), |ranks| (ranks.on_this_host(), ranks.size()));
         let sharers = Sharers { of_memory: u64::from(on_host.max(1)), of_space: u64::from(all.max(1)) };
@@ -291,12 +315,24 @@ impl Bench {
     /// Runs a workload once, with all its evidence; stores it and judges it. Where there are several ranks, all of them do so
     /// together, and this one, which is the first, has the result of all.
     pub fn run(&mut self, request: &RunRequest<'_>, progress: &mut dyn Progress) -> Result<RunOutcome, RunError> {
-        let mut workload = self.resolve(request.workload, request.base)?;
-        let problems = validate(&workload);
+        let leading = self.leading();
+        let fitted = request.policies == Policies::Fitted;
+        let (mut workload, of_hosts) = match &leading {
+            None => (self.resolve_here(request.workload, request.base)?, Vec::new()),
+            // It comes from them.
+            Some(_) if self.apart.is_some() => (request.workload.clone(), Vec::new()),
+            Some(ranks) => {
+                let resolved = ranks.resolve(self.stop, request.workload, request.base, fitted)?;
+                (resolved.workload.unwrap_or_else(|| request.workload.clone()), resolved.not_had)
+            }
+        };
+        let problems = self.apart.iter().flatten().chain([&workload].into_iter().filter(|_| self.apart.is_none()));
+        let problems: Vec<Problem> = problems.flat_map(validate).collect();
         if !problems.is_empty() {
             return Err(RunError::Workload(problems));
         }
         let not_had = match request.policies {
+            _ if leading.is_some() => of_hosts,
             Policies::AsWritten => Vec::new(),
             Policies::Fitted => fit(&mut workload, request.base),
         };
@@ -309,7 +345,12 @@ impl Bench {
         let part = Part::All;
         let work = Work { workload: &workload, part, base: request.base, content_seed, sim_run: request.sim_run };
         if let Some(ranks) = &ranks {
-            RunOrder::of(self, &work).send(ranks)?;
+            let order = RunOrder::of(self, &work);
+            ranks.carry_on(self.apart.is_some());
+            match &self.apart {
+                None => order.send(ranks)?,
+                Some(apart) => order.send_apart(ranks, apart)?,
+            }
         }
         progress.run_begins(&RunBegun { id: &id, workload: &workload, base: request.base });
         let started_at = Timestamp::now().to_string();
@@ -327,7 +368,7 @@ impl Bench {
         let together = ranks
             .as_deref()
             .zip(of_rank.as_ref())
-            .map(|(ranks, own)| RanksRun::new(ranks, self.stop, &workload, own, self.division));
+            .map(|(ranks, own)| RanksRun::new(ranks, self.stop, &workload, own, (self.division, 0)));
         let part = ranks.as_ref().map_or(Part::All, |ranks| self.division.part(0, ranks.size()));
         let own_work = Work { workload: of_rank.as_ref().map_or(&workload, |own| &own.workload), part, ..work };
         let mut evidence = Evidence::new(own_work.workload, &environment, request.base, evidence_log, &mut *progress)
@@ -337,8 +378,13 @@ impl Bench {
             let last = if request.dialect.is_none() { LastLook::BeforeRemoval } else { LastLook::Elsewhere };
             evidence = evidence.with_looks(looks, last);
         }
-        let measured = self.measure(own_work, &mut evidence);
-        let (mut observations, seen) = evidence.collected();
+        let (measured, (mut observations, seen)) = match (&leading, &together) {
+            (Some(_), Some(together)) => {
+                evidence.begin_at_once();
+                (Ok(together.lead(&workload, evidence.progress())), evidence.collected())
+            }
+            _ => (self.measure(own_work, &mut evidence), evidence.collected()),
+        };
         (self.store, self.queue) = (store, queue);
         let found = together.map(|together| together.finish(early_end(&measured).as_deref()));
         progress.run_ended();
@@ -349,7 +395,8 @@ impl Bench {
         let of_rank_0 = ranks.is_some().then(|| measurement.clone());
         let of_ranks = match (found, &ranks) {
             (Some(found), Some(ranks)) => {
-                match OfRanks::new(found, ranks, (&workload, self.division), &mut measurement, self.stop) {
+                let parts = (&workload, self.division, self.apart.as_deref());
+                match OfRanks::new(found, ranks, parts, &mut measurement, self.stop) {
                     Ok(of_ranks) => Some(of_ranks),
                     Err(error) => return Err(self.failed(&id, error)),
                 }
@@ -367,10 +414,14 @@ impl Bench {
             Some(of_ranks) => {
                 let whole = Measured { workload: &of_ranks.workload, measurement: &measurement };
                 let one = match self.division {
+                    // Whoever leads has files of nobody.
+                    _ if leading.is_some() => hosts
+                        .first()
+                        .map_or(whole, |first| Measured { workload: &first.workload, measurement: &first.measurement }),
                     Division::Each => {
                         Measured { workload: &workload, measurement: of_rank_0.as_ref().unwrap_or(&measurement) }
                     }
-                    Division::Groups | Division::Workers => whole,
+                    Division::Groups | Division::Workers | Division::Apart => whole,
                 };
                 plumb_trust::judge_hosts(whole, one, &hosts)
             }
@@ -391,11 +442,12 @@ impl Bench {
                 phase.ranks = spread.clone().map(Box::new);
             }
             // Of the whole host, not only of rank 0.
-            if let Some(first) = hosts.into_iter().next() {
-                observations = first.observations;
+            if let Some(first) = hosts.first() {
+                observations = first.observations.clone();
             }
         }
-        let environment = environment.get().clone();
+        // Whoever only leads is none of those who are measured.
+        let environment = if leading.is_some() { &observations.environment } else { environment.get() }.clone();
         let result = RunResult {
             schema: RESULT_SCHEMA.to_owned(),
             id,
@@ -414,7 +466,8 @@ impl Bench {
         };
         let not_stored = run_log(&mut self.store, &mut self.queue).and_then(|log| finish(log, &result, &measurement));
         NotStored::add(&mut self.not_stored, not_stored.clone());
-        let outcome = RunOutcome { result, measurement, observations, not_stored };
+        let hosts = if leading.is_some() { hosts } else { Vec::new() };
+        let outcome = RunOutcome { result, measurement, observations, hosts, not_stored };
         match outcome.measurement.error.clone() {
             Some(error) => Err(RunError::EndedEarly { error, outcome: Box::new(outcome) }),
             None => Ok(outcome),
@@ -426,15 +479,21 @@ impl Bench {
     /// # Errors
     /// The order is one that rank 0 refuses before it sends it.
     pub(crate) fn run_as_ordered(&mut self, order: &RunOrder, ranks: &JoinedRanks) -> Result<(), ClusterError> {
-        let own = WorkloadOfRank::of(&order.workload, order.division, ranks.rank(), ranks.size())
+        let own = WorkloadOfRank::of(&order.workload, order.division, ranks.number(), ranks.size())
             .map_err(|_| ClusterError::Unexpected { rank: 0, what: "a run that several ranks cannot make" })
             .inspect_err(|_| ranks.break_off())?;
-        let together = RanksRun::new(ranks, self.stop, &order.workload, &own, order.division);
-        let work = Work { workload: &own.workload, ..order.work(ranks.rank(), ranks.size()) };
+        let together = RanksRun::new(ranks, self.stop, &order.workload, &own, (order.division, order.phases));
+        let work = Work { workload: &own.workload, ..order.work(ranks.number(), ranks.size()) };
         let environment = Rc::clone(&self.environment);
         let mut silent = Silent;
         let mut evidence =
             Evidence::new(work.workload, &environment, work.base, None, &mut silent).with_ranks(Some(&together));
+        let refused = self.policy.as_ref().and_then(|policy| policy.admit(order).err());
+        if let Some(refused) = refused {
+            drop(evidence);
+            together.finish(Some(&refused.to_string()));
+            return Ok(());
+        }
         let measured = self.measure(work, &mut evidence);
         drop(evidence);
         together.finish(early_end(&measured).as_deref());
@@ -541,20 +600,7 @@ fn resolved(
     let memory = |size: Size, sharers: u64| if size.fixed().is_some() { 0 } else { ram_bytes() / sharers };
     for (name, target) in &mut workload.target {
         let Sharers { of_memory, of_space } = if is_named(target) { Sharers::ONE } else { sharers };
-        let sizes: Vec<&mut Size> = match target {
-            Target::File(file) => file.size.iter_mut().collect(),
-            Target::Files(files) => vec![&mut files.size],
-            Target::Device(device) => device.size.iter_mut().collect(),
-            Target::Tree(_)
-            | Target::JobFiles(_)
-            | Target::Scratch(_)
-            | Target::SharedTree(_)
-            | Target::Recorded(_)
-            | Target::Host(_)
-            | Target::Null(_)
-            | Target::Sim(_) => Vec::new(),
-        };
-        for size in sizes {
+        if let Some(size) = target.size_mut() {
             let free = match size {
                 Size::Free(_) => {
                     let free = free_bytes(base);

@@ -40,6 +40,23 @@ pub enum Target {
 }
 
 impl Target {
+    /// Its size, where it has one that may depend on the machine.
+    pub fn size_mut(&mut self) -> Option<&mut Size> {
+        match self {
+            Target::File(file) => file.size.as_mut(),
+            Target::Files(files) => Some(&mut files.size),
+            Target::Device(device) => device.size.as_mut(),
+            Target::Tree(_)
+            | Target::JobFiles(_)
+            | Target::Scratch(_)
+            | Target::SharedTree(_)
+            | Target::Recorded(_)
+            | Target::Host(_)
+            | Target::Null(_)
+            | Target::Sim(_) => None,
+        }
+    }
+
     /// The names of its files, where programs and jobs use names.
     pub fn names(&self) -> Option<&Names> {
         match self {

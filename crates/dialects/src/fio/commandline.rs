@@ -2,7 +2,7 @@
 //! `--name=value`, with files anywhere.
 
 use super::error::{FioError, WordLocation};
-use super::invocation::{Action, Eta, IdleOf, Invocation, OutputFormat};
+use super::invocation::{Action, AskedClient, Eta, IdleOf, Invocation, OutputFormat};
 use super::jobfile::{OptionLine, Section, SectionKind, kind_of};
 use super::options::kind::{Bare, Kind};
 use super::options::{self, OptionSpec};
@@ -73,7 +73,7 @@ const fn refused(name: &'static str, takes: Takes, fate: Fate) -> ProgramOption 
     ProgramOption { name, letter: None, takes, fate, doc: "" }
 }
 
-const SERVERS: Fate = Fate::Never("Plumb runs a job on one machine; start it on each of them.");
+const NO_TRIGGER: Fate = Fate::Never("agents start no programs for a trigger; use `--trigger` on this host.");
 const OWN_CODE: Fate = Fate::Never("it benchmarks fio's own code.");
 
 /// Every option of the program as a whole.
@@ -187,11 +187,35 @@ pub static PROGRAM_OPTIONS: &[ProgramOption] = &[
         doc: "",
     },
     refused("latency-log", Takes::Value, Fate::Never("fio removed it; use `write_lat_log` in the job instead.")),
-    refused("server", Takes::Perhaps, SERVERS),
-    refused("client", Takes::Value, SERVERS),
-    refused("remote-config", Takes::Value, SERVERS),
-    refused("trigger-remote", Takes::Value, SERVERS),
-    refused("daemonize", Takes::Value, SERVERS),
+    ProgramOption {
+        name: "server",
+        letter: Some('S'),
+        takes: Takes::Perhaps,
+        fate: Fate::Works,
+        doc: "Run jobs for clients, which are Plumb too: ip:ADDRESS,PORT or ,PORT. Beyond this host, PLUMB_AGENT_KEYS names the keys.",
+    },
+    ProgramOption {
+        name: "client",
+        letter: Some('C'),
+        takes: Takes::Value,
+        fate: Fate::Works,
+        doc: "Run the job files behind it on this host, or on those that this file lists, where `plumb as fio --server` runs.",
+    },
+    ProgramOption {
+        name: "remote-config",
+        letter: Some('R'),
+        takes: Takes::Value,
+        fate: Fate::Works,
+        doc: "Run this job file of the host that the last --client names.",
+    },
+    ProgramOption {
+        name: "daemonize",
+        letter: Some('D'),
+        takes: Takes::Value,
+        fate: Fate::Works,
+        doc: "With --server: go on in the background, and write the process id to this file.",
+    },
+    refused("trigger-remote", Takes::Value, NO_TRIGGER),
     refused("memcpytest", Takes::Perhaps, OWN_CODE),
 ];
 
@@ -230,6 +254,9 @@ pub fn read(words: &[String], errors: &mut Vec<FioError>) -> CommandLine {
     formats.dedup();
     if !formats.is_empty() {
         reader.line.invocation.formats = formats;
+    }
+    if !reader.line.invocation.clients.is_empty() {
+        reader.line.invocation.files.clone_from(&reader.line.files);
     }
     reader.line
 }
@@ -452,6 +479,20 @@ impl<'a> WordReader<'a> {
             "bandwidth-log" => invocation.bandwidth_log = Some(value.unwrap_or_else(|| "agg".to_owned())),
             "aux-path" => invocation.aux_path = value,
             "merge-blktrace-only" => invocation.merge_blktrace_only = true,
+            "server" if !invocation.clients.is_empty() => refuse("one process is either a client or a server"),
+            "client" if invocation.server.is_some() => refuse("one process is either a client or a server"),
+            "server" => invocation.server = Some(text),
+            "daemonize" => invocation.daemonize = value,
+            "client" => {
+                let behind = self.words[self.next..].iter().take_while(|word| !word.starts_with('-'));
+                let files: Vec<String> = behind.cloned().collect();
+                self.next += files.len();
+                invocation.clients.push(AskedClient { host: text, files, remote_files: Vec::new() });
+            }
+            "remote-config" => match invocation.clients.last_mut() {
+                Some(client) => client.remote_files.push(text),
+                None => refuse("name its host with --client before it"),
+            },
             "plumb-allow" => invocation.allow = value,
             // Only an abbreviation comes here, which would be without effect.
             "plumb-stream" => refuse("write it as --plumb-stream=FORM:WHERE"),

@@ -94,6 +94,17 @@ pub struct Trigger {
     pub command: Option<String>,
 }
 
+/// A host that runs jobs in the place of this one.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AskedClient {
+    /// As typed: a name or an address, or a file that lists some.
+    pub host: String,
+    /// Job files of its own.
+    pub files: Vec<String>,
+    /// Job files that lie there (`--remote-config`).
+    pub remote_files: Vec<String>,
+}
+
 /// The program options of a command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Invocation {
@@ -129,6 +140,14 @@ pub struct Invocation {
     pub merge_blktrace_only: bool,
     /// The trigger.
     pub trigger: Trigger,
+    /// Serve as another host's jobs' end (`--server`), where: an empty text where that is not said.
+    pub server: Option<String>,
+    /// A server goes on in the background, and its process is in this file.
+    pub daemonize: Option<String>,
+    /// The hosts that run the jobs.
+    pub clients: Vec<AskedClient>,
+    /// Job files of all hosts, where there are such.
+    pub files: Vec<String>,
     /// What may be overwritten, as `PLUMB_ALLOW` says it.
     pub allow: Option<String>,
     /// Which idle times of processors are reported.
@@ -156,6 +175,10 @@ impl Default for Invocation {
             aux_path: None,
             merge_blktrace_only: false,
             trigger: Trigger::default(),
+            server: None,
+            daemonize: None,
+            clients: Vec::new(),
+            files: Vec::new(),
             allow: None,
             idle: None,
             debug: Debug::default(),

@@ -79,6 +79,11 @@ pub fn read(words: &[String], machine: &Machine, files: &mut dyn Files) -> Resul
     if errors.is_empty() && line.invocation.action.ends() {
         return Ok(Fio { invocation: line.invocation, jobs: Vec::new(), globals: Vec::new(), warnings, act: None });
     }
+    // Jobs are those of the hosts, which read them.
+    let is_elsewhere = line.invocation.server.is_some() || !line.invocation.clients.is_empty();
+    if is_elsewhere && errors.is_empty() {
+        return Ok(Fio { invocation: line.invocation, jobs: Vec::new(), globals: Vec::new(), warnings, act: None });
+    }
     let wanted = &line.invocation.sections;
     let mut sections = line.sections;
     let profile = match &line.profile {

@@ -1,5 +1,6 @@
 //! Job files and command lines from end to end.
 
+use super::invocation::AskedClient;
 use super::*;
 use plumb_sorted::SortedMap;
 use proptest::prelude::*;
@@ -210,7 +211,16 @@ fn command_lines() {
     let short = said(&["--name=x", "--ioengine=libaio", "--nic=3", "--userspace"], &[]).unwrap();
     assert!(short.jobs[0].identity.nice == 3 && short.jobs[0].engine.userspace_reap);
     assert!(said(&["--roo=x"], &[]).is_err());
-    assert!(said(&["--client=host"], &[]).unwrap_err().to_string().contains("start it on each of them"));
+    let hosts = said(&["--client=a", "x", "y", "--client", "b,9", "--remote-config=z", "w"], &[]).unwrap().invocation;
+    let asked = |host: &str, files: &[&str], remote: &[&str]| AskedClient {
+        host: host.to_owned(),
+        files: files.iter().map(|&file| file.to_owned()).collect(),
+        remote_files: remote.iter().map(|&file| file.to_owned()).collect(),
+    };
+    assert_eq!(hosts.clients, [asked("a", &["x", "y"], &[]), asked("b,9", &[], &["z"])]);
+    assert_eq!(hosts.files, ["w"]);
+    let text = said(&["--client=a", "--server"], &[]).unwrap_err().to_string();
+    assert!(text.contains("either a client or a server"), "{text}");
 }
 
 #[test]

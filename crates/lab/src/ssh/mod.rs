@@ -74,6 +74,51 @@ pub struct Ssh {
     connection: Connection,
 }
 
+/// A program that was copied to another machine and runs there.
+pub struct FarProgram {
+    /// What it prints.
+    pub reader: BufReader<ChildStdout>,
+    /// What it reads.
+    pub writer: ChildStdin,
+    /// It ends with this.
+    pub life: FarLife,
+}
+
+/// The life of a program on another machine.
+pub struct FarLife {
+    _connection: Connection,
+}
+
+/// Copies this program to a machine, in ssh's words for it, and starts it there with these words, which no shell has to be kept from.
+///
+/// # Errors
+/// It is not reached, or what was copied does not run there.
+pub fn start_far(to: &str, words: &str, surroundings: &Surroundings) -> Result<FarProgram, HostError> {
+    let spec = SshSpec { to: to.to_owned(), boot: None, kernel: None, agent: None };
+    let (connection, reader, writer) = bring_program(&spec, words, surroundings)?;
+    Ok(FarProgram { reader, writer, life: FarLife { _connection: connection } })
+}
+
+/// Copies the program to a machine and starts it.
+fn bring_program(
+    spec: &SshSpec,
+    words: &str,
+    surroundings: &Surroundings,
+) -> Result<(Connection, BufReader<ChildStdout>, ChildStdin), HostError> {
+    if spec.to.is_empty() || spec.to.starts_with('-') {
+        return Err(failed(format!("ssh = \"{}\": not a host; write for example root@box", spec.to)));
+    }
+    let program = spec.agent.as_ref().or(surroundings.far_program.as_ref()).unwrap_or(&surroundings.program);
+    let bytes = std::fs::read(program).map_err(|error| failed(format!("{}: {error}", program.display())))?;
+    let bytes = loaded_part(&bytes);
+    let mut connection = Connection::open(spec, &start_script(bytes.len(), words), surroundings)?;
+    match connection.bring(bytes, surroundings.interrupted) {
+        Ok((reader, writer)) => Ok((connection, reader, writer)),
+        Err(HostError::Lost(reason)) => Err(connection.explained(&reason)),
+        Err(error) => Err(error),
+    }
+}
+
 impl Ssh {
     /// Whether ssh reaches it, whichever system is up.
     ///
@@ -94,15 +139,8 @@ impl Ssh {
         if let Some(command) = &spec.boot {
             boot(spec, command, surroundings)?;
         }
-        let program = spec.agent.as_ref().or(surroundings.far_program.as_ref()).unwrap_or(&surroundings.program);
-        let bytes = std::fs::read(program).map_err(|error| failed(format!("{}: {error}", program.display())))?;
-        let bytes = loaded_part(&bytes);
-        let mut connection = Connection::open(spec, &start_script(bytes.len()), surroundings)?;
-        let (reader, writer) = match connection.bring(bytes, surroundings.interrupted) {
-            Ok(ends) => ends,
-            Err(HostError::Lost(reason)) => return Err(connection.explained(&reason)),
-            Err(error) => return Err(error),
-        };
+        let words = format!("agent --silence {SILENCE_S}");
+        let (mut connection, reader, writer) = bring_program(spec, &words, surroundings)?;
         let mut link = Link::new(reader, writer, surroundings.interrupted);
         match link.hello(HELLO_TIMEOUT) {
             Ok(facts) => match &spec.kernel {
@@ -147,11 +185,11 @@ impl FarHost for Ssh {
 
 /// What runs at the other side: takes the program from standard input, runs it, and removes it, whatever ends it. Any shell
 /// may be the user's there, and so POSIX's own is named.
-fn start_script(bytes: usize) -> String {
+fn start_script(bytes: usize, words: &str) -> String {
     let script = format!(
         "d=$(mktemp -d \"${{TMPDIR:-/tmp}}/plumb-agent.XXXXXXXX\") || exit 1; trap \"rm -rf '$d'\" EXIT; \
          trap \"exit 1\" HUP INT TERM; head -c {bytes} >\"$d/plumb\" && chmod 700 \"$d/plumb\" && echo \"{COPIED}\" && \
-         \"$d/plumb\" agent --silence {SILENCE_S}"
+         \"$d/plumb\" {words}"
     );
     format!("exec sh -c '{}'", script.replace('\'', "'\\''"))
 }

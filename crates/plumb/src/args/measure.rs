@@ -1,6 +1,7 @@
 //! What one place is measured with: `plumb try`, `plumb fit-for`, `plumb run`, `plumb sweep`, `plumb watch`.
 
 use super::{MeanwhileArguments, PageArguments, ReportFile};
+use crate::hosts::HostsArguments;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -99,6 +100,9 @@ pub struct RunArguments {
     /// is 1; if a check rejects the result, it is 3 in any case. May be given several times.
     #[arg(long = "assert", value_name = "CONDITION")]
     pub assertions: Vec<String>,
+    /// Hosts that run it, in the place of this one.
+    #[command(flatten)]
+    pub hosts: HostsArguments,
     /// Repeats, and where the page goes.
     #[command(flatten)]
     pub report: PageArguments,

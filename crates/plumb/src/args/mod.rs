@@ -188,9 +188,33 @@ pub enum PlumbCommand {
 
 /// Arguments of `plumb agent`: the far end of a host, which answers a study's requests. Studies start it; it is not a command
 /// that people type, and is parsed apart so that it appears in no help, completion or suggestion.
-#[derive(Debug, Parser)]
+#[derive(Debug, Default, Parser)]
 #[command(name = "plumb agent")]
 pub struct AgentArguments {
+    /// Wait for clients at this address, with a port or without [default port: 8766]. Beyond this host, keys are needed.
+    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["port", "vm", "rank"])]
+    pub listen: Option<String>,
+    /// Encrypt, and admit only clients that prove that they know the token: FILE is the server.keys that --init makes.
+    #[arg(long, value_name = "FILE", requires = "listen")]
+    pub keys: Option<PathBuf>,
+    /// Make new keys in DIR: server.keys for agents, and client.keys for those who may measure with them.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["listen", "port", "vm", "rank"])]
+    pub init: Option<PathBuf>,
+    /// A directory or device that clients may use; may be given several times [default: the working directory].
+    #[arg(long, value_name = "PATH")]
+    pub allow: Vec<PathBuf>,
+    /// Let workloads of clients start programs.
+    #[arg(long)]
+    pub allow_exec: bool,
+    /// With --listen: go on in the background, and write the process id to this file.
+    #[arg(long, value_name = "FILE", requires = "listen")]
+    pub pid_file: Option<PathBuf>,
+    /// This is that process.
+    #[arg(long, hide = true)]
+    pub detached: bool,
+    /// Be one of several hosts that measure together, for the client at standard input and output.
+    #[arg(long, hide = true)]
+    pub rank: bool,
     /// The device over which it is asked [default: standard input and output].
     #[arg(long, value_name = "DEVICE")]
     pub port: Option<PathBuf>,

@@ -31,7 +31,11 @@ pub fn run(arguments: &RunArguments, common: &Common) -> Result<End, Stopped> {
     if arguments.explain {
         return explain(&arguments.workload, common);
     }
-    let place = Place::parse(&arguments.at)?.absolute();
+    let place = if arguments.hosts.are_given() {
+        Place::elsewhere(&arguments.at)?
+    } else {
+        Place::parse(&arguments.at)?.absolute()
+    };
     let Loaded { mut workload, policies, banner } =
         load(&arguments.workload, &arguments.set, Scale::moderate(place.for_named()))?;
     if let Some(seed) = arguments.seed {
@@ -66,6 +70,7 @@ pub fn run(arguments: &RunArguments, common: &Common) -> Result<End, Stopped> {
         output::print(&text);
         return Ok(End::Done);
     }
+    arguments.hosts.join()?;
     let mut meanwhile = Meanwhile::open(&arguments.report.meanwhile, LiveWarnings::of(common), common)?;
     let mut bench = bench.map_or_else(|| session::bench(common), Ok)?;
     if arguments.drop_caches {
@@ -94,7 +99,9 @@ pub(super) fn takes(workload: &Workload, place: &Place) -> String {
     let needed_bytes: u64 = workload.target.values().map(test_data_bytes).sum();
     let mut words = Vec::new();
     if needed_bytes > 0 {
-        let each = ranks::joined().map_or(String::new(), |ranks| format!("each of {} ranks ", ranks.size()));
+        let each = ranks::joined().map_or(String::new(), |ranks| {
+            format!("each of {} {} ", ranks.size(), if ranks.leads_only() { "hosts" } else { "ranks" })
+        });
         words.push(format!(
             "{each}writes {} of test data in a new directory below {place}, and removes it at the end",
             format::bytes_iec(needed_bytes as f64)

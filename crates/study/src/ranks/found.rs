@@ -31,7 +31,7 @@ impl OfRanks {
     pub(crate) fn new(
         found: RanksFound,
         ranks: &JoinedRanks,
-        (workload, division): (&Workload, Division),
+        (workload, division, apart): (&Workload, Division, Option<&[Workload]>),
         measurement: &mut Measurement,
         stop: StopFlag,
     ) -> Result<OfRanks, RunError> {
@@ -62,11 +62,13 @@ impl OfRanks {
             return Err(RunError::EndedByRank(error.clone()));
         }
         let of_host = |host: &Host| {
-            let together = division.of_ranks(workload, &host.ranks, ranks.size());
+            let numbers: Vec<u32> = host.ranks.iter().map(|&rank| ranks.number_of(rank)).collect();
+            let own = apart.and_then(|apart| apart.get(*numbers.first()? as usize));
+            let together = own.cloned().unwrap_or_else(|| division.of_ranks(workload, &numbers, ranks.size()));
             evidence(host, &phases, together)
         };
         let is_simulated = workload.target.values().any(|target| matches!(target, Target::Sim(_)));
-        let hosts = match is_simulated {
+        let hosts = match is_simulated && !ranks.leads_only() {
             false => ranks.roster().hosts(),
             // Each rank has devices of its own.
             true => (0..ranks.size()).map(|rank| Host { name: format!("rank {rank}"), ranks: vec![rank] }).collect(),

@@ -19,6 +19,7 @@ mod meet;
 mod mpi_io;
 mod order;
 mod patience;
+mod policy;
 mod queue;
 mod run;
 mod share;
@@ -27,6 +28,7 @@ pub(crate) use found::OfRanks;
 pub use mpi_io::mpi_io_of;
 pub use order::{Division, OtherWork, follow};
 pub(crate) use order::{RunOrder, WorkloadOfRank, is_named};
+pub use policy::AgentPolicy;
 pub use queue::Task;
 pub(crate) use run::RanksRun;
 
@@ -41,6 +43,9 @@ use std::sync::Arc;
 /// The processes that measure together, as one of them sees it.
 pub struct JoinedRanks {
     cluster: Arc<dyn Cluster>,
+    /// All, also a rank that only leads.
+    everyone: Roster,
+    /// Those who measure.
     roster: Roster,
     /// Of the run that goes on.
     offset: Cell<ClockOffset>,
@@ -58,10 +63,15 @@ impl JoinedRanks {
     /// # Errors
     /// A rank does not answer.
     pub fn meet(joined: Joined) -> Result<JoinedRanks, ClusterError> {
-        let Joined { cluster, mpi } = joined;
-        let roster = Roster::of_all(&*cluster, Member::this(), &wait_forever)?;
+        let Joined { cluster, mpi, host } = joined;
+        let mut this = Member::this();
+        if let Some(host) = host {
+            this.host = host;
+        }
+        let everyone = Roster::of_all(&*cluster, this, &wait_forever)?;
+        let roster = if cluster.leads_only() { everyone.without(0) } else { everyone.clone() };
         let (offset, broken, mpi_io) = (Cell::default(), Cell::new(false), OnceCell::new());
-        Ok(JoinedRanks { cluster, roster, offset, broken, mpi, mpi_io })
+        Ok(JoinedRanks { cluster, everyone, roster, offset, broken, mpi, mpi_io })
     }
 
     /// Compares the clocks of hosts, before each run: they drift apart by milliseconds an hour. Collective.
@@ -69,11 +79,11 @@ impl JoinedRanks {
     /// # Errors
     /// A rank does not answer.
     pub(crate) fn compare_clocks(&self) -> Result<(), ClusterError> {
-        if self.roster.one_clock() {
+        if self.everyone.one_clock() {
             return Ok(());
         }
         let offset = clock_offset(&*self.cluster, &wait_forever)?;
-        self.offset.set(if self.roster.same_clock(0, self.rank()) { ClockOffset::default() } else { offset });
+        self.offset.set(if self.everyone.same_clock(0, self.rank()) { ClockOffset::default() } else { offset });
         Ok(())
     }
 
@@ -108,9 +118,36 @@ impl JoinedRanks {
         self.cluster.rank()
     }
 
-    /// How many processes there are.
+    /// How many of them measure.
     pub fn size(&self) -> u32 {
-        self.cluster.size()
+        self.cluster.size() - u32::from(self.cluster.leads_only())
+    }
+
+    /// Which of those who measure this one is, from 0.
+    pub(crate) fn number(&self) -> u32 {
+        self.number_of(self.rank())
+    }
+
+    pub(crate) fn number_of(&self, rank: u32) -> u32 {
+        rank.saturating_sub(u32::from(self.cluster.leads_only()))
+    }
+
+    /// Whether rank 0 measures nothing, and each of the others is a host.
+    pub fn leads_only(&self) -> bool {
+        self.cluster.leads_only()
+    }
+
+    /// Whether the others go on where one of them is lost.
+    pub(crate) fn carry_on(&self, without_lost: bool) {
+        self.cluster.carry_on(without_lost);
+    }
+
+    /// How a rank is called where it is spoken of.
+    pub(crate) fn name(&self, rank: u32) -> String {
+        match self.leads_only() {
+            true => format!("host {}", self.everyone.host(rank)),
+            false => format!("rank {rank} on {}", self.everyone.host(rank)),
+        }
     }
 
     /// Who they are.
@@ -142,7 +179,7 @@ impl JoinedRanks {
     pub(crate) fn facts(&self) -> Ranks {
         let hosts = self.roster.hosts().into_iter().map(|host| {
             let first = host.ranks.first().copied().unwrap_or(0);
-            let is_same = self.roster.same_clock(0, first);
+            let is_same = self.everyone.same_clock(0, first);
             RankHost {
                 name: host.name,
                 ranks: host.ranks.len() as u32,

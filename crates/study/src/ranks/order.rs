@@ -1,7 +1,8 @@
 //! What rank 0 asks of the others.
 
-use super::JoinedRanks;
 use super::patience::AfterSignal;
+use super::{JoinedRanks, Task};
+use crate::fit::{NotHad, fit};
 use crate::run::{Bench, RunError, Work};
 use plumb_cluster::{Cluster, ClusterError, wait_forever};
 use plumb_document::{FromDocument, ToDocument, json};
@@ -14,7 +15,7 @@ use plumb_result::merge::{FilesOfRanks, SharedTargets, WorkingSets};
 use plumb_sorted::SortedSet;
 use plumb_workload::files::Names;
 use plumb_workload::replay::{ReplayPart, replay_part};
-use plumb_workload::{BlockStream, ReplayShare, Target, Work as GroupWork, Workload};
+use plumb_workload::{BlockStream, ReplayShare, Size, Target, Work as GroupWork, Workload};
 use std::path::{Path, PathBuf};
 
 /// One run, as every rank runs it.
@@ -23,6 +24,8 @@ pub(crate) struct RunOrder {
     /// Resolved: every size in bytes.
     pub(crate) workload: Workload,
     pub(crate) division: Division,
+    /// Phases of the longest workload, where each rank has one of its own.
+    pub(crate) phases: u32,
     /// Where test data is made; absolute.
     pub(crate) base: PathBuf,
     pub(crate) content_seed: u64,
@@ -41,6 +44,8 @@ pub enum Division {
     /// All of it, on files of its own.
     #[default]
     Each,
+    /// A workload of its own, whose names are as they are.
+    Apart,
     /// As [`Part::Groups`]: for tools whose processes are lowered to a group each. Their offsets and file names stay those of one run.
     Groups,
     /// As [`Part::Workers`]: for tools whose processes are the workers of a group.
@@ -51,7 +56,7 @@ impl Division {
     /// What a rank runs of the workload that it is given.
     pub(crate) fn part(self, rank: u32, size: u32) -> Part {
         match self {
-            Division::Each => Part::All,
+            Division::Each | Division::Apart => Part::All,
             Division::Groups => Part::Groups(Process { number: rank, of: size }),
             Division::Workers => Part::Workers(Process { number: rank, of: size }),
         }
@@ -59,6 +64,9 @@ impl Division {
 
     /// A workload as these ranks of all run it together.
     pub(crate) fn of_ranks(self, workload: &Workload, ranks: &[u32], size: u32) -> Workload {
+        if self == Division::Apart {
+            return workload.clone();
+        }
         if self == Division::Each {
             return plumb_trust::of_ranks(workload, ranks.len() as u32);
         }
@@ -79,6 +87,58 @@ impl Division {
     }
 }
 
+/// A workload whose sizes depend on the host, and what else does.
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+pub(crate) struct ResolveOrder {
+    workload: Workload,
+    base: PathBuf,
+    fitted: bool,
+}
+
+/// A workload with every size in bytes, as hosts can run it.
+#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
+pub(crate) struct Resolved {
+    /// `None` where a host cannot tell, and why.
+    pub(crate) workload: Option<Workload>,
+    /// What was asked for and cannot be had.
+    pub(crate) not_had: Vec<NotHad>,
+    error: Option<String>,
+}
+
+impl ResolveOrder {
+    /// What one host says.
+    fn answer(&self, bench: &Bench) -> Resolved {
+        let refused = bench.policy.as_ref().map(|policy| policy.admit_workload(&self.workload, &self.base));
+        let resolved = match refused {
+            Some(Err(error)) => Err(error.to_string()),
+            Some(Ok(())) | None => bench.resolve_here(&self.workload, &self.base).map_err(|error| error.to_string()),
+        };
+        match resolved {
+            Err(error) => Resolved { error: Some(error), ..Resolved::default() },
+            Ok(mut workload) => {
+                let not_had = if self.fitted { fit(&mut workload, &self.base) } else { Vec::new() };
+                Resolved { workload: Some(workload), not_had, error: None }
+            }
+        }
+    }
+}
+
+impl Resolved {
+    /// What all hosts can have: the least of each size.
+    fn and(mut self, mut other: Resolved) -> Resolved {
+        if let (Some(mine), Some(other)) = (&mut self.workload, &mut other.workload) {
+            for (name, target) in &mut mine.target {
+                let theirs = other.target.get_mut(name).and_then(Target::size_mut);
+                if let (Some(mine), Some(other)) = (target.size_mut(), theirs) {
+                    let least = mine.fixed().into_iter().chain(other.fixed()).min();
+                    *mine = least.map_or(*mine, Size::Bytes);
+                }
+            }
+        }
+        self
+    }
+}
+
 /// As [`SimRun`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
 pub(crate) struct SimOrder {
@@ -92,6 +152,8 @@ pub(crate) struct SimOrder {
 enum Order {
     /// Make this run.
     Run(Box<RunOrder>),
+    /// Say what this workload is on your host.
+    Resolve(Box<ResolveOrder>),
     /// Take part in work that is no run.
     Other(String),
     /// Nothing more is to be done: end with this exit code.
@@ -119,10 +181,64 @@ pub(super) fn send_other(cluster: &dyn Cluster, words: String) -> Result<(), Clu
 /// Takes part in work that is no run, by the words of rank 0.
 pub type OtherWork<'a> = dyn FnMut(&str, &JoinedRanks, StopFlag) -> Result<(), ClusterError> + 'a;
 
+impl JoinedRanks {
+    /// Asks each of the others, which this rank only leads, for work that is no run, and takes their answers, in order.
+    ///
+    /// # Errors
+    /// One of them does not answer.
+    pub fn ask_each(&self, stop: StopFlag, words: Vec<String>) -> Result<Vec<Task>, ClusterError> {
+        for (rank, words) in (1..).zip(words) {
+            let bytes = json::to_vec(&Order::Other(words)).map_err(|_| UNREADABLE)?;
+            self.cluster.send(rank, &bytes, &wait_forever)?;
+        }
+        let said = self.gather(stop, Vec::new())?;
+        Ok(said.into_iter().filter(|(rank, _)| *rank > 0).map(|(_, said)| said).collect())
+    }
+
+    /// A workload with every size in bytes, as all hosts can run it, and what they cannot have of it. For a rank that only leads.
+    ///
+    /// # Errors
+    /// A host cannot have it, or does not answer.
+    pub(crate) fn resolve(
+        &self,
+        stop: StopFlag,
+        workload: &Workload,
+        base: &Path,
+        fitted: bool,
+    ) -> Result<Resolved, RunError> {
+        let order = ResolveOrder { workload: workload.clone(), base: base.to_owned(), fitted };
+        send(self.cluster.as_ref(), &Order::Resolve(Box::new(order)))?;
+        let mut found: Option<Resolved> = None;
+        for (rank, said) in self.gather(stop, Vec::new())?.into_iter().filter(|(rank, _)| *rank > 0) {
+            let said: Resolved =
+                json::from_slice(&said).map_err(|_| ClusterError::Unexpected { rank, what: "no workload" })?;
+            if let Some(error) = said.error {
+                return Err(RunError::EndedByRank(format!("{}: {error}", self.name(rank))));
+            }
+            found = Some(match found {
+                None => said,
+                Some(before) => before.and(said),
+            });
+        }
+        Ok(found.unwrap_or_default())
+    }
+}
+
 impl RunOrder {
     /// Asks the others for a run.
     pub(crate) fn send(self, ranks: &JoinedRanks) -> Result<(), ClusterError> {
         send(ranks.cluster.as_ref(), &Order::Run(Box::new(self)))?;
+        ranks.compare_clocks()
+    }
+
+    /// Asks each of the others, which this rank only leads, for a run of a workload of its own.
+    pub(crate) fn send_apart(self, ranks: &JoinedRanks, apart: &[Workload]) -> Result<(), ClusterError> {
+        for (rank, workload) in (1..).zip(apart) {
+            let own = RunOrder { workload: workload.clone(), ..self.clone() };
+            let bytes = json::to_vec(&Order::Run(Box::new(own))).map_err(|_| UNREADABLE)?;
+            // Who is gone is missed in the run.
+            let _ = ranks.cluster.send(rank, &bytes, &wait_forever);
+        }
         ranks.compare_clocks()
     }
 
@@ -132,7 +248,12 @@ impl RunOrder {
         RunOrder {
             workload: work.workload.clone(),
             division: bench.division,
-            base: std::path::absolute(work.base).unwrap_or_else(|_| work.base.to_owned()),
+            phases: work.workload.phase.len() as u32,
+            // To another host, a relative path is relative to where its agent runs.
+            base: match bench.ranks.as_ref().is_some_and(|ranks| ranks.leads_only()) {
+                true => work.base.to_owned(),
+                false => std::path::absolute(work.base).unwrap_or_else(|_| work.base.to_owned()),
+            },
             content_seed: work.content_seed,
             sim: SimOrder { seed, run_index, plot_index },
             may_drop_caches: bench.drop_caches == DropCaches::Allowed,
@@ -153,7 +274,7 @@ impl RunOrder {
             part: self.division.part(rank, size),
             base: &self.base,
             content_seed: match self.division {
-                Division::Each => of_rank(self.content_seed, rank),
+                Division::Each | Division::Apart => of_rank(self.content_seed, rank),
                 // A worker of the whole has its own random numbers already.
                 Division::Groups | Division::Workers => self.content_seed,
             },
@@ -163,12 +284,17 @@ impl RunOrder {
 
     /// Allows on this bench what the user allowed on rank 0.
     fn prepare(&self, bench: &mut Bench) {
+        bench.unopened = if self.unopened_fails_jobs { Unopened::FailsItsJobs } else { Unopened::EndsRun };
+        if let Some(policy) = &bench.policy {
+            // What may be overwritten here is not the client's to say.
+            bench.permissions = policy.permissions.clone();
+            return;
+        }
         bench.permissions = Permissions::parse(&self.allow);
         if let Some((at, never)) = self.fill.clone() {
             bench.permissions.when_full = WhenFull::FilledAt(FillPlaces { at, never });
         }
         bench.drop_caches = if self.may_drop_caches { DropCaches::Allowed } else { DropCaches::Never };
-        bench.unopened = if self.unopened_fails_jobs { Unopened::FailsItsJobs } else { Unopened::EndsRun };
     }
 }
 
@@ -178,7 +304,7 @@ impl RunOrder {
 /// Rank 0, or whoever passes on what it says, is gone.
 pub fn follow(bench: &mut Bench, ranks: &JoinedRanks, other: &mut OtherWork<'_>) -> Result<u8, ClusterError> {
     // Rank 0 is told of a signal by the same launcher, and says what becomes of it.
-    let after_signal = AfterSignal::new(bench.stop, ranks.rank(), ranks.size());
+    let after_signal = AfterSignal::new(bench.stop, &*ranks.cluster);
     loop {
         let order = ranks.cluster.broadcast(Vec::new(), &after_signal.patience());
         let order = order.and_then(|order| json::from_slice::<Order>(&order).map_err(|_| UNREADABLE));
@@ -186,6 +312,10 @@ pub fn follow(bench: &mut Bench, ranks: &JoinedRanks, other: &mut OtherWork<'_>)
         match order.inspect_err(|_| ranks.broken.set(true))? {
             Order::End(exit_code) => return Ok(exit_code),
             Order::Other(words) => other(&words, ranks, bench.stop)?,
+            Order::Resolve(order) => {
+                let answer = json::to_vec(&order.answer(bench)).map_err(|_| UNREADABLE)?;
+                ranks.gather(bench.stop, answer)?;
+            }
             Order::Run(order) => {
                 order.prepare(bench);
                 ranks.compare_clocks().inspect_err(|_| ranks.broken.set(true))?;
@@ -213,6 +343,10 @@ impl WorkloadOfRank {
         rank: u32,
         ranks: u32,
     ) -> Result<WorkloadOfRank, RunError> {
+        if division == Division::Apart {
+            let files = FilesOfRanks { shared: SharedTargets::new(), working_sets: WorkingSets::Apart };
+            return Ok(WorkloadOfRank { workload: workload.clone(), files });
+        }
         if division != Division::Each {
             // The engine picks the rank's workers out. What all have is one target of all.
             let shared: SharedTargets = SortedSet::from_iter(workload.target.keys().cloned());
@@ -399,6 +533,7 @@ mod tests {
         let order = Order::Run(Box::new(RunOrder {
             workload: workload(),
             division: Division::Groups,
+            phases: 1,
             base: "/mnt".into(),
             content_seed: u64::MAX,
             sim: SimOrder { seed: 1, run_index: 2, plot_index: 3 },

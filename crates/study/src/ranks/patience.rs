@@ -1,6 +1,6 @@
 //! How long a rank waits for others once a signal has come.
 
-use plumb_cluster::tree;
+use plumb_cluster::Cluster;
 use plumb_engine::signals::{StopFlag, StopSignal, signalled_alone};
 use std::cell::OnceCell;
 use std::time::{Duration, Instant};
@@ -21,13 +21,17 @@ const AFTER_OWN_SIGNAL: Duration = Duration::from_secs(10);
 #[derive(Debug, Clone, Copy)]
 pub(super) struct AfterSignal {
     stop: StopFlag,
-    rank: u32,
-    size: u32,
+    parent: Option<u32>,
+    /// Steps below this rank.
+    height: u32,
+    /// No launcher tells the others of a signal, and none kills.
+    leads_only: bool,
 }
 
 impl AfterSignal {
-    pub(super) fn new(stop: StopFlag, rank: u32, size: u32) -> AfterSignal {
-        AfterSignal { stop, rank, size }
+    pub(super) fn new(stop: StopFlag, cluster: &dyn Cluster) -> AfterSignal {
+        let leads_only = cluster.leads_only();
+        AfterSignal { stop, parent: cluster.parent(), height: cluster.height(), leads_only }
     }
 
     /// A signal has come, to this rank at least. Where another rank ended the run, that one says why.
@@ -39,16 +43,16 @@ impl AfterSignal {
     pub(super) fn patience(&self) -> impl Fn(u32, Duration) -> bool {
         let (own, since) = (*self, OnceCell::new());
         move |rank, _waited| {
-            let most = || if signalled_alone() { AFTER_OWN_SIGNAL } else { own.most(rank) };
+            let most = || if own.leads_only || signalled_alone() { AFTER_OWN_SIGNAL } else { own.most(rank) };
             !own.is_signalled() || since.get_or_init(Instant::now).elapsed() < most()
         }
     }
 
     /// After a signal to all ranks.
     fn most(&self, rank: u32) -> Duration {
-        match tree::parent(self.rank) == Some(rank) {
+        match self.parent == Some(rank) {
             true => FOR_AN_ANSWER,
-            false => AFTER_SIGNAL + EACH_LEVEL * tree::height(self.rank, self.size),
+            false => AFTER_SIGNAL + EACH_LEVEL * self.height,
         }
     }
 }
@@ -56,13 +60,19 @@ impl AfterSignal {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plumb_cluster::tree;
 
     // Protects what was measured when a rank dies: no rank gives up before those above it have decided without the dead one, and
     // rank 0 has time left of the second that launchers give.
     #[test]
     fn no_rank_gives_up_before_the_ranks_above() {
         for size in [2, 33, 34, 1057, 1058, 40_000] {
-            let of = |rank: u32| AfterSignal::new(StopFlag::detached(), rank, size);
+            let of = |rank: u32| AfterSignal {
+                stop: StopFlag::detached(),
+                parent: tree::parent(rank),
+                height: tree::height(rank, size),
+                leads_only: false,
+            };
             for rank in 1..size {
                 let parent = tree::parent(rank).unwrap();
                 assert!(of(rank).most(parent) > of(0).most(1), "{rank} of {size}");

@@ -51,7 +51,7 @@ impl JoinedRanks {
     /// # Errors
     /// A rank does not answer.
     pub fn gather(&self, stop: StopFlag, own: Task) -> Result<Vec<(u32, Task)>, ClusterError> {
-        let after_signal = AfterSignal::new(stop, self.rank(), self.size());
+        let after_signal = AfterSignal::new(stop, &*self.cluster);
         let mut said = Gathered { said: vec![(self.rank(), own)], missing: None };
         let reduced = self.cluster.reduce(&mut said, &after_signal.patience());
         let missing = said.missing.take().map_or(Ok(()), Err);
@@ -61,7 +61,7 @@ impl JoinedRanks {
     }
 
     fn broadcast_all(&self, stop: StopFlag, tasks: &[Task]) -> Result<Vec<Task>, ClusterError> {
-        let after_signal = AfterSignal::new(stop, self.rank(), self.size());
+        let after_signal = AfterSignal::new(stop, &*self.cluster);
         let sent = self.cluster.broadcast(packed(tasks), &after_signal.patience());
         let sent = sent.and_then(|sent| unpacked(&sent).ok_or(UNREADABLE));
         sent.inspect_err(|_| self.break_off())

@@ -6,16 +6,18 @@ use super::mpi_io::mpi_io_of;
 use super::order::{Division, WorkloadOfRank};
 use super::patience::AfterSignal;
 use super::share::{HostFacts, PhaseSum, RankPhase, Reporter};
+use crate::progress::Progress;
 use plumb_cluster::{Arrival, ClusterError, Ending, EndingKind, Exchange, Release, monotonic_ns, wait_until_ns};
 use plumb_engine::signals::StopFlag;
 use plumb_engine::{MpiIo, OtherProcesses};
-use plumb_result::PhaseMeasurement;
 use plumb_result::merge::{FilesOfRanks, Workers};
 use plumb_result::observe::{Environment, PhaseObservations, TargetFacts};
+use plumb_result::{Measurement, PhaseMeasurement};
 use plumb_sorted::SortedMap;
 use plumb_workload::{Phase, Program, Target, Workload};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What all do together next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,6 +63,8 @@ pub(crate) struct RanksRun<'a> {
     files: &'a FilesOfRanks,
     /// Phases on virtual time have no barriers.
     has_barriers: bool,
+    /// Each rank has a workload of its own.
+    is_apart: bool,
     /// Of each phase, whether ranks read each other's files.
     exchanges: Vec<bool>,
     next: Cell<Next>,
@@ -99,14 +103,17 @@ impl<'a> RanksRun<'a> {
         stop: StopFlag,
         workload: &Workload,
         own: &'a WorkloadOfRank,
-        division: Division,
+        (division, phases): (Division, u32),
     ) -> RanksRun<'a> {
         // Of the whole: a rank without work of its own makes the same barriers as the others.
         let is_simulated = workload.target.values().any(|target| matches!(target, Target::Sim(_)));
-        let after_signal = AfterSignal::new(stop, ranks.rank(), ranks.size());
+        let after_signal = AfterSignal::new(stop, &*ranks.cluster);
         let exchange = (division == Division::Each).then(|| ranks.roster.exchange(ranks.rank())).flatten();
-        let exchanges = |phase: &Phase| exchange.is_some() && workload.read_of_others(phase).next().is_some();
-        let exchanges: Vec<bool> = workload.phase.iter().map(exchanges).collect();
+        let may_exchange = division == Division::Each && ranks.size() > 1;
+        let exchanges = |phase: &Phase| may_exchange && workload.read_of_others(phase).next().is_some();
+        let mut exchanges: Vec<bool> = workload.phase.iter().map(exchanges).collect();
+        exchanges.resize(exchanges.len().max(phases as usize), false);
+        let is_apart = division == Division::Apart;
         RanksRun {
             ranks,
             stop,
@@ -115,6 +122,7 @@ impl<'a> RanksRun<'a> {
             files: &own.files,
             has_barriers: !is_simulated,
             next: Cell::new(if is_simulated { first_of(exchanges.first()) } else { Next::Admit }),
+            is_apart,
             exchanges,
             summed: Cell::new(0),
             start_ns: Cell::new(0),
@@ -123,7 +131,7 @@ impl<'a> RanksRun<'a> {
             after_signal,
             uses_mpi_io: opens_by_mpi(workload),
             exchange,
-            meetings: (division != Division::Each).then(|| {
+            meetings: matches!(division, Division::Groups | Division::Workers).then(|| {
                 let meetings = Meetings::new(Arc::clone(&ranks.cluster), after_signal);
                 (Arc::new(meetings), workload.phase.iter().map(meetings_of).collect())
             }),
@@ -132,13 +140,13 @@ impl<'a> RanksRun<'a> {
         }
     }
 
-    /// Processes of this host that are ranks of the run.
+    /// Processes of this machine that are ranks of the run.
     pub(crate) fn processes(&self) -> Vec<u32> {
-        self.ranks.roster.processes_on_host_of(self.ranks.rank())
+        self.ranks.roster.processes_on_kernel_of(self.ranks.rank())
     }
 
     fn name(&self, rank: u32) -> String {
-        format!("rank {rank} on {}", self.ranks.roster.host(rank))
+        self.ranks.name(rank)
     }
 
     fn is_signalled(&self) -> bool {
@@ -182,7 +190,15 @@ impl<'a> RanksRun<'a> {
         if arrival != Arrival::Ready {
             self.ranks.cluster.announce_end();
         }
-        match self.ranks.cluster.barrier(arrival, &self.after_signal.patience()) {
+        let patience = self.after_signal.patience();
+        let patience = |rank: u32, waited: Duration| {
+            if self.ranks.leads_only() && self.is_signalled() {
+                // No launcher tells the others.
+                self.ranks.cluster.announce_end();
+            }
+            patience(rank, waited)
+        };
+        match self.ranks.cluster.barrier(arrival, &patience) {
             Ok(Release::At(at)) => Some(at),
             Ok(Release::End(endings)) => {
                 if endings.iter().any(|ending| ending.kind == EndingKind::Silent) {
@@ -323,7 +339,7 @@ impl<'a> RanksRun<'a> {
             let offset = self.ranks.offset.get();
             HostFacts { environment, targets, clock_offset_ns: offset.ns, clock_within_ns: offset.within_ns }
         });
-        let reporter = Reporter { rank, host: self.ranks.roster.host(rank), speaker };
+        let reporter = Reporter { rank, host: self.ranks.roster.host(rank), speaker, is_apart: self.is_apart };
         self.sum(RankPhase::of(reporter, self.start_ns.get(), measured, observations, facts));
         let found = self.found.borrow();
         (rank == 0).then(|| found.last()?.whole.as_ref().map(|share| share.measured.clone())).flatten()
@@ -348,6 +364,40 @@ impl<'a> RanksRun<'a> {
         self.last_is_summed.set(self.ends.get());
     }
 
+    /// Takes part in a phase without work.
+    fn attend(&self, ready: &mut dyn FnMut()) {
+        if self.next.get() == Next::Exchange {
+            self.next.set(Next::Ready);
+            self.barrier(self.arrival());
+        }
+        self.await_ready();
+        ready();
+        self.await_start();
+        self.await_stop();
+        self.sum(RankPhase::default());
+    }
+
+    /// Leads a run of others, and measures nothing: what they measured.
+    pub(crate) fn lead(&self, workload: &Workload, progress: &mut dyn Progress) -> Measurement {
+        let mut measurement = Measurement::default();
+        self.await_admitted();
+        for phase in &workload.phase {
+            if self.ends.get() {
+                break;
+            }
+            progress.phase_begins(&phase.name);
+            self.attend(&mut || progress.clock_starts(&phase.name));
+            let whole = self.found.borrow().last().and_then(|found| Some(found.whole.as_ref()?.measured.clone()));
+            let nothing = || PhaseMeasurement { name: phase.name.clone(), ..PhaseMeasurement::default() };
+            let measured = whole.unwrap_or_else(nothing);
+            progress.phase_ended(&measured);
+            measurement.phases.push(measured);
+        }
+        self.learn(self.ranks.cluster.lost().into_iter().map(|rank| format!("{} does not answer", self.name(rank))));
+        measurement.interrupted = self.is_signalled();
+        measurement
+    }
+
     /// The engine is done with the run: whatever all still do together is done, so that nobody waits for this rank.
     pub(crate) fn finish(&self, error: Option<&str>) -> RanksFound {
         let own = self.ranks.rank();
@@ -356,12 +406,23 @@ impl<'a> RanksRun<'a> {
             (None, true) => INTERRUPTED,
             (None, false) => "ended before the others",
         };
+        if self.is_apart && error.is_none() {
+            // Others have more phases than this one.
+            while self.summed.get() < self.exchanges.len() && !self.ends.get() {
+                self.attend(&mut || ());
+            }
+        }
         while self.summed.get() < self.exchanges.len() && !(self.ends.get() && self.last_is_summed.get()) {
             let is_before_barrier = self.has_barriers && self.next.get() != Next::Sum;
             if is_before_barrier && !self.ends.get() {
                 self.barrier(Arrival::Ends(why.to_owned()));
             }
-            self.sum(RankPhase::nothing(format!("{}: {why}", self.name(own))));
+            // Whoever only leads never measures.
+            let leads = own == 0 && self.ranks.leads_only();
+            self.sum(match leads {
+                true => RankPhase::default(),
+                false => RankPhase::nothing(format!("{}: {why}", self.name(own))),
+            });
         }
         // A library that a worker is still in cannot be left as if all were well.
         if self.uses_mpi_io && self.ranks.cluster.is_to_end().is_some() {

@@ -55,6 +55,8 @@ pub(crate) struct Reporter<'a> {
     pub(crate) host: &'a str,
     /// The first rank of the host.
     pub(crate) speaker: u32,
+    /// Its workload is its own, and so are the numbers of each of its workers.
+    pub(crate) is_apart: bool,
 }
 
 impl RankPhase {
@@ -76,7 +78,7 @@ impl RankPhase {
         };
         let host = HostPhase {
             speaker: reporter.speaker,
-            share: share.clone().thin(),
+            share: if reporter.is_apart { share.clone() } else { share.clone().thin() },
             observations,
             has_speaker: reporter.rank == reporter.speaker,
             ranks: 1,
@@ -207,7 +209,7 @@ mod tests {
         };
         let mut observations = PhaseObservations { name: "write".to_owned(), ..PhaseObservations::default() };
         observations.kernel_log = plumb_result::Seen::Yes(vec![format!("seen by {rank}")]);
-        RankPhase::of(Reporter { rank, host: "h", speaker }, start_ns, &measured, observations, None)
+        RankPhase::of(Reporter { rank, host: "h", speaker, is_apart: false }, start_ns, &measured, observations, None)
     }
 
     fn sum_of(order: &[u32]) -> RankPhase {

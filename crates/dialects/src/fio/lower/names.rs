@@ -25,7 +25,12 @@ pub(super) fn files(job: &FioJob, copy: u32, places: &mut dyn Places) -> Names {
     if files.nrfiles == 1 && !matches!(places.look(&job.section), Found::Absent | Found::Regular { .. }) {
         return Names::Said(vec![PathBuf::from(in_directory(directory, &job.section))]);
     }
-    let name = |number: &str| in_directory(directory, &generated(&files.filename_format, &job.section, copy, number));
+    let client = places.client().unwrap_or_default();
+    // As fio does for jobs of other hosts, where the directory may be shared.
+    let is_prefixed = !client.is_empty() && directory.is_some() && files.unique_filename;
+    let prefix = if is_prefixed { format!("{client}.") } else { String::new() };
+    let made = |number: &str| generated(&files.filename_format, &job.section, copy, (number, &client));
+    let name = |number: &str| in_directory(directory, &format!("{prefix}{}", made(number)));
     // Braces in a job's own name would be read as the place of a number.
     let (path, has_one_place) = match files.nrfiles {
         1 => (name("0"), !name("0").contains("{}")),
@@ -45,10 +50,10 @@ fn in_directory(directory: Option<&String>, name: &str) -> String {
     }
 }
 
-/// A name by `filename_format`. Its variables are known in any case; a client's address has no meaning here.
-pub(super) fn generated(format: &str, job: &str, copy: u32, number: &str) -> String {
+/// A name by `filename_format`, of a file's number and the client whose job it is. Its variables are known in any case.
+pub(super) fn generated(format: &str, job: &str, copy: u32, (number, client): (&str, &str)) -> String {
     let copy = copy.to_string();
-    let variables = [("$jobname", job), ("$jobnum", copy.as_str()), ("$filenum", number), ("$clientuid", "")];
+    let variables = [("$jobname", job), ("$jobnum", copy.as_str()), ("$filenum", number), ("$clientuid", client)];
     let mut name = String::new();
     let mut rest = if format.is_empty() { "$jobname.$jobnum.$filenum" } else { format };
     'rest: while let Some(first) = rest.chars().next() {

@@ -91,6 +91,11 @@ pub trait Places {
     /// What a path leads to, links followed.
     fn look(&mut self, path: &str) -> Found;
 
+    /// The client whose jobs are run, where they are those of another host.
+    fn client(&self) -> Option<String> {
+        None
+    }
+
     /// Bytes that are free where a path lies or would lie; `None` if that is not known.
     fn free_bytes(&mut self, path: &str) -> Option<u64>;
 

@@ -536,9 +536,9 @@ fn cpus_and_nodes() {
 
 #[test]
 fn names_are_made_by_the_format() {
-    assert_eq!(names::generated("$JobName-$filenum.$jobnum$clientuid", "a", 2, "7"), "a-7.2");
-    assert_eq!(names::generated("", "a", 0, "1"), "a.0.1");
-    assert_eq!(names::generated("é$jobname$", "$jobnum", 0, "1"), "é$jobnum$");
+    assert_eq!(names::generated("$JobName-$filenum.$jobnum$clientuid", "a", 2, ("7", "")), "a-7.2");
+    assert_eq!(names::generated("", "a", 0, ("1", "")), "a.0.1");
+    assert_eq!(names::generated("é$jobname$", "$jobnum", 0, ("1", "")), "é$jobnum$");
     let explicit = lowered("[a]\nfilename=x:y\ndirectory=/d/\nsize=1m\n");
     assert_eq!(files(&explicit, 0).names, Names::Said(vec!["/d/x".into(), "/d/y".into()]));
     assert_eq!(names::plain("  /dev/sda 1"), "dev-sda-1");

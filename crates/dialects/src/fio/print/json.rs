@@ -48,12 +48,25 @@ fn idle(idleness: &Idleness) -> JsonObject {
     object
 }
 
-fn options(given: &[GivenOption]) -> JsonObject {
+pub(super) fn options(given: &[GivenOption]) -> JsonObject {
     let mut object = JsonObject::default();
     for one in given {
         object.set(&one.name, one.value.as_str());
     }
     object
+}
+
+/// A job of another host: how long it still takes is nothing that is known here.
+pub(super) fn job_of_host(report: &Report, one: &JobReport, format: JsonFormat) -> JsonObject {
+    let mut object = job(report, one, format);
+    object.remove("eta");
+    object.remove("elapsed");
+    object
+}
+
+/// A disk of another host.
+pub(super) fn disk_of_host(one: &DiskReport, compat: Compat) -> JsonObject {
+    disk(one, compat)
 }
 
 fn job(report: &Report, job: &JobReport, format: JsonFormat) -> JsonObject {

@@ -34,6 +34,11 @@ impl JsonObject {
         self
     }
 
+    /// Leaves a member out.
+    pub fn remove(&mut self, key: &str) {
+        self.0.retain(|(own, _)| own != key);
+    }
+
     /// Adds a member whose key is known to be new; for long runs of keys.
     pub fn push(&mut self, key: String, value: impl Into<JsonValue>) {
         self.0.push((key, value.into()));

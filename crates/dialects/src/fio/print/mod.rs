@@ -18,6 +18,7 @@
 
 mod act;
 mod build;
+mod clients;
 mod direction;
 mod disk;
 mod display;
@@ -43,6 +44,7 @@ mod tests;
 
 pub use act::{ActSlice, act_table};
 pub use build::{BuildError, DiskStats, Heading, JobMember, JobSource, KeptLog, Latencies, Stage, Windows, report_of};
+pub use clients::{HostReport, clients};
 pub use eta::{Eta, RateLimit, Remaining, eta_line};
 pub use format::{Format, print};
 pub use grid::{BucketShares, LOG_COLUMNS};

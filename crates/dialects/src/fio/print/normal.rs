@@ -53,7 +53,7 @@ fn not_measured(missing: &[NotMeasured], compat: Compat) -> String {
     format!("  not measured : {}\n", names.join(", "))
 }
 
-fn job_text(report: &Report, job: &JobReport) -> String {
+pub(super) fn job_text(report: &Report, job: &JobReport) -> String {
     let nothing = !job.is_beside && job.io.named().iter().all(|(_, one)| one.bytes == 0 && one.ios == 0);
     // fio prints nothing for a job that did nothing; an error that prevented it from running is printed.
     if nothing && (report.compat == Compat::Strict || (job.error.is_none() && job.sync.count == 0)) {

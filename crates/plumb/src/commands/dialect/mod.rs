@@ -34,6 +34,7 @@ mod vdbench;
 use crate::args::Common;
 use crate::exit::{End, Stopped};
 pub use call::ToolCall;
+pub use fio::{ASKED as FIO_ASKED, served as fio_served};
 pub use io500::take_part;
 use runner::speak;
 use std::ffi::OsString;

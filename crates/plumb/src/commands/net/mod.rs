@@ -16,7 +16,7 @@ use crate::exit::{End, Stopped};
 use crate::output;
 use crate::session;
 use measure::Bench;
-use plumb_channel::{ChannelError, Identity, KeyError, Trust};
+use plumb_channel::{ChannelError, Fingerprint, Identity, KeyError, Trust};
 use plumb_dialects::iperf3::{AUTHORIZATION_FAILED, End as Role, Server, Settings, error_text};
 use plumb_engine::guard::Permissions;
 use plumb_engine::net::Elsewhere;
@@ -24,7 +24,7 @@ use plumb_engine::signals;
 use plumb_report::net::page;
 use plumb_result::Network;
 use std::net::IpAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32};
 
 /// Serves, measures, or shows what was measured.
@@ -97,18 +97,37 @@ pub fn run(arguments: &NetArguments, common: &Common) -> Result<End, Stopped> {
     Ok(End::Done)
 }
 
-/// Makes the keys of both ends.
-fn init(dir: &Path) -> Result<End, Stopped> {
+/// The keys of both ends, in their files.
+pub struct MadeKeys {
+    /// For whoever serves.
+    pub server: PathBuf,
+    /// For its clients.
+    pub client: PathBuf,
+    /// What clients know the server by.
+    pub fingerprint: Fingerprint,
+}
+
+/// Makes the keys of both ends in a directory.
+///
+/// # Errors
+/// They are there already, or cannot be written.
+pub fn make_keys(dir: &Path) -> Result<MadeKeys, Stopped> {
     std::fs::create_dir_all(dir).map_err(|error| Stopped::io(format!("{}: {error}", dir.display())))?;
     let (server, client) = (dir.join("server.keys"), dir.join("client.keys"));
     let identity = Identity::make().map_err(no_keys)?;
     identity.save(&server).and_then(|()| identity.trust().save(&client)).map_err(no_keys)?;
+    Ok(MadeKeys { server, client, fingerprint: identity.trust().fingerprint })
+}
+
+/// Makes the keys of both ends, and says what to do with them.
+fn init(dir: &Path) -> Result<End, Stopped> {
+    let MadeKeys { server, client, fingerprint } = make_keys(dir)?;
     let (server, client) = (server.display(), client.display());
     output::print(&format!(
         "{server}: key and token of the server, whose certificate is\n  {}\n{client}: that fingerprint and the token, \
          to be copied to who may measure\n\nplumb net --serve --bind ADDRESS --keys {server}\nplumb net ADDRESS --keys \
          {client}\n",
-        identity.trust().fingerprint
+        fingerprint
     ));
     Ok(End::Done)
 }

@@ -53,7 +53,12 @@ impl Part<'_> {
             let each = kinds.iter().map(|kind| one.spent_ns.get(kind).copied().unwrap_or(one.wall_ns));
             each.max().unwrap_or(one.wall_ns)
         };
-        let longest_ns = self.workers.iter().map(|one| spent_ns(one)).max().unwrap_or(0);
+        // Of those that did something in this direction, as with fio.
+        let takes_part = |one: &&&WorkerMeasurement| {
+            let did = |kind: &OpKind| one.ops.get(kind).is_some_and(|op| op.count > 0) || one.dry.contains_key(kind);
+            kinds.iter().any(did)
+        };
+        let longest_ns = self.workers.iter().filter(takes_part).map(|one| spent_ns(one)).max().unwrap_or(0);
         let latencies = self.latencies;
         let kept = |kept: KeptLog, histogram: &Histogram| match (kept, histogram.is_empty()) {
             // An op that completes within the submitting call has no submission time, as in fio.

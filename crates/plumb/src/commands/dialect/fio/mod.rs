@@ -1,6 +1,7 @@
 //! `plumb as fio`.
 
 mod act;
+mod clients;
 mod debug_ops;
 mod disk;
 mod idle;
@@ -15,6 +16,7 @@ mod report;
 mod run;
 mod say;
 mod schedulers;
+mod served;
 mod translate;
 mod trigger;
 
@@ -29,6 +31,7 @@ use plumb_engine::signals::{StopFlag, StopSignal};
 use plumb_study::Bench;
 use progress::Watching;
 use say::{complain, say, told, warn};
+pub use served::{ASKED, answer as served};
 
 /// fio's jobs; what is wrong goes to standard error, and the code is then 1.
 pub struct Jobs {
@@ -45,6 +48,12 @@ impl Dialect for Jobs {
     fn read(call: &ToolCall<'_>) -> Step<Jobs> {
         let mut disk = DiskFiles::default();
         let fio = told(fio::read(call.words, &disk::this_machine(), &mut disk).map_err(|errors| errors.0))?;
+        if fio.invocation.action == Action::Run && !fio.invocation.clients.is_empty() {
+            return Err(clients::run(&fio.invocation, call.common)?.into());
+        }
+        if fio.invocation.action == Action::Run && fio.invocation.server.is_some() {
+            return Err(clients::serve(&fio.invocation)?.into());
+        }
         match &fio.invocation.action {
             Action::Version => say(fio::VERSION),
             Action::Help => say(&fio::help::program()),

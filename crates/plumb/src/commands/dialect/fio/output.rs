@@ -49,6 +49,11 @@ impl Output {
         self.formats.contains(&Format::Normal)
     }
 
+    /// In which forms.
+    pub fn formats(&self) -> &[Format] {
+        &self.formats
+    }
+
     /// Whether it goes to a file.
     pub fn is_file(&self) -> bool {
         self.file.is_some()

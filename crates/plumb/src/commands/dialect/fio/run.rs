@@ -20,7 +20,7 @@ use plumb_study::Bench;
 use std::hash::{BuildHasher, RandomState};
 
 /// What fio ends with when SIGINT or its kin stopped it.
-const STOPPED_BY_SIGNAL: u8 = 128;
+pub const STOPPED_BY_SIGNAL: u8 = 128;
 
 /// The jobs, lowered, with their recordings merged.
 pub fn lowered(fio: &Fio, disk: &mut DiskFiles) -> Step<Lowered> {

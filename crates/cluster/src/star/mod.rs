@@ -1,0 +1,418 @@
+//! Ranks without MPI: one of them leads, which is rank 0, and has a connection to each of the others.
+//!
+//! Whoever leads measures nothing: it is where the command was typed. What two others send each other passes through it. Each
+//! connection is any pair of a reader and a writer, such as those of an encrypted channel, of a socket, or of an `ssh` that is a child.
+//!
+//! A thread of each connection writes, and every half second a sign of life where there is nothing else; another one reads. Who is
+//! silent for the [patience](Greeting::patience), or whose connection ends, is gone; then all others are told to end.
+
+mod wire;
+
+pub use wire::{FRAME_BYTES_MAX, Frame, Greeting, Kind, RANKS_MAX, VERSION, answer, read_answer, read_line};
+
+use crate::cluster::{Cluster, EndCause, Leave, Patience, Reduction};
+use crate::error::{ClusterError, JoinError};
+use plumb_sorted::SortedMap;
+use std::collections::VecDeque;
+use std::io::{Read, Write};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Between two signs of life.
+const PERIOD: Duration = Duration::from_millis(500);
+/// Who is silent for so long is taken for dead, where nothing else is said.
+pub const PATIENCE: Duration = Duration::from_secs(10);
+/// What has come and was not taken yet, of one rank, bytes.
+const WAITING_BYTES_MAX: usize = 2 * FRAME_BYTES_MAX;
+/// Of the two threads of a connection.
+const STACK_BYTES: usize = 128 << 10;
+/// Whoever leaves waits this long for what it has sent to be on its way.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// The two directions of a connection.
+pub struct Link {
+    /// What the other end sends.
+    pub reader: Box<dyn Read + Send>,
+    /// What is sent to it. Dropping it ends the connection.
+    pub writer: Box<dyn Write + Send>,
+}
+
+impl std::fmt::Debug for Link {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Link")
+    }
+}
+
+/// What is known of a rank at the other end of a connection.
+struct Peer {
+    to_writer: Option<Sender<Arc<[u8]>>>,
+    heard: Instant,
+    gone: bool,
+    left: bool,
+    written: bool,
+}
+
+/// What came from one rank.
+#[derive(Default)]
+struct Inbox {
+    messages: VecDeque<Vec<u8>>,
+    bytes: usize,
+    gone: bool,
+}
+
+struct State {
+    peers: SortedMap<u32, Peer>,
+    inboxes: SortedMap<u32, Inbox>,
+    ends: bool,
+    leaving: bool,
+    carries_on: bool,
+}
+
+struct Shared {
+    rank: u32,
+    state: Mutex<State>,
+    news: Condvar,
+    patience: Duration,
+}
+
+/// Ranks with one that leads.
+pub struct Star {
+    size: u32,
+    transport: &'static str,
+    shared: Arc<Shared>,
+}
+
+impl Star {
+    /// The end of the rank that leads: connections to ranks 1, 2 …, which have [greeted](greet) each other.
+    ///
+    /// # Errors
+    /// No thread can be started.
+    pub fn lead(links: Vec<Link>, patience: Duration, transport: &'static str) -> Result<Star, JoinError> {
+        let size = links.len() as u32 + 1;
+        Star::new(0, size, (1..).zip(links).collect(), patience, transport)
+    }
+
+    /// The end of another rank: its connection to rank 0.
+    ///
+    /// # Errors
+    /// No thread can be started.
+    pub fn follow(link: Link, greeting: &Greeting, transport: &'static str) -> Result<Star, JoinError> {
+        Star::new(greeting.rank, greeting.size, vec![(0, link)], greeting.patience, transport)
+    }
+
+    fn new(
+        rank: u32,
+        size: u32,
+        links: Vec<(u32, Link)>,
+        patience: Duration,
+        transport: &'static str,
+    ) -> Result<Star, JoinError> {
+        let mut peers = SortedMap::new();
+        let mut writers = Vec::new();
+        for (other, link) in links {
+            let (sender, receiver) = channel();
+            let now = Instant::now();
+            peers.insert(other, Peer { to_writer: Some(sender), heard: now, gone: false, left: false, written: false });
+            writers.push((other, link, receiver));
+        }
+        let state = State { peers, inboxes: SortedMap::new(), ends: false, leaving: false, carries_on: false };
+        let shared = Arc::new(Shared { rank, state: Mutex::new(state), news: Condvar::new(), patience });
+        for (other, Link { reader, writer }, receiver) in writers {
+            let name = |what: &str| std::thread::Builder::new().name(format!("plumb-{what}")).stack_size(STACK_BYTES);
+            let failed = |error: std::io::Error| JoinError::Io(error.to_string());
+            let (of_reader, of_writer) = (Arc::clone(&shared), Arc::clone(&shared));
+            name("link-read").spawn(move || listen(&of_reader, other, reader)).map_err(failed)?;
+            name("link-write").spawn(move || write(&of_writer, other, writer, &receiver)).map_err(failed)?;
+        }
+        Ok(Star { size, transport, shared })
+    }
+}
+
+/// Says who the other end is to be, and waits for its answer.
+///
+/// # Errors
+/// It refuses, is of another version, or no agent.
+pub fn greet(link: &mut Link, greeting: &Greeting) -> Result<(), JoinError> {
+    let failed = |error: std::io::Error| JoinError::Io(error.to_string());
+    link.writer.write_all(greeting.line().as_bytes()).and_then(|()| link.writer.flush()).map_err(failed)?;
+    read_answer(&read_line(&mut *link.reader)?)
+}
+
+/// Sends what there is, and a sign of life where there is nothing.
+fn write(shared: &Shared, other: u32, mut writer: Box<dyn Write + Send>, queue: &Receiver<Arc<[u8]>>) {
+    let alive: Arc<[u8]> = Frame::sign(Kind::Alive, shared.rank).bytes().into();
+    let mut last = Instant::now();
+    let failed = loop {
+        let bytes = match queue.recv_timeout(PERIOD.saturating_sub(last.elapsed())) {
+            Ok(bytes) => bytes,
+            Err(RecvTimeoutError::Timeout) => Arc::clone(&alive),
+            Err(RecvTimeoutError::Disconnected) => break false,
+        };
+        last = Instant::now();
+        if writer.write_all(&bytes).and_then(|()| writer.flush()).is_err() {
+            break true;
+        }
+    };
+    drop(writer);
+    let mut state = shared.state();
+    if let Some(peer) = state.peers.get_mut(&other) {
+        peer.written = true;
+    }
+    if failed {
+        shared.lose(&mut state, other);
+    }
+    shared.news.notify_all();
+}
+
+/// Takes in what another rank sends, until its connection ends.
+fn listen(shared: &Shared, other: u32, mut reader: Box<dyn Read + Send>) {
+    while let Ok(Some(frame)) = Frame::read(&mut *reader) {
+        let mut state = shared.state();
+        if let Some(peer) = state.peers.get_mut(&other) {
+            peer.heard = Instant::now();
+            peer.left |= frame.kind == Kind::Leaves;
+        }
+        let is_sound = shared.take(&mut state, other, frame);
+        shared.news.notify_all();
+        if !is_sound {
+            break;
+        }
+    }
+    let mut state = shared.state();
+    shared.lose(&mut state, other);
+    shared.news.notify_all();
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does what a frame asks for; whether it is one that the other end may send.
+    fn take(&self, state: &mut State, other: u32, frame: Frame) -> bool {
+        let leads = self.rank == 0;
+        match frame.kind {
+            Kind::Alive | Kind::Leaves => {}
+            Kind::Ends if leads => self.end_all(state),
+            Kind::Ends => state.ends = true,
+            // Only whoever leads knows of others.
+            Kind::Gone if leads => return false,
+            Kind::Gone => {
+                state.inboxes.entry(frame.rank).or_insert_with(Inbox::default).gone = true;
+            }
+            Kind::Message if leads && frame.rank != 0 => {
+                let passed_on = Frame { rank: other, ..frame.clone() }.bytes().into();
+                return state.send(frame.rank, passed_on);
+            }
+            Kind::Message => {
+                let from = if leads { other } else { frame.rank };
+                let inbox = state.inboxes.entry(from).or_insert_with(Inbox::default);
+                inbox.bytes += frame.payload.len();
+                inbox.messages.push_back(frame.payload);
+                return inbox.bytes <= WAITING_BYTES_MAX;
+            }
+        }
+        true
+    }
+
+    /// A rank is gone. Whoever leads tells the others, which are to end.
+    fn lose(&self, state: &mut State, other: u32) {
+        let Some(peer) = state.peers.get_mut(&other).filter(|peer| !peer.gone) else { return };
+        peer.gone = true;
+        peer.to_writer = None;
+        if peer.left || state.leaving {
+            return;
+        }
+        if self.rank == 0 {
+            let gone: Arc<[u8]> = Frame::sign(Kind::Gone, other).bytes().into();
+            state.send_all(&gone);
+            if state.carries_on {
+                return;
+            }
+            self.end_all(state);
+        }
+        state.ends = true;
+    }
+
+    fn end_all(&self, state: &mut State) {
+        if !state.ends {
+            state.ends = true;
+            state.send_all(&Frame::sign(Kind::Ends, self.rank).bytes().into());
+        }
+    }
+
+    /// Whoever was silent for too long is gone.
+    fn miss(&self, state: &mut State) {
+        let is_silent = |peer: &Peer| !peer.gone && !peer.left && peer.heard.elapsed() > self.patience;
+        let silent: Vec<u32> = state.peers.iter().filter(|(_, peer)| is_silent(peer)).map(|(&rank, _)| rank).collect();
+        silent.into_iter().for_each(|rank| self.lose(state, rank));
+    }
+}
+
+impl State {
+    /// Gives bytes to the thread that writes to a rank; whether there is such a rank.
+    fn send(&self, to: u32, bytes: Arc<[u8]>) -> bool {
+        let Some(peer) = self.peers.get(&to) else { return false };
+        // Who is gone is missed by who waits for it.
+        peer.to_writer.iter().for_each(|writer| drop(writer.send(Arc::clone(&bytes))));
+        true
+    }
+
+    fn send_all(&self, bytes: &Arc<[u8]>) {
+        for &rank in self.peers.keys() {
+            self.send(rank, Arc::clone(bytes));
+        }
+    }
+
+    /// Whether nothing more comes from a rank, of which nothing waits.
+    fn is_gone(&self, rank: u32) -> bool {
+        let of_inbox = self.inboxes.get(&rank).is_some_and(|inbox| inbox.gone);
+        let behind = if self.peers.contains_key(&rank) { rank } else { 0 };
+        of_inbox || self.peers.get(&behind).is_none_or(|peer| peer.gone || peer.left)
+    }
+}
+
+impl Cluster for Star {
+    fn rank(&self) -> u32 {
+        self.shared.rank
+    }
+
+    fn size(&self) -> u32 {
+        self.size
+    }
+
+    fn transport(&self) -> &str {
+        self.transport
+    }
+
+    fn parent(&self) -> Option<u32> {
+        (self.shared.rank > 0).then_some(0)
+    }
+
+    fn children(&self) -> std::ops::Range<u32> {
+        if self.shared.rank == 0 { 1..self.size } else { 0..0 }
+    }
+
+    fn depth(&self) -> u32 {
+        // Whoever leads tells one after the other: as for each level of a tree, for each 32 of them.
+        1 + self.size / crate::tree::FANOUT
+    }
+
+    fn height(&self) -> u32 {
+        u32::from(self.shared.rank == 0)
+    }
+
+    fn leads_only(&self) -> bool {
+        true
+    }
+
+    fn send(&self, to: u32, message: &[u8], _patience: &Patience<'_>) -> Result<(), ClusterError> {
+        let mut state = self.shared.state();
+        self.shared.miss(&mut state);
+        // What is sent to another one goes by way of rank 0, which is told whom it is for.
+        let (through, rank) = if self.shared.rank == 0 { (to, 0) } else { (0, to) };
+        if message.len() > FRAME_BYTES_MAX {
+            let reason = format!("{} bytes are more than a message may have ({FRAME_BYTES_MAX})", message.len());
+            return Err(ClusterError::Transport { function: "send", rank: to, reason });
+        }
+        let frame = Frame { kind: Kind::Message, rank, payload: message.to_vec() };
+        match !state.is_gone(to) && state.send(through, frame.bytes().into()) {
+            true => Ok(()),
+            false => Err(ClusterError::Silent { rank: to, waited: Duration::ZERO }),
+        }
+    }
+
+    fn receive(&self, from: u32, patience: &Patience<'_>) -> Result<Vec<u8>, ClusterError> {
+        const LOOK: Duration = Duration::from_millis(20);
+        let start = Instant::now();
+        let mut state = self.shared.state();
+        loop {
+            if let Some(inbox) = state.inboxes.get_mut(&from)
+                && let Some(message) = inbox.messages.pop_front()
+            {
+                inbox.bytes -= message.len();
+                return Ok(message);
+            }
+            self.shared.miss(&mut state);
+            let waited = start.elapsed();
+            if state.is_gone(from) {
+                return Err(ClusterError::Silent { rank: from, waited });
+            }
+            // It may ask whether all are to end.
+            drop(state);
+            if !patience(from, waited) {
+                return Err(ClusterError::Silent { rank: from, waited });
+            }
+            state = self.shared.state();
+            let is_there = |state: &State| state.inboxes.get(&from).is_some_and(|inbox| !inbox.messages.is_empty());
+            if !is_there(&state) {
+                let woken = self.shared.news.wait_timeout(state, LOOK);
+                state = woken.unwrap_or_else(PoisonError::into_inner).0;
+            }
+        }
+    }
+
+    fn is_to_end(&self) -> Option<EndCause> {
+        let mut state = self.shared.state();
+        self.shared.miss(&mut state);
+        let is_lost = |peer: &Peer| peer.gone && !peer.left && !state.carries_on;
+        let gone = state.peers.iter().find(|(_, peer)| is_lost(peer)).map(|(&rank, _)| rank);
+        gone.map(EndCause::Silent).or_else(|| state.ends.then_some(EndCause::Announced))
+    }
+
+    fn carry_on(&self, without_lost: bool) {
+        self.shared.state().carries_on = without_lost;
+    }
+
+    fn lost(&self) -> Vec<u32> {
+        let state = self.shared.state();
+        state.peers.iter().filter(|(_, peer)| peer.gone && !peer.left).map(|(&rank, _)| rank).collect()
+    }
+
+    fn reduce(&self, sum: &mut dyn Reduction, patience: &Patience<'_>) -> Result<(), ClusterError> {
+        for child in self.children() {
+            let sent = self.receive(child, patience);
+            let is_lost = matches!(sent, Err(ClusterError::Silent { .. })) && self.lost().contains(&child);
+            if !(is_lost && self.shared.state().carries_on) {
+                sum.absorb(child, sent);
+            }
+        }
+        match self.parent() {
+            None => Ok(()),
+            Some(parent) => self.send(parent, &sum.bytes(), patience),
+        }
+    }
+
+    fn announce_end(&self) {
+        self.shared.end_all(&mut self.shared.state());
+    }
+
+    fn leave(&self, _how: Leave) {
+        let shared = &self.shared;
+        let mut state = shared.state();
+        state.leaving = true;
+        state.send_all(&Frame::sign(Kind::Leaves, shared.rank).bytes().into());
+        // Without its sender, a thread ends behind what is left to be written.
+        let ranks: Vec<u32> = state.peers.keys().copied().collect();
+        for rank in ranks {
+            if let Some(peer) = state.peers.get_mut(&rank) {
+                peer.to_writer = None;
+            }
+        }
+        let start = Instant::now();
+        while start.elapsed() < FAREWELL && state.peers.values().any(|peer| !peer.written && !peer.gone) {
+            let woken = shared.news.wait_timeout(state, Duration::from_millis(20));
+            state = woken.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+impl Drop for Star {
+    fn drop(&mut self) {
+        let is_leaving = self.shared.state().leaving;
+        if !is_leaving {
+            self.leave(Leave::Alone);
+        }
+    }
+}

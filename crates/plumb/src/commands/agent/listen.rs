@@ -1,0 +1,250 @@
+//! An agent that waits for clients: each that is admitted gets a process of its own, which ends with it.
+
+use super::rank::GREETING_PATIENCE;
+use crate::exit::{End, Stopped};
+use crate::output::error_line;
+use plumb_channel::{Channel, FIRST_BYTE, Identity};
+use plumb_cluster::star::answer;
+use plumb_engine::signals::StopFlag;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::ffi::OsString;
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// What a client's token is good for.
+pub const PURPOSE: &str = "plumb agent";
+
+/// Connections at a time, admitted or not. Each has a process once it is admitted.
+const SESSIONS_MAX: usize = 16;
+
+/// How often is looked whether the agent is to end.
+const LOOK_AGAIN: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
+
+/// Where an agent listens, and whom it admits.
+pub struct Listening {
+    /// Addresses, each with a port.
+    pub addresses: Vec<SocketAddr>,
+    /// Its keys; without them only this host is served.
+    pub identity: Option<Identity>,
+    /// What the processes of clients are told, behind `agent --rank`.
+    pub words: Vec<OsString>,
+    /// This program.
+    pub program: PathBuf,
+    /// Who speaks: `plumb agent`, or the tool that it stands for.
+    pub name: &'static str,
+}
+
+/// What all connections share.
+struct Shared {
+    listening: Listening,
+    sessions: AtomicUsize,
+}
+
+/// A listening agent, before it serves.
+pub struct Door {
+    listeners: Vec<TcpListener>,
+    shared: Arc<Shared>,
+}
+
+impl Door {
+    /// Opens the ports.
+    ///
+    /// # Errors
+    /// An address that others reach without keys, or one that cannot be had.
+    pub fn open(listening: Listening) -> Result<Door, Stopped> {
+        let beyond = listening.addresses.iter().find(|address| !address.ip().is_loopback());
+        if let (Some(address), None) = (beyond, &listening.identity) {
+            return Err(Stopped::usage(format!(
+                "{address} is reached by other hosts: make keys with `plumb agent --init DIR`, start this with `--keys \
+                 DIR/server.keys`, and give clients DIR/client.keys; or listen on 127.0.0.1"
+            )));
+        }
+        let bound = listening.addresses.iter().map(|address| {
+            TcpListener::bind(address)
+                .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
+                .map_err(|error| Stopped::io(format!("cannot listen on {address}: {error}")))
+        });
+        let listeners = bound.collect::<Result<Vec<_>, _>>()?;
+        Ok(Door { listeners, shared: Arc::new(Shared { listening, sessions: AtomicUsize::new(0) }) })
+    }
+
+    /// Where it listens.
+    pub fn addresses(&self) -> Vec<SocketAddr> {
+        self.listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect()
+    }
+
+    /// Serves until a signal comes. Processes of clients are ended by the kernel's signal when this one ends.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn serve(&self, stop: StopFlag) -> Result<End, Stopped> {
+        while !stop.requested() {
+            let mut fds: Vec<PollFd<'_>> =
+                self.listeners.iter().map(|listener| PollFd::new(listener, PollFlags::IN)).collect();
+            match poll(&mut fds, Some(&LOOK_AGAIN)) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(Stopped::io(error)),
+            }
+            drop(fds);
+            for listener in &self.listeners {
+                while let Ok((stream, peer)) = listener.accept() {
+                    self.meet(stream, peer);
+                }
+            }
+        }
+        Ok(End::Done)
+    }
+
+    fn meet(&self, stream: TcpStream, peer: SocketAddr) {
+        let shared = Arc::clone(&self.shared);
+        if shared.sessions.fetch_add(1, Ordering::AcqRel) >= SESSIONS_MAX {
+            shared.sessions.fetch_sub(1, Ordering::AcqRel);
+            refuse(&stream, "too many clients at a time");
+            return;
+        }
+        // The kernel ends a client's process when the thread that started it does: this one waits for it.
+        let thread = std::thread::Builder::new().name("plumb-client".to_owned()).stack_size(256 << 10);
+        let begun = thread.spawn(move || {
+            if let Err(why) = admit(&shared.listening, stream) {
+                error_line!("{}: {}: {why}", shared.listening.name, peer.ip());
+            }
+            shared.sessions.fetch_sub(1, Ordering::AcqRel);
+        });
+        if begun.is_err() {
+            self.shared.sessions.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+}
+
+/// Says why a client is not served. A real fio takes it for what it is: not its protocol.
+fn refuse(mut stream: &TcpStream, why: &str) {
+    let _ = stream.set_write_timeout(Some(Duration::from_secs(1)));
+    let _ = stream.write_all(answer(Some(why)).as_bytes());
+    let _ = stream.shutdown(Shutdown::Write);
+}
+
+/// Lets a client in, and serves it to its end.
+fn admit(listening: &Listening, stream: TcpStream) -> Result<(), String> {
+    let failed = |error: io::Error| error.to_string();
+    stream.set_nonblocking(false).map_err(failed)?;
+    stream.set_nodelay(true).map_err(failed)?;
+    stream.set_read_timeout(Some(GREETING_PATIENCE)).map_err(failed)?;
+    let mut first = [0];
+    match stream.peek(&mut first) {
+        // Somebody looks whether the port is open.
+        Ok(0) => return Ok(()),
+        Ok(_) => {}
+        Err(_) => return Err(format!("sent nothing for {} s", GREETING_PATIENCE.as_secs())),
+    }
+    stream.set_read_timeout(None).map_err(failed)?;
+    match (&listening.identity, first[0] == FIRST_BYTE) {
+        (Some(identity), true) => {
+            let channel = Channel::accept(stream, identity, PURPOSE).map_err(|error| error.to_string())?;
+            through_channel(listening, channel).map_err(failed)
+        }
+        (Some(_), false) => {
+            refuse(&stream, "this agent admits only who has its keys (client.keys)");
+            Err("came without keys".to_owned())
+        }
+        (None, true) => {
+            refuse(&stream, "this agent has no keys");
+            Err("came with keys, and this agent was started without `--keys`".to_owned())
+        }
+        (None, false) => {
+            if !is_own(&stream) {
+                refuse(&stream, "without keys, an agent serves only the user who started it");
+                return Err("another user of this host".to_owned());
+            }
+            let input = Stdio::from(OwnedFd::from(stream.try_clone().map_err(failed)?));
+            let mut child = spawn(listening, input, Stdio::from(OwnedFd::from(stream))).map_err(failed)?;
+            child.wait().map(drop).map_err(failed)
+        }
+    }
+}
+
+/// Whether the other end of a connection inside this host belongs to this user, or to root. Source: proc_net(5), `tcp`.
+fn is_own(stream: &TcpStream) -> bool {
+    let (Ok(here), Ok(there)) = (stream.local_addr(), stream.peer_addr()) else { return false };
+    let own = rustix::process::getuid().as_raw();
+    let file = if here.is_ipv4() { "/proc/net/tcp" } else { "/proc/net/tcp6" };
+    // Without it there is no way to know, and nobody is kept out who could read this process's files otherwise.
+    let Ok(table) = std::fs::read_to_string(file) else { return true };
+    let (local, remote) = (as_in_proc(there), as_in_proc(here));
+    let user = table.lines().find_map(|line| {
+        let mut words = line.split_whitespace().skip(1);
+        (words.next()? == local && words.next()? == remote).then_some(())?;
+        words.nth(4)?.parse::<u32>().ok()
+    });
+    user.is_some_and(|user| user == own || user == 0)
+}
+
+/// An address as the kernel's table has it: groups of four bytes in the machine's order.
+fn as_in_proc(address: SocketAddr) -> String {
+    let group = |bytes: &[u8; 4]| format!("{:08X}", u32::from_ne_bytes(*bytes));
+    let host: String = match address.ip() {
+        IpAddr::V4(ip) => group(&ip.octets()),
+        IpAddr::V6(ip) => ip.octets().as_chunks::<4>().0.iter().map(group).collect(),
+    };
+    format!("{host}:{:04X}", address.port())
+}
+
+/// Starts the process of a client.
+fn spawn(listening: &Listening, input: Stdio, output: Stdio) -> io::Result<Child> {
+    let mut command = Command::new(&listening.program);
+    command.args(["agent", "--with-parent", &std::process::id().to_string(), "--gently", "--"]);
+    command.arg(&listening.program).args(["agent", "--rank"]).args(&listening.words);
+    command.stdin(input).stdout(output).spawn()
+}
+
+/// The same, with an encrypted connection: bytes pass through this process.
+fn through_channel(listening: &Listening, channel: Channel) -> io::Result<()> {
+    let mut child = spawn(listening, Stdio::piped(), Stdio::piped())?;
+    let (Some(mut to_child), Some(mut of_child)) = (child.stdin.take(), child.stdout.take()) else {
+        return Err(io::ErrorKind::BrokenPipe.into());
+    };
+    let (mut reads, mut writes) = (channel.clone(), channel);
+    let thread = std::thread::Builder::new().name("plumb-relay".to_owned()).stack_size(256 << 10);
+    // It ends with the connection; what it holds of the child's input is closed then, and the child ends.
+    thread.spawn(move || pass(&mut reads, &mut to_child))?;
+    pass(&mut of_child, &mut writes);
+    writes.close();
+    let _ = writes.socket().shutdown(Shutdown::Both);
+    child.wait().map(drop)
+}
+
+/// Passes bytes on as they come, until either end is gone.
+pub fn pass(from: &mut dyn Read, to: &mut dyn Write) {
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        match from.read(&mut buffer) {
+            Ok(0) => return,
+            Ok(count) if to.write_all(&buffer[..count]).and_then(|()| to.flush()).is_ok() => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Ok(_) | Err(_) => return,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Protects: the user at the other end is found in the kernel's table, in both families.
+    #[test]
+    fn the_user_of_a_connection_is_known() {
+        for address in ["127.0.0.1:0", "[::1]:0"] {
+            let Ok(listener) = TcpListener::bind(address) else { continue };
+            let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            let (stream, _) = listener.accept().unwrap();
+            assert!(is_own(&stream), "{address}");
+            drop(client);
+        }
+        assert_eq!(as_in_proc("127.0.0.1:8765".parse().unwrap()), "0100007F:223D");
+    }
+}

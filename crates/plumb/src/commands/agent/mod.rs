@@ -1,0 +1,229 @@
+//! `plumb agent`: the remote end of a host. Studies start it by themselves, in virtual machines and on other hosts; people let it listen,
+//! for runs on many hosts.
+
+pub mod listen;
+pub mod rank;
+
+use crate::args::AgentArguments;
+use crate::commands::net::{MadeKeys, make_keys};
+use crate::exit::{End, Stopped};
+use crate::output::{self, error_line};
+use crate::session;
+use listen::{Door, Listening};
+use plumb_channel::Identity;
+use plumb_engine::signals;
+use plumb_lab::agent::{AgentSettings, serve};
+use plumb_lab::vm::VmSpec;
+use plumb_lab::{Host, HostError, Vm};
+use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
+use std::ffi::OsString;
+use std::fs::OpenOptions;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+/// As the first process of a virtual machine.
+#[cfg(target_os = "linux")]
+pub fn init() -> Result<End, Stopped> {
+    match plumb_lab::agent::run_as_init() {
+        Ok(never) => match never {},
+        Err(error) => Err(Stopped::io(format!("cannot switch off: {error}"))),
+    }
+}
+
+/// Virtual machines run Linux.
+#[cfg(not(target_os = "linux"))]
+pub fn init() -> Result<End, Stopped> {
+    Err(Stopped::usage("Plumb is the first process of a Linux machine only"))
+}
+
+/// Answers requests on standard input.
+pub fn run(arguments: &AgentArguments) -> Result<End, Stopped> {
+    if let Some(parent) = arguments.with_parent {
+        return Err(become_program(parent, arguments.gently, &arguments.program));
+    }
+    if let Some(directory) = &arguments.init {
+        return init_keys(directory);
+    }
+    if arguments.rank {
+        return rank::run(arguments);
+    }
+    let program = std::env::current_exe()
+        .map_err(|error| Stopped::io(format!("cannot find this program's own file: {error}")))?;
+    if arguments.listen.is_some() {
+        return serve_clients(arguments, "plumb agent");
+    }
+    if let Some(file) = &arguments.vm {
+        return relay(file, program);
+    }
+    let surroundings = session::surroundings(program)?;
+    let settings = AgentSettings {
+        program: surroundings.program,
+        state: arguments.state.clone().unwrap_or(surroundings.state),
+        expendable: Vec::new(),
+        silence: arguments.silence.map(Duration::from_secs),
+    };
+    let stop = signals::install().map_err(|error| Stopped::io(format!("cannot watch for signals: {error}")))?;
+    let served = match &arguments.port {
+        None => serve(std::io::stdin(), std::io::stdout(), settings, stop),
+        Some(path) => {
+            let said = |error: std::io::Error| Stopped::io(format!("{}: {error}", path.display()));
+            let port = OpenOptions::new().read(true).write(true).open(path).map_err(said)?;
+            serve(port.try_clone().map_err(said)?, port, settings, stop)
+        }
+    };
+    served.map(|()| End::Done).map_err(Stopped::from)
+}
+
+/// The port of an agent, where none is said.
+pub const PORT: u16 = 8766;
+
+/// Makes the keys of agents and of their clients.
+fn init_keys(directory: &Path) -> Result<End, Stopped> {
+    let MadeKeys { server, client, fingerprint } = make_keys(directory)?;
+    let (server, client) = (server.display(), client.display());
+    output::print(&format!(
+        "{server}: key and token of all agents, whose certificate is\n  {fingerprint}\n{client}: that fingerprint and the token, for \
+         who may measure with them\n\non each host:    plumb agent --listen 0.0.0.0 --keys {server}\nwhere you type:  plumb run \
+         WORKLOAD --at DIR --hosts a,b --hosts-keys {client}\n"
+    ));
+    Ok(End::Done)
+}
+
+/// Serves clients until a signal comes; `name` is what is spoken as.
+///
+/// # Errors
+/// The address cannot be had, or the keys cannot be read.
+pub fn serve_clients(arguments: &AgentArguments, name: &'static str) -> Result<End, Stopped> {
+    let program = std::env::current_exe()
+        .map_err(|error| Stopped::io(format!("cannot find this program's own file: {error}")))?;
+    let address = arguments.listen.as_deref().unwrap_or("127.0.0.1");
+    if let Some(file) = &arguments.pid_file {
+        return in_background(address, arguments, &program, file);
+    }
+    let identity = arguments.keys.as_deref().map(Identity::load).transpose().map_err(Stopped::usage)?;
+    let words = rank_words(&arguments.allow, arguments.allow_exec);
+    let addresses = addresses(address, PORT)?;
+    let door = Door::open(Listening { addresses, identity, words, program, name })?;
+    let stop = signals::install().map_err(|error| Stopped::io(format!("cannot watch for signals: {error}")))?;
+    for address in door.addresses() {
+        error_line!("{name}: listening on {address}");
+    }
+    if arguments.detached {
+        // Whoever started it waits for this line, and goes.
+        let _ = rustix::process::setsid();
+        output::print("listening\n");
+        let nothing = OpenOptions::new().read(true).write(true).open("/dev/null").map_err(Stopped::io)?;
+        let silent = rustix::stdio::dup2_stdout(&nothing).and_then(|()| rustix::stdio::dup2_stderr(&nothing));
+        silent.map_err(|error| Stopped::io(format!("cannot go on in the background: {error}")))?;
+    }
+    door.serve(stop)
+}
+
+/// Serves in the background: this process goes once the other one listens, and has written its number to a file.
+fn in_background(address: &str, arguments: &AgentArguments, program: &Path, file: &Path) -> Result<End, Stopped> {
+    let mut command = std::process::Command::new(program);
+    command.args(["agent", "--detached", "--listen", address]).args(rank_words(&arguments.allow, arguments.allow_exec));
+    if let Some(keys) = &arguments.keys {
+        command.arg("--keys").arg(keys);
+    }
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(Stopped::io)?;
+    let mut line = String::new();
+    if let Some(out) = child.stdout.take() {
+        let _ = BufReader::new(out).read_line(&mut line);
+    }
+    if line.is_empty() {
+        let mut why = String::new();
+        if let Some(mut said) = child.stderr.take() {
+            let _ = said.read_to_string(&mut why);
+        }
+        let _ = child.wait();
+        return Err(Stopped::io(why.trim().trim_start_matches("error: ")));
+    }
+    std::fs::write(file, format!("{}\n", child.id())).map_err(|error| {
+        let _ = child.kill();
+        Stopped::io(format!("{}: {error}", file.display()))
+    })?;
+    Ok(End::Done)
+}
+
+/// What the process of a client is told of what it may do.
+pub fn rank_words(allow: &[PathBuf], allow_exec: bool) -> Vec<OsString> {
+    let mut words: Vec<OsString> = Vec::new();
+    for path in allow {
+        words.extend([OsString::from("--allow"), path.clone().into_os_string()]);
+    }
+    if allow_exec {
+        words.push("--allow-exec".into());
+    }
+    words
+}
+
+/// Where to listen, or whom to reach: an address or a name, with a port or without.
+pub fn addresses(text: &str, port: u16) -> Result<Vec<SocketAddr>, Stopped> {
+    let bare = text.trim_start_matches('[').trim_end_matches(']');
+    let with_port = match bare.parse::<IpAddr>() {
+        Ok(ip) => return Ok(vec![SocketAddr::new(ip, port)]),
+        Err(_) if text.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok()) => text.to_owned(),
+        Err(_) => format!("{text}:{port}"),
+    };
+    let found: Vec<SocketAddr> =
+        with_port.to_socket_addrs().map_err(|error| Stopped::usage(format!("`{text}` is no host: {error}")))?.collect();
+    Ok(found.into_iter().take(1).collect())
+}
+
+/// Boots a machine and passes requests on to it.
+fn relay(file: &Path, program: std::path::PathBuf) -> Result<End, Stopped> {
+    let said = |error: &dyn std::fmt::Display| Stopped::usage(format!("{}: {error}", file.display()));
+    let text = std::fs::read_to_string(file).map_err(|error| said(&error))?;
+    let spec: VmSpec = plumb_document::toml::from_str(&text).map_err(|error| said(&error))?;
+    let mut host: Box<dyn Host> = Box::new(Vm::boot(&spec, &session::surroundings(program)?)?);
+    let answer = |reply: &plumb_lab::protocol::Reply| -> Result<(), Stopped> {
+        let line = plumb_document::json::to_string(reply).map_err(Stopped::io)?;
+        let mut out = std::io::stdout().lock();
+        writeln!(out, "{line}").and_then(|()| out.flush()).map_err(Stopped::io)
+    };
+    for line in std::io::stdin().lock().lines() {
+        let line = line.map_err(Stopped::io)?;
+        if line.trim().is_empty() {
+            continue;
+        }
+        let request =
+            plumb_document::json::from_str(&line).map_err(|error| Stopped::usage(format!("not a request: {error}")))?;
+        match plumb_lab::host::answer(host.as_mut(), request, &mut |text| {
+            let _ = answer(&plumb_lab::protocol::Reply::Progress { text: text.to_owned() });
+        }) {
+            Some(reply) => answer(&reply)?,
+            None => break,
+        }
+    }
+    host.close()?;
+    Ok(End::Done)
+}
+
+/// Becomes another program that the kernel ends together with this one's parent. Returns only why not.
+fn become_program(parent: u32, gently: bool, program: &[OsString]) -> Stopped {
+    let Some((name, words)) = program.split_first() else {
+        return Stopped::usage("--with-parent needs a program after `--`");
+    };
+    if let Err(error) = set_parent_process_death_signal(Some(if gently { Signal::TERM } else { Signal::KILL })) {
+        return Stopped::io(format!("the kernel cannot end a process with its parent: {error}"));
+    }
+    // If it has already died, no signal comes.
+    if getppid().map(Pid::as_raw_nonzero).map(|pid| pid.get().cast_unsigned()) != Some(parent) {
+        return Stopped::io(format!("process {parent}, which started this, is gone"));
+    }
+    let error = std::process::Command::new(name).args(words).exec();
+    Stopped::io(format!("cannot start {}: {error}", name.to_string_lossy()))
+}
+
+impl From<HostError> for Stopped {
+    fn from(error: HostError) -> Stopped {
+        let end = if matches!(error, HostError::Failed { refused: true, .. }) { End::Refused } else { End::Io };
+        Stopped { end, message: error.to_string() }
+    }
+}

@@ -1,0 +1,107 @@
+//! One of several hosts that measure together, for a client at the other end of standard input and output.
+
+use crate::args::AgentArguments;
+use crate::commands::dialect::{FIO_ASKED, fio_served};
+use crate::exit::{End, Stopped};
+use crate::output::error_line;
+use crate::session;
+use plumb_cluster::star::{Greeting, Link, Star, answer, read_line};
+use plumb_cluster::{ClusterError, JoinError, Joined};
+use plumb_engine::guard::Permissions;
+use plumb_engine::guard::space::WhenFull;
+use plumb_engine::signals::StopFlag;
+use plumb_study::{AgentPolicy, JoinedRanks, follow};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// A client greets within this time.
+pub const GREETING_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Makes every run that the client asks for.
+///
+/// # Errors
+/// Nobody greets, or who greets is no Plumb of this version.
+pub fn run(arguments: &AgentArguments) -> Result<End, Stopped> {
+    let said = |error: io::Error| Stopped::io(format!("standard input and output: {error}"));
+    let own = |stream: io::Result<std::os::fd::OwnedFd>| stream.map(File::from).map_err(said);
+    let input = own(io::stdin().as_fd().try_clone_to_owned())?;
+    let mut output = own(io::stdout().as_fd().try_clone_to_owned())?;
+    // Whatever prints by mistake must not be taken for a message.
+    let nothing = File::open("/dev/null").map_err(said)?;
+    rustix::stdio::dup2_stdin(&nothing).map_err(|error| said(error.into()))?;
+    rustix::stdio::dup2_stdout(io::stderr()).map_err(|error| said(error.into()))?;
+
+    let mut greeter = Until { file: &input, until: Instant::now() + GREETING_PATIENCE };
+    let greeting = read_line(&mut greeter).and_then(|line| Greeting::read(&line));
+    let greeting = match greeting {
+        Ok(greeting) => greeting,
+        // Who only looks whether somebody is there is no news.
+        Err(JoinError::Closed) => return Ok(End::Done),
+        Err(error) => {
+            let error = format!("the client {error}");
+            let _ = output.write_all(answer(Some(&error)).as_bytes());
+            return Err(Stopped::usage(error));
+        }
+    };
+    let mut bench = session::bench_of_rank()?;
+    bench.policy = Some(policy(arguments)?);
+    bench.permissions = Permissions::none();
+    output.write_all(answer(None).as_bytes()).map_err(said)?;
+    let link = Link { reader: Box::new(input), writer: Box::new(output) };
+    let star = Star::follow(link, &greeting, "agents").map_err(Stopped::io)?;
+    let joined = Joined { cluster: Arc::new(star), mpi: None, host: Some(greeting.name) };
+    let ranks = JoinedRanks::meet(joined).map_err(Stopped::io)?;
+    let policy = bench.policy.clone();
+    let mut other = |words: &str, ranks: &JoinedRanks, stop: StopFlag| match (words.strip_prefix(FIO_ASKED), &policy) {
+        (Some(asked), Some(policy)) => ranks.gather(stop, fio_served(asked, policy)).map(drop),
+        _ => Err(NOT_HERE),
+    };
+    let code = match follow(&mut bench, &ranks, &mut other) {
+        Ok(_) => End::Done,
+        Err(error) => {
+            error_line!("plumb agent: the client is gone: {error}");
+            End::Io
+        }
+    };
+    ranks.dismiss(code.number());
+    Ok(code)
+}
+
+/// Work that is no run is for ranks that one launcher started.
+const NOT_HERE: ClusterError = ClusterError::Unexpected { rank: 0, what: "work that agents do not take part in" };
+
+/// What clients may do here.
+fn policy(arguments: &AgentArguments) -> Result<AgentPolicy, Stopped> {
+    let here = || std::env::current_dir().map_err(|error| Stopped::io(format!("the working directory: {error}")));
+    let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
+    let allow: Vec<PathBuf> = match arguments.allow.as_slice() {
+        [] => vec![here()?],
+        paths => paths.iter().map(absolute).collect(),
+    };
+    let mut permissions = session::permissions(&crate::args::Common::of_environment())?;
+    permissions.when_full = WhenFull::Refused;
+    Ok(AgentPolicy { allow, may_exec: arguments.allow_exec, permissions })
+}
+
+/// Reads until a time.
+struct Until<'a> {
+    file: &'a File,
+    until: Instant,
+}
+
+impl Read for Until<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let left = self.until.saturating_duration_since(Instant::now());
+        let left = Timespec::try_from(left).map_err(|_| io::ErrorKind::TimedOut)?;
+        match poll(&mut [PollFd::new(self.file, PollFlags::IN)], Some(&left)) {
+            Ok(0) => Err(io::Error::new(io::ErrorKind::TimedOut, "does not greet")),
+            Ok(_) => self.file.read(into),
+            Err(error) => Err(error.into()),
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! Other hosts, whose agents make the runs of this command: where they are, and how they are reached.
+
+use crate::commands::agent::listen::PURPOSE;
+use crate::commands::agent::{self, PORT};
+use crate::exit::Stopped;
+use crate::ranks;
+use crate::session;
+use clap::Args;
+use plumb_channel::{Channel, ChannelError, Trust};
+use plumb_cluster::star::{self, Greeting, Link, PATIENCE, RANKS_MAX, Star};
+use plumb_cluster::{JoinError, Joined};
+use plumb_lab::FarProgram;
+use plumb_study::JoinedRanks;
+use std::cell::RefCell;
+use std::io;
+use std::net::{IpAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a host may take to be reached.
+const CONNECT_PATIENCE: Duration = Duration::from_secs(5);
+/// An agent answers within this time: it starts a process first.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(15);
+/// Another patience than [`PATIENCE`], in seconds.
+const SETTING: &str = "PLUMB_HOSTS_PATIENCE";
+
+/// Hosts that make the runs of a command.
+#[derive(Debug, Clone, Default, Args)]
+pub struct HostsArguments {
+    /// Make the runs on these hosts at once, and none here: HOST or HOST:PORT where `plumb agent --listen` runs, or ssh:HOST, which
+    /// needs nothing there. Paths are those of the hosts.
+    #[arg(long, value_name = "HOST,…", value_delimiter = ',')]
+    pub hosts: Vec<String>,
+    /// The same from a file, a host a line.
+    #[arg(long, value_name = "FILE")]
+    pub hosts_file: Option<PathBuf>,
+    /// What the agents were started with keys for: the client.keys that `plumb agent --init` made.
+    #[arg(long, value_name = "FILE", env = "PLUMB_HOSTS_KEYS", hide_env_values = true)]
+    pub hosts_keys: Option<PathBuf>,
+}
+
+impl HostsArguments {
+    /// Whether runs are made elsewhere.
+    pub fn are_given(&self) -> bool {
+        !self.hosts.is_empty() || self.hosts_file.is_some()
+    }
+
+    /// Reaches the hosts, where there are any; every run of this process is theirs from then on.
+    ///
+    /// # Errors
+    /// One of them cannot be reached, or is named twice.
+    pub fn join(&self) -> Result<(), Stopped> {
+        let mut hosts = self.hosts.clone();
+        if let Some(path) = &self.hosts_file {
+            hosts.extend(listed(path)?);
+        }
+        match hosts.as_slice() {
+            [] if !self.are_given() => Ok(()),
+            [] => Err(Stopped::usage("no host is named in --hosts or --hosts-file")),
+            hosts => {
+                let place = |host: &String| HostPlace { name: host.clone(), address: with_port(host) };
+                let places: Vec<HostPlace> = hosts.iter().map(place).collect();
+                join(&places, self.hosts_keys.as_deref())
+            }
+        }
+    }
+}
+
+/// A host, and where it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostPlace {
+    /// As typed, and as results name it.
+    pub name: String,
+    /// With its port, or `ssh:` and what ssh is told.
+    pub address: String,
+}
+
+fn with_port(host: &str) -> String {
+    match host.rsplit_once(':') {
+        _ if host.starts_with("ssh:") => host.to_owned(),
+        Some((_, port))
+            if port.parse::<u16>().is_ok()
+                && (host.starts_with('[') || !host[..host.len() - port.len() - 1].contains(':')) =>
+        {
+            host.to_owned()
+        }
+        _ if host.contains(':') && !host.starts_with('[') => format!("[{host}]:{PORT}"),
+        _ => format!("{host}:{PORT}"),
+    }
+}
+
+thread_local! {
+    /// Addresses of this host on its connections to the others, in their order.
+    static OWN: RefCell<Vec<Option<IpAddr>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// This host's address on its connection to each of the others; none where ssh reaches it.
+pub fn own_addresses() -> Vec<Option<IpAddr>> {
+    OWN.with(|own| own.borrow().clone())
+}
+
+/// Hosts of a file: a line each; what follows a `#` is not read.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn listed(path: &Path) -> Result<Vec<String>, Stopped> {
+    let text = std::fs::read_to_string(path).map_err(|error| Stopped::io(format!("{}: {error}", path.display())))?;
+    let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
+    Ok(lines.filter(|line| !line.is_empty()).map(str::to_owned).collect())
+}
+
+/// Reaches hosts.
+///
+/// # Errors
+/// One of them cannot be reached, or is named twice.
+pub fn join(hosts: &[HostPlace], keys: Option<&Path>) -> Result<(), Stopped> {
+    if ranks::joined().is_some() {
+        return Err(Stopped::usage("hosts are named, and this process was started by MPI: use one of them"));
+    }
+    if hosts.len() as u64 >= u64::from(RANKS_MAX) {
+        return Err(Stopped::usage(format!(
+            "{} hosts are more than one command leads ({})",
+            hosts.len(),
+            RANKS_MAX - 1
+        )));
+    }
+    let names: Vec<&String> = hosts.iter().map(|host| &host.name).collect();
+    for (place, &host) in names.iter().enumerate() {
+        if host.is_empty() || host.len() > 255 || host.contains(char::is_whitespace) {
+            return Err(Stopped::usage(format!("`{host}` is no host")));
+        }
+        if names[..place].contains(&host) {
+            return Err(Stopped::usage(format!("host {host} is named twice")));
+        }
+    }
+    let trust = keys.map(Trust::load).transpose().map_err(Stopped::usage)?;
+    let patience = patience();
+    let greeting = |number: usize| Greeting {
+        rank: number as u32 + 1,
+        size: hosts.len() as u32 + 1,
+        patience,
+        name: hosts[number].name.clone(),
+    };
+    // All at once: one that does not answer costs its time once.
+    let reached: Vec<Result<Reached, Stopped>> = std::thread::scope(|scope| {
+        let begun: Vec<_> = hosts
+            .iter()
+            .enumerate()
+            .map(|(number, host)| {
+                let (greeting, trust) = (greeting(number), trust.as_ref());
+                scope.spawn(move || reach(host, trust, &greeting))
+            })
+            .collect();
+        let lost = || Err(Stopped::io("a thread that reaches a host has failed"));
+        begun.into_iter().map(|thread| thread.join().unwrap_or_else(|_| lost())).collect()
+    });
+    let reached = reached.into_iter().collect::<Result<Vec<Reached>, Stopped>>()?;
+    OWN.with(|own| *own.borrow_mut() = reached.iter().map(|reached| reached.own_address).collect());
+    let links = reached.into_iter().map(|reached| reached.link).collect();
+    let star = Star::lead(links, patience, "agents").map_err(Stopped::io)?;
+    let joined = Joined { cluster: Arc::new(star), mpi: None, host: None };
+    ranks::lead(JoinedRanks::meet(joined).map_err(Stopped::io)?);
+    Ok(())
+}
+
+/// Who is silent for so long is given up.
+fn patience() -> Duration {
+    let said = std::env::var(SETTING).ok().and_then(|text| text.trim().parse::<u32>().ok());
+    said.filter(|&seconds| seconds > 0).map_or(PATIENCE, |seconds| Duration::from_secs(seconds.into()))
+}
+
+/// Reaches one host, whose agent answers.
+fn reach(place: &HostPlace, trust: Option<&Trust>, greeting: &Greeting) -> Result<Reached, Stopped> {
+    let host = &place.name;
+    let failed = |why: &dyn std::fmt::Display| Stopped::io(format!("host {host}: {why}"));
+    let mut reached = match place.address.strip_prefix("ssh:") {
+        Some(to) => Reached { link: over_ssh(to)?, own_address: None },
+        None => over_tcp(&place.address, trust).map_err(|error| failed(&error))?,
+    };
+    star::greet(&mut reached.link, greeting).map_err(|error| match error {
+        JoinError::Refused(_) | JoinError::Version { .. } | JoinError::Fio { .. } => {
+            Stopped::usage(format!("host {host}: the agent {error}"))
+        }
+        error => failed(&format!("the agent {error}")),
+    })?;
+    Ok(reached)
+}
+
+/// A host whose agent has answered.
+struct Reached {
+    link: Link,
+    own_address: Option<IpAddr>,
+}
+
+/// Why there is no connection.
+#[derive(Debug, thiserror::Error)]
+enum ReachError {
+    /// Its address.
+    #[error("{0}")]
+    Address(String),
+    /// No agent is there.
+    #[error("{0}; is `plumb agent --listen` running there?")]
+    Connect(io::Error),
+    /// The keys do not fit.
+    #[error("{0}")]
+    Channel(#[from] ChannelError),
+}
+
+fn over_tcp(address: &str, trust: Option<&Trust>) -> Result<Reached, ReachError> {
+    let addresses = agent::addresses(address, PORT).map_err(|stopped| ReachError::Address(stopped.message))?;
+    let address = addresses.first().ok_or_else(|| ReachError::Address("it has no address".to_owned()))?;
+    let stream = TcpStream::connect_timeout(address, CONNECT_PATIENCE).map_err(ReachError::Connect)?;
+    let prepared = stream.set_nodelay(true).and_then(|()| stream.set_write_timeout(None));
+    prepared.map_err(ReachError::Connect)?;
+    let own_address = stream.local_addr().ok().map(|own| own.ip());
+    let link = match trust {
+        Some(trust) => {
+            let channel = Channel::connect(stream, trust, PURPOSE)?;
+            Link { reader: Box::new(channel.clone()), writer: Box::new(channel) }
+        }
+        None => {
+            // The answer comes in this time; later on, signs of life do.
+            let _ = stream.set_read_timeout(Some(ANSWER_PATIENCE));
+            let reader = stream.try_clone().map_err(ReachError::Connect)?;
+            Link { reader: Box::new(Again(reader)), writer: Box::new(stream) }
+        }
+    };
+    Ok(Reached { link, own_address })
+}
+
+/// A socket whose silence is counted elsewhere, once something has come.
+struct Again(TcpStream);
+
+impl io::Read for Again {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let count = io::Read::read(&mut self.0, into)?;
+        let _ = self.0.set_read_timeout(None);
+        Ok(count)
+    }
+}
+
+/// Copies this program to a host and starts it there, by the user's own ssh.
+fn over_ssh(to: &str) -> Result<Link, Stopped> {
+    let program = std::env::current_exe()
+        .map_err(|error| Stopped::io(format!("cannot find this program's own file: {error}")))?;
+    let FarProgram { reader, writer, life } =
+        plumb_lab::start_far(to, "agent --rank --allow / --allow-exec", &session::surroundings(program)?)?;
+    Ok(Link { reader: Box::new(reader), writer: Box::new(Alive { writer, _life: life }) })
+}
+
+/// What is written to a far program, and its life.
+struct Alive<W, L> {
+    writer: W,
+    _life: L,
+}
+
+impl<W: io::Write, L> io::Write for Alive<W, L> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.writer.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.writer.flush()
+    }
+}
