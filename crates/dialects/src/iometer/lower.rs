@@ -167,7 +167,7 @@ pub fn lower(
     };
     let description = "A test of an IOMeter configuration file.".to_owned();
     let seed = seed.unwrap_or(time_seed);
-    Ok(Workload { name: "iometer".to_owned(), description, seed, target, phase: vec![phase] })
+    Ok(Workload { name: "iometer".to_owned(), description, seed, target, phase: vec![phase], repeat: None })
 }
 
 /// What is written.

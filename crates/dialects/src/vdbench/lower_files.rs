@@ -68,7 +68,7 @@ pub(super) fn lower(run: &Run, rate: Option<f64>, seed: u64) -> Result<Workload,
         ..Phase::new(run.name.clone(), groups)
     };
     let description = "A run of a vdbench parameter file.".to_owned();
-    Ok(Workload { name: "vdbench".to_owned(), description, seed, target, phase: vec![phase] })
+    Ok(Workload { name: "vdbench".to_owned(), description, seed, target, phase: vec![phase], repeat: None })
 }
 
 /// The threads of a workload definition are those of all its file systems together.

@@ -295,6 +295,7 @@ fn together(serving: &[Serving]) -> Workload {
         seed: 0,
         target: SortedMap::new(),
         phase: Vec::new(),
+        repeat: None,
     });
     if serving.iter().all(|host| host.workload.target == all.target && host.workload.phase == all.phase) {
         return all;
