@@ -285,7 +285,8 @@ impl Look {
         // Source of the distance: J. W. Tukey, Exploratory Data Analysis, 1977, of what is far out.
         let fence = third + 3 * (third - first).max(1);
         let far: u64 = within().filter(|&&(bin, _)| bin > fence).map(|&(_, count)| u64::from(count)).sum();
-        let (width, unit) = if of.width_us % 1000 == 0 { (of.width_us / 1000, "ms") } else { (of.width_us, "us") };
+        let (width, unit) =
+            if of.width_us.is_multiple_of(1000) { (of.width_us / 1000, "ms") } else { (of.width_us, "us") };
         let bins = within().map(|(bin, count)| format!("{bin}:{count}")).collect::<Vec<_>>().join(",");
         format!(
             "[{name}] {:.4}-{:.4} sec {}8{}-PDF: bin(w={width}{unit}):cnt({all})={bins} \
