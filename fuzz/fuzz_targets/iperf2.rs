@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use plumb_dialects::iperf2::{Ask, Asked, Look, Row, ServerReport, flow, form, read, tcp_head};
+use plumb_dialects::iperf2::{Ask, Asked, Look, Row, ServerReport, blocks, flow, form, read, tcp_head};
 use plumb_dialects::iperf3::Unit;
 use plumb_fuzz::words_and_file;
 
@@ -11,14 +11,15 @@ fuzz_target!(|data: &str| {
     if let Ok(Asked::Run(settings)) = read(&words) {
         // What is accepted, the engine can run, and a server reads it as it was meant.
         assert!(flow(&settings.test, true, form(&settings.test, settings.port, 0, 0)).problem().is_none());
-        let ask = Ask::read(&tcp_head(&settings.test, settings.port));
+        assert!(flow(&settings.test, true, blocks(&settings.test, settings.port, 0, 0)).problem().is_none());
+        let ask = Ask::read(&tcp_head(&settings.test, settings.port, 0));
         assert_eq!(ask.reverse, settings.test.reverse);
     }
     let ask = Ask::read(file.as_bytes());
     assert!(ask.time_s <= 86400.0);
     if let Some(report) = ServerReport::read(file.as_bytes()) {
-        let look = Look { unit: Unit::Adaptive, enhanced: true, udp: true, sends: false, bounces: false };
-        let _ = look.row(1, &Row::of(&report));
+        let look = Look { unit: Unit::Adaptive, enhanced: true, udp: true, sends: false, bounces: false, trips: false };
+        let _ = look.row("  1", &Row::of(&report));
         let _ = report.bytes(true);
     }
 });

@@ -4,14 +4,14 @@ use crate::format::{MISSING, count, percent, time};
 use crate::style::Style;
 use crate::table::{Align, Column, set};
 use plumb_result::number::{BITS_PER_SECOND, Digits};
-use plumb_result::{Datagrams, Network, RoundTrips, RunResult, Throughput};
+use plumb_result::{Datagrams, Network, PhaseResult, RoundTrips, RunResult, Throughput};
 
 /// Bits per second.
 pub(crate) fn bits(bits_per_second: f64) -> String {
     BITS_PER_SECOND.set(bits_per_second, Digits::Three)
 }
 
-fn ns(value: Option<u64>) -> String {
+pub(crate) fn ns(value: Option<u64>) -> String {
     value.map_or(MISSING.to_owned(), |ns| time(ns as f64))
 }
 
@@ -98,14 +98,19 @@ fn trip_table(trips: &[RoundTrips], style: &Style) -> String {
     table(columns, style)
 }
 
+/// What is known of other hosts in the phases of a run, each with what it is of: a group of a phase, or its probe.
+pub(crate) fn in_phases(phases: &[PhaseResult]) -> impl Iterator<Item = (String, &Network)> {
+    let named = |phase: &str, net: &Network| match net.group.as_deref() {
+        Some("probe") => "probe".to_owned(),
+        group => format!("{phase}, {}", group.unwrap_or_default()),
+    };
+    phases.iter().flat_map(move |phase| phase.network.iter().map(move |net| (named(&phase.name, net), net)))
+}
+
 /// What the phases of a run knew of other hosts, and their probes. What is as before is not said again.
 pub(crate) fn of_phases(result: &RunResult, style: &Style) -> String {
     let (mut text, mut said) = (String::new(), Vec::new());
-    for (phase, net) in result.phases.iter().flat_map(|phase| phase.network.iter().map(move |net| (phase, net))) {
-        let what = match net.group.as_deref() {
-            Some("probe") => "probe".to_owned(),
-            group => format!("{}, {}", phase.name, group.unwrap_or_default()),
-        };
+    for (what, net) in in_phases(&result.phases) {
         let port = if net.port > 0 { format!(" port {}", net.port) } else { String::new() };
         text += &format!("{what}: {}{port}, connected in {}\n", net.host, ns(net.connect_ns));
         for line in facts(net) {
@@ -244,8 +249,8 @@ pub(crate) type Figure = fn(&Network) -> Option<f64>;
 /// A figure in its unit.
 pub(crate) type Printed = fn(f64) -> String;
 
-fn rate(net: &Network, direction: &str) -> Option<f64> {
-    net.throughput.iter().find(|row| row.direction == direction).map(|row| row.bytes_per_second * 8.0)
+fn rate(rows: &[Throughput], direction: &str) -> Option<f64> {
+    rows.iter().find(|row| row.direction == direction).map(|row| row.bytes_per_second * 8.0)
 }
 
 fn trips<'a>(net: &'a Network, during: &str) -> Option<&'a RoundTrips> {
@@ -257,9 +262,11 @@ fn worst_loss(net: &Network) -> Option<f64> {
 }
 
 /// What a series shows of each measurement: a name, what it is of, how it is printed.
-pub(crate) const FIGURES: [(&str, Figure, Printed); 8] = [
-    ("receive", |net| rate(net, "receive"), bits),
-    ("send", |net| rate(net, "send"), bits),
+pub(crate) const FIGURES: [(&str, Figure, Printed); 10] = [
+    ("receive", |net| rate(&net.throughput, "receive"), bits),
+    ("send", |net| rate(&net.throughput, "send"), bits),
+    ("capacity in", |net| rate(&net.capacity, "receive"), bits),
+    ("capacity out", |net| rate(&net.capacity, "send"), bits),
     ("idle p50", |net| trips(net, "idle")?.p50_ns.map(|ns| ns as f64), time),
     ("idle p99", |net| trips(net, "idle")?.p99_ns.map(|ns| ns as f64), time),
     ("receiving p99", |net| trips(net, "receiving")?.p99_ns.map(|ns| ns as f64), time),
@@ -441,7 +448,7 @@ pub(crate) mod tests {
         );
         assert_eq!(line(&failed), "2026-11-27 09:00:00  not measured: Connection refused\n");
         assert!(
-            line(&net()).starts_with("2026-11-27 08:00:00  receive 8.80 Gbit/s, send 4.00 Gbit/s, idle p50 50.0 µs")
+            line(&net()).starts_with("2026-11-27 08:00:00  receive 8.80 Gbit/s, send 4.00 Gbit/s, capacity in 7.20 Gbit/s, capacity out 7.20 Gbit/s, idle p50 50.0 µs")
         );
     }
 }

@@ -291,7 +291,7 @@ impl Passing {
     }
 }
 
-/// How datagrams begin, by the tool that reads them.
+/// How datagrams begin, by the tool that reads them; of a stream, how its blocks do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DatagramForm {
     /// iperf3's: time and number.
@@ -301,6 +301,8 @@ pub enum DatagramForm {
     Iperf3Wide,
     /// iperf2's.
     Iperf2(Iperf2Form),
+    /// Of a TCP stream of iperf2: each block begins with the time at which it was sent.
+    Iperf2Bursts(Iperf2Form),
 }
 
 /// iperf2's: number, time, the rest of the number, and what its client asks for.
@@ -310,6 +312,18 @@ pub struct Iperf2Form {
     pub ahead_us: u64,
     /// What the client asks for, 4 bytes each.
     pub head: [u32; 27],
+    /// A receiver counts times on the way in bins of so many microseconds; 0: it does not.
+    pub bin_us: u32,
+}
+
+impl DatagramForm {
+    /// How far the wall clock is ahead, and how wide the bins are in which times on the way are counted, µs; 0 of what there is not.
+    pub const fn ahead_and_bin_us(&self) -> (u64, u32) {
+        match self {
+            DatagramForm::Iperf2(form) | DatagramForm::Iperf2Bursts(form) => (form.ahead_us, form.bin_us),
+            DatagramForm::Iperf3 | DatagramForm::Iperf3Wide => (0, 0),
+        }
+    }
 }
 
 /// The work of one socket.
@@ -331,7 +345,7 @@ pub struct NetWork {
     pub passing: Passing,
     /// Round trips ask the socket again and again for at most this long before they sleep, µs.
     pub poll_us: u32,
-    /// How datagrams begin.
+    /// How datagrams, or blocks of a stream, begin.
     pub form: DatagramForm,
     /// Datagrams may pass the system in trains (UDP_SEGMENT, UDP_GRO) where one call for each would be too slow.
     pub trains: bool,
@@ -351,6 +365,9 @@ pub const DATAGRAM_BYTES_MAX: u32 = 65507;
 
 /// Smallest: room for its time and number.
 pub const DATAGRAM_BYTES_MIN: u32 = 16;
+
+/// What each block of a TCP stream of iperf2 with times on the way begins with.
+pub const BURST_HEAD_BYTES: u32 = 92;
 
 /// Blocks of a burst at most.
 pub const BURST_MAX: u32 = 1000;
@@ -379,6 +396,9 @@ impl NetWork {
     pub fn problem(&self) -> Option<(&'static str, u32, u32)> {
         let (least, most) = match (self.transport, self.op) {
             (Transport::Udp, _) => (if self.bare { 1 } else { DATAGRAM_BYTES_MIN }, DATAGRAM_BYTES_MAX),
+            (Transport::Tcp, NetOp::Send) if matches!(self.form, DatagramForm::Iperf2Bursts(_)) => {
+                (BURST_HEAD_BYTES, BLOCK_BYTES_MAX)
+            }
             (Transport::Tcp, _) => (1, BLOCK_BYTES_MAX),
         };
         if !(least..=most).contains(&self.block) {
@@ -405,6 +425,10 @@ mod tests {
         assert_eq!([15, 65508].map(|block| of(Transport::Udp, block)), [Some("block"); 2]);
         let bare = NetWork { bare: true, ..NetWork::stream(NetOp::Send, Transport::Udp, 1) };
         assert_eq!(bare.problem(), None, "no header, no room for it");
+        let form = DatagramForm::Iperf2Bursts(Iperf2Form { ahead_us: 0, head: [0; 27], bin_us: 0 });
+        let bursts = |op, block| NetWork { form, ..NetWork::stream(op, Transport::Tcp, block) }.problem();
+        assert_eq!(bursts(NetOp::Send, 91), Some(("block", 92, 1 << 20)), "its head");
+        assert_eq!([bursts(NetOp::Send, 92), bursts(NetOp::Receive, 1)], [None, None]);
         let work = NetWork { burst: 1001, ..NetWork::stream(NetOp::Send, Transport::Tcp, 1) };
         assert_eq!(work.problem(), Some(("burst", 1, 1000)));
         assert_eq!(NetWork { response: 0, ..work }.problem().map(|problem| problem.0), Some("response"));

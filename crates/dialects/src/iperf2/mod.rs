@@ -7,11 +7,11 @@ mod print;
 mod settings;
 mod wire;
 
-pub use lower::{bounces, flow, form};
+pub use lower::{blocks, bounces, flow, form};
 pub use options::{OPTIONS, help};
 pub use print::{DASHES, Look, Met, Row, Stream};
-pub use settings::{Asked, Settings, Test, read};
-pub use wire::{Ask, LAST_TRIES, Latency, REPORT_BYTES, ServerReport, TCP_HEAD_BYTES, tcp_head, udp_head};
+pub use settings::{Asked, Bins, Settings, Test, read};
+pub use wire::{Ask, LAST_TRIES, Latency, REPORT_BYTES, ServerReport, answer, tcp_head, udp_head};
 
 /// The version whose language is spoken.
 pub const VERSION: &str = "2.1.8";

@@ -31,7 +31,7 @@ pub const OPTIONS: &[Opt] = &[
     opt('n', "num", "N", Client, "end after N bytes"),
     opt('P', "parallel", "N", Client, "streams"),
     opt('R', "reverse", "", Client, "the server sends (TCP)"),
-    opt(NONE, "trip-times", "", Client, "times on the way, where both clocks agree (UDP)"),
+    opt(NONE, "trip-times", "", Client, "times on the way, where both clocks agree"),
     opt(NONE, "bounceback", "[=N]", Client, "round trips of -l bytes (default 100), N in a period (default 10)"),
     opt(NONE, "bounceback-period", "S", Client, "seconds of a period (default 1); 0: one round trip after the other"),
     ignored(NONE, "bounceback-no-quickack", "", Client, "acknowledgements go with responses"),
@@ -42,9 +42,9 @@ pub const OPTIONS: &[Opt] = &[
     ignored('m', "print_mss", "", Both, "it is printed always"),
     not_yet('d', "dualtest", "", Client, "the server would have to reach the client; use -R"),
     not_yet('r', "tradeoff", "", Client, "the server would have to reach the client; use -R"),
-    not_yet(NONE, "full-duplex", "", Client, "use `plumb as iperf3 --bidir`"),
+    opt(NONE, "full-duplex", "", Client, "both ends send over one connection (TCP)"),
     not_yet(NONE, "isochronous", "[=F:M,S]", Client, "use -b with -l"),
-    not_yet(NONE, "histograms", "[=N]", Server, "use `plumb net HOST`"),
+    opt(NONE, "histograms", "[=W,N]", Server, "times on the way in N bins of W (10u, 1m; default 100u,10000)"),
     not_yet('D', "daemon", "", Server, "use systemd, or `&`"),
 ];
 

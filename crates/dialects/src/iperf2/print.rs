@@ -1,5 +1,6 @@
 //! The text, and comma-separated values. Source of the layouts: goldens of 2.1.8.
 
+use super::settings::Bins;
 use super::wire::{Ask, Latency, ServerReport};
 use crate::iperf3::{Unit, bytes_text, general, rate_text};
 
@@ -16,15 +17,31 @@ pub struct Look {
     pub sends: bool,
     /// Round trips.
     pub bounces: bool,
+    /// Times on the way are known.
+    pub trips: bool,
 }
 
 /// One stream, as lines name it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stream {
-    /// Its number, or 0 for the sum.
+    /// Its number.
     pub number: u64,
+    /// This end sends.
+    pub sends: bool,
+    /// It goes from the server to the client while another goes the other way.
+    pub is_back: bool,
     /// Address and port here and there.
     pub ends: [(String, u16); 2],
+}
+
+impl Stream {
+    /// What rows call it.
+    pub fn name(&self) -> String {
+        match self.is_back {
+            true => format!("{:>3}", format!("*{}", self.number)),
+            false => format!("{:3}", self.number),
+        }
+    }
 }
 
 /// What is known when it is connected.
@@ -55,6 +72,8 @@ pub struct Row {
     pub bytes: u64,
     /// Calls, or datagrams that went or came.
     pub ops: u64,
+    /// Blocks of TCP whose times on the way are known.
+    pub bursts: u64,
     /// Of a TCP sender: segments that were sent again, the congestion window in KiB, the round trip and its variation in µs.
     pub tcp: Option<[u64; 4]>,
     /// Of received datagrams: those lost, those sent, those out of order.
@@ -114,26 +133,32 @@ impl Look {
         self.udp && !self.sends
     }
 
+    /// Names of columns of sums.
+    pub const SUM_HEAD: &str = "[ ID] Interval       Transfer     Bandwidth\n";
+
     /// Names of columns.
     pub fn head(&self) -> &'static str {
         if self.bounces {
             // A server has no times of round trips to print.
             return match self.sends {
                 true => BOUNCE_COLUMNS,
-                false => "[ ID] Interval       Transfer     Bandwidth\n",
+                false => Look::SUM_HEAD,
             };
         }
         match (self.enhanced, self.udp, self.sends) {
             (false, true, false) => {
                 "[ ID] Interval       Transfer     Bandwidth        Jitter   Lost/Total Datagrams\n"
             }
-            (false, ..) => "[ ID] Interval       Transfer     Bandwidth\n",
+            (false, ..) => Look::SUM_HEAD,
             (true, true, true) => "[ ID] Interval            Transfer     Bandwidth      Write/Err  PPS\n",
             (true, true, false) => {
                 "[ ID] Interval            Transfer     Bandwidth        Jitter   Lost/Total  Latency avg/min/max/stdev PPS  Rx/inP  NetPwr\n"
             }
             (true, false, true) => {
                 "[ ID] Interval            Transfer    Bandwidth       Write/Err  Rtry     Cwnd/RTT(var)        NetPwr\n"
+            }
+            (true, false, false) if self.trips => {
+                "[ ID] Interval            Transfer    Bandwidth    Burst Latency avg/min/max/stdev (cnt/size) inP NetPwr  Reads\n"
             }
             (true, false, false) => "[ ID] Interval            Transfer    Bandwidth       Reads\n",
         }
@@ -151,10 +176,13 @@ impl Look {
         if met.ask.reverse {
             note("reverse".to_owned());
         }
+        if met.ask.full_duplex {
+            note("full-duplex".to_owned());
+        }
+        if met.ask.trip_times {
+            note("trip-times".to_owned());
+        }
         if self.enhanced {
-            if met.ask.trip_times {
-                note("trip-times".to_owned());
-            }
             if let Some([bytes, hold]) = met.ask.bounces {
                 note(format!("bb len/hold={bytes}/{hold}"));
             }
@@ -175,9 +203,8 @@ impl Look {
         text + "\n"
     }
 
-    /// A row, of a stream or of the sum.
-    pub fn row(&self, number: u64, row: &Row) -> String {
-        let name = if number == 0 { "SUM".to_owned() } else { format!("{number:3}") };
+    /// A row of a stream.
+    pub fn row(&self, name: &str, row: &Row) -> String {
         let Row { start, end, bytes, ops, .. } = row;
         let (transfer, rate) = (bytes_text(*bytes), rate_text(row.rate(), self.unit));
         let mut text = format!("[{name}] {start:.4}-{end:.4} sec  {transfer}  {rate}");
@@ -185,48 +212,98 @@ impl Look {
             return text + &if self.sends { self.bounce_times(row) } else { String::new() } + "\n";
         }
         let seconds = (end - start).max(1e-9);
-        let power = |delay_us: f64| match delay_us > 0.0 {
-            true if row.rate() / delay_us < 100.0 => format!("{:.2}", row.rate() / delay_us),
-            true => format!("{:.0}", row.rate() / delay_us),
-            false => "0".to_owned(),
+        let power = |delay_us: f64| match row.rate() / delay_us {
+            power if delay_us <= 0.0 || power <= 0.0 => "0".to_owned(),
+            power if power < 10.0 => format!("{power:.6}"),
+            power if power < 100.0 => format!("{power:.2}"),
+            power => format!("{power:.0}"),
         };
-        match (number, self.enhanced, row.tcp) {
-            // Of a sum, what adds up.
-            (0, ..) if self.is_received() => text += &format!("   {}", self.losses(row)),
-            (0, ..) => {}
+        match (self.enhanced, row.tcp) {
             _ if self.is_received() => {
                 text += &format!("  {:6.3} ms {}", row.jitter_us / 1e3, self.losses(row));
                 if self.enhanced {
-                    let Latency { mean_us, least_us, most_us, deviation_us } = row.latency.unwrap_or_default();
-                    let [mean, least, most, deviation] = [mean_us, least_us, most_us, deviation_us].map(|us| us / 1e3);
+                    let latency = row.latency.unwrap_or_default();
                     text += &format!(
-                        " {mean:.3}/{least:.3}/{most:.3}/{deviation:.3} ms {:.0} pps {ops}/{}(0) pkts {}",
+                        " {} ms {:.0} pps {ops}/{}(0) pkts {}",
+                        latency.milliseconds(),
                         *ops as f64 / seconds,
                         row.lost[2],
-                        power(mean_us)
+                        power(latency.mean_us)
                     );
                 }
             }
-            (_, true, _) if self.udp => text += &format!("  {ops}/0{:9.0} pps", *ops as f64 / seconds),
-            (_, true, Some([again, window, rtt, variation])) => {
+            (true, _) if self.udp => text += &format!("  {ops}/0{:9.0} pps", *ops as f64 / seconds),
+            (true, Some([again, window, rtt, variation])) => {
                 text += &format!("  {ops}/0 {again:10}     {window}K/{rtt}({variation}) us  {}", power(rtt as f64));
             }
-            (_, true, None) => text += &format!("  {ops}"),
-            (_, false, _) => {}
+            (true, None) if self.trips => {
+                let latency = row.latency.unwrap_or_default();
+                // By Little's law.
+                let under_way = bytes_text((row.rate() * latency.mean_us / 1e6) as u64);
+                text += &format!(
+                    "  {} ms ({}/{}) {} {}  {ops}",
+                    latency.milliseconds(),
+                    row.bursts,
+                    bytes / row.bursts.max(1),
+                    under_way.trim_end_matches('s'),
+                    power(latency.mean_us)
+                );
+            }
+            (true, None) => text += &format!("  {ops}"),
+            (false, _) => {}
         }
         text + "\n"
     }
 
+    /// A row of several streams: what adds up.
+    pub fn sum(&self, name: &str, row: &Row) -> String {
+        let Row { start, end, bytes, .. } = row;
+        let (transfer, rate) = (bytes_text(*bytes), rate_text(row.rate(), self.unit));
+        let losses = if self.is_received() { format!("   {}", self.losses(row)) } else { String::new() };
+        format!("[{name}] {start:.4}-{end:.4} sec  {transfer}  {rate}{losses}\n")
+    }
+
+    /// How times on the way are distributed: how many are in each bin, of bins that are not empty, from 0 for those below 0.
+    pub fn histogram(&self, name: &str, row: &Row, is_last: bool, of: Bins, counts: &[(u32, u32)]) -> String {
+        let all: u64 = counts.iter().map(|&(_, count)| u64::from(count)).sum();
+        let within = || counts.iter().filter(|&&(bin, _)| (1..=of.count).contains(&bin));
+        let outside = |is_outside: fn(u32, u32) -> bool| -> u64 {
+            let outside = counts.iter().filter(|&&(bin, _)| is_outside(bin, of.count));
+            outside.map(|&(_, count)| u64::from(count)).sum()
+        };
+        let (below, above) = (outside(|bin, _| bin == 0), outside(|bin, most| bin > most));
+        let share = |percent: f64| {
+            let mut so_far = below;
+            let is_there = |&&(_, count): &&(u32, u32)| {
+                so_far += u64::from(count);
+                so_far as f64 >= all as f64 * percent / 100.0
+            };
+            within().find(is_there).map_or(of.count, |&(bin, _)| bin)
+        };
+        let [low, high, most] = [5.0, 95.0, 99.7].map(share);
+        let [first, third] = [25.0, 75.0].map(share);
+        // Source of the distance: J. W. Tukey, Exploratory Data Analysis, 1977, of what is far out.
+        let fence = third + 3 * (third - first).max(1);
+        let far: u64 = within().filter(|&&(bin, _)| bin > fence).map(|&(_, count)| u64::from(count)).sum();
+        let (width, unit) =
+            if of.width_us.is_multiple_of(1000) { (of.width_us / 1000, "ms") } else { (of.width_us, "us") };
+        let bins = within().map(|(bin, count)| format!("{bin}:{count}")).collect::<Vec<_>>().join(",");
+        format!(
+            "[{name}] {:.4}-{:.4} sec {}8{}-PDF: bin(w={width}{unit}):cnt({all})={bins} \
+             (5.00/95.00/99.7%={low}/{high}/{most},Outliers={far},obl/obu={below}/{above})\n",
+            row.start,
+            row.end,
+            if self.udp { 'T' } else { 'F' },
+            if is_last { "(f)" } else { "" },
+        )
+    }
+
     /// Times of round trips, and how many a second there would be one after the other.
     fn bounce_times(&self, row: &Row) -> String {
-        let Latency { mean_us, least_us, most_us, deviation_us } = row.latency.unwrap_or_default();
-        let [mean, least, most, deviation] = [mean_us, least_us, most_us, deviation_us].map(|us| us / 1e3);
-        let each_second = if mean_us > 0.0 { 1e6 / mean_us } else { 0.0 };
+        let latency = row.latency.unwrap_or_default();
+        let each_second = if latency.mean_us > 0.0 { 1e6 / latency.mean_us } else { 0.0 };
         let [again, window, rtt, _] = row.tcp.unwrap_or_default();
-        format!(
-            "    {}={mean:.3}/{least:.3}/{most:.3}/{deviation:.3} ms {again:4}  {window}K/{rtt} us    {each_second:.0} rps",
-            row.ops
-        )
+        format!("    {}={} ms {again:4}  {window}K/{rtt} us    {each_second:.0} rps", row.ops, latency.milliseconds())
     }
 
     fn losses(&self, row: &Row) -> String {

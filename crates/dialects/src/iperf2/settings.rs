@@ -6,6 +6,7 @@ use crate::Support;
 use crate::iperf3::Unit;
 use crate::iperf3::options::Role;
 use crate::iperf3::settings::{Wrong, said};
+use plumb_workload::net::BURST_HEAD_BYTES;
 
 /// What a command line asks for.
 #[derive(Debug, Clone, PartialEq)]
@@ -64,8 +65,12 @@ pub struct Test {
     pub streams: u32,
     /// The server sends.
     pub reverse: bool,
+    /// Both ends send, over one connection.
+    pub full_duplex: bool,
     /// Times on the way are asked for.
     pub trip_times: bool,
+    /// A receiver prints how they are distributed.
+    pub bins: Option<Bins>,
     /// Round trips of a period, and its seconds; 0 for none.
     pub bounces: Option<(u32, f64)>,
     /// `-w`.
@@ -78,6 +83,43 @@ pub struct Test {
     pub service: u8,
     /// `-Z`.
     pub congestion: Option<String>,
+}
+
+impl Test {
+    /// How wide the bins are in which times on the way are counted; 0 where they are not.
+    pub fn bin_us(&self) -> u32 {
+        self.bins.map_or(0, |bins| bins.width_us)
+    }
+}
+
+/// Bins of times on the way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bins {
+    /// Microseconds.
+    pub width_us: u32,
+    /// How many.
+    pub count: u32,
+}
+
+/// Those that `--histograms` has by itself, and how many there may be. Source: 2.1.8.
+const BINS: Bins = Bins { width_us: 100, count: BINS_MAX };
+const BINS_MAX: u32 = 10_000;
+
+impl Bins {
+    /// `10u,100` or `1m,20`; nothing for the usual ones.
+    fn read(text: &str) -> Option<Bins> {
+        if text.is_empty() {
+            return Some(BINS);
+        }
+        let (width, count) = text.split_once(',').unwrap_or((text, "10000"));
+        let (digits, factor) = match width.strip_suffix('u') {
+            Some(digits) => (digits, 1),
+            None => (width.strip_suffix('m')?, 1000),
+        };
+        let width_us = digits.parse::<u32>().ok()?.checked_mul(factor)?;
+        let bins = Bins { width_us, count: count.parse().ok()? };
+        ((1..=1_000_000).contains(&bins.width_us) && (1..=BINS_MAX).contains(&bins.count)).then_some(bins)
+    }
 }
 
 /// Bytes of a message of round trips.
@@ -129,7 +171,9 @@ pub fn read(words: &[String]) -> Result<Asked, Wrong> {
         rate: udp.then_some(UDP_RATE),
         streams: 1,
         reverse: has("reverse"),
+        full_duplex: has("full-duplex"),
         trip_times: has("trip-times"),
+        bins: None,
         bounces: has("bounceback").then_some((10, 1.0)),
         window: None,
         segment: None,
@@ -144,7 +188,7 @@ pub fn read(words: &[String]) -> Result<Asked, Wrong> {
         is_v6: has("ipv6_domain"),
         interval_s: 0.0,
         unit: Unit::Adaptive,
-        enhanced: has("enhanced"),
+        enhanced: has("enhanced") || has("histograms"),
         csv: has("reportstyle"),
         one: has("singleclient"),
         serve_s: None,
@@ -202,6 +246,11 @@ pub fn read(words: &[String]) -> Result<Asked, Wrong> {
                     test.bounces.as_mut().ok_or(Wrong::Parameter("--bounceback-period goes with --bounceback"))?;
                 bounces.1 = seconds;
             }
+            "histograms" => {
+                let bins = Bins::read(value);
+                test.bins =
+                    Some(bins.ok_or_else(|| wrong("the width of a bin, and at most 10000 of them: 100u,10000"))?);
+            }
             "window" => test.window = Some(within(536_870_912.0, "at most 512M")? as u32),
             "bind" => settings.bind = Some(value.clone()),
             "mss" => test.segment = Some(within(32767.0, "at most 32767")? as u32),
@@ -226,17 +275,24 @@ pub fn read(words: &[String]) -> Result<Asked, Wrong> {
             _ => {}
         }
     }
-    if test.reverse && udp {
-        return Err(Wrong::Parameter("-R goes with TCP only: datagrams would go to whoever has sent the first one"));
+    if (test.reverse || test.full_duplex) && udp {
+        let why = "-R and --full-duplex go with TCP only: datagrams would go to whoever has sent the first one";
+        return Err(Wrong::Parameter(why));
+    }
+    if test.reverse && test.full_duplex {
+        return Err(Wrong::Parameter("-R does not go with --full-duplex"));
     }
     if let Some((count, period_s)) = test.bounces {
         if udp
             || test.reverse
+            || test.full_duplex
             || test.streams > 1
             || test.trip_times
             || said.iter().any(|(row, _)| row.name == "bandwidth")
         {
-            return Err(Wrong::Parameter("--bounceback does not go with -u, -R, -P, -b and --trip-times"));
+            return Err(Wrong::Parameter(
+                "--bounceback does not go with -u, -R, -P, -b, --full-duplex and --trip-times",
+            ));
         }
         if test.block == 0 {
             test.block = BOUNCE_BYTES;
@@ -246,9 +302,6 @@ pub fn read(words: &[String]) -> Result<Asked, Wrong> {
         }
         test.rate = Some(f64::from(count) / period_s).filter(|rate| rate.is_finite());
     }
-    if test.trip_times && !udp {
-        return Err(Wrong::Parameter("--trip-times goes with -u only"));
-    }
     let is_v6 = settings.is_v6 || settings.host.as_ref().is_some_and(|host| host.contains(':'));
     if test.block == 0 {
         test.block = match (udp, is_v6) {
@@ -256,6 +309,9 @@ pub fn read(words: &[String]) -> Result<Asked, Wrong> {
             (true, false) => 1470,
             (true, true) => 1450,
         };
+    }
+    if test.trip_times && !udp && test.block < BURST_HEAD_BYTES {
+        return Err(Wrong::Parameter("--trip-times takes blocks of at least 92 bytes (-l)"));
     }
     if let Some(packets) = packets {
         test.rate = Some(packets * f64::from(test.block) * 8.0).filter(|&rate| rate > 0.0);

@@ -52,7 +52,14 @@ fn what_is_wrong_is_refused_with_a_reason() {
         ("-s -P 2", "client only"),
         ("-c h -1", "server only"),
         ("-c h -u -R", "datagrams would go to whoever"),
-        ("-c h --trip-times", "goes with -u only"),
+        ("-c h --trip-times -l 91", "at least 92 bytes"),
+        ("-c h -u --full-duplex", "datagrams would go to whoever"),
+        ("-c h -R --full-duplex", "does not go with --full-duplex"),
+        ("-c h --bounceback --full-duplex", "does not go with -u"),
+        ("-s --histograms=100", "100u,10000"),
+        ("-s --histograms=0u", "100u,10000"),
+        ("-s --histograms=1m,10001", "100u,10000"),
+        ("-c h --histograms", "server only"),
         ("-c h --bounceback-congest", "use `plumb net HOST`"),
         ("-c h --bounceback -u", "does not go with -u"),
         ("-c h --bounceback -l 63", "at least 64"),
@@ -82,7 +89,7 @@ fn headers_are_those_that_were_captured() {
     assert_eq!((&head[..13], head[13..].iter().sum::<u32>()), (expected.as_slice(), 0));
     let trips = udp_head(&settings("-c h -u -t 1 -b 500k --trip-times").test, 5001, 7_000_042);
     assert_eq!((trips[0], trips[8], &trips[24..26]), (0x6801_00d8, 0x0010_0000, [7, 42].as_slice()));
-    let tcp = tcp_head(&settings("-c h -t 1 -b 2m -R").test, 5001);
+    let tcp = tcp_head(&settings("-c h -t 1 -b 2m -R").test, 5001, 0);
     let reverse = words(
         "44010078 00000001 00001389 00000000 00000000 ffffff9c 00000000 00000000 04000000 00020001 00080003 00000000 \
          001e8480 00000000 00000000",
@@ -90,6 +97,8 @@ fn headers_are_those_that_were_captured() {
     assert_eq!(tcp.as_slice(), reverse);
     let ask = Ask { reverse: true, version: Some([2, 1, 8]), time_s: 1.0, rate: Some(2e6), ..Ask::default() };
     assert_eq!(Ask::read(&reverse), ask);
+    let amount = Ask::read(&tcp_head(&settings("-c h -n 400K -R").test, 5001, 0));
+    assert_eq!((amount.bytes, amount.time_s), (409_600, 10.0));
     let bytes: Vec<u8> = trips.iter().flat_map(|word| word.to_be_bytes()).collect();
     assert!(Ask::read(&bytes).trip_times);
     let bounces = |text: &str| Ask::read(&words(text)).bounce_bytes();
@@ -101,6 +110,62 @@ fn headers_are_those_that_were_captured() {
     for other in [b"".as_slice(), b"0123456789", b"GET / HTTP/1.1", &[0; 60]] {
         assert_eq!(Ask::read(other), Ask::default());
     }
+}
+
+// Protects the wire of TCP with times on the way, and of both directions. Source: captures of 2.1.8.
+#[test]
+fn heads_of_bursts_are_those_that_were_captured() {
+    let test = settings("-c h -t 1 -b 8m --trip-times").test;
+    let start_us = 0x6b09_afc7 * 1_000_000 + 0x0002_99d8;
+    let captured = words(
+        "400100a0 00000001 000017d5 00000000 00000000 ffffff9c 00000000 00000000 00100000 00020001 00080003 00000000 007a1200 \
+         00000000 00000000 00000000 6b09afc7 000299d8 00000000 00000000",
+    );
+    assert_eq!(tcp_head(&test, 6101, start_us), captured);
+    let ask = Ask::read(&captured);
+    assert!(ask.trip_times && !ask.full_duplex && !ask.reverse && ask.start_us == start_us);
+    let DatagramForm::Iperf2Bursts(form) = blocks(&test, 6101, 10, start_us - 10) else { panic!() };
+    let expected = [0x4001_00a0, 1, 0x17d5, 0x6b09_afc7, 0x0002_99d8, 0, 0, 0, 0x0010_0000, 0x0002_0001, 0x0008_0003];
+    assert_eq!((&form.head[..11], &form.head[16..18]), (expected.as_slice(), [0x6b09_afc7, 0x0002_99d8].as_slice()));
+    assert_eq!(blocks(&settings("-c h").test, 5001, 0, 0), DatagramForm::Iperf3, "no heads in blocks");
+    let reply = answer(&ask, start_us + 5);
+    assert_eq!((reply.len(), &reply[..8]), (52, words("00000002 00000034").as_slice()));
+    assert_eq!((&reply[28..36], &reply[36..44]), (&captured[64..72], words("6b09afc7 000299dd").as_slice()));
+    let both = tcp_head(&settings("-c h -t 1 -b 3m --full-duplex").test, 6101, 0);
+    let captured = words(
+        "44010078 00000001 000017d5 00000000 00000000 ffffff9c 00000000 00000000 08000000 00020001 00080003 00000000 002dc6c0 \
+         00000000 00000000",
+    );
+    assert_eq!(both, captured);
+    assert!(Ask::read(&both).full_duplex && !Ask::read(&both).reverse);
+}
+
+// Protects readers of the text. Source: the golden `tcp_triptimes_hist`, without its sizes of reads and the time of the longest.
+#[test]
+fn times_on_the_way_are_printed_as_iperf_does() {
+    let server = Look { trips: true, ..look(true, false, false) };
+    let latency = Some(Latency { mean_us: 280.0, least_us: 218.0, most_us: 429.0, deviation_us: 68.0 });
+    let row = Row { end: 1.0492, bytes: 1_179_728, ops: 11, bursts: 9, latency, ..Row::default() };
+    assert_eq!(
+        server.row("  1", &row),
+        "[  1] 0.0000-1.0492 sec  1.13 MBytes  9.00 Mbits/sec  0.280/0.218/0.429/0.068 ms (9/131080)  314 Byte 4016  11\n"
+    );
+    let bins = settings("-s --histograms").test.bins.expect("bins");
+    let golden = "[  1] 0.0000-1.0492 sec F8(f)-PDF: bin(w=100us):cnt(9)=3:7,4:1,5:1 \
+                  (5.00/95.00/99.7%=3/5/5,Outliers=0,obl/obu=0/0)\n";
+    let counts = [(3, 7), (4, 1), (5, 1)];
+    let near = Row { bytes: 0, ..row };
+    assert_eq!(server.histogram("  1", &near, true, bins, &counts), golden);
+    assert!(server.histogram("  1", &near, true, bins, &[(1, 2), (2, 7), (5, 1), (13, 1)]).contains("Outliers=1,"));
+    let few = settings("-s --histograms=1m,20").test.bins.expect("bins");
+    let counts =
+        [(0, 1), (2, 76), (4, 1), (6, 4), (8, 1), (10, 1), (12, 1), (14, 1), (16, 1), (18, 1), (20, 1), (21, 11)];
+    let text = server.histogram("  1", &near, false, few, &counts);
+    assert!(
+        text.contains(" F8-PDF: bin(w=1ms):cnt(100)=2:76,4:1,6:4,") && text.ends_with(",obl/obu=1/11)\n"),
+        "{text}"
+    );
+    assert!(text.contains("(5.00/95.00/99.7%=2/20/20,"), "as 2.1.8 has it where the rest is beyond: {text}");
 }
 
 /// What 2.1.8 answered to the last datagram of `udp_e`.
@@ -124,7 +189,7 @@ fn reports_of_servers_are_read_and_written() {
 }
 
 fn look(enhanced: bool, udp: bool, sends: bool) -> Look {
-    Look { unit: Unit::Adaptive, enhanced, udp, sends, bounces: false }
+    Look { unit: Unit::Adaptive, enhanced, udp, sends, bounces: false, trips: false }
 }
 
 // Protects readers of the text. Source: goldens.
@@ -132,24 +197,29 @@ fn look(enhanced: bool, udp: bool, sends: bool) -> Look {
 fn lines_are_those_of_iperf2() {
     let udp = Row { end: 1.0353, bytes: 67_620, ops: 46, lost: [0, 46, 0], jitter_us: 7.0, ..Row::default() };
     let golden = "[  1] 0.0000-1.0353 sec  66.0 KBytes   523 Kbits/sec   0.007 ms 0/46 (0%)\n";
-    assert_eq!(look(false, true, false).row(1, &udp), golden);
-    assert_eq!(look(false, true, true).row(1, &udp), "[  1] 0.0000-1.0353 sec  66.0 KBytes   523 Kbits/sec\n");
+    assert_eq!(look(false, true, false).row("  1", &udp), golden);
+    assert_eq!(look(false, true, true).row("  1", &udp), "[  1] 0.0000-1.0353 sec  66.0 KBytes   523 Kbits/sec\n");
     let latency = Latency { mean_us: 54.0, least_us: 2.0, most_us: 208.0, deviation_us: 33.0 };
     let enhanced = Row { end: 1.0352, jitter_us: 21.0, latency: Some(latency), ..udp };
     let golden = "[  1] 0.0000-1.0352 sec  66.0 KBytes   523 Kbits/sec   0.021 ms 0/46 (0%) 0.054/0.002/0.208/0.033 ms 44 pps \
                   46/0(0) pkts 1210\n";
-    assert_eq!(look(true, true, false).row(1, &enhanced), golden);
+    assert_eq!(look(true, true, false).row("  1", &enhanced), golden);
     let sent = Row { end: 2.0111, bytes: 505_680, ops: 343, ..Row::default() };
     let golden = "[  1] 0.0000-2.0111 sec   494 KBytes  2.01 Mbits/sec  343/0      171 pps\n";
-    assert_eq!(look(true, true, true).row(1, &sent), golden);
+    assert_eq!(look(true, true, true).row("  1", &sent), golden);
     let tcp = Row { end: 0.5, bytes: 131_072, ops: 1, tcp: Some([0, 1151, 72, 46]), ..Row::default() };
     let golden = "[  1] 0.0000-0.5000 sec   128 KBytes  2.10 Mbits/sec  1/0          0     1151K/72(46) us  3641\n";
-    assert_eq!(look(true, false, true).row(1, &tcp), golden);
+    assert_eq!(look(true, false, true).row("  1", &tcp), golden);
     let one = Row { end: 1.0, bytes: 128_000, ops: 87, lost: [1, 88, 0], ..Row::default() };
     let sum = Row::sum([one, Row { lost: [0, 87, 0], ..one }].iter());
     let golden = "[SUM] 0.0000-1.0000 sec   250 KBytes  2.05 Mbits/sec   1/175 (0.57%)\n";
-    assert_eq!(look(false, true, false).row(0, &sum), golden);
-    let stream = Stream { number: 1, ends: [("127.0.0.1".to_owned(), 47750), ("127.0.0.1".to_owned(), 5001)] };
+    assert_eq!(look(false, true, false).sum("SUM", &sum), golden);
+    let ends = [47750, 5001].map(|port| ("127.0.0.1".to_owned(), port));
+    let stream = Stream { number: 1, sends: true, is_back: false, ends };
+    assert_eq!(
+        (stream.name(), Stream { is_back: true, ..stream.clone() }.name()),
+        ("  1".to_owned(), " *1".to_owned())
+    );
     let csv = Row { end: 1.06314, bytes: 393_276, ..Row::default() };
     let golden = "20261127120000,127.0.0.1,47750,127.0.0.1,5001,1,0.0-1.1,393276,2959354\n";
     assert_eq!(look(false, false, true).csv("20261127120000", &stream, &csv), golden);
@@ -180,7 +250,7 @@ proptest! {
         let ask = Ask::read(&bytes);
         prop_assert!(ask.time_s <= 86400.0);
         if let Some(report) = ServerReport::read(&bytes) {
-            let _ = look(true, true, false).row(1, &Row::of(&report));
+            let _ = look(true, true, false).row("  1", &Row::of(&report));
             let _ = report.bytes(false);
         }
     }
@@ -204,9 +274,12 @@ fn round_trips_are_those_of_iperf() {
     let latency = Some(Latency { mean_us: 75.501, least_us: 13.0, most_us: 339.0, deviation_us: 99.0 });
     let row = Row { end: 50.0002, bytes: 2000, ops: 10, tcp: Some([0, 128, 38, 5]), latency, ..Row::default() };
     assert_eq!(
-        client.row(1, &row),
+        client.row("  1", &row),
         "[  1] 0.0000-50.0002 sec  1.95 KBytes   320 bits/sec    10=0.076/0.013/0.339/0.099 ms    0  128K/38 us    13245 rps\n"
     );
     let server = Look { bounces: true, ..look(true, false, false) };
-    assert_eq!(server.row(1, &Row { end: 12.3936, ..row }), "[  1] 0.0000-12.3936 sec  1.95 KBytes  1.29 Kbits/sec\n");
+    assert_eq!(
+        server.row("  1", &Row { end: 12.3936, ..row }),
+        "[  1] 0.0000-12.3936 sec  1.95 KBytes  1.29 Kbits/sec\n"
+    );
 }

@@ -4,15 +4,17 @@
 use super::settings::Test;
 use plumb_workload::net::BLOCK_BYTES_MAX;
 
-/// There is more than the first part; numbers of 64 bits; times on the way; the length is there; the server sends.
+/// There is more than the first part; numbers of 64 bits; times on the way; the length is there.
 const EXTENDED: u32 = 0x4000_0000;
 const WIDE_NUMBERS: u32 = 0x0800_0000;
 const TRIPS: u32 = 0x2000_0000;
 const HAS_LENGTH: u32 = 0x0001_0000;
-const REVERSE: u32 = 0x0400_0000;
+/// The server sends: alone, or at the same time.
+const SERVER_SENDS: u32 = 0x0400_0000;
 /// The same, of the second part.
 const TRIPS_EXTENDED: u32 = 0x0010_0000;
 const REVERSE_EXTENDED: u32 = 0x0400_0000;
+const BOTH_EXTENDED: u32 = 0x0800_0000;
 /// A server's report: its first part, and times on the way.
 const REPORT: u32 = 0x8000_0000;
 const REPORT_TRIPS: u32 = 0x4000_0000;
@@ -23,8 +25,12 @@ const VERSION: [u32; 2] = [0x0002_0001, 0x0008_0003];
 /// So often the last datagram is sent until it is answered.
 pub const LAST_TRIES: u32 = 10;
 
-/// Bytes at the start of a TCP stream that say what is wanted.
-pub const TCP_HEAD_BYTES: usize = 60;
+/// Bytes at the start of a TCP stream that say what is wanted; with times on the way, there are more.
+const TCP_HEAD_BYTES: usize = 60;
+const TCP_HEAD_BYTES_TRIPS: usize = 80;
+
+/// Bytes that are sent to a client that asks for times on the way of what it sends.
+const ANSWER_BYTES: usize = 52;
 
 /// What a client may say that its header has, bytes.
 const HEAD_BYTES_MAX: u32 = 512;
@@ -38,7 +44,10 @@ fn head(test: &Test, port: u16, flags: u32) -> [u32; 27] {
         0 => -((test.time_s * 100.0) as i32),
         bytes => i32::try_from(bytes).unwrap_or(i32::MAX),
     };
-    let extended = (if test.trip_times { TRIPS_EXTENDED } else { 0 }) | if test.reverse { REVERSE_EXTENDED } else { 0 };
+    let asked = |is_asked, flag| if is_asked { flag } else { 0 };
+    let extended = asked(test.trip_times, TRIPS_EXTENDED)
+        | asked(test.reverse, REVERSE_EXTENDED)
+        | asked(test.full_duplex, BOTH_EXTENDED);
     let rate = test.rate.unwrap_or(0.0) as u64;
     let mut words = [0; 27];
     words[..6].copy_from_slice(&[flags, test.streams, port.into(), 0, 0, amount as u32]);
@@ -56,20 +65,48 @@ pub fn udp_head(test: &Test, port: u16, start_us: u64) -> [u32; 27] {
     let mut words = head(test, port, EXTENDED | WIDE_NUMBERS | HAS_LENGTH | trips | (length << 1));
     if test.trip_times {
         // Servers believe no other clocks than one that is near theirs.
-        words[24..26].copy_from_slice(&[(start_us / 1_000_000) as u32, (start_us % 1_000_000) as u32]);
+        words[24..26].copy_from_slice(&time_words(start_us));
     }
     words
 }
 
-/// What a TCP stream of a client begins with.
-pub fn tcp_head(test: &Test, port: u16) -> [u8; TCP_HEAD_BYTES] {
-    let reverse = if test.reverse { REVERSE } else { 0 };
-    let words = head(test, port, EXTENDED | HAS_LENGTH | reverse | ((TCP_HEAD_BYTES as u32) << 1));
-    let mut bytes = [0; TCP_HEAD_BYTES];
-    for (into, word) in bytes.chunks_exact_mut(4).zip(words) {
-        into.copy_from_slice(&word.to_be_bytes());
+fn tcp_words(test: &Test, port: u16, start_us: u64) -> ([u32; 27], usize) {
+    let length = if test.trip_times { TCP_HEAD_BYTES_TRIPS } else { TCP_HEAD_BYTES };
+    let sends = if test.reverse || test.full_duplex { SERVER_SENDS } else { 0 };
+    let mut words = head(test, port, EXTENDED | HAS_LENGTH | sends | ((length as u32) << 1));
+    if test.trip_times {
+        words[16..18].copy_from_slice(&time_words(start_us));
     }
-    bytes
+    (words, length)
+}
+
+/// What a TCP stream of a client begins with, and one of a server that sends bursts. The test starts at this time of the epoch,
+/// microseconds.
+pub fn tcp_head(test: &Test, port: u16, start_us: u64) -> Vec<u8> {
+    let (words, length) = tcp_words(test, port, start_us);
+    words.iter().flat_map(|word| word.to_be_bytes()).take(length).collect()
+}
+
+/// What each of its bursts begins with; its time, number and length are written as it is sent.
+pub(super) fn burst_head(test: &Test, port: u16, start_us: u64) -> [u32; 27] {
+    let (mut words, _) = tcp_words(test, port, start_us);
+    words[3..5].copy_from_slice(&time_words(start_us));
+    words[5..8].fill(0);
+    words[11..14].fill(0);
+    words
+}
+
+/// A time of the epoch: seconds and microseconds.
+fn time_words(us: u64) -> [u32; 2] {
+    [(us / 1_000_000) as u32, (us % 1_000_000) as u32]
+}
+
+/// What a client is sent that asks for times on the way: when its test began, and when the server has read that.
+pub fn answer(ask: &Ask, now_us: u64) -> Vec<u8> {
+    let [start, now] = [ask.start_us, now_us].map(time_words);
+    let words =
+        [2, ANSWER_BYTES as u32, 0, VERSION[0], VERSION[1], 0, 0, start[0], start[1], now[0], now[1], now[0], now[1]];
+    words.iter().flat_map(|word| word.to_be_bytes()).collect()
 }
 
 /// A message of round trips, and the fewest bytes that one has.
@@ -93,12 +130,18 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
 pub struct Ask {
     /// The server sends.
     pub reverse: bool,
+    /// Both ends send, over one connection.
+    pub full_duplex: bool,
     /// Times on the way are worth something.
     pub trip_times: bool,
     /// The version of the client.
     pub version: Option<[u16; 3]>,
-    /// Seconds for which the server sends.
+    /// Seconds for which the server sends, or bytes, where there are any.
     pub time_s: f64,
+    /// See above.
+    pub bytes: u64,
+    /// When a TCP test with times on the way began, microseconds of the epoch.
+    pub start_us: u64,
     /// Bits a second at which it does.
     pub rate: Option<f64>,
     /// Bytes of the messages of round trips, and how long the server holds each, µs.
@@ -119,11 +162,15 @@ impl Ask {
         }
         let [upper, lower] = [word(9), word(10)];
         let amount = word(5) as i32;
+        let trip_times = word(8) & TRIPS_EXTENDED != 0;
         Ask {
             reverse: word(8) & REVERSE_EXTENDED != 0,
-            trip_times: word(8) & TRIPS_EXTENDED != 0,
+            full_duplex: word(8) & BOTH_EXTENDED != 0,
+            trip_times,
             version: (upper > 0).then_some([(upper >> 16) as u16, upper as u16, (lower >> 16) as u16]),
             time_s: if amount < 0 { f64::from(amount.unsigned_abs()) / 100.0 } else { 10.0 }.min(86400.0),
+            bytes: amount.max(0) as u64,
+            start_us: if trip_times { u64::from(word(16)) * 1_000_000 + u64::from(word(17)) } else { 0 },
             bounces: None,
             rate: Some((u64::from(word(13)) << 32 | u64::from(word(12))) as f64).filter(|&rate| rate > 0.0),
         }
@@ -148,6 +195,15 @@ pub struct Latency {
     pub most_us: f64,
     /// Standard deviation.
     pub deviation_us: f64,
+}
+
+impl Latency {
+    /// `0.076/0.013/0.339/0.099`, in ms.
+    pub(super) fn milliseconds(&self) -> String {
+        let Latency { mean_us, least_us, most_us, deviation_us } = self;
+        let [mean, least, most, deviation] = [mean_us, least_us, most_us, deviation_us].map(|us| us / 1e3);
+        format!("{mean:.3}/{least:.3}/{most:.3}/{deviation:.3}")
+    }
 }
 
 /// What a server has received of a stream of datagrams.

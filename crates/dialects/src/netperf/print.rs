@@ -256,17 +256,26 @@ impl Report<'_> {
         if self.seconds > 0.0 { bytes as f64 / self.seconds / self.settings.scale().0 } else { 0.0 }
     }
 
+    /// `-B`, which is printed where there are no titles.
+    fn brand(&self) -> &str {
+        if self.settings.headers { "" } else { &self.settings.brand }
+    }
+
     fn table(&self) -> String {
         let settings = self.settings;
-        let brand = &settings.brand;
+        let brand = self.brand();
         if settings.verbosity == 0 {
-            let [local, remote] = self.demands();
-            let shown =
-                if settings.udp && !settings.is_trips() { self.rate(self.local.sent.0) } else { self.throughput };
-            return match (settings.cpu.local, settings.cpu.remote) {
-                (true, _) => format!("{local:.3} {brand}\n"),
-                (_, true) => format!("{remote:.3} {brand}\n"),
-                _ => format!("{shown:7.2} {brand}\n"),
+            let [demand, far_demand] = self.demands();
+            let [(_, how), (_, far_how)] = [Self::busy(&self.local), Self::busy(&self.remote)];
+            let datagrams = settings.udp && !settings.is_trips();
+            return match (settings.cpu.local, settings.cpu.remote, datagrams) {
+                // The letter of the local end, whichever was measured.
+                (true, _, true) => format!("{demand:6.2} {how}\n"),
+                (_, true, true) => format!("{far_demand:6.2} {how}\n"),
+                (_, _, true) => format!("{:7.2}\n", self.rate(self.local.sent.0)),
+                (true, ..) => format!("{demand:6.3} {how} {brand}\n"),
+                (_, true, _) => format!("{far_demand:6.3} {far_how} {brand}\n"),
+                _ => format!("{:7.2} {brand}\n", self.throughput),
             };
         }
         let with_cpu = settings.cpu.local || settings.cpu.remote;
@@ -289,7 +298,7 @@ impl Report<'_> {
         let [[_, _], [send_buffer, _], _] = sender.buffers;
         let receive_buffer = receiver.buffers[1][1];
         let unit = settings.scale().1;
-        let (brand, size) = (&settings.brand, sender.sizes[0]);
+        let (brand, size) = (self.brand(), sender.sizes[0]);
         let mut text = String::new();
         let (receive_buffer, send_buffer) = (receive_buffer.unwrap_or(0), send_buffer.unwrap_or(0));
         let ([(busy, how), (far_busy, far_how)], [demand, far_demand]) =
@@ -386,7 +395,7 @@ impl Report<'_> {
 
     fn trip_table(&self, with_cpu: bool) -> String {
         let Report { settings, local, remote, seconds, throughput, .. } = self;
-        let brand = &settings.brand;
+        let brand = self.brand();
         let [ask, answer] = settings.trip;
         let buffer = |end: &End, which: usize| end.buffers[1][which].unwrap_or(0);
         let (near, far) = ((buffer(local, 0), buffer(local, 1)), (buffer(remote, 0), buffer(remote, 1)));

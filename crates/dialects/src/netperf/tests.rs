@@ -333,6 +333,22 @@ fn tables_are_those_of_netperf() {
         Report { throughput: 53_630.53, ..report(&all, End::default(), End::default()) }.text(),
         "53630.53 hello\n"
     );
+    // The demand, the letter of how it was measured, and the brand, where there are no titles; streams of datagrams have none.
+    let cpu = |busy| End { cpu: Some(Cpu { busy, count: 2, ..Cpu::default() }), ..End::default() };
+    for (line, wanted) in [
+        ("-v 0 -c -t TCP_RR -B hello", "11.611 S \n"),
+        ("-P 0 -v 0 -c -t TCP_RR -B hello", "11.611 S hello\n"),
+        ("-v 0 -C -t TCP_RR", " 5.805 S \n"),
+        ("-v 0 -c -C -t TCP_RR", "11.611 S \n"),
+        ("-v 0 -c -t UDP_STREAM -B hello", "  0.00 S\n"),
+        ("-v 0 -C -t UDP_STREAM", "  0.00 U\n"),
+        ("-v 0 -t UDP_STREAM -B hello", "   0.00\n"),
+    ] {
+        let all = settings(line);
+        let local = if all.cpu.local { cpu(100.0) } else { End::default() };
+        let remote = if all.cpu.remote { cpu(50.0) } else { End::default() };
+        assert_eq!(Report { trips: 172_255, ..report(&all, local, remote) }.text(), wanted, "{line}");
+    }
 }
 
 // Protects flent and scripts: names, order, digits and interim lines of `-k`, titles of `-o`, columns of `-O`.

@@ -5,8 +5,8 @@ use crate::clock::monotonic_ns;
 use crate::shared::Shareable;
 use plumb_workload::net::{DatagramForm, Iperf2Form};
 use std::cell::Cell;
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
 /// The beginning of a datagram, in the order of the network: seconds, microseconds, and a number of 4 or 8 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +21,7 @@ impl DatagramHeader {
     /// Writes it to the start of a datagram of at least 16 bytes.
     #[inline]
     pub fn write(self, into: &mut [u8], form: DatagramForm) {
-        if let DatagramForm::Iperf2(Iperf2Form { ahead_us, head }) = form {
+        if let DatagramForm::Iperf2(Iperf2Form { ahead_us, head, .. }) = form {
             let sent_us = self.sent_us.wrapping_add(ahead_us);
             let [low, high] = [self.number as u32, (self.number >> 32) as u32];
             let time = [(sent_us / 1_000_000) as u32, (sent_us % 1_000_000) as u32];
@@ -47,7 +47,7 @@ impl DatagramHeader {
         let (number, sent_us) = match form {
             DatagramForm::Iperf3 => (u64::from(word(8)?), time(0)?),
             DatagramForm::Iperf3Wide => (u64::from_be_bytes(datagram.get(8..16)?.try_into().ok()?), time(0)?),
-            DatagramForm::Iperf2(form) => {
+            DatagramForm::Iperf2(form) | DatagramForm::Iperf2Bursts(form) => {
                 let low = word(0)?;
                 // Clients before 2.0.10 have numbers of 32 bits, and what they ask for where others have the rest.
                 let is_wide = word(16).is_some_and(|flags| flags & WIDE_NUMBERS != 0);
@@ -118,7 +118,21 @@ pub(super) struct Tally {
     extremes: Cell<Option<[i64; 2]>>,
 }
 
+/// Bins of times on the way at most: the first is of those below 0, which clocks that differ give, the last of those beyond.
+const BINS: usize = 10_002;
+
 impl Tally {
+    /// Counts the time on the way of the newest in its bin.
+    #[inline]
+    pub(super) fn sort(&self, cells: &DatagramCells, bin_us: u32) {
+        if let (Some(transit), 1..) = (self.transit_us, bin_us) {
+            let bin = if transit < 0 { 0 } else { (transit as u64 / u64::from(bin_us) + 1).min(BINS as u64 - 1) };
+            let bin = &cells.bins[bin as usize];
+            // One worker writes it.
+            bin.store(bin.load(Relaxed).wrapping_add(1), Relaxed);
+        }
+    }
+
     /// A datagram came at this time of the receiver's clock. The two clocks need not agree: only changes count.
     #[inline]
     pub(super) fn count(&mut self, header: DatagramHeader, now_us: u64) {
@@ -193,9 +207,11 @@ pub(crate) struct DatagramCells {
     /// Calls without a copy that the kernel made copies of, and all that it told of.
     copied: AtomicU64,
     told: AtomicU64,
+    /// Times on the way. Memory that is not written is not there.
+    bins: [AtomicU32; BINS],
 }
 
-// SAFETY: repr(C), nothing but AtomicU64.
+// SAFETY: repr(C), nothing but AtomicU64 and AtomicU32.
 #[allow(unsafe_code)]
 unsafe impl Shareable for DatagramCells {}
 
@@ -215,6 +231,12 @@ impl DatagramCells {
     /// How many of how many.
     pub(super) fn copied(&self) -> [u64; 2] {
         [self.copied.load(Relaxed), self.told.load(Relaxed)]
+    }
+
+    /// How many times on the way are in each bin that is not empty. Bin 0 is of those below 0.
+    pub(super) fn bins(&self) -> Vec<(u32, u32)> {
+        let counts = (0..).zip(self.bins.iter().map(|count| count.load(Relaxed)));
+        counts.filter(|&(_, count)| count > 0).collect()
     }
 
     pub(super) fn read(&self) -> Arrived {
@@ -283,7 +305,7 @@ mod tests {
     fn headers_are_those_of_iperf2() {
         let mut head = [0; 27];
         head[..2].copy_from_slice(&[0x4801_0098, 1]);
-        let form = DatagramForm::Iperf2(Iperf2Form { ahead_us: 1_000_000_000, head });
+        let form = DatagramForm::Iperf2(Iperf2Form { ahead_us: 1_000_000_000, head, bin_us: 0 });
         let header = DatagramHeader { sent_us: 23_000_042, number: 0x1_0000_0007 };
         let mut bytes = [0xff; 32];
         header.write(&mut bytes, form);
@@ -315,6 +337,19 @@ mod tests {
         assert_eq!(cells.take_extremes(), None);
     }
 
+    // Protects histograms: each time is in the bin that it belongs to, and those that are too short or too long in their own.
+    #[test]
+    fn times_on_the_way_are_sorted() {
+        let (cells, mut tally) = (fresh_cells(), Tally::default());
+        for (number, now_us) in (1..).zip([1_099, 1_100, 1_199, 999, 1_000_000 + 1_000, u64::MAX >> 2]) {
+            tally.count(DatagramHeader { sent_us: 1_000, number }, now_us);
+            tally.sort(&cells, 100);
+        }
+        assert_eq!(cells.bins(), [(0, 1), (1, 1), (2, 2), (10_001, 2)]);
+        tally.sort(&cells, 0);
+        assert_eq!(cells.bins().len(), 4, "none are asked for");
+    }
+
     fn fresh_cells() -> DatagramCells {
         let zero = || AtomicU64::new(0);
         DatagramCells {
@@ -329,6 +364,7 @@ mod tests {
             ended: zero(),
             copied: zero(),
             told: zero(),
+            bins: [const { AtomicU32::new(0) }; BINS],
         }
     }
 }

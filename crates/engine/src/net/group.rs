@@ -1,8 +1,9 @@
 //! Network work of a phase: groups of workers whose sockets somebody else's protocol connects, and the probe beside them.
 
-use super::backend::{NetSocket, Prepared, Ready};
+use super::backend::{NetSocket, Ready};
 use super::datagram::DatagramCells;
 use super::new_sockets::NewSockets;
+use super::prepared::Prepared;
 use super::{BlockSource, Counts, Flow, Flows, TcpFacts};
 use crate::backend::SyncBackend;
 use crate::barrier::{Barrier, Body};

@@ -6,13 +6,16 @@
 //! intervals and what is left out at the start are differences of two readings.
 
 mod backend;
+mod bursts;
 mod datagram;
 mod elsewhere;
 mod group;
 mod new_sockets;
 mod options;
 mod passing;
+mod prepared;
 mod socket;
+mod trips;
 
 pub use datagram::{Arrived, DatagramHeader};
 pub use elsewhere::Elsewhere;
@@ -38,13 +41,14 @@ use crate::shared::{SharedSlice, for_this_process};
 use crate::source::Source;
 use crate::terms::{Budget, Ended, Usage};
 use crate::worker::{WorkerContext, run_sync};
-use backend::{NetSocket, Prepared, Ready};
+use backend::{NetSocket, Ready};
 use datagram::DatagramCells;
 use plumb_result::Histogram;
 use plumb_workload::blocks::ByKind;
 use plumb_workload::net::{NetOp, NetWork, Transport};
 use plumb_workload::phase::{ErrorOrigin, ErrorRules, IgnoredError};
 use plumb_workload::{Arrival, Nanos, OnError, OpKind, Pace, RunAs};
+use prepared::Prepared;
 use std::fs::File;
 use std::io;
 use std::net::SocketAddr;
@@ -177,11 +181,18 @@ impl Flows {
 
     /// Whether all workers of one direction have ended.
     pub fn is_done(&self) -> bool {
-        let all = |sends: bool| {
-            let mut of = self.numbers(sends).peekable();
-            of.peek().is_some() && of.all(|number| self.shared.reports.worker(number).ended_at.load(Acquire) != 0)
-        };
-        all(true) || all(false)
+        self.is_over(true) || self.is_over(false)
+    }
+
+    /// Whether all workers have ended that send or ask, or all others; not where there are none.
+    pub fn is_over(&self, leads: bool) -> bool {
+        let mut of = self.numbers(leads).peekable();
+        of.peek().is_some() && of.all(|number| self.has_ended(number))
+    }
+
+    /// Whether this one has.
+    pub fn has_ended(&self, number: usize) -> bool {
+        self.shared.reports.worker(number).ended_at.load(Acquire) != 0
     }
 
     fn numbers(&self, sends: bool) -> impl Iterator<Item = usize> {
@@ -207,6 +218,12 @@ impl Flows {
     /// The shortest and the longest time that its datagrams were on the way since this was last asked, microseconds.
     pub fn take_extremes(&self, number: usize) -> Option<[i64; 2]> {
         self.shared.datagrams[number].take_extremes()
+    }
+
+    /// How many of its times on the way are in each bin (1 is of those below one width, 0 of those below 0), of bins that are not
+    /// empty. The last bin, 10001, is of all that are longer.
+    pub fn bins(&self, number: usize) -> Vec<(u32, u32)> {
+        self.shared.datagrams[number].bins()
     }
 
     /// Of calls that were to go without a copy: those that the kernel copied all the same, and all. Complete when they have ended.

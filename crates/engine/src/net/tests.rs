@@ -343,7 +343,7 @@ fn the_first_block_of_a_file_is_sent_again_and_again() {
 #[test]
 fn messages_of_round_trips_bear_the_times_of_both_ends() {
     let head = std::array::from_fn(|at| at as u32 + 100);
-    let form = DatagramForm::Iperf2(Iperf2Form { ahead_us: 1 << 50, head });
+    let form = DatagramForm::Iperf2(Iperf2Form { ahead_us: 1 << 50, head, bin_us: 0 });
     let of = |op| NetWork { form, response: 80, repeats: true, ..NetWork::stream(op, Transport::Tcp, 80) };
     let word = |bytes: &[u8; 80], at: usize| u32::from_be_bytes(bytes[4 * at..4 * at + 4].try_into().unwrap());
     let least = ((1u64 << 50) / 1_000_000) as u32;

@@ -37,6 +37,16 @@ impl Server {
         Server { child, port }
     }
 
+    /// Ends it at once, and returns what else it printed.
+    fn terminate(mut self) -> String {
+        // What a stream has done is printed a moment after the client has ended.
+        std::thread::sleep(Duration::from_millis(300));
+        self.child.kill().unwrap();
+        let mut text = String::new();
+        self.child.stdout.as_mut().unwrap().read_to_string(&mut text).unwrap();
+        text
+    }
+
     /// Ends it as Ctrl-C does, and returns what else it printed.
     fn interrupt(mut self) -> String {
         let pid = rustix::process::Pid::from_child(&self.child);
@@ -75,6 +85,10 @@ const TCP: &[&str] = &[
     "-n 4M",
     "-t 1 -R -b 8m",
     "-t 1 -b 8m -y C",
+    "-t 1 -b 8m -e --trip-times",
+    "-t 1 -b 8m -e -R --trip-times",
+    "-t 1 -b 3m -e -i 0.5 --full-duplex",
+    "-t 1 -b 3m -e --full-duplex --trip-times -P 2",
     "-t 1 --bounceback -e -i 0.5",
     "-t 0.5 --bounceback=9 --bounceback-period 0.5 -l 200",
 ];
@@ -87,11 +101,12 @@ fn the_real_one_at_the_other_end() {
         return;
     }
     let home = Home::new();
-    for (kind, lines) in [("", TCP), ("-u -e -i 1", UDP)] {
+    for (kind, lines) in [("-e --histograms", TCP), ("-u -e -i 1", UDP)] {
         let ours = Server::ours(&home, kind);
         for line in lines {
             // One for each: the real server of UDP crashes where a client comes soon after another, whose ever they are.
             let theirs = Server::real(kind);
+            let bursts = line.contains("--trip-times") && !line.contains("-u");
             let said = Said::of(real(&format!("-c 127.0.0.1 -p {} {line}", ours.port))).expect(0);
             let text = said.out;
             let said = home.plumb(&format!("as iperf -c 127.0.0.1 -p {} {line}", theirs.port)).expect(0);
@@ -99,15 +114,28 @@ fn the_real_one_at_the_other_end() {
                 assert!(line.contains("-y C") || last_row(text).contains("sec"), "{whose}, {line}: {text}");
                 assert!(!text.contains("did not receive ack"), "{whose}, {line}: {text}");
                 assert_eq!(text.contains("Server Report:"), line.contains("-u"), "{whose}, {line}: {text}");
+                assert_eq!(text.contains("[FD1]"), line.contains("--full-duplex"), "{whose}, {line}: {text}");
+                let is_received = line.contains("-R") || line.contains("--full-duplex");
+                assert_eq!(text.contains("Burst Latency"), bursts && is_received, "{whose}, {line}: {text}");
+                assert!(!text.contains("Barrier timeout"), "{whose}, {line}: {text}");
                 if line.contains("-u") && line.contains("-t 1 -b 2m") {
                     // 170 datagrams of 1470 bytes, the last one with them.
                     assert!(text.contains(" 0/17"), "{whose}, {line}: {text}");
                 }
             }
+            let text = theirs.terminate();
+            if bursts && !line.contains("-R") {
+                // It has found the heads of our bursts: 131072 bytes each, and what comes before.
+                assert!(text.contains("F8(f)-PDF: bin(w=100us):cnt("), "{line}: {text}");
+                assert!(text.contains("(trip-times)") && !text.contains("cnt(0)"), "{line}: {text}");
+            }
         }
         let text = ours.interrupt();
+        if kind.contains("--histograms") {
+            assert!(text.contains("F8(f)-PDF: bin(w=100us):cnt(") && text.contains("/1310"), "{text}");
+        }
         assert!(text.contains("connected with 127.0.0.1") && text.contains("bits/sec"), "{text}");
-        assert_eq!(text.contains("(peer 2.1.8)"), kind.contains("-e"), "{text}");
+        assert!(text.contains("(peer 2.1.8)"), "{text}");
     }
 }
 
@@ -129,6 +157,16 @@ fn both_ends_are_ours() {
     for text in [&text, &said] {
         assert!(last_row(text).contains("  3.91 KBytes"), "both ways: {text}");
     }
+    let server = Server::ours(&home, "--histograms=10u,1000");
+    let line = "--full-duplex --trip-times -n 1M -l 8K -e";
+    let text = home.plumb(&format!("as iperf -c 127.0.0.1 -p {} {line}", server.port)).expect(0).out;
+    let said = server.interrupt();
+    for text in [&text, &said] {
+        // Both ways: 128 blocks of 8 KiB there, and 8 of 128 KiB back.
+        assert!(text.contains("[FD1]") && text.contains("2.00 MBytes") && text.contains("Burst Latency"), "{text}");
+    }
+    assert!(text.contains(" ms (8/131082) "), "{text}");
+    assert!(said.contains(" ms (128/8192) ") && said.contains("bin(w=10us):cnt(128)="), "{said}");
     let server = Server::ours(&home, "-u -V");
     let text = home.plumb(&format!("as iperf -c ::1 -p {} -u -t 1 -b 1m -e", server.port)).expect(0).out;
     assert!(

@@ -3,14 +3,14 @@
 use super::FullReport;
 use super::charts::slug;
 use crate::document::{ColumnHead, ReportPart, ReportTable};
-use crate::format::MISSING;
-use crate::net::{FIGURES, Figure, availability, facts, when};
+use crate::format::{MISSING, percent, time};
+use crate::net::{FIGURES, Figure, availability, bits, facts, in_phases, loss, ns, when};
 use crate::style::Ink;
 use crate::table::Align;
 use jiff::Timestamp;
 use plumb_chart::{Axis, Body, Chart, Format, Lines, Panel, Point, Scale, Series, SeriesShape};
-use plumb_result::Network;
 use plumb_result::tidy::TidyTable;
+use plumb_result::{Network, PhaseResult};
 
 /// Measurements of one host, the first one first.
 pub fn of_networks(series: &[Network]) -> FullReport {
@@ -30,8 +30,69 @@ pub fn of_networks(series: &[Network]) -> FullReport {
     FullReport { title, parts, numbers: TidyTable::default() }
 }
 
+fn head(title: &str, align: Align) -> ColumnHead {
+    ColumnHead { title: title.to_owned(), align, leaves: None }
+}
+
+/// A table whose first columns name what the numbers behind them are of.
+fn numbers(names: &[&str], figures: &[&str], rows: Vec<Vec<String>>) -> Option<ReportPart> {
+    let names = names.iter().map(|name| head(name, Align::Left));
+    let columns = names.chain(figures.iter().map(|figure| head(figure, Align::Right))).collect();
+    (!rows.is_empty()).then_some(ReportPart::Table(ReportTable { columns, rows }))
+}
+
+/// What a run measured of the network: rates, datagrams, and round trips, idle and beside the load.
+pub(super) fn of_phases(phases: &[PhaseResult]) -> Vec<ReportPart> {
+    let (mut streams, mut datagrams, mut trips, mut lines) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for (what, net) in in_phases(phases) {
+        let names = |second: &str| vec![what.clone(), second.to_owned()];
+        let of = |second: &str, figures: Vec<String>| names(second).into_iter().chain(figures).collect::<Vec<_>>();
+        let known = |text: Option<String>| text.unwrap_or_else(|| MISSING.to_owned());
+        streams.extend(net.throughput.iter().map(|row| {
+            let figures = vec![
+                bits(row.bytes_per_second * 8.0),
+                known(row.link_share.map(percent)),
+                known(row.retransmits.map(|again| again.to_string())),
+                percent(row.processors),
+                percent(row.processors_there),
+            ];
+            of(&row.direction, figures)
+        }));
+        datagrams.extend(net.datagrams.iter().map(|row| {
+            let counts = [row.packets, row.lost, row.out_of_order].map(|count| count.to_string());
+            let [sent, lost, disordered] = counts;
+            of(&row.direction, vec![time(row.jitter_ns), sent, lost, known(loss(row).map(percent)), disordered])
+        }));
+        trips.extend(net.round_trips.iter().map(|row| {
+            let times = [row.p50_ns, row.p90_ns, row.p99_ns, row.p999_ns, row.max_ns].map(ns);
+            let counts = [row.count, row.lost].map(|count| count.to_string());
+            of(&row.during, times.into_iter().chain(counts).collect())
+        }));
+        let port = if net.port > 0 { format!(" port {}", net.port) } else { String::new() };
+        let about = format!("{what}: {}{port}, connected in {}", net.host, ns(net.connect_ns));
+        // What several have in common is said once.
+        let facts = facts(net).into_iter().filter(|line| !lines.contains(line)).collect::<Vec<_>>();
+        lines.push(about);
+        lines.extend(facts);
+    }
+    if lines.is_empty() {
+        return Vec::new();
+    }
+    let tables = [
+        numbers(
+            &["Throughput", "direction"],
+            &["rate", "of the link", "retransmits", "CPU here", "CPU there"],
+            streams,
+        ),
+        numbers(&["Datagrams", "direction"], &["jitter", "sent", "lost", "loss", "out of order"], datagrams),
+        numbers(&["Round trips", "during"], &["p50", "p90", "p99", "p99.9", "max", "responses", "lost"], trips),
+    ];
+    let heading = std::iter::once(ReportPart::Heading("Network".to_owned()));
+    let facts = lines.into_iter().map(|line| ReportPart::Text(Ink::Faint, line));
+    heading.chain(tables.into_iter().flatten()).chain(facts).collect()
+}
+
 fn rows(series: &[Network]) -> ReportTable {
-    let head = |title: &str, align| ColumnHead { title: title.to_owned(), align, leaves: None };
     let there: Vec<_> = FIGURES.iter().filter(|(_, of, _)| series.iter().any(|net| of(net).is_some())).collect();
     let mut columns = vec![head("When (UTC)", Align::Left)];
     columns.extend(there.iter().map(|(name, ..)| head(name, Align::Right)));
@@ -80,6 +141,13 @@ fn charts(series: &[Network]) -> Vec<Chart> {
             &["receive", "send"],
         ),
         chart(
+            "Capacity",
+            "Several streams in each direction, both at the same time.",
+            Format::Bits,
+            Scale::FromZero,
+            &["capacity in", "capacity out"],
+        ),
+        chart(
             "Round trips",
             "Requests and responses of 16 bytes, idle and while streams load the link.",
             Format::Time,
@@ -99,6 +167,42 @@ mod tests {
     use super::*;
     use crate::net::tests::net;
 
+    // Protects the report of a run: everything that its page says of the network is in it, and nothing where there is none.
+    #[test]
+    fn a_run_has_its_network_part() {
+        assert!(of_phases(&[]).is_empty());
+        let of = |group: &str| Network { group: Some(group.to_owned()), ..net() };
+        let phase = PhaseResult {
+            name: "read".to_owned(),
+            wall_ns: 1_000_000_000,
+            metrics: [].into(),
+            done: [].into(),
+            replay: None,
+            fidelity: Vec::new(),
+            network: vec![of("streams"), of("probe")],
+            steps: Vec::new(),
+            first_done: None,
+            notes: Vec::new(),
+            limiter: None,
+            ranks: None,
+        };
+        let text = crate::document::markdown(&of_phases(&[phase]), "");
+        for part in [
+            "Network",
+            "| read, streams | receive |",
+            "8.80 Gbit/s",
+            "| probe | idle |",
+            "| 50.0 µs | 90.0 µs |",
+            "25.0 µs",
+            "2.5 %",
+            "read, streams: nas port 5201, connected in 412 µs",
+            "probe: nas port 5201",
+        ] {
+            assert!(text.contains(part), "{part}\n{text}");
+        }
+        assert_eq!(text.matches("processors 0-7 may be used").count(), 1, "{text}");
+    }
+
     // Protects the report: the curves of a series have a point for each measurement and a gap for what could not be made.
     #[test]
     fn a_series_is_charted_with_its_gaps() {
@@ -111,7 +215,7 @@ mod tests {
         let series = [at(8), failed, at(10)];
         let charts = charts(&series);
         let names: Vec<&str> = charts.iter().map(|chart| chart.title.as_str()).collect();
-        assert_eq!(names, ["Throughput", "Round trips", "Jitter", "Loss"]);
+        assert_eq!(names, ["Throughput", "Capacity", "Round trips", "Jitter", "Loss"]);
         let Body::Lines(lines) = &charts[0].body else { panic!() };
         let receive = &lines.panels[0].series[0];
         assert_eq!(receive.name, "receive");

@@ -43,6 +43,7 @@ pub fn of_run(result: &RunResult, runs: usize, over_time: &[PhaseOverTime<'_>], 
     }
     parts.push(ReportPart::Heading("Numbers".to_owned()));
     parts.push(ReportPart::Table(table(result)));
+    parts.extend(super::net::of_phases(&result.phases));
     let tool = format!("{} {}", result.tool.name, result.tool.version);
     if result.imported.is_some() {
         let said = format!(

@@ -4,7 +4,7 @@ use super::running::Running;
 use super::{TestError, ahead_us, banner, met, now_us, options};
 use crate::output::print;
 use plumb_dialects::iperf2::{
-    Ask, DASHES, LAST_TRIES, Look, Met, REPORT_BYTES, Row, ServerReport, Settings, Stream, TCP_HEAD_BYTES,
+    Ask, DASHES, LAST_TRIES, Look, Met, REPORT_BYTES, Row, ServerReport, Settings, Stream, blocks as blocks_of,
     bounces as bounces_of, flow, form, tcp_head,
 };
 use plumb_engine::net::{DatagramHeader, Flow, Flows, connect_tcp, datagram_socket, segment_bytes};
@@ -12,7 +12,7 @@ use plumb_engine::signals::StopFlag;
 use plumb_workload::net::{DatagramForm, NetOp};
 use std::io::{Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 /// A connection must be there within this time.
@@ -20,6 +20,9 @@ const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
 
 /// The last datagram is answered within this time, or said again. Source: 2.1.8.
 const ANSWER_PATIENCE: Duration = Duration::from_millis(250);
+
+/// What the other end still sends when this end has sent all comes within this time.
+const BACK_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Reads, and the pauses between them, that take what a server still says at the end of a test.
 const DRAINS: u32 = 5;
@@ -38,15 +41,22 @@ pub fn run(settings: &Settings, host: &str, bind: Option<IpAddr>, stop: StopFlag
     let to = to.ok_or_else(|| no_host("it has no address of this kind; -V asks for IPv6".to_owned()))?;
     let from = bind.map(|bind| SocketAddr::new(bind, 0));
     let bounces = test.bounces.is_some();
-    let look = Look { unit: settings.unit, enhanced: settings.enhanced, udp: test.udp, sends: !test.reverse, bounces };
-    let form = form(test, settings.port, ahead_us(), now_us());
+    let (unit, enhanced, trips) = (settings.unit, settings.enhanced, test.trip_times);
+    let look = Look { unit, enhanced, udp: test.udp, sends: !test.reverse, bounces, trips };
+    let (ahead_us, now_us) = (ahead_us(), now_us());
+    let form = match test.udp {
+        true => form(test, settings.port, ahead_us, now_us),
+        false => blocks_of(test, settings.port, ahead_us, now_us),
+    };
+    let head = tcp_head(test, settings.port, ahead_us + now_us);
     let (mut flows, mut streams, mut lines) = (Vec::new(), Vec::new(), String::new());
     let mut ports = Vec::new();
     let mut drains: Vec<TcpStream> = Vec::new();
     let connect = |source| TestError::Connect { what: "connect failed", source };
     for number in 1..=u64::from(test.streams) {
         let bounced = bounces.then_some([test.block, 0]);
-        let ask = Ask { reverse: test.reverse, trip_times: test.trip_times, bounces: bounced, ..Ask::default() };
+        let (reverse, full_duplex) = (test.reverse, test.full_duplex);
+        let ask = Ask { reverse, full_duplex, trip_times: trips, bounces: bounced, ..Ask::default() };
         let (here, known, socket) = if test.udp {
             let socket = datagram_socket(Some(to), from, &options(test)).map_err(connect)?;
             ports.push(socket.local_addr()?);
@@ -58,19 +68,25 @@ pub fn run(settings: &Settings, host: &str, bind: Option<IpAddr>, stop: StopFlag
             let known =
                 Met { ask, connect_ms, socket: socket.as_raw_fd(), tcp: first_facts(socket.as_fd()), ..Met::default() };
             if !bounces {
-                socket.write_all(&tcp_head(test, settings.port))?;
+                socket.write_all(&head)?;
             }
             drains.push(socket.try_clone()?);
-            (socket.local_addr()?, known, socket.into())
+            (socket.local_addr()?, known, OwnedFd::from(socket))
         };
         let (stream, known) = met(number, here, to, known);
         lines += &look.met(&stream, &known);
-        streams.push(stream);
+        let stream = Stream { sends: look.sends, is_back: reverse, ..stream };
         let work = match bounces {
-            true => bounces_of(test, test.block, NetOp::Request, ahead_us()),
+            true => bounces_of(test, test.block, NetOp::Request, ahead_us),
             false => flow(test, look.sends, form),
         };
+        let back = test.full_duplex.then(|| socket.try_clone()).transpose()?;
+        streams.push(stream);
         flows.push(Flow { socket, other: None, file: None, work });
+        if let (Some(socket), Some(stream)) = (back, streams.last()) {
+            streams.push(Stream { sends: false, is_back: true, ..stream.clone() });
+            flows.push(Flow { socket, other: None, file: None, work: flow(test, false, form) });
+        }
     }
     if let Some(first) = flows.first().filter(|_| !settings.csv) {
         let first: &Flow = first;
@@ -85,11 +101,17 @@ pub fn run(settings: &Settings, host: &str, bind: Option<IpAddr>, stop: StopFlag
     }
     // The server ends what it sends.
     let time = (test.bytes == 0 && look.sends).then(|| Duration::from_secs_f64(test.time_s));
-    let before = if test.udp || test.reverse || bounces { 0 } else { TCP_HEAD_BYTES as u64 };
+    let before = if test.udp || test.reverse || bounces { 0 } else { head.len() as u64 };
     let mut running = Running::start(settings, look, &streams, flows, time, before);
     // A server that is to send and does not is not waited for for ever.
     let longest = test.time_s + 10.0;
-    while !running.flows.is_done() && !stop.requested() {
+    // Of both directions, this end's is over first; then the other end is told.
+    let mut sent: Option<Instant> = None;
+    while !running.is_over() && !stop.requested() && sent.is_none_or(|sent| sent.elapsed() < BACK_PATIENCE) {
+        if sent.is_none() && running.has_sent() {
+            sent = Some(Instant::now());
+            drains.iter().for_each(|socket| _ = socket.shutdown(Shutdown::Write));
+        }
         running.look(LOOK_AGAIN);
         if let Some(failure) = running.flows.failure() {
             return Err(TestError::Flow(failure));
@@ -147,7 +169,7 @@ fn last(
         let mut report = None;
         for again in 0..u64::from(LAST_TRIES) {
             let number = (row.ops + 1 + again).wrapping_neg();
-            DatagramHeader { sent_us: now_us(), number }.write(&mut datagram, form);
+            DatagramHeader { sent_us: super::now_us(), number }.write(&mut datagram, form);
             // Where nobody is there any more, the next read says so.
             let _ = socket.send(&datagram);
             let mut answer = [0; REPORT_BYTES * 2];
@@ -166,7 +188,7 @@ fn last(
         text += &format!("[{:3}] Sent {} datagrams\n", stream.number, row.ops + 1);
         text += &match report {
             Some(report) => {
-                let row = received.row(stream.number, &Row::of(&report));
+                let row = received.row(&stream.name(), &Row::of(&report));
                 format!("[{:3}] Server Report:\n{}{row}", stream.number, received.head())
             }
             None => format!(

@@ -115,7 +115,7 @@ fn met(number: u64, here: SocketAddr, there: SocketAddr, met: Met) -> (Stream, M
     let link = plumb_probe::link::of_address(here.ip().to_canonical());
     let device = link.map(|link| link.name).unwrap_or_default();
     let at = jiff::Timestamp::now().strftime("%Y-%m-%d %H:%M:%S (UTC)").to_string();
-    (Stream { number, ends: ends(here, there) }, Met { device, at, ..met })
+    (Stream { number, sends: false, is_back: false, ends: ends(here, there) }, Met { device, at, ..met })
 }
 
 /// What a program says of itself, with the room for data that its first socket has.
@@ -151,6 +151,11 @@ fn banner(settings: &Settings, verb: &str, streams: Option<u32>, socket: Borrowe
     if let Some(rate) = rate.filter(|_| *udp && streams.is_some()) {
         let gap_us = f64::from(*block) * 8.0 / rate * 1e6;
         text += &format!("Sending {block} byte datagrams, IPG target: {gap_us:.2} us (each has its own start)\n");
+    }
+    if let Some(bins) = settings.test.bins {
+        let width_ms = f64::from(bins.width_us) / 1e3;
+        let bins = format!("bin-width={width_ms:.3} ms, bins={}", bins.count);
+        text += &format!("Enabled receive histograms {bins} (clients should use --trip-times)\n");
     }
     let [sends, receives] = buffers(socket);
     let room = bytes_text(if streams.is_some() { sends } else { receives });

@@ -48,6 +48,12 @@ pub struct Running<'a> {
     before: u64,
     /// Times of round trips that rows were printed of.
     shown: Histogram,
+    /// The same of times on the way, by stream.
+    shown_bins: Vec<Vec<(u32, u32)>>,
+    /// When streams ended, seconds.
+    ends: Vec<Option<f64>>,
+    /// Whose columns have been named: those of streams that send, of others, and of sums.
+    named: [bool; 3],
 }
 
 impl<'a> Running<'a> {
@@ -75,6 +81,9 @@ impl<'a> Running<'a> {
             extremes: vec![None; streams.len()],
             before,
             shown: Histogram::new(),
+            shown_bins: vec![Vec::new(); streams.len()],
+            ends: vec![None; streams.len()],
+            named: [look.sends, !look.sends, false],
         }
     }
 
@@ -89,6 +98,12 @@ impl<'a> Running<'a> {
         if !left.is_zero() {
             self.flows.wait(&[], left);
         }
+        let now = self.seconds();
+        for (number, end) in self.ends.iter_mut().enumerate() {
+            if end.is_none() && self.flows.has_ended(number) {
+                *end = Some(now);
+            }
+        }
         if self.next.is_some_and(|at| Instant::now() >= at) {
             let end = self.seconds();
             let mut rows = self.rows(end);
@@ -97,9 +112,27 @@ impl<'a> Running<'a> {
             {
                 row.latency = Some(self.new_trips());
             }
-            self.show(&rows);
+            self.show(&rows, false);
             self.next = self.next.map(|at| at + Duration::from_secs_f64(self.settings.interval_s));
         }
+    }
+
+    /// Whether each connection has two streams, one each way. They have one number.
+    fn is_both(&self) -> bool {
+        matches!(self.streams, [one, other, ..] if one.number == other.number)
+    }
+
+    /// Whether there is nothing more to wait for.
+    pub fn is_over(&self) -> bool {
+        match self.is_both() {
+            true => self.flows.is_over(true) && self.flows.is_over(false),
+            false => self.flows.is_done(),
+        }
+    }
+
+    /// Whether this end has sent all, where the other end is to be told so.
+    pub fn has_sent(&self) -> bool {
+        self.is_both() && self.flows.is_over(true)
     }
 
     /// What came of all streams so far: bytes.
@@ -118,7 +151,7 @@ impl<'a> Running<'a> {
                     (Some([least, most]), Some([low, high])) => Some([least.min(low), most.max(high)]),
                     (one, other) => one.or(other),
                 };
-                self.row(&before, &now, from, end, extremes)
+                self.row(number, &before, &now, [from, end], extremes)
             })
             .collect()
     }
@@ -129,7 +162,15 @@ impl<'a> Running<'a> {
         trips(&times.since(&std::mem::replace(&mut self.shown, times.clone())))
     }
 
-    fn row(&self, before: &Reading, now: &Reading, start: f64, end: f64, extremes: Option<[i64; 2]>) -> Row {
+    fn row(
+        &self,
+        number: usize,
+        before: &Reading,
+        now: &Reading,
+        [start, end]: [f64; 2],
+        extremes: Option<[i64; 2]>,
+    ) -> Row {
+        let sends = self.streams[number].sends;
         let (was, is) = (before.counts.datagrams, now.counts.datagrams);
         let lost =
             [is.lost.wrapping_sub(was.lost) as i64, (is.highest - was.highest) as i64].map(|count| count.max(0) as u64);
@@ -144,13 +185,15 @@ impl<'a> Running<'a> {
         Row {
             start,
             end,
-            bytes: bytes + if is_first { self.before } else { 0 },
-            ops: match (self.look.udp, self.look.sends) {
+            // What a stream begins with is sent apart.
+            bytes: bytes + if is_first && sends { self.before } else { 0 },
+            bursts: received,
+            ops: match (self.look.udp, sends) {
                 (true, true) => bytes / u64::from(self.settings.test.block.max(1)),
                 (true, false) => received,
                 (false, _) => now.counts.ops - before.counts.ops,
             },
-            tcp: now.tcp.filter(|_| self.look.sends).map(|tcp| {
+            tcp: now.tcp.filter(|_| sends).map(|tcp| {
                 let again = tcp.retransmits.saturating_sub(before.tcp.map_or(0, |tcp| tcp.retransmits));
                 [again, tcp.window / 1024, tcp.rtt_us, tcp.rtt_variation_us]
             }),
@@ -165,22 +208,47 @@ impl<'a> Running<'a> {
         }
     }
 
-    fn show(&self, rows: &[Row]) {
+    /// Prints rows: the last ones, of all the time, or those of an interval.
+    fn show(&mut self, rows: &[Row], is_last: bool) {
         let mut text = String::new();
-        for (stream, row) in self.streams.iter().zip(rows) {
-            text += &self.line(stream, row);
+        let is_both = self.is_both();
+        for (number, (stream, row)) in self.streams.iter().zip(rows).enumerate() {
+            let look = Look { sends: stream.sends, ..self.look };
+            if self.settings.csv {
+                text += &look.csv(&Zoned::now().strftime("%Y%m%d%H%M%S").to_string(), stream, row);
+                continue;
+            }
+            text += self.columns(if stream.sends { 0 } else { 1 });
+            text += &look.row(&stream.name(), row);
+            if let Some(bins) = self.settings.test.bins.filter(|_| !stream.sends && look.trips) {
+                let now = self.flows.bins(number);
+                let before = match is_last {
+                    true => Vec::new(),
+                    false => std::mem::replace(&mut self.shown_bins[number], now.clone()),
+                };
+                let of = |bin| before.iter().find(|(was, _)| *was == bin).map_or(0, |(_, count)| *count);
+                let new = now.into_iter().map(|(bin, count)| (bin, count.saturating_sub(of(bin))));
+                let new: Vec<_> = new.filter(|(_, count)| *count > 0).collect();
+                text += &look.histogram(&stream.name(), row, is_last, bins, &new);
+            }
+            if is_both && self.look.enhanced && number % 2 == 1 {
+                text += self.columns(2);
+                text += &self.look.sum(&format!("FD{}", stream.number), &Row::sum(rows[number - 1..=number].iter()));
+            }
         }
-        if rows.len() > 1 && !self.settings.csv {
-            text += &self.look.row(0, &Row::sum(rows.iter()));
+        if rows.len() > if is_both { 2 } else { 1 } && !self.settings.csv {
+            text += &self.look.sum("SUM", &Row::sum(rows.iter()));
         }
         print(&text);
     }
 
-    /// One row.
-    pub fn line(&self, stream: &Stream, row: &Row) -> String {
-        match self.settings.csv {
-            true => self.look.csv(&Zoned::now().strftime("%Y%m%d%H%M%S").to_string(), stream, row),
-            false => self.look.row(stream.number, row),
+    /// The names of columns of one kind, once.
+    fn columns(&mut self, kind: usize) -> &'static str {
+        let is_named = std::mem::replace(&mut self.named[kind], true);
+        match kind {
+            _ if is_named || !self.look.enhanced => "",
+            2 => Look::SUM_HEAD,
+            _ => Look { sends: kind == 0, ..self.look }.head(),
         }
     }
 
@@ -192,14 +260,17 @@ impl<'a> Running<'a> {
         self.rows(end);
         let zero = Reading::default();
         let mut rows: Vec<Row> = (0..self.streams.len())
-            .map(|number| self.row(&zero, &self.last[number], 0.0, end, self.extremes[number]))
+            .map(|number| {
+                let times = [0.0, self.ends[number].unwrap_or(end)];
+                self.row(number, &zero, &self.last[number], times, self.extremes[number])
+            })
             .collect();
         if self.look.bounces
             && let Some(row) = rows.first_mut()
         {
             row.latency = Some(trips(&self.flows.times(0)));
         }
-        self.show(&rows);
+        self.show(&rows, true);
         rows
     }
 

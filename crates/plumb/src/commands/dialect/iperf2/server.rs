@@ -3,15 +3,19 @@
 
 use super::client::first_facts;
 use super::running::Running;
-use super::{TestError, ahead_us, banner, met, options};
+use super::{TestError, ahead_us, banner, met, now_us, options};
 use crate::output::{error_line, print};
-use plumb_dialects::iperf2::{Ask, DASHES, Look, Met, Settings, Test, bounces as bounces_of, flow, form};
+use plumb_dialects::iperf2::{
+    Ask, DASHES, Look, Met, Settings, Stream, Test, answer, blocks as blocks_of, bounces as bounces_of, flow, form,
+    tcp_head,
+};
 use plumb_engine::net::{DatagramHeader, Flow, Flows, SocketOptions, datagram_socket, listen_tcp};
 use plumb_engine::signals::StopFlag;
 use plumb_workload::net::NetOp;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::io::Write;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpStream, UdpSocket};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire};
@@ -145,7 +149,9 @@ const NO_TEST: Test = Test {
     rate: None,
     streams: 1,
     reverse: false,
+    full_duplex: false,
     trip_times: false,
+    bins: None,
     bounces: None,
     window: None,
     segment: None,
@@ -170,8 +176,10 @@ fn receive_datagrams(shared: &Shared, socket: &UdpSocket, from: SocketAddr) -> R
     let mut first = [0; 256];
     let length = socket.peek(&mut first)?;
     let ask = Ask::read(first[..length].get(16..).unwrap_or_default());
-    let look = Look { unit: settings.unit, enhanced: settings.enhanced, udp: true, sends: false, bounces: false };
-    let work = flow(&settings.test, false, form(&NO_TEST, 0, ahead_us(), 0));
+    let (unit, enhanced, trips) = (settings.unit, settings.enhanced, ask.trip_times);
+    let look = Look { unit, enhanced, udp: true, sends: false, bounces: false, trips };
+    let counts = Test { bins: settings.test.bins, ..NO_TEST };
+    let work = flow(&settings.test, false, form(&counts, 0, ahead_us(), 0));
     let known = Met { ask, socket: socket.as_raw_fd(), ..Met::default() };
     let streams = [introduce(shared, look, socket.local_addr()?, from, known)];
     let flows = Flows::new(vec![Flow { socket: socket.try_clone()?.into(), other: None, file: None, work }])?;
@@ -199,13 +207,7 @@ fn receive_datagrams(shared: &Shared, socket: &UdpSocket, from: SocketAddr) -> R
 }
 
 /// Prints the line of a new stream, and the names of the columns.
-fn introduce(
-    shared: &Shared,
-    look: Look,
-    here: SocketAddr,
-    from: SocketAddr,
-    known: Met,
-) -> plumb_dialects::iperf2::Stream {
+fn introduce(shared: &Shared, look: Look, here: SocketAddr, from: SocketAddr, known: Met) -> Stream {
     let (stream, known) = met(shared.count.fetch_add(1, AcqRel) + 1, here, from, known);
     if !shared.settings.csv {
         print(&format!("{}{}", look.met(&stream, &known), look.head()));
@@ -221,9 +223,9 @@ fn bytes(shared: &Shared, socket: TcpStream, from: SocketAddr) {
     shared.open.fetch_sub(1, AcqRel);
 }
 
-fn move_bytes(shared: &Shared, socket: TcpStream, from: SocketAddr) -> Result<(), TestError> {
+fn move_bytes(shared: &Shared, mut socket: TcpStream, from: SocketAddr) -> Result<(), TestError> {
     let settings = &shared.settings;
-    let mut first = [0; 60];
+    let mut first = [0; 80];
     socket.set_nonblocking(false)?;
     socket.set_read_timeout(Some(HEAD_PATIENCE))?;
     // Who says nothing asks for nothing; a plain sink is what there is then.
@@ -237,25 +239,53 @@ fn move_bytes(shared: &Shared, socket: TcpStream, from: SocketAddr) -> Result<()
         )));
     }
     let bounces = ask.bounces.is_some();
-    let look = Look { unit: settings.unit, enhanced: settings.enhanced, udp: false, sends: ask.reverse, bounces };
+    let (unit, enhanced, trips) = (settings.unit, settings.enhanced, ask.trip_times);
+    let look = Look { unit, enhanced, udp: false, sends: ask.reverse, bounces, trips };
     let known = Met { ask, socket: socket.as_raw_fd(), tcp: first_facts(socket.as_fd()), ..Met::default() };
-    let streams = [introduce(shared, look, socket.local_addr()?, from, known)];
+    let stream = introduce(shared, look, socket.local_addr()?, from, known);
     // What a client asks for is what it is sent, as far as the server's own options allow.
-    let test = Test { rate: ask.rate.or(settings.test.rate), ..settings.test.clone() };
+    let (full_duplex, trip_times) = (ask.full_duplex, ask.trip_times);
+    let (rate, time_s, bytes) = (ask.rate.or(settings.test.rate), ask.time_s, ask.bytes);
+    let test = Test { rate, full_duplex, trip_times, time_s, bytes, ..settings.test.clone() };
+    let (ahead_us, now_us) = (ahead_us(), now_us());
+    let form = blocks_of(&test, settings.port, ahead_us, now_us);
+    let sends = ask.reverse || full_duplex;
+    if trip_times {
+        socket.write_all(&match sends {
+            true => tcp_head(&test, settings.port, ahead_us + now_us),
+            false => answer(&ask, ahead_us + now_us),
+        })?;
+    }
     let work = match ask.bounce_bytes() {
-        Some(bytes) => bounces_of(&test, bytes, NetOp::Respond, ahead_us()),
-        None => flow(&test, ask.reverse, form(&NO_TEST, 0, 0, 0)),
+        Some(bytes) => bounces_of(&test, bytes, NetOp::Respond, ahead_us),
+        None => flow(&test, sends, form),
     };
     if bounces {
         // A response waits for nothing.
         socket.set_nodelay(true)?;
     }
-    let socket: OwnedFd = socket.into();
-    let flows = Flows::new(vec![Flow { socket, other: None, file: None, work }])?;
-    let time = ask.reverse.then(|| Duration::from_secs_f64(ask.time_s));
+    let connection = socket.try_clone()?;
+    let (mut streams, mut flows) = (Vec::new(), Vec::new());
+    if full_duplex {
+        streams.push(Stream { sends: false, ..stream.clone() });
+        let work = flow(&test, false, form);
+        flows.push(Flow { socket: connection.try_clone()?.into(), other: None, file: None, work });
+    }
+    streams.push(Stream { sends, is_back: full_duplex, ..stream });
+    flows.push(Flow { socket: socket.into(), other: None, file: None, work });
+    let flows = Flows::new(flows)?;
+    if bytes > 0 {
+        flows.limit(bytes.div_ceil(test.block.into()), u64::MAX);
+    }
+    let time = (sends && bytes == 0).then(|| Duration::from_secs_f64(time_s));
+    let mut is_told = false;
     let mut running = Running::start(settings, look, &streams, flows, time, 0);
     let (mut moved, mut since) = (0, Instant::now());
-    while !running.flows.is_done() && !shared.stop.requested() {
+    while !running.is_over() && !shared.stop.requested() {
+        if !is_told && running.has_sent() {
+            is_told = true;
+            let _ = connection.shutdown(Shutdown::Write);
+        }
         running.look(LOOK_AGAIN);
         let now = running.bytes();
         if now != moved {

@@ -1,0 +1,130 @@
+//! Round trips of a socket: over one connection, or with a connection for each.
+
+use super::backend::NetSocket;
+use super::datagram::{DatagramHeader, stamp_bounce};
+use super::prepared::LOOK_AGAIN;
+use super::socket::{Train, accepted, ask, send_once};
+use crate::backend::{Completion, Errno};
+use crate::clock::monotonic_ns;
+use plumb_workload::net::{NetWork, Transport};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::Duration;
+
+/// A connection must be there within this time.
+const CONNECT_PATIENCE: Duration = Duration::from_secs(5);
+
+/// A response that has not come by then is lost.
+const LOST_AFTER_NS: u64 = 1_000_000_000;
+
+impl NetSocket<'_> {
+    /// A round trip: the request, and the whole of its response.
+    pub(super) fn request(&mut self) -> Completion {
+        let NetWork { transport, block, response, form, bare, .. } = self.made.work;
+        let (ask, answer) = (block as usize, response as usize);
+        if transport == Transport::Tcp {
+            stamp_bounce(&mut self.made.buffer[..ask], form, false);
+            self.whole(ask, |socket, done| send_once(socket.made.fd, &socket.made.buffer[done..ask]))?;
+            return self.take(answer);
+        }
+        self.number += 1;
+        let began_ns = monotonic_ns();
+        let header = DatagramHeader { sent_us: began_ns / 1_000, number: self.number };
+        if !bare {
+            header.write(&mut self.made.buffer, form);
+        }
+        self.whole(ask, |socket, _| send_once(socket.made.fd, &socket.made.buffer[..ask]))?;
+        loop {
+            match self.next_train() {
+                // One that comes late is the response to another request.
+                Ok(Train { bytes, .. })
+                    if bare && bytes > 0
+                        || DatagramHeader::read(&self.made.buffer[..bytes], form)
+                            .is_some_and(|got| got.number == self.number) =>
+                {
+                    return Ok(bytes as u64);
+                }
+                Ok(_) | Err(Errno(libc::EAGAIN | libc::EINTR)) if self.stops() => return Err(Errno::ENDED),
+                Ok(_) | Err(Errno(libc::EAGAIN | libc::EINTR | libc::ECONNREFUSED)) => {}
+                Err(errno) => return Err(errno),
+            }
+            if monotonic_ns() - began_ns > LOST_AFTER_NS {
+                self.tally.lose(self.number);
+                self.publish();
+                return Err(Errno(libc::ETIMEDOUT));
+            }
+        }
+    }
+
+    pub(super) fn respond(&mut self) -> Completion {
+        let NetWork { transport, block, response, form, bare, .. } = self.made.work;
+        let (ask, answer) = (block as usize, response as usize);
+        if transport == Transport::Tcp {
+            self.take(ask)?;
+            stamp_bounce(&mut self.made.buffer[..ask], form, true);
+            return self.whole(answer, |socket, done| send_once(socket.made.fd, &socket.made.buffer[done..answer]));
+        }
+        loop {
+            match self.next_train() {
+                // The other end is known by a connection of TCP, so nobody else is sent anything.
+                Ok(Train { bytes, .. }) if bare => match bytes {
+                    0 => return Err(Errno::ENDED),
+                    _ => return send_once(self.made.fd, &self.made.buffer[..answer]),
+                },
+                // Never longer than the request: a forged sender address must not turn this end into an amplifier.
+                Ok(Train { bytes, .. }) if bytes >= answer && bytes > 0 => {
+                    return send_once(self.made.fd, &self.made.buffer[..answer.max(16).min(bytes)]);
+                }
+                Ok(_) | Err(Errno(libc::EAGAIN | libc::EINTR | libc::ECONNREFUSED)) if self.stops() => {
+                    return Err(Errno::ENDED);
+                }
+                Ok(_) | Err(Errno(libc::EAGAIN | libc::EINTR | libc::ECONNREFUSED)) => {}
+                Err(errno) => return Err(errno),
+            }
+        }
+    }
+}
+
+/// Connections, one for each op.
+impl NetSocket<'_> {
+    /// Makes one and sees it to its end, which the other end makes: so no port of this one is kept back afterwards.
+    pub(super) fn connect(&mut self) -> Completion {
+        let to = self.made.other.ok_or(Errno(libc::EDESTADDRREQ))?;
+        let poll_us = self.made.work.poll_us;
+        let socket = self.made.new_sockets.connect(&to, CONNECT_PATIENCE, LOOK_AGAIN, poll_us)?;
+        self.on(socket, |this| {
+            let got = this.request()?;
+            match this.take(1) {
+                Err(Errno::ENDED) => Ok(got),
+                Ok(_) => Err(Errno(libc::EPROTO)),
+                Err(errno) => Err(errno),
+            }
+        })
+    }
+
+    pub(super) fn accept(&mut self) -> Completion {
+        let of = self.made.other.map(|other| other.ip().to_canonical());
+        loop {
+            if self.made.work.poll_us > 0 {
+                ask(self.made.fd, libc::POLLIN, self.made.work.poll_us);
+            }
+            match accepted(self.made.fd, of) {
+                // One that came to nothing is not the end of the others.
+                Ok(socket) => match self.on(socket, NetSocket::respond) {
+                    Err(_) if !self.stops() => {}
+                    done => return done,
+                },
+                Err(_) if self.stops() => return Err(Errno::ENDED),
+                Err(Errno(libc::EAGAIN | libc::EINTR | libc::ECONNABORTED)) => {}
+                Err(errno) => return Err(errno),
+            }
+        }
+    }
+
+    /// Does something on a connection, and closes it.
+    fn on(&mut self, socket: OwnedFd, what: impl FnOnce(&mut Self) -> Completion) -> Completion {
+        let before = std::mem::replace(&mut self.made.fd, socket.as_raw_fd());
+        let done = what(self);
+        self.made.fd = before;
+        done
+    }
+}
