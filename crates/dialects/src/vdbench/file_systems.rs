@@ -46,12 +46,10 @@ pub enum Operation {
     Getattr,
     /// Its times are set.
     Setattr,
-    /// `access`.
-    Access,
 }
 
 /// The words for operations.
-pub(super) const OPERATIONS: [(&str, Operation); 10] = [
+pub(super) const OPERATIONS: [(&str, Operation); 9] = [
     ("read", Operation::Read),
     ("write", Operation::Write),
     ("mkdir", Operation::Mkdir),
@@ -61,7 +59,6 @@ pub(super) const OPERATIONS: [(&str, Operation); 10] = [
     ("delete", Operation::Delete),
     ("getattr", Operation::Getattr),
     ("setattr", Operation::Setattr),
-    ("access", Operation::Access),
 ];
 
 /// A workload definition for files.
@@ -87,7 +84,7 @@ pub(super) fn operation(text: &str) -> Result<u64, String> {
     let lower = text.to_ascii_lowercase();
     match OPERATIONS.iter().position(|(word, _)| *word == lower) {
         Some(place) => Ok(place as u64),
-        None if ["rmdir", "copy", "move"].contains(&lower.as_str()) => {
+        None if ["rmdir", "access", "copy", "move"].contains(&lower.as_str()) => {
             Err(format!("operation `{text}` is not supported; use plumb run, or leave it out"))
         }
         None => {

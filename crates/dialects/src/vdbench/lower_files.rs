@@ -123,7 +123,7 @@ fn ops_per_requested(work: &FileWork, storage: &FileStorage) -> f64 {
             (blocks + 2.0) / blocks
         }
         Operation::Create | Operation::Open | Operation::Close => 2.0,
-        Operation::Mkdir | Operation::Delete | Operation::Getattr | Operation::Setattr | Operation::Access => 1.0,
+        Operation::Mkdir | Operation::Delete | Operation::Getattr | Operation::Setattr => 1.0,
     }
 }
 
@@ -137,7 +137,6 @@ fn steps(work: &FileWork, storage: &FileStorage) -> Vec<Step> {
         Operation::Delete => vec![Step::Unlink { file, missing: MissingFile::default() }],
         Operation::Getattr => vec![Step::Stat { file }],
         Operation::Setattr => vec![Step::Utimens { file }],
-        Operation::Access => vec![Step::Access { file }],
         Operation::Read | Operation::Write => transfers(work, storage, file),
     }
 }

@@ -29,7 +29,7 @@ const fn optional(title: &'static str, operation: Operation, kind: OpKind) -> Co
 const TRANSFERS: [Column; 2] =
     [column("read", Operation::Read, OpKind::Read), column("write", Operation::Write, OpKind::Write)];
 
-const CALLS: [Column; 8] = [
+const CALLS: [Column; 7] = [
     column("mkdir", Operation::Mkdir, OpKind::Mkdir),
     column("create", Operation::Create, OpKind::Create),
     column("open", Operation::Open, OpKind::Open),
@@ -37,7 +37,6 @@ const CALLS: [Column; 8] = [
     column("delete", Operation::Delete, OpKind::Unlink),
     optional("getattr", Operation::Getattr, OpKind::Stat),
     optional("setattr", Operation::Setattr, OpKind::Utimens),
-    optional("access", Operation::Access, OpKind::Access),
 ];
 
 /// No run removes directories; the columns are there all the same.

@@ -18,7 +18,7 @@ fwd=fwd2,fsd=fsd1,operation=write,fileio=sequential,xfersize=(8k,50,16k,50),thre
 fwd=fwd3,fsd=fsd*,operation=getattr,threads=4
 rd=rd1,fwd=(fwd1,fwd2),fwdrate=max,format=yes,elapsed=10
 rd=rd2,fwd=fwd1,fwdrate=curve,curve=(50),elapsed=10,forrdpct=(75)
-rd=rd3,fwd=fwd3,fwdrate=(100,200),elapsed=10,foroperations=(create,access),forfiles=(20)
+rd=rd3,fwd=fwd3,fwdrate=(100,200),elapsed=10,foroperations=(create,setattr),forfiles=(20)
 ";
 
 fn script(text: &str) -> Script {
@@ -58,8 +58,8 @@ fn runs_on_files_follow_from_loops_and_rates() {
             "rd2 CurvePercent(50) rdpct=75.0",
             "rd3 PerSecond(100) operations=create files=20.0",
             "rd3 PerSecond(200) operations=create files=20.0",
-            "rd3 PerSecond(100) operations=access files=20.0",
-            "rd3 PerSecond(200) operations=access files=20.0",
+            "rd3 PerSecond(100) operations=setattr files=20.0",
+            "rd3 PerSecond(200) operations=setattr files=20.0",
         ]
     );
     assert_eq!(script.runs[3].anchors().collect::<Vec<_>>(), ["/mnt/a", "/mnt/b"]);
@@ -97,6 +97,10 @@ fn each_work_on_files_has_its_part_of_them() {
     assert!(open.write && matches!(&inner[..], [Step::Mix { choices }] if choices[0].weight == 75.0), "{inner:?}");
     // 1,000 reads and writes a second are 1,125 calls, with an open and a close of each 16.
     assert_eq!(group.pace.open.unwrap().rate.0, 1125.0);
+    // Whatever an operation is, it can be run.
+    let every = "fsd=a,anchor=/x,depth=1,width=1,files=4,sizes=4k\nfwd=b,fsd=a\nrd=r,fwd=b,fwdrate=max,foroperations=\
+                 (read,write,mkdir,create,open,close,delete,getattr,setattr)";
+    assert_eq!(self::script(every).runs.iter().map(|run| lowered(run, None)).count(), 9);
     let create = lowered(&script.runs[4], Some(200.0));
     let told: Vec<(u32, u32, f64)> = create.phase[0]
         .workers
@@ -121,7 +125,7 @@ fn what_is_wrong_about_files_has_its_line() {
         (with(",operation=rmdir", ""), "f:2: operation `rmdir` is not supported; use plumb run, or leave it out"),
         (
             with(",operation=dance", ""),
-            "f:2: unknown operation `dance`; use one of read, write, mkdir, create, open, close, delete, getattr, setattr, access",
+            "f:2: unknown operation `dance`; use one of read, write, mkdir, create, open, close, delete, getattr, setattr",
         ),
         (
             with(",fileio=(random,shared)", ""),
@@ -133,7 +137,7 @@ fn what_is_wrong_about_files_has_its_line() {
         (with("", ",fordepth=(30),forwidth=(9)"), "f:3: fsd=fsd1 has too many files or directories; make it smaller"),
         (
             with("", ",foroperations=(read,dance)"),
-            "f:3: unknown operation `dance`; use one of read, write, mkdir, create, open, close, delete, getattr, setattr, access",
+            "f:3: unknown operation `dance`; use one of read, write, mkdir, create, open, close, delete, getattr, setattr",
         ),
         (with("", "").replace(",sizes=4k", ""), "f:3: fsd=fsd1 lacks its `sizes=`"),
         (with("", "").replace("width=1", "width=0"), "f:1: `0` is no `width`"),
@@ -193,13 +197,13 @@ fn lines_of_files_have_vdbenchs_columns() {
         "Feb 20, 2018 .Interval. .ReqstdOps...  read ....read..... ....write.... ..mb/sec... mb/sec .xfer.. ...mkdir.... ...rmdir.... ...create... ....open.... ...close.... ...delete..."
     );
     assert_eq!((above[2].len(), line.trim_end().len()), (above[1].len(), above[1].len()));
-    // What was not asked for counts in no rate: of 1,000 accesses a second only these.
-    let access = &script.runs[5];
-    assert_eq!(done.rate(access, 2.0), 0.0);
-    assert!(print_files::header(access, "Feb 20, 2018").contains(" ...access..."));
+    // What was not asked for counts in no rate: setting times is what this run asks for.
+    let setattr = &script.runs[5];
+    assert_eq!(done.rate(setattr, 2.0), 0.0);
+    assert!(print_files::header(setattr, "Feb 20, 2018").contains(" ..setattr..."));
     assert_eq!(
-        print_files::starting(access, Some(100.0), "14:17:01.001", false),
-        "14:17:01.001 Starting RD=rd3; elapsed=10; fwdrate=100; For loops: operations=access files=20.0\n"
+        print_files::starting(setattr, Some(100.0), "14:17:01.001", false),
+        "14:17:01.001 Starting RD=rd3; elapsed=10; fwdrate=100; For loops: operations=setattr files=20.0\n"
     );
     let later = FilesDone::of(&SortedMap::from([(OpKind::Read, ops(500, 1_000_000, 500 * 4096))]));
     assert_eq!(later.since(&done).rate(run, 1.0), 200.0);

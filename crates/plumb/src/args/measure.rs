@@ -36,7 +36,7 @@ pub struct FitForArguments {
     /// The use, such as `etcd`: see --list.
     #[arg(value_name = "USE", required_unless_present = "list")]
     pub use_name: Option<String>,
-    /// A directory on the storage, or a simulated device such as `sim:ssd`.
+    /// A directory on the storage, a device (its data is lost, and PLUMB_ALLOW must name it), or a simulated one such as `sim:ssd`.
     #[arg(value_name = "PATH", default_value = ".")]
     pub path: String,
     /// List the uses, with their limits.

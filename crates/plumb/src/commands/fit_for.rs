@@ -9,15 +9,17 @@ use crate::output;
 use crate::progress::LiveWarnings;
 use crate::session;
 use crate::space_budget::{SpaceBudget, test_data_bytes};
+use crate::spot::Spot;
 use plumb_engine::sim::SimRun;
 use plumb_report::{fit_for as page, format};
 use plumb_result::assertion::Assertion;
 use plumb_result::{FitAnswer, RunResult};
 use plumb_store::TagChange;
 use plumb_study::fit_for::{FitCondition, FitRuns, judge, measure};
+use plumb_study::precondition::capacity_bytes;
 use plumb_study::{Bench, Place, Policies, RunRequest};
-use plumb_workload::named::{Scale, USES, Use, use_named};
-use plumb_workload::{Bytes, Workload};
+use plumb_workload::named::{RunPlace, Scale, USES, Use, on_device, use_named};
+use plumb_workload::{Bytes, Content, Size, Target, Workload};
 use std::time::Duration;
 
 /// No further run is begun where it would end later than this: the promise is under a minute.
@@ -46,8 +48,8 @@ struct ListedUse<'a> {
 pub fn run(arguments: &FitForArguments, common: &Common) -> Result<End, Stopped> {
     let Some(name) = arguments.use_name.as_ref().filter(|_| !arguments.list) else { return list(common) };
     let wanted = use_named(name).map_err(Stopped::usage)?;
-    let place = Place::parse(&arguments.path)?.absolute();
-    let workload = workload(wanted, &place, arguments.seed)?;
+    let spot = Spot::parse(&arguments.path)?;
+    let workload = workload(wanted, &spot, arguments.seed)?;
     let published = wanted.limits.iter().map(|limit| (limit.condition, limit.source));
     let own = arguments.limits.iter().map(|limit| (limit.as_str(), OWN_LIMIT));
     let (texts, sources): (Vec<&str>, Vec<&str>) = published.chain(own).unzip();
@@ -59,13 +61,13 @@ pub fn run(arguments: &FitForArguments, common: &Common) -> Result<End, Stopped>
     let mut meanwhile = Meanwhile::open(&arguments.meanwhile, LiveWarnings::FailuresOnly, common)?;
     let mut bench = session::bench(common)?;
     if !common.json {
-        session::announce(&announcement(&workload, &place, arguments.runs));
+        session::announce(&announcement(&workload, &spot, arguments.runs));
     }
     let command = session::command_line();
     let request = RunRequest {
         workload: &workload,
         policies: Policies::Fitted,
-        base: place.base(),
+        base: spot.base(),
         command: &command,
         dialect: None,
         sim_run: SimRun { seed: arguments.seed, run_index: 0, plot_index: 0 },
@@ -103,26 +105,46 @@ pub fn run(arguments: &FitForArguments, common: &Common) -> Result<End, Stopped>
     })
 }
 
-/// The load of a use, as large as is safe here.
-fn workload(wanted: &Use, place: &Place, seed: u64) -> Result<Workload, Stopped> {
-    let mut scale = Scale { seed, ..Scale::moderate(place.for_named()) };
-    if let Place::Directory(directory) = place {
-        let sizes = SpaceBudget::under(directory)?.one_at_a_time(Bytes(scale.file_bytes));
-        (scale.file_bytes, scale.files) = (sizes.file_bytes, sizes.files);
+/// The load of a use, as large as is safe here. On a device it is a part of that.
+fn workload(wanted: &Use, spot: &Spot, seed: u64) -> Result<Workload, Stopped> {
+    match spot {
+        Spot::Place(place) => {
+            let mut scale = Scale { seed, ..Scale::moderate(place.for_named()) };
+            if let Place::Directory(directory) = place {
+                let sizes = SpaceBudget::under(directory)?.one_at_a_time(Bytes(scale.file_bytes));
+                (scale.file_bytes, scale.files) = (sizes.file_bytes, sizes.files);
+            }
+            Ok(wanted.workload().workload(&scale))
+        }
+        Spot::Device(path) => {
+            let scale = Scale { seed, ..Scale::moderate(RunPlace::Directory) };
+            let capacity = spot.target(Content::default()).and_then(|target| capacity_bytes(&target)).unwrap_or(0);
+            on_device(wanted.workload().workload(&scale), path, capacity)
+                .map_err(|wrong| Stopped::usage(wrong.to_string()))
+        }
+        Spot::File(path) => Err(Stopped::usage(format!("{} is a file; name a directory or a device", path.display()))),
     }
-    Ok(wanted.workload().workload(&scale))
 }
 
 /// What will be written, said before anything is.
-fn announcement(workload: &Workload, place: &Place, runs: u32) -> String {
-    if let Place::Sim(device) = place {
-        return format!("{device}: simulated, nothing is written");
+fn announcement(workload: &Workload, spot: &Spot, runs: u32) -> String {
+    let of = |target: &Target| match target {
+        Target::Device(device) => device.size.and_then(Size::fixed).map_or(0, |size| size.0),
+        target => test_data_bytes(target),
+    };
+    let bytes = format::bytes_iec(workload.target.values().map(of).sum::<u64>() as f64);
+    match spot {
+        Spot::Place(Place::Sim(device)) => format!("{device}: simulated, nothing is written"),
+        Spot::Place(place) => format!(
+            "{place}: up to {runs} runs, each with {bytes} of test data in a new directory, which it removes; under a minute"
+        ),
+        Spot::Device(path) | Spot::File(path) => {
+            let path = path.display();
+            format!(
+                "{path}: up to {runs} runs, each over the first {bytes} of it, where the data is lost; under a minute"
+            )
+        }
     }
-    let bytes: u64 = workload.target.values().map(test_data_bytes).sum();
-    format!(
-        "{place}: up to {runs} runs, each with {} of test data in a new directory, which it removes; under a minute",
-        format::bytes_iec(bytes as f64)
-    )
 }
 
 /// Its runs can be found again: `plumb list --tag fit-for-etcd`.

@@ -77,3 +77,32 @@ fn the_same_calls_are_made_as_by_sysbench() {
         assert!(!real.is_empty());
     }
 }
+
+/// The real tool and ours keep a rate alike: as many events, give or take what chance does, and a histogram of all of them.
+#[test]
+fn a_rate_and_a_histogram_are_sysbenchs() {
+    if !needs::tools(&["sysbench"]) {
+        return;
+    }
+    let home = Home::new();
+    home.plumb(&format!("as sysbench {FILES} prepare")).expect(0);
+    let words = format!("{FILES} --file-test-mode=rndrd --threads=2 --rate=300 --time=2 --histogram run");
+    let real = Command::new("sysbench").args(words.split(' ')).current_dir(home.work()).output().unwrap();
+    let real = String::from_utf8_lossy(&real.stdout).into_owned();
+    let ours = home.plumb(&format!("as sysbench {words}")).expect(0).out;
+    for told in [&real, &ours] {
+        let number = |label: &str| {
+            let line = told.lines().find(|line| line.contains(label)).unwrap_or_else(|| panic!("{label}: {told}"));
+            line.split_whitespace().last().unwrap().parse::<f64>().unwrap()
+        };
+        let events = number("total number of events:");
+        assert!((450.0..=750.0).contains(&events), "{told}");
+        assert!(told.contains("\nTarget transaction rate: 300/sec\n"), "{told}");
+        let rows: Vec<&str> = told.lines().filter(|line| line.contains(" |*")).collect();
+        let counted: f64 = rows.iter().map(|row| row.split_whitespace().last().unwrap().parse::<f64>().unwrap()).sum();
+        assert_eq!(counted, events, "{told}");
+        assert!(rows.iter().all(|row| row.find('|') == Some(13)), "{told}");
+    }
+    let above = |told: &str| told.lines().find(|line| line.contains("distribution")).map(str::to_owned);
+    assert_eq!(above(&ours), above(&real));
+}

@@ -3,8 +3,10 @@
 use crate::alone;
 use crate::common::disks::{Loop, Mounted};
 use crate::common::groups::{Controller, Group};
-use crate::common::{Home, needs};
+use crate::common::{Home, Said, needs};
+use crate::devices::printed;
 use serde_json::Value;
+use std::io::Read;
 
 const MIB: u64 = 1 << 20;
 
@@ -69,4 +71,35 @@ fn tmpfs_is_refused() {
     let (mounted, home) = (Mounted::in_memory(512 * MIB), Home::new());
     let fit = home.plumb(&format!("fit-for etcd {} --runs 3 --json", mounted.as_str())).expect(3).json();
     assert_eq!(fit["answer"], "refused", "{fit:#}");
+}
+
+/// Protects what is on a device: it is overwritten only with permission, and then judged as files are. A use that needs files says so.
+#[test]
+fn a_device_is_judged_with_permission_only() {
+    let _alone = alone();
+    if !needs::root_and(&["losetup"]) {
+        return;
+    }
+    let (disk, home) = (Loop::uncached(512 * MIB), Home::new());
+    let begin = || {
+        let mut begin = [0; 8];
+        std::fs::File::open(&disk.device).and_then(|mut device| device.read_exact(&mut begin)).unwrap();
+        begin
+    };
+    std::fs::write(&disk.device, "precious").unwrap();
+    let device = disk.device.to_str().unwrap();
+    let words = ["fit-for", "etcd", device, "--runs", "3", "--json"];
+    let refused = home.with(words).expect(5).complains(&["PLUMB_ALLOW="]);
+    assert_eq!(&begin(), b"precious");
+    let mut allowed = home.command(words);
+    allowed.env("PLUMB_ALLOW", printed(&refused, "PLUMB_ALLOW="));
+    let said = Said::of(allowed);
+    let fit = said.json();
+    eprintln!("{}", fit["answer_note"]);
+    let codes = [("yes", 0), ("no", 1), ("borderline", 6), ("cannot-tell", 6), ("refused", 3)];
+    let expected = codes.iter().find(|(answer, _)| fit["answer"] == *answer).map(|(_, code)| *code);
+    assert_eq!(expected, Some(said.code), "{fit:#}");
+    assert!(fit["limits"][0]["value"].as_f64().is_some_and(|ns| ns > 0.0), "{fit:#}");
+    assert_ne!(&begin(), b"precious");
+    home.with(["fit-for", "mail", device]).expect(2).complains(&["works on files", "name a directory"]);
 }
