@@ -65,6 +65,7 @@ mod study_question;
 mod sweep;
 mod sysbench;
 mod trace;
+mod training;
 mod try_storage;
 mod unstored;
 mod vdbench;
