@@ -186,7 +186,6 @@ impl ReuseWalk {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeMap;
 
     /// Half of 4 KiB ops write, as in the first store's streams; 0.3 of the second's read.
     struct Stream {
@@ -212,19 +211,33 @@ mod tests {
         (0..stream.ops).map(op).collect()
     }
 
-    /// The share of ops that a cache of this many blocks serves, where the block used longest ago leaves.
+    /// The share of ops that a cache of this many blocks serves, where the block used longest ago leaves. A ring through all blocks of the
+    /// region holds them in the order of their use; its last place is the ring's own.
     fn hit_ratio(ops: &[(u64, bool)], cache: usize) -> f64 {
-        let (mut used, mut at, mut hits) = (BTreeMap::new(), BTreeMap::new(), 0u64);
-        for (now, &(block, _)) in ops.iter().enumerate() {
-            if let Some(before) = at.insert(block, now) {
-                used.remove(&before);
+        let end = (FIRST_STORE.region / REUSE_BLOCK) as usize;
+        let (mut newer, mut older) = (vec![end; end + 1], vec![end; end + 1]);
+        let mut held = vec![false; end];
+        let (mut count, mut hits) = (0, 0u64);
+        for &(block, _) in ops {
+            let block = block as usize;
+            if held[block] {
                 hits += 1;
-            } else if used.len() == cache
-                && let Some((_, oldest)) = used.pop_first()
-            {
-                at.remove(&oldest);
+            } else {
+                count += 1;
             }
-            used.insert(now, block);
+            let leaves = match held[block] {
+                true => Some(block),
+                false => (count > cache).then_some(newer[end]),
+            };
+            if let Some(leaves) = leaves {
+                (newer[older[leaves]], older[newer[leaves]]) = (newer[leaves], older[leaves]);
+                held[leaves] = false;
+                count -= usize::from(leaves != block);
+            }
+            let newest = older[end];
+            (newer[newest], older[end]) = (block, block);
+            (newer[block], older[block]) = (end, newest);
+            held[block] = true;
         }
         hits as f64 / ops.len() as f64
     }
