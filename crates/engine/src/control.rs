@@ -382,6 +382,22 @@ pub(crate) struct FlowWords {
     pub(crate) started: AtomicU64,
     /// Sum of their weights.
     pub(crate) weight: AtomicU64,
+    /// What the readers of the group know of their consumer.
+    pub(crate) consumer: ConsumerWords,
+}
+
+/// What the readers of an emulated consumer share. Zeroed is "nothing is read".
+#[derive(Debug, Default)]
+#[repr(C)]
+pub(crate) struct ConsumerWords {
+    /// Ops that were started,
+    pub(crate) started: AtomicU64,
+    /// and that came to their end.
+    pub(crate) completed: AtomicU64,
+    /// Bytes that were read.
+    pub(crate) read: AtomicU64,
+    /// When it is done with all batches that were read, ticks.
+    pub(crate) free_at: AtomicU64,
 }
 
 // SAFETY: repr(C), nothing but AtomicU64.

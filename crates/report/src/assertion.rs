@@ -2,8 +2,8 @@
 
 use crate::format::{self, MISSING};
 use crate::style::{Ink, Style};
-use plumb_result::RunVerdict;
 use plumb_result::assertion::{Asserted, Steadiness};
+use plumb_result::{RunVerdict, Utilisation};
 
 /// A line for each phase that was to become steady.
 pub(crate) fn steadiness(found: &[Steadiness], style: &Style) -> String {
@@ -12,6 +12,24 @@ pub(crate) fn steadiness(found: &[Steadiness], style: &Style) -> String {
         let ink = if one.reached { Ink::Good } else { Ink::Caution };
         let said = style.wrap(&format!("{}: {}", one.phase, one.words()), HEAD.len() + 4);
         format!("  {}{said}\n", style.ink(ink, HEAD))
+    };
+    let text: String = found.iter().map(line).collect();
+    if text.is_empty() { text } else { text + "\n" }
+}
+
+/// A line for each consumer of what was read.
+pub(crate) fn utilisation(found: &[Utilisation], style: &Style) -> String {
+    const HEAD: &str = "utilisation  ";
+    let line = |one: &Utilisation| {
+        let share = one.share.map_or(MISSING.to_owned(), format::percent);
+        let total = format::time(one.total_ns as f64);
+        let text = format!(
+            "{}: {share}: {} steps in {total}, busy for {}",
+            one.phase,
+            one.steps,
+            format::time(one.busy_ns as f64)
+        );
+        format!("  {}{}\n", style.ink(Ink::Strong, HEAD), style.wrap(&text, HEAD.len() + 4))
     };
     let text: String = found.iter().map(line).collect();
     if text.is_empty() { text } else { text + "\n" }

@@ -53,7 +53,7 @@ pub fn ladder_sentence(result: &LadderResult) -> String {
     let Some(highest) = highest else { return format!("No load of {named} was measured.") };
     let at = format!(
         "{} ops/s at {} %, mean response time {}",
-        highest.rate.map_or(MISSING.to_owned(), format::per_second),
+        highest.rate.map_or(MISSING.to_owned(), format::count),
         highest.percent,
         highest.response_ns.map_or(MISSING.to_owned(), format::time)
     );
@@ -274,8 +274,8 @@ fn loads(steps: &[LadderStep]) -> ReportTable {
         let time = |ns: Option<f64>| ns.map_or(MISSING.to_owned(), format::time);
         vec![
             format!("{} %{}", step.percent, if step.is_again { " again" } else { "" }),
-            format::per_second(step.asked),
-            step.rate.map_or(MISSING.to_owned(), format::per_second),
+            format::count(step.asked),
+            step.rate.map_or(MISSING.to_owned(), format::count),
             time(step.response_ns),
             time(step.response_p99_ns),
             step.tier.map_or("", |tier| tier.name()).to_owned(),

@@ -6,6 +6,7 @@
 use crate::measurement::PhaseMeasurement;
 use crate::metric::{Metric, Unit};
 use crate::run::RunResult;
+use crate::utilisation::Utilisation;
 use plumb_document::{FromDocument, ToDocument};
 use plumb_workload::suggest::nearest;
 use plumb_workload::{Bytes, Nanos, PerSecond, Phase};
@@ -312,6 +313,9 @@ pub struct ConditionedResult<'a> {
     /// Phases that were to end as soon as they were steady.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steady: Vec<Steadiness>,
+    /// How busy emulated consumers of what was read were kept.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub utilisation: Vec<Utilisation>,
 }
 
 #[cfg(test)]

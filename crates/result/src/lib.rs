@@ -40,6 +40,7 @@ pub mod stream;
 pub mod study;
 pub mod sweep;
 pub mod tidy;
+pub mod utilisation;
 pub mod watch;
 
 pub use audit::{Audit, AuditFinding, AuditedClaim, ClaimVerdict};
@@ -73,3 +74,4 @@ pub use run::{FirstDone, MetricValue, PhaseResult, RunResult, Tool};
 pub use seen::Seen;
 pub use study::{STUDY_SCHEMA, StudyReport};
 pub use sweep::{Sweep, SweepKey};
+pub use utilisation::Utilisation;

@@ -1,7 +1,7 @@
 //! When the next op may start: rates, pauses and goals.
 
 use crate::blocks::ByKind;
-use crate::units::{Nanos, PerSecond};
+use crate::units::{Bytes, Nanos, PerSecond};
 use plumb_document::{FromDocument, ToDocument};
 
 /// When the next op may start. Where nothing is said, as soon as there is room in the queue.
@@ -42,6 +42,9 @@ pub struct Pace {
     /// A share among workers of one flow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flow: Option<WeightedFlow>,
+    /// Keep up with an emulated consumer of what is read, and not run far ahead of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub consumer: Option<Consumer>,
 }
 
 impl Pace {
@@ -205,6 +208,25 @@ pub struct LatencyGoal {
     /// Keep on adjusting instead of ending.
     #[serde(default)]
     pub keep_on: bool,
+}
+
+/// A consumer of what the workers of a group read together, such as an accelerator in training: it takes a batch as soon as all of
+/// it is read, and is busy with it for a time. It is emulated: nothing is computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Consumer {
+    /// Bytes of a batch.
+    pub batch: Bytes,
+    /// How long it is busy with each.
+    pub busy: Nanos,
+    /// Batches that may be read before it takes them, the one that is being read among them.
+    #[serde(default = "two")]
+    pub ahead: u32,
+}
+
+fn two() -> u32 {
+    2
 }
 
 /// A share among the workers of one flow: none gets ahead of the others by more than its weight allows.

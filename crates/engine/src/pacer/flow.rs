@@ -7,10 +7,14 @@ use plumb_workload::WorkerGroup;
 use plumb_workload::pace::WeightedFlow;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// The first group with the same flow as this one, whose number names it; `None` where this one has no flow.
+/// The first group with the same flow as this one, whose number names it; itself, where it has a consumer; `None` where this one has neither.
 pub(crate) fn flow_home(groups: &[WorkerGroup], group: usize) -> Option<usize> {
     let flow_of = |group: &WorkerGroup| group.pace.flow.map(|flow| flow.flow);
-    let flow = flow_of(groups.get(group)?)?;
+    let own = groups.get(group)?;
+    if own.pace.consumer.is_some() {
+        return Some(group);
+    }
+    let flow = flow_of(own)?;
     groups.iter().position(|other| flow_of(other) == Some(flow))
 }
 

@@ -1,5 +1,6 @@
 //! Pacers of everything but the closed loop.
 
+use super::consumer::Consuming;
 use super::due::{Due, PaceFailure, PacedOp, Pacer};
 use super::flow::FlowShare;
 use super::kinds::{KINDS, in_places, place};
@@ -54,6 +55,7 @@ pub(super) struct FullPacer<'a> {
     longest_ns: [Option<u64>; KINDS],
     search: Option<DepthSearch<'a>>,
     flow: Option<FlowShare<'a>>,
+    consumer: Option<Consuming<'a>>,
     in_flight: u32,
     failure: Option<PaceFailure>,
 }
@@ -74,6 +76,10 @@ impl<'a> FullPacer<'a> {
                 .flow
                 .zip(request.flow)
                 .map(|(flow, words)| FlowShare::new(flow, words, request.flow_entry, &clock)),
+            consumer: pace
+                .consumer
+                .zip(request.flow)
+                .map(|(consumer, words)| Consuming::new(&consumer, &words.consumer, &clock)),
             in_flight: 0,
             failure: None,
         }
@@ -140,6 +146,12 @@ impl Pacer for FullPacer<'_> {
         if let Some(held) = self.held_back(now) {
             return held;
         }
+        if let Some(consumer) = &mut self.consumer
+            && self.rates.is_due(now, op)
+            && let Some(held) = consumer.due(now, op.length)
+        {
+            return held;
+        }
         // A share of the flow is taken only by an op that is due.
         if let Some(flow) = &mut self.flow
             && self.rates.is_due(now, op)
@@ -167,6 +179,9 @@ impl Pacer for FullPacer<'_> {
             think.completed();
         }
         let Some(place) = place else { return };
+        if let Some(consumer) = &mut self.consumer {
+            consumer.completed(moved, now);
+        }
         if let Some(search) = &mut self.search {
             search.completed(kind, service_ns);
         }

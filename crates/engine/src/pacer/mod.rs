@@ -3,6 +3,7 @@
 //! Which pacer a worker gets is decided once, by [`AnyPacer::of`]: nothing asked for is [`Closed`], rates alone are
 //! [`Rated`], and everything else is [`FullPacer`].
 
+mod consumer;
 mod due;
 mod flow;
 mod full;
@@ -60,7 +61,8 @@ impl<'a> AnyPacer<'a> {
             || pace.think.is_some()
             || pace.longest_op != ByKind::all(None)
             || pace.latency_goal.is_some()
-            || pace.flow.is_some();
+            || pace.flow.is_some()
+            || pace.consumer.is_some();
         match (rated, watched) {
             (false, false) => AnyPacer::Closed(Closed),
             (true, false) => {

@@ -6,8 +6,8 @@ use crate::op::{BlockOp, Role};
 use crate::rng::{Purpose, Rng, StreamId};
 use crate::terms::Ended;
 use plumb_workload::OpKind;
-use plumb_workload::pace::{LatencyGoal, MinimumRate, ThinkBasis, ThinkTime, WeightedFlow};
-use plumb_workload::{Arrival, Nanos, Pace, PerSecond};
+use plumb_workload::pace::{Consumer, LatencyGoal, MinimumRate, ThinkBasis, ThinkTime, WeightedFlow};
+use plumb_workload::{Arrival, Bytes, Nanos, Pace, PerSecond};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::atomic::AtomicU64;
@@ -642,4 +642,23 @@ fn a_pause_that_begins_at_once_waits_for_nothing() {
     assert_eq!(pacer.due(30, any), Due::At(130), "with two in flight");
     assert_eq!(pacer.due(129, any), Due::At(130));
     assert_eq!(pacer.due(131, any), Due::Now { intended: 131 });
+}
+
+// Protects: a consumer takes 100 batches of ten ops of 4 KiB at one in 10 ms, whatever the storage can do beyond that: readers are two
+// batches ahead of it, and no further. Where storage is slower, they wait for nothing.
+#[test]
+fn readers_keep_up_with_their_consumer_and_do_not_run_ahead() {
+    let (words, search) = (FlowWords::default(), SearchWords::default());
+    let consumer = Consumer { batch: Bytes(40_960), busy: Nanos(10_000_000), ahead: 2 };
+    let pace = Pace { consumer: Some(consumer), ..Pace::default() };
+    let drive_at = |words: &FlowWords, service: u64| {
+        let mut pacer = FullPacer::new(&PacerRequest { flow: Some(words), ..request(&pace, 4, &search) }, false);
+        pacer.start(0);
+        drive(&mut pacer, 4, SECOND, |_, _| service)
+    };
+    let fast = drive_at(&words, 1_000);
+    // 100 steps in a second, and what is read ahead.
+    assert!((1_000..=1_040).contains(&fast.started.len()), "{}", fast.started.len());
+    let slow = drive_at(&FlowWords::default(), 8_000_000);
+    assert!((495..=500).contains(&slow.started.len()), "four at a time, 8 ms each: {}", slow.started.len());
 }

@@ -11,6 +11,7 @@ use plumb_document::json;
 use plumb_engine::sim::SimRun;
 use plumb_report::Style;
 use plumb_report::run::{Detail, KeptResult, PageOptions, RunConditions, page_with};
+use plumb_result::Utilisation;
 use plumb_result::assertion::{Assertion, ConditionedResult, Steadiness};
 use plumb_result::medians::{Medians, medians};
 use plumb_store::{Store, TagChange};
@@ -91,6 +92,7 @@ impl Measured {
         let conditions = RunConditions {
             assertions: assertions.iter().map(|assertion| assertion.check(&medians.result)).collect(),
             steady: self.outcomes.iter().flat_map(steadiness).collect(),
+            utilisation: self.outcomes.iter().flat_map(utilisation).collect(),
         };
         if common.json {
             output::print(&self.json(assertions)?);
@@ -147,6 +149,7 @@ impl Measured {
                 result: Cow::Borrowed(&outcome.result),
                 assertions: assertions.iter().map(|assertion| assertion.check(&outcome.result)).collect(),
                 steady: steadiness(outcome).collect(),
+                utilisation: utilisation(outcome).collect(),
             })
             .collect();
         let text = match results.as_slice() {
@@ -166,6 +169,12 @@ fn tag_of(name: &str) -> String {
 fn steadiness(outcome: &RunOutcome) -> impl Iterator<Item = Steadiness> {
     let plan = |name: &str| outcome.result.workload.phase.iter().find(|phase| phase.name == name);
     outcome.measurement.phases.iter().filter_map(move |phase| Steadiness::of(plan(&phase.name)?, phase))
+}
+
+fn utilisation(outcome: &RunOutcome) -> impl Iterator<Item = Utilisation> {
+    let plan = |name: &str| outcome.result.workload.phase.iter().find(|phase| phase.name == name);
+    let planned = outcome.measurement.phases.iter().filter_map(move |phase| Some((plan(&phase.name)?, phase)));
+    planned.flat_map(|(plan, phase)| Utilisation::of(plan, phase))
 }
 
 /// Refuses a file that cannot be written before anything is measured for it.

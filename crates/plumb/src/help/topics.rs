@@ -40,6 +40,10 @@ const fn exit(code: &'static str, meaning: &'static str) -> Exit {
 const DONE: Exit = exit("0", "done");
 const TRUSTED: Exit = exit("0", "done, and the checks did not reject the result");
 const ASSERTED: Exit = exit("1", "done, but a condition given with --assert is false");
+const RUN_ASSERTED: Exit = exit(
+    "1",
+    "done, but a condition given with --assert is false, no rounds were steady, or a load is beyond its limit",
+);
 const USAGE: Exit = exit("2", "the command line or a file it names is wrong; nothing was measured");
 const CHECKED: Exit = exit("2", "the command line or the study is wrong, or a check before the first run failed");
 const WRONG_WORDS: Exit = exit("2", "the command line, or a file, run or database that it names, is wrong");
@@ -176,6 +180,10 @@ pub const TOPICS: &[Topic] = &[
                 "Fail a script when p99 is too high",
                 "plumb run random-read --at /mnt/data --assert 'read.lat.p99 < 5ms'",
             ),
+            example(
+                "Test in rounds until writes are steady",
+                "plumb run pts-iops-like --at /mnt/data --report iops.html",
+            ),
             example("Print each second as JSON while it runs", "plumb run random-read --at sim:ssd --stream ndjson:-"),
             example("Print a named workload as a file, to edit it", "plumb run mail --translate"),
             example(
@@ -183,7 +191,7 @@ pub const TOPICS: &[Topic] = &[
                 "mpirun -n 64 plumb run random-write --at /mnt/lustre/me",
             ),
         ],
-        exits: &[TRUSTED, ASSERTED, USAGE, REJECTED, IO, REFUSED, INTERRUPTED],
+        exits: &[TRUSTED, RUN_ASSERTED, USAGE, REJECTED, IO, REFUSED, INTERRUPTED],
     },
     Topic {
         command: "workloads",

@@ -66,6 +66,7 @@ mod study_question;
 mod sweep;
 mod sysbench;
 mod trace;
+mod training;
 mod try_storage;
 mod unstored;
 mod vdbench;

@@ -67,3 +67,48 @@ fn options_of_a_single_run_are_refused() {
     assert_eq!(phases, ["conditioning", "random"]);
     home.plumb("run pts-latency-like --translate").expect(0).says(&["repeat.rounds.first-only", "random-r0-4KiB"]);
 }
+
+// Protects: each load is a share of what was asked for, those that run again are compared, and every stream has its share.
+#[test]
+fn a_ladder_holds_its_limit_and_repeats() {
+    let home = Home::new();
+    let line = "run spc1-like --at sim:nvme --set time=4s";
+    let said = home.plumb(line).expect(0).complains(&["This is not an official SPC-1 result.", "at 9 loads"]);
+    said.says(&["every load is within the limit of 30 ms", "100 % again", "Repeated loads (within 5.0 %)", "log-runs"]);
+    let ladder = home.plumb(&format!("{line} --report l.html --json")).expect(0).json();
+    crate::commands::fits(&home, "ladder", &ladder);
+    let steps = ladder["steps"].as_array().unwrap();
+    let loads: Vec<f64> = steps.iter().filter_map(|step| step["percent"].as_f64()).collect();
+    assert_eq!(loads, [100.0, 100.0, 95.0, 90.0, 80.0, 50.0, 10.0, 100.0, 10.0]);
+    for step in steps {
+        let (asked, rate) = (step["asked"].as_f64().unwrap(), step["rate"].as_f64().unwrap());
+        assert!((asked - step["percent"].as_f64().unwrap() * 10.0).abs() < 1e-6, "{step:#}");
+        assert!((rate / asked - 1.0).abs() < 0.1, "{step:#}");
+    }
+    let shares = steps[0]["streams"].as_array().unwrap();
+    assert_eq!(shares.len(), 8);
+    for share in shares {
+        let (asked, done) = (share["asked"].as_f64().unwrap(), share["done"].as_f64().unwrap());
+        assert!((asked - done).abs() < 0.03, "{share:#}");
+    }
+    assert_eq!(ladder["again"].as_array().unwrap().len(), 2);
+    let html = std::fs::read_to_string(home.work().join("l.html")).unwrap();
+    assert!(html.contains("Response time by load") && html.contains("This is not an official SPC-1 result."));
+}
+
+// Protects: a load beyond the limit is said and asserted, and the overall response time lies between those of the loads.
+#[test]
+fn a_limit_that_does_not_hold_is_an_exit_code() {
+    let home = Home::new();
+    let line = "run nfs-mix-2008-like --at sim:hdd --set time=500ms";
+    let ladder = home.plumb(&format!("{line} --set repeat.ladder.limit=1us --json")).expect(1).json();
+    assert_eq!(ladder["within_limit"], false, "{ladder:#}");
+    let steps = ladder["steps"].as_array().unwrap();
+    assert_eq!((steps.len(), ladder["of"].is_null()), (9, true), "{ladder:#}");
+    let times: Vec<f64> = steps.iter().map(|step| step["response_ns"].as_f64().unwrap()).collect();
+    let overall = ladder["overall_response_ns"].as_f64().unwrap();
+    assert!(times.iter().any(|time| *time <= overall) && times.iter().any(|time| *time >= overall), "{ladder:#}");
+    let (full, first) = (ladder["full"].as_f64().unwrap(), &steps[0]);
+    assert!((first["asked"].as_f64().unwrap() / full - 0.1).abs() < 1e-9, "{ladder:#}");
+    home.plumb(&format!("{line} --set repeat.ladder.limit=1us")).expect(1).says(&["a load is beyond the limit of 1"]);
+}

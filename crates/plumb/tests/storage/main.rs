@@ -16,6 +16,7 @@ mod load;
 mod places;
 mod preflight;
 mod published;
+mod repeat;
 mod slower;
 mod traps;
 

@@ -22,6 +22,7 @@ use crate::assertion;
 use crate::format;
 use crate::measure;
 use crate::style::{Ink, Style};
+use plumb_result::Utilisation;
 use plumb_result::assertion::{Asserted, Steadiness};
 use plumb_result::medians::Spread;
 use plumb_result::{RunResult, RunVerdict};
@@ -51,6 +52,8 @@ pub struct RunConditions {
     pub assertions: Vec<Asserted>,
     /// Of each phase that was to end as soon as it was steady.
     pub steady: Vec<Steadiness>,
+    /// How busy emulated consumers were kept.
+    pub utilisation: Vec<Utilisation>,
 }
 
 /// How a page is made.
@@ -96,6 +99,7 @@ pub fn page_with(result: &RunResult, conditions: &RunConditions, options: &PageO
     page.push_str(&crate::net::of_phases(result, style));
     page.push_str(&spread(options, style));
     page.push_str(&assertion::steadiness(&conditions.steady, style));
+    page.push_str(&assertion::utilisation(&conditions.utilisation, style));
     let notes = notes(result);
     // A survey is short; who runs a workload reads what of it was not possible.
     let notes_are_shown = options.detail == Detail::Full || !survey::is_survey(result);

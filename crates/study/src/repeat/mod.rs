@@ -121,7 +121,8 @@ impl Done {
         let mut done = Done { rate: None, bandwidth: None, service: Histogram::new(), response: Histogram::new() };
         let (mut count, mut bytes) = (0, 0);
         for (kind, op) in &measured.ops {
-            if matches!(kind, OpKind::Open | OpKind::Close | OpKind::Evict | OpKind::Delay) {
+            // A pace counts opens and closes, too.
+            if matches!(kind, OpKind::Evict | OpKind::Delay) {
                 continue;
             }
             count += op.count;

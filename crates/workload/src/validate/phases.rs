@@ -365,6 +365,19 @@ fn pace(check: &mut Checker, pace: &Pace) {
         if let Some(flow) = &pace.flow {
             check.positive(["flow", "weight"], "the weight", flow.weight.into(), "use at least 1");
         }
+        if let Some(consumer) = &pace.consumer {
+            check.positive(
+                ["consumer", "batch"],
+                "a batch",
+                consumer.batch.0,
+                "use the bytes of a step, such as `45MiB`",
+            );
+            check.positive(["consumer", "busy"], "the time of a step", consumer.busy.0, "use a time such as `200ms`");
+            check.positive(["consumer", "ahead"], "the number of batches ahead", consumer.ahead.into(), "2 is usual");
+            if pace.flow.is_some() {
+                check.problem(["consumer"], "a group of a flow has no consumer of its own", "leave out one of the two");
+            }
+        }
     });
 }
 

@@ -62,6 +62,7 @@ pub(super) fn pace(copy: &mut JobClone<'_>) -> Pace {
             percent: said.latency_percentile,
             keep_on: said.latency_run,
         }),
+        consumer: None,
         flow: said.flow.map(|weight| WeightedFlow {
             flow: said.flow_id,
             weight,

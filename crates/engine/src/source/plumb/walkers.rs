@@ -26,6 +26,10 @@ const WRITTEN_AGAIN: f64 = 0.15;
 /// Writes begin in leaves of which the number is a multiple of this.
 const WRITE_LEAVES: u64 = 8;
 
+/// Walkers begin this share of their range apart, and the next hundred as the first. Inferred from the published hit ratios: twenty walkers
+/// meet more often than if they began anywhere, and two hundred do not. The generator serves a hundred units together.
+const BEGINNINGS: u64 = 100;
+
 /// Where runs begin and end.
 const RUN_ALIGN: u64 = 64 << 10;
 
@@ -88,16 +92,16 @@ impl Walkers {
             Walking::Reuse => {
                 let leaves = (piece.length / REUSE_LEAF).max(1);
                 let levels = leaves.ilog2();
-                let walker = |rng: &mut Rng| Walker {
+                let walker = |number: u32, rng: &mut Rng| Walker {
                     // Whole groups, so that all walkers write in the same leaves.
                     shift: rng.below(leaves - (1 << levels) + 1) / WRITE_LEAVES * WRITE_LEAVES,
-                    leaf: rng.below(1 << levels),
+                    leaf: ((u64::from(number) % BEGINNINGS) << levels) / BEGINNINGS,
                     again: None,
                 };
                 Kind::Reuse(ReuseWalk {
                     levels,
                     next_blocks: (0..leaves).map(|_| rng.below(LEAF_BLOCKS) as u8).collect(),
-                    walkers: (0..count).map(|_| walker(&mut rng)).collect(),
+                    walkers: (0..count).map(|number| walker(number, &mut rng)).collect(),
                 })
             }
             Walking::Runs { first, last, length } => {
@@ -143,6 +147,10 @@ impl ReuseWalk {
     fn step(&mut self, number: usize, writes: bool, rng: &mut Rng) -> u64 {
         let walker = &mut self.walkers[number];
         let again = walker.again.take_if(|_| writes);
+        if let Some(block) = again {
+            // The walk goes on from what was written again.
+            walker.leaf = block / LEAF_BLOCKS - walker.shift;
+        }
         let block = again.unwrap_or_else(|| {
             let mut up = LEVELS_UP;
             while up < self.levels && rng.unit() < FURTHER_UP {
@@ -178,7 +186,6 @@ impl ReuseWalk {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeMap;
 
     /// Half of 4 KiB ops write, as in the first store's streams; 0.3 of the second's read.
     struct Stream {
@@ -189,6 +196,7 @@ mod tests {
 
     /// 5 % of 45 GiB; the published ratios are of 3 million ops of all eight streams.
     const FIRST_STORE: Stream = Stream { region: (45 << 30) / 20, read: 0.5, ops: 843_000 };
+    const FIRST_STORE_4: Stream = Stream { region: (45 << 30) / 20, read: 0.5, ops: 630_000 };
     const SECOND_STORE: Stream = Stream { region: (45 << 30) / 20, read: 0.3, ops: 210_000 };
 
     fn blocks(stream: &Stream, walkers: u32, seed: u64) -> Vec<(u64, bool)> {
@@ -203,19 +211,33 @@ mod tests {
         (0..stream.ops).map(op).collect()
     }
 
-    /// The share of ops that a cache of this many blocks serves, where the block used longest ago leaves.
+    /// The share of ops that a cache of this many blocks serves, where the block used longest ago leaves. A ring through all blocks of the
+    /// region holds them in the order of their use; its last place is the ring's own.
     fn hit_ratio(ops: &[(u64, bool)], cache: usize) -> f64 {
-        let (mut used, mut at, mut hits) = (BTreeMap::new(), BTreeMap::new(), 0u64);
-        for (now, &(block, _)) in ops.iter().enumerate() {
-            if let Some(before) = at.insert(block, now) {
-                used.remove(&before);
+        let end = (FIRST_STORE.region / REUSE_BLOCK) as usize;
+        let (mut newer, mut older) = (vec![end; end + 1], vec![end; end + 1]);
+        let mut held = vec![false; end];
+        let (mut count, mut hits) = (0, 0u64);
+        for &(block, _) in ops {
+            let block = block as usize;
+            if held[block] {
                 hits += 1;
-            } else if used.len() == cache
-                && let Some((_, oldest)) = used.pop_first()
-            {
-                at.remove(&oldest);
+            } else {
+                count += 1;
             }
-            used.insert(now, block);
+            let leaves = match held[block] {
+                true => Some(block),
+                false => (count > cache).then_some(newer[end]),
+            };
+            if let Some(leaves) = leaves {
+                (newer[older[leaves]], older[newer[leaves]]) = (newer[leaves], older[leaves]);
+                held[leaves] = false;
+                count -= usize::from(leaves != block);
+            }
+            let newest = older[end];
+            (newer[newest], older[end]) = (block, block);
+            (newer[block], older[block]) = (end, newest);
+            held[block] = true;
         }
         hits as f64 / ops.len() as f64
     }
@@ -228,18 +250,23 @@ mod tests {
             (&FIRST_STORE, 1, [0.188, 0.260, 0.483]),
             (&FIRST_STORE, 20, [0.137, 0.251, 0.492]),
             (&FIRST_STORE, 200, [0.095, 0.230, 0.479]),
+            (&FIRST_STORE_4, 1, [0.190, 0.262, 0.466]),
+            (&FIRST_STORE_4, 20, [0.137, 0.247, 0.465]),
+            (&FIRST_STORE_4, 200, [0.095, 0.230, 0.462]),
             (&SECOND_STORE, 1, [0.289, 0.410, 0.531]),
             (&SECOND_STORE, 20, [0.217, 0.397, 0.528]),
             (&SECOND_STORE, 200, [0.148, 0.350, 0.510]),
         ] {
-            // Where one walker goes differs from seed to seed, and the published numbers are of one.
-            let seeds = if walkers == 1 { 4 } else { 1 };
+            // Where few walkers go differs from seed to seed, and the published numbers are of one.
+            let seeds = if walkers == 200 { 1 } else { 4 };
             let of_seeds: Vec<Vec<(u64, bool)>> = (0..seeds).map(|seed| blocks(stream, walkers, 11 + seed)).collect();
             let mean = |cache| of_seeds.iter().map(|ops| hit_ratio(ops, cache)).sum::<f64>() / of_seeds.len() as f64;
             let found = [1024, 16_384, 262_144].map(mean);
             eprintln!("{walkers} walkers, {} read: {found:.3?}, published {expected:?}", stream.read);
-            for (found, expected) in found.iter().zip(expected) {
-                assert!((found - expected).abs() <= 0.02, "{walkers} walkers: {found}, published {expected}");
+            for (number, (found, expected)) in found.iter().zip(expected).enumerate() {
+                // One walker in the largest cache: seeds lie 0.003 (standard deviation) apart.
+                let allowed = if walkers == 1 && number == 2 { 0.015 } else { 0.01 };
+                assert!((found - expected).abs() <= allowed, "{walkers} walkers: {found}, published {expected}");
             }
         }
     }

@@ -46,6 +46,8 @@ loads! {
         ["read.iops", "read.lat.p99", "fdatasync.lat.p99"];
     "spc1-like", Some("SPC-1"), "eight streams of an array's users on three stores, at 1,000 operations a second",
         ["read.resp.p99", "write.resp.p99"];
+    "spc1-persistence-like", Some("SPC-1"), "stamped writes of 64 KiB all over the stores, then all of them read back and checked",
+        ["write.resp.p99", "read.bw"];
     "nfs-mix-2008-like", Some("SPEC SFS"), "home directories on a file server: mostly stat, access and small reads, as counted in 2008",
         ["stat.ops", "read.iops", "create.ops"];
     "nfs-mix-sfs3-like", Some("SPEC SFS"), "a file server's clients around 2000: lookups, reads and directories",
