@@ -123,8 +123,8 @@ pub trait Cluster: Send + Sync {
     /// Whether the others go on where one of them is lost; where not, all end. Only a transport that has a rank which leads can.
     fn carry_on(&self, _without_lost: bool) {}
 
-    /// Ranks that were lost, and went on without.
-    fn lost(&self) -> Vec<u32> {
+    /// Ranks that were lost, and how, in words.
+    fn lost(&self) -> Vec<(u32, String)> {
         Vec::new()
     }
 
