@@ -311,8 +311,14 @@ impl Cluster for Star {
     }
 
     fn depth(&self) -> u32 {
-        // Whoever leads tells one after the other: as for each level of a tree, for each 32 of them.
-        1 + self.size / crate::tree::FANOUT
+        1
+    }
+
+    fn release_delay_ns(&self) -> u64 {
+        // Over a network, through a process that decrypts, and told to one after the other.
+        const WAKE_NS: u64 = 10_000_000;
+        const EACH_NS: u64 = 200_000;
+        WAKE_NS + EACH_NS * u64::from(self.size)
     }
 
     fn height(&self) -> u32 {
@@ -437,3 +443,6 @@ impl Drop for Star {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
