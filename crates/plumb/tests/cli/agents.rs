@@ -112,6 +112,12 @@ fn an_agent_has_rules_of_its_own() {
     let program = "[[phase.companions]]\nname = \"p\"\ndoes.exec = { program = \"touch ran\", arguments = \"\", grace = \"1s\" }\n";
     home.file("w.toml", &format!("{WORKLOAD}{program}"));
     run("--at in").expect(4).complains(&["the agent runs no programs (`touch ran`)", "--allow-exec"]);
+    let shell = WORKLOAD.replace("work.blocks", "process.run-before = \"touch ran\"\nwork.blocks");
+    home.file("w.toml", &shell);
+    run("--at in").expect(4).complains(&["the agent runs no programs (`touch ran`)"]);
+    home.file("w.toml", WORKLOAD);
+    run("--at in --probe 127.0.0.1").expect(4).complains(&["the agent makes no connections (`127.0.0.1`)"]);
+    assert!(!home.work().join("ran").exists() && !home.work().join("in/ran").exists());
 }
 
 // Protects other hosts from being served by mistake, and agents from strangers.
@@ -320,6 +326,8 @@ fn fio_jobs_run_on_servers() {
     home.plumb(&format!("as fio --client={one} out.fio")).expect(1).complains(&["does not allow"]);
     home.file("x.fio", "[x]\nioengine=exec\nprogram=touch\narguments=ran\n");
     home.plumb(&format!("as fio --client={one} x.fio")).expect(1).complains(&["runs no programs"]);
+    home.file("y.fio", "[y]\nsize=64k\nrw=write\nexec_prerun=touch ran\n");
+    home.plumb(&format!("as fio --client={one} y.fio")).expect(1).complains(&["runs no programs"]);
     assert!(!dirs[0].join("ran").exists());
     wait_until("no process is left", || servers.iter().all(|server| server.sessions().is_empty()));
 }
@@ -367,4 +375,21 @@ fn a_server_goes_on_in_the_background() {
     home.plumb(&format!("as fio --client=,{port} a.fio")).expect(0).says(&["a: (groupid=0"]);
     assert!(Command::new("kill").arg(&pid).status().unwrap().success());
     wait_until("it has ended", || TcpStream::connect(("127.0.0.1", port)).is_err());
+}
+
+// Protects commands that look at their place before they measure: on other hosts, these look.
+#[test]
+fn other_commands_measure_on_hosts_too() {
+    let home = Home::new();
+    let port = free_port();
+    let _agent = Agent::on_loopback(&home, port, "--allow here");
+    std::fs::create_dir(home.work().join("here")).unwrap();
+    let hosts = format!("--hosts 127.0.0.1:{port}");
+    let tried = home.plumb(&format!("try sim:ssd --quick {hosts}")).ran();
+    assert!(tried.out.contains("1 ranks on 1 hosts") || tried.out.contains("agents"), "{}", tried.out);
+    home.plumb(&format!("try there --quick {hosts}")).expect(4).complains(&["the agent does not allow `there`"]);
+    home.plumb(&format!("try here/none --quick {hosts}")).expect(4).complains(&["none"]);
+    let compared =
+        home.plumb(&format!("compare sim:ssd sim:ssd?slow=50% --for random-read --json {hosts}")).ran().json();
+    assert!(compared["contrasts"].as_array().is_some_and(|all| !all.is_empty()), "{compared}");
 }
