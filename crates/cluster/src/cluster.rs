@@ -115,6 +115,11 @@ pub trait Cluster: Send + Sync {
         tree::height(self.rank(), self.size())
     }
 
+    /// How far ahead of a barrier's decision all start: the time that it takes to all ranks, and some more for one that has to be woken.
+    fn release_delay_ns(&self) -> u64 {
+        release_delay_ns(self.size(), self.depth())
+    }
+
     /// Whether rank 0 is where the command was typed, and measures nothing itself.
     fn leads_only(&self) -> bool {
         false
@@ -123,8 +128,8 @@ pub trait Cluster: Send + Sync {
     /// Whether the others go on where one of them is lost; where not, all end. Only a transport that has a rank which leads can.
     fn carry_on(&self, _without_lost: bool) {}
 
-    /// Ranks that were lost, and went on without.
-    fn lost(&self) -> Vec<u32> {
+    /// Ranks that were lost, and how, in words.
+    fn lost(&self) -> Vec<(u32, String)> {
         Vec::new()
     }
 
@@ -192,7 +197,7 @@ pub trait Cluster: Send + Sync {
         let mut arrivals = Arrivals::of(self.rank(), arrival);
         self.reduce(&mut arrivals, patience)?;
         let decided = match self.rank() {
-            0 => arrivals.decided(clock::monotonic_ns().saturating_add(release_delay_ns(self.size(), self.depth()))),
+            0 => arrivals.decided(clock::monotonic_ns().saturating_add(self.release_delay_ns())),
             _ => Vec::new(),
         };
         let decided = self.broadcast(decided, patience)?;
@@ -200,7 +205,7 @@ pub trait Cluster: Send + Sync {
     }
 }
 
-/// How far ahead of the decision all start: the time that it takes down the tree, and some more for a rank that has to be woken.
+/// The same along a tree.
 fn release_delay_ns(size: u32, depth: u32) -> u64 {
     const WAKE_NS: u64 = 500_000;
     const STEP_NS: u64 = 500_000;

@@ -50,7 +50,7 @@ fn command() -> u8 {
     if called.file_name().is_some_and(|name| name == "init") && std::process::id() == 1 {
         return exit_code(commands::agent::init(), false);
     }
-    if std::env::args_os().nth(1).is_some_and(|word| word == "agent") {
+    if is_agent_of_a_machine() {
         return exit_code(commands::agent::run(&AgentArguments::parse_from(std::env::args_os().skip(1))), false);
     }
     match ranks::join() {
@@ -75,6 +75,15 @@ fn command() -> u8 {
             u8::try_from(error.exit_code()).unwrap_or(End::Usage.number())
         }
     }
+}
+
+/// Whether this program was started by another one of its kind as a host's far end. What people type of `plumb agent` is read as any
+/// other command.
+fn is_agent_of_a_machine() -> bool {
+    const NOT_TYPED: [&str; 7] = ["--rank", "--with-parent", "--port", "--state", "--silence", "--vm", "--detached"];
+    let mut words = std::env::args_os().skip(1);
+    let is_agent = words.next().is_some_and(|word| word == "agent");
+    is_agent && words.next().is_none_or(|word| NOT_TYPED.iter().any(|known| word == *known))
 }
 
 /// Says what kept a command from its end, and gives its exit code. `is_kept` as by [`is_kept`].
@@ -136,6 +145,7 @@ fn run(arguments: &Arguments) -> Result<End, Stopped> {
         PlumbCommand::Net(arguments) => commands::net::run(arguments, common),
         PlumbCommand::Check { path } => commands::check::run(path, common),
         PlumbCommand::VerifyCapacity(arguments) => commands::capacity::run(arguments, common),
+        PlumbCommand::Agent(arguments) => commands::agent::run(arguments),
         PlumbCommand::Watch(arguments) => commands::watch::run(arguments, common),
         PlumbCommand::Explain { code } => commands::explain::run(code.as_deref(), common),
         PlumbCommand::List { tag, number } => commands::store::list(tag.as_deref(), *number, common),

@@ -58,6 +58,11 @@ pub fn lead(ranks: JoinedRanks) {
     JOINED.with(|joined| *joined.borrow_mut() = Some(Rc::new(ranks)));
 }
 
+/// The hosts that make every run, where this process only leads them.
+pub fn led() -> Option<Rc<JoinedRanks>> {
+    joined().filter(|ranks| ranks.leads_only())
+}
+
 /// The others, where this process is the first of several.
 pub fn joined() -> Option<Rc<JoinedRanks>> {
     JOINED.with(|joined| joined.borrow().clone())

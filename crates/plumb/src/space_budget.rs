@@ -1,6 +1,8 @@
 //! How much may be written where: never more than a tenth of what is free, however much was asked for; and for how long.
 
 use crate::exit::Stopped;
+use crate::ranks;
+use crate::session;
 use plumb_report::format;
 use plumb_study::Place;
 use plumb_workload::sim::SimModel;
@@ -80,8 +82,12 @@ impl SpaceBudget {
 
     /// A tenth of what is free under a directory.
     pub fn under(base: &Path) -> Result<SpaceBudget, Stopped> {
-        let free = plumb_study::place::free_bytes(base)
-            .map_err(|reason| Stopped::io(format!("cannot see how much is free on {}: {reason}", base.display())))?;
+        let free = match ranks::led() {
+            Some(hosts) => hosts.free_for_each(session::stop_flag()?, base)?,
+            None => plumb_study::place::free_bytes(base).map_err(|reason| {
+                Stopped::io(format!("cannot see how much is free on {}: {reason}", base.display()))
+            })?,
+        };
         let most_bytes = (free as f64 * FREE_SHARE) as u64;
         if most_bytes < LEAST_BYTES {
             return Err(Stopped::usage(format!(

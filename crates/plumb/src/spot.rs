@@ -1,8 +1,9 @@
 //! Where `plumb try` and `plumb sweep` measure: a directory, a device, a file that is there, or a simulated device.
 
 use crate::exit::Stopped;
-use plumb_study::Place;
+use crate::ranks;
 use plumb_study::precondition::capacity_bytes;
+use plumb_study::{Place, PlaceError};
 use plumb_workload::{Bytes, Content, DeviceTarget, FileTarget, Prepare, Size, Target};
 use std::ffi::OsStr;
 use std::os::unix::fs::FileTypeExt;
@@ -18,9 +19,23 @@ pub enum Spot {
     File(PathBuf),
 }
 
+/// A place as typed: on this host, where it must be there, or on those that make the runs.
+///
+/// # Errors
+/// It is no directory here, or no simulated device.
+pub fn place(typed: impl AsRef<OsStr>) -> Result<Place, PlaceError> {
+    match ranks::led() {
+        None => Place::parse(typed).map(Place::absolute),
+        Some(_) => Place::elsewhere(typed),
+    }
+}
+
 impl Spot {
     /// Reads a place as typed, which need not be UTF-8.
     pub fn parse(typed: impl AsRef<OsStr>) -> Result<Spot, Stopped> {
+        if ranks::led().is_some() {
+            return Ok(Spot::Place(place(typed)?));
+        }
         let path = Path::new(typed.as_ref());
         if !typed.as_ref().as_encoded_bytes().starts_with(b"sim:")
             && let Ok(metadata) = std::fs::metadata(path)

@@ -49,8 +49,16 @@ struct Peer {
     to_writer: Option<Sender<Arc<[u8]>>>,
     heard: Instant,
     gone: bool,
+    silent: bool,
     left: bool,
     written: bool,
+}
+
+impl Peer {
+    /// It went without leaving.
+    fn is_lost(&self) -> bool {
+        self.gone && !self.left
+    }
 }
 
 /// What came from one rank.
@@ -113,7 +121,10 @@ impl Star {
         for (other, link) in links {
             let (sender, receiver) = channel();
             let now = Instant::now();
-            peers.insert(other, Peer { to_writer: Some(sender), heard: now, gone: false, left: false, written: false });
+            peers.insert(
+                other,
+                Peer { to_writer: Some(sender), heard: now, gone: false, silent: false, left: false, written: false },
+            );
             writers.push((other, link, receiver));
         }
         let state = State { peers, inboxes: SortedMap::new(), ends: false, leaving: false, carries_on: false };
@@ -246,7 +257,12 @@ impl Shared {
     fn miss(&self, state: &mut State) {
         let is_silent = |peer: &Peer| !peer.gone && !peer.left && peer.heard.elapsed() > self.patience;
         let silent: Vec<u32> = state.peers.iter().filter(|(_, peer)| is_silent(peer)).map(|(&rank, _)| rank).collect();
-        silent.into_iter().for_each(|rank| self.lose(state, rank));
+        for rank in silent {
+            if let Some(peer) = state.peers.get_mut(&rank) {
+                peer.silent = true;
+            }
+            self.lose(state, rank);
+        }
     }
 }
 
@@ -295,8 +311,14 @@ impl Cluster for Star {
     }
 
     fn depth(&self) -> u32 {
-        // Whoever leads tells one after the other: as for each level of a tree, for each 32 of them.
-        1 + self.size / crate::tree::FANOUT
+        1
+    }
+
+    fn release_delay_ns(&self) -> u64 {
+        // Over a network, through a process that decrypts, and told to one after the other.
+        const WAKE_NS: u64 = 10_000_000;
+        const EACH_NS: u64 = 200_000;
+        WAKE_NS + EACH_NS * u64::from(self.size)
     }
 
     fn height(&self) -> u32 {
@@ -356,8 +378,8 @@ impl Cluster for Star {
     fn is_to_end(&self) -> Option<EndCause> {
         let mut state = self.shared.state();
         self.shared.miss(&mut state);
-        let is_lost = |peer: &Peer| peer.gone && !peer.left && !state.carries_on;
-        let gone = state.peers.iter().find(|(_, peer)| is_lost(peer)).map(|(&rank, _)| rank);
+        let lost = state.peers.iter().find(|(_, peer)| peer.is_lost() && !state.carries_on);
+        let gone = lost.map(|(&rank, _)| rank);
         gone.map(EndCause::Silent).or_else(|| state.ends.then_some(EndCause::Announced))
     }
 
@@ -365,15 +387,20 @@ impl Cluster for Star {
         self.shared.state().carries_on = without_lost;
     }
 
-    fn lost(&self) -> Vec<u32> {
+    fn lost(&self) -> Vec<(u32, String)> {
         let state = self.shared.state();
-        state.peers.iter().filter(|(_, peer)| peer.gone && !peer.left).map(|(&rank, _)| rank).collect()
+        let how = |peer: &Peer| match peer.silent {
+            true => format!("gave no sign of life for {} s", self.shared.patience.as_secs()),
+            false => "is lost: its connection ended".to_owned(),
+        };
+        state.peers.iter().filter(|(_, peer)| peer.is_lost()).map(|(&rank, peer)| (rank, how(peer))).collect()
     }
 
     fn reduce(&self, sum: &mut dyn Reduction, patience: &Patience<'_>) -> Result<(), ClusterError> {
         for child in self.children() {
             let sent = self.receive(child, patience);
-            let is_lost = matches!(sent, Err(ClusterError::Silent { .. })) && self.lost().contains(&child);
+            let is_lost = matches!(sent, Err(ClusterError::Silent { .. }))
+                && self.shared.state().peers.get(&child).is_some_and(Peer::is_lost);
             if !(is_lost && self.shared.state().carries_on) {
                 sum.absorb(child, sent);
             }
@@ -416,3 +443,6 @@ impl Drop for Star {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,7 @@
 //! What two or more places are compared by: `plumb compare`, `plumb gate`, `plumb noise`.
 
 use super::{MeanwhileArguments, ReportFile};
+use crate::hosts::HostsArguments;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -8,6 +9,9 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 #[command(after_long_help = COMPARE_PLACES)]
 pub struct CompareArguments {
+    /// Hosts that make the runs, in the place of this one.
+    #[command(flatten)]
+    pub hosts: HostsArguments,
     /// Write a report with charts as well.
     #[command(flatten)]
     pub report_file: ReportFile,

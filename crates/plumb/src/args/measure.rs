@@ -24,6 +24,9 @@ pub struct TryArguments {
     /// Seed of all random choices.
     #[arg(long, default_value_t = plumb_workload::Workload::DEFAULT_SEED)]
     pub seed: u64,
+    /// Hosts that are measured, in the place of this one.
+    #[command(flatten)]
+    pub hosts: HostsArguments,
     /// Repeats, and where the page goes.
     #[command(flatten)]
     pub report: PageArguments,

@@ -81,6 +81,8 @@ pub enum PlumbCommand {
     VerifyCapacity(CapacityArguments),
     /// Measure the network to another host: round trips idle and loaded, throughput, jitter and loss. Or serve as the other end.
     Net(NetArguments),
+    /// Let clients on other hosts measure here: `plumb run --hosts`, `plumb as fio --client`.
+    Agent(AgentArguments),
     /// Watch devices live: rates, latency, queue, utilisation, and which processes do the I/O. No load.
     Watch(WatchArguments),
     /// Explain a check: what it means, why it matters, what to do.
@@ -186,8 +188,7 @@ pub enum PlumbCommand {
     },
 }
 
-/// Arguments of `plumb agent`: the far end of a host, which answers a study's requests. Studies start it; it is not a command
-/// that people type, and is parsed apart so that it appears in no help, completion or suggestion.
+/// Arguments of `plumb agent`: the far end of a host. It is parsed apart, too, because studies start it as the first thing on a machine.
 #[derive(Debug, Default, Parser)]
 #[command(name = "plumb agent")]
 pub struct AgentArguments {
@@ -203,7 +204,7 @@ pub struct AgentArguments {
     /// A directory or device that clients may use; may be given several times [default: the working directory].
     #[arg(long, value_name = "PATH")]
     pub allow: Vec<PathBuf>,
-    /// Let workloads of clients start programs.
+    /// Let workloads of clients start programs, and connect to other hosts.
     #[arg(long)]
     pub allow_exec: bool,
     /// With --listen: go on in the background, and write the process id to this file.
@@ -216,25 +217,25 @@ pub struct AgentArguments {
     #[arg(long, hide = true)]
     pub rank: bool,
     /// The device over which it is asked [default: standard input and output].
-    #[arg(long, value_name = "DEVICE")]
+    #[arg(long, hide = true, value_name = "DEVICE")]
     pub port: Option<PathBuf>,
     /// Where it keeps what it needs, with the journal of what it built [default: the user's state directory].
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, hide = true, value_name = "DIR")]
     pub state: Option<PathBuf>,
     /// The link counts as broken after this many seconds of silence.
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, hide = true, value_name = "SECONDS")]
     pub silence: Option<u64>,
     /// Boot this virtual machine (a table of a study's `hosts`, in TOML) and pass on to it what is asked.
-    #[arg(long, value_name = "FILE", conflicts_with = "port")]
+    #[arg(long, hide = true, value_name = "FILE", conflicts_with = "port")]
     pub vm: Option<PathBuf>,
     /// Become the program behind `--`, and end with this process, which must be the parent.
-    #[arg(long, value_name = "PID", requires = "program")]
+    #[arg(long, hide = true, value_name = "PID", requires = "program")]
     pub with_parent: Option<u32>,
     /// With --with-parent: it is asked to end, and not killed.
-    #[arg(long, requires = "with_parent")]
+    #[arg(long, hide = true, requires = "with_parent")]
     pub gently: bool,
     /// The program, and its words.
-    #[arg(last = true)]
+    #[arg(last = true, hide = true)]
     pub program: Vec<OsString>,
 }
 

@@ -8,6 +8,7 @@ use crate::output;
 use crate::progress::LiveWarnings;
 use crate::session;
 use crate::space_budget::{DataSizes, FILE_BYTES, SpaceBudget, check_lengths, virtual_time};
+use crate::spot::place;
 use plumb_report::{compare as page, format, run as run_page};
 use plumb_result::compare::Replicate;
 use plumb_result::{Comparison, Finding, Level};
@@ -34,6 +35,7 @@ pub fn run(arguments: &CompareArguments, common: &Common) -> Result<End, Stopped
         }
         return from_store(arguments, varying, common);
     }
+    arguments.hosts.join()?;
     check_lengths(arguments.budget, arguments.time, arguments.size)?;
     arguments.report_file.writable()?;
     let sides = sides(&arguments.a, &arguments.b, arguments.plots)?;
@@ -175,7 +177,7 @@ pub(super) fn side(side: Side, name: &str, text: &str, plots: u32) -> Result<Com
         text.split(',').map(str::trim).filter(|part| !part.is_empty()).collect()
     };
     if let [only] = texts.as_slice() {
-        return match Place::parse(only)? {
+        return match place(only)? {
             place @ Place::Sim(_) => Ok(CompareSide::provisioned(side, name, &place, plots)),
             Place::Directory(_) if plots > 1 => Err(Stopped::usage(format!(
                 "`--plots` only provisions simulated devices; for {only}, name several places with commas: A1,A2,A3"
@@ -188,10 +190,12 @@ pub(super) fn side(side: Side, name: &str, text: &str, plots: u32) -> Result<Com
     }
     let mut places: Vec<(String, Place)> = Vec::with_capacity(texts.len());
     for text_of_one in texts {
-        let place = Place::parse(text_of_one)?;
+        let place = place(text_of_one)?;
         // Each mention of a simulated device is a provisioning; a directory is what it is.
         let is_there = |known: &(String, Place)| match (&known.1, &place) {
-            (Place::Directory(one), Place::Directory(other)) => one.canonicalize().ok() == other.canonicalize().ok(),
+            (Place::Directory(one), Place::Directory(other)) => {
+                one == other || one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
+            }
             _ => false,
         };
         if places.iter().any(is_there) {

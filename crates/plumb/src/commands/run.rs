@@ -13,6 +13,7 @@ use crate::progress::LiveWarnings;
 use crate::ranks;
 use crate::session;
 use crate::space_budget::test_data_bytes;
+use crate::spot::place;
 use plumb_engine::DropCaches;
 use plumb_engine::sim::SimRun;
 use plumb_report::{format, loads};
@@ -31,11 +32,10 @@ pub fn run(arguments: &RunArguments, common: &Common) -> Result<End, Stopped> {
     if arguments.explain {
         return explain(&arguments.workload, common);
     }
-    let place = if arguments.hosts.are_given() {
-        Place::elsewhere(&arguments.at)?
-    } else {
-        Place::parse(&arguments.at)?.absolute()
-    };
+    if !arguments.translate {
+        arguments.hosts.join()?;
+    }
+    let place = place(&arguments.at)?;
     let Loaded { mut workload, policies, banner } =
         load(&arguments.workload, &arguments.set, Scale::moderate(place.for_named()))?;
     if let Some(seed) = arguments.seed {
@@ -70,7 +70,6 @@ pub fn run(arguments: &RunArguments, common: &Common) -> Result<End, Stopped> {
         output::print(&text);
         return Ok(End::Done);
     }
-    arguments.hosts.join()?;
     let mut meanwhile = Meanwhile::open(&arguments.report.meanwhile, LiveWarnings::of(common), common)?;
     let mut bench = bench.map_or_else(|| session::bench(common), Ok)?;
     if arguments.drop_caches {

@@ -44,6 +44,7 @@ pub fn run(arguments: &TryArguments, common: &Common) -> Result<End, Stopped> {
             path.display()
         )));
     }
+    arguments.hosts.join()?;
     // A path that cannot be used is found before another one is measured.
     let planned: Vec<Planned> =
         arguments.paths.iter().map(|path| Planned::new(path, arguments)).collect::<Result<_, _>>()?;

@@ -36,6 +36,16 @@ const ENVIRONMENT: &[(&str, &str)] = &[
         "The MPI library of a job that mpirun, mpiexec or srun started [default: that of the launcher]; `off` runs each process alone.",
     ),
     ("PLUMB_MPI_PATIENCE", "Seconds after which a silent rank is taken for dead [default: 20]."),
+    (
+        "PLUMB_HOSTS_KEYS",
+        "The client.keys of the agents that run and plumb as fio --client use, where --hosts-keys is not given.",
+    ),
+    ("PLUMB_HOSTS_PATIENCE", "Seconds after which a silent host is given up [default: 10]."),
+    ("PLUMB_AGENT_KEYS", "The server.keys of plumb as fio --server; without it, only this host is served."),
+    (
+        "PLUMB_AGENT_ALLOW",
+        "What clients of plumb as fio --server may use, separated by colons [default: its working directory].",
+    ),
     ("PLUMB_SSH", "The ssh command with its options, for hosts of a study [default: ssh]."),
     (
         "PLUMB_AGENT",

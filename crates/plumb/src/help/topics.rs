@@ -465,6 +465,19 @@ pub const TOPICS: &[Topic] = &[
         exits: &[DONE, USAGE, exit("4", "no connection, or one that failed"), exit("130", "interrupted")],
     },
     Topic {
+        command: "agent",
+        examples: &[
+            example("Serve clients on this host", "plumb agent --listen 127.0.0.1 --allow /mnt/data"),
+            example("Make keys for other hosts", "plumb agent --init keys"),
+            example("Serve them", "plumb agent --listen 0.0.0.0 --keys keys/server.keys --allow /mnt/data"),
+            example(
+                "Measure on two hosts at once",
+                "plumb run random-read --at /mnt/data --hosts node1,node2 --hosts-keys keys/client.keys",
+            ),
+        ],
+        exits: &[exit("0", "ended by a signal, or keys are made"), USAGE, exit("4", "the address cannot be had")],
+    },
+    Topic {
         command: "verify-capacity",
         examples: &[
             example("Look for a counterfeit in seconds", "plumb verify-capacity --quick --destroy SERIAL /dev/sdb"),

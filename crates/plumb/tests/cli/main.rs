@@ -3,6 +3,8 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod agents;
+mod agents_lost;
 mod audit;
 mod bonnie;
 mod commands;

@@ -7,6 +7,8 @@ use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Of the block for documentation (RFC 5737): nobody's real network is cut.
 pub const NETWORK: &str = "198.51.100";
@@ -15,14 +17,21 @@ pub const NETWORK: &str = "198.51.100";
 pub struct Hosts {
     pub names: Vec<String>,
     bridge: String,
+    /// Their addresses are those of other tests, too.
+    _only: MutexGuard<'static, ()>,
 }
+
+static ONLY: Mutex<()> = Mutex::new(());
 
 impl Hosts {
     pub fn new(count: usize) -> Hosts {
-        let number = std::process::id() % 100_000;
+        // A namespace goes a moment after the last process in it.
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = format!("{}{}", std::process::id() % 100_000, COUNT.fetch_add(1, Relaxed));
         let hosts = Hosts {
             names: (0..count).map(|host| format!("pl{number}h{host}")).collect(),
             bridge: format!("pl{number}"),
+            _only: ONLY.lock().unwrap_or_else(PoisonError::into_inner),
         };
         let bridge = &hosts.bridge;
         ip(&format!("link add {bridge} type bridge"));

@@ -14,6 +14,7 @@ use plumb_engine::{DropCaches, Part, Process, Unopened};
 use plumb_result::merge::{FilesOfRanks, SharedTargets, WorkingSets};
 use plumb_sorted::SortedSet;
 use plumb_workload::files::Names;
+use plumb_workload::native;
 use plumb_workload::replay::{ReplayPart, replay_part};
 use plumb_workload::{BlockStream, ReplayShare, Size, Target, Work as GroupWork, Workload};
 use std::path::{Path, PathBuf};
@@ -193,6 +194,20 @@ impl JoinedRanks {
         }
         let said = self.gather(stop, Vec::new())?;
         Ok(said.into_iter().filter(|(rank, _)| *rank > 0).map(|(_, said)| said).collect())
+    }
+
+    /// Bytes that each host may write below a path, of what is free there: hosts may share one file system. For a rank that only leads.
+    ///
+    /// # Errors
+    /// A host cannot tell, or does not answer.
+    pub fn free_for_each(&self, stop: StopFlag, base: &Path) -> Result<u64, RunError> {
+        const ALL_OF_IT: &str = "name = \"space\"\n[target.all.file]\npath = \"all\"\nsize = \"free*100%\"\n[[phase]]\n\
+                                 name = \"none\"\n[[phase.workers]]\ntarget = \"all\"\nwork.blocks.mix.read = 1\n";
+        let workload = native::parse("space", ALL_OF_IT).map_err(|error| RunError::EndedByRank(error.to_string()))?;
+        let mut resolved = self.resolve(stop, &workload, base, false)?;
+        let all = resolved.workload.as_mut().and_then(|workload| workload.target.get_mut("all")?.size_mut().copied());
+        let least = all.and_then(Size::fixed).map_or(0, |bytes| bytes.0);
+        Ok(least / u64::from(self.size().max(1)))
     }
 
     /// A workload with every size in bytes, as all hosts can run it, and what they cannot have of it. For a rank that only leads.
@@ -445,7 +460,7 @@ mod tests {
     use super::*;
     use plumb_workload::blocks::trace::Recording;
     use plumb_workload::files::JobFiles;
-    use plumb_workload::{Bytes, Replay, WorkerGroup, native};
+    use plumb_workload::{Bytes, Replay, WorkerGroup};
 
     fn workload() -> Workload {
         let text = "name = \"w\"\n[target.own.file]\npath = \"data\"\nsize = \"1MiB\"\n[target.there.file]\n\

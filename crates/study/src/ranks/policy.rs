@@ -17,7 +17,7 @@ const TEXT_MAX: usize = 4096;
 pub struct AgentPolicy {
     /// Directories and devices that may be read and written; what the guard refuses stays refused.
     pub allow: Vec<PathBuf>,
-    /// Workloads may start programs.
+    /// Workloads may start programs, and connect to other hosts.
     pub may_exec: bool,
     /// What may be overwritten.
     pub permissions: Permissions,
@@ -42,6 +42,12 @@ pub enum PolicyError {
     Exec {
         /// Which.
         program: String,
+    },
+    /// It reaches another host.
+    #[error("the agent makes no connections (`{address}`): it was started without `--allow-exec`")]
+    Network {
+        /// Whom.
+        address: String,
     },
     /// It is too large.
     #[error("{workers} workers in one phase are more than an agent runs ({WORKERS_MAX})")]
@@ -73,14 +79,28 @@ impl AgentPolicy {
             if workers > WORKERS_MAX {
                 return Err(PolicyError::Workers { workers });
             }
-            for companion in &phase.companions {
-                match &companion.does {
-                    Activity::Exec(exec) if !self.may_exec => {
-                        return Err(PolicyError::Exec { program: exec.program.clone() });
-                    }
-                    Activity::Exec(_) | Activity::Busy(_) => {}
-                }
+            if self.may_exec {
+                continue;
             }
+            let of_companions = phase.companions.iter().filter_map(|companion| match &companion.does {
+                Activity::Exec(exec) => Some(&exec.program),
+                Activity::Busy(_) => None,
+            });
+            let of_groups =
+                phase.workers.iter().flat_map(|group| group.process.run_before.iter().chain(&group.process.run_after));
+            if let Some(program) = of_companions.chain(of_groups).next() {
+                return Err(PolicyError::Exec { program: program.clone() });
+            }
+            if let Some(probe) = &phase.probe {
+                return Err(PolicyError::Network { address: probe.to.clone() });
+            }
+        }
+        let hosts = workload.target.values().filter_map(|target| match target {
+            Target::Host(host) if !self.may_exec => Some(&host.address),
+            _ => None,
+        });
+        if let Some(address) = hosts.into_iter().next() {
+            return Err(PolicyError::Network { address: address.clone() });
         }
         let is_here = |target: &Target| !matches!(target, Target::Sim(_) | Target::Null(_) | Target::Host(_));
         if workload.target.values().any(is_here) {
@@ -98,7 +118,8 @@ impl AgentPolicy {
             Value::Text(text) => {
                 let path = Path::new(text);
                 let leads_away = path.is_absolute() || path.components().any(|part| part == Component::ParentDir);
-                let is_there = || text.len() <= TEXT_MAX && base.join(path).symlink_metadata().is_ok();
+                let is_there =
+                    || !text.is_empty() && text.len() <= TEXT_MAX && base.join(path).symlink_metadata().is_ok();
                 if leads_away || is_there() { self.admit_path(path, base) } else { Ok(()) }
             }
             Value::List(all) => all.iter().try_for_each(|one| self.admit_texts(one.get_ref(), base)),

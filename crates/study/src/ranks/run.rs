@@ -219,8 +219,14 @@ impl<'a> RanksRun<'a> {
     fn reason(&self, Ending { rank, kind, why }: Ending) -> String {
         match kind {
             EndingKind::Said => format!("{}: {why}", self.name(rank)),
-            EndingKind::Silent => format!("{} does not answer", self.name(rank)),
+            EndingKind::Silent => self.silence_of(rank),
         }
+    }
+
+    /// What is said of a rank that does not answer, as far as it is known.
+    fn silence_of(&self, rank: u32) -> String {
+        let how = self.ranks.cluster.lost().into_iter().find(|(lost, _)| *lost == rank);
+        format!("{} {}", self.name(rank), how.map_or_else(|| "does not answer".to_owned(), |(_, how)| how))
     }
 
     fn arrival(&self) -> Arrival {
@@ -348,8 +354,8 @@ impl<'a> RanksRun<'a> {
     fn sum(&self, own: RankPhase) {
         self.summed.set(self.summed.get() + 1);
         self.next.set(first_of(self.exchanges.get(self.summed.get())));
-        let name = |rank: u32| self.name(rank);
-        let mut sum = PhaseSum { phase: own, workers: self.workers, files: self.files, name: &name };
+        let (name, silence) = (|rank: u32| self.name(rank), |rank: u32| self.silence_of(rank));
+        let mut sum = PhaseSum { phase: own, workers: self.workers, files: self.files, name: &name, silence: &silence };
         if let Err(error) = self.ranks.cluster.reduce(&mut sum, &self.after_signal.patience()) {
             self.ranks.broken.set(true);
             self.end(vec![error.to_string()]);
@@ -393,7 +399,7 @@ impl<'a> RanksRun<'a> {
             progress.phase_ended(&measured);
             measurement.phases.push(measured);
         }
-        self.learn(self.ranks.cluster.lost().into_iter().map(|rank| format!("{} does not answer", self.name(rank))));
+        self.learn(self.ranks.cluster.lost().into_iter().map(|(rank, _)| self.silence_of(rank)));
         measurement.interrupted = self.is_signalled();
         measurement
     }

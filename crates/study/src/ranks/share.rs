@@ -162,6 +162,8 @@ pub(crate) struct PhaseSum<'a> {
     pub(crate) files: &'a FilesOfRanks,
     /// How a rank is called.
     pub(crate) name: &'a dyn Fn(u32) -> String,
+    /// What is said of one that does not answer.
+    pub(crate) silence: &'a dyn Fn(u32) -> String,
 }
 
 impl Reduction for PhaseSum<'_> {
@@ -173,10 +175,9 @@ impl Reduction for PhaseSum<'_> {
             },
             Err(error) => {
                 self.phase.silent = true;
-                let child = (self.name)(child);
                 self.phase.ends_by(match error {
-                    ClusterError::Silent { .. } => format!("{child} does not answer"),
-                    error => format!("{child}: {error}"),
+                    ClusterError::Silent { .. } => (self.silence)(child),
+                    error => format!("{}: {error}", (self.name)(child)),
                 });
             }
         }
@@ -217,7 +218,8 @@ mod tests {
         let of = |rank: u32| phase(rank, rank % 2, 10_000 + u64::from(rank), 10 + u64::from(rank));
         let files = FilesOfRanks { shared: SharedTargets::new(), working_sets: WorkingSets::Apart };
         let name = |rank: u32| format!("rank {rank}");
-        let mut sum = PhaseSum { phase: of(order[0]), workers: Workers::Together, files: &files, name: &name };
+        let mut sum =
+            PhaseSum { phase: of(order[0]), workers: Workers::Together, files: &files, name: &name, silence: &name };
         for &rank in &order[1..] {
             let sent = json::to_vec(&of(rank)).unwrap();
             sum.absorb(rank, Ok(sent));
@@ -253,7 +255,9 @@ mod tests {
     fn a_silent_rank_takes_nothing_from_the_others() {
         let files = FilesOfRanks { shared: SharedTargets::new(), working_sets: WorkingSets::Apart };
         let name = |rank: u32| format!("rank {rank} on h");
-        let mut sum = PhaseSum { phase: phase(0, 0, 0, 10), workers: Workers::Together, files: &files, name: &name };
+        let silence = |rank: u32| format!("{} does not answer", name(rank));
+        let (workers, phase) = (Workers::Together, phase(0, 0, 0, 10));
+        let mut sum = PhaseSum { phase, workers, files: &files, name: &name, silence: &silence };
         let waited = std::time::Duration::from_secs(2);
         sum.absorb(1, Err(ClusterError::Silent { rank: 1, waited }));
         sum.absorb(2, Ok(b"{\"whole\":".to_vec()));

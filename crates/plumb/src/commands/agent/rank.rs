@@ -63,8 +63,12 @@ pub fn run(arguments: &AgentArguments) -> Result<End, Stopped> {
     };
     let code = match follow(&mut bench, &ranks, &mut other) {
         Ok(_) => End::Done,
+        Err(ClusterError::Silent { .. }) => {
+            error_line!("plumb agent: the client is gone");
+            End::Io
+        }
         Err(error) => {
-            error_line!("plumb agent: the client is gone: {error}");
+            error_line!("plumb agent: {error}");
             End::Io
         }
     };

@@ -1,0 +1,395 @@
+//! Hosts without MPI: agents on loopback, who may use them, and what becomes of those who misuse them.
+
+use crate::common::ports::free_port;
+use crate::common::{Home, Said, assert_no_test_data, metric, needs, wait_until};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// An agent that ends with the test.
+pub struct Agent {
+    pub child: Child,
+    log: std::path::PathBuf,
+}
+
+impl Agent {
+    /// Started by a command, whose standard error tells when it listens.
+    pub fn start(mut command: Command, log: &Path) -> Agent {
+        let file = std::fs::File::create(log).unwrap();
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(file).spawn().unwrap();
+        let agent = Agent { child, log: log.to_owned() };
+        wait_until("the agent listens", || agent.says().contains("listening on"));
+        agent
+    }
+
+    /// One on loopback, for this home's working directory.
+    fn on_loopback(home: &Home, port: u16, more: &str) -> Agent {
+        let line = format!("agent --listen 127.0.0.1:{port} {more}");
+        Agent::start(home.command(line.split_whitespace()), &home.work().join(format!("agent{port}.log")))
+    }
+
+    /// What it has said so far.
+    pub fn says(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap()
+    }
+
+    /// Processes of its clients.
+    pub fn sessions(&self) -> Vec<u32> {
+        let all = format!("/proc/{0}/task", self.child.id());
+        let children =
+            |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("children")).unwrap_or_default();
+        let all = std::fs::read_dir(all).into_iter().flatten().flatten().map(children).collect::<String>();
+        all.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A short workload that does its own writes, and what reads it back.
+const WORKLOAD: &str = "name = \"w\"\n[target.data.file]\npath = \"data\"\nsize = \"8MiB\"\n[[phase]]\nname = \"read\"\n\
+                        stop.time = \"1s\"\n[[phase.workers]]\ntarget = \"data\"\nwork.blocks.mix.read = 1\n";
+
+// Protects the way from `--hosts` to one result: both hosts are measured, named and added up, the client's host is none of them, and
+// nothing is left behind.
+#[test]
+fn a_run_is_made_by_its_hosts() {
+    let home = Home::new();
+    home.file("w.toml", WORKLOAD);
+    let ports = [free_port(), free_port()];
+    let agents = ports.map(|port| Agent::on_loopback(&home, port, ""));
+    let names = ports.map(|port| format!("127.0.0.1:{port}"));
+    home.file("hosts", &format!("{}  # one\n\n# none\n{}\n", names[0], names[1]));
+    let result = home.plumb("run w.toml --hosts-file hosts --json").ran().json();
+    let ranks = &result["ranks"];
+    assert_eq!((&ranks["transport"], &ranks["count"]), (&"agents".into(), &2.into()));
+    let found: Vec<&str> =
+        ranks["hosts"].as_array().unwrap().iter().map(|host| host["name"].as_str().unwrap()).collect();
+    assert_eq!(found, names);
+    let done = &result["phases"][0]["ranks"];
+    assert_eq!(done["ranks"], 2, "{done}");
+    assert!(metric(&result, "read", "read.iops")["value"].as_f64().unwrap() > 0.0);
+    assert!(result["environment"]["kernel"].is_string());
+    assert_no_test_data(&home.work());
+    wait_until("no process is left", || agents.iter().all(|agent| agent.sessions().is_empty()));
+    // Several runs over the same connections.
+    let compared = home.plumb(&format!("run w.toml --hosts {} --runs 2", names.join(","))).ran();
+    assert!(compared.out.contains("2 ranks on 2 hosts"), "{}", compared.out);
+}
+
+// Protects a host from its clients: they use what it was started for, and start no programs.
+#[test]
+fn an_agent_has_rules_of_its_own() {
+    let home = Home::new();
+    let port = free_port();
+    std::fs::create_dir(home.work().join("in")).unwrap();
+    std::fs::create_dir(home.work().join("out")).unwrap();
+    std::os::unix::fs::symlink(home.work().join("out"), home.work().join("in/link")).unwrap();
+    let _agent = Agent::on_loopback(&home, port, "--allow in");
+    let run = |more: &str| home.plumb(&format!("run w.toml --hosts 127.0.0.1:{port} {more}"));
+    home.file("w.toml", WORKLOAD);
+    run("--at in").ran();
+    for out in ["out", "in/../out", "in/link", "/", "in/link/none"] {
+        run(&format!("--at {out}")).expect(4).complains(&["the agent does not allow `", "--allow PATH"]);
+    }
+    let outside = WORKLOAD.replace("\"data\"\nsize", &format!("\"{}\"\nsize", home.work().join("out/data").display()));
+    home.file("w.toml", &outside);
+    run("--at in").expect(4).complains(&["the agent does not allow `", "out/data"]);
+    assert!(!home.work().join("out/data").exists());
+    // What the client may overwrite is not what the agent may.
+    home.file("in/kept", &"x".repeat(9 << 20));
+    let over = WORKLOAD.replace("\"data\"\nsize", &format!("\"{}\"\nsize", home.work().join("in/kept").display()));
+    home.file("w.toml", &over.replace("mix.read", "mix.write"));
+    let refused = run(&format!("--at in --plumb-allow {}", home.work().join("in/kept").display()));
+    assert!(refused.code == 4 || refused.code == 5, "{refused:?}");
+    assert!(std::fs::read(home.work().join("in/kept")).unwrap().iter().all(|byte| *byte == b'x'));
+    let program = "[[phase.companions]]\nname = \"p\"\ndoes.exec = { program = \"touch ran\", arguments = \"\", grace = \"1s\" }\n";
+    home.file("w.toml", &format!("{WORKLOAD}{program}"));
+    run("--at in").expect(4).complains(&["the agent runs no programs (`touch ran`)", "--allow-exec"]);
+    let shell = WORKLOAD.replace("work.blocks", "process.run-before = \"touch ran\"\nwork.blocks");
+    home.file("w.toml", &shell);
+    run("--at in").expect(4).complains(&["the agent runs no programs (`touch ran`)"]);
+    home.file("w.toml", WORKLOAD);
+    run("--at in --probe 127.0.0.1").expect(4).complains(&["the agent makes no connections (`127.0.0.1`)"]);
+    assert!(!home.work().join("ran").exists() && !home.work().join("in/ran").exists());
+}
+
+// Protects other hosts from being served by mistake, and agents from strangers.
+#[test]
+fn beyond_this_host_keys_are_needed() {
+    let home = Home::new();
+    home.plumb("agent --listen 0.0.0.0:0").expect(2).complains(&["is reached by other hosts", "agent --init"]);
+    home.plumb("agent --init keys").expect(0).says(&["server.keys", "client.keys", "sha256:"]);
+    home.plumb("agent --init other").expect(0);
+    home.plumb("agent --init keys").expect(2).complains(&["exists already"]);
+    home.file("w.toml", WORKLOAD);
+    let port = free_port();
+    let agent = Agent::on_loopback(&home, port, "--keys keys/server.keys");
+    let run = |more: &str| home.plumb(&format!("run w.toml --hosts 127.0.0.1:{port} {more}"));
+    run("--hosts-keys keys/client.keys").ran();
+    run("").expect(2).complains(&["admits only who has its keys"]);
+    run("--hosts-keys other/client.keys").expect(4).complains(&["its certificate has the fingerprint"]);
+    // The right certificate, and another token.
+    let read = |path: &str| std::fs::read_to_string(home.work().join(path)).unwrap();
+    let line = |text: &str, key: &str| text.lines().find(|line| line.starts_with(key)).unwrap().to_owned();
+    let mixed =
+        format!("{}\n{}\n", line(&read("keys/client.keys"), "fingerprint"), line(&read("other/client.keys"), "token"));
+    let path = home.file("mixed.keys", &mixed);
+    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    run("--hosts-keys mixed.keys").expect(4).complains(&["refused the token"]);
+    // No secret is told to anybody.
+    for key in ["keys/server.keys", "keys/client.keys"] {
+        let token = line(&read(key), "token");
+        assert!(!agent.says().contains(token.trim_start_matches("token = ")), "{}", agent.says());
+    }
+    let without_keys = free_port();
+    let _plain = Agent::on_loopback(&home, without_keys, "");
+    let run = format!("run w.toml --hosts 127.0.0.1:{without_keys} --hosts-keys keys/client.keys");
+    home.plumb(&run).expect(4).complains(&["does not speak TLS"]);
+}
+
+/// A frame with a message for rank 0.
+fn message(text: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![1, 0, 0, 0, 0];
+    bytes.extend((text.len() as u32).to_le_bytes());
+    bytes.extend(text);
+    bytes
+}
+
+/// What a stranger is answered.
+fn answer_to(port: u16, bytes: &[u8]) -> String {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let _ = stream.write_all(bytes);
+    let mut said = String::new();
+    let _ = BufReader::new(&stream).read_line(&mut said);
+    said
+}
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+// Protects an agent from hostile clients: whatever is sent, it goes on to serve others, and keeps neither memory nor processes.
+#[test]
+fn a_hostile_client_does_no_harm() {
+    let home = Home::new();
+    home.file("w.toml", WORKLOAD);
+    let port = free_port();
+    let agent = Agent::on_loopback(&home, port, "");
+    assert!(answer_to(port, b"GET / HTTP/1.1\r\n\r\n").contains("does not answer as an agent"));
+    assert!(answer_to(port, &[98, 0, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0]).contains("fio's own protocol (version 98)"));
+    assert!(answer_to(port, b"plumb-agent 1 0.0.1 1 2 10 x\n").contains("plumb 0.0.1"));
+    assert!(answer_to(port, &[b'p'; 4096]).contains("does not answer as an agent"));
+    assert!(
+        answer_to(port, format!("plumb-agent 1 {VERSION} 0 9999999 10 x\n").as_bytes()).contains("does not answer")
+    );
+    assert!(answer_to(port, &[0x16, 3, 1]).contains("has no keys"));
+    // A client that is let in, and then promises 4 GiB, sends an order that is none, or asks for what lies outside.
+    let greeting = format!("plumb-agent 1 {VERSION} 1 2 10 x\n");
+    let too_long = [1, 0, 0, 0, 0, 255, 255, 255, 255].to_vec();
+    let unfinished = [1, 0, 0, 0, 0, 0, 0, 0, 3].to_vec();
+    for bytes in [too_long, unfinished, message(b"{\"run\":"), message(&[255; 100]), vec![9; 64]] {
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        stream.write_all(greeting.as_bytes()).unwrap();
+        let mut answer = String::new();
+        BufReader::new(&stream).read_line(&mut answer).unwrap();
+        assert_eq!(answer, format!("plumb-agent 1 {VERSION} ok\n"));
+        stream.write_all(&bytes).unwrap();
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        // It ends, and says nothing more than what ranks say first.
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        let mut rest = Vec::new();
+        match stream.read_to_end(&mut rest) {
+            Ok(_) => {}
+            // What it did not read is thrown away at its end.
+            Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset),
+        }
+        assert!(rest.len() < 4096, "{} bytes", rest.len());
+    }
+    // Who says nothing holds a place for a while, and no more than so many places.
+    let silent: Vec<TcpStream> = (0..40).map(|_| TcpStream::connect(("127.0.0.1", port)).unwrap()).collect();
+    wait_until("places are free again", || answer_to(port, b"x").contains("does not answer as an agent"));
+    drop(silent);
+    wait_until("no process is left", || agent.sessions().is_empty());
+    home.plumb(&format!("run w.toml --hosts 127.0.0.1:{port}")).ran();
+}
+
+/// Something that is no agent of this version: it answers each client with these bytes.
+fn impostor(answer: Vec<u8>) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut line = String::new();
+            let _ = BufReader::new(&stream).read_line(&mut line);
+            let _ = stream.write_all(&answer);
+            // Until the other end has had enough.
+            let _ = stream.read_to_end(&mut Vec::new());
+        }
+    });
+    port
+}
+
+// Protects a client from hostile and from other agents: each is named, and nothing waits for it.
+#[test]
+fn a_hostile_agent_does_no_harm() {
+    let home = Home::new();
+    home.file("w.toml", WORKLOAD);
+    let port = free_port();
+    let agent = Agent::on_loopback(&home, port, "");
+    let ok = format!("plumb-agent 1 {VERSION} ok\n").into_bytes();
+    let cases: [(Vec<u8>, &str); 6] = [
+        (b"plumb-agent 1 0.0.1 ok\n".to_vec(), "plumb 0.0.1"),
+        (b"HTTP/1.1 400 Bad Request\r\n".to_vec(), "does not answer as an agent"),
+        (vec![97, 0, 2, 0, 0, 0, 0, 0], "fio's own protocol (version 97)"),
+        (format!("plumb-agent 1 {VERSION} the disk is on fire\n").into_bytes(), "the disk is on fire"),
+        ([ok.clone(), vec![1, 0, 0, 0, 0, 255, 255, 255, 255]].concat(), "not all ranks reported"),
+        ([ok, message(b"\xff\xfe no roster")].concat(), "not all ranks reported"),
+    ];
+    for (answer, expected) in cases {
+        let impostor = impostor(answer);
+        let said = home.plumb(&format!("run w.toml --hosts 127.0.0.1:{port},127.0.0.1:{impostor}"));
+        assert!([2, 4].contains(&said.code), "{said:?}");
+        assert!(said.err.contains(expected), "{expected}: {}", said.err);
+    }
+    wait_until("no process is left", || agent.sessions().is_empty());
+    assert_no_test_data(&home.work());
+    let nobody = format!("run w.toml --hosts 127.0.0.1:{}", free_port());
+    home.plumb(&nobody).expect(4).complains(&["plumb agent --listen"]);
+    home.plumb(&format!("run w.toml --hosts 127.0.0.1:{port},127.0.0.1:{port}")).expect(2).complains(&["named twice"]);
+}
+
+// Protects a drop-in: fio's client and server, with fio's forms, and job files of each host.
+#[test]
+fn fio_jobs_run_on_servers() {
+    let home = Home::new();
+    let ports = [free_port(), free_port()];
+    let dirs = ["one", "two"].map(|name| home.work().join(name));
+    let servers: Vec<Agent> = ports
+        .iter()
+        .zip(&dirs)
+        .map(|(port, dir)| {
+            std::fs::create_dir(dir).unwrap();
+            let mut command = home.command(["as", "fio", &format!("--server=ip:127.0.0.1,{port}")]);
+            command.current_dir(dir);
+            Agent::start(command, &home.work().join(format!("fio{port}.log")))
+        })
+        .collect();
+    home.file("a.fio", "[global]\nsize=${SIZE}\nrw=write\n[j1]\n[j2]\nrw=read\n");
+    home.file("b.fio", "[k]\nsize=2m\nrw=randwrite\n");
+    let (one, two) = (format!("127.0.0.1,{}", ports[0]), format!(":{}", ports[1]));
+    let mut command = home.command([
+        "as",
+        "fio",
+        "--output-format=json",
+        "--client",
+        &one,
+        "a.fio",
+        &format!("--client={two}"),
+        "b.fio",
+    ]);
+    command.env("SIZE", "1m");
+    let report = Said::of(command).expect(0).json();
+    let stats: Vec<(&str, &str, u64, u64)> = report["client_stats"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| {
+            let bytes = one["read"]["io_bytes"].as_u64().unwrap() + one["write"]["io_bytes"].as_u64().unwrap();
+            (one["jobname"].as_str().unwrap(), one["hostname"].as_str().unwrap(), one["port"].as_u64().unwrap(), bytes)
+        })
+        .collect();
+    let [p1, p2] = ports.map(u64::from);
+    const M: u64 = 1 << 20;
+    let expected =
+        [("j1", "127.0.0.1", p1, M), ("j2", "127.0.0.1", p1, M), ("k", "", p2, 2 * M), ("All clients", "", p2, 4 * M)];
+    assert_eq!(stats, expected);
+    // Of several hosts, a list of those that have global options.
+    assert_eq!(report["global options"][0]["rw"], "write");
+    assert_eq!(report["global options"].as_array().unwrap().len(), 1);
+    assert_eq!(std::fs::metadata(dirs[0].join("j1.0.0")).unwrap().len(), M);
+    assert_eq!(std::fs::metadata(dirs[1].join("k.0.0")).unwrap().len(), 2 * M);
+    // One job file for all, and one that lies on the host.
+    std::fs::write(dirs[0].join("there.fio"), "[far]\nsize=1m\nrw=write\n").unwrap();
+    let text = home.plumb(&format!("as fio --client={one} --client={two} b.fio")).expect(0).out;
+    assert_eq!(text.matches("\nk: (groupid=0, jobs=1)").count(), 2, "{text}");
+    assert!(text.contains("All clients: (groupid=0, jobs=2)"), "{text}");
+    home.plumb(&format!("as fio --client={one} --remote-config=there.fio")).expect(0).says(&["far: (groupid=0"]);
+    home.plumb(&format!("as fio --client={one} --remote-config=/etc/passwd")).expect(1).complains(&["--allow"]);
+    home.plumb(&format!("as fio --client={one} none.fio")).expect(1).complains(&["none.fio"]);
+    home.file("out.fio", &format!("[o]\nsize=1m\nrw=write\nfilename={}\n", home.work().join("o").display()));
+    home.plumb(&format!("as fio --client={one} out.fio")).expect(1).complains(&["does not allow"]);
+    home.file("x.fio", "[x]\nioengine=exec\nprogram=touch\narguments=ran\n");
+    home.plumb(&format!("as fio --client={one} x.fio")).expect(1).complains(&["runs no programs"]);
+    home.file("y.fio", "[y]\nsize=64k\nrw=write\nexec_prerun=touch ran\n");
+    home.plumb(&format!("as fio --client={one} y.fio")).expect(1).complains(&["runs no programs"]);
+    assert!(!dirs[0].join("ran").exists());
+    wait_until("no process is left", || servers.iter().all(|server| server.sessions().is_empty()));
+}
+
+// Protects those who have a real fio at the other end: each end says what it met.
+#[test]
+fn a_real_fio_is_told_so() {
+    if !needs::tools(&["fio"]) {
+        return;
+    }
+    let home = Home::new();
+    home.file("a.fio", "[a]\nsize=64k\nrw=write\n");
+    let ports = [free_port(), free_port()];
+    let mut command = home.command(["as", "fio", &format!("--server=,{}", ports[0])]);
+    command.current_dir(home.work());
+    let ours = Agent::start(command, &home.work().join("server.log"));
+    let client = format!("--client=127.0.0.1,{}", ports[0]);
+    let theirs = Command::new("fio").args([&client, "a.fio"]).current_dir(home.work()).output().unwrap();
+    assert!(!theirs.status.success());
+    wait_until("the server says so", || ours.says().contains("fio's own protocol"));
+    let real = format!("--server=ip:127.0.0.1,{}", ports[1]);
+    let mut server = Command::new("fio")
+        .arg(&real)
+        .current_dir(home.work())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    wait_until("fio listens", || TcpStream::connect(("127.0.0.1", ports[1])).is_ok());
+    let said = home.plumb(&format!("as fio --client=127.0.0.1,{} a.fio", ports[1]));
+    let _ = server.kill();
+    let _ = server.wait();
+    said.expect(1).complains(&["fio's own protocol", "both ends must be `plumb as fio`"]);
+}
+
+// Protects scripts that start servers in the background and end them by their process id.
+#[test]
+fn a_server_goes_on_in_the_background() {
+    let home = Home::new();
+    home.file("a.fio", "[a]\nsize=64k\nrw=write\n");
+    let port = free_port();
+    home.plumb(&format!("as fio --server=,{port} --daemonize=pid")).expect(0);
+    let pid = std::fs::read_to_string(home.work().join("pid")).unwrap().trim().to_owned();
+    home.plumb(&format!("as fio --server=,{port} --daemonize=pid2")).expect(4).complains(&["cannot listen"]);
+    home.plumb(&format!("as fio --client=,{port} a.fio")).expect(0).says(&["a: (groupid=0"]);
+    assert!(Command::new("kill").arg(&pid).status().unwrap().success());
+    wait_until("it has ended", || TcpStream::connect(("127.0.0.1", port)).is_err());
+}
+
+// Protects commands that look at their place before they measure: on other hosts, these look.
+#[test]
+fn other_commands_measure_on_hosts_too() {
+    let home = Home::new();
+    let port = free_port();
+    let _agent = Agent::on_loopback(&home, port, "--allow here");
+    std::fs::create_dir(home.work().join("here")).unwrap();
+    let hosts = format!("--hosts 127.0.0.1:{port}");
+    let tried = home.plumb(&format!("try sim:ssd --quick {hosts}")).ran();
+    assert!(tried.out.contains("1 ranks on 1 hosts") || tried.out.contains("agents"), "{}", tried.out);
+    home.plumb(&format!("try there --quick {hosts}")).expect(4).complains(&["the agent does not allow `there`"]);
+    home.plumb(&format!("try here/none --quick {hosts}")).expect(4).complains(&["none"]);
+    let compared =
+        home.plumb(&format!("compare sim:ssd sim:ssd?slow=50% --for random-read --json {hosts}")).ran().json();
+    assert!(compared["contrasts"].as_array().is_some_and(|all| !all.is_empty()), "{compared}");
+}
