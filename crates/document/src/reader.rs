@@ -132,7 +132,7 @@ impl<'a> Reader<'a> {
                 None => {}
             }
         }
-        Ok(Fields { entries, reader: self, shape })
+        Ok(Fields(Box::new(Found { entries, reader: self, shape })))
     }
 
     /// One of several.
@@ -268,7 +268,11 @@ const MOST_FIELDS: usize = 96;
 
 /// A table's values, by the fields that they belong to. All methods take a field's index.
 #[derive(Debug)]
-pub struct Fields<'a> {
+pub struct Fields<'a>(Box<Found<'a>>);
+
+/// On the heap: each of hundreds of readers would move it.
+#[derive(Debug)]
+struct Found<'a> {
     entries: [Option<&'a Entry>; MOST_FIELDS],
     reader: Reader<'a>,
     shape: &'static Shape,
@@ -277,7 +281,7 @@ pub struct Fields<'a> {
 // Each is compiled once for each type, and called for each field.
 impl<'a> Fields<'a> {
     fn entry(&self, index: usize) -> Option<&'a Entry> {
-        self.entries.get(index).copied().flatten()
+        self.0.entries.get(index).copied().flatten()
     }
 
     /// A field that must be there, unless its type may be absent.
@@ -288,7 +292,7 @@ impl<'a> Fields<'a> {
     pub fn required<T: FromDocument>(&self, index: usize) -> Result<T, ReadError> {
         match self.entry(index) {
             Some(entry) => value_of(entry),
-            None => T::from_nothing(self.shape.names.name(index)),
+            None => T::from_nothing(self.0.shape.names.name(index)),
         }
     }
 
@@ -335,7 +339,7 @@ impl<'a> Fields<'a> {
     pub fn with<T>(&self, index: usize, read: fn(Reader<'_>) -> Result<T, ReadError>) -> Result<T, ReadError> {
         match self.entry(index) {
             Some(entry) => read(Reader::new(&entry.1)).map_err(|error| of_value(error, entry)),
-            None => Err(ReadError::missing_key(self.shape.names.name(index))),
+            None => Err(ReadError::missing_key(self.0.shape.names.name(index))),
         }
     }
 
@@ -344,7 +348,7 @@ impl<'a> Fields<'a> {
     /// # Errors
     /// What does not fit.
     pub fn rest<T: FromDocument>(&self) -> Result<T, ReadError> {
-        T::from_document(Reader { read_already: self.shape.names.all, ..self.reader })
+        T::from_document(Reader { read_already: self.0.shape.names.all, ..self.0.reader })
     }
 }
 
