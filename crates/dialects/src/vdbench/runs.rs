@@ -67,10 +67,13 @@ fn is_meant(said: &str, name: &str) -> bool {
     said == name
 }
 
-/// The loop that a parameter of a run definition asks for; nothing where it is no loop.
-pub(super) fn loop_of(parameter: &Parameter) -> Result<(Loop, fn(&str) -> Option<u64>), String> {
-    let number: fn(&str) -> Option<u64> = |text| text.parse().ok();
-    let loops: [(&[&str], Loop, fn(&str) -> Option<u64>); 9] = [
+/// Reads a value of a loop.
+type ReadValue = fn(&str) -> Option<u64>;
+
+/// The loop that a parameter of a run definition asks for, and how its values are read.
+pub(super) fn loop_of(parameter: &Parameter) -> Result<(Loop, ReadValue), String> {
+    let number: ReadValue = |text| text.parse().ok();
+    let loops: [(&[&str], Loop, ReadValue); 9] = [
         (&["threads"], Loop::Threads, size),
         (&["xfersizes"], Loop::Transfers, size),
         (&["rdpct", "readpct"], Loop::Reads, number),

@@ -100,7 +100,9 @@ fn each_work_on_files_has_its_part_of_them() {
     // Whatever an operation is, it can be run.
     let every = "fsd=a,anchor=/x,depth=1,width=1,files=4,sizes=4k\nfwd=b,fsd=a\nrd=r,fwd=b,fwdrate=max,foroperations=\
                  (read,write,mkdir,create,open,close,delete,getattr,setattr)";
-    assert_eq!(self::script(every).runs.iter().map(|run| lowered(run, None)).count(), 9);
+    let every = self::script(every);
+    assert_eq!(every.runs.len(), 9);
+    every.runs.iter().for_each(|run| drop(lowered(run, None)));
     let create = lowered(&script.runs[4], Some(200.0));
     let told: Vec<(u32, u32, f64)> = create.phase[0]
         .workers
