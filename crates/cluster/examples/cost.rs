@@ -4,11 +4,14 @@
 //! cargo build --release -p plumb-cluster --example cost
 //! mpirun -n 16 target/release/examples/cost [BYTES]
 //! ```
-//! `BYTES` is the length of each rank's report, 32768 by default.
+//! `BYTES` is the length of each rank's report, 32768 by default. `cost star HOSTS [BYTES]` starts as many hosts as threads, each with a
+//! connection over loopback to the one that leads.
 
+use plumb_cluster::star::{Greeting, Link, PATIENCE, Star};
 use plumb_cluster::{
     Arrival, Cluster, ClusterError, Joined, Member, Reduction, Roster, clock_offset, start, wait_forever,
 };
+use std::net::{TcpListener, TcpStream};
 use std::time::Instant;
 
 struct Longest(Vec<u8>);
@@ -40,18 +43,55 @@ fn times_us(times: u32, mut once: impl FnMut()) -> String {
     format!("{:.0} µs (median {:.0})", all[0], all[all.len() / 2])
 }
 
+/// Hosts without MPI: rank 0 leads, each of the others is a thread.
+fn star(hosts: u32, length: usize) -> Result<(), Box<dyn std::error::Error>> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let link = |stream: TcpStream| -> std::io::Result<Link> {
+        stream.set_nodelay(true)?;
+        Ok(Link { reader: Box::new(stream.try_clone()?), writer: Box::new(stream) })
+    };
+    let begin = Instant::now();
+    let (mut leads, mut others) = (Vec::new(), Vec::new());
+    for rank in 1..=hosts {
+        others.push((rank, link(TcpStream::connect(listener.local_addr()?)?)?));
+        leads.push(link(listener.accept()?.0)?);
+    }
+    let size = hosts + 1;
+    std::thread::scope(|scope| {
+        for (rank, link) in others {
+            let greeting = Greeting { rank, size, patience: PATIENCE, name: format!("host{rank}") };
+            scope.spawn(move || {
+                let star = Star::follow(link, &greeting, "agents").expect("threads");
+                measure(&star, 0.0, length)
+            });
+        }
+        let star = Star::lead(leads, PATIENCE, "agents")?;
+        measure(&star, begin.elapsed().as_secs_f64() * 1e3, length);
+        Ok(())
+    })
+}
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let length = std::env::args().nth(1).map_or(Ok(32_768), |text| text.parse())?;
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let number = |at: usize, usual: usize| words.get(at).map_or(Ok(usual), |text| text.parse());
+    if words.first().is_some_and(|word| word == "star") {
+        return star(u32::try_from(number(1, 10)?)?, number(2, 32_768)?);
+    }
     let begin = Instant::now();
     let Some(Joined { cluster, .. }) = start()? else { return Err("start it with mpirun -n 2 or more".into()) };
-    let started = begin.elapsed().as_secs_f64() * 1e3;
-    let cluster: &dyn Cluster = cluster.as_ref();
+    measure(cluster.as_ref(), begin.elapsed().as_secs_f64() * 1e3, number(0, 32_768)?);
+    Ok(())
+}
+
+/// What each step takes, printed by rank 0.
+fn measure(cluster: &dyn Cluster, started: f64, length: usize) {
     let met = Instant::now();
-    Roster::of_all(cluster, Member::this(), &wait_forever)?;
+    let roster = Roster::of_all(cluster, Member::this(), &wait_forever);
     let met = met.elapsed().as_secs_f64() * 1e3;
     let offset = Instant::now();
-    clock_offset(cluster, &wait_forever)?;
+    let clocks = clock_offset(cluster, &wait_forever);
     let offset = offset.elapsed().as_secs_f64() * 1e3;
+    assert!(roster.is_ok() && clocks.is_ok(), "{roster:?}, {clocks:?}");
     let report = vec![7_u8; length];
     let barrier = times_us(201, || drop(cluster.barrier(Arrival::Ready, &wait_forever)));
     let broadcast = times_us(51, || {
@@ -64,12 +104,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     });
     if cluster.rank() == 0 {
         println!(
-            "{} ranks, {}: MPI start {started:.0} ms, roster {met:.2} ms, clocks {offset:.2} ms, barrier {barrier}, \
+            "{} ranks, {}: start {started:.0} ms, roster {met:.2} ms, clocks {offset:.2} ms, barrier {barrier}, \
              broadcast of {length} B and back {broadcast}, reduction of {length} B and back {reduction}",
             cluster.size(),
             cluster.transport()
         );
     }
     cluster.leave(plumb_cluster::Leave::Together);
-    Ok(())
 }

@@ -22,7 +22,7 @@ mod stream;
 mod terminal;
 
 use crate::output::{error_line, error_text};
-use args::{AgentArguments, Arguments, PlumbCommand, Tool};
+use args::{Arguments, FarEndArguments, PlumbCommand, Tool};
 use clap::Parser;
 use commands::store::ExportForm;
 use commands::study::StudyCommand;
@@ -51,7 +51,7 @@ fn command() -> u8 {
         return exit_code(commands::agent::init(), false);
     }
     if is_agent_of_a_machine() {
-        return exit_code(commands::agent::run(&AgentArguments::parse_from(std::env::args_os().skip(1))), false);
+        return exit_code(commands::agent::far_end(&FarEndArguments::parse_from(std::env::args_os().skip(1))), false);
     }
     match ranks::join() {
         Ok(None) => {}

@@ -15,6 +15,7 @@ use crate::error::{ClusterError, JoinError};
 use plumb_sorted::SortedMap;
 use std::collections::VecDeque;
 use std::io::{Read, Write};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -23,7 +24,7 @@ use std::time::{Duration, Instant};
 const PERIOD: Duration = Duration::from_millis(500);
 /// Who is silent for so long is taken for dead, where nothing else is said.
 pub const PATIENCE: Duration = Duration::from_secs(10);
-/// What has come and was not taken yet, of one rank, bytes.
+/// What has come and was not taken yet, of one rank, bytes; and what waits to be written to one.
 const WAITING_BYTES_MAX: usize = 2 * FRAME_BYTES_MAX;
 /// Of the two threads of a connection.
 const STACK_BYTES: usize = 128 << 10;
@@ -47,6 +48,8 @@ impl std::fmt::Debug for Link {
 /// What is known of a rank at the other end of a connection.
 struct Peer {
     to_writer: Option<Sender<Arc<[u8]>>>,
+    /// Bytes that wait to be written.
+    queued: Arc<AtomicUsize>,
     heard: Instant,
     gone: bool,
     silent: bool,
@@ -59,6 +62,12 @@ impl Peer {
     fn is_lost(&self) -> bool {
         self.gone && !self.left
     }
+}
+
+/// What is to be written to a rank.
+struct Queue {
+    receiver: Receiver<Arc<[u8]>>,
+    queued: Arc<AtomicUsize>,
 }
 
 /// What came from one rank.
@@ -121,20 +130,29 @@ impl Star {
         for (other, link) in links {
             let (sender, receiver) = channel();
             let now = Instant::now();
+            let queued = Arc::new(AtomicUsize::new(0));
             peers.insert(
                 other,
-                Peer { to_writer: Some(sender), heard: now, gone: false, silent: false, left: false, written: false },
+                Peer {
+                    to_writer: Some(sender),
+                    queued: Arc::clone(&queued),
+                    heard: now,
+                    gone: false,
+                    silent: false,
+                    left: false,
+                    written: false,
+                },
             );
-            writers.push((other, link, receiver));
+            writers.push((other, link, Queue { receiver, queued }));
         }
         let state = State { peers, inboxes: SortedMap::new(), ends: false, leaving: false, carries_on: false };
         let shared = Arc::new(Shared { rank, state: Mutex::new(state), news: Condvar::new(), patience });
-        for (other, Link { reader, writer }, receiver) in writers {
+        for (other, Link { reader, writer }, queue) in writers {
             let name = |what: &str| std::thread::Builder::new().name(format!("plumb-{what}")).stack_size(STACK_BYTES);
             let failed = |error: std::io::Error| JoinError::Io(error.to_string());
             let (of_reader, of_writer) = (Arc::clone(&shared), Arc::clone(&shared));
             name("link-read").spawn(move || listen(&of_reader, other, reader)).map_err(failed)?;
-            name("link-write").spawn(move || write(&of_writer, other, writer, &receiver)).map_err(failed)?;
+            name("link-write").spawn(move || write(&of_writer, other, writer, &queue)).map_err(failed)?;
         }
         Ok(Star { size, transport, shared })
     }
@@ -151,12 +169,15 @@ pub fn greet(link: &mut Link, greeting: &Greeting) -> Result<(), JoinError> {
 }
 
 /// Sends what there is, and a sign of life where there is nothing.
-fn write(shared: &Shared, other: u32, mut writer: Box<dyn Write + Send>, queue: &Receiver<Arc<[u8]>>) {
+fn write(shared: &Shared, other: u32, mut writer: Box<dyn Write + Send>, queue: &Queue) {
     let alive: Arc<[u8]> = Frame::sign(Kind::Alive, shared.rank).bytes().into();
     let mut last = Instant::now();
     let failed = loop {
-        let bytes = match queue.recv_timeout(PERIOD.saturating_sub(last.elapsed())) {
-            Ok(bytes) => bytes,
+        let bytes = match queue.receiver.recv_timeout(PERIOD.saturating_sub(last.elapsed())) {
+            Ok(bytes) => {
+                queue.queued.fetch_sub(bytes.len(), Ordering::AcqRel);
+                bytes
+            }
             Err(RecvTimeoutError::Timeout) => Arc::clone(&alive),
             Err(RecvTimeoutError::Disconnected) => break false,
         };
@@ -210,7 +231,7 @@ impl Shared {
             // Only whoever leads knows of others.
             Kind::Gone if leads => return false,
             Kind::Gone => {
-                state.inboxes.entry(frame.rank).or_insert_with(Inbox::default).gone = true;
+                state.inboxes.entry(frame.rank).or_default().gone = true;
             }
             Kind::Message if leads && frame.rank != 0 => {
                 let passed_on = Frame { rank: other, ..frame.clone() }.bytes().into();
@@ -218,7 +239,7 @@ impl Shared {
             }
             Kind::Message => {
                 let from = if leads { other } else { frame.rank };
-                let inbox = state.inboxes.entry(from).or_insert_with(Inbox::default);
+                let inbox = state.inboxes.entry(from).or_default();
                 inbox.bytes += frame.payload.len();
                 inbox.messages.push_back(frame.payload);
                 return inbox.bytes <= WAITING_BYTES_MAX;
@@ -267,12 +288,14 @@ impl Shared {
 }
 
 impl State {
-    /// Gives bytes to the thread that writes to a rank; whether there is such a rank.
+    /// Gives bytes to the thread that writes to a rank; whether there is such a rank, and it has not more to read than it can.
     fn send(&self, to: u32, bytes: Arc<[u8]>) -> bool {
         let Some(peer) = self.peers.get(&to) else { return false };
         // Who is gone is missed by who waits for it.
-        peer.to_writer.iter().for_each(|writer| drop(writer.send(Arc::clone(&bytes))));
-        true
+        let Some(writer) = &peer.to_writer else { return true };
+        let before = peer.queued.fetch_add(bytes.len(), Ordering::AcqRel);
+        let _ = writer.send(bytes);
+        before <= WAITING_BYTES_MAX
     }
 
     fn send_all(&self, bytes: &Arc<[u8]>) {

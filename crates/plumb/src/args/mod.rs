@@ -188,18 +188,17 @@ pub enum PlumbCommand {
     },
 }
 
-/// Arguments of `plumb agent`: the far end of a host. It is parsed apart, too, because studies start it as the first thing on a machine.
-#[derive(Debug, Default, Parser)]
-#[command(name = "plumb agent")]
+/// Arguments of `plumb agent`.
+#[derive(Debug, Clone, Default, Args)]
 pub struct AgentArguments {
     /// Wait for clients at this address, with a port or without [default port: 8766]. Beyond this host, keys are needed.
-    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["port", "vm", "rank"])]
+    #[arg(long, value_name = "ADDRESS", required_unless_present = "init")]
     pub listen: Option<String>,
     /// Encrypt, and admit only clients that prove that they know the token: FILE is the server.keys that --init makes.
     #[arg(long, value_name = "FILE", requires = "listen")]
     pub keys: Option<PathBuf>,
     /// Make new keys in DIR: server.keys for agents, and client.keys for those who may measure with them.
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["listen", "port", "vm", "rank"])]
+    #[arg(long, value_name = "DIR", conflicts_with = "listen")]
     pub init: Option<PathBuf>,
     /// A directory or device that clients may use; may be given several times [default: the working directory].
     #[arg(long, value_name = "PATH")]
@@ -210,32 +209,47 @@ pub struct AgentArguments {
     /// With --listen: go on in the background, and write the process id to this file.
     #[arg(long, value_name = "FILE", requires = "listen")]
     pub pid_file: Option<PathBuf>,
-    /// This is that process.
-    #[arg(long, hide = true)]
-    pub detached: bool,
+}
+
+/// What Plumb starts itself with: the far end of a host. It is parsed apart, so that it appears in no help, completion or suggestion.
+#[derive(Debug, Parser)]
+#[command(name = "plumb agent")]
+pub struct FarEndArguments {
     /// Be one of several hosts that measure together, for the client at standard input and output.
-    #[arg(long, hide = true)]
+    #[arg(long)]
     pub rank: bool,
+    /// Serve clients at this address, in the background.
+    #[arg(long, value_name = "ADDRESS")]
+    pub detached: Option<String>,
+    /// With --detached: the server.keys.
+    #[arg(long, value_name = "FILE")]
+    pub keys: Option<PathBuf>,
+    /// With --rank and --detached: what clients may use.
+    #[arg(long, value_name = "PATH")]
+    pub allow: Vec<PathBuf>,
+    /// With --rank and --detached: workloads may start programs, and connect to other hosts.
+    #[arg(long)]
+    pub allow_exec: bool,
     /// The device over which it is asked [default: standard input and output].
-    #[arg(long, hide = true, value_name = "DEVICE")]
+    #[arg(long, value_name = "DEVICE")]
     pub port: Option<PathBuf>,
     /// Where it keeps what it needs, with the journal of what it built [default: the user's state directory].
-    #[arg(long, hide = true, value_name = "DIR")]
+    #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
     /// The link counts as broken after this many seconds of silence.
-    #[arg(long, hide = true, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS")]
     pub silence: Option<u64>,
     /// Boot this virtual machine (a table of a study's `hosts`, in TOML) and pass on to it what is asked.
-    #[arg(long, hide = true, value_name = "FILE", conflicts_with = "port")]
+    #[arg(long, value_name = "FILE", conflicts_with = "port")]
     pub vm: Option<PathBuf>,
     /// Become the program behind `--`, and end with this process, which must be the parent.
-    #[arg(long, hide = true, value_name = "PID", requires = "program")]
+    #[arg(long, value_name = "PID", requires = "program")]
     pub with_parent: Option<u32>,
     /// With --with-parent: it is asked to end, and not killed.
-    #[arg(long, hide = true, requires = "with_parent")]
+    #[arg(long, requires = "with_parent")]
     pub gently: bool,
     /// The program, and its words.
-    #[arg(last = true, hide = true)]
+    #[arg(last = true)]
     pub program: Vec<OsString>,
 }
 

@@ -158,16 +158,22 @@ fn a_host_that_hangs_or_is_cut_off_is_given_up() {
         let line = format!("-n {} link set eth0 {state}", servers.hosts.names[1]);
         assert!(Command::new("ip").args(line.split_whitespace()).status().unwrap().success());
     };
-    let steps: [(&dyn Fn(), &dyn Fn()); 2] =
-        [(&|| signal("-STOP"), &|| signal("-CONT")), (&|| cable("down"), &|| cable("up"))];
-    for (lose, mend) in steps {
+    for hangs in [true, false] {
         let running = servers.fio("").stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn();
         let running = running.unwrap();
         wait_until("both hosts run", || servers.agents.iter().all(|agent| !agent.sessions().is_empty()));
         std::thread::sleep(Duration::from_secs(2));
-        lose();
+        if hangs {
+            signal("-STOP")
+        } else {
+            cable("down")
+        }
         let said = Said::of_output("fio".to_owned(), running.wait_with_output().unwrap());
-        mend();
+        if hangs {
+            signal("-CONT")
+        } else {
+            cable("up")
+        }
         let lost = format!("host {} gave no sign of life for 2 s", address(1));
         said.expect(1).complains(&[&lost]).says(&["r: (groupid=0, jobs=1): err= 0", "READ: bw="]);
         // The other end gives up, too.

@@ -78,7 +78,7 @@ fn help_splits_no_word_at_40_columns() {
 #[test]
 fn errors_and_completions_offer_only_what_people_type() {
     let home = Home::new();
-    let said = home.plumb("agent --rak").expect(2);
+    let said = home.plumb("agent --listen x --rak").expect(2);
     assert!(said.err.contains("'--rak'") && !said.err.contains("--rank"), "{}", said.err);
     let said = home.plumb("run random-read --sim-rum 1,1").expect(2);
     assert!(said.err.contains("'--sim-rum'") && !said.err.contains("--sim-run"), "{}", said.err);

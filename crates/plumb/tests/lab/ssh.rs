@@ -152,6 +152,30 @@ fn over_ssh() {
     server.assert_clean();
 }
 
+/// `--hosts ssh:…`: Plumb is copied, measures there, and nothing is left of it.
+#[test]
+fn a_run_over_ssh() {
+    if !here() {
+        return;
+    }
+    let _alone = alone();
+    let server = Server::start(None);
+    let dir = server.site.path("measured");
+    std::fs::create_dir(&dir).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_plumb"))
+        .args(["run", "random-read", "--set", "size=8MiB", "--set", "time=1s", "--no-store", "--json", "--at"])
+        .args([dir.to_str().unwrap(), "--hosts", &format!("ssh:root@{}", server.address)])
+        .env("PLUMB_SSH", server.surroundings().ssh.join(" "))
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{said}");
+    let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(result["ranks"]["hosts"][0]["name"], format!("ssh:root@{}", server.address));
+    assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 0);
+    server.assert_clean();
+}
+
 /// A host that is dropped without a word is cleaned up all the same.
 #[test]
 fn dropped_in_the_middle() {

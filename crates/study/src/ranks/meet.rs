@@ -105,14 +105,16 @@ impl Reduction for Furthest {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plumb_cluster::in_process::threads;
+    use plumb_cluster::in_process::{Thread, threads};
     use plumb_engine::signals::StopFlag;
 
     /// Each rank by itself, in a thread.
     fn together<T: Send>(ranks: u32, body: impl Fn(u32, &Meetings) -> T + Sync) -> Vec<T> {
-        let meetings =
-            |(number, rank)| Meetings::new(Arc::new(rank), AfterSignal::new(StopFlag::detached(), number, ranks));
-        let all: Vec<Meetings> = (0..).zip(threads(ranks)).map(meetings).collect();
+        let meetings = |rank: Thread| {
+            let after_signal = AfterSignal::new(StopFlag::detached(), &rank);
+            Meetings::new(Arc::new(rank), after_signal)
+        };
+        let all: Vec<Meetings> = threads(ranks).into_iter().map(meetings).collect();
         std::thread::scope(|scope| {
             let body = &body;
             let running: Vec<_> =

@@ -4,7 +4,7 @@
 pub mod listen;
 pub mod rank;
 
-use crate::args::AgentArguments;
+use crate::args::{AgentArguments, FarEndArguments};
 use crate::commands::net::{MadeKeys, make_keys};
 use crate::exit::{End, Stopped};
 use crate::output::{self, error_line};
@@ -40,22 +40,35 @@ pub fn init() -> Result<End, Stopped> {
     Err(Stopped::usage("Plumb is the first process of a Linux machine only"))
 }
 
-/// Answers requests on standard input.
+/// Makes keys, or serves clients until a signal comes.
 pub fn run(arguments: &AgentArguments) -> Result<End, Stopped> {
+    match &arguments.init {
+        Some(directory) => init_keys(directory),
+        None => serve_clients(arguments, "plumb agent"),
+    }
+}
+
+/// The far end of a host: answers requests on standard input, where nothing else is said.
+pub fn far_end(arguments: &FarEndArguments) -> Result<End, Stopped> {
     if let Some(parent) = arguments.with_parent {
         return Err(become_program(parent, arguments.gently, &arguments.program));
-    }
-    if let Some(directory) = &arguments.init {
-        return init_keys(directory);
     }
     if arguments.rank {
         return rank::run(arguments);
     }
+    if let Some(address) = &arguments.detached {
+        let FarEndArguments { keys, allow, allow_exec, .. } = arguments;
+        let listening = AgentArguments {
+            listen: Some(address.clone()),
+            keys: keys.clone(),
+            allow: allow.clone(),
+            allow_exec: *allow_exec,
+            ..AgentArguments::default()
+        };
+        return listen(&listening, "plumb agent", Ground::Back);
+    }
     let program = std::env::current_exe()
         .map_err(|error| Stopped::io(format!("cannot find this program's own file: {error}")))?;
-    if arguments.listen.is_some() {
-        return serve_clients(arguments, "plumb agent");
-    }
     if let Some(file) = &arguments.vm {
         return relay(file, program);
     }
@@ -98,22 +111,34 @@ fn init_keys(directory: &Path) -> Result<End, Stopped> {
 /// # Errors
 /// The address cannot be had, or the keys cannot be read.
 pub fn serve_clients(arguments: &AgentArguments, name: &'static str) -> Result<End, Stopped> {
-    let program = std::env::current_exe()
-        .map_err(|error| Stopped::io(format!("cannot find this program's own file: {error}")))?;
-    let address = arguments.listen.as_deref().unwrap_or("127.0.0.1");
-    if let Some(file) = &arguments.pid_file {
-        return in_background(address, arguments, &program, file);
+    match &arguments.pid_file {
+        Some(file) => in_background(arguments, file),
+        None => listen(arguments, name, Ground::Fore),
     }
+}
+
+/// Whether somebody looks at what it says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ground {
+    Fore,
+    /// Whoever started it waits until it listens, and goes.
+    Back,
+}
+
+fn own_program() -> Result<PathBuf, Stopped> {
+    std::env::current_exe().map_err(|error| Stopped::io(format!("cannot find this program's own file: {error}")))
+}
+
+fn listen(arguments: &AgentArguments, name: &'static str, ground: Ground) -> Result<End, Stopped> {
     let identity = arguments.keys.as_deref().map(Identity::load).transpose().map_err(Stopped::usage)?;
     let words = rank_words(&arguments.allow, arguments.allow_exec);
-    let addresses = addresses(address, PORT)?;
-    let door = Door::open(Listening { addresses, identity, words, program, name })?;
+    let addresses = addresses(arguments.listen.as_deref().unwrap_or("127.0.0.1"), PORT)?;
+    let door = Door::open(Listening { addresses, identity, words, program: own_program()?, name })?;
     let stop = signals::install().map_err(|error| Stopped::io(format!("cannot watch for signals: {error}")))?;
     for address in door.addresses() {
         error_line!("{name}: listening on {address}");
     }
-    if arguments.detached {
-        // Whoever started it waits for this line, and goes.
+    if ground == Ground::Back {
         let _ = rustix::process::setsid();
         output::print("listening\n");
         let nothing = OpenOptions::new().read(true).write(true).open("/dev/null").map_err(Stopped::io)?;
@@ -124,9 +149,10 @@ pub fn serve_clients(arguments: &AgentArguments, name: &'static str) -> Result<E
 }
 
 /// Serves in the background: this process goes once the other one listens, and has written its number to a file.
-fn in_background(address: &str, arguments: &AgentArguments, program: &Path, file: &Path) -> Result<End, Stopped> {
-    let mut command = std::process::Command::new(program);
-    command.args(["agent", "--detached", "--listen", address]).args(rank_words(&arguments.allow, arguments.allow_exec));
+fn in_background(arguments: &AgentArguments, file: &Path) -> Result<End, Stopped> {
+    let address = arguments.listen.as_deref().unwrap_or("127.0.0.1");
+    let mut command = std::process::Command::new(own_program()?);
+    command.args(["agent", "--detached", address]).args(rank_words(&arguments.allow, arguments.allow_exec));
     if let Some(keys) = &arguments.keys {
         command.arg("--keys").arg(keys);
     }

@@ -1,6 +1,6 @@
 //! One of several hosts that measure together, for a client at the other end of standard input and output.
 
-use crate::args::AgentArguments;
+use crate::args::FarEndArguments;
 use crate::commands::dialect::{FIO_ASKED, fio_served};
 use crate::exit::{End, Stopped};
 use crate::output::error_line;
@@ -26,7 +26,7 @@ pub const GREETING_PATIENCE: Duration = Duration::from_secs(5);
 ///
 /// # Errors
 /// Nobody greets, or who greets is no Plumb of this version.
-pub fn run(arguments: &AgentArguments) -> Result<End, Stopped> {
+pub fn run(arguments: &FarEndArguments) -> Result<End, Stopped> {
     let said = |error: io::Error| Stopped::io(format!("standard input and output: {error}"));
     let own = |stream: io::Result<std::os::fd::OwnedFd>| stream.map(File::from).map_err(said);
     let input = own(io::stdin().as_fd().try_clone_to_owned())?;
@@ -80,7 +80,7 @@ pub fn run(arguments: &AgentArguments) -> Result<End, Stopped> {
 const NOT_HERE: ClusterError = ClusterError::Unexpected { rank: 0, what: "work that agents do not take part in" };
 
 /// What clients may do here.
-fn policy(arguments: &AgentArguments) -> Result<AgentPolicy, Stopped> {
+fn policy(arguments: &FarEndArguments) -> Result<AgentPolicy, Stopped> {
     let here = || std::env::current_dir().map_err(|error| Stopped::io(format!("the working directory: {error}")));
     let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
     let allow: Vec<PathBuf> = match arguments.allow.as_slice() {
