@@ -80,10 +80,12 @@ fn command() -> u8 {
 /// Whether this program was started by another one of its kind as a host's far end. What people type of `plumb agent` is read as any
 /// other command.
 fn is_agent_of_a_machine() -> bool {
-    const NOT_TYPED: [&str; 7] = ["--rank", "--with-parent", "--port", "--state", "--silence", "--vm", "--detached"];
-    let mut words = std::env::args_os().skip(1);
+    const NOT_TYPED: [&str; 8] =
+        ["--rank", "--with-parent", "--gently", "--port", "--state", "--silence", "--vm", "--detached"];
+    let mut words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
     let is_agent = words.next().is_some_and(|word| word == "agent");
-    is_agent && words.next().is_none_or(|word| NOT_TYPED.iter().any(|known| word == *known))
+    let name = words.next().map(|word| word.split('=').next().unwrap_or_default().to_owned());
+    is_agent && name.is_none_or(|name| NOT_TYPED.contains(&name.as_str()))
 }
 
 /// Says what kept a command from its end, and gives its exit code. `is_kept` as by [`is_kept`].

@@ -61,6 +61,9 @@ const HELLO_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long the far end may take to take down what it built and end.
 const BYE_TIMEOUT: Duration = Duration::from_secs(60);
 
+/// A program that has lost its input ends within this time.
+const FAREWELL: Duration = Duration::from_secs(10);
+
 /// How long a boot may take.
 const BOOT_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 
@@ -86,7 +89,14 @@ pub struct FarProgram {
 
 /// The life of a program on another machine.
 pub struct FarLife {
-    _connection: Connection,
+    connection: Connection,
+}
+
+impl Drop for FarLife {
+    fn drop(&mut self) {
+        // What was copied is removed by the far end.
+        self.connection.wait(FAREWELL);
+    }
 }
 
 /// Copies this program to a machine, in ssh's words for it, and starts it there with these words, which no shell has to be kept from.
@@ -96,7 +106,7 @@ pub struct FarLife {
 pub fn start_far(to: &str, words: &str, surroundings: &Surroundings) -> Result<FarProgram, HostError> {
     let spec = SshSpec { to: to.to_owned(), boot: None, kernel: None, agent: None };
     let (connection, reader, writer) = bring_program(&spec, words, surroundings)?;
-    Ok(FarProgram { reader, writer, life: FarLife { _connection: connection } })
+    Ok(FarProgram { reader, writer, life: FarLife { connection } })
 }
 
 /// Copies the program to a machine and starts it.
