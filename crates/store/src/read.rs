@@ -308,29 +308,17 @@ impl Store {
         Ok(if text.is_empty() || found.len() > 1 { None } else { found.pop() })
     }
 
-    /// The first of what `sql` finds, ids and bodies that contain a run's id, whose list of runs has it. SQLite is compiled without
-    /// its functions for JSON.
-    pub(crate) fn listing(&self, doing: &'static str, sql: &str, run: &str) -> Result<Option<String>, StoreError> {
-        let failed = self.failed(doing);
-        let mut statement = self.connection.prepare(sql).map_err(&failed)?;
-        let mut found = statement.query([run]).map_err(&failed)?;
-        while let Some(row) = found.next().map_err(&failed)? {
-            let body: String = row.get(1).map_err(&failed)?;
-            let body: serde_json::Value = plumb_document::json::from_str(&body).unwrap_or_default();
-            if body["runs"].as_array().is_some_and(|runs| runs.iter().any(|one| one == run)) {
-                return row.get(0).map(Some).map_err(&failed);
-            }
-        }
-        Ok(None)
-    }
-
     /// The newest comparison that a run is part of, by the run's whole id.
     pub fn comparison_of(&self, run: &str) -> Result<Option<String>, StoreError> {
-        self.listing(
-            "looking for a comparison",
-            "SELECT id, body FROM comparison WHERE instr(body, ?1) ORDER BY made_at DESC",
-            run,
-        )
+        self.connection
+            .query_row(
+                "SELECT comparison.id FROM comparison, json_each(comparison.body, '$.runs') AS of
+                 WHERE of.value = ?1 ORDER BY made_at DESC LIMIT 1",
+                [run],
+                |row| row.get(0),
+            )
+            .optional()
+            .map_err(self.failed("looking for a comparison"))
     }
 
     /// A stored comparison, by its whole id.

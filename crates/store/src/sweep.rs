@@ -32,11 +32,15 @@ impl Store {
 
     /// The newest sweep that a run is part of, by the run's whole id.
     pub fn sweep_of(&self, run: &str) -> Result<Option<String>, StoreError> {
-        self.listing(
-            "looking for a sweep",
-            "SELECT id, body FROM sweep WHERE instr(body, ?1) ORDER BY made_at DESC",
-            run,
-        )
+        self.connection
+            .query_row(
+                "SELECT sweep.id FROM sweep, json_each(sweep.body, '$.runs') AS of
+                 WHERE of.value = ?1 ORDER BY made_at DESC LIMIT 1",
+                [run],
+                |row| row.get(0),
+            )
+            .optional()
+            .map_err(self.failed("looking for a sweep"))
     }
 
     /// A stored sweep, by its whole id.

@@ -190,6 +190,10 @@ pub const TOPICS: &[Topic] = &[
                 "Run it with 64 processes of an MPI job",
                 "mpirun -n 64 plumb run random-write --at /mnt/lustre/me",
             ),
+            example(
+                "Measure on two hosts at once",
+                "plumb run random-read --at /mnt/data --hosts node1,node2 --hosts-keys keys/client.keys",
+            ),
         ],
         exits: &[TRUSTED, RUN_ASSERTED, USAGE, REJECTED, IO, REFUSED, INTERRUPTED],
     },
@@ -470,10 +474,6 @@ pub const TOPICS: &[Topic] = &[
             example("Serve clients on this host", "plumb agent --listen 127.0.0.1 --allow /mnt/data"),
             example("Make keys for other hosts", "plumb agent --init keys"),
             example("Serve them", "plumb agent --listen 0.0.0.0 --keys keys/server.keys --allow /mnt/data"),
-            example(
-                "Measure on two hosts at once",
-                "plumb run random-read --at /mnt/data --hosts node1,node2 --hosts-keys keys/client.keys",
-            ),
         ],
         exits: &[exit("0", "ended by a signal, or keys are made"), USAGE, exit("4", "the address cannot be had")],
     },

@@ -59,7 +59,8 @@ pub fn typed_host(text: &str) -> Result<TypedHost, String> {
         return Err(format!("`{text}`: agents listen on addresses, and on no socket of a file"));
     }
     let bare = ["ip:", "ip4:", "ip6:"].iter().find_map(|form| text.strip_prefix(form)).unwrap_or(text);
-    let bare = bare.strip_prefix(':').map_or_else(|| bare.to_owned(), |port| format!(",{port}"));
+    let port = bare.strip_prefix(':').filter(|port| !port.contains(':'));
+    let bare = port.map_or_else(|| bare.to_owned(), |port| format!(",{port}"));
     let (hostname, port) = match bare.split_once(',') {
         None => (bare.as_str(), PORT),
         Some((host, port)) => match port.parse() {
