@@ -3,8 +3,9 @@
 //! Whoever leads measures nothing: it is where the command was typed. What two others send each other passes through it. Each
 //! connection is any pair of a reader and a writer, such as those of an encrypted channel, of a socket, or of an `ssh` that is a child.
 //!
-//! A thread of each connection writes, and every half second a sign of life where there is nothing else; another one reads. Who is
-//! silent for the [patience](Greeting::patience), or whose connection ends, is gone; then all others are told to end.
+//! Each connection has a thread that reads and one that writes, which sends a sign of life when it has sent nothing for half a second.
+//! A rank is lost when its connection ends, or when nothing came from it for the [patience](Greeting::patience). Rank 0 then tells the
+//! others to end.
 
 mod wire;
 
@@ -355,7 +356,7 @@ impl Cluster for Star {
     fn send(&self, to: u32, message: &[u8], _patience: &Patience<'_>) -> Result<(), ClusterError> {
         let mut state = self.shared.state();
         self.shared.miss(&mut state);
-        // What is sent to another one goes by way of rank 0, which is told whom it is for.
+        // Ranks other than 0 have no connection to each other: rank 0 passes the message on.
         let (through, rank) = if self.shared.rank == 0 { (to, 0) } else { (0, to) };
         if message.len() > FRAME_BYTES_MAX {
             let reason = format!("{} bytes are more than a message may have ({FRAME_BYTES_MAX})", message.len());

@@ -88,7 +88,7 @@ fn a_lost_rank_ends_the_others() {
     }
     assert_eq!(stars[0].lost(), [(2, "is lost: its connection ended".to_owned())]);
     assert_eq!(stars[0].is_to_end(), Some(EndCause::Silent(2)));
-    // Whoever waits for it among the others is told by the one that leads.
+    // Rank 0 tells the others that wait for the lost rank.
     assert!(matches!(stars[1].receive(2, &wait_forever), Err(ClusterError::Silent { rank: 2, .. })));
 }
 

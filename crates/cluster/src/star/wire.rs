@@ -219,7 +219,7 @@ mod tests {
         assert_eq!(said(Some("too many\nsessions")), Err(JoinError::Refused("too many sessions".to_owned())));
     }
 
-    // Protects: who is no Plumb, or another one, is told so, and what is no greeting makes no rank.
+    // Protects: other programs and other versions are named, and a malformed greeting makes no rank.
     #[test]
     fn strangers_are_known() {
         let other = greeting().line().replace(VERSION, "0.0.9");

@@ -39,7 +39,7 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// Whether nobody's results are written.
+    /// No results are written.
     pub fn record_is_off(&self) -> bool {
         self.record == Record::None
     }
@@ -126,7 +126,7 @@ pub(super) const TEST_TYPES: [(&str, TestType); 8] = [
 pub struct Spec {
     /// Its name; upper and lower case are the same.
     pub name: String,
-    /// Who is assigned it where nothing is said: 0 nobody, 1 all, 2 disk workers, 3 network workers.
+    /// The workers that run it by default: 0 none, 1 all, 2 those of disks, 3 those of networks.
     pub assigned: u64,
     /// Its lines; none is idle.
     pub lines: Vec<Line>,

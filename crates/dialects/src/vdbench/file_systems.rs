@@ -2,7 +2,7 @@
 
 use super::definitions::Transfers;
 use super::parse::{Parameter, size};
-use super::values::{at_least_one, percent, threads, transfers};
+use super::values::{at_least_one, by_share, percent, threads, transfers};
 
 /// Most files, and most directories of the last level, of a file system.
 const FILES_MAX: u64 = 1 << 32;
@@ -106,19 +106,7 @@ fn open_flags(parameter: &Parameter) -> Result<bool, String> {
 
 /// A size, or sizes with their per cent. Files may be empty.
 fn sizes(parameter: &Parameter) -> Result<Transfers, String> {
-    let bytes = |text: &String| size(text).ok_or_else(|| format!("`{text}` is no size of a file"));
-    match parameter.values.as_slice() {
-        [one] => bytes(one).map(Transfers::Fixed),
-        pairs if pairs.len() % 2 == 0 => {
-            let pairs = pairs.chunks(2).map(|pair| Ok((bytes(&pair[0])?, percent(&pair[1])?)));
-            let pairs = pairs.collect::<Result<Vec<_>, String>>()?;
-            match pairs.iter().map(|(_, percent)| u32::from(*percent)).sum::<u32>() {
-                100 => Ok(Transfers::Mix(pairs)),
-                sum => Err(format!("the shares of `sizes` add up to {sum}; they must be 100")),
-            }
-        }
-        _ => Err("`sizes` must be a size, or (SIZE,PERCENT,…)".to_owned()),
-    }
+    by_share(parameter, |text| size(text).ok_or_else(|| format!("`{text}` is no size of a file")))
 }
 
 fn is_key(key: &str, full: &str) -> bool {

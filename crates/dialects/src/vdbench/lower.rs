@@ -119,6 +119,17 @@ pub fn lower(
         }
     }
     let direct = script.storage.iter().filter(|one| target.contains_key(&one.name)).all(|one| one.direct);
+    Ok(workload_of(run, direct, groups, target, seed))
+}
+
+/// The workload of a run: one phase.
+pub(super) fn workload_of(
+    run: &Run,
+    direct: bool,
+    groups: Vec<WorkerGroup>,
+    target: SortedMap<String, Target>,
+    seed: u64,
+) -> Workload {
     let phase = Phase {
         cache: if direct { CachePolicy::Direct } else { CachePolicy::AsIs },
         ramp: Nanos(run.warmup_s * SECOND_NS),
@@ -127,7 +138,7 @@ pub fn lower(
         ..Phase::new(run.name.clone(), groups)
     };
     let description = "A run of a vdbench parameter file.".to_owned();
-    Ok(Workload { name: "vdbench".to_owned(), description, seed, target, phase: vec![phase], repeat: None })
+    Workload { name: "vdbench".to_owned(), description, seed, target, phase: vec![phase], repeat: None }
 }
 
 fn largest(transfers: &Transfers) -> u64 {

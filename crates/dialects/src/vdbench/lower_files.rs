@@ -3,17 +3,13 @@
 
 use super::definitions::{Run, Transfers};
 use super::file_systems::{FileStorage, FileWork, Operation};
-use super::lower::NoWorkload;
+use super::lower::{NoWorkload, workload_of};
 use plumb_sorted::SortedMap;
 use plumb_workload::blocks::WeightedSize;
-use plumb_workload::phase::{ClockScope, End, Flush, Phase, Stop};
 use plumb_workload::program::{Choice, MissingFile, OpenStep, Pick, Program, Step};
 use plumb_workload::{
-    Arrival, Bytes, CachePolicy, Content, Distribution, Nanos, Pace, PerSecond, Target, TreeTarget, Work, WorkerGroup,
-    Workload,
+    Arrival, Bytes, Content, Distribution, Pace, PerSecond, Target, TreeTarget, Work, WorkerGroup, Workload,
 };
-
-const SECOND_NS: u64 = 1_000_000_000;
 
 /// A run as a workload. `rate` is requested operations a second, all together.
 pub(super) fn lower(run: &Run, rate: Option<f64>, seed: u64) -> Result<Workload, NoWorkload> {
@@ -60,15 +56,7 @@ pub(super) fn lower(run: &Run, rate: Option<f64>, seed: u64) -> Result<Workload,
     if ways.any(|other| other != direct) {
         return Err(NoWorkload::DirectInPart { run: run.name.clone() });
     }
-    let phase = Phase {
-        cache: if direct { CachePolicy::Direct } else { CachePolicy::AsIs },
-        ramp: Nanos(run.warmup_s * SECOND_NS),
-        stop: Stop { time: Some(Nanos(run.elapsed_s * SECOND_NS)), ..Stop::default() },
-        end: End { flush: Flush::None, clock: ClockScope::Inside },
-        ..Phase::new(run.name.clone(), groups)
-    };
-    let description = "A run of a vdbench parameter file.".to_owned();
-    Ok(Workload { name: "vdbench".to_owned(), description, seed, target, phase: vec![phase], repeat: None })
+    Ok(workload_of(run, direct, groups, target, seed))
 }
 
 /// The threads of a workload definition are those of all its file systems together.

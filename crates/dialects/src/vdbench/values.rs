@@ -35,10 +35,15 @@ pub(super) fn percent(text: &str) -> Result<u8, String> {
 }
 
 pub(super) fn transfers(parameter: &Parameter) -> Result<Transfers, String> {
-    let bytes = |text: &String| {
+    by_share(parameter, |text| {
         let bytes = size(text).filter(|bytes| (1..=1 << 30).contains(bytes));
         bytes.ok_or_else(|| format!("a transfer of `{text}`: 1 byte to 1g expected"))
-    };
+    })
+}
+
+/// A size, or sizes with their per cent.
+pub(super) fn by_share(parameter: &Parameter, bytes: fn(&str) -> Result<u64, String>) -> Result<Transfers, String> {
+    let key = &parameter.key;
     match parameter.values.as_slice() {
         [one] => bytes(one).map(Transfers::Fixed),
         pairs if pairs.len() % 2 == 0 => {
@@ -46,10 +51,10 @@ pub(super) fn transfers(parameter: &Parameter) -> Result<Transfers, String> {
             let pairs = pairs.collect::<Result<Vec<_>, String>>()?;
             match pairs.iter().map(|(_, percent)| u32::from(*percent)).sum::<u32>() {
                 100 => Ok(Transfers::Mix(pairs)),
-                sum => Err(format!("the shares of `xfersize` add up to {sum}; they must be 100")),
+                sum => Err(format!("the shares of `{key}` add up to {sum}; they must be 100")),
             }
         }
-        _ => Err("`xfersize` must be a size, or (SIZE,PERCENT,…)".to_owned()),
+        _ => Err(format!("`{key}` must be a size, or (SIZE,PERCENT,…)")),
     }
 }
 
