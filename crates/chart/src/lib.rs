@@ -18,7 +18,7 @@ mod svg;
 pub use axis::{Axis, Format, Scale};
 #[cfg(feature = "png")]
 pub use picture::PngError;
-pub use skin::style_sheet;
+pub use skin::{series_colour, style_sheet};
 
 use drawing::Drawing;
 use skin::Skin;

@@ -46,6 +46,11 @@ const SERIES: [(&str, &str); 7] = [
     ("#3a2f8f", "#a59cf5"),
 ];
 
+/// The colour of a series on white, `#RRGGBB`; there are seven, which all kinds of colour vision tell apart.
+pub fn series_colour(index: usize) -> &'static str {
+    SERIES[index % SERIES.len()].0
+}
+
 /// Steps of the heat scale.
 pub(crate) const HEAT_STEPS: usize = 24;
 

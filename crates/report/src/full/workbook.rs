@@ -2,59 +2,44 @@
 //! sheet. Intervals are error bars, so that a reader can change the chart and keep them.
 
 use super::FullReport;
-use crate::document::{ReportPart, fact_table};
+use crate::document::{ReportPart, ReportTable, fact_table};
 use crate::table::Align;
 use plumb_chart::{
-    Bars, Body, Chart as Description, Density, DensityColumn, Forest, Format as ValueFormat, Heat, Lines, Point, Scale,
-    SeriesShape,
+    Bars, Body, Chart as Description, Density, DensityColumn, Forest, Format as ValueFormat, Heat, Lines, Panel, Point,
+    Scale, SeriesShape, series_colour,
 };
 use plumb_result::tidy::TidyCell;
 use plumb_sorted::short_list;
-use rust_xlsxwriter::{
-    Chart, ChartErrorBars, ChartErrorBarsType, ChartMarker, ChartMarkerType, ChartRange, ChartType,
-    ConditionalFormat2ColorScale, Format, FormatAlign, Workbook, Worksheet, XlsxError,
+use plumb_workbook::{
+    Area, Axis, Book, Border, Chart, ChartKind, ErrorBars, Legend, Marker, NumberFormat, ROWS_MAX, Series, Sheet, Style,
 };
 
-/// Why there is no workbook.
-#[derive(Debug)]
-pub struct WorkbookError(XlsxError);
-
-impl std::fmt::Display for WorkbookError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "the workbook cannot be written: {}", self.0)
-    }
-}
-
-impl std::error::Error for WorkbookError {}
-
-impl From<XlsxError> for WorkbookError {
-    fn from(error: XlsxError) -> WorkbookError {
-        WorkbookError(error)
-    }
-}
+pub use plumb_workbook::WorkbookError;
 
 /// Width of the first column of the sheet of text, characters.
 const TEXT_COLUMN: f64 = 34.0;
 /// A text is broken over this many columns.
 const TEXT_COLUMNS: u16 = 7;
-/// Rows of a sheet. Source: Excel's limits.
-const ROWS_MAX: usize = 1_048_576;
+const WRAPPED: Style = Style { is_wrapped: true, ..Style::PLAIN };
+const STRONG: Style = Style { is_wrapped: true, ..Style::BOLD };
+const TITLE: Style = Style { font_points: 16, ..Style::BOLD };
+const HEADING: Style = Style { font_points: 13, ..Style::BOLD };
+const HEAD: Style = Style { border: Border::ThinBelow, ..Style::BOLD };
+const RIGHT: Style = Style { is_right: true, ..Style::PLAIN };
+/// Numbers of the charts.
+const NUMBER: Style = Style::number(NumberFormat::Thousandths);
 
 pub(super) fn workbook(report: &FullReport) -> Result<Vec<u8>, WorkbookError> {
-    let mut book = Workbook::new();
-    let text = page(book.add_worksheet(), report)?;
-    text.set_name("Report")?;
+    let mut book = Book::new();
+    page(book.add_sheet("Report"), report);
     let mut names: Vec<String> = vec!["Report".to_owned(), "Data".to_owned()];
     for description in report.charts() {
         let name = sheet_name(&description.title, &names);
-        names.push(name.clone());
-        let sheet = book.add_worksheet();
-        sheet.set_name(&name)?;
-        printed(sheet);
-        one_chart(sheet, &name, &description)?;
+        one_chart(book.add_sheet(&name), &description);
+        names.push(name);
     }
-    data(book.add_worksheet(), report)?;
-    Ok(book.save_to_buffer()?)
+    data(book.add_sheet("Data"), report);
+    book.write()
 }
 
 /// At most 31 characters, none of those that Excel forbids, and not one that is taken.
@@ -74,123 +59,91 @@ fn sheet_name(title: &str, taken: &[String]) -> String {
         .unwrap_or(base)
 }
 
-/// Landscape, one page wide.
-fn printed(sheet: &mut Worksheet) {
-    sheet.set_landscape();
-    sheet.set_paper_size(9);
-    sheet.set_print_fit_to_pages(1, 0);
-}
-
-fn bold() -> Format {
-    Format::new().set_bold()
-}
-
 /// The report's text and tables. Texts are texts: none of them becomes a formula.
-fn page<'a>(sheet: &'a mut Worksheet, report: &FullReport) -> Result<&'a mut Worksheet, WorkbookError> {
-    printed(sheet);
-    sheet.set_column_width(0, TEXT_COLUMN)?;
-    for column in 1..12 {
-        sheet.set_column_width(column, 16)?;
-    }
-    let wrapped = Format::new().set_text_wrap().set_align(FormatAlign::Top);
-    let strong = wrapped.clone().set_bold();
-    let heading = Format::new().set_bold().set_font_size(13);
-    let mut row: u32 = 0;
-    sheet.write_string_with_format(row, 0, &report.title, &Format::new().set_bold().set_font_size(16))?;
-    row += 2;
-    let paragraph = |sheet: &mut Worksheet, row: &mut u32, text: &str, format: &Format| -> Result<(), WorkbookError> {
-        sheet.merge_range(*row, 0, *row, TEXT_COLUMNS, "", format)?;
-        sheet.write_string_with_format(*row, 0, text, format)?;
-        // A merged cell does not grow by itself.
-        let wide = TEXT_COLUMN + f64::from(TEXT_COLUMNS) * 16.0;
-        let lines = (text.chars().count() as f64 / wide).ceil().max(1.0);
-        sheet.set_row_height(*row, 15.0 * lines)?;
-        *row += 1;
-        Ok(())
-    };
+fn page(sheet: &mut Sheet, report: &FullReport) {
+    sheet.widths(0, 0, TEXT_COLUMN);
+    sheet.widths(1, 11, 16.0);
+    sheet.text(0, 0, &report.title, TITLE);
+    let mut row: u32 = 2;
     for (index, part) in report.parts.iter().enumerate() {
         match part {
             // Charts have sheets of their own.
             ReportPart::Heading(_) if matches!(report.parts.get(index + 1), Some(ReportPart::Chart(_))) => {}
             ReportPart::Heading(text) => {
-                row += 1;
-                sheet.write_string_with_format(row, 0, text, &heading)?;
-                row += 1;
+                sheet.text(row + 1, 0, text, HEADING);
+                row += 2;
             }
             ReportPart::Text(_, text) if text.is_empty() => {}
-            ReportPart::Text(crate::style::Ink::Strong, text) => paragraph(sheet, &mut row, text, &strong)?,
-            ReportPart::Text(_, text) => paragraph(sheet, &mut row, text, &wrapped)?,
+            ReportPart::Text(crate::style::Ink::Strong, text) => paragraph(sheet, &mut row, text, STRONG),
+            ReportPart::Text(_, text) => paragraph(sheet, &mut row, text, WRAPPED),
             ReportPart::List(items) => {
                 for item in items {
-                    paragraph(sheet, &mut row, format!("{} {}", item.head.trim(), item.text).trim_start(), &wrapped)?;
+                    let text = format!("{} {}", item.head.trim(), item.text);
+                    paragraph(sheet, &mut row, text.trim_start(), WRAPPED);
                 }
             }
-            ReportPart::Table(_) | ReportPart::Facts(_) => {
-                let facts;
-                let table = match part {
-                    ReportPart::Table(table) => table,
-                    ReportPart::Facts(it) => {
-                        facts = fact_table(it);
-                        &facts
-                    }
-                    _ => continue,
-                };
-                for (column, head) in table.columns.iter().enumerate() {
-                    sheet.write_string_with_format(
-                        row,
-                        column as u16,
-                        &head.title,
-                        &bold().set_border_bottom(rust_xlsxwriter::FormatBorder::Thin),
-                    )?;
-                }
-                row += 1;
-                for cells in &table.rows {
-                    for (column, cell) in cells.iter().enumerate() {
-                        let right = table.columns.get(column).is_some_and(|head| head.align == Align::Right);
-                        let format = if right { Format::new().set_align(FormatAlign::Right) } else { Format::new() };
-                        sheet.write_string_with_format(row, column as u16, cell, &format)?;
-                    }
-                    row += 1;
-                }
-                row += 1;
-            }
+            ReportPart::Table(table) => one_table(sheet, &mut row, table),
+            ReportPart::Facts(facts) => one_table(sheet, &mut row, &fact_table(facts)),
             ReportPart::Chart(_) => {}
         }
     }
-    Ok(sheet)
+    let numbers = report.numbers.rows.len();
+    if numbers > NUMBERS_MAX {
+        let text = format!(
+            "The sheet of data has the first {NUMBERS_MAX} of {numbers} numbers: a sheet holds no more. CSV has all."
+        );
+        paragraph(sheet, &mut row, &text, STRONG);
+    }
 }
 
-/// Every number, a line each: what spreadsheets filter and pivot.
-fn data(sheet: &mut Worksheet, report: &FullReport) -> Result<(), WorkbookError> {
-    sheet.set_name("Data")?;
-    printed(sheet);
-    sheet.set_freeze_panes(1, 0)?;
-    let table = &report.numbers;
-    for (column, name) in table.columns.iter().enumerate() {
-        sheet.write_string_with_format(0, column as u16, name, &bold())?;
-        sheet.set_column_width(column as u16, name.len().max(14) as f64)?;
+fn paragraph(sheet: &mut Sheet, row: &mut u32, text: &str, style: Style) {
+    sheet.merge(Area { first: (*row, 0), last: (*row, TEXT_COLUMNS) }, style);
+    sheet.text(*row, 0, text, style);
+    // A merged cell does not grow by itself.
+    let wide = TEXT_COLUMN + f64::from(TEXT_COLUMNS) * 16.0;
+    let lines = (text.chars().count() as f64 / wide).ceil().max(1.0);
+    sheet.height(*row, 15.0 * lines);
+    *row += 1;
+}
+
+fn one_table(sheet: &mut Sheet, row: &mut u32, table: &ReportTable) {
+    for (column, head) in (0..).zip(&table.columns) {
+        sheet.text(*row, column, &head.title, HEAD);
     }
-    for (row, cells) in table.rows.iter().take(ROWS_MAX - 1).enumerate() {
+    for cells in &table.rows {
+        *row += 1;
         for (column, cell) in cells.iter().enumerate() {
-            let (row, column) = (row as u32 + 1, column as u16);
+            let is_right = table.columns.get(column).is_some_and(|head| head.align == Align::Right);
+            sheet.text(*row, column as u16, cell, if is_right { RIGHT } else { Style::PLAIN });
+        }
+    }
+    *row += 2;
+}
+
+/// Numbers that the sheet of data holds: its first row has the heads.
+const NUMBERS_MAX: usize = ROWS_MAX as usize - 1;
+
+/// Every number, a line each: what spreadsheets filter and pivot.
+fn data(sheet: &mut Sheet, report: &FullReport) {
+    sheet.freeze(1, 0);
+    let table = &report.numbers;
+    for (column, name) in (0..).zip(&table.columns) {
+        sheet.text(0, column, name, Style::BOLD);
+        sheet.widths(column, column, name.len().max(14) as f64);
+    }
+    for (row, cells) in (1..).zip(table.rows.iter().take(NUMBERS_MAX)) {
+        for (column, cell) in (0..).zip(cells) {
             match cell {
                 TidyCell::Missing => {}
-                TidyCell::Number(number) if number.is_finite() => {
-                    sheet.write_number(row, column, *number)?;
-                }
-                TidyCell::Number(number) => {
-                    sheet.write_string(row, column, number.to_string())?;
-                }
-                TidyCell::Text(text) => {
-                    sheet.write_string(row, column, &**text)?;
-                }
+                TidyCell::Number(number) => sheet.number(row, column, *number, Style::PLAIN),
+                TidyCell::Text(text) => sheet.text(row, column, text, Style::PLAIN),
             }
         }
     }
     if !table.columns.is_empty() && !table.rows.is_empty() {
-        sheet.autofilter(0, 0, table.rows.len().min(ROWS_MAX - 1) as u32, table.columns.len() as u16 - 1)?;
+        let last = (table.rows.len().min(NUMBERS_MAX) as u32, table.columns.len() as u16 - 1);
+        sheet.filter(Area { first: (0, 0), last });
     }
-    Ok(())
 }
 
 /// What values of a chart are divided by in a sheet, and the unit that is left.
@@ -213,17 +166,15 @@ fn in_unit(title: &str, format: ValueFormat) -> String {
     if unit.is_empty() { title.to_owned() } else { format!("{title} ({unit})") }
 }
 
-fn one_chart(sheet: &mut Worksheet, name: &str, description: &Description) -> Result<(), WorkbookError> {
-    sheet.write_string_with_format(0, 0, &description.title, &bold())?;
-    sheet.write_string(1, 0, &description.says)?;
-    sheet.set_column_width(0, TEXT_COLUMN)?;
-    for column in 1..16 {
-        sheet.set_column_width(column, 14)?;
-    }
+fn one_chart(sheet: &mut Sheet, description: &Description) {
+    sheet.text(0, 0, &description.title, Style::BOLD);
+    sheet.text(1, 0, &description.says, Style::PLAIN);
+    sheet.widths(0, 0, TEXT_COLUMN);
+    sheet.widths(1, 15, 14.0);
     match &description.body {
-        Body::Bars(bars) => of_bars(sheet, name, description, bars),
-        Body::Forest(forest) => of_forest(sheet, name, description, forest),
-        Body::Lines(lines) => of_lines(sheet, name, description, lines),
+        Body::Bars(bars) => of_bars(sheet, description, bars),
+        Body::Forest(forest) => of_forest(sheet, description, forest),
+        Body::Lines(lines) => of_lines(sheet, description, lines),
         Body::Heat(heat) => of_heat(sheet, heat),
         Body::Density(density) => of_heat(sheet, &heat_of(density)),
     }
@@ -231,110 +182,98 @@ fn one_chart(sheet: &mut Worksheet, name: &str, description: &Description) -> Re
 
 /// Where the numbers of a chart begin.
 const TOP: u32 = 3;
+/// The first row below the heads.
+const FIRST: u32 = TOP + 1;
 
-/// Digits as a column of numbers shows them.
-fn number_format() -> Format {
-    Format::new().set_num_format("#,##0.0##")
-}
-
-fn write_number(sheet: &mut Worksheet, row: u32, column: u16, value: Option<f64>) -> Result<(), WorkbookError> {
+fn number(sheet: &mut Sheet, row: u32, column: u16, value: Option<f64>) {
     if let Some(value) = value.filter(|value| value.is_finite()) {
-        sheet.write_number_with_format(row, column, value, &number_format())?;
+        sheet.number(row, column, value, NUMBER);
     }
-    Ok(())
 }
 
-/// Error bars from two columns: how far the interval reaches beyond the value, and below it.
-fn error_bars(name: &str, (first, last): (u32, u32), plus: u16) -> ChartErrorBars {
-    let range = |column: u16| ChartRange::new_from_range(name, first, column, last, column);
-    let mut bars = ChartErrorBars::new();
-    bars.set_type(ChartErrorBarsType::Custom(range(plus), range(plus + 1)));
-    bars
+/// How far an interval reaches beyond its value and below it, in two columns.
+fn interval(sheet: &mut Sheet, row: u32, column: u16, value: f64, (lo, hi): (f64, f64), scale: f64) {
+    number(sheet, row, column, Some((hi - value).max(0.0) / scale));
+    number(sheet, row, column + 1, Some((value - lo).max(0.0) / scale));
 }
 
-fn of_bars(sheet: &mut Worksheet, name: &str, description: &Description, bars: &Bars) -> Result<(), WorkbookError> {
+/// Error bars from two such columns.
+fn error_bars(above: u16, last_row: u32, of_categories: bool) -> ErrorBars {
+    let column = |column| Area::of_column(column, FIRST, last_row);
+    ErrorBars { of_categories, above: column(above), below: column(above + 1) }
+}
+
+/// A chart without series, as high as its rows need.
+fn empty_chart(kind: ChartKind, description: &Description, rows: usize) -> Chart {
+    Chart {
+        kind,
+        title: description.title.clone(),
+        categories: Axis::default(),
+        values: Axis::default(),
+        series: Vec::new(),
+        legend: Legend::Right,
+        width_px: 900,
+        height_px: 320 + 24 * rows.min(40) as u32,
+        // As much as Excel reads.
+        alt_text: description.alt.chars().take(255).collect(),
+    }
+}
+
+fn of_bars(sheet: &mut Sheet, description: &Description, bars: &Bars) {
     let (scale, _) = unit(bars.axis.format);
     let last = TOP + bars.groups.len() as u32;
-    let mut chart = Chart::new(ChartType::Bar);
-    for (index, group) in bars.groups.iter().enumerate() {
-        sheet.write_string(TOP + 1 + index as u32, 0, &group.label)?;
+    let mut chart = empty_chart(ChartKind::Bars, description, bars.groups.len());
+    for (row, group) in (FIRST..).zip(&bars.groups) {
+        sheet.text(row, 0, &group.label, Style::PLAIN);
     }
     for (series, title) in bars.series.iter().enumerate() {
         let column = 1 + 3 * series as u16;
-        for (offset, head) in [title.as_str(), "95 % above", "95 % below"].into_iter().enumerate() {
-            sheet.write_string_with_format(TOP, column + offset as u16, head, &bold())?;
+        for (column, head) in (column..).zip([title.as_str(), "95 % above", "95 % below"]) {
+            sheet.text(TOP, column, head, Style::BOLD);
         }
-        for (index, group) in bars.groups.iter().enumerate() {
-            let row = TOP + 1 + index as u32;
+        for (row, group) in (FIRST..).zip(&bars.groups) {
             let Some(bar) = group.bars.iter().find(|bar| bar.series == series) else { continue };
-            write_number(sheet, row, column, bar.value.map(|value| value / scale))?;
-            if let (Some(value), Some((lo, hi))) = (bar.value, bar.interval) {
-                write_number(sheet, row, column + 1, Some((hi - value).max(0.0) / scale))?;
-                write_number(sheet, row, column + 2, Some((value - lo).max(0.0) / scale))?;
+            number(sheet, row, column, bar.value.map(|value| value / scale));
+            if let (Some(value), Some(ends)) = (bar.value, bar.interval) {
+                interval(sheet, row, column + 1, value, ends, scale);
             }
         }
         if !bars.groups.is_empty() {
-            let one = chart.add_series();
-            one.set_name((name, TOP, column)).set_categories((name, TOP + 1, 0, last, 0)).set_values((
-                name,
-                TOP + 1,
-                column,
-                last,
-                column,
-            ));
-            one.set_x_error_bars(&error_bars(name, (TOP + 1, last), column + 1));
+            chart.series.push(Series {
+                name: title.clone(),
+                colour: series_colour(series),
+                categories: Area::of_column(0, FIRST, last),
+                values: Area::of_column(column, FIRST, last),
+                error_bars: Some(error_bars(column + 1, last, false)),
+                marker: Marker::None,
+                has_line: false,
+            });
         }
     }
-    chart.title().set_name(&description.title);
-    // Of lying bars, x is the axis of values.
-    chart.x_axis().set_name(&in_unit(&bars.axis.title, bars.axis.format)).set_min(0.0);
-    // The first row above.
-    chart.y_axis().set_reverse();
-    place(sheet, &mut chart, last, &description.alt, bars.groups.len())
+    chart.values.title = in_unit(&bars.axis.title, bars.axis.format);
+    chart.values.min = Some(0.0);
+    sheet.chart(last + 3, 0, chart);
 }
 
-/// A chart below its numbers, as high as its rows need.
-fn place(sheet: &mut Worksheet, chart: &mut Chart, last: u32, alt: &str, rows: usize) -> Result<(), WorkbookError> {
-    chart
-        .set_width(900)
-        .set_height(320 + 24 * rows.min(40) as u32)
-        .set_alt_text(alt.chars().take(255).collect::<String>());
-    sheet.insert_chart(last + 3, 0, chart)?;
-    Ok(())
-}
-
-fn of_forest(
-    sheet: &mut Worksheet,
-    name: &str,
-    description: &Description,
-    forest: &Forest,
-) -> Result<(), WorkbookError> {
-    for (column, head) in ["number", "ratio", "95 % above", "95 % below", "height", "verdict"].into_iter().enumerate() {
-        sheet.write_string_with_format(TOP, column as u16, head, &bold())?;
+fn of_forest(sheet: &mut Sheet, description: &Description, forest: &Forest) {
+    for (column, head) in (0..).zip(["number", "ratio", "95 % above", "95 % below", "height", "verdict"]) {
+        sheet.text(TOP, column, head, Style::BOLD);
     }
     let rows = forest.rows.len();
     for (index, row) in forest.rows.iter().enumerate() {
-        let at = TOP + 1 + index as u32;
-        sheet.write_string(at, 0, &row.label)?;
-        write_number(sheet, at, 1, row.value)?;
-        if let (Some(value), Some((lo, hi))) = (row.value, row.interval) {
-            write_number(sheet, at, 2, Some((hi - value).max(0.0)))?;
-            write_number(sheet, at, 3, Some((value - lo).max(0.0)))?;
+        let at = FIRST + index as u32;
+        sheet.text(at, 0, &row.label, Style::PLAIN);
+        number(sheet, at, 1, row.value);
+        if let (Some(value), Some(ends)) = (row.value, row.interval) {
+            interval(sheet, at, 2, value, ends, 1.0);
         }
-        write_number(sheet, at, 4, Some((rows - index) as f64))?;
-        sheet.write_string(at, 5, &row.words)?;
+        number(sheet, at, 4, Some((rows - index) as f64));
+        sheet.text(at, 5, &row.words, Style::PLAIN);
     }
     if rows == 0 {
-        return Ok(());
+        return;
     }
     let last = TOP + rows as u32;
-    let mut chart = Chart::new(ChartType::Scatter);
-    let series = chart.add_series();
-    series.set_name("ratio").set_categories((name, TOP + 1, 1, last, 1)).set_values((name, TOP + 1, 4, last, 4));
-    series.set_x_error_bars(&error_bars(name, (TOP + 1, last), 2));
-    series.set_marker(ChartMarker::new().set_type(ChartMarkerType::Diamond).set_size(9));
-    chart.title().set_name(&description.title);
-    chart.legend().set_hidden();
     let ends = forest.rows.iter().flat_map(|row| {
         let (lo, hi) = row.interval.unwrap_or((1.0, 1.0));
         [lo, hi, 1.0].into_iter().chain(row.value)
@@ -344,110 +283,114 @@ fn of_forest(
         .fold((1.0, 1.0), |(lo, hi): (f64, f64), end| (lo.min(end), hi.max(end)));
     // Intervals too wide to use leave no room for others.
     let (least, most) = ((least * 0.95).max(0.05), (most * 1.05).min(20.0));
-    chart
-        .x_axis()
-        .set_name(&forest.axis_title)
-        .set_min((least * 20.0).floor() / 20.0)
-        .set_max((most * 20.0).ceil() / 20.0);
-    chart.y_axis().set_name("row of the table, from below").set_min(0.0).set_max(rows as f64 + 1.0);
-    place(sheet, &mut chart, last, &description.alt, rows)
+    let chart = Chart {
+        categories: Axis {
+            title: forest.axis_title.clone(),
+            min: Some((least * 20.0).floor() / 20.0),
+            max: Some((most * 20.0).ceil() / 20.0),
+            ..Axis::default()
+        },
+        values: Axis {
+            title: "row of the table, from below".to_owned(),
+            min: Some(0.0),
+            max: Some(rows as f64 + 1.0),
+            ..Axis::default()
+        },
+        series: vec![Series {
+            name: "ratio".to_owned(),
+            colour: series_colour(0),
+            categories: Area::of_column(1, FIRST, last),
+            values: Area::of_column(4, FIRST, last),
+            error_bars: Some(error_bars(2, last, true)),
+            marker: Marker::Diamond,
+            has_line: false,
+        }],
+        legend: Legend::None,
+        ..empty_chart(ChartKind::Scatter, description, rows)
+    };
+    sheet.chart(last + 3, 0, chart);
 }
 
-fn of_lines(sheet: &mut Worksheet, name: &str, description: &Description, lines: &Lines) -> Result<(), WorkbookError> {
+fn of_lines(sheet: &mut Sheet, description: &Description, lines: &Lines) {
     let mut column: u16 = 0;
-    let mut charts: Vec<Chart> = Vec::new();
     let mut deepest = TOP;
-    let (x_scale, _) = unit(lines.x.format);
+    let mut charts: Vec<Chart> = Vec::new();
     for panel in &lines.panels {
-        // An axis of names is one of categories.
-        let has_names = !lines.x_names.is_empty();
-        let mut chart = Chart::new(if has_names { ChartType::Line } else { ChartType::ScatterStraightWithMarkers });
-        let (y_scale, _) = unit(panel.y.format);
-        for series in &panel.series {
-            let heads = [
-                in_unit(&lines.x.title, lines.x.format),
-                in_unit(&series.name, panel.y.format),
-                "95 % above".to_owned(),
-                "95 % below".to_owned(),
-            ];
-            for (offset, head) in heads.into_iter().enumerate() {
-                sheet.write_string_with_format(TOP, column + offset as u16, head, &bold())?;
-            }
-            let mut has_intervals = false;
-            let points =
-                if series.shape == SeriesShape::Steps { corners(&series.points) } else { series.points.clone() };
-            for (index, point) in points.iter().enumerate() {
-                let row = TOP + 1 + index as u32;
-                match lines.x_names.get(point.x.round().max(0.0) as usize) {
-                    Some(name) => {
-                        sheet.write_string(row, column, name)?;
-                    }
-                    None => write_number(sheet, row, column, Some(point.x / x_scale))?,
-                }
-                write_number(sheet, row, column + 1, point.y.map(|y| y / y_scale))?;
-                if let (Some(y), Some((lo, hi))) = (point.y, point.interval) {
-                    has_intervals = true;
-                    write_number(sheet, row, column + 2, Some((hi - y).max(0.0) / y_scale))?;
-                    write_number(sheet, row, column + 3, Some((y - lo).max(0.0) / y_scale))?;
-                }
-            }
+        let mut chart = panel_chart(description, lines, panel);
+        for one in &panel.series {
+            let points = if one.shape == SeriesShape::Steps { corners(&one.points) } else { one.points.clone() };
+            let has_intervals = columns_of(sheet, column, lines, panel, &one.name, &points);
             let last = TOP + points.len() as u32;
             deepest = deepest.max(last);
             if !points.is_empty() {
-                let one = chart.add_series();
-                one.set_name(series.name.as_str());
-                one.set_categories((name, TOP + 1, column, last, column)).set_values((
-                    name,
-                    TOP + 1,
-                    column + 1,
-                    last,
-                    column + 1,
-                ));
-                if has_intervals {
-                    one.set_y_error_bars(&error_bars(name, (TOP + 1, last), column + 2));
-                }
-                if has_names {
-                    one.set_marker(ChartMarker::new().set_automatic());
-                }
-                if points.len() > 60 {
-                    one.set_marker(ChartMarker::new().set_none());
-                }
-                if series.shape == SeriesShape::Points {
-                    one.set_format(rust_xlsxwriter::ChartFormat::new().set_no_line());
-                }
+                chart.series.push(Series {
+                    name: one.name.clone(),
+                    colour: series_colour(chart.series.len()),
+                    categories: Area::of_column(column, FIRST, last),
+                    values: Area::of_column(column + 1, FIRST, last),
+                    error_bars: has_intervals.then(|| error_bars(column + 2, last, false)),
+                    marker: if points.len() > 60 { Marker::None } else { Marker::Disc },
+                    has_line: one.shape != SeriesShape::Points,
+                });
             }
             column += 5;
         }
-        chart.title().set_name(&format!("{}: {}", description.title, panel.y.title));
-        chart.x_axis().set_name(&in_unit(&lines.x.title, lines.x.format));
-        chart.y_axis().set_name(&in_unit(&panel.y.title, panel.y.format));
-        if lines.x.scale == Scale::Log && !has_names {
-            chart.x_axis().set_log_base(if lines.x.format == ValueFormat::Time { 10 } else { 2 });
-        }
-        match panel.y.scale {
-            Scale::Log => {
-                chart.y_axis().set_log_base(10);
-            }
-            Scale::FromZero => {
-                chart.y_axis().set_min(0.0);
-            }
-            Scale::Linear | Scale::Nines => {}
-        }
         charts.push(chart);
     }
-    for (index, chart) in charts.iter_mut().enumerate() {
-        chart.set_width(900).set_height(360).set_alt_text(description.alt.chars().take(255).collect::<String>());
+    for (index, chart) in (0..).zip(charts) {
         // Numbers may be many: charts stand above none of them, at the side.
-        sheet.insert_chart(TOP + 1 + 20 * index as u32, column, chart)?;
+        sheet.chart(FIRST + 20 * index, column, chart);
     }
-    for (index, mark) in lines.marks.iter().enumerate() {
-        sheet.write_string(
-            deepest + 2 + index as u32,
-            0,
-            format!("{}: {}", lines.x.format.text(mark.at), mark.label),
-        )?;
+    for (row, mark) in (deepest + 2..).zip(&lines.marks) {
+        sheet.text(row, 0, &format!("{}: {}", lines.x.format.text(mark.at), mark.label), Style::PLAIN);
     }
-    Ok(())
+}
+
+/// The chart of a panel, without series.
+fn panel_chart(description: &Description, lines: &Lines, panel: &Panel) -> Chart {
+    // An axis of names is one of categories.
+    let has_names = !lines.x_names.is_empty();
+    let kind = if has_names { ChartKind::Lines } else { ChartKind::Scatter };
+    let base_of_x = if lines.x.format == ValueFormat::Time { 10 } else { 2 };
+    Chart {
+        title: format!("{}: {}", description.title, panel.y.title),
+        categories: Axis {
+            title: in_unit(&lines.x.title, lines.x.format),
+            log_base: (lines.x.scale == Scale::Log && !has_names).then_some(base_of_x),
+            ..Axis::default()
+        },
+        values: Axis {
+            title: in_unit(&panel.y.title, panel.y.format),
+            log_base: (panel.y.scale == Scale::Log).then_some(10),
+            min: (panel.y.scale == Scale::FromZero).then_some(0.0),
+            ..Axis::default()
+        },
+        height_px: 360,
+        ..empty_chart(kind, description, 0)
+    }
+}
+
+/// The numbers of a curve in four columns; true if some have intervals.
+fn columns_of(sheet: &mut Sheet, column: u16, lines: &Lines, panel: &Panel, name: &str, points: &[Point]) -> bool {
+    let ((x_scale, _), (y_scale, _)) = (unit(lines.x.format), unit(panel.y.format));
+    let heads =
+        [&*in_unit(&lines.x.title, lines.x.format), &*in_unit(name, panel.y.format), "95 % above", "95 % below"];
+    for (column, head) in (column..).zip(heads) {
+        sheet.text(TOP, column, head, Style::BOLD);
+    }
+    let mut has_intervals = false;
+    for (row, point) in (FIRST..).zip(points) {
+        match lines.x_names.get(point.x.round().max(0.0) as usize) {
+            Some(name) => sheet.text(row, column, name, Style::PLAIN),
+            None => number(sheet, row, column, Some(point.x / x_scale)),
+        }
+        number(sheet, row, column + 1, point.y.map(|y| y / y_scale));
+        if let (Some(y), Some(ends)) = (point.y, point.interval) {
+            has_intervals = true;
+            interval(sheet, row, column + 2, y, ends, y_scale);
+        }
+    }
+    has_intervals
 }
 
 /// A curve of steps as a line through its corners: Excel has no steps.
@@ -489,29 +432,24 @@ fn heat_of(density: &Density) -> Heat {
 }
 
 /// Excel has no surface that can be read: a table with colours, as the page has it.
-fn of_heat(sheet: &mut Worksheet, heat: &Heat) -> Result<(), WorkbookError> {
+fn of_heat(sheet: &mut Sheet, heat: &Heat) {
     let (scale, _) = unit(heat.values);
-    sheet.write_string_with_format(
-        TOP,
-        0,
-        in_unit(&format!("{} \\ {}: {}", heat.y_title, heat.x_title, heat.values_title), heat.values),
-        &bold(),
-    )?;
-    for (column, x) in heat.x.iter().enumerate() {
-        sheet.write_string_with_format(TOP, 1 + column as u16, x, &bold())?;
+    let head = format!("{} \\ {}: {}", heat.y_title, heat.x_title, heat.values_title);
+    sheet.text(TOP, 0, &in_unit(&head, heat.values), Style::BOLD);
+    for (column, x) in (1..).zip(&heat.x) {
+        sheet.text(TOP, column, x, Style::BOLD);
     }
     for (row, cells) in heat.cells.iter().enumerate() {
-        let at = TOP + 1 + row as u32;
-        sheet.write_string_with_format(at, 0, heat.y.get(row).map_or("", String::as_str), &bold())?;
-        for (column, value) in cells.iter().enumerate() {
-            write_number(sheet, at, 1 + column as u16, value.map(|value| value / scale))?;
+        let at = FIRST + row as u32;
+        sheet.text(at, 0, heat.y.get(row).map_or("", String::as_str), Style::BOLD);
+        for (column, value) in (1..).zip(cells) {
+            number(sheet, at, column, value.map(|value| value / scale));
         }
     }
     if !heat.cells.is_empty() && !heat.x.is_empty() {
-        let colours = ConditionalFormat2ColorScale::new().set_minimum_color("F7F4DE").set_maximum_color("2C7FAA");
-        sheet.add_conditional_format(TOP + 1, 1, TOP + heat.cells.len() as u32, heat.x.len() as u16, &colours)?;
+        let last = (TOP + heat.cells.len() as u32, heat.x.len() as u16);
+        sheet.colour_scale(Area { first: (FIRST, 1), last }, &["F7F4DE", "2C7FAA"]);
     }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -1,14 +1,14 @@
 //! The workbook: a sheet a test with its numbers, a heat map and a chart, as spreadsheets have them.
 
+use plumb_chart::series_colour;
 use plumb_dialects::iozone::print::MeasuredPass;
 use plumb_dialects::iozone::print::heat::Edges;
 use plumb_dialects::iozone::print::report::Surface;
 use plumb_dialects::iozone::print::throughput::ThroughputReport;
 use plumb_dialects::iozone::{Rate, Settings};
 use plumb_stats::estimate;
-use rust_xlsxwriter::{
-    Chart, ChartLegendPosition, ChartType, ConditionalFormat3ColorScale, Format, FormatBorder, Workbook, Worksheet,
-    XlsxError,
+use plumb_workbook::{
+    Area, Axis, Book, Border, Chart, ChartKind, Legend, Marker, NumberFormat, Series, Sheet, Style, WorkbookError,
 };
 
 /// How sure the intervals of repeated rounds are.
@@ -25,40 +25,34 @@ pub struct Sheets {
 /// A workbook as bytes.
 ///
 /// # Errors
-/// The library's.
+/// More cells than a sheet holds.
 pub fn write(
     settings: &Settings,
     command: &str,
     sheets: &Sheets,
     measured: &[MeasuredPass],
     edges: Edges,
-) -> Result<Vec<u8>, XlsxError> {
-    let mut workbook = Workbook::new();
+) -> Result<Vec<u8>, WorkbookError> {
+    let mut book = Book::new();
     let unit = match settings.rate {
         Rate::Kb => "kB/s (1 kB = 1024 bytes)",
         Rate::Ops => "operations/s",
         Rate::Usec => "microseconds/operation",
     };
     for surface in &sheets.surfaces {
-        let sheet = workbook.add_worksheet();
         let name = match surface.is_cpu {
             false => surface.pass.title().to_owned(),
             true => format!("{} CPU", surface.pass.title()),
         };
-        sheet.set_name(&name)?;
         let unit = if surface.is_cpu { "% of the elapsed time" } else { unit };
         let in_mb = settings.rate == Rate::Kb && !surface.is_cpu;
-        draw(sheet, surface, command, Unit { name: unit, in_mb }, edges)?;
+        draw(book.add_sheet(&name), surface, command, Unit { name: unit, in_mb }, edges);
     }
     if let Some(report) = &sheets.report {
-        let sheet = workbook.add_worksheet();
-        sheet.set_name("Throughput")?;
-        bars(sheet, report, command, measured, settings.rate != Rate::Ops)?;
+        bars(book.add_sheet("Throughput"), report, command, measured, settings.rate != Rate::Ops);
     }
-    let sheet = workbook.add_worksheet();
-    sheet.set_name("Rounds")?;
-    rounds(sheet, settings, measured, unit)?;
-    workbook.save_to_buffer()
+    rounds(book.add_sheet("Rounds"), settings, measured, unit);
+    book.write()
 }
 
 /// The unit of a surface's numbers.
@@ -73,24 +67,11 @@ struct Unit<'a> {
 const MB_OF_KB: f64 = 1024.0 / 1e6;
 
 /// Thousands apart: rates have seven digits.
-fn whole() -> Format {
-    Format::new().set_num_format("#,##0")
-}
-
+const WHOLE: Style = Style::number(NumberFormat::Whole);
 /// The same with a digit behind the point.
-fn tenths() -> Format {
-    Format::new().set_num_format("#,##0.0")
-}
-
-/// On one page, whatever is in it; sheets that are longer than a page go on below it and repeat these rows.
-fn fit_to_paper(sheet: &mut Worksheet, pages_high: u16, repeated_rows: u32) -> Result<(), XlsxError> {
-    const A4: u8 = 9;
-    sheet.set_paper_size(A4).set_landscape().set_print_fit_to_pages(1, pages_high);
-    if repeated_rows > 0 {
-        sheet.set_repeat_rows(0, repeated_rows - 1)?;
-    }
-    Ok(())
-}
+const TENTHS: Style = Style::number(NumberFormat::Tenths);
+/// Sizes at the edges of a table.
+const BOLD_WHOLE: Style = Style { number: NumberFormat::Whole, ..Style::BOLD };
 
 /// A size of IOzone's as people write it.
 fn size_text(kb: u64) -> String {
@@ -104,27 +85,16 @@ fn size_text(kb: u64) -> String {
 /// The first row of numbers; above them the command, the unit and the record sizes.
 const HEAD_ROW: u32 = 3;
 
-fn draw(
-    sheet: &mut Worksheet,
-    surface: &Surface,
-    command: &str,
-    unit: Unit<'_>,
-    edges: Edges,
-) -> Result<(), XlsxError> {
-    let bold = Format::new().set_bold();
-    let bold_whole = whole().set_bold();
-    sheet.write_with_format(0, 0, surface.title(), &bold)?;
-    sheet.write(1, 0, command.trim_end())?;
-    sheet.write(
-        2,
-        0,
-        format!("{}; the top row is record sizes in kB, the left column is file sizes in kB", unit.name),
-    )?;
+fn draw(sheet: &mut Sheet, surface: &Surface, command: &str, unit: Unit<'_>, edges: Edges) {
+    sheet.text(0, 0, &surface.title(), Style::BOLD);
+    sheet.text(1, 0, command.trim_end(), Style::PLAIN);
+    let says = format!("{}; the top row is record sizes in kB, the left column is file sizes in kB", unit.name);
+    sheet.text(2, 0, &says, Style::PLAIN);
     for (column, record_kb) in (1u16..).zip(&surface.records_kb) {
-        sheet.write_with_format(HEAD_ROW, column, *record_kb as f64, &bold_whole)?;
+        sheet.number(HEAD_ROW, column, *record_kb as f64, BOLD_WHOLE);
     }
     let last_column = u16::try_from(surface.records_kb.len()).unwrap_or(u16::MAX).max(1);
-    let number = if surface.is_cpu { tenths() } else { whole() };
+    let number = if surface.is_cpu { TENTHS } else { WHOLE };
     let mut before = None;
     let mut row = HEAD_ROW;
     for (file_kb, values) in &surface.rows {
@@ -132,34 +102,32 @@ fn draw(
         let edge = edges.between(before, *file_kb);
         before = Some(*file_kb);
         // A line above the first file that no cache holds.
-        let lined = |format: &Format| match edge {
-            Some(_) => format.clone().set_border_top(FormatBorder::Thick),
-            None => format.clone(),
-        };
-        sheet.write_with_format(row, 0, *file_kb as f64, &lined(&bold_whole))?;
+        let border = if edge.is_some() { Border::ThickAbove } else { Border::None };
+        sheet.number(row, 0, *file_kb as f64, Style { border, ..BOLD_WHOLE });
         for (column, value) in (1u16..).zip(values) {
+            let style = Style { border, ..number };
             match *value > 0.0 {
-                true => sheet.write_with_format(row, column, *value, &lined(&number))?,
-                false => sheet.write_blank(row, column, &lined(&number))?,
-            };
+                true => sheet.number(row, column, *value, style),
+                false => sheet.blank(row, column, style),
+            }
         }
         if let Some(edge) = edge {
-            sheet.write(row, last_column + 1, edge)?;
+            sheet.text(row, last_column + 1, &edge, Style::PLAIN);
         }
     }
-    let scale = ConditionalFormat3ColorScale::new();
-    sheet.add_conditional_format(HEAD_ROW + 1, 1, row, last_column, &scale)?;
-    sheet.set_column_width(0, 12)?;
-    sheet.set_column_range_width(1, last_column, 11)?;
-    sheet.set_freeze_panes(HEAD_ROW + 1, 1)?;
+    let numbers = Area { first: (HEAD_ROW + 1, 1), last: (row, last_column) };
+    sheet.colour_scale(numbers, &["F8696B", "FFEB84", "63BE7B"]);
+    sheet.widths(0, 0, 12.0);
+    sheet.widths(1, last_column, 11.0);
+    sheet.freeze(HEAD_ROW + 1, 1);
     // A chart needs its numbers in its own unit.
     let (first_row, unit_name) = if unit.in_mb {
         let title_row = row + 2;
-        sheet.write_with_format(title_row, 0, "MB/s (1 MB = 1 000 000 bytes)", &bold)?;
+        sheet.text(title_row, 0, "MB/s (1 MB = 1 000 000 bytes)", Style::BOLD);
         for (at, (file_kb, values)) in (title_row + 1..).zip(&surface.rows) {
-            sheet.write_with_format(at, 0, *file_kb as f64, &bold_whole)?;
+            sheet.number(at, 0, *file_kb as f64, BOLD_WHOLE);
             for (column, value) in (1u16..).zip(values).filter(|(_, value)| **value > 0.0) {
-                sheet.write_with_format(at, column, *value * MB_OF_KB, &tenths())?;
+                sheet.number(at, column, *value * MB_OF_KB, TENTHS);
             }
         }
         row = title_row + surface.rows.len() as u32;
@@ -167,35 +135,44 @@ fn draw(
     } else {
         (HEAD_ROW + 1, unit.name)
     };
-    let mut chart = Chart::new(ChartType::Line);
-    for (data_row, (file_kb, _)) in (first_row..).zip(&surface.rows) {
-        let name = sheet.name();
-        chart
-            .add_series()
-            .set_name(&format!("{} file", size_text(*file_kb)))
-            .set_categories((name.as_str(), HEAD_ROW, 1, HEAD_ROW, last_column))
-            .set_values((name.as_str(), data_row, 1, data_row, last_column));
-    }
-    chart.title().set_name(surface.title().as_str());
-    chart.x_axis().set_name("record size, kB (1 kB = 1024 bytes)").set_num_format("#,##0");
-    chart.y_axis().set_name(unit_name).set_num_format("#,##0");
-    chart.legend().set_position(ChartLegendPosition::Bottom);
-    chart.set_width(900).set_height(420);
-    sheet.insert_chart(row + 2, 1, &chart)?;
-    fit_to_paper(sheet, 1, 0)
+    let of_row = |row| Area { first: (row, 1), last: (row, last_column) };
+    let series = (0..).zip(&surface.rows).map(|(index, (file_kb, _))| Series {
+        name: format!("{} file", size_text(*file_kb)),
+        colour: series_colour(index as usize),
+        categories: of_row(HEAD_ROW),
+        values: of_row(first_row + index),
+        error_bars: None,
+        marker: Marker::None,
+        has_line: true,
+    });
+    let chart = Chart {
+        series: series.collect(),
+        ..empty_chart(ChartKind::Lines, &surface.title(), "record size, kB (1 kB = 1024 bytes)", unit_name)
+    };
+    sheet.chart(row + 2, 1, chart);
+    sheet.print(1, 0);
 }
 
-fn bars(
-    sheet: &mut Worksheet,
-    report: &ThroughputReport,
-    command: &str,
-    measured: &[MeasuredPass],
-    in_mb: bool,
-) -> Result<(), XlsxError> {
-    let bold = Format::new().set_bold();
-    sheet.write(0, 0, command.trim_end())?;
+/// A chart without series.
+fn empty_chart(kind: ChartKind, title: &str, along: &str, unit: &str) -> Chart {
+    let axis = |title: &str| Axis { title: title.to_owned(), number: Some(NumberFormat::Whole), ..Axis::default() };
+    Chart {
+        kind,
+        title: title.to_owned(),
+        categories: axis(along),
+        values: axis(unit),
+        series: Vec::new(),
+        legend: Legend::Below,
+        width_px: 900,
+        height_px: 420,
+        alt_text: title.to_owned(),
+    }
+}
+
+fn bars(sheet: &mut Sheet, report: &ThroughputReport, command: &str, measured: &[MeasuredPass], in_mb: bool) {
+    sheet.text(0, 0, command.trim_end(), Style::PLAIN);
     for (row, head) in (1u32..).zip(&report.heads) {
-        sheet.write(row, 0, head)?;
+        sheet.text(row, 0, head, Style::PLAIN);
     }
     let first = report.heads.len() as u32 + 1;
     let mut counts: Vec<u32> = Vec::new();
@@ -205,45 +182,46 @@ fn bars(
         }
     }
     let last_column = u16::try_from(counts.len()).unwrap_or(u16::MAX);
-    let mut table = |first: u32, title: &str, times: f64, number: &Format| -> Result<u32, XlsxError> {
-        sheet.write_with_format(first, 0, title, &bold)?;
+    let mut table = |first: u32, title: &str, times: f64, style: Style| -> u32 {
+        sheet.text(first, 0, title, Style::BOLD);
         for (column, count) in (1u16..).zip(&counts) {
-            sheet.write_with_format(first, column, children_text(*count), &bold)?;
+            sheet.text(first, column, &children_text(*count), Style::BOLD);
         }
         let mut row = first;
         for (label, values) in &report.rates {
             row += 1;
-            sheet.write_with_format(row, 0, label.trim(), &bold)?;
+            sheet.text(row, 0, label.trim(), Style::BOLD);
             for (column, value) in (1u16..).zip(values) {
-                sheet.write_with_format(row, column, *value * times, number)?;
+                sheet.number(row, column, *value * times, style);
             }
         }
-        Ok(row)
+        row
     };
     let mut head = first;
-    let mut row = table(first, if in_mb { "kB/s" } else { "operations/s" }, 1.0, &whole())?;
+    let mut row = table(first, if in_mb { "kB/s" } else { "operations/s" }, 1.0, WHOLE);
     if in_mb {
         head = row + 2;
-        row = table(head, "MB/s", MB_OF_KB, &tenths())?;
+        row = table(head, "MB/s", MB_OF_KB, TENTHS);
     }
-    let name = sheet.name();
-    let mut chart = Chart::new(ChartType::Column);
-    for (column, count) in (1..=last_column).zip(&counts) {
-        chart
-            .add_series()
-            .set_name(&children_text(*count))
-            .set_categories((name.as_str(), head + 1, 0, row, 0))
-            .set_values((name.as_str(), head + 1, column, row, column));
-    }
-    chart.title().set_name("Throughput by number of processes");
-    chart.y_axis().set_name(if in_mb { "MB/s" } else { "operations/s" }).set_num_format("#,##0");
-    chart.legend().set_position(ChartLegendPosition::Bottom);
-    chart.set_width(900).set_height(420);
-    sheet.set_column_width(0, 18)?;
-    sheet.set_column_range_width(1, last_column.max(1), 14)?;
-    sheet.set_freeze_panes(first + 1, 1)?;
-    sheet.insert_chart(row + 2, 1, &chart)?;
-    fit_to_paper(sheet, 1, 0)
+    let series = (1..=last_column).zip(&counts).map(|(column, count)| Series {
+        name: children_text(*count),
+        colour: series_colour(usize::from(column - 1)),
+        categories: Area::of_column(0, head + 1, row),
+        values: Area::of_column(column, head + 1, row),
+        error_bars: None,
+        marker: Marker::None,
+        has_line: false,
+    });
+    let unit = if in_mb { "MB/s" } else { "operations/s" };
+    let chart = Chart {
+        series: series.collect(),
+        ..empty_chart(ChartKind::Columns, "Throughput by number of processes", "", unit)
+    };
+    sheet.widths(0, 0, 18.0);
+    sheet.widths(1, last_column.max(1), 14.0);
+    sheet.freeze(first + 1, 1);
+    sheet.chart(row + 2, 1, chart);
+    sheet.print(1, 0);
 }
 
 fn children_text(count: u32) -> String {
@@ -251,40 +229,38 @@ fn children_text(count: u32) -> String {
 }
 
 /// Every round of every test, with the mean and its interval.
-fn rounds(sheet: &mut Worksheet, settings: &Settings, measured: &[MeasuredPass], unit: &str) -> Result<(), XlsxError> {
-    let bold = Format::new().set_bold();
+fn rounds(sheet: &mut Sheet, settings: &Settings, measured: &[MeasuredPass], unit: &str) {
     let most = measured.iter().map(|one| one.rounds.len()).max().unwrap_or(0);
     let heads = ["test", "file, kB", "record, kB", "processes", "mean", "geometric mean from (95 %)", "to (95 %)"];
     for (column, head) in (0u16..).zip(heads) {
-        sheet.write_with_format(1, column, head, &bold)?;
+        sheet.text(1, column, head, Style::BOLD);
     }
     for round in 0..most {
         let column = heads.len() as u16 + u16::try_from(round).unwrap_or(u16::MAX - 16);
-        sheet.write_with_format(1, column, format!("round {}", round + 1), &bold)?;
+        sheet.text(1, column, &format!("round {}", round + 1), Style::BOLD);
     }
-    sheet.write(0, 0, unit)?;
-    let (whole, tenths) = (whole(), tenths());
+    sheet.text(0, 0, unit, Style::PLAIN);
     for (row, one) in (2u32..).zip(measured) {
         let rates = one.rates(settings.rate);
-        sheet.write(row, 0, one.pass.title())?;
-        sheet.write_with_format(row, 1, one.point.file_kb as f64, &whole)?;
+        sheet.text(row, 0, one.pass.title(), Style::PLAIN);
+        sheet.number(row, 1, one.point.file_kb as f64, WHOLE);
         let record_kb = one.point.record_bytes as f64 / 1024.0;
-        sheet.write_with_format(row, 2, record_kb, if record_kb < 1.0 { &tenths } else { &whole })?;
-        sheet.write(row, 3, one.children.max(1))?;
-        sheet.write_with_format(row, 4, one.rate(settings.rate), &whole)?;
+        sheet.number(row, 2, record_kb, if record_kb < 1.0 { TENTHS } else { WHOLE });
+        sheet.number(row, 3, f64::from(one.children.max(1)), Style::PLAIN);
+        sheet.number(row, 4, one.rate(settings.rate), WHOLE);
         // One round has no interval.
         if let Ok(interval) = estimate::sample(&rates).and_then(|estimate| estimate.interval(CONFIDENCE)) {
-            sheet.write_with_format(row, 5, interval.lo, &whole)?;
-            sheet.write_with_format(row, 6, interval.hi, &whole)?;
+            sheet.number(row, 5, interval.lo, WHOLE);
+            sheet.number(row, 6, interval.hi, WHOLE);
         }
         for (column, rate) in (heads.len() as u16..).zip(&rates) {
-            sheet.write_with_format(row, column, *rate, &whole)?;
+            sheet.number(row, column, *rate, WHOLE);
         }
     }
-    sheet.set_column_width(0, 18)?;
+    sheet.widths(0, 0, 18.0);
     let last = heads.len() as u16 + u16::try_from(most).unwrap_or(u16::MAX - 16);
-    sheet.set_column_range_width(1, last, 13)?;
-    sheet.set_freeze_panes(2, 1)?;
+    sheet.widths(1, last, 13.0);
+    sheet.freeze(2, 1);
     // As many pages as it takes, each with its head.
-    fit_to_paper(sheet, 0, 2)
+    sheet.print(0, 2);
 }
