@@ -234,7 +234,10 @@ mod tests {
         assert_eq!(read(other.as_bytes()), Err(JoinError::Version { found: "0.0.9, protocol 1".to_owned() }));
         // The header of fio 3.33's first command.
         assert_eq!(read(&[98, 0, 10, 0, 0, 0, 0, 0]), Err(JoinError::Fio { protocol: 98 }));
-        assert_eq!(read(b"GET / HTTP/1.1\r\n"), Err(JoinError::NotPlumb));
+        for http in [&b"GET /status HTTP/1.1\r\n"[..], b"POST /preparephase", b"HTTP/1.1 400 Bad Request\r\n"] {
+            assert_eq!(read(http), Err(JoinError::Http));
+        }
+        assert_eq!(read(b"GEN"), Err(JoinError::NotPlumb));
         assert_eq!(read(b""), Err(JoinError::Closed));
         assert_eq!(read(&[b'p'; 2000]), Err(JoinError::NotPlumb));
         for (from, to) in [(" 3 5 ", " 0 5 "), (" 3 5 ", " 5 5 "), (" 3 5 ", " 3 99999999 "), (" 10 ", " 0 ")] {
