@@ -52,6 +52,9 @@ pub enum JoinError {
         /// Of its protocol.
         protocol: u16,
     },
+    /// A real elbencho is there, or a browser.
+    #[error("speaks HTTP, as a real elbencho does, which is not spoken here: both ends must be `plumb as elbencho`")]
+    Http,
     /// Something else is there.
     #[error("does not answer as an agent of Plumb's does")]
     NotPlumb,

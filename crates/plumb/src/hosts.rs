@@ -164,6 +164,12 @@ pub fn join(hosts: &[HostPlace], keys: Option<&Path>) -> Result<(), Stopped> {
     Ok(())
 }
 
+/// Whether anybody listens at the address of a host.
+pub fn answers(place: &HostPlace) -> bool {
+    let addresses = agent::addresses(&place.address, PORT).unwrap_or_default();
+    addresses.first().is_some_and(|address| TcpStream::connect_timeout(address, CONNECT_PATIENCE).is_ok())
+}
+
 /// Who is silent for so long is given up.
 fn patience() -> Duration {
     let said = std::env::var(SETTING).ok().and_then(|text| text.trim().parse::<u32>().ok());
@@ -179,7 +185,7 @@ fn reach(place: &HostPlace, trust: Option<&Trust>, greeting: &Greeting) -> Resul
         None => over_tcp(&place.address, trust).map_err(|error| failed(&error))?,
     };
     star::greet(&mut reached.link, greeting).map_err(|error| match error {
-        JoinError::Refused(_) | JoinError::Version { .. } | JoinError::Fio { .. } => {
+        JoinError::Refused(_) | JoinError::Version { .. } | JoinError::Fio { .. } | JoinError::Http => {
             Stopped::usage(format!("host {host}: the agent {error}"))
         }
         error => failed(&format!("the agent {error}")),

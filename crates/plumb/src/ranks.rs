@@ -1,7 +1,7 @@
 //! The processes that were started together with this one, by `mpirun`, `mpiexec` or `srun`: the first runs the command, the others
 //! make its runs with it.
 
-use crate::commands::dialect::take_part;
+use crate::commands::dialect::TakesPart;
 use crate::exit::{End, Stopped};
 use crate::output::error_line;
 use crate::session;
@@ -40,7 +40,7 @@ pub fn join() -> Result<Option<u8>, Stopped> {
         return Ok(None);
     }
     let code = match session::bench_of_rank() {
-        Ok(mut bench) => follow(&mut bench, &ranks, &mut take_part).unwrap_or(End::Io.number()),
+        Ok(mut bench) => follow(&mut bench, &ranks, &mut TakesPart).unwrap_or(End::Io.number()),
         Err(stopped) => {
             let host = ranks.roster().host(ranks.rank());
             error_line!("error: rank {} on {host}: {}", ranks.rank(), stopped.message);

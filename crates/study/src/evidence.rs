@@ -255,11 +255,12 @@ impl<'a> Evidence<'a> {
 
 impl Evidence<'_> {
     /// What all ranks measured of a phase; `None` where there is one, and on all ranks but the first.
-    fn of_all_ranks(&self, measured: &PhaseMeasurement) -> Option<PhaseMeasurement> {
+    fn of_all_ranks(&mut self, measured: &PhaseMeasurement) -> Option<PhaseMeasurement> {
         let ranks = self.ranks?;
+        let tells = self.progress.tells(measured);
         let seen = self.observations.phases.last().cloned().unwrap_or_default();
         let facts = || (self.observations.environment.clone(), self.observations.targets.clone());
-        ranks.phase_ended(measured, seen, facts)
+        ranks.phase_ended(measured, (seen, tells), facts)
     }
 
     /// Judges the phase so far, and tells what has become true. It works on what was read anyway: residency and extents

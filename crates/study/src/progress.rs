@@ -30,6 +30,12 @@ pub trait Progress {
     fn op_log(&mut self, _phase: &str, _worker: &str, _ops: &mut dyn Iterator<Item = LoggedOp>) {}
     /// What the block devices under the targets did in the phase that is over; [`Progress::phase_ended`] follows.
     fn phase_devices(&mut self, _devices: Vec<DeviceUse>) {}
+    /// On one of several hosts: what whoever leads is told of the phase that is over, beside what this one measured.
+    fn tells(&mut self, _measured: &PhaseMeasurement) -> String {
+        String::new()
+    }
+    /// What hosts [tell](Progress::tells) of the phase that is over, where this process leads them; [`Progress::phase_ended`] follows.
+    fn told(&mut self, _hosts: Vec<HostTold>) {}
     /// A phase is over.
     fn phase_ended(&mut self, _measured: &PhaseMeasurement) {}
     /// A second of a phase has passed.
@@ -53,6 +59,15 @@ pub struct RunBegun<'a> {
     pub workload: &'a Workload,
     /// Where test data is made.
     pub base: &'a Path,
+}
+
+/// What one host tells of a phase.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostTold {
+    /// Which of those that measure, from 0.
+    pub number: u32,
+    /// Its words.
+    pub text: String,
 }
 
 /// A second of a phase.
@@ -107,6 +122,10 @@ impl Progress for Both<'_> {
     fn phase_devices(&mut self, devices: Vec<DeviceUse>) {
         self.0.phase_devices(devices.clone());
         self.1.phase_devices(devices);
+    }
+    // The second one streams what was measured, and knows no tool's words.
+    fn told(&mut self, hosts: Vec<HostTold>) {
+        self.0.told(hosts);
     }
     fn phase_ended(&mut self, measured: &PhaseMeasurement) {
         self.0.phase_ended(measured);

@@ -4,7 +4,7 @@ use crate::evidence::{Evidence, EvidenceLog, LastLook, has_storage};
 use crate::fit::{Policies, fit};
 use crate::not_stored::NotStored;
 use crate::place::free_bytes;
-use crate::progress::{Progress, RunBegun, Silent};
+use crate::progress::{Progress, RunBegun};
 use crate::ranks::{AgentPolicy, Division, JoinedRanks, OfRanks, RanksRun, RunOrder, WorkloadOfRank, is_named};
 use jiff::Timestamp;
 use plumb_cluster::ClusterError;
@@ -478,16 +478,20 @@ impl Bench {
     ///
     /// # Errors
     /// The order is one that rank 0 refuses before it sends it.
-    pub(crate) fn run_as_ordered(&mut self, order: &RunOrder, ranks: &JoinedRanks) -> Result<(), ClusterError> {
+    pub(crate) fn run_as_ordered(
+        &mut self,
+        order: &RunOrder,
+        ranks: &JoinedRanks,
+        progress: &mut dyn Progress,
+    ) -> Result<(), ClusterError> {
         let own = WorkloadOfRank::of(&order.workload, order.division, ranks.number(), ranks.size())
             .map_err(|_| ClusterError::Unexpected { rank: 0, what: "a run that several ranks cannot make" })
             .inspect_err(|_| ranks.break_off())?;
         let together = RanksRun::new(ranks, self.stop, &order.workload, &own, (order.division, order.phases));
         let work = Work { workload: &own.workload, ..order.work(ranks.number(), ranks.size()) };
         let environment = Rc::clone(&self.environment);
-        let mut silent = Silent;
         let mut evidence =
-            Evidence::new(work.workload, &environment, work.base, None, &mut silent).with_ranks(Some(&together));
+            Evidence::new(work.workload, &environment, work.base, None, progress).with_ranks(Some(&together));
         let refused = self.policy.as_ref().and_then(|policy| policy.admit(order).err());
         if let Some(refused) = refused {
             drop(evidence);

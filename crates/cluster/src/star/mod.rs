@@ -9,7 +9,9 @@
 
 mod wire;
 
-pub use wire::{FRAME_BYTES_MAX, Frame, Greeting, Kind, RANKS_MAX, VERSION, answer, read_answer, read_line};
+pub use wire::{
+    FRAME_BYTES_MAX, Frame, Greeting, Kind, RANKS_MAX, VERSION, answer, http_answer, read_answer, read_line,
+};
 
 use crate::cluster::{Cluster, EndCause, Leave, Patience, Reduction};
 use crate::error::{ClusterError, JoinError};

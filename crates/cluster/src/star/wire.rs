@@ -66,6 +66,13 @@ pub fn answer(refused: Option<&str>) -> String {
     format!("{MAGIC} {PROTOCOL} {VERSION} {}\n", refused.unwrap_or("ok").replace('\n', " "))
 }
 
+/// The same for whoever speaks HTTP.
+pub fn http_answer(refused: &str) -> String {
+    let length = refused.len() + 1;
+    let head = "HTTP/1.1 501 Not Implemented\r\nContent-Type: text/plain\r\nConnection: close\r\n";
+    format!("{head}Content-Length: {length}\r\n\r\n{refused}\n")
+}
+
 /// What an answer says, without the end of its line.
 ///
 /// # Errors
@@ -116,7 +123,7 @@ pub fn read_line(from: &mut dyn Read) -> Result<String, JoinError> {
     String::from_utf8(line).map_err(|_| JoinError::NotPlumb)
 }
 
-/// What sends such bytes. fio begins with its version and a command, of two bytes each.
+/// What sends such bytes. fio begins with its version and a command, of two bytes each; elbencho with the words of HTTP.
 fn foreign(from: &mut dyn Read, mut start: Vec<u8>) -> JoinError {
     let mut more = [0; 3];
     let missing = 4_usize.saturating_sub(start.len());
@@ -125,6 +132,7 @@ fn foreign(from: &mut dyn Read, mut start: Vec<u8>) -> JoinError {
     }
     match start.as_slice() {
         [version @ 60..=250, 0, 1..=30, 0, ..] => JoinError::Fio { protocol: (*version).into() },
+        b"GET " | b"POST" | b"HTTP" => JoinError::Http,
         _ => JoinError::NotPlumb,
     }
 }
@@ -226,7 +234,10 @@ mod tests {
         assert_eq!(read(other.as_bytes()), Err(JoinError::Version { found: "0.0.9, protocol 1".to_owned() }));
         // The header of fio 3.33's first command.
         assert_eq!(read(&[98, 0, 10, 0, 0, 0, 0, 0]), Err(JoinError::Fio { protocol: 98 }));
-        assert_eq!(read(b"GET / HTTP/1.1\r\n"), Err(JoinError::NotPlumb));
+        for http in [&b"GET /status HTTP/1.1\r\n"[..], b"POST /preparephase", b"HTTP/1.1 400 Bad Request\r\n"] {
+            assert_eq!(read(http), Err(JoinError::Http));
+        }
+        assert_eq!(read(b"GEN"), Err(JoinError::NotPlumb));
         assert_eq!(read(b""), Err(JoinError::Closed));
         assert_eq!(read(&[b'p'; 2000]), Err(JoinError::NotPlumb));
         for (from, to) in [(" 3 5 ", " 0 5 "), (" 3 5 ", " 5 5 "), (" 3 5 ", " 3 99999999 "), (" 10 ", " 0 ")] {

@@ -33,6 +33,34 @@ pub fn short() -> String {
     format!("{USAGE}{}\n--help-all prints all options.\n", lines(chosen))
 }
 
+/// The options of [`dist`].
+const DIST: &[&str] = &[
+    "foreground",
+    "hosts",
+    "hostsfile",
+    "interrupt",
+    "nosvcshare",
+    "numhosts",
+    "port",
+    "quit",
+    "rotatehosts",
+    "service",
+    "svcelapsed",
+    "svcwait",
+];
+
+/// The options for services.
+pub fn dist() -> String {
+    let chosen = OPTIONS.iter().filter(|option| DIST.contains(&option.name));
+    format!(
+        "Start a service on each host, then lead them from anywhere:\n  elbencho --service\n  elbencho --hosts HOST,... \
+         [OPTIONS] PATH [MORE_PATHS]\n  elbencho --hosts HOST,... --quit\n\n{}\nA service listens on loopback; beyond it, \
+         PLUMB_AGENT_KEYS names its keys and PLUMB_HOSTS_KEYS those of\nwhoever leads it (plumb agent --init DIR makes \
+         both). PLUMB_AGENT_ALLOW lists what it may use.\n",
+        lines(chosen)
+    )
+}
+
 /// All options; unsupported ones with the reason.
 pub fn all() -> String {
     let (works, not): (Vec<&Opt>, Vec<&Opt>) = OPTIONS.iter().partition(|option| option.support == Support::Works);

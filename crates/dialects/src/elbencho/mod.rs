@@ -4,9 +4,11 @@
 //! 2. [`lower::lower`]: a workload of elbencho's phases in their fixed order; facts about the paths come from [`lower::Places`].
 //! 3. [`print`]: the table, CSV, JSON and live rows of a measured phase.
 //!
-//! Options for object storage, GPUs, services and netbench are refused by name.
+//! Over the hosts of [`hosts`], each lowers its own part, and their reports become one. Options for object storage, GPUs and netbench are
+//! refused by name.
 
 pub mod help;
+pub mod hosts;
 pub mod lower;
 pub mod options;
 mod paths;

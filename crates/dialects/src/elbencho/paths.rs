@@ -2,7 +2,7 @@
 
 /// Why a path stands for none.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum PathsError {
+pub enum PathsError {
     /// An invalid range.
     #[error("`{element}` in `{path}` is not a range; write it as 1-4")]
     NoRange {

@@ -1,6 +1,7 @@
 //! The meaning of the options, as far as it depends only on the command line.
 
 use super::Wrong;
+use super::hosts::{DataSetPart, HostsSettings};
 use super::said::Said;
 use plumb_workload::files::{FileAdvice, MappingAdvice, RecordLock};
 
@@ -15,8 +16,18 @@ pub enum Action {
     Help,
     /// Print all options.
     HelpAll,
+    /// Print the options for services.
+    HelpDist,
     /// Print the version.
     Version,
+    /// Serve masters, in the background.
+    Service,
+    /// Serve masters.
+    ServiceInForeground,
+    /// Interrupt what services run.
+    Interrupt,
+    /// End services.
+    Quit,
 }
 
 /// Which phases are done.
@@ -104,6 +115,8 @@ pub struct LiveCsv {
 pub struct OutputSettings {
     /// When each thread was done.
     pub all_elapsed: bool,
+    /// When each service was done.
+    pub services_elapsed: bool,
     /// CPU utilization.
     pub cpu: bool,
     /// Smallest, mean and largest latency.
@@ -225,6 +238,10 @@ pub struct Settings {
     pub start_s: u64,
     /// The rank of the first thread.
     pub rank_offset: u32,
+    /// Who runs it.
+    pub hosts: HostsSettings,
+    /// What this host does of it.
+    pub part: DataSetPart,
     /// Memory nodes, in turn; `all` for each.
     pub zones: Option<String>,
     /// CPUs, in turn; `all` for each.
@@ -242,6 +259,18 @@ pub(super) fn settings(said: &Said) -> Result<Settings, Vec<Wrong>> {
         Action::Help
     } else if said.is_on("help-all") {
         Action::HelpAll
+    } else if said.is_on("help-dist") {
+        Action::HelpDist
+    } else if said.is_on("service") {
+        match said.is_on("foreground") || said.is_on("nodetach") {
+            true => Action::ServiceInForeground,
+            false => Action::Service,
+        }
+    } else if said.is_on("interrupt") {
+        // With both, elbencho ends services.
+        if said.is_on("quit") { Action::Quit } else { Action::Interrupt }
+    } else if said.is_on("quit") {
+        Action::Quit
     } else if said.is_on("dryrun") {
         Action::DryRun
     } else {
@@ -302,14 +331,21 @@ pub(super) fn settings(said: &Said) -> Result<Settings, Vec<Wrong>> {
         phase_delay_s: numbers.number("phasedelay"),
         start_s: numbers.number("start"),
         rank_offset: numbers.small("rankoffset", 0),
+        hosts: numbers.hosts(),
+        part: DataSetPart::WHOLE,
         zones: said.text("zones").map(str::to_owned),
         cores: said.text("cores").map(str::to_owned),
         output: numbers.output(),
         action,
     };
     numbers.word("blockvaralgo", &["fast", "balanced", "strong"]);
-    if matches!(settings.action, Action::Run | Action::DryRun) {
-        together(&settings, &mut wrong);
+    match settings.action {
+        Action::Run | Action::DryRun => together(&settings, &mut wrong),
+        Action::Service | Action::ServiceInForeground => as_service(&settings, &mut wrong),
+        Action::Interrupt | Action::Quit if !settings.hosts.are_given() => {
+            wrong.push(Wrong::Together("--interrupt and --quit need --hosts, the services that are meant".to_owned()));
+        }
+        _ => {}
     }
     if wrong.is_empty() { Ok(settings) } else { Err(wrong) }
 }
@@ -490,6 +526,25 @@ impl NumberReader<'_> {
         }
     }
 
+    fn hosts(&mut self) -> HostsSettings {
+        let said = self.said;
+        let text = |name: &'static str| said.text(name).filter(|text| !text.trim().is_empty()).map(str::to_owned);
+        let port = u16::try_from(self.number("port")).ok().filter(|port| *port > 0).unwrap_or_else(|| {
+            self.complain("port", "not a port", "use 1 to 65535");
+            0
+        });
+        HostsSettings {
+            list: text("hosts").unwrap_or_default(),
+            file: text("hostsfile"),
+            // -1 stands for all.
+            count: said.text("numhosts").filter(|count| *count != "-1").map(|_| self.small("numhosts", 0)),
+            rotate: self.small("rotatehosts", 0),
+            share_paths: !said.is_on("nosvcshare"),
+            port,
+            wait_s: self.number("svcwait"),
+        }
+    }
+
     fn output(&mut self) -> OutputSettings {
         let said = self.said;
         let path = |name: &'static str| said.text(name).filter(|path| !path.is_empty()).map(str::to_owned);
@@ -499,6 +554,7 @@ impl NumberReader<'_> {
         }
         OutputSettings {
             all_elapsed: said.is_on("allelapsed"),
+            services_elapsed: said.is_on("svcelapsed"),
             cpu: said.is_on("cpu"),
             latency: said.is_on("lat"),
             histogram: said.is_on("lathisto"),
@@ -526,10 +582,42 @@ impl NumberReader<'_> {
     }
 }
 
+/// What a service cannot have; what it does not need is left alone, as elbencho does.
+fn as_service(settings: &Settings, wrong: &mut Vec<Wrong>) {
+    let mut say = |text: &str| wrong.push(Wrong::Together(text.to_owned()));
+    if settings.hosts.are_given() {
+        say("--service and --hosts cannot be combined: a service waits, and whoever names it in --hosts leads");
+    }
+    if !settings.paths.is_empty() {
+        say(
+            "--service takes no benchmark path: name it where --hosts is typed; PLUMB_AGENT_ALLOW lists what it may use",
+        );
+    }
+    if settings.zones.is_some() || settings.cores.is_some() {
+        say(
+            "--zones and --cores bind the threads of a benchmark: give them where --hosts is typed, or start the service with \
+             numactl or taskset",
+        );
+    }
+}
+
+/// What services do not tell or keep for whoever leads them.
+fn over_hosts(settings: &Settings, say: &mut dyn FnMut(&str)) {
+    if settings.output.ops_log.is_some() {
+        say("--opslog cannot be combined with --hosts: services write no logs for others");
+    }
+    if settings.output.live_csv.is_some() {
+        say("--livecsv cannot be combined with --hosts: services report as each phase ends, and not before");
+    }
+}
+
 /// Options that exclude each other, or need another.
 fn together(settings: &Settings, wrong: &mut Vec<Wrong>) {
     let mut say = |text: &str| wrong.push(Wrong::Together(text.to_owned()));
     let phases = settings.phases;
+    if settings.hosts.are_given() {
+        over_hosts(settings, &mut say);
+    }
     if settings.paths.is_empty() {
         say("no benchmark path given; name directories, files or block devices after the options");
     }

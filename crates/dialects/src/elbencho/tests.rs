@@ -6,7 +6,7 @@ fn words(line: &str) -> Vec<String> {
     line.split_whitespace().map(str::to_owned).collect()
 }
 
-fn settings(line: &str) -> Settings {
+pub(super) fn settings(line: &str) -> Settings {
     read(&words(line), &mut |path| Err(crate::FileError::NotPublished { path: path.to_owned() })).unwrap()
 }
 
@@ -54,7 +54,15 @@ fn what_is_wrong_is_named() {
         ("-w -b 4q f", "128k"),
         ("-w -b 4k -b 8k f", "given twice"),
         ("-w --direct=maybe f", "takes only true or false"),
-        ("-w --hosts a,b f", "start it on each of them"),
+        ("-w --hosts a --opslog o f", "write no logs"),
+        ("-w --hosts a --livecsv o f", "as each phase ends"),
+        ("--service --hosts a", "a service waits"),
+        ("--service d", "PLUMB_AGENT_ALLOW"),
+        ("--service --zones 0", "numactl"),
+        ("--service --port 0", "not a port"),
+        ("--quit", "need --hosts"),
+        ("--interrupt --numhosts 0 --hosts a", "need --hosts"),
+        ("-w --hosts a --svcpwfile p f", "PLUMB_HOSTS_KEYS"),
         ("-w --s3key x f", "is not supported"),
         ("-w --livejson x f", "not supported yet"),
         ("-w", "no benchmark path"),

@@ -209,6 +209,9 @@ pub struct AgentArguments {
     /// With --listen: go on in the background, and write the process id to this file.
     #[arg(long, value_name = "FILE", requires = "listen")]
     pub pid_file: Option<PathBuf>,
+    /// Clients may interrupt each other, and end it, as those of elbencho's services do.
+    #[arg(skip)]
+    pub obeys: bool,
 }
 
 /// What Plumb starts itself with: the far end of a host. It is parsed apart, so that it appears in no help, completion or suggestion.
@@ -230,6 +233,9 @@ pub struct FarEndArguments {
     /// With --rank and --detached: workloads may start programs, and connect to other hosts.
     #[arg(long)]
     pub allow_exec: bool,
+    /// With --rank and --detached: clients may interrupt each other, and end the agent.
+    #[arg(long)]
+    pub obeys: bool,
     /// The device over which it is asked [default: standard input and output].
     #[arg(long, value_name = "DEVICE")]
     pub port: Option<PathBuf>,

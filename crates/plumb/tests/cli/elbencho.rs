@@ -23,9 +23,10 @@ fn help_and_version_answer() {
     let home = Home::new();
     home.plumb("as elbencho --version").expect(0).says(&["elbencho * Version: 3.1-10 *"]);
     home.plumb("as elbencho --help").expect(0).says(&["-w [ --write ]", "--help-all"]);
-    home.plumb("as elbencho --help-all").expect(0).says(&["--s3key", "start it on each of them"]);
+    home.plumb("as elbencho --help-all").expect(0).says(&["--s3key", "keys take its place"]);
+    home.plumb("as elbencho --help-dist").expect(0).says(&["--rotatehosts", "PLUMB_AGENT_KEYS"]);
     home.plumb("as elbencho --blokc 4k f").expect(1).complains(&["did you mean `--block`?"]);
-    home.plumb("as elbencho -w --hosts a,b f").expect(1).complains(&["--hosts is not supported"]);
+    home.plumb("as elbencho -w --hosts a,a f").expect(1).complains(&["a:1611 twice"]);
 }
 
 /// Protects: what cannot be opened is told before the head of a table, as elbencho does.

@@ -15,6 +15,7 @@ mod dialect;
 mod dialect_translate;
 mod documents;
 mod elbencho;
+mod elbencho_hosts;
 mod ends;
 mod examples;
 mod filebench;

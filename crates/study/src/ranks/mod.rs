@@ -26,7 +26,7 @@ mod share;
 
 pub(crate) use found::OfRanks;
 pub use mpi_io::mpi_io_of;
-pub use order::{Division, OtherWork, follow};
+pub use order::{Division, Follower, follow};
 pub(crate) use order::{RunOrder, WorkloadOfRank, is_named};
 pub use policy::AgentPolicy;
 pub use queue::Task;

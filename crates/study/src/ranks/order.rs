@@ -3,6 +3,7 @@
 use super::patience::AfterSignal;
 use super::{JoinedRanks, Task};
 use crate::fit::{NotHad, fit};
+use crate::progress::Progress;
 use crate::run::{Bench, RunError, Work};
 use plumb_cluster::{Cluster, ClusterError, wait_forever};
 use plumb_document::{FromDocument, ToDocument, json};
@@ -179,8 +180,14 @@ pub(super) fn send_other(cluster: &dyn Cluster, words: String) -> Result<(), Clu
     send(cluster, &Order::Other(words))
 }
 
-/// Takes part in work that is no run, by the words of rank 0.
-pub type OtherWork<'a> = dyn FnMut(&str, &JoinedRanks, StopFlag) -> Result<(), ClusterError> + 'a;
+/// Who works for rank 0: takes part in work that is no run, by its words, and looks on at runs.
+pub trait Follower: Progress {
+    /// Takes part.
+    ///
+    /// # Errors
+    /// The others cannot be reached, or the words are unknown here.
+    fn other(&mut self, words: &str, ranks: &JoinedRanks, stop: StopFlag) -> Result<(), ClusterError>;
+}
 
 impl JoinedRanks {
     /// Asks each of the others, which this rank only leads, for work that is no run, and takes their answers, in order.
@@ -313,11 +320,11 @@ impl RunOrder {
     }
 }
 
-/// Makes every run that rank 0 asks for, and takes part in `other` work, until it asks for no more; the exit code is rank 0's.
+/// Makes every run that rank 0 asks for, and takes part in other work, until it asks for no more; the exit code is rank 0's.
 ///
 /// # Errors
 /// Rank 0, or whoever passes on what it says, is gone.
-pub fn follow(bench: &mut Bench, ranks: &JoinedRanks, other: &mut OtherWork<'_>) -> Result<u8, ClusterError> {
+pub fn follow(bench: &mut Bench, ranks: &JoinedRanks, follower: &mut dyn Follower) -> Result<u8, ClusterError> {
     // Rank 0 is told of a signal by the same launcher, and says what becomes of it.
     let after_signal = AfterSignal::new(bench.stop, &*ranks.cluster);
     loop {
@@ -326,7 +333,7 @@ pub fn follow(bench: &mut Bench, ranks: &JoinedRanks, other: &mut OtherWork<'_>)
         // Whoever cannot go on must not leave as if all were well: the others would wait for it.
         match order.inspect_err(|_| ranks.broken.set(true))? {
             Order::End(exit_code) => return Ok(exit_code),
-            Order::Other(words) => other(&words, ranks, bench.stop)?,
+            Order::Other(words) => follower.other(&words, ranks, bench.stop)?,
             Order::Resolve(order) => {
                 let answer = json::to_vec(&order.answer(bench)).map_err(|_| UNREADABLE)?;
                 ranks.gather(bench.stop, answer)?;
@@ -334,7 +341,7 @@ pub fn follow(bench: &mut Bench, ranks: &JoinedRanks, other: &mut OtherWork<'_>)
             Order::Run(order) => {
                 order.prepare(bench);
                 ranks.compare_clocks().inspect_err(|_| ranks.broken.set(true))?;
-                bench.run_as_ordered(&order, ranks)?;
+                bench.run_as_ordered(&order, ranks, follower)?;
             }
         }
     }

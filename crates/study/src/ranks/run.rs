@@ -6,14 +6,14 @@ use super::mpi_io::mpi_io_of;
 use super::order::{Division, WorkloadOfRank};
 use super::patience::AfterSignal;
 use super::share::{HostFacts, PhaseSum, RankPhase, Reporter};
-use crate::progress::Progress;
+use crate::progress::{HostTold, Progress};
 use plumb_cluster::{Arrival, ClusterError, Ending, EndingKind, Exchange, Release, monotonic_ns, wait_until_ns};
-use plumb_engine::signals::StopFlag;
+use plumb_engine::signals::{StopFlag, StopSignal};
 use plumb_engine::{MpiIo, OtherProcesses};
 use plumb_result::merge::{FilesOfRanks, Workers};
 use plumb_result::observe::{Environment, PhaseObservations, TargetFacts};
 use plumb_result::{Measurement, PhaseMeasurement};
-use plumb_sorted::SortedMap;
+use plumb_sorted::{SortedMap, short_list};
 use plumb_workload::{Phase, Program, Target, Workload};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -334,7 +334,7 @@ impl<'a> RanksRun<'a> {
     pub(crate) fn phase_ended(
         &self,
         measured: &PhaseMeasurement,
-        observations: PhaseObservations,
+        (observations, tells): (PhaseObservations, String),
         facts: impl FnOnce() -> (Environment, SortedMap<String, TargetFacts>),
     ) -> Option<PhaseMeasurement> {
         let rank = self.ranks.rank();
@@ -346,7 +346,8 @@ impl<'a> RanksRun<'a> {
             HostFacts { environment, targets, clock_offset_ns: offset.ns, clock_within_ns: offset.within_ns }
         });
         let reporter = Reporter { rank, host: self.ranks.roster.host(rank), speaker, is_apart: self.is_apart };
-        self.sum(RankPhase::of(reporter, self.start_ns.get(), measured, observations, facts));
+        let phase = RankPhase::of(reporter, self.start_ns.get(), measured, observations, facts);
+        self.sum(phase.telling(tells));
         let found = self.found.borrow();
         (rank == 0).then(|| found.last()?.whole.as_ref().map(|share| share.measured.clone())).flatten()
     }
@@ -388,7 +389,8 @@ impl<'a> RanksRun<'a> {
         let mut measurement = Measurement::default();
         self.await_admitted();
         for phase in &workload.phase {
-            if self.ends.get() {
+            // Whoever looks on may have enough.
+            if self.ends.get() || self.stop.requested() {
                 break;
             }
             progress.phase_begins(&phase.name);
@@ -396,12 +398,23 @@ impl<'a> RanksRun<'a> {
             let whole = self.found.borrow().last().and_then(|found| Some(found.whole.as_ref()?.measured.clone()));
             let nothing = || PhaseMeasurement { name: phase.name.clone(), ..PhaseMeasurement::default() };
             let measured = whole.unwrap_or_else(nothing);
+            progress.told(self.found.borrow().last().map_or_else(Vec::new, |found| self.told(found)));
             progress.phase_ended(&measured);
             measurement.phases.push(measured);
         }
         self.learn(self.ranks.cluster.lost().into_iter().map(|(rank, _)| self.silence_of(rank)));
         measurement.interrupted = self.is_signalled();
         measurement
+    }
+
+    fn told(&self, found: &RankPhase) -> Vec<HostTold> {
+        let told = found.hosts.iter().map(|host| {
+            let (number, text) = (self.ranks.number_of(host.speaker), host.tells.clone());
+            HostTold { number, text }
+        });
+        let mut told: Vec<HostTold> = told.collect();
+        short_list::sort_by_key(&mut told, |host| host.number);
+        told
     }
 
     /// The engine is done with the run: whatever all still do together is done, so that nobody waits for this rank.
@@ -412,7 +425,9 @@ impl<'a> RanksRun<'a> {
             (None, true) => INTERRUPTED,
             (None, false) => "ended before the others",
         };
-        if self.is_apart && error.is_none() {
+        let leads = own == 0 && self.ranks.leads_only();
+        let has_enough = leads && self.stop.requested();
+        if self.is_apart && error.is_none() && !has_enough {
             // Others have more phases than this one.
             while self.summed.get() < self.exchanges.len() && !self.ends.get() {
                 self.attend(&mut || ());
@@ -424,7 +439,6 @@ impl<'a> RanksRun<'a> {
                 self.barrier(Arrival::Ends(why.to_owned()));
             }
             // Whoever only leads never measures.
-            let leads = own == 0 && self.ranks.leads_only();
             self.sum(match leads {
                 true => RankPhase::default(),
                 false => RankPhase::nothing(format!("{}: {why}", self.name(own))),
@@ -435,6 +449,11 @@ impl<'a> RanksRun<'a> {
             self.ranks.broken.set(true);
         }
         let read_files_of = (0..self.exchanges.len()).map(|phase| self.read_files_of(phase)).collect();
-        RanksFound { phases: self.found.take(), read_files_of, ended_by: self.reasons.take() }
+        let mut ended_by = self.reasons.take();
+        if leads && error.is_none() && self.stop.signal() == Some(StopSignal::Program) {
+            // Whoever looks on had enough, which is no failure.
+            ended_by.retain(|reason| *reason != format!("{}: {why}", self.name(own)));
+        }
+        RanksFound { phases: self.found.take(), read_files_of, ended_by }
     }
 }

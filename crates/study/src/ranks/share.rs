@@ -28,7 +28,7 @@ pub(crate) struct RankPhase {
 #[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 pub(crate) struct HostPhase {
     /// The rank that speaks for the host: its first.
-    speaker: u32,
+    pub(crate) speaker: u32,
     pub(crate) share: PhaseShare,
     pub(crate) observations: PhaseObservations,
     /// Whether the rank that speaks for the host is among these: what it saw of the machine counts.
@@ -37,6 +37,8 @@ pub(crate) struct HostPhase {
     ranks: u32,
     /// Of the machine, from the rank that speaks for it; with the first phase.
     pub(crate) facts: Option<HostFacts>,
+    /// What whoever looks on there tells beside it.
+    pub(crate) tells: String,
 }
 
 /// What a host is.
@@ -83,6 +85,7 @@ impl RankPhase {
             has_speaker: reporter.rank == reporter.speaker,
             ranks: 1,
             facts,
+            tells: String::new(),
         };
         RankPhase {
             whole: Some(share),
@@ -92,6 +95,12 @@ impl RankPhase {
             ended_by: Vec::new(),
             silent: false,
         }
+    }
+
+    /// With what whoever looks on tells.
+    pub(crate) fn telling(mut self, text: String) -> RankPhase {
+        self.hosts.iter_mut().for_each(|host| host.tells.clone_from(&text));
+        self
     }
 
     /// Of a rank that measured nothing, for this reason.

@@ -3,6 +3,7 @@
 use super::geometry::{Geometry, PathType};
 use super::tree::{CustomTree, ThreadFiles};
 use super::{LowerError, PhaseKind, Places, error, names};
+use crate::elbencho::hosts::PartThreads;
 use crate::elbencho::settings::{Rwmix, Settings};
 use plumb_workload::blocks::ByKind;
 use plumb_workload::blocks::sweep::{AfterWrite, FilePart, Sweep, SweepDraw, SweepOps, SweepOrder, SweepParts};
@@ -42,25 +43,45 @@ pub(super) struct ShareWork {
     pub(super) depth: u32,
 }
 
-/// The share of a thread, counted from 0.
+/// The share of a thread, counted from 0 among those of this host.
 pub(super) fn share(
     settings: &Settings,
     geometry: &Geometry,
     tree: Option<&CustomTree>,
     kind: PhaseKind,
-    thread: u32,
+    (thread, part): (u32, PartThreads),
 ) -> Result<Share, LowerError> {
-    let rank = settings.rank_offset + thread;
+    let rank = settings.rank_offset.saturating_add(part.first).saturating_add(thread);
+    let of = SharedWork { kind, rank, thread, part };
     if let Some(tree) = tree {
-        return of_tree(settings, geometry, tree, kind, thread);
+        return of_tree(settings, geometry, tree, of);
     }
     Ok(match (geometry.path_type, kind) {
         (PathType::Directory, PhaseKind::MkDirs | PhaseKind::RmDirs) => directories(settings, kind, rank),
         (PathType::Directory, PhaseKind::Stat | PhaseKind::RmFiles) => calls(settings, geometry, kind, rank),
         (PathType::Directory, _) => own_files(settings, geometry, kind, rank, thread),
         (_, PhaseKind::RmFiles) => remove_files(settings, geometry, rank),
-        _ => shared_files(settings, geometry, kind, rank, thread),
+        _ => shared_files(settings, geometry, of),
     })
+}
+
+/// Which thread of which phase works on what all threads share.
+#[derive(Clone, Copy)]
+struct SharedWork {
+    kind: PhaseKind,
+    rank: u32,
+    /// The number of the thread on its host.
+    thread: u32,
+    part: PartThreads,
+}
+
+/// Nothing at all, for a host that only waits for others.
+pub(super) fn idle(settings: &Settings, rank: u32) -> ShareWork {
+    let said = Names::Said(settings.paths.iter().take(1).map(PathBuf::from).collect());
+    let mut work = call_work(settings, said, "nothing".to_owned(), FileCall::Stat, OpKind::Stat, None, rank);
+    work.sweep.parts = SweepParts::Said(Vec::new());
+    work.sweep.repeat = false;
+    work
 }
 
 const NOTHING: Share = Share { work: None, rank_dirs: 0, entries: 0, bytes: 0, whole_files: None };
@@ -205,16 +226,14 @@ fn of_tree(
     settings: &Settings,
     geometry: &Geometry,
     tree: &CustomTree,
-    kind: PhaseKind,
-    thread: u32,
+    SharedWork { kind, rank, thread, part }: SharedWork,
 ) -> Result<Share, LowerError> {
-    let rank = settings.rank_offset + thread;
-    let threads = u64::from(settings.threads);
+    let threads = u64::from(part.all);
     let counts = tree.counts();
     if matches!(kind, PhaseKind::MkDirs | PhaseKind::RmDirs) {
         let makes = kind == PhaseKind::MkDirs;
         let (target, dirs, call, op, passes_over) = match makes {
-            true => ("new-directories", tree.dirs_of(settings, rank), FileCall::Mkdir, OpKind::Mkdir, EEXIST),
+            true => ("new-directories", tree.dirs_of(settings, rank, part.all), FileCall::Mkdir, OpKind::Mkdir, EEXIST),
             // Only with one thread are a directory's contents known to be removed before it.
             false if rank > 0 => return Ok(NOTHING),
             false => ("directories", tree.dirs_to_remove(settings), FileCall::Rmdir, OpKind::Rmdir, ENOENT),
@@ -230,7 +249,7 @@ fn of_tree(
         }
         return Ok(Share { work: Some(work), entries: counts.dirs as u64 / threads, ..NOTHING });
     }
-    let Some(of_thread) = tree.files_of(settings, geometry, rank)? else { return Ok(NOTHING) };
+    let Some(of_thread) = tree.files_of(settings, geometry, rank, part.all)? else { return Ok(NOTHING) };
     let ThreadFiles { files, parts, whole } = of_thread;
     let parts = SweepParts::Said(parts);
     let mut work = match kind {
@@ -272,10 +291,14 @@ fn draw(settings: &Settings, geometry: &Geometry, kind: PhaseKind) -> SweepDraw 
 }
 
 /// The blocks of all files as one sequence, divided between the threads.
-fn shared_files(settings: &Settings, geometry: &Geometry, kind: PhaseKind, rank: u32, thread: u32) -> Share {
+fn shared_files(
+    settings: &Settings,
+    geometry: &Geometry,
+    SharedWork { kind, rank, thread, part }: SharedWork,
+) -> Share {
     let Geometry { file_bytes, block_bytes, .. } = *geometry;
-    let threads = u64::from(settings.threads);
-    let share = u64::from(thread);
+    let threads = u64::from(part.all);
+    let share = u64::from(part.first) + u64::from(thread);
     let count = settings.paths.len() as u64;
     let blocks_per_file = file_bytes.div_ceil(block_bytes.max(1));
     let blocks = blocks_per_file * count;

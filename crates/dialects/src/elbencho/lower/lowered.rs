@@ -79,6 +79,10 @@ pub struct LoweredPhase {
     pub iteration: u32,
     /// It is the first phase of its iteration.
     pub opens_iteration: bool,
+    /// The rank of the first thread of this host.
+    pub first_rank: u32,
+    /// Only other hosts have work in it.
+    pub is_idle: bool,
     /// Number of rank directories that each thread creates (before its own) or removes (after its own). They do not
     /// count as entries.
     pub rank_dirs: u32,

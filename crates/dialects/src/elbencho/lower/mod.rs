@@ -11,6 +11,7 @@ mod names;
 mod places;
 mod tree;
 
+use super::hosts::{DataSetPart, PartThreads};
 use super::settings::{Rwmix, Settings};
 pub use geometry::{Geometry, PathType};
 pub use lowered::{Between, Lowered, LoweredPhase, PhaseKind};
@@ -32,6 +33,34 @@ fn phase_name(settings: &Settings, geometry: &Geometry, kind: PhaseKind) -> Stri
     let asked = inline(kind.moves_data() && settings.stat_inline, "+s");
     let read = inline(kind == PhaseKind::Write && settings.read_inline, "+r");
     format!("{name}{asked}{read}")
+}
+
+/// What a thread does, as a group of workers, with its target among those that are known.
+fn group(
+    settings: &Settings,
+    work: &jobs::ShareWork,
+    rank: u32,
+    target: &mut SortedMap<String, Target>,
+) -> plumb_workload::WorkerGroup {
+    target.entry(work.target_name.clone()).or_insert_with(|| Target::JobFiles(work.files.clone()));
+    let mut group = plumb_workload::WorkerGroup::new(&work.target_name, work.sweep.clone());
+    group.files.clone_from(&work.rules);
+    group.log_ops = work.log_ops;
+    group.name = Some(format!("r{rank}"));
+    group.backend = work.backend.clone();
+    group.depth = work.depth;
+    group.pace = work.pace;
+    group.content.clone_from(&work.content);
+    group.verify.clone_from(&work.verify);
+    // elbencho submits each op with its own call.
+    group.batch.submit = 1;
+    group.on_error = OnError::Stop;
+    group.when_done = WhenDone::RunIfFailed;
+    group.limit = Limit {
+        time: (settings.time_limit_s > 0).then(|| Nanos(settings.time_limit_s.saturating_mul(1_000_000_000))),
+        ..Limit::default()
+    };
+    group
 }
 
 /// Lowers a command line.
@@ -62,38 +91,25 @@ pub fn lower(settings: &Settings, places: &mut dyn Places) -> Result<Lowered, Lo
     let mut phases = Vec::new();
     for iteration in 0..settings.iterations {
         for (place, &kind) in kinds.iter().enumerate() {
-            let share = |thread| jobs::share(settings, &geometry, tree.as_ref(), kind, thread);
+            let rotations = iteration * (kinds.len() as u32 - 1) + place as u32;
+            let part = PartThreads::of(settings, rotations);
+            let first_rank = settings.rank_offset.saturating_add(part.first);
+            let share = |thread| jobs::share(settings, &geometry, tree.as_ref(), kind, (thread, part));
             let shares: Vec<jobs::Share> = (0..settings.threads).map(share).collect::<Result<_, _>>()?;
             let mut workers = Vec::new();
             for (share, thread) in shares.iter().zip(0..) {
                 let Some(share_work) = &share.work else { continue };
-                let name = format!("r{}", settings.rank_offset + thread);
-                target
-                    .entry(share_work.target_name.clone())
-                    .or_insert_with(|| Target::JobFiles(share_work.files.clone()));
-                let mut group = plumb_workload::WorkerGroup::new(&share_work.target_name, share_work.sweep.clone());
-                group.files.clone_from(&share_work.rules);
-                group.log_ops = share_work.log_ops;
-                group.name = Some(name);
-                group.backend = share_work.backend.clone();
-                group.depth = share_work.depth;
-                group.pace = share_work.pace;
-                group.content.clone_from(&share_work.content);
-                group.verify.clone_from(&share_work.verify);
-                // elbencho submits each op with its own call.
-                group.batch.submit = 1;
-                group.on_error = OnError::Stop;
-                group.when_done = WhenDone::RunIfFailed;
-                group.limit = Limit {
-                    time: (settings.time_limit_s > 0)
-                        .then(|| Nanos(settings.time_limit_s.saturating_mul(1_000_000_000))),
-                    ..Limit::default()
-                };
+                let mut group = group(settings, share_work, first_rank.saturating_add(thread), &mut target);
                 bindings.bind(thread, &mut group);
                 workers.push(group);
             }
-            if workers.is_empty() {
-                continue;
+            let is_idle = workers.is_empty();
+            if is_idle {
+                if settings.part == DataSetPart::WHOLE {
+                    continue;
+                }
+                // Others may have work in it, and phases are counted.
+                workers.push(group(settings, &jobs::idle(settings, first_rank), first_rank, &mut target));
             }
             let name = match iteration {
                 0 => kind.name().to_owned(),
@@ -112,6 +128,8 @@ pub fn lower(settings: &Settings, places: &mut dyn Places) -> Result<Lowered, Lo
                 times_entries: geometry.path_type == PathType::Directory,
                 iteration,
                 opens_iteration: place == 0,
+                first_rank,
+                is_idle,
                 rank_dirs: shares.first().map_or(0, |share| share.rank_dirs),
                 entries_per_thread: shares.first().map_or(0, |share| share.entries),
                 bytes_per_thread: shares.first().map_or(0, |share| share.bytes),

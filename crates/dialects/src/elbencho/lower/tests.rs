@@ -1,6 +1,7 @@
 //! Tests of lowering.
 
 use super::{Found, Lowered, PhaseKind, Places, lower};
+use crate::elbencho::hosts::DataSetPart;
 use crate::elbencho::tree::Entry;
 use plumb_sorted::SortedMap;
 use plumb_workload::blocks::sweep::{FilePart, SweepDraw, SweepOps, SweepOrder, SweepParts};
@@ -51,6 +52,76 @@ fn machine() -> Machine {
         ("f", Found::File { bytes: 10 << 20 }),
         ("/dev/x", Found::Device { bytes: 1 << 30 }),
     ]))
+}
+
+/// The parts of these services.
+fn services(line: &str, hosts: u32) -> Vec<Lowered> {
+    let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+    let mut settings =
+        crate::elbencho::read(&words, &mut |_| Err(crate::FileError::NotPublished { path: String::new() })).unwrap();
+    let part = |host: u32| {
+        settings.part = DataSetPart { host, hosts };
+        let lowered = lower(&settings, &mut machine()).unwrap();
+        assert_eq!(validate(&lowered.workload), [], "{line}, {host} of {hosts}");
+        lowered
+    };
+    (0..hosts).map(part).collect()
+}
+
+/// The groups of a phase, and the parts of files that they do.
+fn done(lowered: &Lowered, phase: usize) -> Vec<(String, Vec<FilePart>)> {
+    let groups = lowered.workload.phase[phase].workers.iter();
+    let parts = |group: &WorkerGroup| match &group.work.stream() {
+        Some(plumb_workload::BlockStream::Sweep(sweep)) => match &sweep.parts {
+            SweepParts::Said(parts) => parts.clone(),
+            SweepParts::Files { .. } => Vec::new(),
+        },
+        _ => Vec::new(),
+    };
+    groups.map(|group| (group.name.clone().unwrap(), parts(group))).collect()
+}
+
+// Protects a data set that services share: each block belongs to one thread of one host, and it is the thread that one process with as
+// many threads would have had.
+#[test]
+fn services_divide_what_one_process_would_do() {
+    for line in ["-r -b 64k f", "-r -b 64k --backward f", "-w -r -b 4k --sharesize 12k --treefile tree d"] {
+        let alone = services(&format!("{line} -t 6"), 1);
+        let together = services(&format!("{line} -t 2"), 3);
+        for phase in 0..alone[0].phases.len() {
+            let is_idle = |lowered: &&Lowered| lowered.phases[phase].is_idle;
+            let found: Vec<_> =
+                together.iter().filter(|one| !is_idle(one)).flat_map(|lowered| done(lowered, phase)).collect();
+            assert_eq!(found, done(&alone[0], phase), "{line}");
+        }
+        assert!(together.iter().all(|one| one.phases.len() == alone[0].phases.len()));
+    }
+    // Each has all of it.
+    let apart = services("-r -b 64k -t 2 --nosvcshare f", 3);
+    assert_eq!(done(&apart[0], 0), done(&apart[2], 0));
+    // Directories have the ranks of one process with as many threads.
+    let names = |lowered: &Lowered, phase| done(lowered, phase).into_iter().map(|(name, _)| name).collect::<Vec<_>>();
+    let together = services("-d -w -t 2 -n 2 -N 3 -s 4k --rotatehosts 1 d", 2);
+    assert_eq!(
+        (names(&together[0], 0), names(&together[1], 0)),
+        (vec!["r0".into(), "r1".into()], vec!["r2".into(), "r3".into()])
+    );
+    assert_eq!(
+        (names(&together[0], 1), names(&together[1], 1)),
+        (vec!["r2".into(), "r3".into()], vec!["r0".into(), "r1".into()])
+    );
+    assert_eq!(together[0].phases[1].first_rank, 2);
+}
+
+// Protects phases that are counted: a service without work in one has it all the same, and does nothing.
+#[test]
+fn a_service_without_work_waits() {
+    let together = services("-d -w -D -b 4k --sharesize 12k --treefile tree -t 4 d", 9);
+    // The last one has what is left over of shared files.
+    let last = &together[7];
+    assert_eq!(last.phases.iter().map(|phase| phase.is_idle).collect::<Vec<_>>(), [true, true, true]);
+    assert_eq!(done(last, 1), [("r28".to_owned(), Vec::new())]);
+    assert!(together[0].phases.iter().all(|phase| !phase.is_idle));
 }
 
 fn try_lowered(line: &str) -> Result<Lowered, String> {

@@ -110,8 +110,8 @@ impl CustomTree {
     }
 
     /// The directories that a thread makes.
-    pub(super) fn dirs_of(&self, settings: &Settings, rank: u32) -> Vec<PathBuf> {
-        let dealt = self.dirs.iter().skip(rank as usize).step_by(settings.threads as usize);
+    pub(super) fn dirs_of(&self, settings: &Settings, rank: u32, threads: u32) -> Vec<PathBuf> {
+        let dealt = self.dirs.iter().skip(rank as usize).step_by(threads as usize);
         dealt.map(|dir| below(settings, dir)).collect()
     }
 
@@ -126,15 +126,16 @@ impl CustomTree {
         settings: &Settings,
         geometry: &Geometry,
         rank: u32,
+        threads: u32,
     ) -> Result<Option<ThreadFiles>, LowerError> {
-        let dealt = self.alone.iter().skip(rank as usize).step_by(settings.threads as usize);
+        let dealt = self.alone.iter().skip(rank as usize).step_by(threads as usize);
         let mut pieces: Vec<Piece<'_>> =
             dealt.map(|file| Piece { file, shared: None, start: 0, length: file.bytes }).collect();
         let block = geometry.block_bytes.max(1);
         let round_robin = settings.tree.as_ref().is_some_and(|tree| tree.round_robin);
         match round_robin {
-            true => self.every_nth(block, settings.threads, rank, &mut pieces),
-            false => self.stretch(block, settings.threads, rank, &mut pieces),
+            true => self.every_nth(block, threads, rank, &mut pieces),
+            false => self.stretch(block, threads, rank, &mut pieces),
         }
         if settings.direct && settings.rand && settings.phases.moves_data() {
             refuse_small(&pieces, block)?;

@@ -41,7 +41,7 @@ fn columns(report: &PhaseReport, settings: &Settings, geometry: &Geometry, comma
     add("label", settings.output.label.clone().unwrap_or_default().replace(',', " "));
     add("path type", geometry.path_type.name().to_owned());
     add("paths", settings.paths.len().to_string());
-    add("hosts", "1".to_owned());
+    add("hosts", report.services.len().max(1).to_string());
     add("threads", number(settings.threads.into()));
     add("dirs", only(dirs, number(settings.dirs.into())));
     add("files", only(dirs, number(settings.files.into())));
@@ -51,7 +51,7 @@ fn columns(report: &PhaseReport, settings: &Settings, geometry: &Geometry, comma
     add("random", switch(settings.rand));
     add("random aligned", only(settings.rand, switch(!geometry.unaligned)));
     add("IO depth", number(settings.iodepth.into()));
-    add("shared paths", String::new());
+    add("shared paths", only(!report.services.is_empty(), switch(settings.hosts.share_paths)));
     add("truncate", only(geometry.path_type != PathType::Device, switch(settings.trunc)));
     add("operation", report.name.clone());
     add("time ms [first]", number(report.elapsed_us.first / 1000));

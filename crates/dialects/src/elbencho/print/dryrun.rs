@@ -14,7 +14,12 @@ pub fn phases(lowered: &Lowered, settings: &Settings) -> String {
 }
 
 fn one(phase: &LoweredPhase, lowered: &Lowered, settings: &Settings) -> String {
-    let threads = u64::from(settings.threads.max(1));
+    // Over hosts, elbencho counts each of them as one thread.
+    let hosts = settings.hosts.are_given();
+    let (threads, each) = match hosts {
+        true => (u64::from(settings.part.hosts), "service"),
+        false => (u64::from(settings.threads.max(1)), "thread"),
+    };
     let geometry = &lowered.geometry;
     // Threads share files that are named one by one; elbencho then counts each file for every thread, and an equal part of
     // the bytes, wherever a block ends.
@@ -28,7 +33,7 @@ fn one(phase: &LoweredPhase, lowered: &Lowered, settings: &Settings) -> String {
     let all = entries.saturating_mul(threads);
     let name = &phase.name;
     let mut text = format!(
-        "Phase: {name}\n* Entries per thread: {entries} | {} K | {} M\n* Entries total:      {all} | {} K | {} M\n",
+        "Phase: {name}\n* Entries per {each}: {entries} | {} K | {} M\n* Entries total:      {all} | {} K | {} M\n",
         entries / 1000,
         entries / 1_000_000,
         all / 1000,
@@ -37,7 +42,7 @@ fn one(phase: &LoweredPhase, lowered: &Lowered, settings: &Settings) -> String {
     if phase.kind.moves_data() {
         let all = bytes.saturating_mul(threads);
         text.push_str(&format!(
-            "* Bytes per thread:   {bytes} | {} MiB | {} GiB\n* Bytes total:        {all} | {} MiB | {} GiB\n",
+            "* Bytes per {each}:   {bytes} | {} MiB | {} GiB\n* Bytes total:        {all} | {} MiB | {} GiB\n",
             bytes >> 20,
             bytes >> 30,
             all >> 20,

@@ -72,7 +72,7 @@ pub fn line(report: &PhaseReport, settings: &Settings, geometry: &Geometry, comm
         all.text("label", label);
     }
     all.text("iso_start_date", &report.seen.date);
-    all.object("config", config(settings, geometry, command));
+    all.object("config", config(report, settings, geometry, command));
     let mut first = JsonFields::default();
     let mut last = JsonFields::default();
     first.text("elapsed_time_ms", report.elapsed_us.first / 1000);
@@ -102,11 +102,11 @@ pub fn line(report: &PhaseReport, settings: &Settings, geometry: &Geometry, comm
     text
 }
 
-fn config(settings: &Settings, geometry: &Geometry, command: &[String]) -> JsonFields {
+fn config(report: &PhaseReport, settings: &Settings, geometry: &Geometry, command: &[String]) -> JsonFields {
     let mut config = JsonFields::default();
     config.text("path_type", geometry.path_type.name());
     config.text("paths", settings.paths.len());
-    config.text("hosts", 1);
+    config.text("hosts", report.services.len().max(1));
     config.text("threads", settings.threads);
     match geometry.tree {
         Some(tree) => {
@@ -128,6 +128,9 @@ fn config(settings: &Settings, geometry: &Geometry, command: &[String]) -> JsonF
         config.text("random_aligned", !geometry.unaligned);
     }
     config.text("io_depth", settings.iodepth);
+    if !report.services.is_empty() {
+        config.text("shared_service_paths", settings.hosts.share_paths);
+    }
     if geometry.path_type != PathType::Device {
         config.text("truncate_files", settings.trunc);
     }

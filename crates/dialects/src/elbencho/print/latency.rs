@@ -61,6 +61,40 @@ impl PhaseLatencies {
         self.buckets[bucket(us)] += 1;
     }
 
+    /// The same of others.
+    pub fn merge(&mut self, other: &PhaseLatencies) {
+        self.count = self.count.saturating_add(other.count);
+        self.sum_ns = self.sum_ns.saturating_add(other.sum_ns);
+        self.min_us = self.min_us.min(other.min_us);
+        self.max_us = self.max_us.max(other.max_us);
+        for (mine, other) in self.buckets.iter_mut().zip(&other.buckets) {
+            *mine = mine.saturating_add(*other);
+        }
+    }
+
+    /// As numbers: how many buckets are used, their sum, the smallest and the largest, and each with its number and its count.
+    pub(super) fn numbers(&self, into: &mut Vec<u64>) {
+        let used = || self.buckets.iter().zip(0..).filter(|(count, _)| **count > 0);
+        let sum_ns = u64::try_from(self.sum_ns).unwrap_or(u64::MAX);
+        into.extend([used().count() as u64, sum_ns, self.min_us, self.max_us]);
+        into.extend(used().flat_map(|(count, number)| [number, *count]));
+    }
+
+    /// From those numbers.
+    pub(super) fn read(numbers: &mut impl Iterator<Item = u64>) -> Option<PhaseLatencies> {
+        let mut all = PhaseLatencies::default();
+        let used = numbers.next()?;
+        all.sum_ns = numbers.next()?.into();
+        all.min_us = numbers.next()?;
+        all.max_us = numbers.next()?;
+        for _ in 0..used {
+            let bucket = all.buckets.get_mut(usize::try_from(numbers.next()?).ok()?)?;
+            *bucket = numbers.next()?;
+            all.count = all.count.checked_add(*bucket)?;
+        }
+        Some(all)
+    }
+
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.count == 0

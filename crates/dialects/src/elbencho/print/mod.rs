@@ -8,11 +8,13 @@ mod latency;
 pub mod live;
 pub mod ops;
 mod report;
+mod services;
 pub mod table;
 
 pub use format::elapsed;
 pub use latency::PhaseLatencies;
-pub use report::{Both, EntryCounts, EntryOp, PhaseReport, Processors, SeenBeside, WorkDone, report};
+pub use report::{Both, EntryCounts, EntryOp, PhaseReport, Processors, SeenBeside, ServiceDone, WorkDone, report};
+pub use services::of_services;
 
 #[cfg(test)]
 mod tests;

@@ -66,6 +66,8 @@ pub struct PhaseReport {
     pub elapsed_us: Both<u64>,
     /// Of each thread, milliseconds.
     pub each_ms: Vec<u64>,
+    /// Of the services that did it; none where it was done here.
+    pub services: Vec<ServiceDone>,
     /// The work; without the reads of a mix.
     pub done: Both<WorkDone>,
     /// Reads of a mix.
@@ -78,6 +80,15 @@ pub struct PhaseReport {
     pub ios: PhaseLatencies,
     /// Of reads of a mix.
     pub ios_mixed: PhaseLatencies,
+}
+
+/// When a service was done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServiceDone {
+    /// Its host and port.
+    pub name: String,
+    /// At the end of its last thread.
+    pub us: u64,
 }
 
 /// One op, as a record of single ops has it.
@@ -202,6 +213,7 @@ pub fn report(
         seen,
         elapsed_us: Both { first: first_ns / 1000, last: last_ns / 1000 },
         each_ms: measured.workers.iter().map(|worker| (worker.started_ns + worker.wall_ns) / 1_000_000).collect(),
+        services: Vec::new(),
         done: Both { first: done(counted.first, of(by_first, own)), last: done(counted.last, of(&total, own)) },
         mixed: Both {
             first: done(counted_mixed.first, mixed(by_first)),
@@ -223,6 +235,7 @@ impl PhaseReport {
             seen,
             elapsed_us: Both { first: us, last: us },
             each_ms: vec![us / 1000],
+            services: Vec::new(),
             done: Both::default(),
             mixed: Both::default(),
             entries: PhaseLatencies::default(),

@@ -23,7 +23,7 @@ const GEOMETRY: Geometry = Geometry {
     tree: None,
 };
 
-fn phase(kind: PhaseKind) -> LoweredPhase {
+pub(super) fn phase(kind: PhaseKind) -> LoweredPhase {
     LoweredPhase {
         kind,
         name: kind.name().to_owned(),
@@ -31,6 +31,8 @@ fn phase(kind: PhaseKind) -> LoweredPhase {
         times_entries: true,
         iteration: 0,
         opens_iteration: false,
+        first_rank: 0,
+        is_idle: false,
         rank_dirs: 1,
         entries_per_thread: 100,
         bytes_per_thread: 1_638_400,

@@ -7,14 +7,15 @@ use plumb_channel::{Channel, FIRST_BYTE, Identity};
 use plumb_cluster::star::answer;
 use plumb_engine::signals::StopFlag;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// What a client's token is good for.
@@ -38,12 +39,56 @@ pub struct Listening {
     pub program: PathBuf,
     /// Who speaks: `plumb agent`, or the tool that it stands for.
     pub name: &'static str,
+    /// Clients may interrupt each other, and end it.
+    pub obeys: bool,
 }
+
+/// With this code, the process of a client asks that those of all others be interrupted.
+pub const INTERRUPT_OTHERS: u8 = 97;
+/// With this code, it asks that the agent end.
+pub const END_AGENT: u8 = 98;
 
 /// What all connections share.
 struct Shared {
     listening: Listening,
     sessions: AtomicUsize,
+    processes: Mutex<Vec<Pid>>,
+    ends: AtomicBool,
+}
+
+impl Shared {
+    fn processes(&self) -> MutexGuard<'_, Vec<Pid>> {
+        self.processes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts the process of a client.
+    fn spawn(&self, input: Stdio, output: Stdio) -> io::Result<Child> {
+        let Listening { program, words, .. } = &self.listening;
+        let mut command = Command::new(program);
+        command.args(["agent", "--with-parent", &std::process::id().to_string(), "--gently", "--"]);
+        command.arg(program).args(["agent", "--rank"]).args(words);
+        let child = command.stdin(input).stdout(output).spawn()?;
+        self.processes().push(Pid::from_child(&child));
+        Ok(child)
+    }
+
+    /// Waits for the process of a client, and does what it asks for with its exit code.
+    fn attend(&self, mut child: Child) -> io::Result<()> {
+        let pid = Pid::from_child(&child);
+        // Its number is nobody else's until it is reaped.
+        let _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
+        self.processes().retain(|other| *other != pid);
+        match child.wait()?.code().and_then(|code| u8::try_from(code).ok()) {
+            Some(END_AGENT) if self.listening.obeys => self.ends.store(true, Ordering::Release),
+            Some(INTERRUPT_OTHERS) if self.listening.obeys => {
+                for &other in self.processes().iter() {
+                    let _ = kill_process(other, Signal::TERM);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
 }
 
 /// A listening agent, before it serves.
@@ -71,7 +116,8 @@ impl Door {
                 .map_err(|error| Stopped::io(format!("cannot listen on {address}: {error}")))
         });
         let listeners = bound.collect::<Result<Vec<_>, _>>()?;
-        Ok(Door { listeners, shared: Arc::new(Shared { listening, sessions: AtomicUsize::new(0) }) })
+        let (sessions, processes, ends) = (AtomicUsize::new(0), Mutex::default(), AtomicBool::new(false));
+        Ok(Door { listeners, shared: Arc::new(Shared { listening, sessions, processes, ends }) })
     }
 
     /// Where it listens.
@@ -79,12 +125,12 @@ impl Door {
         self.listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect()
     }
 
-    /// Serves until a signal comes. Processes of clients are ended by the kernel's signal when this one ends.
+    /// Serves until a signal comes, or a client ends it that may. Processes of clients are ended by the kernel's signal when this one ends.
     ///
     /// # Errors
     /// The system's.
     pub fn serve(&self, stop: StopFlag) -> Result<End, Stopped> {
-        while !stop.requested() {
+        while !stop.requested() && !self.shared.ends.load(Ordering::Acquire) {
             let mut fds: Vec<PollFd<'_>> =
                 self.listeners.iter().map(|listener| PollFd::new(listener, PollFlags::IN)).collect();
             match poll(&mut fds, Some(&LOOK_AGAIN)) {
@@ -111,7 +157,7 @@ impl Door {
         // The kernel ends a client's process when the thread that started it does: this one waits for it.
         let thread = std::thread::Builder::new().name("plumb-client".to_owned()).stack_size(256 << 10);
         let begun = thread.spawn(move || {
-            if let Err(why) = admit(&shared.listening, stream) {
+            if let Err(why) = admit(&shared, stream) {
                 error_line!("{}: {}: {why}", shared.listening.name, peer.ip());
             }
             shared.sessions.fetch_sub(1, Ordering::AcqRel);
@@ -130,7 +176,8 @@ fn refuse(mut stream: &TcpStream, why: &str) {
 }
 
 /// Lets a client in, and serves it to its end.
-fn admit(listening: &Listening, stream: TcpStream) -> Result<(), String> {
+fn admit(shared: &Shared, stream: TcpStream) -> Result<(), String> {
+    let listening = &shared.listening;
     let failed = |error: io::Error| error.to_string();
     stream.set_nonblocking(false).map_err(failed)?;
     stream.set_nodelay(true).map_err(failed)?;
@@ -146,7 +193,7 @@ fn admit(listening: &Listening, stream: TcpStream) -> Result<(), String> {
     match (&listening.identity, first[0] == FIRST_BYTE) {
         (Some(identity), true) => {
             let channel = Channel::accept(stream, identity, PURPOSE).map_err(|error| error.to_string())?;
-            through_channel(listening, channel).map_err(failed)
+            through_channel(shared, channel).map_err(failed)
         }
         (Some(_), false) => {
             refuse(&stream, "this agent admits only who has its keys (client.keys)");
@@ -162,8 +209,8 @@ fn admit(listening: &Listening, stream: TcpStream) -> Result<(), String> {
                 return Err("another user of this host".to_owned());
             }
             let input = Stdio::from(OwnedFd::from(stream.try_clone().map_err(failed)?));
-            let mut child = spawn(listening, input, Stdio::from(OwnedFd::from(stream))).map_err(failed)?;
-            child.wait().map(drop).map_err(failed)
+            let child = shared.spawn(input, Stdio::from(OwnedFd::from(stream))).map_err(failed)?;
+            shared.attend(child).map_err(failed)
         }
     }
 }
@@ -194,17 +241,9 @@ fn as_in_proc(address: SocketAddr) -> String {
     format!("{host}:{:04X}", address.port())
 }
 
-/// Starts the process of a client.
-fn spawn(listening: &Listening, input: Stdio, output: Stdio) -> io::Result<Child> {
-    let mut command = Command::new(&listening.program);
-    command.args(["agent", "--with-parent", &std::process::id().to_string(), "--gently", "--"]);
-    command.arg(&listening.program).args(["agent", "--rank"]).args(&listening.words);
-    command.stdin(input).stdout(output).spawn()
-}
-
-/// The same, with an encrypted connection: bytes pass through this process.
-fn through_channel(listening: &Listening, channel: Channel) -> io::Result<()> {
-    let mut child = spawn(listening, Stdio::piped(), Stdio::piped())?;
+/// Serves a client with an encrypted connection: bytes pass through this process.
+fn through_channel(shared: &Shared, channel: Channel) -> io::Result<()> {
+    let mut child = shared.spawn(Stdio::piped(), Stdio::piped())?;
     let (Some(mut to_child), Some(mut of_child)) = (child.stdin.take(), child.stdout.take()) else {
         return Err(io::ErrorKind::BrokenPipe.into());
     };
@@ -215,7 +254,7 @@ fn through_channel(listening: &Listening, channel: Channel) -> io::Result<()> {
     pass(&mut of_child, &mut writes);
     writes.close();
     let _ = writes.socket().shutdown(Shutdown::Both);
-    child.wait().map(drop)
+    shared.attend(child)
 }
 
 /// Passes bytes on as they come, until either end is gone.

@@ -57,12 +57,13 @@ pub fn far_end(arguments: &FarEndArguments) -> Result<End, Stopped> {
         return rank::run(arguments);
     }
     if let Some(address) = &arguments.detached {
-        let FarEndArguments { keys, allow, allow_exec, .. } = arguments;
+        let FarEndArguments { keys, allow, allow_exec, obeys, .. } = arguments;
         let listening = AgentArguments {
             listen: Some(address.clone()),
             keys: keys.clone(),
             allow: allow.clone(),
             allow_exec: *allow_exec,
+            obeys: *obeys,
             ..AgentArguments::default()
         };
         return listen(&listening, "plumb agent", Ground::Back);
@@ -112,7 +113,7 @@ fn init_keys(directory: &Path) -> Result<End, Stopped> {
 /// The address cannot be had, or the keys cannot be read.
 pub fn serve_clients(arguments: &AgentArguments, name: &'static str) -> Result<End, Stopped> {
     match &arguments.pid_file {
-        Some(file) => in_background(arguments, file),
+        Some(file) => in_background(arguments, Some(file)).map(|_| End::Done),
         None => listen(arguments, name, Ground::Fore),
     }
 }
@@ -131,9 +132,10 @@ fn own_program() -> Result<PathBuf, Stopped> {
 
 fn listen(arguments: &AgentArguments, name: &'static str, ground: Ground) -> Result<End, Stopped> {
     let identity = arguments.keys.as_deref().map(Identity::load).transpose().map_err(Stopped::usage)?;
-    let words = rank_words(&arguments.allow, arguments.allow_exec);
+    let words = rank_words(arguments);
     let addresses = addresses(arguments.listen.as_deref().unwrap_or("127.0.0.1"), PORT)?;
-    let door = Door::open(Listening { addresses, identity, words, program: own_program()?, name })?;
+    let door =
+        Door::open(Listening { addresses, identity, words, program: own_program()?, name, obeys: arguments.obeys })?;
     let stop = signals::install().map_err(|error| Stopped::io(format!("cannot watch for signals: {error}")))?;
     for address in door.addresses() {
         error_line!("{name}: listening on {address}");
@@ -148,11 +150,14 @@ fn listen(arguments: &AgentArguments, name: &'static str, ground: Ground) -> Res
     door.serve(stop)
 }
 
-/// Serves in the background: this process goes once the other one listens, and has written its number to a file.
-fn in_background(arguments: &AgentArguments, file: &Path) -> Result<End, Stopped> {
+/// Serves in the background: this process goes once the other one, whose number this is, listens. It may write that to a file.
+///
+/// # Errors
+/// The address cannot be had, or the keys cannot be read.
+pub fn in_background(arguments: &AgentArguments, file: Option<&Path>) -> Result<u32, Stopped> {
     let address = arguments.listen.as_deref().unwrap_or("127.0.0.1");
     let mut command = std::process::Command::new(own_program()?);
-    command.args(["agent", "--detached", address]).args(rank_words(&arguments.allow, arguments.allow_exec));
+    command.args(["agent", "--detached", address]).args(rank_words(arguments));
     if let Some(keys) = &arguments.keys {
         command.arg("--keys").arg(keys);
     }
@@ -170,21 +175,23 @@ fn in_background(arguments: &AgentArguments, file: &Path) -> Result<End, Stopped
         let _ = child.wait();
         return Err(Stopped::io(why.trim().trim_start_matches("error: ")));
     }
-    std::fs::write(file, format!("{}\n", child.id())).map_err(|error| {
-        let _ = child.kill();
-        Stopped::io(format!("{}: {error}", file.display()))
-    })?;
-    Ok(End::Done)
+    if let Some(file) = file {
+        std::fs::write(file, format!("{}\n", child.id())).map_err(|error| {
+            let _ = child.kill();
+            Stopped::io(format!("{}: {error}", file.display()))
+        })?;
+    }
+    Ok(child.id())
 }
 
 /// What the process of a client is told of what it may do.
-pub fn rank_words(allow: &[PathBuf], allow_exec: bool) -> Vec<OsString> {
+fn rank_words(arguments: &AgentArguments) -> Vec<OsString> {
     let mut words: Vec<OsString> = Vec::new();
-    for path in allow {
+    for path in &arguments.allow {
         words.extend([OsString::from("--allow"), path.clone().into_os_string()]);
     }
-    if allow_exec {
-        words.push("--allow-exec".into());
+    for (word, is_said) in [("--allow-exec", arguments.allow_exec), ("--obeys", arguments.obeys)] {
+        words.extend(is_said.then(|| word.into()));
     }
     words
 }

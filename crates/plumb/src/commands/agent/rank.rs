@@ -1,16 +1,19 @@
 //! One of several hosts that measure together, for a client at the other end of standard input and output.
 
+use super::listen::{END_AGENT, INTERRUPT_OTHERS};
 use crate::args::FarEndArguments;
-use crate::commands::dialect::{FIO_ASKED, fio_served};
+use crate::commands::dialect::{ELBENCHO_ASKED, ELBENCHO_LOOKS_NS, ElbenchoService, FIO_ASKED, ToAgent, fio_served};
 use crate::exit::{End, Stopped};
 use crate::output::error_line;
 use crate::session;
-use plumb_cluster::star::{Greeting, Link, Star, answer, read_line};
+use plumb_cluster::star::{Greeting, Link, Star, answer, http_answer, read_line};
 use plumb_cluster::{ClusterError, JoinError, Joined};
 use plumb_engine::guard::Permissions;
 use plumb_engine::guard::space::WhenFull;
 use plumb_engine::signals::StopFlag;
-use plumb_study::{AgentPolicy, JoinedRanks, follow};
+use plumb_engine::{LoggedOp, PhaseNow};
+use plumb_result::PhaseMeasurement;
+use plumb_study::{AgentPolicy, Follower, JoinedRanks, Progress, follow};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -43,8 +46,10 @@ pub fn run(arguments: &FarEndArguments) -> Result<End, Stopped> {
         // Who only looks whether somebody is there is no news.
         Err(JoinError::Closed) => return Ok(End::Done),
         Err(error) => {
+            let is_http = error == JoinError::Http;
             let error = format!("the client {error}");
-            let _ = output.write_all(answer(Some(&error)).as_bytes());
+            let refusal = if is_http { http_answer(&error) } else { answer(Some(&error)) };
+            let _ = output.write_all(refusal.as_bytes());
             return Err(Stopped::usage(error));
         }
     };
@@ -56,13 +61,13 @@ pub fn run(arguments: &FarEndArguments) -> Result<End, Stopped> {
     let star = Star::follow(link, &greeting, "agents").map_err(Stopped::io)?;
     let joined = Joined { cluster: Arc::new(star), mpi: None, host: Some(greeting.name) };
     let ranks = JoinedRanks::meet(joined).map_err(Stopped::io)?;
-    let policy = bench.policy.clone();
-    let mut other = |words: &str, ranks: &JoinedRanks, stop: StopFlag| match (words.strip_prefix(FIO_ASKED), &policy) {
-        (Some(asked), Some(policy)) => ranks.gather(stop, fio_served(asked, policy)).map(drop),
-        _ => Err(NOT_HERE),
-    };
-    let code = match follow(&mut bench, &ranks, &mut other) {
-        Ok(_) => End::Done,
+    let mut client = OfClient { policy: bench.policy.clone(), obeys: arguments.obeys, elbencho: None, to_agent: None };
+    let code = match follow(&mut bench, &ranks, &mut client) {
+        Ok(_) => match client.to_agent {
+            None => End::Done,
+            Some(ToAgent::InterruptOthers) => End::DialectCode(INTERRUPT_OTHERS),
+            Some(ToAgent::End) => End::DialectCode(END_AGENT),
+        },
         Err(ClusterError::Silent { .. }) => {
             error_line!("plumb agent: the client is gone");
             End::Io
@@ -74,6 +79,62 @@ pub fn run(arguments: &FarEndArguments) -> Result<End, Stopped> {
     };
     ranks.dismiss(code.number());
     Ok(code)
+}
+
+/// What a client asks for, and whoever looks on at its runs.
+struct OfClient {
+    policy: Option<AgentPolicy>,
+    /// The agent ends where a client asks for that.
+    obeys: bool,
+    elbencho: Option<ElbenchoService>,
+    to_agent: Option<ToAgent>,
+}
+
+impl Follower for OfClient {
+    fn other(&mut self, words: &str, ranks: &JoinedRanks, stop: StopFlag) -> Result<(), ClusterError> {
+        let Some(policy) = &self.policy else { return Err(NOT_HERE) };
+        let answer = if let Some(asked) = words.strip_prefix(FIO_ASKED) {
+            fio_served(asked, policy)
+        } else if let Some(asked) = words.strip_prefix(ELBENCHO_ASKED) {
+            let (service, answer) = ElbenchoService::of(asked, policy);
+            self.elbencho = service;
+            answer
+        } else if let Some(asked) = ToAgent::of(words) {
+            self.to_agent = Some(asked).filter(|_| self.obeys);
+            let refused =
+                "this agent was not started as a service of elbencho's: its clients cannot interrupt or end it";
+            if self.obeys { Vec::new() } else { refused.into() }
+        } else {
+            return Err(NOT_HERE);
+        };
+        ranks.gather(stop, answer).map(drop)
+    }
+}
+
+impl Progress for OfClient {
+    fn phase_begins(&mut self, _phase: &str) {
+        self.elbencho.iter_mut().for_each(ElbenchoService::phase_begins);
+    }
+
+    fn clock_starts(&mut self, _phase: &str) {
+        self.elbencho.iter_mut().for_each(ElbenchoService::clock_starts);
+    }
+
+    fn tick_ns(&self) -> Option<u64> {
+        self.elbencho.as_ref().map(|_| ELBENCHO_LOOKS_NS)
+    }
+
+    fn tick(&mut self, now: &dyn PhaseNow) {
+        self.elbencho.iter_mut().for_each(|service| service.tick(now));
+    }
+
+    fn op_log(&mut self, _phase: &str, worker: &str, ops: &mut dyn Iterator<Item = LoggedOp>) {
+        self.elbencho.iter_mut().for_each(|service| service.op_log(worker, ops));
+    }
+
+    fn tells(&mut self, measured: &PhaseMeasurement) -> String {
+        self.elbencho.as_mut().map_or_else(String::new, |service| service.tells(measured))
+    }
 }
 
 /// Work that is no run is for ranks that one launcher started.

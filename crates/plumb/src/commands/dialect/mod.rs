@@ -29,13 +29,15 @@ mod postmark;
 mod runner;
 mod simulated;
 mod sysbench;
+mod together;
 mod vdbench;
 
 use crate::args::Common;
 use crate::exit::{End, Stopped};
 pub use call::ToolCall;
+pub use elbencho::{ASKED as ELBENCHO_ASKED, ElbenchoService, LOOK_NS as ELBENCHO_LOOKS_NS, ToAgent};
 pub use fio::{ASKED as FIO_ASKED, served as fio_served};
-pub use io500::take_part;
+pub use io500::TakesPart;
 use runner::speak;
 use std::ffi::OsString;
 use std::path::Path;

@@ -1,8 +1,11 @@
 //! `plumb as elbencho`.
 
 mod between;
+mod led;
 mod outputs;
+mod phase_watch;
 mod places;
+mod service;
 mod watching;
 
 use super::ToolCall;
@@ -10,13 +13,18 @@ use super::error::DialectError;
 use super::runner::{Dialect, Load, RunEnded, Step, page};
 use crate::exit::End;
 use crate::output::error_line;
+use led::Led;
 use outputs::Outputs;
+pub use phase_watch::LOOK_NS;
 use places::HostPlaces;
 use plumb_dialects::FileError;
 use plumb_dialects::elbencho::lower::{Lowered, lower};
 use plumb_dialects::elbencho::{self, Action, Settings, help};
 use plumb_engine::signals::{StopFlag, StopSignal};
-use plumb_study::{Bench, RunError};
+use plumb_study::{Bench, Division, RunError};
+use plumb_workload::Workload;
+pub use service::{ASKED, ElbenchoService, ToAgent};
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use watching::Watching;
 
@@ -25,12 +33,24 @@ pub struct Elbencho {
     settings: Settings,
     /// With the program's own name.
     command: Vec<String>,
+    /// The services that run them; none where this process does.
+    services: Vec<String>,
+    /// What is run, once services have said what their parts are.
+    led: Option<Led>,
+}
+
+/// All phases.
+pub struct Run {
+    lowered: Lowered,
+    /// What each service does.
+    apart: Vec<Workload>,
+    base: PathBuf,
 }
 
 impl Dialect for Elbencho {
     const NAME: &'static str = "elbencho";
     const HEARS: &'static [StopSignal] = &[StopSignal::Interrupt, StopSignal::Terminate];
-    type Run = Lowered;
+    type Run = Run;
     type Listener<'a> = Watching<'a>;
 
     fn read(call: &ToolCall<'_>) -> Step<Elbencho> {
@@ -46,41 +66,67 @@ impl Dialect for Elbencho {
             Action::Version => page(&help::version()),
             Action::Help => page(&help::short()),
             Action::HelpAll => page(&help::all()),
-            Action::DryRun => {
-                let lowered = told(lower(&settings, &mut HostPlaces::of(&settings)))?;
-                page(&elbencho::print::dryrun::phases(&lowered, &settings))
-            }
-            Action::Run => {
+            Action::HelpDist => page(&help::dist()),
+            Action::Service | Action::ServiceInForeground => led::serve(&settings),
+            Action::Interrupt => led::tell_services(&settings, ToAgent::InterruptOthers),
+            Action::Quit => led::tell_services(&settings, ToAgent::End),
+            Action::DryRun | Action::Run => {
+                let (mut settings, mut services, mut led) = (settings, Vec::new(), None);
+                if settings.hosts.are_given() {
+                    services = led::names(&settings)?;
+                    led::join(&settings, &services)?;
+                    led = Some(led::ask(call, &settings, &services)?);
+                    settings.part.hosts = services.len() as u32;
+                }
+                if settings.action == Action::DryRun {
+                    let lowered = match led {
+                        Some(led) => led.lowered,
+                        None => told(lower(&settings, &mut HostPlaces::of(&settings)))?,
+                    };
+                    return page(&elbencho::print::dryrun::phases(&lowered, &settings));
+                }
                 let command = std::iter::once(call.called).map(str::to_owned).chain(call.words.iter().cloned());
-                Ok(Elbencho { settings, command: command.collect() })
+                Ok(Elbencho { settings, command: command.collect(), services, led })
             }
         }
     }
 
-    fn next(&mut self, _stop: Option<StopFlag>) -> Step<Lowered> {
-        let lowered = told(lower(&self.settings, &mut HostPlaces::of(&self.settings)))?;
+    fn next(&mut self, _stop: Option<StopFlag>) -> Step<Run> {
+        let Led { lowered, apart } = match self.led.take() {
+            Some(led) => led,
+            None => {
+                let lowered = told(lower(&self.settings, &mut HostPlaces::of(&self.settings)))?;
+                Led { lowered, apart: Vec::new() }
+            }
+        };
         for note in &lowered.notes {
             error_line!("NOTE: {note}.");
         }
-        Ok(lowered)
+        let base = if apart.is_empty() { PathBuf::from(".") } else { led::base(&self.settings) };
+        Ok(Run { lowered, apart, base })
     }
 
-    fn load<'a>(&'a self, run: &'a Lowered) -> Load<'a> {
-        Load::here(&run.workload)
+    fn load<'a>(&'a self, run: &'a Run) -> Load<'a> {
+        Load { workload: &run.lowered.workload, base: &run.base }
     }
 
-    fn listen<'a>(&'a self, run: &'a Lowered, bench: &mut Bench) -> Step<Watching<'a>> {
-        let outputs = told(Outputs::open(&self.settings, &run.geometry))?;
+    fn listen<'a>(&'a self, run: &'a Run, bench: &mut Bench) -> Step<Watching<'a>> {
+        if !run.apart.is_empty() {
+            bench.apart = Some(run.apart.clone());
+            bench.division = Division::Apart;
+        }
+        let outputs = told(Outputs::open(&self.settings, &run.lowered.geometry))?;
         told(wait_for_start(&self.settings, bench.stop))?;
-        let mut watching = told(Watching::new(&self.settings, run, &self.command, outputs, bench.stop))?;
+        let words = (self.command.as_slice(), self.services.as_slice());
+        let mut watching = told(Watching::new(&self.settings, &run.lowered, words, outputs, bench.stop))?;
         told(watching.begin())?;
-        if run.workload.phase.is_empty() {
+        if run.lowered.workload.phase.is_empty() {
             return Err(End::Done.into());
         }
         Ok(watching)
     }
 
-    fn print<'a>(&'a self, _run: &'a Lowered, mut watching: Watching<'a>, ended: &RunEnded) -> Step<()> {
+    fn print<'a>(&'a self, _run: &'a Run, mut watching: Watching<'a>, ended: &RunEnded) -> Step<()> {
         watching.clear();
         match &ended.result {
             Ok(_) => {}

@@ -2,24 +2,23 @@
 
 use super::between;
 use super::complain;
+use super::led::AllTold;
 use super::outputs::{MachineTicks, Outputs, ResultFile, date, uuid};
+use super::phase_watch::{LOOK_NS, PhaseWatch, faults, rank};
 use crate::commands::dialect::error::DialectError;
 use crate::output::{self, error_line, error_text};
 use jiff::{SignedDuration, Timestamp};
 use plumb_dialects::elbencho::lower::{Lowered, LoweredPhase, PhaseKind};
 use plumb_dialects::elbencho::print::live::{self, LiveMoment, LiveSide, LiveThread};
 use plumb_dialects::elbencho::print::ops::{self, LoggedCall, Moment as OpMoment};
-use plumb_dialects::elbencho::print::{Both, EntryCounts, EntryOp, PhaseReport, SeenBeside, WorkDone, report, table};
+use plumb_dialects::elbencho::print::{Both, PhaseReport, SeenBeside, WorkDone, of_services, table};
 use plumb_dialects::elbencho::{Live, Settings};
 use plumb_engine::signals::StopFlag;
 use plumb_engine::{LoggedOp, PhaseNow, WorkerNow, WorkerState};
 use plumb_result::PhaseMeasurement;
-use plumb_study::Progress;
+use plumb_study::{HostTold, Progress};
 use plumb_workload::{OpKind, Target as WorkloadTarget, WorkerGroup};
 use std::io::{IsTerminal, Write};
-
-/// How often the processors are looked at, ns.
-const LOOK_NS: u64 = 100_000_000;
 
 /// Looks on while the phases run.
 pub struct Watching<'a> {
@@ -33,9 +32,11 @@ pub struct Watching<'a> {
     stop: StopFlag,
     /// The phase at hand.
     number: usize,
-    began: Timestamp,
-    entries: EntryCounts,
-    cpu: CpuWatch,
+    watch: PhaseWatch,
+    /// The services that run it; none where this process does.
+    services: &'a [String],
+    /// What they tell of the phase that is over.
+    told: Vec<HostTold>,
     /// What the last look at the work saw.
     last: Last,
     /// Characters of the line that stands.
@@ -48,14 +49,6 @@ pub struct Watching<'a> {
 struct LiveRows {
     file: Option<ResultFile>,
     each_thread: bool,
-}
-
-/// The processors over a phase.
-#[derive(Default)]
-struct CpuWatch {
-    start: MachineTicks,
-    /// With the time since the phase began, ns.
-    looks: Vec<(u64, MachineTicks)>,
 }
 
 #[derive(Default)]
@@ -74,7 +67,7 @@ impl<'a> Watching<'a> {
     pub fn new(
         settings: &'a Settings,
         lowered: &'a Lowered,
-        command: &'a [String],
+        (command, services): (&'a [String], &'a [String]),
         outputs: Outputs,
         stop: StopFlag,
     ) -> Result<Watching<'a>, DialectError> {
@@ -106,9 +99,9 @@ impl<'a> Watching<'a> {
             shown,
             stop,
             number: 0,
-            began: Timestamp::now(),
-            entries: EntryCounts::default(),
-            cpu: CpuWatch::default(),
+            watch: PhaseWatch::start(MachineTicks::default()),
+            services,
+            told: Vec::new(),
             last: Last::default(),
             width: 0,
             failed: false,
@@ -184,6 +177,10 @@ impl<'a> Watching<'a> {
 
     /// What elbencho does between phases.
     fn between(&mut self) -> Result<(), DialectError> {
+        // Services do it, and tell of it.
+        if !self.services.is_empty() {
+            return Ok(());
+        }
         let began = Timestamp::now();
         for step in between::steps(self.lowered.between, &self.settings.paths)? {
             let seen = SeenBeside { date: date(began), id: uuid(), ..SeenBeside::default() };
@@ -201,27 +198,45 @@ impl<'a> Watching<'a> {
         self.lowered.phases.get(self.number)
     }
 
-    /// The thread of a worker, counted from 0.
-    fn thread(&self, worker: &str) -> u32 {
-        let rank: String = worker.trim_start_matches('r').chars().take_while(char::is_ascii_digit).collect();
-        rank.parse::<u32>().unwrap_or(0).saturating_sub(self.settings.rank_offset)
+    /// What services tell of a phase, printed: the steps before it, what went wrong, and its report with the steps behind it.
+    fn of_services(&mut self, phase: &LoweredPhase) -> Result<Option<Reported>, DialectError> {
+        let mut all = AllTold::default();
+        for HostTold { number, text } in std::mem::take(&mut self.told) {
+            let Some(name) = self.services.get(number as usize) else { continue };
+            all.add(name, phase, &text);
+        }
+        for wrong in &all.wrong {
+            self.clear();
+            complain(wrong);
+        }
+        // Whoever is missing is named at the end.
+        self.failed |= !all.wrong.is_empty() || all.reports.len() < self.services.len();
+        self.tell_sync(all.before)?;
+        let report = of_services(&all.reports, self.watch.seen());
+        Ok(report.map(|report| Reported { report, after: all.after }))
+    }
+
+    fn tell_sync(&mut self, us: Option<Both<u64>>) -> Result<(), DialectError> {
+        let Some(us) = us else { return Ok(()) };
+        let seen = SeenBeside { date: date(Timestamp::now()), id: uuid(), ..SeenBeside::default() };
+        let report = PhaseReport { elapsed_us: us, ..PhaseReport::timed(PhaseKind::Sync, seen, us.last) };
+        self.tell(&report)
     }
 
     fn after_phase(&mut self, measured: &PhaseMeasurement) -> Result<(), DialectError> {
         let Some(phase) = self.phase() else { return Ok(()) };
-        let entries = std::mem::take(&mut self.entries);
-        let seen = SeenBeside {
-            date: date(self.began),
-            id: uuid(),
-            cpu: self.cpu.over(measured.first_done_ns.unwrap_or(u64::MAX), self.cpu_times()),
+        let ticks = self.cpu_times();
+        let reported = match self.services {
+            [] => Some(Reported { report: self.watch.report(phase, measured, ticks), after: None }),
+            _ => self.of_services(phase)?,
         };
-        let told = report(phase, measured, &entries, seen);
         if measured.fault_count > 0 {
             self.failed = true;
             self.clear();
-            for fault in &measured.faults {
-                let place = if fault.op.moves_bytes() { format!(" at byte {}", fault.offset) } else { String::new() };
-                complain(format!("{} of {}{place}: {}", fault.op.name(), fault.path.display(), fault.message));
+            if self.services.is_empty() {
+                faults(measured).for_each(complain);
+            } else {
+                self.stop.request();
             }
             return Ok(());
         }
@@ -235,9 +250,16 @@ impl<'a> Watching<'a> {
             };
             return Err(DialectError::Short { count: measured.short_count, what, length });
         }
-        self.tell(&told)?;
+        if let Some(Reported { report, after }) = reported {
+            self.tell(&report)?;
+            self.tell_sync(after)?;
+        }
         self.between()?;
         self.number += 1;
+        if self.failed {
+            self.stop.request();
+            return Ok(());
+        }
         let limit_ns = self.settings.time_limit_s.saturating_mul(1_000_000_000);
         if limit_ns > 0 && measured.wall_ns >= limit_ns {
             self.time_is_over = true;
@@ -355,13 +377,11 @@ impl LiveRows {
     }
 }
 
-impl CpuWatch {
-    /// Until the first thread was done, and over all.
-    fn over(&self, first_done_ns: u64, now: MachineTicks) -> Both<u32> {
-        let last = now.percent_since(self.start);
-        let by_first = self.looks.iter().take_while(|(at_ns, _)| *at_ns <= first_done_ns).last();
-        Both { first: by_first.map_or(last, |(_, times)| times.percent_since(self.start)), last }
-    }
+/// What is printed of a phase.
+struct Reported {
+    report: PhaseReport,
+    /// The `sync` of services behind it.
+    after: Option<Both<u64>>,
 }
 
 /// The system call of an op.
@@ -379,9 +399,8 @@ fn call_name(kind: OpKind) -> &'static str {
 
 impl Progress for Watching<'_> {
     fn clock_starts(&mut self, _phase: &str) {
-        self.began = Timestamp::now();
         let start = self.cpu_times();
-        self.cpu = CpuWatch { start, looks: Vec::new() };
+        self.watch = PhaseWatch::start(start);
         self.last = Last { cpu: start, ..Last::default() };
     }
 
@@ -392,7 +411,7 @@ impl Progress for Watching<'_> {
     fn tick(&mut self, now: &dyn PhaseNow) {
         let at_ns = now.elapsed_ns();
         let times = self.cpu_times();
-        self.cpu.looks.push((at_ns, times));
+        self.watch.look(at_ns, times);
         let every_ns = self.settings.output.live_interval_ms.saturating_mul(1_000_000);
         // A look may be a little early.
         if at_ns.saturating_sub(self.last.at_ns) + LOOK_NS / 10 < every_ns {
@@ -413,7 +432,6 @@ impl Progress for Watching<'_> {
 
     fn op_log(&mut self, _phase: &str, worker: &str, logged: &mut dyn Iterator<Item = LoggedOp>) {
         let Some(phase) = self.phase() else { return };
-        let thread = self.thread(worker);
         let lowered = &self.lowered.workload;
         // Threads without work are not there.
         let is_it = |group: &&WorkerGroup| group.name.as_deref() == Some(worker);
@@ -422,8 +440,8 @@ impl Progress for Watching<'_> {
             (Some(WorkloadTarget::JobFiles(files)), Some(_)) => Some(&files.names),
             _ => None,
         });
-        let rank = thread + self.settings.rank_offset;
-        let began = self.began;
+        let rank = rank(worker);
+        let began = self.watch.began;
         let mut failure = None;
         let log = &mut self.ops_log;
         let entries = logged.inspect(|op| {
@@ -443,18 +461,15 @@ impl Progress for Watching<'_> {
                 failure = Some(error);
             }
         });
-        let entries = entries.map(|op| EntryOp {
-            kind: op.kind,
-            file: op.file,
-            submit_ns: op.submit_ns,
-            complete_ns: op.complete_ns,
-            ok: op.result.is_ok(),
-        });
-        self.entries.take(phase, thread, entries);
+        self.watch.take(phase, worker, entries);
         if let Some(error) = failure {
             complain(error);
             self.ops_log = None;
         }
+    }
+
+    fn told(&mut self, hosts: Vec<HostTold>) {
+        self.told = hosts;
     }
 
     fn phase_ended(&mut self, measured: &PhaseMeasurement) {

@@ -1,6 +1,7 @@
 //! `--client`: jobs that other hosts run, told as fio tells them.
 
 use super::super::runner::{Cut, Step};
+use super::super::together::together;
 use super::complain;
 use super::disk::{DiskFiles, this_machine};
 use super::output::Output;
@@ -29,7 +30,7 @@ use plumb_engine::sim::SimRun;
 use plumb_result::{Measurement, PhaseMeasurement};
 use plumb_sorted::SortedMap;
 use plumb_study::{Bench, Division, Policies, Progress, RunError, RunOutcome, RunRequest};
-use plumb_workload::{Phase, Workload};
+use plumb_workload::Workload;
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -105,7 +106,7 @@ pub fn run(invocation: &Invocation, common: &Common) -> Step<End> {
     if output.is_normal() {
         output.write(&openings(&serving))?;
     }
-    let workload = together(&serving);
+    let workload = together("fio", &mut serving.iter().map(|host| (host.place_name(), &host.workload)));
     bench.apart = Some(serving.iter().map(|host| host.workload.clone()).collect());
     bench.division = Division::Apart;
     bench.unopened = Unopened::FailsItsJobs;
@@ -286,48 +287,6 @@ fn openings(serving: &[Serving]) -> String {
         text += &lines.map(|line| format!("<{}> {line}\n", host.served.name)).collect::<String>();
     }
     text
-}
-
-/// What all hosts do, as one workload: as it is where all do the same, and else phase by phase side by side.
-fn together(serving: &[Serving]) -> Workload {
-    let mut all = serving.first().map(|host| host.workload.clone()).unwrap_or_else(|| Workload {
-        name: "fio".to_owned(),
-        description: String::new(),
-        seed: 0,
-        target: SortedMap::new(),
-        phase: Vec::new(),
-        repeat: None,
-    });
-    if serving.iter().all(|host| host.workload.target == all.target && host.workload.phase == all.phase) {
-        return all;
-    }
-    all.target = SortedMap::new();
-    all.phase = Vec::new();
-    for host in serving {
-        let name = |own: &str| format!("{own}@{}", host.place_name());
-        for (target, what) in &host.workload.target {
-            all.target.insert(name(target), what.clone());
-        }
-        for (number, phase) in host.workload.phase.iter().enumerate() {
-            let mut phase = phase.clone();
-            for group in &mut phase.workers {
-                group.target = name(&group.target);
-                group.name = group.name.as_deref().map(name);
-            }
-            for companion in &mut phase.companions {
-                companion.name = name(&companion.name);
-            }
-            match all.phase.get_mut(number) {
-                None => all.phase.push(phase),
-                Some(known) => {
-                    let Phase { workers, companions, .. } = phase;
-                    known.workers.extend(workers);
-                    known.companions.extend(companions);
-                }
-            }
-        }
-    }
-    all
 }
 
 impl Serving {

@@ -5,7 +5,7 @@ use super::super::error::DialectError;
 use plumb_cluster::ClusterError;
 use plumb_dialects::io500::{Find, FindResult, FoundByThread};
 use plumb_engine::signals::StopFlag;
-use plumb_study::{JoinedRanks, Task};
+use plumb_study::{Follower, JoinedRanks, Progress, Task};
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use std::ffi::{CStr, OsStr, OsString};
@@ -100,14 +100,17 @@ pub fn find_with(ranks: &JoinedRanks, find: &Find, workers: u32, stop: StopFlag)
     })
 }
 
-/// Takes part in what rank 0 finds.
-///
-/// # Errors
-/// A rank does not answer, or rank 0's words have no meaning.
-pub fn take_part(text: &str, ranks: &JoinedRanks, stop: StopFlag) -> Result<(), ClusterError> {
-    let (conditions, workers) =
-        read_words(text).ok_or(ClusterError::Unexpected { rank: 0, what: "work that is not known" })?;
-    share(ranks, conditions, workers, Vec::new(), stop).map(drop)
+/// A rank that takes part in what rank 0 finds.
+pub struct TakesPart;
+
+impl Progress for TakesPart {}
+
+impl Follower for TakesPart {
+    fn other(&mut self, words: &str, ranks: &JoinedRanks, stop: StopFlag) -> Result<(), ClusterError> {
+        let (conditions, workers) =
+            read_words(words).ok_or(ClusterError::Unexpected { rank: 0, what: "work that is not known" })?;
+        share(ranks, conditions, workers, Vec::new(), stop).map(drop)
+    }
 }
 
 /// What the others are asked.

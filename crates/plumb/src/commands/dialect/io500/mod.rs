@@ -3,7 +3,7 @@
 mod find;
 mod places;
 
-pub use find::take_part;
+pub use find::TakesPart;
 
 use super::ToolCall;
 use super::hpc::{self, Report};
