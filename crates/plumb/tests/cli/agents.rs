@@ -25,7 +25,7 @@ impl Agent {
     }
 
     /// One on loopback, for this home's working directory.
-    fn on_loopback(home: &Home, port: u16, more: &str) -> Agent {
+    pub fn on_loopback(home: &Home, port: u16, more: &str) -> Agent {
         let line = format!("agent --listen 127.0.0.1:{port} {more}");
         Agent::start(home.command(line.split_whitespace()), &home.work().join(format!("agent{port}.log")))
     }
