@@ -53,6 +53,7 @@ mod output;
 mod pages;
 mod posix;
 mod postmark;
+mod recipes;
 mod refused;
 mod repeat;
 mod replay;
