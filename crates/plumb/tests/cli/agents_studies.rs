@@ -224,3 +224,30 @@ fn a_study_is_not_a_rank() {
         assert!(home.plumb("study list --json").expect(0).json().as_array().unwrap().is_empty());
     }
 }
+
+// Protects who watches hosts: each second is that of both, and comes while they measure.
+#[test]
+fn seconds_of_hosts_are_streamed() {
+    let fleet = Fleet::start();
+    let (home, hosts) = (&fleet.home, fleet.hosts());
+    let dir = home.work().join("one");
+    std::fs::create_dir(&dir).unwrap();
+    let words = "--set time=4s --set size=1MiB --stream ndjson:seconds --json --no-store";
+    let line = format!("run random-read --at {} {words}", dir.display());
+    let (alone, both) = (home.plumb(&line).ran().json(), home.plumb(&format!("{line} {hosts}")).ran().json());
+    let lines = std::fs::read_to_string(home.work().join("seconds")).unwrap();
+    let depths = |run: &Value| -> Vec<u64> {
+        let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let of_run = lines.filter(|line| line["event"] == "interval" && line["run"] == run["id"]);
+        of_run
+            .map(|line| {
+                assert!(line["measured"]["ops"]["read"]["count"].as_u64().unwrap() > 0, "{line}");
+                line["measured"]["depth_asked"].as_u64().unwrap()
+            })
+            .collect()
+    };
+    let (alone, both) = (depths(&alone), depths(&both));
+    assert!(alone.len() >= 2 && both.len() >= 2, "{alone:?} {both:?}\n{lines}");
+    // A host that tells its next second first is shown alone.
+    assert_eq!(both.iter().max(), Some(&(2 * alone[0])), "{alone:?} {both:?}");
+}
