@@ -52,7 +52,15 @@ const PACKAGES: &[Package] = &[
     Package { name: "python3-openpyxl", purpose: "another reader of workbooks" },
     Package { name: "python3-pandas", purpose: "the notebook of examples/" },
     Package { name: "r-base-core", purpose: "the script of examples/" },
+    Package { name: "ansible-core", purpose: "the inventory of examples/" },
+    Package { name: "jq", purpose: "the inventory of examples/" },
+    Package { name: "docker-compose", purpose: "the services of examples/" },
+    Package { name: "kubernetes-client", purpose: "the jobs of examples/" },
+    Package { name: "python3-yaml", purpose: "the recipes of examples/" },
 ];
+
+/// Programs that come in packages of other people too, which Debian's cannot be beside.
+const ALSO_ELSEWHERE: [(&str, &str); 2] = [("kubernetes-client", "kubectl"), ("docker-compose", "docker-compose")];
 
 /// Installs what is missing when that is possible, and says what is missing when it is not. Tests that then lack a
 /// tool say so themselves, and fail under CI.
@@ -106,6 +114,10 @@ pub(crate) fn is_root() -> bool {
     Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout.trim_ascii() == b"0")
 }
 
+fn is_on_path(program: &str) -> bool {
+    std::env::var_os("PATH").is_some_and(|path| std::env::split_paths(&path).any(|dir| dir.join(program).is_file()))
+}
+
 /// Packages that are not installed; `None` where there is no dpkg.
 fn missing() -> Option<Vec<&'static Package>> {
     let installed = |package: &Package| {
@@ -115,9 +127,11 @@ fn missing() -> Option<Vec<&'static Package>> {
     };
     let mut missing = Vec::new();
     for package in PACKAGES {
+        let elsewhere = ALSO_ELSEWHERE.iter().find(|(name, _)| *name == package.name);
         match installed(package) {
             Err(_) => return None,
             Ok(true) => {}
+            Ok(false) if elsewhere.is_some_and(|(_, program)| is_on_path(program)) => {}
             Ok(false) => missing.push(package),
         }
     }

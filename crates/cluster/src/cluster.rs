@@ -128,6 +128,14 @@ pub trait Cluster: Send + Sync {
     /// Whether the others go on where one of them is lost; where not, all end. Only a transport that has a rank which leads can.
     fn carry_on(&self, _without_lost: bool) {}
 
+    /// Tells rank 0 what it may use or not: nobody waits for it, and it may be lost. Only a transport that has a rank which leads does.
+    fn tell(&self, _news: &[u8]) {}
+
+    /// What other ranks have told since this was asked last, in the order in which it came.
+    fn told(&self) -> Vec<(u32, Vec<u8>)> {
+        Vec::new()
+    }
+
     /// Ranks that were lost, and how, in words.
     fn lost(&self) -> Vec<(u32, String)> {
         Vec::new()

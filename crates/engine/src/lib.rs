@@ -87,6 +87,7 @@ pub use plan::{Part, Process, WorkerPlanError};
 pub use plumb_guard as guard;
 pub use plumb_guard::testdir;
 pub use prepare::DropCaches;
+pub use process::cgroup::control_group_directory;
 pub use process::shell;
 pub use program::shared::TreeFacts;
 pub use run::{run, write_guard};

@@ -5,6 +5,7 @@ use crate::step::{MadeNames, Safety, Step};
 use plumb_document::{FromDocument, ToDocument};
 use plumb_result::{Conformance, RunResult};
 use plumb_sorted::SortedMap;
+use std::path::PathBuf;
 
 /// The version of these messages; both ends must have the same.
 pub const VERSION: u32 = 3;
@@ -56,9 +57,22 @@ pub struct RunJob {
     /// Which run of its study it is, for simulated devices, which draw their runs' and provisionings' spread from it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sim: Option<SimPlace>,
+    /// The hosts that make it together, in the place of this one; `dir` is theirs then, and what devices did is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub led: Option<LedHosts>,
     /// Whether it reports each second: lines of JSON among those for people (`plumb schema stream`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stream: bool,
+}
+
+/// Hosts whose agents make a run, as `plumb run` takes them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, ToDocument, FromDocument)]
+pub struct LedHosts {
+    /// As for `--hosts`.
+    pub hosts: Vec<String>,
+    /// As for `--hosts-keys`.
+    #[serde(default)]
+    pub keys: Option<PathBuf>,
 }
 
 /// The place of a run among the runs of a study; as text, `RUN,PLOT`, what `plumb run --sim-run` takes.

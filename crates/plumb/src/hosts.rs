@@ -51,18 +51,24 @@ impl HostsArguments {
     /// # Errors
     /// One of them cannot be reached, or is named twice.
     pub fn join(&self) -> Result<(), Stopped> {
+        match self.named()?.as_slice() {
+            [] => Ok(()),
+            hosts => join(&places(hosts), self.hosts_keys.as_deref()),
+        }
+    }
+
+    /// The hosts that are named on the command line and in the file; none where neither is given.
+    ///
+    /// # Errors
+    /// The file cannot be read, or names no host.
+    pub fn named(&self) -> Result<Vec<String>, Stopped> {
         let mut hosts = self.hosts.clone();
         if let Some(path) = &self.hosts_file {
             hosts.extend(listed(path)?);
         }
-        match hosts.as_slice() {
-            [] if !self.are_given() => Ok(()),
-            [] => Err(Stopped::usage("no host is named in --hosts or --hosts-file")),
-            hosts => {
-                let place = |host: &String| HostPlace { name: host.clone(), address: with_port(host) };
-                let places: Vec<HostPlace> = hosts.iter().map(place).collect();
-                join(&places, self.hosts_keys.as_deref())
-            }
+        match hosts.is_empty() && self.are_given() {
+            true => Err(Stopped::usage("no host is named in --hosts or --hosts-file")),
+            false => Ok(hosts),
         }
     }
 }
@@ -74,6 +80,11 @@ pub struct HostPlace {
     pub name: String,
     /// With its port, or `ssh:` and what ssh is told.
     pub address: String,
+}
+
+/// Where hosts are that are named as for `--hosts`.
+pub fn places(hosts: &[String]) -> Vec<HostPlace> {
+    hosts.iter().map(|host| HostPlace { name: host.clone(), address: with_port(host) }).collect()
 }
 
 fn with_port(host: &str) -> String {
@@ -110,11 +121,20 @@ pub fn listed(path: &Path) -> Result<Vec<String>, Stopped> {
     Ok(lines.filter(|line| !line.is_empty()).map(str::to_owned).collect())
 }
 
-/// Reaches hosts.
+/// Reaches hosts; every run of this process is theirs from then on.
 ///
 /// # Errors
 /// One of them cannot be reached, or is named twice.
 pub fn join(hosts: &[HostPlace], keys: Option<&Path>) -> Result<(), Stopped> {
+    ranks::lead(reached(hosts, keys)?);
+    Ok(())
+}
+
+/// Reaches hosts.
+///
+/// # Errors
+/// One of them cannot be reached, or is named twice.
+pub fn reached(hosts: &[HostPlace], keys: Option<&Path>) -> Result<JoinedRanks, Stopped> {
     if ranks::joined().is_some() {
         return Err(Stopped::usage("hosts are named, and this process was started by MPI: use one of them"));
     }
@@ -143,7 +163,7 @@ pub fn join(hosts: &[HostPlace], keys: Option<&Path>) -> Result<(), Stopped> {
         name: hosts[number].name.clone(),
     };
     // All at once: one that does not answer costs its time once.
-    let reached: Vec<Result<Reached, Stopped>> = std::thread::scope(|scope| {
+    let links: Vec<Result<Reached, Stopped>> = std::thread::scope(|scope| {
         let begun: Vec<_> = hosts
             .iter()
             .enumerate()
@@ -155,13 +175,12 @@ pub fn join(hosts: &[HostPlace], keys: Option<&Path>) -> Result<(), Stopped> {
         let lost = || Err(Stopped::io("a thread that reaches a host has failed"));
         begun.into_iter().map(|thread| thread.join().unwrap_or_else(|_| lost())).collect()
     });
-    let reached = reached.into_iter().collect::<Result<Vec<Reached>, Stopped>>()?;
+    let reached = links.into_iter().collect::<Result<Vec<Reached>, Stopped>>()?;
     OWN.with(|own| *own.borrow_mut() = reached.iter().map(|reached| reached.own_address).collect());
     let links = reached.into_iter().map(|reached| reached.link).collect();
     let star = Star::lead(links, patience, "agents").map_err(Stopped::io)?;
     let joined = Joined { cluster: Arc::new(star), mpi: None, host: None };
-    ranks::lead(JoinedRanks::meet(joined).map_err(Stopped::io)?);
-    Ok(())
+    JoinedRanks::meet(joined).map_err(Stopped::io)
 }
 
 /// Whether anybody listens at the address of a host.

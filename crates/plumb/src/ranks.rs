@@ -63,6 +63,14 @@ pub fn led() -> Option<Rc<JoinedRanks>> {
     joined().filter(|ranks| ranks.leads_only())
 }
 
+/// Behind a place that is said: on how many hosts it is.
+pub fn on_each_host() -> String {
+    led().map_or(String::new(), |ranks| match ranks.size() {
+        1 => " on the host".to_owned(),
+        hosts => format!(" on each of {hosts} hosts"),
+    })
+}
+
 /// The others, where this process is the first of several.
 pub fn joined() -> Option<Rc<JoinedRanks>> {
     JOINED.with(|joined| joined.borrow().clone())

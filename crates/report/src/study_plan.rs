@@ -27,6 +27,8 @@ pub struct PlanView {
     pub cells: Vec<PlannedCell>,
     /// Every provisioning, in order.
     pub plots: Vec<PlotView>,
+    /// Hosts that make the runs of a host's name together, in words.
+    pub agents: Vec<String>,
     /// What is compared, in words.
     pub compare: String,
     /// What may be destroyed.
@@ -129,6 +131,10 @@ pub fn page(plan: &PlanView, detail: Detail, style: &Style) -> String {
     cells(&mut lines, plan, detail, style);
     section(&mut lines, style, "Provisionings, with the order of cells on each");
     plots(&mut lines, plan, detail, style);
+    if !plan.agents.is_empty() {
+        section(&mut lines, style, "Hosts that measure together");
+        lines.extend(plan.agents.iter().map(|agents| format!("  {}", style.wrap(agents, 4))));
+    }
     if !plan.expendable.is_empty() {
         section(&mut lines, style, "Will be destroyed");
         lines.extend(plan.expendable.iter().map(|device| format!("  {device}")));

@@ -473,6 +473,7 @@ impl Observer for Evidence<'_> {
     fn interval(&mut self, live: &Live) {
         if let Some(ranks) = self.ranks {
             ranks.look();
+            ranks.tell(live);
         }
         let mut tier = Tier::Unknown;
         let mut devices = Vec::new();

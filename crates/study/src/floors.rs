@@ -4,6 +4,7 @@ use crate::compare::claims::CellClaim;
 use crate::compare::comparison_log::{ComparedCell, ComparisonLog};
 use crate::compare::plan::CompareSide;
 use crate::compare::request::CompareRequest;
+use plumb_result::Ranks;
 use plumb_result::compare::{Difference, Floor};
 use plumb_result::observe::{Environment, TargetFacts};
 use plumb_sorted::SortedMap;
@@ -34,18 +35,26 @@ pub(crate) struct FloorOf<'a> {
     pub(crate) targets: Option<&'a SortedMap<String, TargetFacts>>,
 }
 
-/// Every work on both sides of a comparison on this machine.
+/// A place, and the processes that measure it together: what holds for one of them does not for several.
+pub(crate) fn with_ranks(place: String, ranks: Option<&Ranks>) -> String {
+    let Some(ranks) = ranks else { return place };
+    let hosts: Vec<String> = ranks.hosts.iter().map(|host| format!("{} {}", host.ranks, host.name)).collect();
+    format!("{place} by {}", hosts.join(","))
+}
+
+/// Every work on both sides of a comparison on this machine, or on the hosts that it leads.
 pub(crate) fn of_request<'a>(
     request: &'a CompareRequest<'_>,
     comparison_log: &'a ComparisonLog,
     environment: &'a Environment,
+    ranks: Option<&'a Ranks>,
 ) -> Vec<FloorOf<'a>> {
     let of_side = |(index, side): (usize, &'a CompareSide)| {
         request.workloads.iter().filter_map(move |named| {
             let targets = comparison_log.targets[index].values().find_map(|works| works.get(named.name));
             Some(FloorOf {
                 side: &side.name,
-                place: side.key(),
+                place: with_ranks(side.key(), ranks),
                 workload: named.name,
                 print: comparison_log.floor_print(index, named.name)?,
                 environment,
@@ -119,4 +128,30 @@ fn changed(stored: &StoredFloors, work: &FloorOf<'_>) -> Option<Difference> {
 /// The day of an RFC 3339 time.
 pub(crate) fn date(time: &str) -> &str {
     time.split('T').next().unwrap_or(time)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plumb_result::RankHost;
+
+    // Protects comparisons from floors of other processes: one host is not two, and two ranks are not one.
+    #[test]
+    fn a_floor_is_of_those_who_measured_it() {
+        let host = |name: &str, ranks| RankHost {
+            name: name.to_owned(),
+            ranks,
+            first: 0,
+            environment: None,
+            clock_offset_ns: None,
+            clock_within_ns: None,
+        };
+        let by = |hosts: Vec<RankHost>| {
+            let ranks = Ranks { transport: String::new(), count: 0, hosts, ended_by: Vec::new() };
+            with_ranks("/mnt".to_owned(), Some(&ranks))
+        };
+        assert_eq!(with_ranks("/mnt".to_owned(), None), "/mnt");
+        assert_eq!(by(vec![host("a", 1), host("b", 2)]), "/mnt by 1 a,2 b");
+        assert_ne!(by(vec![host("a", 1)]), by(vec![host("a", 2)]));
+    }
 }

@@ -18,7 +18,7 @@ pub(crate) fn with_kept_files<T, E: From<RunError>>(
         matches!(target, Target::File(file) if file.path.is_relative())
             || matches!(target, Target::Files(files) if files.path.is_relative())
     });
-    if has_files {
+    if has_files && bench.keeps_files() {
         let kept = KeptFiles::create(&bench.test_dirs, base, label);
         bench.kept = Some(kept.map_err(|error| RunError::Engine(EngineError::TestDir(error)))?);
     }

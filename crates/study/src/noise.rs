@@ -1,6 +1,7 @@
 //! The smallest difference that a set-up can show: a place against itself, in the design of a comparison.
 
 use crate::compare::{CompareRequest, CompareSide, ComparisonEnded, Measured, claims, measure, messages, view};
+use crate::floors::with_ranks;
 use crate::not_stored::NotStored;
 use crate::progress::Progress;
 use crate::run::{Bench, RunError};
@@ -66,7 +67,7 @@ pub fn noise(
     };
     let measured_at = Timestamp::now().to_string();
     let measured = measure(bench, &compared, progress)?;
-    let environment = bench.environment().clone();
+    let environment = bench.environment_of_runs().clone();
     let Measured { comparison_log, claims, rule, ended } = &measured;
     let sides = view::sides(&compared, comparison_log, &environment);
     let judged = view::judge(&sides, comparison_log, claims, rule, &SortedMap::new());
@@ -108,7 +109,7 @@ pub fn noise(
             Some((named.name.to_owned(), NoiseWork { print, targets }))
         }));
         let id = uuid::Uuid::now_v7().to_string();
-        let place = request.sides[0].key();
+        let place = with_ranks(request.sides[0].key(), bench.ranks.as_ref().map(|ranks| ranks.facts()).as_ref());
         let kept = NoiseIn { id: &id, place: &place, noise: &noise, environment: &environment, works: &works };
         if let Err(error) = store.save_noise(&kept) {
             let kept = NotStored::document(store.path(), error.to_string(), "noise", &id, &noise);

@@ -75,6 +75,8 @@ pub struct Bench {
     /// What the store did not take of all runs so far, and of what was made of them.
     pub not_stored: Option<NotStored>,
     environment: Rc<Beside<Environment>>,
+    /// The first of the hosts that this process leads, once they have made a run.
+    of_hosts: Option<Environment>,
     null_ceilings: SortedMap<u32, Seen<f64>>,
 }
 
@@ -256,6 +258,7 @@ impl Bench {
             mpi_io: None,
             not_stored: None,
             environment: Rc::new(Beside::begin(plumb_probe::environment)),
+            of_hosts: None,
             null_ceilings: SortedMap::new(),
         }
     }
@@ -269,6 +272,24 @@ impl Bench {
     pub fn ram_bytes(&self) -> u64 {
         let environment = self.environment();
         environment.ram_bytes.min(environment.cgroup.memory_bytes.unwrap_or(u64::MAX))
+    }
+
+    /// The machine that made the last run: this one, or the first of the hosts that this process leads.
+    pub(crate) fn environment_of_runs(&self) -> &Environment {
+        self.of_hosts.as_ref().unwrap_or_else(|| self.environment())
+    }
+
+    /// Memory that a run below a path may use, where runs are made: the least of the hosts that this process leads.
+    ///
+    /// # Errors
+    /// A host cannot tell, or does not answer.
+    pub fn ram_of_runs(&self, base: &Path) -> Result<u64, RunError> {
+        self.leading().map_or_else(|| Ok(self.ram_bytes()), |ranks| ranks.ram_of_each(self.stop, base))
+    }
+
+    /// Whether runs can share files that are laid out once. Hosts lay out those of each run.
+    pub fn keeps_files(&self) -> bool {
+        self.leading().is_none()
     }
 
     /// What the null backend reaches with this workload's workers. It is measured when the run is over, once a process, and only
@@ -448,6 +469,7 @@ impl Bench {
         }
         // Whoever only leads is none of those who are measured.
         let environment = if leading.is_some() { &observations.environment } else { environment.get() }.clone();
+        self.of_hosts = leading.is_some().then(|| environment.clone());
         let result = RunResult {
             schema: RESULT_SCHEMA.to_owned(),
             id,

@@ -10,7 +10,8 @@
 mod wire;
 
 pub use wire::{
-    FRAME_BYTES_MAX, Frame, Greeting, Kind, RANKS_MAX, VERSION, answer, http_answer, read_answer, read_line,
+    FRAME_BYTES_MAX, Frame, Greeting, Kind, NEWS_BYTES_MAX, RANKS_MAX, VERSION, answer, http_answer, read_answer,
+    read_line,
 };
 
 use crate::cluster::{Cluster, EndCause, Leave, Patience, Reduction};
@@ -29,6 +30,8 @@ const PERIOD: Duration = Duration::from_millis(500);
 pub const PATIENCE: Duration = Duration::from_secs(10);
 /// What has come and was not taken yet, of one rank, bytes; and what waits to be written to one.
 const WAITING_BYTES_MAX: usize = 2 * FRAME_BYTES_MAX;
+/// News that nobody has asked for yet, bytes, all ranks together; what comes beyond is lost.
+const NEWS_WAITING_MAX: usize = 8 << 20;
 /// Of the two threads of a connection.
 const STACK_BYTES: usize = 128 << 10;
 /// Whoever leaves waits this long for what it has sent to be on its way.
@@ -84,6 +87,8 @@ struct Inbox {
 struct State {
     peers: SortedMap<u32, Peer>,
     inboxes: SortedMap<u32, Inbox>,
+    news: Vec<(u32, Vec<u8>)>,
+    news_bytes: usize,
     ends: bool,
     leaving: bool,
     carries_on: bool,
@@ -148,7 +153,15 @@ impl Star {
             );
             writers.push((other, link, Queue { receiver, queued }));
         }
-        let state = State { peers, inboxes: SortedMap::new(), ends: false, leaving: false, carries_on: false };
+        let state = State {
+            peers,
+            inboxes: SortedMap::new(),
+            news: Vec::new(),
+            news_bytes: 0,
+            ends: false,
+            leaving: false,
+            carries_on: false,
+        };
         let shared = Arc::new(Shared { rank, state: Mutex::new(state), news: Condvar::new(), patience });
         for (other, Link { reader, writer }, queue) in writers {
             let name = |what: &str| std::thread::Builder::new().name(format!("plumb-{what}")).stack_size(STACK_BYTES);
@@ -231,6 +244,13 @@ impl Shared {
             Kind::Alive | Kind::Leaves => {}
             Kind::Ends if leads => self.end_all(state),
             Kind::Ends => state.ends = true,
+            Kind::News if !leads => return false,
+            Kind::News => {
+                if state.news_bytes + frame.payload.len() <= NEWS_WAITING_MAX {
+                    state.news_bytes += frame.payload.len();
+                    state.news.push((other, frame.payload));
+                }
+            }
             // Only whoever leads knows of others.
             Kind::Gone if leads => return false,
             Kind::Gone => {
@@ -407,6 +427,22 @@ impl Cluster for Star {
         let lost = state.peers.iter().find(|(_, peer)| peer.is_lost() && !state.carries_on);
         let gone = lost.map(|(&rank, _)| rank);
         gone.map(EndCause::Silent).or_else(|| state.ends.then_some(EndCause::Announced))
+    }
+
+    fn tell(&self, news: &[u8]) {
+        let state = self.shared.state();
+        // Where the last ones are still on their way, these would come late.
+        let is_free = state.peers.get(&0).is_some_and(|leader| leader.queued.load(Ordering::Acquire) < NEWS_BYTES_MAX);
+        if news.len() <= NEWS_BYTES_MAX && is_free {
+            let frame = Frame { kind: Kind::News, rank: self.shared.rank, payload: news.to_vec() };
+            state.send(0, frame.bytes().into());
+        }
+    }
+
+    fn told(&self) -> Vec<(u32, Vec<u8>)> {
+        let mut state = self.shared.state();
+        state.news_bytes = 0;
+        std::mem::take(&mut state.news)
     }
 
     fn carry_on(&self, without_lost: bool) {

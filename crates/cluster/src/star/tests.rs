@@ -77,6 +77,35 @@ fn without_one(carries_on: bool) -> Vec<Star> {
     stars
 }
 
+// Protects whoever leads from news that nobody reads, and messages from news: these are no answers.
+#[test]
+fn news_are_told_beside_messages() {
+    let stars = stars(3, LONG);
+    let told = together(&stars, |star| {
+        if star.rank() > 0 {
+            star.tell(&[star.rank() as u8]);
+            star.tell(&vec![0; NEWS_BYTES_MAX + 1]);
+            star.send(0, b"done", &wait_forever).unwrap();
+            return Vec::new();
+        }
+        assert!((1..3).all(|rank| star.receive(rank, &wait_forever).unwrap() == b"done"));
+        let mut told = star.told();
+        told.sort_unstable();
+        assert!(star.told().is_empty());
+        told
+    });
+    assert_eq!(told[0], [(1, vec![1]), (2, vec![2])]);
+    let (here, mut flood) = UnixStream::pair().unwrap();
+    let star = Star::lead(vec![link(here)], LONG, "test").unwrap();
+    let news = Frame { kind: Kind::News, rank: 0, payload: vec![7; NEWS_BYTES_MAX] }.bytes();
+    for _ in 0..2 * NEWS_WAITING_MAX / NEWS_BYTES_MAX {
+        flood.write_all(&news).unwrap();
+    }
+    flood.write_all(&Frame { kind: Kind::Message, rank: 0, payload: b"done".to_vec() }.bytes()).unwrap();
+    assert_eq!(star.receive(1, &wait_forever).unwrap(), b"done");
+    assert_eq!(star.told().len(), NEWS_WAITING_MAX / NEWS_BYTES_MAX);
+}
+
 // Protects those who wait for a rank that is lost: all end, it is named, and how it was lost.
 #[test]
 fn a_lost_rank_ends_the_others() {
@@ -129,6 +158,7 @@ fn frames_that_nobody_sends_end_the_connection() {
         vec![9; 9],
         Frame::sign(Kind::Gone, 1).bytes(),
         Frame { kind: Kind::Message, rank: 7, payload: vec![] }.bytes(),
+        Frame { kind: Kind::News, rank: 0, payload: vec![0; NEWS_BYTES_MAX + 1] }.bytes(),
     ] {
         let (here, mut hostile) = UnixStream::pair().unwrap();
         let star = Star::lead(vec![link(here)], LONG, "test").unwrap();

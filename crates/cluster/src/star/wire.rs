@@ -11,6 +11,8 @@ use std::time::Duration;
 pub const LINE_BYTES_MAX: usize = 512;
 /// Longest payload of a frame. The longest that are sent are reports, of some hundred kilobytes, and orders, which hold a workload.
 pub const FRAME_BYTES_MAX: usize = 64 << 20;
+/// Longest news: a second of a phase.
+pub const NEWS_BYTES_MAX: usize = 64 << 10;
 /// Most ranks: each has two threads on the host that leads.
 pub const RANKS_MAX: u32 = 1025;
 
@@ -150,10 +152,21 @@ pub enum Kind {
     Leaves,
     /// The rank does not answer.
     Gone,
+    /// What the leader may use or not.
+    News,
 }
 
 impl Kind {
-    const ALL: [Kind; 5] = [Kind::Alive, Kind::Message, Kind::Ends, Kind::Leaves, Kind::Gone];
+    const ALL: [Kind; 6] = [Kind::Alive, Kind::Message, Kind::Ends, Kind::Leaves, Kind::Gone, Kind::News];
+
+    /// Longest payload.
+    const fn bytes_max(self) -> usize {
+        match self {
+            Kind::Message => FRAME_BYTES_MAX,
+            Kind::News => NEWS_BYTES_MAX,
+            Kind::Alive | Kind::Ends | Kind::Leaves | Kind::Gone => 0,
+        }
+    }
 }
 
 /// A piece of what travels.
@@ -197,7 +210,7 @@ impl Frame {
         let [kind, r0, r1, r2, r3, l0, l1, l2, l3] = head;
         let length = u32::from_le_bytes([l0, l1, l2, l3]) as usize;
         let kind = Kind::ALL.get(usize::from(kind)).copied();
-        let kind = kind.filter(|&kind| length <= if kind == Kind::Message { FRAME_BYTES_MAX } else { 0 });
+        let kind = kind.filter(|&kind| length <= kind.bytes_max());
         let kind = kind.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "not a frame of Plumb's"))?;
         // Memory is taken as bytes come, not as they are promised.
         let mut payload = Vec::new();
@@ -262,6 +275,9 @@ mod tests {
         assert!(Frame::read(&mut unknown.as_slice()).is_err());
         let sign = Frame::sign(Kind::Gone, 2).bytes();
         let with_bytes = [&sign[..5], &[1, 0, 0, 0, 9]].concat();
-        assert!(Frame::read(&mut with_bytes.as_slice()).is_err(), "only messages have bytes");
+        assert!(Frame::read(&mut with_bytes.as_slice()).is_err(), "only messages and news have bytes");
+        let news = |bytes: usize| Frame { kind: Kind::News, rank: 1, payload: vec![0; bytes] }.bytes();
+        assert!(Frame::read(&mut news(NEWS_BYTES_MAX).as_slice()).unwrap().is_some());
+        assert!(Frame::read(&mut news(NEWS_BYTES_MAX + 1).as_slice()).is_err());
     }
 }

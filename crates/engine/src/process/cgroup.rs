@@ -79,6 +79,12 @@ pub(crate) enum GroupError {
     },
 }
 
+/// Where a control group lies that a workload names; `None` where no hierarchy is mounted that controls I/O.
+pub fn control_group_directory(name: &str) -> Option<PathBuf> {
+    let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
+    Some(hierarchy(&mounts)?.root.join(name.trim_matches('/')))
+}
+
 /// Makes the group where it is missing, gives it its weight, and joins it: as a thread where that is possible, else with
 /// the whole process.
 ///

@@ -6,12 +6,13 @@ use super::look::{DeviceLook, DeviceRoles, LOOKS_VARIABLE, RunLooks};
 use crate::claim::DirectoryClaim;
 use crate::error::failed;
 use crate::host::{HostError, Listener};
-use crate::protocol::{HostFacts, HostWork, RunAnswer, RunJob};
+use crate::protocol::{HostFacts, HostWork, LedHosts, RunAnswer, RunJob};
 use crate::step::MadeNames;
 use plumb_engine::signals::StopFlag;
 use plumb_queue::{Receiver, Sender, channel};
 use plumb_result::stream::is_stream_line;
 use plumb_result::{Conformance, RunResult};
+use plumb_sorted::SortedMap;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -67,10 +68,14 @@ impl RunSurroundings<'_> {
     /// Runs one job to its end.
     pub(super) fn run(&mut self, job: &RunJob, listener: Listener<'_>) -> Result<RunAnswer, HostError> {
         let dir = PathBuf::from(self.text(&job.dir)?);
-        std::fs::create_dir_all(&dir).map_err(|error| failed(format!("cannot make {}: {error}", dir.display())))?;
+        let is_here = job.led.is_none();
+        if is_here {
+            std::fs::create_dir_all(&dir).map_err(|error| failed(format!("cannot make {}: {error}", dir.display())))?;
+        }
+        let look = || is_here.then(|| DeviceLook::after_sync(&dir)).transpose().map_err(failed);
         let files = RunFiles::new(&self.settings.state)?;
         let (mut command, stdin) = self.command(job, &dir, &files)?;
-        let before = DeviceLook::after_sync(&dir).map_err(failed)?;
+        let before = look()?;
         let mut child = command
             .spawn()
             .map_err(|error| failed(format!("cannot start {}: {error}", self.settings.program.display())))?;
@@ -101,7 +106,7 @@ impl RunSurroundings<'_> {
         // What it left running would go on to write.
         group.kill();
         said.rest(listener);
-        let after = DeviceLook::after_sync(&dir).map_err(failed)?;
+        let after = look()?;
         if !status.success() {
             self.clean(&files);
         }
@@ -115,8 +120,11 @@ impl RunSurroundings<'_> {
         };
         // The run knows better when its work began and ended.
         let looks = RunLooks::of(files.dir.path());
-        let (before, after) = (looks.taken_before().unwrap_or(before), looks.taken_after().unwrap_or(after));
-        let devices = after.since(&before, &DeviceRoles::new(self.made, self.disks));
+        let looks = (looks.taken_before().or(before), looks.taken_after().or(after));
+        let devices = match looks {
+            (Some(before), Some(after)) => after.since(&before, &DeviceRoles::new(self.made, self.disks)),
+            _ => SortedMap::new(),
+        };
         Ok(RunAnswer { exit_code: code(status), result, conformance, devices, stderr: said.tail() })
     }
 
@@ -137,7 +145,10 @@ impl RunSurroundings<'_> {
     /// The command as a user would type it, and what it reads.
     fn command(&self, job: &RunJob, dir: &Path, files: &RunFiles) -> Result<(Command, String), HostError> {
         let mut command = self.plumb(files);
-        command.env("PLUMB_ALLOW", self.may_be_written()).env(LOOKS_VARIABLE, files.dir.path());
+        command.env("PLUMB_ALLOW", self.may_be_written());
+        if job.led.is_none() {
+            command.env(LOOKS_VARIABLE, files.dir.path());
+        }
         // Who conducts the study has the streams; runs report to it, on standard error.
         match job.stream {
             true => command.env(STREAM_VARIABLE, "ndjson:/dev/stderr"),
@@ -153,6 +164,12 @@ impl RunSurroundings<'_> {
                     .map_err(|error| failed(format!("cannot write {}: {error}", file.display())))?;
                 command.arg("run").arg(file).arg("--at").arg(dir).arg("--seed").arg(job.seed.to_string());
                 command.arg("--json");
+                if let Some(LedHosts { hosts, keys }) = &job.led {
+                    command.arg("--hosts").arg(hosts.join(","));
+                    if let Some(keys) = keys {
+                        command.arg("--hosts-keys").arg(keys);
+                    }
+                }
                 if let Some(place) = job.sim {
                     command.arg("--sim-run").arg(place.to_string());
                 }
@@ -170,7 +187,9 @@ impl RunSurroundings<'_> {
                 String::new()
             }
         };
-        command.current_dir(dir).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+        // Where there is no such directory here, any will do.
+        command.current_dir(if job.led.is_none() { dir } else { files.dir.path() });
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         Ok((command, stdin))
     }
 

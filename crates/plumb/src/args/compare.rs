@@ -85,6 +85,9 @@ Where a side's runs are of several provisionings, each of them is one sample.";
 #[derive(Debug, Args)]
 #[command(after_long_help = GATE_REFERENCES)]
 pub struct GateArguments {
+    /// Hosts that measure, in the place of this one.
+    #[command(flatten)]
+    pub hosts: HostsArguments,
     /// What the candidate is judged against (see below) [default: the file of --keep].
     #[arg(long, value_name = "REF")]
     pub baseline: Option<String>,
@@ -163,6 +166,9 @@ interleaved blocks do: if both sides can be measured, name two places.";
 /// Arguments of `plumb noise`.
 #[derive(Debug, Args)]
 pub struct NoiseArguments {
+    /// Hosts that are measured, in the place of this one.
+    #[command(flatten)]
+    pub hosts: HostsArguments,
     /// What is shown and sent while it goes on.
     #[command(flatten)]
     pub meanwhile: MeanwhileArguments,

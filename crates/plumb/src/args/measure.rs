@@ -126,6 +126,9 @@ pub struct RunArguments {
 /// Arguments of `plumb sweep`.
 #[derive(Debug, Args)]
 pub struct SweepArguments {
+    /// Hosts that make the runs, in the place of this one.
+    #[command(flatten)]
+    pub hosts: HostsArguments,
     /// Write a report with charts as well.
     #[command(flatten)]
     pub report_file: ReportFile,

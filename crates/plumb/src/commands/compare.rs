@@ -6,6 +6,7 @@ use crate::exit::{End, Stopped};
 use crate::meanwhile::Meanwhile;
 use crate::output;
 use crate::progress::LiveWarnings;
+use crate::ranks;
 use crate::session;
 use crate::space_budget::{DataSizes, FILE_BYTES, SpaceBudget, check_lengths, virtual_time};
 use crate::spot::place;
@@ -232,7 +233,8 @@ pub(super) fn sizes(sides: &[CompareSide], wanted: Option<Bytes>) -> Result<Data
 pub(super) fn announcement(places: &str, sizes: DataSizes) -> String {
     let space = format::bytes_iec(sizes.one_at_a_time_bytes() as f64);
     format!(
-        "{places}: each run writes at most {space} of test data in a new directory, and removes it; nothing else is touched"
+        "{places}{}: each run writes at most {space} of test data in a new directory, and removes it; nothing else is touched",
+        ranks::on_each_host()
     )
 }
 

@@ -19,6 +19,7 @@ use std::time::Duration;
 /// Compares a place with itself, and keeps what it shows.
 pub fn run(arguments: &NoiseArguments, common: &Common) -> Result<End, Stopped> {
     check_lengths(arguments.budget, arguments.time, arguments.size)?;
+    arguments.hosts.join()?;
     let path = arguments.path.as_str();
     let workloads = works(&arguments.work)?;
     let one = side(Side::A, &format!("{path} (A)"), path, arguments.plots)?;

@@ -7,6 +7,7 @@ use crate::exit::{End, Stopped};
 use crate::meanwhile::Meanwhile;
 use crate::output;
 use crate::progress::LiveWarnings;
+use crate::ranks;
 use crate::session;
 use crate::space_budget::{FILE_BYTES, SpaceBudget, check_lengths, test_data_bytes, virtual_time};
 use crate::spot::Spot;
@@ -48,18 +49,22 @@ pub fn run(arguments: &SweepArguments, common: &Common) -> Result<End, Stopped> 
         }
     };
     arguments.report_file.writable()?;
+    arguments.hosts.join()?;
     // A budget of nothing is one repeat.
     check_lengths(Nanos(1), arguments.time, arguments.size)?;
     let mut meanwhile = Meanwhile::open(&arguments.meanwhile, LiveWarnings::FailuresOnly, common)?;
     let mut bench = session::bench(common)?;
-    let ram_bytes = bench.ram_bytes();
+    let spot = Spot::parse(path)?;
+    let ram_bytes = match &spot {
+        Spot::Place(Place::Sim(_)) => bench.ram_bytes(),
+        _ => bench.ram_of_runs(spot.base())?,
+    };
     let asked = axes
         .iter()
         .map(|axis| key::parse(axis, arguments.points, ram_bytes))
         .collect::<Result<Vec<_>, _>>()
         .map_err(Stopped::usage)?;
     let plan = SweepSchedule::new(asked, arguments.rate, arguments.points).map_err(Stopped::usage)?;
-    let spot = Spot::parse(path)?;
     let Loaded { mut workload, policies, .. } = work(arguments, &plan, &spot)?;
     let phase = apply::phase_of(&workload, arguments.phase.as_deref()).map_err(Stopped::usage)?;
     move_to(&mut workload, &spot);
@@ -72,7 +77,7 @@ pub fn run(arguments: &SweepArguments, common: &Common) -> Result<End, Stopped> 
     };
     let needed_bytes = fit(&mut workload, &plan, budget, &bench, spot.base())?;
     if !common.json && !matches!(spot, Spot::Place(Place::Sim(_))) {
-        session::announce(&announcement(&spot, path, &workload, needed_bytes));
+        session::announce(&announcement(&spot, path, &workload, needed_bytes, bench.keeps_files()));
     }
     let time = time(arguments, &plan, &spot);
     let command = session::command_line();
@@ -88,6 +93,7 @@ pub fn run(arguments: &SweepArguments, common: &Common) -> Result<End, Stopped> 
         repeats: arguments.repeat,
         budget: Duration::from_nanos(arguments.budget.0),
         seed: arguments.seed,
+        ram_bytes,
         command: &command,
     };
     let outcome = meanwhile.watch(|watcher| sweep(&mut bench, &request, watcher));
@@ -183,11 +189,15 @@ fn fit(
     let Some(budget) = budget else { return Ok(0) };
     let sizes = plan.axes.iter().find(|axis| axis.key == SweepKey::Size);
     if let Some(axis) = sizes {
-        let all: f64 = axis.levels.iter().sum();
+        // Hosts lay out the file of each run anew.
+        let all = match bench.keeps_files() {
+            true => axis.levels.iter().sum::<f64>(),
+            false => axis.levels.iter().copied().fold(0.0, f64::max),
+        };
         if all > budget.most_bytes() as f64 {
             return Err(Stopped::usage(format!(
-                "the sizes together take {}, and a tenth of what is free is {}: a sweep keeps one file per size; \
-                 use a smaller range or fewer points",
+                "the sizes {} {}, and a tenth of what is free is {}; use a smaller range or fewer points",
+                if bench.keeps_files() { "keep a file each, together" } else { "take up to" },
                 format::bytes_iec(all),
                 format::bytes_iec(budget.most_bytes() as f64)
             )));
@@ -223,7 +233,7 @@ fn time(arguments: &SweepArguments, plan: &SweepSchedule, spot: &Spot) -> Option
 }
 
 /// What will be written, said before anything is.
-fn announcement(spot: &Spot, path: &str, workload: &Workload, needed_bytes: u64) -> String {
+fn announcement(spot: &Spot, path: &str, workload: &Workload, needed_bytes: u64, keeps_files: bool) -> String {
     match spot {
         Spot::Place(Place::Sim(_)) => format!("{path}: simulated, nothing is written"),
         Spot::Device(_) | Spot::File(_) if workload.phase.iter().any(apply::writes) => {
@@ -235,9 +245,14 @@ fn announcement(spot: &Spot, path: &str, workload: &Workload, needed_bytes: u64)
                 matches!(target, Target::File(file) if file.prepare == Prepare::Write)
                     || matches!(target, Target::Files(files) if files.prepare == Prepare::Write)
             });
-            let when = if once { "once" } else { "again for every run, because the work changes it" };
+            let when = match once {
+                true if keeps_files => "once",
+                true => "again for every run",
+                false => "again for every run, because the work changes it",
+            };
             format!(
-                "{path}: writes about {} of test data, {when}, and removes it at the end; nothing else is touched",
+                "{path}{}: writes about {} of test data, {when}, and removes it at the end; nothing else is touched",
+                ranks::on_each_host(),
                 format::bytes_iec(needed_bytes as f64)
             )
         }

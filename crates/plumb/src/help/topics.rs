@@ -241,6 +241,7 @@ pub const TOPICS: &[Topic] = &[
             example("Run a study", "plumb study run study.toml"),
             example("Run a smaller version of it", "plumb study run study.toml --scale small"),
             example("Watch it on a full screen", "plumb study run study.toml --live"),
+            example("Make each run on two hosts at once", "plumb study run study.toml --hosts node1,node2"),
         ],
         exits: &[DONE, CHECKED, REJECTED, IO, REFUSED, INTERRUPTED],
     },

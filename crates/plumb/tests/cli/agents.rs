@@ -25,7 +25,7 @@ impl Agent {
     }
 
     /// One on loopback, for this home's working directory.
-    fn on_loopback(home: &Home, port: u16, more: &str) -> Agent {
+    pub fn on_loopback(home: &Home, port: u16, more: &str) -> Agent {
         let line = format!("agent --listen 127.0.0.1:{port} {more}");
         Agent::start(home.command(line.split_whitespace()), &home.work().join(format!("agent{port}.log")))
     }
@@ -115,6 +115,15 @@ fn an_agent_has_rules_of_its_own() {
     let shell = WORKLOAD.replace("work.blocks", "process.run-before = \"touch ran\"\nwork.blocks");
     home.file("w.toml", &shell);
     run("--at in").expect(4).complains(&["the agent runs no programs (`touch ran`)"]);
+    // The hierarchy of control groups is a directory like others.
+    let group = WORKLOAD.replace("work.blocks", "process.cgroup = { name = \"plumb-test\" }\nwork.blocks");
+    home.file("w.toml", &group);
+    let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();
+    if mounts.lines().any(|line| line.split(' ').nth(2).is_some_and(|kind| kind.starts_with("cgroup"))) {
+        run("--at in").expect(4).complains(&["the agent does not allow `", "/plumb-test`"]);
+    } else {
+        needs::not_shown("no control groups are mounted");
+    }
     home.file("w.toml", WORKLOAD);
     run("--at in --probe 127.0.0.1").expect(4).complains(&["the agent makes no connections (`127.0.0.1`)"]);
     assert!(!home.work().join("ran").exists() && !home.work().join("in/ran").exists());

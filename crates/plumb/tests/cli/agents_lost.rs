@@ -25,15 +25,7 @@ impl Servers {
             .map(|host| {
                 let directory = home.work().join(&hosts.names[host]);
                 std::fs::create_dir(&directory).unwrap();
-                let plain = home.command(["as", "fio", &format!("--server={}", address(host))]);
-                let mut command = Command::new("ip");
-                command.args(["netns", "exec", &hosts.names[host]]).arg(plain.get_program()).args(plain.get_args());
-                for (name, value) in plain.get_envs() {
-                    match value {
-                        Some(value) => command.env(name, value),
-                        None => command.env_remove(name),
-                    };
-                }
+                let mut command = hosts.on(host, &home, &["as", "fio", &format!("--server={}", address(host))]);
                 command.env("PLUMB_AGENT_KEYS", home.work().join("keys/server.keys")).current_dir(directory);
                 Agent::start(command, &home.work().join(format!("log{host}")))
             })
@@ -61,7 +53,7 @@ impl Servers {
     }
 }
 
-fn address(host: usize) -> String {
+pub fn address(host: usize) -> String {
     format!("{NETWORK}.{}", 11 + host)
 }
 

@@ -5,6 +5,7 @@ mod common;
 
 mod agents;
 mod agents_lost;
+mod agents_studies;
 mod audit;
 mod bonnie;
 mod commands;
@@ -53,6 +54,7 @@ mod output;
 mod pages;
 mod posix;
 mod postmark;
+mod recipes;
 mod refused;
 mod repeat;
 mod replay;

@@ -49,6 +49,21 @@ impl Hosts {
         hosts
     }
 
+    /// A command of this home on a host.
+    pub fn on(&self, host: usize, home: &Home, words: &[&str]) -> Command {
+        let plain = home.command(words);
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.names[host]]).arg(plain.get_program()).args(plain.get_args());
+        for (name, value) in plain.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        command.current_dir(home.work());
+        command
+    }
+
     /// What a launcher calls in the place of ssh: it runs a command line on a host.
     pub fn agent(&self, home: &Home) -> PathBuf {
         let text = "#!/bin/sh\n[ \"$1\" != -x ] || shift\nhost=$1\nshift\n\

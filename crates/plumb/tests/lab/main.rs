@@ -87,7 +87,7 @@ fn dialect(tool: &str, words: &str, stdin: &str) -> HostWork {
 }
 
 fn job(work: HostWork, dir: &Path, timeout_s: u64) -> RunJob {
-    RunJob { work, dir: dir.to_str().unwrap().into(), seed: 7, timeout_s, sim: None, stream: false }
+    RunJob { work, dir: dir.to_str().unwrap().into(), seed: 7, timeout_s, sim: None, led: None, stream: false }
 }
 
 /// The steps of a build, as a study's plan has them.

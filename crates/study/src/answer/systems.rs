@@ -67,6 +67,10 @@ impl FactList {
     fn of_result(&mut self, result: &RunResult) {
         self.of_environment(&result.environment);
         self.add("measured by", format!("{} {}", result.tool.name, result.tool.version));
+        if let Some(ranks) = &result.ranks {
+            let names: Vec<&str> = ranks.hosts.iter().map(|host| host.name.as_str()).collect();
+            self.add("hosts at once", format!("{}: {}", names.len(), names.join(", ")));
+        }
         for target in result.target.values() {
             self.of_target(target);
         }

@@ -196,9 +196,10 @@ fn sim_seed(seed: u64, plot: &SidePlot) -> u64 {
 /// What the runs of a comparison came to; stores it.
 pub(crate) fn conclude(bench: &mut Bench, request: &CompareRequest<'_>, measured: Measured) -> CompareOutcome {
     let Measured { comparison_log, claims, rule, ended } = measured;
-    let environment = bench.environment().clone();
+    let environment = bench.environment_of_runs().clone();
+    let ranks = bench.ranks.as_ref().map(|ranks| ranks.facts());
     let Floors { floors, notes: floor_notes } = match &bench.store {
-        Some(store) => floors(store, &of_request(request, &comparison_log, &environment), &claims),
+        Some(store) => floors(store, &of_request(request, &comparison_log, &environment, ranks.as_ref()), &claims),
         None => Floors::default(),
     };
     let sides = view::sides(request, &comparison_log, &environment);

@@ -321,6 +321,7 @@ fn job(run: &PlannedRun, seq: u32, stream: bool) -> RunJob {
         seed: run.seed,
         timeout_s: run.timeout_s,
         sim: Some(SimPlace { run: seq, plot: run.plot }),
+        led: None,
         stream,
     }
 }

@@ -94,8 +94,8 @@ pub struct Experiment {
     pub seed: Option<u64>,
 }
 
-/// A machine: reached by ssh, or booted by the lab.
-#[derive(Debug, Clone, FromDocument)]
+/// A machine: reached by ssh, or booted by the lab; or several where agents are, which only measure.
+#[derive(Debug, Clone, Default, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct HostForm {
@@ -115,6 +115,9 @@ pub struct HostForm {
     /// A virtual machine, booted anew for every plot.
     #[serde(default)]
     pub vm: Option<VmSpec>,
+    /// Several at once, as `plumb run --hosts` takes them: each run is made by all of them together, and nothing is built there.
+    #[serde(default)]
+    pub agents: Option<Vec<String>>,
 }
 
 /// A level: text, a number or a truth value.

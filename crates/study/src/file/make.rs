@@ -1,5 +1,6 @@
 //! From a study to its plan.
 
+use super::agents;
 use super::dialect;
 use super::error::StudyError;
 use super::factors::{self, Combined, Factors, WORKING_SET};
@@ -47,9 +48,10 @@ pub fn plan(
     options: &PlanOptions,
     files: &mut dyn StudyFiles,
 ) -> Result<Plan, StudyError> {
-    let form: StudyForm = document.read(tree)?;
+    let mut form: StudyForm = document.read(tree)?;
     let table = tree.get_ref().as_table().expect("a document is a table");
     let workloads = workload::all(document, table, &form.experiment.name)?;
+    agents::put_in(document, table, &mut form, &options.hosts)?;
     let factors = factors::read(&form, table, &workloads).map_err(|failures| document.failures(failures))?;
     let mut study = Study { document, table, form, workloads, factors, warnings: Vec::new() };
     study.check()?;
@@ -111,13 +113,16 @@ impl<'d> Study<'d> {
             let place = self.place(&["hosts", name]);
             match host {
                 _ if name == LOCAL => fail(place, "`local` is this machine".to_owned(), "give the host another name"),
+                HostForm { agents: Some(names), .. } => agents::wrong(name, host, names, &mut |message, help| {
+                    fail(place.clone(), message, help);
+                }),
                 HostForm { agent: Some(agent), .. } if !agent.is_absolute() => fail(
                     place,
                     format!("`agent` is `{}`", agent.display()),
                     "write the absolute path of a Plumb that was built for that host",
                 ),
                 HostForm { ssh: Some(_), vm: None, .. }
-                | HostForm { ssh: None, vm: Some(_), boot: None, kernel: None, agent: None } => {}
+                | HostForm { ssh: None, vm: Some(_), boot: None, kernel: None, agent: None, agents: None } => {}
                 HostForm { vm: Some(_), ssh: None, boot: Some(_), .. } => {
                     fail(place, "a virtual machine is booted by the lab".to_owned(), "leave out `boot`");
                 }
@@ -135,8 +140,8 @@ impl<'d> Study<'d> {
                 ),
                 _ => fail(
                     place,
-                    format!("`{name}` needs exactly one of `ssh`, `vm`"),
-                    "give it `ssh = \"root@box\"` or `vm = { … }`",
+                    format!("`{name}` needs exactly one of `ssh`, `vm`, `agents`"),
+                    "give it `ssh = \"root@box\"`, `vm = { … }` or `agents = [\"node1\", \"node2\"]`",
                 ),
             }
         }
@@ -352,7 +357,9 @@ impl<'d> Study<'d> {
             if !failures.is_empty() {
                 return Err(self.document.failures(failures).into());
             }
-            found.push(Built { host: self.host(&levels)?, levels, steps, mount, on_enter, on_leave });
+            let host = self.host(&levels)?;
+            self.agents_build_nothing(&host, &levels, &steps)?;
+            found.push(Built { host, levels, steps, mount, on_enter, on_leave });
         }
         Ok(found)
     }
@@ -499,6 +506,7 @@ impl<'d> Study<'d> {
                 working_set: self.working_set(text, &cell.levels)?,
             };
             let MadeWork { work, native } = reader.read(text, files)?;
+            self.agents_run(&built[index].host, text, &work)?;
             let ram = estimate::ram_bytes(self.form.hosts.get(&built[index].host).and_then(|host| host.vm.as_ref()));
             let cost = match &native {
                 Some(workload) => estimate::of_workload(workload, ram),
@@ -543,6 +551,7 @@ impl<'d> Study<'d> {
         let named = self.form.hosts.iter().filter(|(name, _)| used(name));
         let mut hosts = SortedMap::from_iter(named.filter_map(|(name, host)| {
             let plan = match (&host.ssh, &host.vm) {
+                _ if let Some(agents) = &host.agents => HostPlan::Agents(agents.clone()),
                 (Some(destination), _) => HostPlan::Ssh {
                     destination: destination.clone(),
                     boot: host.boot.clone(),

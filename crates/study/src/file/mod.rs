@@ -4,6 +4,7 @@
 //! [`Form`](form::StudyForm). What may hold `${factor}` (steps, target, workloads) stays a tree of values that know their place,
 //! and is read once for each combination of levels: an error that only shows with one level still points at its line.
 
+mod agents;
 pub(crate) mod dialect;
 mod error;
 mod factors;

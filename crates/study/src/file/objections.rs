@@ -84,6 +84,13 @@ impl Study<'_> {
     pub(super) fn check_device_metrics(&self, compare: &ComparePlan) -> Result<(), StudyError> {
         let of_devices = || Metric::all().into_iter().filter(|metric| metric.device_count().is_some());
         let names: Vec<String> = of_devices().map(|metric| metric.to_string()).collect();
+        if let Some(metric) = compare.metrics.iter().find(|name| self.has_agents() && name.starts_with("device.")) {
+            return Err(self.failed(
+                self.place(&["compare", "metrics"]),
+                format!("agents do not count `{metric}`"),
+                "use a number that each run reports, or a host with `ssh` or `vm`",
+            ));
+        }
         for metric in compare.metrics.iter().filter(|name| name.starts_with("device.")) {
             if !names.contains(metric) {
                 let help = match nearest(metric, names.iter().map(String::as_str)) {
@@ -148,7 +155,7 @@ fn lazy_file_systems(plots: &[Plot]) -> Vec<String> {
 }
 
 /// Names of the factors in the conditions of a tree.
-fn conditions_in(value: &Value, names: &mut Vec<String>) {
+pub(super) fn conditions_in(value: &Value, names: &mut Vec<String>) {
     match value {
         Value::List(list) => list.iter().for_each(|value| conditions_in(value.get_ref(), names)),
         Value::Table(table) => {

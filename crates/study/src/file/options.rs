@@ -13,4 +13,6 @@ pub struct PlanOptions {
     pub exploratory: bool,
     /// Changes by their full paths: `design.plots=2`.
     pub set: Vec<Override>,
+    /// Hosts whose agents make the runs, in place of this machine or of those that the file names.
+    pub hosts: Vec<String>,
 }

@@ -608,3 +608,31 @@ fn the_schema_names_every_key() {
     let kinds = schema["$defs"]["Provision"]["properties"]["kind"]["enum"].as_array().unwrap();
     assert!(kinds.len() > 10 && kinds.contains(&"mkfs".into()), "{kinds:?}");
 }
+
+// Protects hosts whose agents measure: they stand for this machine, the file's own agents, and for nothing else, and a plan knows them.
+#[test]
+fn agents_take_the_place_of_this_machine() {
+    let on = |hosts: &[&str]| PlanOptions {
+        hosts: hosts.iter().map(|&host| host.to_owned()).collect(),
+        ..Default::default()
+    };
+    let (alone, two) = (planned(SMALL), planned_with(SMALL, &on(&["a", "b"])));
+    assert_eq!(two.hosts["agents"], HostPlan::Agents(vec!["a".to_owned(), "b".to_owned()]));
+    assert!(two.plots.iter().all(|plot| plot.host == "agents") && two.hosts.len() == 1);
+    assert_eq!(two.runs, alone.runs);
+    assert_ne!(two.hash, alone.hash);
+    assert_ne!(two.hash, planned_with(SMALL, &on(&["b", "a"])).hash);
+    let mut factor = format!("{SMALL}\n[hosts]\none = {{ agents = [\"a\"] }}\ntwo = {{ agents = [\"a\", \"b\"] }}\n");
+    let refused_here = refused_with(&factor, &on(&["c"]));
+    assert!(refused_here.contains("chooses its own hosts (`one`, `two`)"), "{refused_here}");
+    factor.push_str("[[factor]]\nname = \"clients\"\nbinds = \"host\"\nlevels = [\"one\", \"two\"]\n");
+    let plan = planned(&factor);
+    assert_eq!((plan.hosts.len(), plan.plots.len()), (2, 12));
+    assert!(refused_with(&factor, &on(&["c"])).contains("study.toml:"));
+    let step = "[[provision]]\nkind = \"tmpfs\"\nsize = \"1GiB\"\nmount = \"/mnt/x\"\n";
+    let built = refused_with(&format!("{SMALL}{step}"), &on(&["a"]));
+    assert!(built.contains("step `tmpfs` cannot be built on `agents`"), "{built}");
+    let by_when = format!("{SMALL}{step}when = {{ device = \"sim:hdd\" }}\n");
+    let built = refused_with(&by_when, &on(&["a"]));
+    assert!(built.contains("factor `device` is built (step `tmpfs`)"), "{built}");
+}

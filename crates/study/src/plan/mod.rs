@@ -98,7 +98,7 @@ impl Plan {
             let boots = match self.hosts.get(&plot.host) {
                 Some(HostPlan::Vm(_)) => true,
                 Some(HostPlan::Ssh { boot, .. }) => boot.is_some(),
-                Some(HostPlan::Local) | None => false,
+                Some(HostPlan::Local | HostPlan::Agents(_)) | None => false,
             };
             boots || !plot.steps.is_empty() || !plot.on_enter.is_empty()
         };
@@ -292,6 +292,8 @@ pub enum HostPlan {
     },
     /// A virtual machine that the lab boots, anew for every plot.
     Vm(plumb_lab::vm::VmSpec),
+    /// Several at once, whose agents make each run together; nothing is built there.
+    Agents(Vec<String>),
 }
 
 /// What a study will cost. `None` where nothing can be said.

@@ -276,6 +276,8 @@ fn build_once(
         HostPlan::Local => false,
         // To open it would boot it.
         HostPlan::Ssh { boot: Some(_), .. } => return 0,
+        // They build nothing.
+        HostPlan::Agents(_) => return 0,
         HostPlan::Ssh { .. } => false,
     };
     let mut trials = Vec::new();

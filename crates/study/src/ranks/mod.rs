@@ -7,7 +7,7 @@
 //!
 //! 1. every rank makes its files and workers ready and waits for the others, so that counters of machines, read behind that, hold
 //!    nothing of it; then all start at a common moment;
-//! 2. every rank measures by itself: nothing is sent while a clock runs;
+//! 2. every rank measures by itself: nothing that anybody waits for is sent while a clock runs;
 //! 3. every rank waits at a barrier as its clock stops, so that the counters of a machine, read behind it, hold the work of all
 //!    ranks on it;
 //! 4. what was measured and seen is [added up](share) along the tree, and rank 0 has the phase.
@@ -22,6 +22,7 @@ mod patience;
 mod policy;
 mod queue;
 mod run;
+mod seconds;
 mod share;
 
 pub(crate) use found::OfRanks;

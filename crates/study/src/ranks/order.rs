@@ -208,13 +208,27 @@ impl JoinedRanks {
     /// # Errors
     /// A host cannot tell, or does not answer.
     pub fn free_for_each(&self, stop: StopFlag, base: &Path) -> Result<u64, RunError> {
-        const ALL_OF_IT: &str = "name = \"space\"\n[target.all.file]\npath = \"all\"\nsize = \"free*100%\"\n[[phase]]\n\
+        Ok(self.least(stop, base, Size::Free(1.0))? / u64::from(self.size().max(1)))
+    }
+
+    /// Memory that each host may use, the least of all. For a rank that only leads.
+    ///
+    /// # Errors
+    /// A host cannot tell, or does not answer.
+    pub(crate) fn ram_of_each(&self, stop: StopFlag, base: &Path) -> Result<u64, RunError> {
+        self.least(stop, base, Size::Ram(1.0))
+    }
+
+    /// The least that a size is on any host, below a path.
+    fn least(&self, stop: StopFlag, base: &Path, size: Size) -> Result<u64, RunError> {
+        const ALL_OF_IT: &str = "name = \"space\"\n[target.all.file]\npath = \"all\"\nsize = \"4KiB\"\n[[phase]]\n\
                                  name = \"none\"\n[[phase.workers]]\ntarget = \"all\"\nwork.blocks.mix.read = 1\n";
-        let workload = native::parse("space", ALL_OF_IT).map_err(|error| RunError::EndedByRank(error.to_string()))?;
+        let mut workload =
+            native::parse("space", ALL_OF_IT).map_err(|error| RunError::EndedByRank(error.to_string()))?;
+        workload.target.values_mut().filter_map(Target::size_mut).for_each(|of_target| *of_target = size);
         let mut resolved = self.resolve(stop, &workload, base, false)?;
         let all = resolved.workload.as_mut().and_then(|workload| workload.target.get_mut("all")?.size_mut().copied());
-        let least = all.and_then(Size::fixed).map_or(0, |bytes| bytes.0);
-        Ok(least / u64::from(self.size().max(1)))
+        Ok(all.and_then(Size::fixed).map_or(0, |bytes| bytes.0))
     }
 
     /// A workload with every size in bytes, as all hosts can run it, and what they cannot have of it. For a rank that only leads.

@@ -2,6 +2,7 @@
 
 use super::order::RunOrder;
 use plumb_document::{ToDocument, Value};
+use plumb_engine::control_group_directory;
 use plumb_engine::guard::Permissions;
 use plumb_workload::validate::validate;
 use plumb_workload::{Activity, Target, Workload};
@@ -107,7 +108,14 @@ impl AgentPolicy {
             self.admit_path(base, base)?;
         }
         // Whatever kinds of targets and of work there are, their paths are texts.
-        let nameless = Workload { name: String::new(), description: String::new(), ..workload.clone() };
+        let mut nameless = Workload { name: String::new(), description: String::new(), ..workload.clone() };
+        for group in nameless.phase.iter_mut().flat_map(|phase| &mut phase.workers) {
+            // A name below the root of a hierarchy, in which a directory is made.
+            let name = group.process.cgroup.take().map(|cgroup| cgroup.name);
+            if let Some(directory) = name.and_then(|name| control_group_directory(&name)) {
+                self.admit_path(&directory, base)?;
+            }
+        }
         let document = nameless.to_document().map_err(|error| PolicyError::Malformed(error.to_string()))?;
         self.admit_texts(&document, base)
     }

@@ -5,14 +5,15 @@ use super::meet::Meetings;
 use super::mpi_io::mpi_io_of;
 use super::order::{Division, WorkloadOfRank};
 use super::patience::AfterSignal;
+use super::seconds::{self, HeardSeconds};
 use super::share::{HostFacts, PhaseSum, RankPhase, Reporter};
-use crate::progress::{HostTold, Progress};
+use crate::progress::{HostTold, Progress, Second};
 use plumb_cluster::{Arrival, ClusterError, Ending, EndingKind, Exchange, Release, monotonic_ns, wait_until_ns};
 use plumb_engine::signals::{StopFlag, StopSignal};
-use plumb_engine::{MpiIo, OtherProcesses};
+use plumb_engine::{Live, MpiIo, OtherProcesses};
 use plumb_result::merge::{FilesOfRanks, Workers};
 use plumb_result::observe::{Environment, PhaseObservations, TargetFacts};
-use plumb_result::{Measurement, PhaseMeasurement};
+use plumb_result::{Measurement, PhaseMeasurement, Tier};
 use plumb_sorted::{SortedMap, short_list};
 use plumb_workload::{Phase, Program, Target, Workload};
 use std::cell::{Cell, RefCell};
@@ -163,6 +164,13 @@ impl<'a> RanksRun<'a> {
         Some(mpi_io_of(&self.ranks.mpi_io().ok()??))
     }
 
+    /// Tells whoever leads what a second of a phase came to. Hosts with work of their own tell it by themselves.
+    pub(crate) fn tell(&self, live: &Live) {
+        if self.ranks.leads_only() && !self.is_apart {
+            self.ranks.cluster.tell(&seconds::bytes(live));
+        }
+    }
+
     /// Ends a phase that is under way where another rank cannot go on, or no longer answers. Once a second will do.
     pub(crate) fn look(&self) {
         if self.ranks.cluster.is_to_end().is_some() {
@@ -187,11 +195,17 @@ impl<'a> RanksRun<'a> {
 
     /// Whether all go on, and when.
     fn barrier(&self, arrival: Arrival) -> Option<u64> {
+        self.barrier_hearing(arrival, &|| ())
+    }
+
+    /// The same, and does something again and again while it waits.
+    fn barrier_hearing(&self, arrival: Arrival, meanwhile: &dyn Fn()) -> Option<u64> {
         if arrival != Arrival::Ready {
             self.ranks.cluster.announce_end();
         }
         let patience = self.after_signal.patience();
         let patience = |rank: u32, waited: Duration| {
+            meanwhile();
             if self.ranks.leads_only() && self.is_signalled() {
                 // No launcher tells the others.
                 self.ranks.cluster.announce_end();
@@ -304,6 +318,10 @@ impl<'a> RanksRun<'a> {
 
     /// The clock has stopped: waits until it has for all ranks.
     pub(crate) fn await_stop(&self) {
+        self.await_stop_hearing(&|| ());
+    }
+
+    fn await_stop_hearing(&self, meanwhile: &dyn Fn()) {
         if self.next.get() != Next::Stop {
             return;
         }
@@ -326,7 +344,7 @@ impl<'a> RanksRun<'a> {
                 }
             }
         }
-        self.barrier(self.arrival());
+        self.barrier_hearing(self.arrival(), meanwhile);
     }
 
     /// Adds up what all ranks measured; on rank 0, all of it is the answer. `facts` are those of the host, with the first phase
@@ -372,7 +390,7 @@ impl<'a> RanksRun<'a> {
     }
 
     /// Takes part in a phase without work.
-    fn attend(&self, ready: &mut dyn FnMut()) {
+    fn attend(&self, ready: &mut dyn FnMut(), meanwhile: &dyn Fn()) {
         if self.next.get() == Next::Exchange {
             self.next.set(Next::Ready);
             self.barrier(self.arrival());
@@ -380,7 +398,7 @@ impl<'a> RanksRun<'a> {
         self.await_ready();
         ready();
         self.await_start();
-        self.await_stop();
+        self.await_stop_hearing(meanwhile);
         self.sum(RankPhase::default());
     }
 
@@ -394,7 +412,16 @@ impl<'a> RanksRun<'a> {
                 break;
             }
             progress.phase_begins(&phase.name);
-            self.attend(&mut || progress.clock_starts(&phase.name));
+            // Of the phase before.
+            self.ranks.cluster.told();
+            let heard = RefCell::new((HeardSeconds::new(self.ranks.size(), &phase.name), &mut *progress));
+            let hear = || {
+                let (seconds, progress) = &mut *heard.borrow_mut();
+                for live in seconds.hear(self.ranks.cluster.told()) {
+                    progress.live(&Second { live: &live, tier: Tier::Unknown, devices: &[] });
+                }
+            };
+            self.attend(&mut || heard.borrow_mut().1.clock_starts(&phase.name), &hear);
             let whole = self.found.borrow().last().and_then(|found| Some(found.whole.as_ref()?.measured.clone()));
             let nothing = || PhaseMeasurement { name: phase.name.clone(), ..PhaseMeasurement::default() };
             let measured = whole.unwrap_or_else(nothing);
@@ -430,7 +457,7 @@ impl<'a> RanksRun<'a> {
         if self.is_apart && error.is_none() && !has_enough {
             // Others have more phases than this one.
             while self.summed.get() < self.exchanges.len() && !self.ends.get() {
-                self.attend(&mut || ());
+                self.attend(&mut || (), &|| ());
             }
         }
         while self.summed.get() < self.exchanges.len() && !(self.ends.get() && self.last_is_summed.get()) {

@@ -55,6 +55,8 @@ pub struct SweepRequest<'a> {
     pub budget: Duration,
     /// Seed of the order, of every op and of simulated devices.
     pub seed: u64,
+    /// Memory of the machine that is measured, [`Bench::ram_of_runs`].
+    pub ram_bytes: u64,
     /// As typed, for the record.
     pub command: &'a str,
 }
@@ -292,7 +294,7 @@ fn run_stages(
             Some(_) => {}
         }
     }
-    Ok(sweeper.finish(curves, flow, bench.ram_bytes()))
+    Ok(sweeper.finish(curves, flow, request.ram_bytes))
 }
 
 fn rates(point: &PointUnderway) -> Vec<f64> {

@@ -8,6 +8,7 @@ use crate::common::Common;
 use crate::exit::{End, Stopped};
 use crate::output;
 use crate::progress::LiveLine;
+use crate::ranks;
 use crate::session;
 use crate::space_budget::{DataSizes, check_lengths, virtual_time};
 use plumb_document::json;
@@ -45,6 +46,7 @@ pub fn run(arguments: &GateArguments, common: &Common) -> Result<End, Stopped> {
     if !(arguments.margin.0 > 0.0 && arguments.margin.0 <= 1.0) {
         return Err(Stopped::usage("--margin: expected a share above 0 and up to 100%, such as `5%`"));
     }
+    arguments.hosts.join()?;
     let outputs = [&arguments.junit, &arguments.md, &arguments.bencher];
     outputs.into_iter().flatten().try_for_each(|path| writable(path))?;
     let baseline = match (&arguments.baseline, &arguments.keep) {
@@ -65,6 +67,13 @@ pub fn run(arguments: &GateArguments, common: &Common) -> Result<End, Stopped> {
             return Err(Stopped::usage(format!(
                 "`{}` was measured before, and --baseline is a place: name a file or stored runs for --baseline, or a place \
                  for --candidate",
+                arguments.candidate
+            )));
+        }
+        (_, candidate) if arguments.hosts.are_given() && !matches!(candidate, Reference::Place(_)) => {
+            return Err(Stopped::usage(format!(
+                "`{}` was measured before, so --hosts have nothing to measure: name a place of theirs, such as /mnt/data, or leave \
+                 --hosts out",
                 arguments.candidate
             )));
         }
@@ -89,7 +98,7 @@ enum Reference {
 
 impl Reference {
     /// What is there as a directory or a file is that; what looks like a path and is not there is a mistake, unless it is about to
-    /// be made. All else selects stored runs.
+    /// be made, or is a directory of the hosts that measure. All else selects stored runs.
     fn parse(text: &str, kept: Option<&Path>) -> Result<Reference, Stopped> {
         let path = Path::new(text);
         let is_first_directory = || text.split(',').next().is_some_and(|first| Path::new(first.trim()).is_dir());
@@ -101,6 +110,7 @@ impl Reference {
         }
         let looks_like_path = text.starts_with(['/', '.']) || text.ends_with(".json");
         match looks_like_path {
+            true if ranks::led().is_some() && !text.ends_with(".json") => Ok(Reference::Place(text.to_owned())),
             true => Err(Stopped::usage(format!("`{text}` is neither a directory nor a file of results"))),
             false => Ok(Reference::Stored(text.to_owned())),
         }

@@ -8,16 +8,19 @@ use super::watch::StudyReporter;
 use crate::args::{MeanwhileArguments, ReportFile};
 use crate::common::Common;
 use crate::exit::{End, Stopped};
+use crate::hosts::HostsArguments;
 use crate::meanwhile::Outlets;
 use crate::output::error_line;
+use crate::ranks;
 use crate::session;
 use clap::Args;
 use plumb_engine::signals::{self, StopFlag};
 use plumb_sorted::SortedSet;
 use plumb_store::{Store, StoreError, StoredStudy};
 use plumb_study::conduct::{ConductEnded, ConductSetting, Conducted, FrozenStudy, StudyOrigin, conduct};
-use plumb_study::plan::Plan;
+use plumb_study::plan::{HostPlan, Plan};
 use plumb_study::preflight::Depth;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Arguments of `plumb study run`.
@@ -26,6 +29,9 @@ pub struct StudyRunArguments {
     /// Which study.
     #[command(flatten)]
     pub study: StudyFile,
+    /// Hosts that make the runs, in the place of this one.
+    #[command(flatten)]
+    pub hosts: HostsArguments,
     /// How it is conducted.
     #[command(flatten)]
     pub conduct: ConductArguments,
@@ -60,6 +66,9 @@ pub struct ResumeArguments {
     /// Repeat runs that checks rejected; their first results are kept, and counted in the report.
     #[arg(long)]
     pub rejected: bool,
+    /// The hosts that the study was begun with, and where their keys are now; needed only where the keys have moved.
+    #[command(flatten)]
+    pub hosts: HostsArguments,
     /// How it is conducted.
     #[command(flatten)]
     pub conduct: ConductArguments,
@@ -67,12 +76,13 @@ pub struct ResumeArguments {
 
 /// Plans, freezes, conducts and answers.
 pub fn run(arguments: &StudyRunArguments, common: &Common) -> Result<End, Stopped> {
-    let plan = arguments.study.plan()?;
+    let study = arguments.study.on(&arguments.hosts)?;
+    let plan = study.plan()?;
     let mut store = store(common)?;
-    let file = &arguments.study.file;
+    let file = &study.file;
     let text = std::fs::read_to_string(file).map_err(|error| Stopped::io(format!("{}: {error}", file.display())))?;
     let absolute = std::path::absolute(file).map_err(|error| Stopped::io(format!("{}: {error}", file.display())))?;
-    let options = plumb_document::json::to_string(&arguments.study).map_err(Stopped::io)?;
+    let options = plumb_document::json::to_string(&study).map_err(Stopped::io)?;
     if let Some(open) = store.studies()?.iter().find(|study| study.plan_hash == plan.hash && !study.done) {
         session::announce(&format!(
             "note: study {} has the same plan and is not done; this starts a new one. To continue the other: plumb study resume {}",
@@ -80,7 +90,7 @@ pub fn run(arguments: &StudyRunArguments, common: &Common) -> Result<End, Stoppe
         ));
     }
     arguments.conduct.report_file.writable()?;
-    let mut site = StudySite::new(common)?;
+    let mut site = StudySite::new(study.hosts_keys.clone(), common)?;
     site.check(&plan, |_| true, &arguments.conduct)?;
     let origin = StudyOrigin { file: &absolute.to_string_lossy(), text: &text, options: &options };
     let study = FrozenStudy::begin(&mut store, plan, &origin)?;
@@ -93,7 +103,10 @@ pub fn resume(arguments: &ResumeArguments, common: &Common) -> Result<End, Stopp
     let id = find(&store, &arguments.study)?;
     let stored = store.study(&id)?;
     let study = FrozenStudy::open(&store, &id)?;
-    unchanged(&stored, &study.plan)?;
+    let mut file: StudyFile = plumb_document::json::from_str(&stored.options).map_err(Stopped::io)?;
+    file.file = stored.row.file.clone().into();
+    same_hosts(&arguments.hosts.named()?, &study)?;
+    unchanged(&stored, &file, &study.plan)?;
     if arguments.failed {
         let runs = store.replan_failed_runs(&id)?;
         session::announce(&format!("repeating {}", plumb_trust::text::count(u64::from(runs), "failed run")));
@@ -102,17 +115,37 @@ pub fn resume(arguments: &ResumeArguments, common: &Common) -> Result<End, Stopp
         let runs = store.replan_rejected_runs(&id, None)?;
         session::announce(&format!("repeating {}", plumb_trust::text::count(u64::from(runs), "rejected run")));
     }
-    let mut site = StudySite::new(common)?;
+    let mut site = StudySite::new(arguments.hosts.hosts_keys.clone().or(file.hosts_keys), common)?;
     let open: SortedSet<u32> =
         store.study_runs(&id)?.iter().filter(|run| !run.status.has_ended()).map(|run| run.plot).collect();
     site.check(&study.plan, |plot| open.contains(&plot), &arguments.conduct)?;
     site.go(&mut store, &study, common, &arguments.conduct)
 }
 
+/// A study goes on with the hosts that it was begun with: other ones are another system.
+fn same_hosts(named: &[String], study: &FrozenStudy) -> Result<(), Stopped> {
+    let of_agents = |host: &HostPlan| match host {
+        HostPlan::Agents(agents) => Some(agents.clone()),
+        HostPlan::Local | HostPlan::Ssh { .. } | HostPlan::Vm(_) => None,
+    };
+    let begun: Vec<Vec<String>> = study.plan.hosts.values().filter_map(of_agents).collect();
+    if named.is_empty() || begun.iter().any(|agents| agents == named) {
+        return Ok(());
+    }
+    let with = match begun.first() {
+        Some(agents) => format!("with {}", agents.join(", ")),
+        None => "without --hosts".to_owned(),
+    };
+    Err(Stopped::usage(format!(
+        "study {} was begun {with}, and not with {}. Runs of both cannot be mixed: leave --hosts out, or start a new study with \
+         `plumb study run`",
+        study.id,
+        named.join(", ")
+    )))
+}
+
 /// A study's file must still say what was planned: two plans are two studies.
-fn unchanged(stored: &StoredStudy, frozen: &Plan) -> Result<(), Stopped> {
-    let mut file: StudyFile = plumb_document::json::from_str(&stored.options).map_err(Stopped::io)?;
-    file.file = stored.row.file.clone().into();
+fn unchanged(stored: &StoredStudy, file: &StudyFile, frozen: &Plan) -> Result<(), Stopped> {
     if !file.file.exists() {
         session::announce(&format!("note: {} is gone; the study continues with its stored plan", stored.row.file));
         return Ok(());
@@ -150,10 +183,17 @@ struct StudySite {
 }
 
 impl StudySite {
-    fn new(common: &Common) -> Result<StudySite, Stopped> {
+    fn new(keys: Option<PathBuf>, common: &Common) -> Result<StudySite, Stopped> {
+        if let Some(ranks) = ranks::joined() {
+            return Err(Stopped::usage(format!(
+                "a study starts a process for each of its runs, and cannot be one of {} that were started together: start it alone, \
+                 and name the hosts that are to make its runs with --hosts",
+                ranks.size()
+            )));
+        }
         let stop =
             signals::install().map_err(|error| Stopped::io(format!("cannot set up signal handling: {error}")))?;
-        Ok(StudySite { stop, hosts: LabHosts::new(stop, common)?, typed: session::typed(common).text() })
+        Ok(StudySite { stop, hosts: LabHosts::new(stop, keys, common)?, typed: session::typed(common).text() })
     }
 
     /// Looks at what the open plots need, and stops where something is wrong.

@@ -1,6 +1,7 @@
 //! The file of a study: how it is named and planned.
 
 use crate::exit::Stopped;
+use crate::hosts::HostsArguments;
 use clap::Args;
 use plumb_store::Store;
 use plumb_study::file::PlanOptions;
@@ -9,7 +10,7 @@ use plumb_workload::native::Override;
 use std::path::{Path, PathBuf};
 
 /// Which study, and how it is planned.
-#[derive(Debug, Args, plumb_document::ToDocument, plumb_document::FromDocument)]
+#[derive(Debug, Clone, Args, plumb_document::ToDocument, plumb_document::FromDocument)]
 pub struct StudyFile {
     /// A study file.
     pub file: PathBuf,
@@ -25,9 +26,24 @@ pub struct StudyFile {
     /// Change a setting of the file by its path, such as `design.plots=2` or `factor.level.levels=[4]`.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub set: Vec<String>,
+    /// Hosts that make the runs, where the command line names them: [`StudyFile::on`].
+    #[arg(skip)]
+    #[serde(default)]
+    pub hosts: Vec<String>,
+    /// What their agents were started with keys for.
+    #[arg(skip)]
+    #[serde(default)]
+    pub hosts_keys: Option<PathBuf>,
 }
 
 impl StudyFile {
+    /// The same with hosts of the command line. Their keys are looked for where they are now, wherever the study is resumed.
+    pub fn on(&self, hosts: &HostsArguments) -> Result<StudyFile, Stopped> {
+        let keys = hosts.hosts_keys.as_deref().map(std::path::absolute).transpose();
+        let hosts_keys = keys.map_err(|error| Stopped::io(format!("--hosts-keys: {error}")))?;
+        Ok(StudyFile { hosts: hosts.named()?, hosts_keys, ..self.clone() })
+    }
+
     /// The plan.
     pub fn plan(&self) -> Result<Plan, Stopped> {
         let set = self.set.iter().map(|text| text.parse::<Override>()).collect::<Result<Vec<_>, _>>();
@@ -36,6 +52,7 @@ impl StudyFile {
             seed: self.seed,
             exploratory: self.exploratory,
             set: set.map_err(Stopped::usage)?,
+            hosts: self.hosts.clone(),
         };
         plumb_study::file::plan_file(&self.file, &options).map_err(Stopped::usage)
     }

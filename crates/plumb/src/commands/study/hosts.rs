@@ -2,31 +2,38 @@
 
 use crate::common::Common;
 use crate::exit::Stopped;
+use crate::hosts::{places, reached};
 use crate::session;
 use plumb_engine::signals::StopFlag;
 use plumb_lab::host::Listener;
-use plumb_lab::preflight::Inspection;
+use plumb_lab::preflight::{Inspection, Objection, ObjectionKind, PlannedWork, WorkPlace};
+use plumb_lab::protocol::{HostFacts, LedHosts, RunAnswer, RunJob};
 use plumb_lab::ssh::SshSpec;
+use plumb_lab::step::{MadeNames, Safety, Step};
 use plumb_lab::vm::{VmOutlook, outlook};
 use plumb_lab::{Host, HostError, LineError, Local, Ssh, Surroundings, Vm};
 use plumb_study::conduct::{COMMAND_LIMIT, Hosts};
 use plumb_study::plan::HostPlan;
 use plumb_study::preflight::Inspected;
+use plumb_workload::Bytes;
+use std::path::{Path, PathBuf};
 
 /// Opens hosts by means of the lab.
 pub struct LabHosts {
     surroundings: Surroundings,
+    /// What agents were started with keys for.
+    keys: Option<PathBuf>,
 }
 
 impl LabHosts {
     /// Hosts that end what they do when this is set.
-    pub fn new(stop: StopFlag, common: &Common) -> Result<LabHosts, Stopped> {
+    pub fn new(stop: StopFlag, keys: Option<PathBuf>, common: &Common) -> Result<LabHosts, Stopped> {
         let program = std::env::current_exe()
             .map_err(|error| Stopped::io(format!("cannot find Plumb's own executable: {error}")))?;
         let mut surroundings = session::surroundings(program)?;
         surroundings.interrupted = Some(stop);
         surroundings.verbose = common.verbose;
-        Ok(LabHosts { surroundings })
+        Ok(LabHosts { surroundings, keys })
     }
 
     /// Takes down what a killed process has left on this machine.
@@ -58,6 +65,10 @@ impl Hosts for LabHosts {
                 let spec = ssh_spec(host).expect("it is reached by ssh");
                 Box::new(Ssh::connect(&spec, &self.surroundings)?)
             }
+            HostPlan::Agents(hosts) => {
+                let led = LedHosts { hosts: hosts.clone(), keys: self.keys.clone() };
+                Box::new(Agents { leader: Local::new(&self.surroundings)?, led })
+            }
         })
     }
 
@@ -82,6 +93,7 @@ impl Hosts for LabHosts {
                     unchecked: vec!["only that ssh reaches it; its own system boots when it is measured".to_owned()],
                 });
             }
+            HostPlan::Agents(hosts) => return self.inspect_agents(hosts, of),
             HostPlan::Local | HostPlan::Ssh { .. } => {}
         }
         let mut host = self.open(name, host, listener)?;
@@ -95,6 +107,69 @@ impl Hosts for LabHosts {
     fn command(&mut self, line: &str, stop: Option<StopFlag>, listener: Listener<'_>) -> Result<(), LineError> {
         let said = plumb_lab::run_line(line, COMMAND_LIMIT, stop)?;
         said.lines().for_each(listener);
+        Ok(())
+    }
+}
+
+impl LabHosts {
+    /// Reaches hosts whose agents make runs, and asks each whether it lets them into their directories, and has room there.
+    fn inspect_agents(&self, hosts: &[String], of: &dyn Fn(u64) -> Inspection) -> Result<Inspected, HostError> {
+        let lost = |stopped: Stopped| HostError::Lost(stopped.message);
+        let stop = self.surroundings.interrupted.unwrap_or_else(StopFlag::detached);
+        let ranks = reached(&places(hosts), self.keys.as_deref()).map_err(lost)?;
+        let mut objections: Vec<Objection> = Vec::new();
+        for PlannedWork { name, place, bytes } in of(0).builds.into_iter().flat_map(|build| build.work) {
+            let WorkPlace::Directory(dir) = place else { continue };
+            let wrong = match (ranks.free_for_each(stop, Path::new(&dir)), bytes) {
+                (Err(error), _) => error.to_string(),
+                (Ok(free), Some(bytes)) if bytes > free => {
+                    format!("{name}: its data take {}, and each host may write {} at {dir}", Bytes(bytes), Bytes(free))
+                }
+                _ => continue,
+            };
+            if !objections.iter().any(|known| known.text == wrong) {
+                objections.push(Objection { text: wrong, kind: ObjectionKind::Wrong });
+            }
+        }
+        ranks.dismiss(0);
+        let what = format!("{} by their agents", plumb_trust::text::count(hosts.len() as u64, "host"));
+        Ok(Inspected { what, objections, unchecked: Vec::new() })
+    }
+}
+
+/// Hosts whose agents make each run together, led from this machine.
+struct Agents {
+    leader: Local,
+    led: LedHosts,
+}
+
+impl Host for Agents {
+    fn facts(&self) -> &HostFacts {
+        self.leader.facts()
+    }
+
+    fn inspect(&mut self, _: &Inspection) -> Result<Vec<Objection>, HostError> {
+        Ok(Vec::new())
+    }
+
+    fn fits(&mut self, _: &[PlannedWork]) -> Result<Vec<Objection>, HostError> {
+        Ok(Vec::new())
+    }
+
+    /// Plans have no steps for them.
+    fn build(&mut self, _: &str, _: &[Step], _: &Safety, _: Listener<'_>) -> Result<MadeNames, HostError> {
+        Ok(MadeNames::default())
+    }
+
+    fn run(&mut self, job: &RunJob, listener: Listener<'_>) -> Result<RunAnswer, HostError> {
+        self.leader.run(&RunJob { led: Some(self.led.clone()), ..job.clone() }, listener)
+    }
+
+    fn undo(&mut self, _: Listener<'_>) -> Result<(), HostError> {
+        Ok(())
+    }
+
+    fn close(self: Box<Self>) -> Result<(), HostError> {
         Ok(())
     }
 }

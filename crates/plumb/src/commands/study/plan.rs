@@ -6,6 +6,7 @@ use super::hosts::LabHosts;
 use super::watch::StudyReporter;
 use crate::common::Common;
 use crate::exit::{End, Stopped};
+use crate::hosts::HostsArguments;
 use crate::output;
 use crate::session;
 use clap::Args;
@@ -14,6 +15,7 @@ use plumb_report::study_plan::{Detail, page};
 use plumb_study::earlier;
 use plumb_study::plan::Plan;
 use plumb_study::preflight::{Depth, Preflight};
+use std::path::PathBuf;
 
 /// Arguments of `plumb study plan`.
 #[derive(Debug, Args)]
@@ -21,6 +23,9 @@ pub struct PlanArguments {
     /// Which study.
     #[command(flatten)]
     pub study: StudyFile,
+    /// Hosts that would make the runs, in the place of this one.
+    #[command(flatten)]
+    pub hosts: HostsArguments,
     /// Show every run in its order, and what each cell runs.
     #[arg(long)]
     pub runs: bool,
@@ -31,7 +36,8 @@ pub struct PlanArguments {
 
 /// Prints the plan.
 pub fn run(arguments: &PlanArguments, common: &Common) -> Result<End, Stopped> {
-    let plan = arguments.study.plan()?;
+    let file = arguments.study.on(&arguments.hosts)?;
+    let plan = file.plan()?;
     if common.json && !arguments.check {
         session::print_json(&plan)?;
     } else if !common.json {
@@ -44,7 +50,7 @@ pub fn run(arguments: &PlanArguments, common: &Common) -> Result<End, Stopped> {
     if !arguments.check {
         return Ok(End::Done);
     }
-    let found = checked(&plan, common)?;
+    let found = checked(&plan, file.hosts_keys, common)?;
     if common.json {
         session::print_json(&found)?;
     } else {
@@ -54,9 +60,9 @@ pub fn run(arguments: &PlanArguments, common: &Common) -> Result<End, Stopped> {
 }
 
 /// Tries all that can be tried.
-fn checked(plan: &Plan, common: &Common) -> Result<Preflight, Stopped> {
+fn checked(plan: &Plan, keys: Option<PathBuf>, common: &Common) -> Result<Preflight, Stopped> {
     let stop = signals::install().map_err(|error| Stopped::io(format!("cannot set up signal handling: {error}")))?;
-    let mut hosts = LabHosts::new(stop, common)?;
+    let mut hosts = LabHosts::new(stop, keys, common)?;
     let mut teller = StudyReporter::new();
     let typed = session::typed(common).text();
     let request = CheckRequest { plan, typed: &typed, depth: Depth::Build, stop };

@@ -4,7 +4,7 @@ use plumb_lab::protocol::HostWork;
 use plumb_report::study_plan::{FactorView, PlanView, PlannedCell, PlotView};
 use plumb_study::earlier::EarlierSpread;
 use plumb_study::plan::power::{ASSUMED_SPREAD, PlannedUnit, PlannedVerdicts};
-use plumb_study::plan::{Correction, Levels, Plan, words};
+use plumb_study::plan::{Correction, HostPlan, Levels, Plan, words};
 use plumb_workload::{CachePolicy, Phase, Target, Workload};
 
 /// The plan, as far as it is shown.
@@ -58,6 +58,14 @@ pub fn of(plan: &Plan, earlier: Option<&EarlierSpread>) -> PlanView {
                     steps: plot.steps_in_words(),
                     runs: orders,
                 }
+            })
+            .collect(),
+        agents: plan
+            .hosts
+            .iter()
+            .filter_map(|(name, host)| match host {
+                HostPlan::Agents(agents) => Some(format!("{name}: {}", agents.join(", "))),
+                HostPlan::Local | HostPlan::Ssh { .. } | HostPlan::Vm(_) => None,
             })
             .collect(),
         compare: compared(plan),

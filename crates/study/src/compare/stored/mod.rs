@@ -13,7 +13,7 @@ use super::comparison_log::{ComparedCell, ComparisonLog, LogRow, provisioning, t
 use super::plan::side_index;
 use super::view::{self, JudgedSides};
 use super::{contrasts, messages};
-use crate::floors::{FloorOf, floors};
+use crate::floors::{FloorOf, floors, with_ranks};
 use crate::placed::StudyPlaces;
 use crate::plan::is_meant;
 use jiff::Timestamp;
@@ -527,7 +527,7 @@ fn floor_works<'a>(runs: &'a [Selected], names: &'a [String; 2]) -> Vec<FloorOf<
     let mut seen: SortedSet<(usize, &str)> = SortedSet::new();
     let of_run = |run: &'a Selected| {
         let (index, result) = (side_index(run.side), &run.result);
-        let place = result.target.values().next()?.path.clone();
+        let place = with_ranks(result.target.values().next()?.path.clone(), result.ranks.as_deref());
         seen.insert((index, &result.workload.name)).then(|| FloorOf {
             side: &names[index],
             place,

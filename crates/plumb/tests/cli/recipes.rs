@@ -1,0 +1,237 @@
+//! `examples/agents/`: each recipe is read by the program that it is for, and its command lines are run, on hosts that are namespaces.
+
+use crate::agents::Agent;
+use crate::agents_lost::address;
+use crate::common::needs::{self, PYTHON};
+use crate::common::{Home, Said, wait_until};
+use crate::mpi_hosts::Hosts;
+use serde_json::{Value, json};
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+fn recipe(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/agents").join(name)
+}
+
+/// What a program says that is given this.
+fn given(program: &str, arguments: &[&str], input: &str) -> Output {
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+/// The documents of a text in YAML.
+fn documents(text: &str) -> Vec<Value> {
+    const READ: &str = "import json, sys, yaml; print(json.dumps(list(yaml.safe_load_all(sys.stdin))))";
+    let output = given(PYTHON, &["-c", READ], text);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn has_yaml() -> bool {
+    needs::program(PYTHON, &["-c", "import yaml"])
+}
+
+fn words(command: &Value) -> Vec<String> {
+    command.as_array().unwrap().iter().map(|word| word.as_str().unwrap().to_owned()).collect()
+}
+
+fn value_of<'a>(words: &'a [String], option: &str) -> &'a str {
+    let place = words.iter().position(|word| word == option).unwrap_or_else(|| panic!("{option} in {words:?}"));
+    &words[place + 1]
+}
+
+/// Runs the command lines of a recipe: an agent on each host, and then what measures. Only the directories and the hosts' names are others,
+/// and the run is short.
+fn measures(agent: &[String], run: &[String], expected: usize) {
+    if !needs::root_and(&["ip"]) {
+        return;
+    }
+    let (home, hosts) = (Home::new(), Hosts::new(expected));
+    home.plumb("agent --init keys").expect(0);
+    std::fs::create_dir(home.work().join("data")).unwrap();
+    let here = |word: &String| match word.strip_prefix('/') {
+        Some(path) => home.work().join(path).to_str().unwrap().to_owned(),
+        None => word.clone(),
+    };
+    assert_eq!((agent[0].as_str(), run[0].as_str()), ("plumb", "plumb"));
+    let agent: Vec<String> = agent[1..].iter().map(here).collect();
+    let agent: Vec<&str> = agent.iter().map(String::as_str).collect();
+    let start = |host| Agent::start(hosts.on(host, &home, &agent), &home.work().join(format!("log{host}")));
+    let agents: Vec<Agent> = (0..expected).map(start).collect();
+    let mut run: Vec<String> = run[1..].iter().map(here).collect();
+    let place = run.iter().position(|word| word == "--hosts").unwrap();
+    assert_eq!(run[place + 1].split(',').count(), expected);
+    run[place + 1] = (0..expected).map(address).collect::<Vec<_>>().join(",");
+    run.extend(["--set", "time=200ms", "--set", "size=1MiB", "--json"].map(str::to_owned));
+    let result = home.with(&run).ran().json();
+    assert_eq!(result["ranks"]["count"], expected, "{}", result["ranks"]);
+    wait_until("no process is left", || agents.iter().all(|agent| agent.sessions().is_empty()));
+}
+
+/// What of a value another one has not, by its path.
+fn lacks(value: &Value, of: &Value, path: &str, found: &mut Vec<String>) {
+    match (value, of) {
+        (Value::Object(all), Value::Object(of)) => {
+            for (key, value) in all {
+                match of.get(key) {
+                    Some(of) => lacks(value, of, &format!("{path}.{key}"), found),
+                    None => found.push(format!("{path}.{key}")),
+                }
+            }
+        }
+        (Value::Array(all), Value::Array(of)) if all.len() <= of.len() => {
+            all.iter().zip(of).enumerate().for_each(|(at, (one, of))| lacks(one, of, &format!("{path}.{at}"), found));
+        }
+        _ if value == of => {}
+        _ => found.push(path.to_owned()),
+    }
+}
+
+/// What Kubernetes' own types do not know of a document, or its error: kubectl reads it into them and prints them again. That asks no
+/// cluster.
+fn unknown_to_kubernetes(document: &Value) -> Vec<String> {
+    let set = match document["kind"].as_str().unwrap() {
+        "Service" => ["selector", "app=plumb-agent"],
+        _ => ["env", "PLUMB_CHECKED=1"],
+    };
+    let output = given("kubectl", &["set", set[0], "--local", "-f", "-", set[1], "-o", "json"], &document.to_string());
+    if !output.status.success() {
+        return vec![String::from_utf8_lossy(&output.stderr).into_owned()];
+    }
+    let mut found = Vec::new();
+    lacks(document, &serde_json::from_slice(&output.stdout).unwrap(), "", &mut found);
+    found
+}
+
+/// The release of kubectl, the second number.
+fn kubectl_minor() -> u32 {
+    let said = given("kubectl", &["version", "--client", "-o", "json"], "");
+    let version: Value = serde_json::from_slice(&said.stdout).unwrap();
+    let minor = version["clientVersion"]["minor"].as_str().unwrap();
+    minor.trim_end_matches(|letter: char| !letter.is_ascii_digit()).parse().unwrap()
+}
+
+// Protects the Kubernetes recipe: each field is one of the API's, names and ports belong together, and its command lines measure.
+#[test]
+fn the_kubernetes_recipe_is_read_and_measures() {
+    let text = std::fs::read_to_string(recipe("kubernetes.yaml")).unwrap();
+    if !has_yaml() {
+        return;
+    }
+    let all = documents(&text);
+    let [service, agents, run] = all.as_slice() else { panic!("{} documents", all.len()) };
+    let pod = |job: &Value| job["spec"]["template"]["spec"].clone();
+    let container = |job: &Value| pod(job)["containers"][0].clone();
+    let (agent, runs) = (words(&container(agents)["command"]), words(&container(run)["command"]));
+    // The names that the service gives to the job's pods.
+    let count = agents["spec"]["completions"].as_u64().unwrap();
+    assert_eq!(agents["spec"]["parallelism"], count);
+    let (job, domain) = (agents["metadata"]["name"].as_str().unwrap(), pod(agents)["subdomain"].clone());
+    assert_eq!((&domain, &service["spec"]["clusterIP"]), (&service["metadata"]["name"], &json!("None")));
+    let names: Vec<String> = (0..count).map(|pod| format!("{job}-{pod}.{}", domain.as_str().unwrap())).collect();
+    assert_eq!(value_of(&runs, "--hosts"), names.join(","));
+    assert_eq!(service["spec"]["selector"], agents["spec"]["template"]["metadata"]["labels"]);
+    assert_eq!(service["spec"]["ports"][0]["port"], container(agents)["ports"][0]["containerPort"]);
+    for (job, secret, keys) in [(agents, "plumb-agent", "server.keys"), (run, "plumb-client", "client.keys")] {
+        let mounts = container(job)["volumeMounts"].as_array().unwrap().clone();
+        let volumes = pod(job)["volumes"].as_array().unwrap().clone();
+        let mounted = |mount: &Value| volumes.iter().any(|volume| volume["name"] == mount["name"]);
+        assert!(mounts.iter().all(mounted), "{mounts:?}");
+        assert!(volumes.iter().any(|volume| volume["secret"]["secretName"] == secret));
+        let words = words(&container(job)["command"]);
+        assert!(words.iter().any(|word| *word == format!("/keys/{keys}")), "{words:?}");
+    }
+    measures(&agent, &runs, count as usize);
+    if !needs::tools(&["kubectl"]) {
+        return;
+    }
+    // Debian's kubectl is older than the field.
+    let newer: &[&str] = if kubectl_minor() < 21 { &[".spec.completionMode"] } else { &[] };
+    for document in &all {
+        let unknown = unknown_to_kubernetes(document);
+        assert!(unknown.iter().all(|path| newer.contains(&path.as_str())), "{unknown:?}");
+    }
+    let mut wrong = agents.clone();
+    wrong["spec"]["template"]["spec"]["restartPolicyy"] = json!("Never");
+    assert!(unknown_to_kubernetes(&wrong).iter().any(|path| path.ends_with(".restartPolicyy")));
+    wrong = agents.clone();
+    wrong["spec"]["parallelism"] = json!("four");
+    assert!(unknown_to_kubernetes(&wrong)[0].contains("arallelism"));
+    // The commands of its first lines.
+    let home = Home::new();
+    home.plumb("agent --init keys").expect(0);
+    let secrets: Vec<&str> =
+        text.lines().filter_map(|line| Some(&line[line.find("kubectl create secret")?..])).collect();
+    assert_eq!(secrets.len(), 2);
+    for (secret, name) in secrets.into_iter().zip(["plumb-agent", "plumb-client"]) {
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("{secret} --dry-run=client -o json")]).current_dir(home.work());
+        let made = Said::of(command).expect(0).json();
+        assert_eq!((&made["kind"], &made["metadata"]["name"]), (&json!("Secret"), &json!(name)));
+    }
+}
+
+// Protects the recipe for Compose: its own program takes it, services and hosts are the same, and its command lines measure.
+#[test]
+fn the_compose_recipe_is_read_and_measures() {
+    let text = std::fs::read_to_string(recipe("compose.yaml")).unwrap();
+    if !has_yaml() || !needs::tools(&["docker-compose"]) {
+        return;
+    }
+    let home = Home::new();
+    let config = |text: &str| {
+        home.file("compose.yaml", text);
+        let mut command = Command::new("docker-compose");
+        command.args(["-f", "compose.yaml", "config"]).env_remove("IMAGE").current_dir(home.work());
+        Said::of(command)
+    };
+    let read = &documents(&config(&text).expect(0).out)[0];
+    let services = read["services"].as_object().unwrap();
+    let agents: Vec<&String> = services.keys().filter(|name| *name != "run").collect();
+    let run = words(&services["run"]["command"]);
+    assert_eq!(value_of(&run, "--hosts").split(',').collect::<Vec<_>>(), agents);
+    let commands: Vec<Vec<String>> = agents.iter().map(|name| words(&services[*name]["command"])).collect();
+    assert!(commands.iter().all(|command| *command == commands[0]));
+    for service in services.values() {
+        let volumes = service["volumes"].to_string();
+        assert!(volumes.contains("/keys/server.keys") != volumes.contains("/keys/client.keys"), "{volumes}");
+    }
+    measures(&commands[0], &run, agents.len());
+    let wrong = config(&text.replace("depends_on", "depends_upon"));
+    assert!(wrong.code != 0 && wrong.err.contains("depends_upon"), "{wrong:?}");
+}
+
+// Protects the inventory: Ansible's own program reads it, and the lines in it measure, over an ssh that stays on this machine.
+#[test]
+fn the_inventory_is_read_and_measures() {
+    if !needs::tools(&["ansible-inventory", "jq"]) {
+        return;
+    }
+    let text = std::fs::read_to_string(recipe("ansible.yaml")).unwrap();
+    let home = Home::new();
+    home.file("ansible.yaml", &text);
+    let lines: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("#   ")).collect();
+    let [hosts, run] = lines.as_slice() else { panic!("{lines:?}") };
+    let mut command = Command::new("sh");
+    command.args(["-c", hosts]).env("HOME", home.work()).current_dir(home.work());
+    Said::of(command).expect(0);
+    let named = std::fs::read_to_string(home.work().join("hosts")).unwrap();
+    assert_eq!(named, "ssh:bench@node1\nssh:bench@node2.example.org\nssh:root@node3\n");
+    std::fs::create_dir(home.work().join("data")).unwrap();
+    let data = home.work().join("data");
+    let run = run.strip_prefix("plumb ").unwrap().replace("/mnt/data", data.to_str().unwrap());
+    let ssh = home.file("ssh", "#!/bin/sh\nfor last; do :; done\nexec sh -c \"$last\"\n");
+    std::fs::set_permissions(&ssh, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let words = format!("{run} --set time=200ms --set size=1MiB --json");
+    let mut command = home.command(words.split_whitespace());
+    command.env("PLUMB_SSH", &ssh);
+    let result = Said::of(command).ran().json();
+    let found: Vec<&str> =
+        result["ranks"]["hosts"].as_array().unwrap().iter().map(|host| host["name"].as_str().unwrap()).collect();
+    assert_eq!(found, named.lines().collect::<Vec<_>>());
+}

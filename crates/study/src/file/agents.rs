@@ -1,0 +1,139 @@
+//! Hosts whose agents make the runs of a study: what the lab's hosts can do, and they cannot.
+
+use super::error::StudyError;
+use super::form::{Binds, HostForm, StudyForm};
+use super::levels::{self, Combination};
+use super::make::{LOCAL, Study};
+use super::objections::conditions_in;
+use super::workload::WorkloadText;
+use plumb_document::Table;
+use plumb_lab::Step;
+use plumb_lab::protocol::HostWork;
+use plumb_workload::KeyPath;
+use plumb_workload::keypath::Segment;
+use plumb_workload::native::{Document, LocatedFailure, place_of};
+
+/// What hosts are called that the command line names.
+const AGENTS: &str = "agents";
+
+/// Puts hosts of the command line in the place of this machine, or of the agents that the file names.
+///
+/// # Errors
+/// The study runs on other hosts.
+pub(super) fn put_in(
+    document: &Document<'_>,
+    tree: &Table,
+    form: &mut StudyForm,
+    hosts: &[String],
+) -> Result<(), StudyError> {
+    if hosts.is_empty() {
+        return Ok(());
+    }
+    let chooses = form.factor.iter().position(|factor| factor.binds == Some(Binds::Host));
+    let is_free = chooses.is_none() && form.hosts.iter().all(|(_, host)| host.agents.is_some()) && form.hosts.len() < 2;
+    if !is_free {
+        let path = match chooses {
+            Some(index) => vec![Segment::from("factor"), Segment::from(index), Segment::from("name")],
+            None => vec![Segment::from("hosts")],
+        };
+        let names: Vec<String> = form.hosts.keys().map(|name| format!("`{name}`")).collect();
+        let named = if names.is_empty() { format!("`{LOCAL}`") } else { names.join(", ") };
+        return Err(document
+            .failures(vec![LocatedFailure {
+                span: place_of(tree, &KeyPath(path)),
+                message: format!("the study chooses its own hosts ({named}), so --hosts has no place in it"),
+                help: "leave --hosts out, and write `agents = [\"node1\", \"node2\"]` at a host of `[hosts]`"
+                    .to_owned(),
+            }])
+            .into());
+    }
+    let name = form.hosts.keys().next().cloned().unwrap_or_else(|| AGENTS.to_owned());
+    form.hosts.insert(name, HostForm { agents: Some(hosts.to_vec()), ..HostForm::default() });
+    Ok(())
+}
+
+/// What is wrong with a host that is several agents.
+pub(super) fn wrong(name: &str, host: &HostForm, agents: &[String], fail: &mut dyn FnMut(String, &str)) {
+    let HostForm { ssh, boot, kernel, agent, vm, agents: _ } = host;
+    if ssh.is_some() || vm.is_some() || boot.is_some() || kernel.is_some() || agent.is_some() {
+        fail(
+            format!("`{name}` is agents, and more than that"),
+            "leave out its other keys; an agent that ssh is to reach is written `agents = [\"ssh:root@box\"]`",
+        );
+    }
+    if agents.is_empty() {
+        fail(format!("`{name}` has no agents"), "name at least one, such as `agents = [\"node1\"]`");
+    }
+    for (place, agent) in agents.iter().enumerate() {
+        if agent.is_empty() || agent.contains(char::is_whitespace) {
+            fail(format!("`{agent}` is no host"), "write HOST, HOST:PORT or ssh:HOST");
+        } else if agents[..place].contains(agent) {
+            fail(format!("`{name}` names {agent} twice"), "name each host once");
+        }
+    }
+}
+
+impl Study<'_> {
+    fn are_agents(&self, host: &str) -> bool {
+        self.form.hosts.get(host).is_some_and(|host| host.agents.is_some())
+    }
+
+    /// Whether any run is made by agents.
+    pub(super) fn has_agents(&self) -> bool {
+        self.form.hosts.values().any(|host| host.agents.is_some())
+    }
+
+    /// Agents start no programs, so that nothing can be built for a plot of theirs.
+    pub(super) fn agents_build_nothing(
+        &self,
+        host: &str,
+        levels: &Combination,
+        steps: &[Step],
+    ) -> Result<(), StudyError> {
+        let Some(step) = steps.first().filter(|_| self.are_agents(host)) else { return Ok(()) };
+        let mut names = Vec::new();
+        if let Some(value) = self.table.get("provision") {
+            levels::names_in(value.get_ref(), &mut names);
+            conditions_in(value.get_ref(), &mut names);
+        }
+        let factor = self.factors.all.iter().find(|factor| {
+            levels.contains_key(&factor.name) && names.contains(&factor.name) && factor.binds != Some(Binds::Host)
+        });
+        let (place, message, at) = match factor {
+            Some(factor) => (
+                factor.place.clone(),
+                format!(
+                    "factor `{}` is built (step `{}`), and nothing can be built on `{host}`: agents run no programs",
+                    factor.name,
+                    step.kind()
+                ),
+                format!("`[target]` with `path = \"/mnt/${{{}}}\"`", factor.name),
+            ),
+            None => (
+                self.place(&["provision"]),
+                format!("step `{}` cannot be built on `{host}`: agents run no programs", step.kind()),
+                "`[target]` with its `path`".to_owned(),
+            ),
+        };
+        let help = format!(
+            "build it on the hosts beforehand, leave out `[[provision]]`, and name the directories that are there: {at}; or \
+             let the lab build it, on a host with `ssh` or `vm`"
+        );
+        Err(self.failed(place, message, help))
+    }
+
+    /// Agents make runs of Plumb's own workloads.
+    pub(super) fn agents_run(&self, host: &str, text: &WorkloadText, work: &HostWork) -> Result<(), StudyError> {
+        let what = match work {
+            _ if !self.are_agents(host) => return Ok(()),
+            HostWork::Native { .. } => return Ok(()),
+            HostWork::Dialect { tool, .. } => format!("is in the language of {tool}"),
+            HostWork::Conformance(_) => "tests rules of a file system".to_owned(),
+        };
+        Err(self.failed(
+            text.place.clone(),
+            format!("`{}` {what}, and agents run Plumb's own workloads only", text.name),
+            "write it as one (`plumb as TOOL --translate …` prints it), or measure it on a host with `ssh`",
+        ))
+    }
+}
