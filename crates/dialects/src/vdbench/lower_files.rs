@@ -93,6 +93,7 @@ fn tree(storage: &FileStorage, work: &FileWork, files: u64, path: &str) -> TreeT
         size: distribution(&storage.sizes),
         // What creates files begins without.
         preallocated_percent: if work.operation == Operation::Create { 0 } else { 100 },
+        directories: 0,
         content: Content::Random,
     }
 }

@@ -154,6 +154,7 @@ fn one(check: &mut Checker, workload: &Workload, phase: &Phase, populated: &Sort
                                     programs::shared_sets(check, workload, group, program);
                                 } else {
                                     programs::check(check, phase.cache, group, program, target, others);
+                                    programs::copied(check, workload, group, program);
                                 }
                             }),
                             Work::Copy(copy) => check
