@@ -103,7 +103,15 @@ fn what_cannot_be_run_is_refused_with_a_reason() {
         ("fileio prepare --file-total-size=9", "FATAL: Invalid value for file-total-size: each file would be empty"),
         ("fileio prepare --file-rw-ratio=nan", "FATAL: Invalid value for --file-rw-ratio: nan"),
         ("fileio prepare --file-extra-flags=direct,x", "FATAL: Invalid value for file-extra-flags: x"),
-        ("fileio prepare --validate", "--validate: not supported: use `plumb run` with `verify`"),
+        (
+            "fileio prepare --validate --file-block-size=12",
+            "FATAL: Invalid value for file-block-size: with --validate, more than 12: 12",
+        ),
+        (
+            "fileio run --file-test-mode=rndrw --validate --threads=2",
+            "FATAL: --validate with --file-test-mode=rndrw: a read may see half of another write; use --threads=1 and \
+             --file-io-mode=sync, or rndrd",
+        ),
         ("fileio prepare --file-fsync-all=maybe", "invalid option: --file-fsync-all=maybe"),
         ("fileio prepare a", "Unrecognized command line argument: a"),
         ("fileio foo", "Unknown command: foo"),

@@ -19,8 +19,8 @@ use crate::files::{JobFiles, Names};
 use crate::pace::{Arrival, Pace};
 use crate::phase::*;
 use crate::program::{
-    Choice, ItemName, ItemOrder, MissingFile, OpenStep, Pick, Program, Renewal, Step, TreeNames, TreeStep, TreeWork,
-    Wall,
+    Choice, CopyStep, ItemName, ItemOrder, MissingFile, OpenStep, Pick, Program, Renewal, Step, TreeNames, TreeStep,
+    TreeWork, Wall,
 };
 use crate::sim::{SimDevice, SimModel};
 use crate::target::*;
