@@ -310,8 +310,8 @@ fn what_cannot_be_compiled_is_refused_with_its_place() {
             "random",
         ),
         (
-            |w| named(w, vec![Step::Access { file: Pick::Random }]),
-            "phase[1].workers[0].work.program.steps[0].access.file",
+            |w| named(w, vec![Step::List { file: Pick::Random }]),
+            "phase[1].workers[0].work.program.steps[0].list.file",
             "cannot pick from a set",
             "own",
         ),
