@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use plumb_dialects::vdbench::{Script, Settings, lower, print};
+use plumb_dialects::vdbench::{Places, Script, Settings, lower, print};
 use plumb_workload::validate::validate;
 
 /// Of a file with thousands of runs, these are enough.
@@ -12,7 +12,7 @@ fuzz_target!(|data: &str| {
     let Ok(script) = Script::parse("parmfile", data, &Settings::default()) else { return };
     let lengths: Vec<Option<u64>> = script.paths().map(|_| Some(1 << 30)).collect();
     for run in script.runs.iter().take(RUNS_MAX) {
-        if let Ok(workload) = lower(&script, run, &lengths, print::rate(run, 1000.0), 1) {
+        if let Ok(workload) = lower(&script, run, Places { lengths: &lengths, directories: &[] }, print::rate(run, 1000.0), 1) {
             validate(&workload);
         }
     }

@@ -390,13 +390,22 @@ fn set_worker(
     setting: &Setting<'_>,
     built: &mut BuiltPhase,
 ) -> Result<SetWorker, EngineError> {
+    let copies = program.copies().next().and_then(|copy| targets.get(&copy.to));
     let (root, files, content) = match targets.get(&seat.group.target) {
         Some(OpenTarget::Tree(tree)) => {
-            let root = SetRoot::Directory { root: tree.root()?, place: tree.path().to_owned() };
+            let copies = match copies {
+                Some(OpenTarget::Tree(to)) => Some((to.root()?, to.path().to_owned())),
+                _ => None,
+            };
+            let root = SetRoot::Directory { root: tree.root()?, place: tree.path().to_owned(), copies };
             (root, &tree.files, tree.content)
         }
         Some(OpenTarget::Sim(OpenSim { device, files: Some(files), .. })) => {
-            (SetRoot::Sim(device.clone()), files, Default::default())
+            let copies = match copies {
+                Some(OpenTarget::Sim(to)) => Some(to.device.clone()),
+                _ => None,
+            };
+            (SetRoot::Sim(device.clone(), copies), files, Default::default())
         }
         _ => return Err(seat.error(format!("`{}` is not a file set", seat.group.target)).into()),
     };

@@ -169,6 +169,8 @@ pub(crate) struct OpenTargets {
     /// Jobs that cannot have their files.
     failed: Vec<FailedJob>,
     dir: Option<TestDir>,
+    /// Further test directories, of targets with absolute paths, each with the directory that it is in.
+    dirs: Vec<(PathBuf, TestDir)>,
     /// What runs on virtual time, where all targets are simulated.
     simulation: Option<Simulation>,
 }
@@ -336,7 +338,7 @@ impl OpenTargets {
     /// Closes the files and removes the test directory.
     pub(crate) fn close(self) -> Result<(), crate::testdir::TestDirError> {
         drop(self.targets);
-        self.dir.map_or(Ok(()), TestDir::remove)
+        self.dirs.into_iter().map(|(_, dir)| dir).chain(self.dir).try_for_each(TestDir::remove)
     }
 }
 

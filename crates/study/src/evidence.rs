@@ -241,6 +241,10 @@ impl<'a> Evidence<'a> {
             ) if path.is_relative() => {
                 TargetFacts { path: plumb_result::path_text(self.base), ..stack::of_path(target.path) }
             }
+            Some(Target::Tree(TreeTarget { path, .. })) => {
+                let above = path.parent().unwrap_or(path);
+                TargetFacts { path: plumb_result::path_text(above), ..stack::of_path(target.path) }
+            }
             _ => stack::of_path(target.path),
         }
     }

@@ -377,8 +377,11 @@ impl WorkerGroup {
     /// Names of all targets that it uses, its own first.
     pub fn targets(&self) -> impl Iterator<Item = &str> {
         let ends = self.work.copy().into_iter().flat_map(|copy| copy.targets());
-        let sets = self.work.program().into_iter().flat_map(|program| program.shared_sets());
-        std::iter::once(self.target.as_str()).chain(ends.chain(sets).filter(|&end| end != self.target))
+        let programs = || self.work.program().into_iter();
+        let sets = programs().flat_map(|program| program.shared_sets());
+        // All copies of a program go to one set.
+        let copies = programs().filter_map(|program| program.copies().next()).map(|copy| copy.to.as_str());
+        std::iter::once(self.target.as_str()).chain(ends.chain(sets).chain(copies).filter(|&end| end != self.target))
     }
 
     /// Whether its files are removed between its loops: it has several, or may come to have.

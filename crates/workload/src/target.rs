@@ -126,7 +126,8 @@ pub struct FilesTarget {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct TreeTarget {
-    /// The root of the tree, relative to the test directory.
+    /// The root of the tree, relative to the test directory. An absolute path is in a test directory of its own, which is made in
+    /// the directory above it: so a workload may have file sets on several file systems.
     pub path: PathBuf,
     /// How many files it may hold. Each worker of a group owns an equal, fixed share of them.
     pub files: u64,
@@ -141,9 +142,16 @@ pub struct TreeTarget {
     /// Share of the files that exist before the first phase, in percent.
     #[serde(default)]
     pub preallocated_percent: u32,
+    /// Further directories, without files, that exist before the first phase: what `rmdir` removes first.
+    #[serde(default, skip_serializing_if = "none")]
+    pub directories: u32,
     /// What is written into them.
     #[serde(default)]
     pub content: Content,
+}
+
+fn none(number: &u32) -> bool {
+    *number == 0
 }
 
 fn one() -> u32 {

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 /// How written blocks are stamped, and read blocks verified.
 ///
 /// Plumb's own layout has a header in each block (magic, file, offset, sequence, seed, checksum of the rest), so that a
-/// lost, torn, misplaced or stale write is told apart; all reads are verified. The others are fio's, so that each reads what
+/// lost, torn, misplaced or stale write is told apart; all reads are verified. sysbench's has a trailer. The others are fio's, so that each reads what
 /// the other wrote: reads of a worker that only reads are verified; those of a mix are not, but for what a job reads back.
 /// What is said of reading back is of jobs.
 #[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
@@ -117,6 +117,9 @@ pub enum StampLayout {
     /// That of fio 3.41 and later.
     #[default]
     Versioned,
+    /// sysbench's, of `requests` streams: behind random bytes, their CRC-32 and the offset in the file, in 12 bytes; see the
+    /// engine's `content/trailers.rs`. All reads are verified, also of what others wrote.
+    Sysbench,
     /// That of fio before 3.41. Before 3.39, `sha512` in it is no checksum, but a few bytes of the block.
     Unversioned,
 }

@@ -418,6 +418,7 @@ fn of_program(content: &ProgramContent) -> Content {
         }
         ProgramContent::Packets(Packets { kind: PacketKind::Random, .. })
         | ProgramContent::Told { .. }
+        | ProgramContent::Sysbench { .. }
         | ProgramContent::Random => Content::Random,
         // Words that count up, or one that is repeated.
         ProgramContent::Packets(_) => Content::Reducible { compress_percent: 75, duplicate_percent: 99 },

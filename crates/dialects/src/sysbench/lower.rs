@@ -7,8 +7,10 @@ use plumb_workload::content::BufferContent;
 use plumb_workload::files::{Allocation, AtOpen, FileRules, JobFiles, Names, OpenMode, PrepareFiles};
 use plumb_workload::phase::{End, Flush, Stop};
 use plumb_workload::program::{
-    MissingFile, Moves, OpenPromise, OpenStep, Pick, Program, ScratchTarget, Step, Transfer,
+    MissingFile, Moves, OpenPromise, OpenStep, Pick, Program, ProgramContent, RecordOrder, ScratchTarget, SegmentOrder,
+    Segments, Step, Transfer,
 };
+use plumb_workload::verify::{StampLayout, Verify, VerifyMethod};
 use plumb_workload::{
     Arrival, Backend, BlockStream, Bytes, CachePolicy, Nanos, Pace, PerSecond, Phase, Target, Work, WorkerGroup,
     Workload,
@@ -86,16 +88,26 @@ fn prepare(settings: &Settings, lengths: &[Option<u64>], seed: u64) -> Workload 
             ..OpenStep::default()
         }));
         if count > 0 {
-            if from > 0 {
+            let mut transfer = Transfer::forward(Moves::Write, Bytes(settings.block), count);
+            if from > 0 && settings.validates {
+                // Trailers say where a block lies in its file.
+                let block = Bytes(settings.block.saturating_mul(count));
+                let order = SegmentOrder::default();
+                transfer.order =
+                    RecordOrder::Segments(Segments { first: Bytes(from), block, stride: block, count: 1, order });
+            } else if from > 0 {
                 steps.push(Step::Seek { handle: 0, to: Bytes(from) });
             }
-            steps.push(Step::Transfer(Transfer::forward(Moves::Write, Bytes(settings.block), count)));
+            steps.push(Step::Transfer(transfer));
         }
         steps.extend([Step::Fsync { handle: 0 }, Step::Close { handle: 0 }]);
     }
     let mut workload = of_steps(settings, "prepare", steps, seed);
     if let Some(Work::Program(program)) = workload.phase[0].workers.first_mut().map(|group| &mut group.work) {
-        program.content = plumb_workload::program::ProgramContent::Zeros;
+        program.content = match settings.validates {
+            true => ProgramContent::Sysbench { block: Bytes(settings.block) },
+            false => ProgramContent::Zeros,
+        };
     }
     workload
 }
@@ -143,6 +155,12 @@ fn run(settings: &Settings, mode: TestMode, seed: u64) -> Workload {
         },
         depth: if settings.io == IoMode::Async { settings.backlog } else { 1 },
         pace: pace(settings, mode),
+        // Of a request of several blocks, each has its trailer.
+        verify: settings.validates.then(|| Verify {
+            layout: StampLayout::Sysbench,
+            interval: Some(Bytes(settings.block)),
+            ..Verify::new(VerifyMethod::Crc32)
+        }),
         content: Some(BufferContent { zero: true, scramble: false, ..BufferContent::default() }),
         files: FileRules {
             prepare: PrepareFiles {

@@ -86,7 +86,7 @@ pub const GENERAL: &[Opt] = &[
     but("rand-spec-res", Number, "75", DRAWN),
     but("rand-pareto-h", Ratio, "0.2", DRAWN),
     but("report-checkpoints", List, "", NotYet("use --report-interval")),
-    but("validate", Flag, "off", NotYet("use `plumb run` with `verify`")),
+    opt("validate", Flag, "off", "write blocks with a checksum and their offset, and check what is read"),
     but("config-file", Text, "", NotYet("give the options themselves")),
     but("luajit-cmd", Text, "", Never("there is no Lua")),
 ];

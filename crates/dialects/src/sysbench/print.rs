@@ -78,6 +78,9 @@ pub fn running(settings: &Settings, mode: TestMode) -> String {
     if settings.report_s > 0 {
         text.push_str(&format!("Report intermediate results every {} second(s)\n", settings.report_s));
     }
+    if settings.validates {
+        text.push_str("Validation checks: on.\n\n");
+    }
     text.push_str(&match settings.seed {
         0 => "Initializing random number generator from current time\n\n".to_owned(),
         seed => format!("Initializing random number generator from seed ({seed}).\n\n"),
@@ -123,8 +126,22 @@ pub fn running(settings: &Settings, mode: TestMode) -> String {
         TestMode::RandomWrite => "random write",
         TestMode::RandomMix => "random r/w",
     };
-    text.push_str(&format!("Using {by} I/O mode\nDoing {does} test\n"));
+    let checks = if settings.validates { "Using checksums validation.\n" } else { "" };
+    text.push_str(&format!("Using {by} I/O mode\n{checks}Doing {does} test\n"));
     text
+}
+
+/// Why a run that validates ended early: the block that is not what was written, where there is one.
+pub fn invalid(phase: &PhaseMeasurement) -> String {
+    let Some(wrong) = phase.faults.iter().find(|fault| fault.op == OpKind::Read && fault.errno.is_none()) else {
+        return String::new();
+    };
+    let name = wrong.path.file_name().unwrap_or_default().to_string_lossy();
+    let number = name.rsplit('.').next().unwrap_or_default();
+    format!(
+        "FATAL: {}\nFATAL: Validation failed on file {number}, block offset {}, exiting...\n",
+        wrong.message, wrong.offset
+    )
 }
 
 /// Why a run cannot use a file that is shorter than it should be, or not there.

@@ -134,6 +134,8 @@ pub struct Settings {
     pub merged: u32,
     /// Reads for each write.
     pub ratio: f64,
+    /// Blocks have trailers, and reads are checked.
+    pub validates: bool,
 }
 
 impl Settings {
@@ -147,6 +149,9 @@ impl Settings {
         self.block.saturating_mul(u64::from(self.merged.max(1)))
     }
 }
+
+/// Bytes of the trailer of a block that is validated.
+const TRAILER_BYTES: u64 = 12;
 
 /// The options as they were given.
 struct Given<'a>(Vec<(&'static str, &'a str)>);
@@ -325,7 +330,22 @@ fn settings(given: &Given<'_>, command: Command) -> Result<Settings, Wrong> {
         data_only,
         merged: given.count("file-merged-requests", "file-merged-requests", 0)?,
         ratio: ratio.ok_or_else(|| fatal("Invalid value for --file-rw-ratio", said))?,
+        validates: given.flag("validate") && given.0.iter().any(|(known, _)| *known == "validate"),
     };
+    if settings.validates && settings.block <= TRAILER_BYTES {
+        return Err(fatal(
+            "Invalid value for file-block-size: with --validate, more than 12",
+            &settings.block.to_string(),
+        ));
+    }
+    let in_flight = if io == IoMode::Async { settings.backlog } else { 1 };
+    if settings.validates && command == Command::Run(TestMode::RandomMix) && settings.threads.max(in_flight) > 1 {
+        return Err(Wrong::Fatal(
+            "--validate with --file-test-mode=rndrw: a read may see half of another write; use --threads=1 and \
+             --file-io-mode=sync, or rndrd"
+                .to_owned(),
+        ));
+    }
     if settings.percentile > 100 {
         return Err(fatal("Invalid value for --percentile", &settings.percentile.to_string()));
     }

@@ -7,6 +7,8 @@ use plumb_result::measurement::OpMeasurement;
 use plumb_result::{PhaseMeasurement, WorkerMeasurement};
 use plumb_sorted::SortedMap;
 use plumb_workload::blocks::requests::{RequestFlush, RequestOps, Requests};
+use plumb_workload::program::{ProgramContent, RecordOrder};
+use plumb_workload::verify::StampLayout;
 use plumb_workload::{Arrival, Backend, Bytes, OpKind, Step, Work, Workload};
 
 /// What sysbench 1.0.20 printed, without its first line.
@@ -88,6 +90,26 @@ fn files_are_made_as_far_as_they_are_not_there() {
     ));
 }
 
+// Blocks have sysbench's trailers, whole requests as many as they have blocks, and what is added to a file says where it lies.
+#[test]
+fn validated_blocks_have_trailers() {
+    let words = "--file-num=1 --file-total-size=64K --file-block-size=4K --validate";
+    let made = lowered(&format!("fileio {words} prepare"), &[Some(10_000)]);
+    let program = made.phase[0].workers[0].work.program().unwrap();
+    assert_eq!(program.content, ProgramContent::Sysbench { block: Bytes(4096) });
+    let transfer = program.transfers().next().unwrap();
+    assert!(
+        matches!(&transfer.order, RecordOrder::Segments(segments) if segments.first == Bytes(10_000)),
+        "{transfer:?}"
+    );
+    assert_eq!(transfer.count, 14);
+    let run = lowered(&format!("fileio {words} --file-test-mode=seqwr --file-merged-requests=4 run"), &[]);
+    let verify = run.phase[0].workers[0].verify.as_ref().unwrap();
+    assert_eq!((verify.layout, verify.interval), (StampLayout::Sysbench, Some(Bytes(4096))));
+    assert!(lowered("fileio --file-test-mode=rndrw --validate run", &[]).phase[0].workers[0].verify.is_some());
+    assert!(lowered("fileio --file-test-mode=rndrw --validate=off run", &[]).phase[0].workers[0].verify.is_none());
+}
+
 // Protects sysbench's own words for what is wrong, and a reason for each option that is refused.
 #[test]
 fn what_cannot_be_run_is_refused_with_a_reason() {
@@ -103,7 +125,15 @@ fn what_cannot_be_run_is_refused_with_a_reason() {
         ("fileio prepare --file-total-size=9", "FATAL: Invalid value for file-total-size: each file would be empty"),
         ("fileio prepare --file-rw-ratio=nan", "FATAL: Invalid value for --file-rw-ratio: nan"),
         ("fileio prepare --file-extra-flags=direct,x", "FATAL: Invalid value for file-extra-flags: x"),
-        ("fileio prepare --validate", "--validate: not supported: use `plumb run` with `verify`"),
+        (
+            "fileio prepare --validate --file-block-size=12",
+            "FATAL: Invalid value for file-block-size: with --validate, more than 12: 12",
+        ),
+        (
+            "fileio run --file-test-mode=rndrw --validate --threads=2",
+            "FATAL: --validate with --file-test-mode=rndrw: a read may see half of another write; use --threads=1 and \
+             --file-io-mode=sync, or rndrd",
+        ),
         ("fileio prepare --file-fsync-all=maybe", "invalid option: --file-fsync-all=maybe"),
         ("fileio prepare a", "Unrecognized command line argument: a"),
         ("fileio foo", "Unknown command: foo"),

@@ -1,10 +1,12 @@
 //! From parameters to definitions, and from these to runs.
 
 use super::file_systems::{FileStorage, FileWork};
-use super::parse::{Parameter, Wrong, numbers, parameters, size};
+use super::format::Format;
+use super::parse::{Parameter, numbers, parameters, size};
 use super::runs::{RunDefinition, loop_of};
 use super::settings::Settings;
-use super::values::{at_least_one, curve, percent, threads, transfers};
+use super::values::{at_least_one, curve, open_flags, percent, range, skew, threads, transfers, within};
+use super::wrong::{Reason, Wrong};
 
 /// Points of a curve, in per cent of the largest rate, where none are said.
 const CURVE: [u64; 6] = [10, 50, 70, 80, 90, 100];
@@ -13,10 +15,23 @@ const CURVE: [u64; 6] = [10, 50, 70, 80, 90, 100];
 #[derive(Debug, Clone, PartialEq)]
 pub struct Storage {
     pub(super) name: String,
+    pub(super) line: usize,
     pub(super) path: String,
     pub(super) bytes: Option<u64>,
     pub(super) threads: u64,
     pub(super) offset: u64,
+    /// Of what random offsets are multiples; of the transfer where absent.
+    pub(super) align: Option<u64>,
+    /// Where hits go: from the beginning of what is used.
+    pub(super) hit_area: u64,
+    /// The part that is used, in per cent.
+    pub(super) range: (u64, u64),
+    pub(super) opened: Opened,
+}
+
+/// How a file or device is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Opened {
     pub(super) direct: bool,
     pub(super) sync: bool,
 }
@@ -34,14 +49,25 @@ pub enum Transfers {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Work {
     pub(super) name: String,
+    pub(super) line: usize,
     pub(super) storage: Vec<String>,
     pub(super) read_percent: u8,
     pub(super) transfers: Transfers,
     pub(super) random_percent: u8,
     pub(super) ends_at_end: bool,
     pub(super) skew: Option<f64>,
-    /// The part of the storage, in per cent.
-    pub(super) range: (u64, u64),
+    /// The part of the storage, in per cent; that of the storage where absent.
+    pub(super) range: Option<(u64, u64)>,
+    /// Bytes between the end of a transfer and the next.
+    pub(super) stride: Option<u64>,
+    /// Per cent of reads and of writes that go to the hit area.
+    pub(super) hits: (u8, u8),
+    /// A rate of its own, I/Os a second.
+    pub(super) rate: Option<u64>,
+    /// Threads, where not those of the storage.
+    pub(super) threads: Option<u64>,
+    /// How it opens the storage, where not as that says.
+    pub(super) opened: Option<Opened>,
 }
 
 /// How fast a run is.
@@ -78,6 +104,8 @@ pub struct Run {
     pub pause_s: u64,
     pub(super) poisson: bool,
     pub(super) threads: Option<u64>,
+    /// What is made, where that is all.
+    pub(super) format: Option<Format>,
     /// What the loops of `forX` have at this run.
     pub loops: String,
 }
@@ -102,8 +130,7 @@ enum Section {
 }
 
 /// Reads a file.
-pub(super) struct Reader<'a> {
-    pub(super) file: &'a str,
+pub(super) struct Reader {
     pub(super) storage: Vec<Storage>,
     pub(super) works: Vec<Work>,
     pub(super) file_systems: Vec<FileStorage>,
@@ -146,14 +173,15 @@ impl Script {
     /// # Errors
     /// The first line that is wrong.
     pub fn parse(file: &str, text: &str, settings: &Settings) -> Result<Script, Wrong> {
-        let wrong = |line: usize, reason: String| Wrong { file: file.to_owned(), line, reason };
-        let found = parameters(text).map_err(|(line, reason)| wrong(line, reason))?;
-        let mut reader = Reader::new(file);
-        for parameter in &found {
-            reader.take(parameter).map_err(|reason| wrong(parameter.line, reason))?;
-        }
-        let last = found.last().map_or(1, |parameter| parameter.line);
-        reader.runs(settings).map_err(|reason| wrong(last, reason))
+        let read = || {
+            let found = parameters(text)?;
+            let mut reader = Reader::new();
+            for parameter in &found {
+                reader.take(parameter).map_err(|reason| (parameter.line, reason))?;
+            }
+            reader.runs(found.last().map_or(1, |parameter| parameter.line), settings)
+        };
+        read().map_err(|(line, reason)| Wrong { file: file.to_owned(), line, reason })
     }
 }
 
@@ -162,35 +190,35 @@ fn is_key(key: &str, full: &[&str]) -> bool {
     key.len() > 1 && full.iter().any(|full| full.starts_with(key))
 }
 
-/// Files are made for each run, so that most of what `format` may say asks for nothing more.
-fn format(parameter: &Parameter) -> Result<(), String> {
-    let known = ["yes", "no", "restart", "complete"];
-    match parameter.values.iter().find(|value| !known.contains(&value.to_ascii_lowercase().as_str())) {
-        Some(value) => Err(format!("`format={value}` is not supported; files are made for each run: use yes or no")),
-        None => Ok(()),
-    }
-}
-
-impl Reader<'_> {
-    fn new(file: &str) -> Reader<'_> {
+impl Reader {
+    fn new() -> Reader {
         let storage = Storage {
             name: String::new(),
+            line: 0,
             path: String::new(),
             bytes: None,
             threads: 8,
             offset: 0,
-            direct: false,
-            sync: false,
+            align: None,
+            hit_area: 1 << 20,
+            range: (0, 100),
+            opened: Opened::default(),
         };
         let work = Work {
             name: String::new(),
+            line: 0,
             storage: Vec::new(),
             read_percent: 100,
             transfers: Transfers::Fixed(4096),
             random_percent: 100,
             ends_at_end: false,
             skew: None,
-            range: (0, 100),
+            range: None,
+            stride: None,
+            hits: (0, 0),
+            rate: None,
+            threads: None,
+            opened: None,
         };
         let run = Run {
             name: String::new(),
@@ -204,12 +232,18 @@ impl Reader<'_> {
             pause_s: 0,
             poisson: true,
             threads: None,
+            format: None,
             loops: String::new(),
         };
-        let usual_run =
-            RunDefinition { run, works: Vec::new(), file_works: Vec::new(), rates: vec![Rate::Max], loops: Vec::new() };
+        let usual_run = RunDefinition {
+            run,
+            line: 0,
+            works: Vec::new(),
+            file_works: Vec::new(),
+            rates: vec![Rate::Max],
+            loops: Vec::new(),
+        };
         Reader {
-            file,
             storage: Vec::new(),
             works: Vec::new(),
             file_systems: Vec::new(),
@@ -223,21 +257,21 @@ impl Reader<'_> {
         }
     }
 
-    fn take(&mut self, parameter: &Parameter) -> Result<(), String> {
-        let name = parameter.values[0].clone();
+    fn take(&mut self, parameter: &Parameter) -> Result<(), Reason> {
+        let (name, line) = (parameter.values[0].clone(), parameter.line);
         // In a definition of another kind, the same word says which it uses.
         match (parameter.key.as_str(), self.section) {
             ("sd", Section::General | Section::Storage) => {
                 self.begin(Section::Storage, &name);
                 if !self.is_default {
-                    self.storage.push(Storage { name, ..self.usual.0.clone() });
+                    self.storage.push(Storage { name, line, ..self.usual.0.clone() });
                 }
                 Ok(())
             }
             ("wd", Section::General | Section::Storage | Section::Work) => {
                 self.begin(Section::Work, &name);
                 if !self.is_default {
-                    self.works.push(Work { name, ..self.usual.1.clone() });
+                    self.works.push(Work { name, line, ..self.usual.1.clone() });
                 }
                 Ok(())
             }
@@ -247,6 +281,7 @@ impl Reader<'_> {
                     let usual = &self.usual_run;
                     self.runs.push(RunDefinition {
                         run: Run { name, ..usual.run.clone() },
+                        line,
                         works: usual.works.clone(),
                         file_works: usual.file_works.clone(),
                         rates: usual.rates.clone(),
@@ -258,19 +293,20 @@ impl Reader<'_> {
             ("fsd", Section::General | Section::FileSystem) => {
                 self.begin(Section::FileSystem, &name);
                 if !self.is_default {
-                    self.file_systems.push(FileStorage { name, ..self.usual_files.0.clone() });
+                    self.file_systems.push(FileStorage { name, line, ..self.usual_files.0.clone() });
                 }
                 Ok(())
             }
             ("fwd", Section::General | Section::FileSystem | Section::FileWork) => {
                 self.begin(Section::FileWork, &name);
                 if !self.is_default {
-                    self.file_works.push(FileWork { name, ..self.usual_files.1.clone() });
+                    self.file_works.push(FileWork { name, line, ..self.usual_files.1.clone() });
                 }
                 Ok(())
             }
             ("hd" | "rg", _) => {
-                Err("hosts and replays are not supported; use `mpirun` or `plumb trace replay`".to_owned())
+                let way_out = "use `plumb run --hosts` for hosts, and `plumb trace replay` for replays";
+                Err(Reason::General { key: parameter.key.clone(), way_out })
             }
             (_, Section::General) => self.general(parameter),
             (_, Section::Storage) => self.of_storage(parameter),
@@ -292,16 +328,19 @@ impl Reader<'_> {
         self.is_default = name.eq_ignore_ascii_case("default");
     }
 
-    fn general(&mut self, parameter: &Parameter) -> Result<(), String> {
-        match parameter.key.as_str() {
+    fn general(&mut self, parameter: &Parameter) -> Result<(), Reason> {
+        let way_out = match parameter.key.as_str() {
             // They change what is printed, not what is measured.
-            "messagescan" | "report" | "histogram" => Ok(()),
-            "startcmd" | "endcmd" => Err(format!("`{}` is not supported; run the command yourself", parameter.key)),
-            key => Err(format!("`{key}` is not supported here; remove it")),
-        }
+            "messagescan" | "report" | "histogram" => return Ok(()),
+            "startcmd" | "start_cmd" | "endcmd" | "end_cmd" => "run the command yourself",
+            "validate" | "data_errors" | "journal" => "use `plumb run` with `verify`",
+            "compratio" | "dedupratio" | "dedupunit" | "pattern" => "use `plumb run` with `content`",
+            _ => "remove it",
+        };
+        Err(Reason::General { key: parameter.key.clone(), way_out })
     }
 
-    fn of_storage(&mut self, parameter: &Parameter) -> Result<(), String> {
+    fn of_storage(&mut self, parameter: &Parameter) -> Result<(), Reason> {
         let storage = match (self.is_default, self.storage.last_mut()) {
             (false, Some(storage)) => storage,
             _ => &mut self.usual.0,
@@ -310,25 +349,36 @@ impl Reader<'_> {
         match parameter.key.as_str() {
             key if is_key(key, &["lun"]) => storage.path = value.clone(),
             key if is_key(key, &["size"]) => storage.bytes = Some(at_least_one(parameter, size(value))?),
-            key if is_key(key, &["threads"]) => storage.threads = threads(parameter, value)?,
+            key if is_key(key, &["threads"]) => storage.threads = threads(parameter)?,
             key if is_key(key, &["offset"]) => {
-                storage.offset = size(value).ok_or_else(|| format!("`{value}` is no offset"))?;
+                storage.offset = size(value).ok_or_else(|| parameter.value("a size such as 1m"))?;
             }
-            key if is_key(key, &["openflags"]) => {
-                for flag in &parameter.values {
-                    match flag.to_ascii_lowercase().as_str() {
-                        "o_direct" | "directio" => storage.direct = true,
-                        "o_sync" | "o_dsync" | "o_rsync" => storage.sync = true,
-                        other => return Err(format!("open flag `{other}` is not supported")),
-                    }
+            key if is_key(key, &["align"]) => {
+                let bytes = at_least_one(parameter, size(value))?;
+                if bytes % 512 != 0 {
+                    return Err(parameter.value("a multiple of 512"));
                 }
+                storage.align = Some(within(parameter, bytes, (512, 1 << 30))?);
             }
-            key => return Err(format!("`{key}` of a storage definition is not supported; remove it")),
+            key if is_key(key, &["hitarea"]) => storage.hit_area = at_least_one(parameter, size(value))?,
+            key if is_key(key, &["range"]) => storage.range = range(parameter)?,
+            key if is_key(key, &["openflags"]) => storage.opened = open_flags(parameter)?,
+            key => {
+                let way_out = match key {
+                    "count" => "write a definition for each",
+                    "streams" => "use a workload definition with a `range=` for each",
+                    "replay" => "use `plumb trace replay`",
+                    "journal" => "use `plumb run` with `verify`",
+                    "dedup" | "dedupratio" | "compratio" => "use `plumb run` with `content`",
+                    _ => "remove it",
+                };
+                return Err(Reason::Key { key: key.to_owned(), definition: "storage definition", way_out });
+            }
         }
         Ok(())
     }
 
-    fn of_work(&mut self, parameter: &Parameter) -> Result<(), String> {
+    fn of_work(&mut self, parameter: &Parameter) -> Result<(), Reason> {
         let work = match (self.is_default, self.works.last_mut()) {
             (false, Some(work)) => work,
             _ => &mut self.usual.1,
@@ -336,35 +386,59 @@ impl Reader<'_> {
         let value = &parameter.values[0];
         match parameter.key.as_str() {
             "sd" => work.storage = parameter.values.clone(),
-            key if is_key(key, &["rdpct", "readpct"]) => work.read_percent = percent(value)?,
-            key if is_key(key, &["wrpct", "writepct"]) => work.read_percent = 100 - percent(value)?,
+            key if is_key(key, &["rdpct", "readpct"]) => work.read_percent = percent(parameter, value)?,
+            key if is_key(key, &["wrpct", "writepct"]) => work.read_percent = 100 - percent(parameter, value)?,
+            key if is_key(key, &["rhpct"]) => work.hits.0 = percent(parameter, value)?,
+            key if is_key(key, &["whpct"]) => work.hits.1 = percent(parameter, value)?,
             key if is_key(key, &["xfersize"]) => work.transfers = transfers(parameter)?,
             key if is_key(key, &["seekpct"]) => {
                 (work.random_percent, work.ends_at_end) = match value.to_ascii_lowercase().as_str() {
                     "eof" => (0, true),
+                    word if word.starts_with("po") && "poisson".starts_with(word) => {
+                        return Err(Reason::not_supported(
+                            key,
+                            value,
+                            "use `plumb run` with a pattern, or seekpct=random",
+                        ));
+                    }
                     word if "sequential".starts_with(word) => (0, false),
                     word if "random".starts_with(word) => (100, false),
-                    _ => (percent(value)?, false),
+                    _ => (percent(parameter, value)?, false),
                 };
             }
-            key if is_key(key, &["skew"]) => {
-                let skew = value.parse::<f64>().ok().filter(|skew| *skew > 0.0 && *skew <= 100.0);
-                work.skew =
-                    Some(skew.ok_or_else(|| format!("a skew of `{value}`: a number above 0, at most 100, expected"))?);
-            }
-            key if is_key(key, &["range"]) => {
-                let ends: Option<Vec<u64>> = parameter.values.iter().map(|value| value.parse().ok()).collect();
-                work.range = match ends.as_deref() {
-                    Some(&[from, to]) if from < to && to <= 100 => (from, to),
-                    _ => return Err("a range must be (FROM,TO), per cent of the storage".to_owned()),
+            key if is_key(key, &["skew"]) => work.skew = Some(skew(parameter)?),
+            key if is_key(key, &["range"]) => work.range = Some(range(parameter)?),
+            key if is_key(key, &["stride"]) => {
+                let ends: Option<Vec<u64>> = parameter.values.iter().map(|value| size(value)).collect();
+                work.stride = match ends.as_deref() {
+                    Some(&[least, most]) if least == most && least <= 1 << 40 => Some(least),
+                    Some(&[least, most]) if least < most => {
+                        let way_out = "use the same size twice, such as stride=(1m,1m)";
+                        return Err(Reason::not_supported(key, &parameter.said(), way_out));
+                    }
+                    _ => return Err(parameter.value("(MIN,MAX), two sizes up to 1t,")),
                 };
             }
-            key => return Err(format!("`{key}` of a workload definition is not supported; remove it")),
+            key if is_key(key, &["iorate"]) => {
+                work.rate = Some(within(parameter, at_least_one(parameter, size(value))?, (1, 1 << 32))?);
+            }
+            key if is_key(key, &["threads"]) => work.threads = Some(threads(parameter)?),
+            key if is_key(key, &["openflags"]) => work.opened = Some(open_flags(parameter)?),
+            key => {
+                let way_out = match key {
+                    "priority" => "use `iorate=` of the definition, or `skew=`",
+                    "hotband" => "use `rhpct=` and `whpct=` with the storage's `hitarea=`",
+                    "streams" => "use a workload definition with a `range=` for each",
+                    "host" | "hd" => "use `plumb run --hosts`",
+                    _ => "remove it",
+                };
+                return Err(Reason::Key { key: key.to_owned(), definition: "workload definition", way_out });
+            }
         }
         Ok(())
     }
 
-    fn of_run(&mut self, parameter: &Parameter) -> Result<(), String> {
+    fn of_run(&mut self, parameter: &Parameter) -> Result<(), Reason> {
         let definition = match (self.is_default, self.runs.last_mut()) {
             (false, Some(run)) => run,
             _ => &mut self.usual_run,
@@ -372,15 +446,15 @@ impl Reader<'_> {
         let value = &parameter.values[0];
         let run = &mut definition.run;
         let seconds = || value.parse::<u64>().ok().filter(|seconds| *seconds <= u64::from(u32::MAX));
-        let seconds = || seconds().ok_or_else(|| format!("`{value}` is no number of seconds"));
+        let seconds = || seconds().ok_or_else(|| parameter.value("a number of seconds"));
         let list = |read| {
-            let found = numbers(&parameter.values, read);
-            found.ok_or_else(|| format!("the numbers of `{}` cannot be read", parameter.key))
+            let expected = "numbers such as (1,2,4), (10-100,10) or (1-64,d)";
+            numbers(&parameter.values, read).ok_or_else(|| parameter.value(expected))
         };
         match parameter.key.as_str() {
             "wd" => definition.works = parameter.values.clone(),
             "fwd" => definition.file_works = parameter.values.clone(),
-            key if is_key(key, &["format"]) => format(parameter)?,
+            key if is_key(key, &["format"]) => run.format = Format::read(parameter)?,
             key if is_key(key, &["iorate", "fwdrate"]) => {
                 definition.rates = match value.to_ascii_lowercase().as_str() {
                     "max" => vec![Rate::Max],
@@ -388,13 +462,13 @@ impl Reader<'_> {
                     _ => list(size)?.into_iter().map(Rate::PerSecond).collect(),
                 };
                 if definition.rates.contains(&Rate::PerSecond(0)) {
-                    return Err("a rate is 0; use at least 1".to_owned());
+                    return Err(parameter.value("max, curve, or rates of at least 1"));
                 }
             }
             key if is_key(key, &["curve"]) => {
                 let points = list(|text| text.parse().ok())?;
                 if points.iter().any(|point| !(1..=100).contains(point)) {
-                    return Err("a point of a curve is no per cent from 1 to 100".to_owned());
+                    return Err(parameter.value("per cent from 1 to 100"));
                 }
                 definition.rates = curve(&points);
             }
@@ -406,11 +480,7 @@ impl Reader<'_> {
                 run.poisson = match value.to_ascii_lowercase() {
                     word if "exponential".starts_with(&word) => true,
                     word if "deterministic".starts_with(&word) => false,
-                    word => {
-                        return Err(format!(
-                            "distribution `{word}` is not supported; use exponential or deterministic"
-                        ));
-                    }
+                    _ => return Err(Reason::not_supported(key, value, "use exponential or deterministic")),
                 };
             }
             key if (key.starts_with("for") && !is_key(key, &["format"]))
@@ -419,14 +489,21 @@ impl Reader<'_> {
             {
                 let (what, read) = loop_of(parameter)?;
                 let values = list(read)?;
-                let (least, most) = what.limits();
-                if values.iter().any(|value| !(least..=most).contains(value)) {
-                    return Err(format!("a value of `{key}` is not from {least} to {most}"));
+                for value in &values {
+                    within(parameter, *value, what.limits())?;
                 }
                 definition.loops.retain(|(known, _)| *known != what);
                 definition.loops.push((what, values));
             }
-            key => return Err(format!("`{key}` of a run definition is not supported; remove it")),
+            key => {
+                let way_out = match key {
+                    "startcmd" | "start_cmd" | "endcmd" | "end_cmd" => "run the command yourself",
+                    "openflags" => "say it in the definitions of storage or file systems",
+                    "replay" => "use `plumb trace replay`",
+                    _ => "remove it",
+                };
+                return Err(Reason::Key { key: key.to_owned(), definition: "run definition", way_out });
+            }
         }
         Ok(())
     }

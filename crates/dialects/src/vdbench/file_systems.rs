@@ -2,7 +2,8 @@
 
 use super::definitions::Transfers;
 use super::parse::{Parameter, size};
-use super::values::{at_least_one, by_share, percent, threads, transfers};
+use super::values::{at_least_one, by_share, open_flags, percent, skew, threads, transfers};
+use super::wrong::{Placed, Reason};
 
 /// Most files, and most directories of the last level, of a file system.
 const FILES_MAX: u64 = 1 << 32;
@@ -15,6 +16,7 @@ const DEPTH_MAX: u64 = 32;
 #[derive(Debug, Clone, PartialEq)]
 pub struct FileStorage {
     pub(super) name: String,
+    pub(super) line: usize,
     pub(super) anchor: String,
     pub(super) depth: u64,
     pub(super) width: u64,
@@ -46,10 +48,20 @@ pub enum Operation {
     Getattr,
     /// Its times are set.
     Setattr,
+    /// Asked for permission to read it.
+    Access,
+    /// A directory is removed.
+    Rmdir,
+    /// Copied into another file system.
+    Copy,
+    /// The same, and removed then.
+    Move,
+    /// Made, written and closed: what `format=only` does.
+    Format,
 }
 
 /// The words for operations.
-pub(super) const OPERATIONS: [(&str, Operation); 9] = [
+pub(super) const OPERATIONS: [(&str, Operation); 13] = [
     ("read", Operation::Read),
     ("write", Operation::Write),
     ("mkdir", Operation::Mkdir),
@@ -59,12 +71,17 @@ pub(super) const OPERATIONS: [(&str, Operation); 9] = [
     ("delete", Operation::Delete),
     ("getattr", Operation::Getattr),
     ("setattr", Operation::Setattr),
+    ("access", Operation::Access),
+    ("rmdir", Operation::Rmdir),
+    ("copy", Operation::Copy),
+    ("move", Operation::Move),
 ];
 
 /// A workload definition for files.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FileWork {
     pub(super) name: String,
+    pub(super) line: usize,
     pub(super) file_systems: Vec<String>,
     pub(super) operation: Operation,
     pub(super) transfers: Transfers,
@@ -76,37 +93,27 @@ pub struct FileWork {
     pub(super) skew: Option<f64>,
     /// Blocks of a file, at random; as many as it has when absent.
     pub(super) stop_after: Option<u64>,
+    /// The file system that files are copied or moved to.
+    pub(super) target: Option<String>,
     pub(super) direct: bool,
 }
 
 /// The place of an operation in the list of words.
-pub(super) fn operation(text: &str) -> Result<u64, String> {
+pub(super) fn operation(text: &str) -> Result<u64, Reason> {
     let lower = text.to_ascii_lowercase();
-    match OPERATIONS.iter().position(|(word, _)| *word == lower) {
-        Some(place) => Ok(place as u64),
-        None if ["rmdir", "access", "copy", "move"].contains(&lower.as_str()) => {
-            Err(format!("operation `{text}` is not supported; use plumb run, or leave it out"))
-        }
-        None => {
-            let words: Vec<&str> = OPERATIONS.iter().map(|(word, _)| *word).collect();
-            Err(format!("unknown operation `{text}`; use one of {}", words.join(", ")))
-        }
-    }
+    let place = OPERATIONS.iter().position(|(word, _)| *word == lower);
+    place.map(|place| place as u64).ok_or_else(|| Reason::UnknownOperation { value: text.to_owned() })
 }
 
 /// Whether files are opened around the page cache.
-fn open_flags(parameter: &Parameter) -> Result<bool, String> {
-    let other =
-        parameter.values.iter().find(|flag| !["o_direct", "directio"].contains(&flag.to_ascii_lowercase().as_str()));
-    match other {
-        Some(flag) => Err(format!("open flag `{flag}` is not supported for files; use o_direct, or leave it out")),
-        None => Ok(true),
+fn opens_direct(parameter: &Parameter) -> Result<bool, Reason> {
+    let opened = open_flags(parameter)?;
+    match opened.sync {
+        true => {
+            Err(Reason::not_supported(&parameter.key, &parameter.said(), "use o_direct for files, or leave it out"))
+        }
+        false => Ok(opened.direct),
     }
-}
-
-/// A size, or sizes with their per cent. Files may be empty.
-fn sizes(parameter: &Parameter) -> Result<Transfers, String> {
-    by_share(parameter, |text| size(text).ok_or_else(|| format!("`{text}` is no size of a file")))
 }
 
 fn is_key(key: &str, full: &str) -> bool {
@@ -117,6 +124,7 @@ impl Default for FileStorage {
     fn default() -> FileStorage {
         FileStorage {
             name: String::new(),
+            line: 0,
             anchor: String::new(),
             depth: 0,
             width: 0,
@@ -128,7 +136,7 @@ impl Default for FileStorage {
 }
 
 impl FileStorage {
-    pub(super) fn set(&mut self, parameter: &Parameter) -> Result<(), String> {
+    pub(super) fn set(&mut self, parameter: &Parameter) -> Result<(), Reason> {
         let value = &parameter.values[0];
         let count = || at_least_one(parameter, size(value));
         match parameter.key.as_str() {
@@ -136,21 +144,34 @@ impl FileStorage {
             key if is_key(key, "depth") => self.depth = count()?,
             key if is_key(key, "width") => self.width = count()?,
             key if is_key(key, "files") => self.files = count()?,
-            key if is_key(key, "sizes") => self.sizes = sizes(parameter)?,
-            key if is_key(key, "openflags") => self.direct = open_flags(parameter)?,
+            key if is_key(key, "sizes") => {
+                self.sizes = by_share(parameter, "a size such as 4k, or (SIZE,PERCENT,…)", size)?;
+            }
+            key if is_key(key, "openflags") => self.direct = opens_direct(parameter)?,
             key if is_key(key, "distribution") && value.eq_ignore_ascii_case("bottom") => {}
             key if is_key(key, "distribution") => {
-                return Err("files in all directories are not supported; use distribution=bottom".to_owned());
+                let way_out = "files lie in the directories of the last level: use distribution=bottom";
+                return Err(Reason::not_supported(key, value, way_out));
             }
             // One host has all of them.
             key if is_key(key, "shared") => {}
-            key => return Err(format!("`{key}` of a file system definition is not supported; remove it")),
+            key => {
+                let way_out = match key {
+                    "wss" | "workingsetsize" | "totalsize" | "total_size" => "use fewer `files=`",
+                    "count" => "write a definition for each",
+                    "host" | "hd" => "use `plumb run --hosts`",
+                    "journal" => "use `plumb run` with `verify`",
+                    "cleanup" => "files are removed behind each run: remove it",
+                    _ => "remove it",
+                };
+                return Err(Reason::Key { key: key.to_owned(), definition: "file system definition", way_out });
+            }
         }
         Ok(())
     }
 
     /// What is missing or too much.
-    pub(super) fn check(&self) -> Result<(), String> {
+    pub(super) fn check(&self) -> Result<(), Placed> {
         let missing = [
             ("anchor", self.anchor.is_empty()),
             ("depth", self.depth == 0),
@@ -159,17 +180,33 @@ impl FileStorage {
             ("sizes", self.sizes == Transfers::Fixed(0)),
         ];
         if let Some((key, _)) = missing.into_iter().find(|(_, is_missing)| *is_missing) {
-            return Err(format!("fsd={} lacks its `{key}=`", self.name));
+            return Err((self.line, Reason::Missing { definition: self.definition(), key }));
         }
         self.files_in_all().map(|_| ())
     }
 
+    /// How it is named in messages.
+    pub(super) fn definition(&self) -> String {
+        format!("fsd={}", self.name)
+    }
+
+    /// Whether another has as many files of the same sizes in as many directories.
+    pub(super) fn is_like(&self, other: &FileStorage) -> bool {
+        let shape = |one: &FileStorage| (one.depth, one.width, one.files, one.sizes.clone());
+        shape(self) == shape(other)
+    }
+
+    /// All its directories below the anchor.
+    pub(super) fn directories_in_all(&self) -> u64 {
+        (1..=self.depth as u32).map(|level| self.width.saturating_pow(level)).fold(0, u64::saturating_add)
+    }
+
     /// All its files.
-    pub(super) fn files_in_all(&self) -> Result<u64, String> {
+    pub(super) fn files_in_all(&self) -> Result<u64, Placed> {
         let depth = u32::try_from(self.depth).ok().filter(|depth| u64::from(*depth) <= DEPTH_MAX);
         let leaves = depth.and_then(|depth| self.width.checked_pow(depth)).filter(|leaves| *leaves <= LEAVES_MAX);
         let files = leaves.and_then(|leaves| leaves.checked_mul(self.files)).filter(|files| *files <= FILES_MAX);
-        files.ok_or_else(|| format!("fsd={} has too many files or directories; make it smaller", self.name))
+        files.ok_or_else(|| (self.line, Reason::TooManyFiles { definition: self.definition() }))
     }
 }
 
@@ -177,6 +214,7 @@ impl Default for FileWork {
     fn default() -> FileWork {
         FileWork {
             name: String::new(),
+            line: 0,
             file_systems: Vec::new(),
             operation: Operation::Read,
             transfers: Transfers::Fixed(4096),
@@ -186,50 +224,67 @@ impl Default for FileWork {
             read_percent: None,
             skew: None,
             stop_after: None,
+            target: None,
             direct: false,
         }
     }
 }
 
 impl FileWork {
-    pub(super) fn set(&mut self, parameter: &Parameter) -> Result<(), String> {
+    pub(super) fn set(&mut self, parameter: &Parameter) -> Result<(), Reason> {
         let value = &parameter.values[0];
         let lower = value.to_ascii_lowercase();
-        let order = |others: &str| match lower.as_str() {
-            _ if parameter.values.len() > 1 => {
-                Err(format!("`{}` with {others} is not supported; use random or sequential", parameter.key))
-            }
+        let order = |way_out| match lower.as_str() {
+            _ if parameter.values.len() > 1 => Err(Reason::not_supported(&parameter.key, &parameter.said(), way_out)),
             word if word.len() > 1 && "random".starts_with(word) => Ok(true),
             word if word.len() > 1 && "sequential".starts_with(word) => Ok(false),
-            word => Err(format!("`{}={word}`: random or sequential expected", parameter.key)),
+            _ => Err(parameter.value("random or sequential")),
         };
         match parameter.key.as_str() {
             "fsd" => self.file_systems = parameter.values.clone(),
-            "fileio" => self.is_random = order("shared files, or files that are removed first,")?,
-            key if is_key(key, "fileselect") => self.picks_random = order("further words")?,
+            "fileio" => {
+                self.is_random = order("threads share no files, and remove none first: use random or sequential")?
+            }
+            key if is_key(key, "fileselect") => self.picks_random = order("use random or sequential")?,
             key if is_key(key, "operations") => self.operation = OPERATIONS[operation(value)? as usize].1,
             key if is_key(key, "xfersizes") => self.transfers = transfers(parameter)?,
-            key if is_key(key, "threads") => self.threads = threads(parameter, value)?,
-            key if is_key(key, "rdpct") || is_key(key, "readpct") => self.read_percent = Some(percent(value)?),
-            key if is_key(key, "skew") => {
-                let skew = value.parse::<f64>().ok().filter(|skew| *skew > 0.0 && *skew <= 100.0);
-                let wrong = || format!("a skew of `{value}`: a number above 0, at most 100, expected");
-                self.skew = Some(skew.ok_or_else(wrong)?);
+            key if is_key(key, "threads") => self.threads = threads(parameter)?,
+            key if is_key(key, "rdpct") || is_key(key, "readpct") => {
+                self.read_percent = Some(percent(parameter, value)?);
             }
+            key if is_key(key, "skew") => self.skew = Some(skew(parameter)?),
+            key if is_key(key, "target") => self.target = Some(value.clone()),
             key if is_key(key, "stopafter") => self.stop_after = Some(at_least_one(parameter, value.parse().ok())?),
-            key if is_key(key, "openflags") => self.direct = open_flags(parameter)?,
-            key => return Err(format!("`{key}` of a file workload definition is not supported; remove it")),
+            key if is_key(key, "openflags") => self.direct = opens_direct(parameter)?,
+            key => {
+                let way_out = match key {
+                    "host" | "hd" => "use `plumb run --hosts`",
+                    _ => "remove it",
+                };
+                return Err(Reason::Key { key: key.to_owned(), definition: "file workload definition", way_out });
+            }
         }
         Ok(())
     }
 
     /// What its file systems and parameters cannot be together.
-    pub(super) fn check(&self) -> Result<(), String> {
+    pub(super) fn check(&self) -> Result<(), Placed> {
         let moves = matches!(self.operation, Operation::Read | Operation::Write);
         if self.stop_after.is_some() && !self.is_random && moves {
-            return Err(format!("fwd={}: `stopafter` is not supported in sequence; use fileio=random", self.name));
+            let found = "`stopafter` in sequence is not supported";
+            return Err((self.line, Reason::together(self.definition(), found, "use fileio=random")));
         }
         Ok(())
+    }
+
+    /// How it is named in messages.
+    pub(super) fn definition(&self) -> String {
+        format!("fwd={}", self.name)
+    }
+
+    /// Whether it copies or moves files.
+    pub(super) fn copies(&self) -> bool {
+        matches!(self.operation, Operation::Copy | Operation::Move)
     }
 
     /// What is counted of it: the operation, or reads and writes.
@@ -238,6 +293,7 @@ impl FileWork {
             (Operation::Read | Operation::Write, Some(1..=99)) => vec![Operation::Read, Operation::Write],
             (Operation::Read | Operation::Write, Some(100)) => vec![Operation::Read],
             (Operation::Read | Operation::Write, Some(_)) => vec![Operation::Write],
+            (Operation::Format, _) => vec![Operation::Write],
             (operation, _) => vec![operation],
         }
     }

@@ -3,7 +3,9 @@
 use super::definitions::{Rate, Run, Script, Storage, Transfers, Work};
 use plumb_sorted::SortedMap;
 use plumb_workload::blocks::ByKind;
-use plumb_workload::blocks::fio::{AccessOrder, Coverage, FileRange, JobSize, SizeShare, Stream};
+use plumb_workload::blocks::fio::{
+    AccessOrder, Coverage, FileRange, JobSize, OffsetDistribution, SizeShare, Stream, Zone,
+};
 use plumb_workload::files::{FileRules, JobFiles, Names, OpenMode, PrepareFiles};
 use plumb_workload::pace::WeightedFlow;
 use plumb_workload::phase::{ClockScope, End, Flush, Phase, Stop};
@@ -43,6 +45,19 @@ pub enum NoWorkload {
         /// Its files.
         files: u64,
     },
+    /// A storage definition whose hits have no place, or leave none.
+    #[error(
+        "wd={work}: the hit area of sd={storage}, {hit_area} bytes, must be twice the largest transfer, and smaller than the \
+         storage; set its `hitarea=`"
+    )]
+    HitArea {
+        /// The workload definition.
+        work: String,
+        /// The storage definition.
+        storage: String,
+        /// Its hit area, bytes.
+        hit_area: u64,
+    },
     /// A workload definition uses a part that holds no transfer.
     #[error("wd={work}: sd={storage} is smaller than a transfer of {transfer_bytes} bytes")]
     TooSmall {
@@ -55,27 +70,36 @@ pub enum NoWorkload {
     },
 }
 
-/// A run as a workload. `lengths` are those of what storage definitions name, in their order, where it is there; `rate` is I/Os a
-/// second, all together.
+/// What is known of the machine that a script is to run on.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Places<'a> {
+    /// The lengths of what storage definitions name, in their order, where it is there.
+    pub lengths: &'a [Option<u64>],
+    /// Where the files of the run's file systems are made, in their order; all in one directory, the run's, where empty.
+    pub directories: &'a [PathBuf],
+}
+
+/// A run as a workload. `rate` is I/Os a second, all together.
 ///
 /// # Errors
 /// A storage has no size, or none is left of it.
 pub fn lower(
     script: &Script,
     run: &Run,
-    lengths: &[Option<u64>],
+    places: Places<'_>,
     rate: Option<f64>,
     seed: u64,
 ) -> Result<Workload, NoWorkload> {
     if run.has_files() {
-        return super::lower_files::lower(run, rate, seed);
+        return super::lower_files::lower(run, places.directories, rate, seed);
     }
     let mut target = SortedMap::new();
     let mut groups = Vec::new();
     // Skews hold at a rate by themselves; without one, workloads wait for each other.
-    let waits = rate.is_none() && run.works.len() > 1;
+    let waits = rate.is_none() && run.works.iter().filter(|work| work.rate.is_none()).count() > 1;
+    let mut is_direct = true;
     for work in &run.works {
-        let used = script.storage.iter().zip(lengths).filter(|(one, _)| work.storage.contains(&one.name));
+        let used = script.storage.iter().zip(places.lengths).filter(|(one, _)| work.storage.contains(&one.name));
         let used: Vec<(&Storage, Option<u64>)> = used.map(|(one, length)| (one, *length)).collect();
         for &(storage, there) in &used {
             let name = storage.name.clone();
@@ -90,36 +114,43 @@ pub fn lower(
             });
             let part =
                 |percent: u64| (u128::from(whole - storage.offset.min(whole)) * u128::from(percent) / 100) as u64;
-            let (from, to) = work.range;
+            let (from, to) = work.range.unwrap_or(storage.range);
             let largest = largest(&work.transfers);
             let start = storage.offset + part(from) / largest * largest;
             let length = (storage.offset + part(to)).saturating_sub(start) / largest * largest;
             if length == 0 {
                 return Err(NoWorkload::TooSmall { work: work.name.clone(), storage: name, transfer_bytes: largest });
             }
+            let has_hits = work.hits != (0, 0);
+            // As vdbench asks for: hits that do not all go to one block, and room for the others.
+            if has_hits && (storage.hit_area < 2 * largest || storage.hit_area.saturating_add(largest) > length) {
+                return Err(NoWorkload::HitArea { work: work.name.clone(), storage: name, hit_area: storage.hit_area });
+            }
             let number = groups.len() as u32 + 1;
             let share = work.skew.unwrap_or(100.0) / 100.0 / used.len() as f64;
+            let own = work.rate.map(|rate| rate as f64 / used.len() as f64);
             // All workloads of a storage share its threads.
             let sharing = run.works.iter().filter(|other| other.storage.contains(&storage.name)).count() as u64;
-            let threads = (run.threads.unwrap_or(storage.threads) / sharing.max(1)).max(1);
+            let threads = (run.threads.or(work.threads).unwrap_or(storage.threads) / sharing.max(1)).max(1);
+            let opened = work.opened.unwrap_or(storage.opened);
+            is_direct &= opened.direct;
             groups.push(WorkerGroup {
                 name: Some(format!("{}.{name}", work.name)),
                 depth: threads as u32,
                 backend: if threads == 1 { Backend::Psync } else { Backend::Auto },
-                pace: pace(run, rate.map(|rate| rate * share), (waits, share)),
+                pace: pace(run, own.or(rate.map(|rate| rate * share)), (waits && own.is_none(), share)),
                 files: FileRules {
                     prepare: PrepareFiles { write: true, ..PrepareFiles::default() },
-                    direct: storage.direct,
-                    open_mode: if storage.sync { OpenMode::Sync } else { OpenMode::Plain },
+                    direct: opened.direct,
+                    open_mode: if opened.sync { OpenMode::Sync } else { OpenMode::Plain },
                     drop_cached: false,
                     ..FileRules::default()
                 },
-                ..WorkerGroup::new(name, BlockStream::from(stream(work, (start, length), seed, number)))
+                ..WorkerGroup::new(name, BlockStream::from(stream(work, storage, (start, length), seed, number)))
             });
         }
     }
-    let direct = script.storage.iter().filter(|one| target.contains_key(&one.name)).all(|one| one.direct);
-    Ok(workload_of(run, direct, groups, target, seed))
+    Ok(workload_of(run, is_direct, groups, target, seed))
 }
 
 /// The workload of a run: one phase.
@@ -130,10 +161,12 @@ pub(super) fn workload_of(
     target: SortedMap<String, Target>,
     seed: u64,
 ) -> Workload {
+    // What only makes files goes on until they are made.
+    let is_timed = run.format.is_none_or(|format| format.limited);
     let phase = Phase {
         cache: if direct { CachePolicy::Direct } else { CachePolicy::AsIs },
-        ramp: Nanos(run.warmup_s * SECOND_NS),
-        stop: Stop { time: Some(Nanos(run.elapsed_s * SECOND_NS)), ..Stop::default() },
+        ramp: Nanos(if is_timed { run.warmup_s * SECOND_NS } else { 0 }),
+        stop: Stop { time: is_timed.then_some(Nanos(run.elapsed_s * SECOND_NS)), ..Stop::default() },
         end: End { flush: Flush::None, clock: ClockScope::Inside },
         ..Phase::new(run.name.clone(), groups)
     };
@@ -159,7 +192,20 @@ fn pace(run: &Run, rate: Option<f64>, (waits, share): (bool, f64)) -> Pace {
     }
 }
 
-fn stream(work: &Work, (start, length): (u64, u64), seed: u64, number: u32) -> Stream {
+/// Random offsets: some of them where hits go, at the beginning, and the others behind it.
+fn distribution(work: &Work, storage: &Storage, length: u64) -> OffsetDistribution {
+    if work.hits == (0, 0) {
+        return OffsetDistribution::default();
+    }
+    let zones = |percent: u8| {
+        let zone = |access_percent: u8, bytes: u64| Zone { access_percent, size: Bytes(bytes) };
+        vec![zone(percent, storage.hit_area), zone(100 - percent, length - storage.hit_area)]
+    };
+    let (read, write) = work.hits;
+    OffsetDistribution::ZonedBytes(ByKind { read: zones(read), write: zones(write), trim: zones(0) })
+}
+
+fn stream(work: &Work, storage: &Storage, (start, length): (u64, u64), seed: u64, number: u32) -> Stream {
     let (smallest, sizes) = match &work.transfers {
         Transfers::Fixed(bytes) => (*bytes, JobSize::Fixed(Bytes(*bytes))),
         Transfers::Mix(sizes) => {
@@ -168,15 +214,18 @@ fn stream(work: &Work, (start, length): (u64, u64), seed: u64, number: u32) -> S
             (smallest, JobSize::Split(sizes.iter().map(share).collect()))
         }
     };
-    let order = match work.random_percent {
-        0 => AccessOrder::Sequential { skip_bytes: 0 },
-        _ => AccessOrder::Random { ops_per_draw: 1 },
+    let order = match (work.stride, work.random_percent) {
+        (Some(stride), _) => AccessOrder::Sequential { skip_bytes: stride as i64 },
+        (None, 0) => AccessOrder::Sequential { skip_bytes: 0 },
+        (None, _) => AccessOrder::Random { ops_per_draw: 1 },
     };
     Stream {
         read_percent: Some(work.read_percent),
         order,
         sizes: ByKind::all(sizes),
         random_percent: ByKind::all(if work.random_percent == 0 { 100 } else { work.random_percent }),
+        distribution: distribution(work, storage, length),
+        align: ByKind::all(Bytes(storage.align.unwrap_or(smallest))),
         coverage: Coverage::Again,
         seed,
         worker_number: number,

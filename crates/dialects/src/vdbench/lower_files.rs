@@ -6,24 +6,36 @@ use super::file_systems::{FileStorage, FileWork, Operation};
 use super::lower::{NoWorkload, workload_of};
 use plumb_sorted::SortedMap;
 use plumb_workload::blocks::WeightedSize;
-use plumb_workload::program::{Choice, MissingFile, OpenStep, Pick, Program, Step};
+use plumb_workload::phase::Limit;
+use plumb_workload::program::{Choice, CopyStep, MissingFile, OpenStep, Pick, Program, Step};
 use plumb_workload::{
     Arrival, Bytes, Content, Distribution, Pace, PerSecond, Target, TreeTarget, Work, WorkerGroup, Workload,
 };
+use std::path::PathBuf;
 
 /// A run as a workload. `rate` is requested operations a second, all together.
-pub(super) fn lower(run: &Run, rate: Option<f64>, seed: u64) -> Result<Workload, NoWorkload> {
+pub(super) fn lower(run: &Run, directories: &[PathBuf], rate: Option<f64>, seed: u64) -> Result<Workload, NoWorkload> {
     let mut target = SortedMap::new();
     let mut groups = Vec::new();
+    let place = |storage: &str, name: &str| {
+        let number = run.file_systems.iter().position(|one| one.name == storage).unwrap_or(0);
+        directories.get(number).map_or_else(|| PathBuf::from(name), |directory| directory.join(name))
+    };
     for storage in &run.file_systems {
         let users: Vec<&FileWork> =
             run.file_works.iter().filter(|work| work.file_systems.contains(&storage.name)).collect();
-        let threads: u64 = users.iter().map(|work| threads_on(work, &storage.name)).sum();
         let all = storage.files_in_all().unwrap_or(0);
+        let threads_on = |work: &FileWork| {
+            let threads = threads_on(work, &storage.name);
+            // Nobody asked for more than there are files.
+            if work.operation == Operation::Format { threads.min(all) } else { threads }
+        };
+        let threads: u64 = users.iter().map(|work| threads_on(work)).sum();
         for work in users {
-            let own_threads = threads_on(work, &storage.name);
-            // All threads have equal parts of the files.
-            let files = (u128::from(all) * u128::from(own_threads) / u128::from(threads.max(1))) as u64;
+            let own_threads = threads_on(work);
+            // All threads have equal parts of the files, and of the directories.
+            let part = |all: u64| (u128::from(all) * u128::from(own_threads) / u128::from(threads.max(1))) as u64;
+            let files = part(all);
             if files < own_threads {
                 return Err(NoWorkload::TooFewFiles {
                     work: work.name.clone(),
@@ -32,19 +44,39 @@ pub(super) fn lower(run: &Run, rate: Option<f64>, seed: u64) -> Result<Workload,
                     files,
                 });
             }
+            // Who copies each file once has as many as the others.
+            let each_once = work.operation == Operation::Copy && !work.picks_random;
+            let files = if each_once { files / own_threads * own_threads } else { files };
+            let directories = part(storage.directories_in_all()).max(own_threads);
             let name = format!("{}.{}", work.name, storage.name);
-            target.insert(name.clone(), Target::Tree(tree(storage, work, files, &name)));
+            let path = place(&storage.name, &name);
+            target.insert(name.clone(), Target::Tree(tree(storage, work, (files, directories), path)));
+            let mut copies = String::new();
+            if let Some(to) = work.target.as_ref().filter(|_| work.copies()) {
+                copies = format!("{name}.{to}");
+                let path = place(to, &copies);
+                let tree = TreeTarget { preallocated_percent: 0, ..tree(storage, work, (files, 0), path) };
+                target.insert(copies.clone(), Target::Tree(tree));
+            }
             let share = work.skew.unwrap_or(100.0) / 100.0 / work.file_systems.len() as f64;
             let pace = rate.map(|rate| {
                 let rate = PerSecond((rate * share * ops_per_requested(work, storage)).max(0.001));
                 let arrival = if run.is_poisson() { Arrival::Poisson } else { Arrival::Fixed };
                 Pace::open(rate, arrival, true)
             });
+            let passes = match work.operation {
+                Operation::Mkdir => Some(directories / own_threads),
+                Operation::Format => Some(files.div_ceil(own_threads)),
+                Operation::Copy if each_once => Some(files / own_threads),
+                _ => None,
+            };
+            let program = Program { count_transactions: work.copies(), ..Program::new(steps(work, storage, &copies)) };
             groups.push(WorkerGroup {
                 name: Some(name.clone()),
                 count: own_threads as u32,
                 pace: pace.unwrap_or_default(),
-                ..WorkerGroup::new(name, Work::Program(Box::new(Program::new(steps(work, storage)))))
+                limit: Limit { passes, ..Limit::default() },
+                ..WorkerGroup::new(name, Work::Program(Box::new(program)))
             });
         }
     }
@@ -84,23 +116,31 @@ fn mean(sizes: &Transfers) -> f64 {
     }
 }
 
-fn tree(storage: &FileStorage, work: &FileWork, files: u64, path: &str) -> TreeTarget {
+fn tree(storage: &FileStorage, work: &FileWork, (files, directories): (u64, u64), path: PathBuf) -> TreeTarget {
     TreeTarget {
-        path: path.into(),
+        path,
         files,
         width: storage.width as u32,
         depth: storage.depth as u32,
         size: distribution(&storage.sizes),
-        // What creates files begins without.
-        preallocated_percent: if work.operation == Operation::Create { 0 } else { 100 },
+        // What makes files begins without, and what works on directories needs none.
+        preallocated_percent: match work.operation {
+            Operation::Create | Operation::Format | Operation::Mkdir | Operation::Rmdir => 0,
+            _ => 100,
+        },
+        directories: if work.operation == Operation::Rmdir { directories as u32 } else { 0 },
         content: Content::Random,
     }
 }
 
 /// Blocks of a file that are read or written at random: `stopafter`, or as many as it has.
 fn blocks(work: &FileWork, storage: &FileStorage) -> u64 {
-    let whole = (mean(&storage.sizes) / mean(&work.transfers).max(1.0)).ceil().max(1.0) as u64;
-    work.stop_after.unwrap_or(whole)
+    work.stop_after.unwrap_or_else(|| whole_blocks(work, storage))
+}
+
+/// Transfers of a whole file.
+fn whole_blocks(work: &FileWork, storage: &FileStorage) -> u64 {
+    (mean(&storage.sizes) / mean(&work.transfers).max(1.0)).ceil().max(1.0) as u64
 }
 
 /// Calls for each that is counted: a rate holds for those that are counted.
@@ -111,11 +151,25 @@ fn ops_per_requested(work: &FileWork, storage: &FileStorage) -> f64 {
             (blocks + 2.0) / blocks
         }
         Operation::Create | Operation::Open | Operation::Close => 2.0,
-        Operation::Mkdir | Operation::Delete | Operation::Getattr | Operation::Setattr => 1.0,
+        Operation::Mkdir
+        | Operation::Rmdir
+        | Operation::Delete
+        | Operation::Getattr
+        | Operation::Setattr
+        | Operation::Access => 1.0,
+        Operation::Copy | Operation::Move => {
+            let moves = work.operation == Operation::Move;
+            4.0 + 2.0 * whole_blocks(work, storage) as f64 + f64::from(u8::from(moves))
+        }
+        Operation::Format => {
+            let blocks = whole_blocks(work, storage) as f64;
+            (blocks + 2.0) / blocks
+        }
     }
 }
 
-fn steps(work: &FileWork, storage: &FileStorage) -> Vec<Step> {
+/// `copies` is the target that files are copied to.
+fn steps(work: &FileWork, storage: &FileStorage, copies: &str) -> Vec<Step> {
     let file = if work.picks_random { Pick::Random } else { Pick::Sequential };
     let close = || Step::Close { handle: 0 };
     match work.operation {
@@ -125,6 +179,16 @@ fn steps(work: &FileWork, storage: &FileStorage) -> Vec<Step> {
         Operation::Delete => vec![Step::Unlink { file, missing: MissingFile::default() }],
         Operation::Getattr => vec![Step::Stat { file }],
         Operation::Setattr => vec![Step::Utimens { file }],
+        Operation::Access => vec![Step::Access { file }],
+        Operation::Rmdir => vec![Step::Rmdir { file: Pick::Usual }],
+        Operation::Copy | Operation::Move => by_size(&work.transfers, |request| {
+            let (to, moves) = (copies.to_owned(), work.operation == Operation::Move);
+            vec![Step::Copy(CopyStep { file, to, request: Bytes(request), moves })]
+        }),
+        Operation::Format => {
+            let written = |request| vec![Step::WriteWhole { handle: 0, request: Bytes(request) }];
+            [vec![Step::Create { handle: 0 }], by_size(&work.transfers, written), vec![close()]].concat()
+        }
         Operation::Read | Operation::Write => transfers(work, storage, file),
     }
 }
@@ -151,14 +215,19 @@ fn transfers(work: &FileWork, storage: &FileStorage, file: Pick) -> Vec<Step> {
             || vec![Step::WriteWhole { handle: 0, request: Bytes(request) }],
         )
     };
-    let middle = match &work.transfers {
-        Transfers::Fixed(request) => whole(*request),
+    let middle = by_size(&work.transfers, whole);
+    [vec![open()], middle, vec![close]].concat()
+}
+
+/// Steps with transfers of one size, or of each of several by its share.
+fn by_size(sizes: &Transfers, steps: impl Fn(u64) -> Vec<Step>) -> Vec<Step> {
+    match sizes {
+        Transfers::Fixed(request) => steps(*request),
         Transfers::Mix(sizes) => {
-            let choice = |&(request, percent): &(u64, u8)| Choice { weight: f64::from(percent), steps: whole(request) };
+            let choice = |&(request, percent): &(u64, u8)| Choice { weight: f64::from(percent), steps: steps(request) };
             vec![Step::Mix { choices: sizes.iter().filter(|(_, percent)| *percent > 0).map(choice).collect() }]
         }
-    };
-    [vec![open()], middle, vec![close]].concat()
+    }
 }
 
 /// Reads and writes by their share.

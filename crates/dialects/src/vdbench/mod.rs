@@ -6,6 +6,7 @@
 
 mod definitions;
 mod file_systems;
+mod format;
 mod lower;
 mod lower_files;
 mod parse;
@@ -14,11 +15,12 @@ pub mod print_files;
 mod runs;
 mod settings;
 mod values;
+mod wrong;
 
 pub use definitions::{Rate, Run, Script};
-pub use lower::{NoWorkload, lower};
-pub use parse::Wrong;
+pub use lower::{NoWorkload, Places, lower};
 pub use settings::{Action, Misuse, Settings, help, read};
+pub use wrong::{Reason, Wrong};
 
 #[cfg(test)]
 mod tests;

@@ -1,16 +1,6 @@
 //! A parameter file as parameters, each with its place: `sd=sd1,lun=/dev/sdb,threads=(1,2)`.
 
-/// Why a parameter file cannot be run.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{file}:{line}: {reason}")]
-pub struct Wrong {
-    /// The file.
-    pub file: String,
-    /// From 1.
-    pub line: usize,
-    /// With the way out.
-    pub reason: String,
-}
+use super::wrong::{Placed, Reason};
 
 /// A parameter.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,12 +13,27 @@ pub struct Parameter {
     pub line: usize,
 }
 
+impl Parameter {
+    /// Its values as they were written.
+    pub(super) fn said(&self) -> String {
+        match self.values.as_slice() {
+            [one] => one.clone(),
+            several => format!("({})", several.join(",")),
+        }
+    }
+
+    /// Its value means nothing.
+    pub(super) fn value(&self, expected: &'static str) -> Reason {
+        Reason::value(&self.key, &self.said(), expected)
+    }
+}
+
 /// The parameters of a file up to `eof`. Lines that begin with `*`, `#` or `/` are comments, and so is what stands behind a blank;
 /// a line that ends with a comma goes on in the next.
 ///
 /// # Errors
 /// The line, and what is wrong with it.
-pub fn parameters(text: &str) -> Result<Vec<Parameter>, (usize, String)> {
+pub fn parameters(text: &str) -> Result<Vec<Parameter>, Placed> {
     let mut found = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.trim();
@@ -39,17 +44,18 @@ pub fn parameters(text: &str) -> Result<Vec<Parameter>, (usize, String)> {
             continue;
         }
         if line.starts_with("include=") {
-            return Err((number, "`include` is not supported; put the file's lines here".to_owned()));
+            let way_out = "put the file's lines here";
+            return Err((number, Reason::General { key: "include".to_owned(), way_out }));
         }
         let mut rest = line.split(char::is_whitespace).next().unwrap_or(line);
         while !rest.is_empty() {
             let Some((key, behind)) = rest.split_once('=') else {
-                return Err((number, format!("`{rest}` is no parameter; it must be KEY=VALUE")));
+                return Err((number, Reason::NotAParameter { text: rest.to_owned() }));
             };
             let (values, behind) = match behind.strip_prefix('(') {
                 Some(inner) => {
                     let Some((inner, behind)) = inner.split_once(')') else {
-                        return Err((number, format!("`{key}`: there is no `)`")));
+                        return Err((number, Reason::NotClosed { key: key.to_owned() }));
                     };
                     (inner.split(',').map(str::to_owned).collect(), behind)
                 }
@@ -59,10 +65,10 @@ pub fn parameters(text: &str) -> Result<Vec<Parameter>, (usize, String)> {
                 }
             };
             if !behind.is_empty() && !behind.starts_with(',') {
-                return Err((number, format!("`{behind}` behind the value of `{key}`: a comma expected")));
+                return Err((number, Reason::NoComma { key: key.to_owned(), text: behind.to_owned() }));
             }
             if values.iter().any(String::is_empty) {
-                return Err((number, format!("`{key}` lacks its value")));
+                return Err((number, Reason::NoValue { key: key.to_owned() }));
             }
             rest = behind.trim_start_matches(',');
             found.push(Parameter { key: key.trim().to_ascii_lowercase(), values, line: number });

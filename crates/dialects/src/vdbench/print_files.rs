@@ -29,31 +29,35 @@ const fn optional(title: &'static str, operation: Operation, kind: OpKind) -> Co
 const TRANSFERS: [Column; 2] =
     [column("read", Operation::Read, OpKind::Read), column("write", Operation::Write, OpKind::Write)];
 
-const CALLS: [Column; 7] = [
+const CALLS: [Column; 11] = [
     column("mkdir", Operation::Mkdir, OpKind::Mkdir),
+    column("rmdir", Operation::Rmdir, OpKind::Rmdir),
     column("create", Operation::Create, OpKind::Create),
     column("open", Operation::Open, OpKind::Open),
     column("close", Operation::Close, OpKind::Close),
     column("delete", Operation::Delete, OpKind::Unlink),
     optional("getattr", Operation::Getattr, OpKind::Stat),
     optional("setattr", Operation::Setattr, OpKind::Utimens),
+    optional("access", Operation::Access, OpKind::Access),
+    // Of several calls: see `FilesDone::of_column`.
+    optional("copy", Operation::Copy, OpKind::Write),
+    optional("move", Operation::Move, OpKind::Write),
 ];
-
-/// No run removes directories; the columns are there all the same.
-const RMDIR: &str = "rmdir";
 
 /// What was done up to some moment.
 #[derive(Debug, Clone, Default)]
 pub struct FilesDone {
     /// Of each kind: how many, how long together, bytes.
     counts: SortedMap<OpKind, (u64, u128, u64)>,
+    /// Files that were copied or moved.
+    copies: u64,
 }
 
 impl FilesDone {
-    /// Of these ops.
-    pub fn of(ops: &SortedMap<OpKind, OpMeasurement>) -> FilesDone {
+    /// Of these ops, which `copies` files were copied or moved by.
+    pub fn of(ops: &SortedMap<OpKind, OpMeasurement>, copies: u64) -> FilesDone {
         let counts = ops.iter().map(|(kind, ops)| (*kind, (ops.count, ops.service.sum(), ops.bytes))).collect();
-        FilesDone { counts }
+        FilesDone { counts, copies }
     }
 
     /// What came behind an earlier moment.
@@ -62,18 +66,31 @@ impl FilesDone {
             let (count, sum, bytes) = earlier.counts.get(kind).copied().unwrap_or_default();
             (now.0.saturating_sub(count), now.1.saturating_sub(sum), now.2.saturating_sub(bytes))
         };
-        FilesDone { counts: self.counts.iter().map(|(kind, now)| (*kind, less(kind, now))).collect() }
+        FilesDone {
+            counts: self.counts.iter().map(|(kind, now)| (*kind, less(kind, now))).collect(),
+            copies: self.copies.saturating_sub(earlier.copies),
+        }
     }
 
     fn of_kind(&self, kind: OpKind) -> (u64, u128, u64) {
         self.counts.get(&kind).copied().unwrap_or_default()
     }
 
+    /// How many there were of a column, and how long together: a copy is all calls that are made of its file, and runs that copy do
+    /// nothing else.
+    fn of_column(&self, column: &Column) -> (u64, u128) {
+        if matches!(column.operation, Operation::Copy | Operation::Move) {
+            return (self.copies, self.counts.iter().map(|(_, (_, sum, _))| sum).sum());
+        }
+        let (count, sum, _) = self.of_kind(column.kind);
+        (count, sum)
+    }
+
     /// Requested operations: how many, and how long together.
     fn requested(&self, run: &Run) -> (u64, u128) {
         let columns = || TRANSFERS.iter().chain(&CALLS).filter(|column| asks_for(run, column.operation));
-        let each = || columns().map(|column| self.of_kind(column.kind));
-        (each().map(|(count, ..)| count).sum(), each().map(|(_, sum, _)| sum).sum())
+        let each = || columns().map(|column| self.of_column(column));
+        (each().map(|(count, _)| count).sum(), each().map(|(_, sum)| sum).sum())
     }
 
     /// Requested operations a second.
@@ -89,6 +106,9 @@ fn asks_for(run: &Run, operation: Operation) -> bool {
 /// Before a run. `now` is a time of day, with milliseconds.
 pub fn starting(run: &Run, rate: Option<f64>, now: &str, simulates: bool) -> String {
     let verb = if simulates { "Simulating" } else { "Starting" };
+    if run.format.is_some() {
+        return format!("{now} {verb} RD={}\n", run.name);
+    }
     let warmup = if run.warmup_s > 0 { format!(" warmup={}", run.warmup_s) } else { String::new() };
     let rate = match (run.rate, rate) {
         (Rate::Max, _) => "max. ".to_owned(),
@@ -138,9 +158,6 @@ pub fn header(run: &Run, today: &str) -> String {
     };
     for column in calls(run) {
         add(column.title);
-        if column.kind == OpKind::Mkdir {
-            add(RMDIR);
-        }
     }
     format!("\n{today}{above}\n            {below}\n")
 }
@@ -173,11 +190,8 @@ pub fn line(run: &Run, now: &str, title: &str, done: &FilesDone, seconds: f64) -
     line.push_str(&(fit(mib(read_bytes), 5, 2) + &fit(mib(written), 5, 2) + &fit(mib(read_bytes + written), 6, 2)));
     line.push_str(&fit(((read_bytes + written) / all.max(1)) as f64, 7, 0));
     for column in calls(run) {
-        let (count, sum, _) = done.of_kind(column.kind);
+        let (count, sum) = done.of_column(column);
         line.push_str(&pair(count, sum, seconds, NARROW));
-        if column.kind == OpKind::Mkdir {
-            line.push_str(&pair(0, 0, seconds, NARROW));
-        }
     }
     format!("{line}\n")
 }

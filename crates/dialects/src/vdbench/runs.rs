@@ -1,10 +1,11 @@
 //! From definitions to runs.
 
 use super::definitions::{Rate, Reader, Run, Script, Storage, Transfers, Work};
-use super::file_systems::{FileStorage, FileWork, OPERATIONS, operation};
+use super::file_systems::{FileStorage, FileWork, OPERATIONS, Operation, operation};
 use super::parse::{Parameter, size};
 use super::settings::Settings;
 use super::values::{THREADS_MAX, share};
+use super::wrong::{Placed, Reason};
 
 /// Most runs of one file.
 const RUNS_MAX: usize = 10_000;
@@ -12,6 +13,7 @@ const RUNS_MAX: usize = 10_000;
 /// A run definition, before its loops.
 pub(super) struct RunDefinition {
     pub(super) run: Run,
+    pub(super) line: usize,
     pub(super) works: Vec<String>,
     pub(super) file_works: Vec<String>,
     pub(super) rates: Vec<Rate>,
@@ -71,7 +73,7 @@ fn is_meant(said: &str, name: &str) -> bool {
 type ReadValue = fn(&str) -> Option<u64>;
 
 /// The loop that a parameter of a run definition asks for, and how its values are read.
-pub(super) fn loop_of(parameter: &Parameter) -> Result<(Loop, ReadValue), String> {
+pub(super) fn loop_of(parameter: &Parameter) -> Result<(Loop, ReadValue), Reason> {
     let number: ReadValue = |text| text.parse().ok();
     let loops: [(&[&str], Loop, ReadValue); 9] = [
         (&["threads"], Loop::Threads, size),
@@ -86,12 +88,11 @@ pub(super) fn loop_of(parameter: &Parameter) -> Result<(Loop, ReadValue), String
     ];
     let key = parameter.key.trim_start_matches("for");
     let found = loops.into_iter().find(|(full, ..)| key.len() > 1 && full.iter().any(|full| full.starts_with(key)));
-    let (_, what, read) = found.ok_or_else(|| {
-        format!(
-            "`{}` is not supported; use forthreads, forxfersize, forrdpct or forseekpct, or for files fordepth, forwidth, \
-             forfiles, forsizes or foroperations",
-            parameter.key
-        )
+    let (_, what, read) = found.ok_or_else(|| Reason::Key {
+        key: parameter.key.clone(),
+        definition: "run definition",
+        way_out: "use forthreads, forxfersize, forrdpct or forseekpct, or for files fordepth, forwidth, forfiles, forsizes or \
+                  foroperations",
     })?;
     if what == Loop::Operations {
         // Which of them is unknown says more than that the list cannot be read.
@@ -114,23 +115,23 @@ impl Loop {
     }
 }
 
-impl Reader<'_> {
-    /// All runs, with what they use.
-    pub(super) fn runs(self, settings: &Settings) -> Result<Script, String> {
-        let Reader { file, storage, works, file_systems, file_works, runs: definitions, .. } = self;
+impl Reader {
+    /// All runs, with what they use. `last` is the last line that says anything.
+    pub(super) fn runs(self, last: usize, settings: &Settings) -> Result<Script, Placed> {
+        let Reader { storage, works, file_systems, file_works, runs: definitions, .. } = self;
         let has_files = !file_systems.is_empty() || !file_works.is_empty();
         let is_whole = if has_files { !file_works.is_empty() } else { !storage.is_empty() && !works.is_empty() };
         if definitions.is_empty() || !is_whole {
-            return Err(format!(
-                "{file} must have an `sd=`, a `wd=` and an `rd=`, or an `fsd=`, an `fwd=` and an `rd=`"
-            ));
+            return Err((last, Reason::Incomplete));
         }
         if has_files && (!storage.is_empty() || !works.is_empty()) {
-            return Err(format!("{file} has storage (SD, WD) and file systems (FSD, FWD); use a file for each"));
+            return Err((last, Reason::Both));
         }
         if let Some(unnamed) = storage.iter().find(|one| one.path.is_empty()) {
-            return Err(format!("sd={} lacks its `lun=`", unnamed.name));
+            let definition = format!("sd={}", unnamed.name);
+            return Err((unnamed.line, Reason::Missing { definition, key: "lun" }));
         }
+        works.iter().try_for_each(check)?;
         file_works.iter().try_for_each(FileWork::check)?;
         let mut runs = Vec::new();
         for definition in &definitions {
@@ -139,6 +140,7 @@ impl Reader<'_> {
             } else {
                 Run { works: used_works(definition, &storage, &works)?, ..definition.run.clone() }
             };
+            let too_many = || (definition.line, Reason::TooManyRuns { definition: definition.name(), most: RUNS_MAX });
             let mut combinations: Vec<Vec<(Loop, u64)>> = vec![Vec::new()];
             for (what, values) in &definition.loops {
                 let with = |before: &Vec<(Loop, u64)>, value: u64| [before.as_slice(), &[(*what, value)]].concat();
@@ -147,72 +149,158 @@ impl Reader<'_> {
                     .flat_map(|before| values.iter().map(move |value| with(before, *value)))
                     .collect();
                 if combinations.len() > RUNS_MAX {
-                    return Err(format!("rd={}: more than {RUNS_MAX} runs", definition.run.name));
+                    return Err(too_many());
                 }
             }
+            // What is only made is made as fast as it goes.
+            let rates = if run.format.is_some() { &[Rate::Max] } else { definition.rates.as_slice() };
             for combination in &combinations {
-                for rate in &definition.rates {
-                    runs.push(one_run(&run, combination, *rate, settings)?);
+                for rate in rates {
+                    runs.push(one_run(definition, &run, combination, *rate, settings)?);
                 }
             }
             if runs.len() > RUNS_MAX {
-                return Err(format!("more than {RUNS_MAX} runs"));
+                return Err(too_many());
             }
         }
         Ok(Script { storage, runs })
     }
 }
 
+impl RunDefinition {
+    /// How it is named in messages.
+    fn name(&self) -> String {
+        format!("rd={}", self.run.name)
+    }
+
+    fn uses_none(&self, what: &'static str, key: &'static str) -> Placed {
+        (self.line, Reason::UsesNone { definition: self.name(), what, key })
+    }
+
+    fn skews(&self, sum: f64) -> Placed {
+        (self.line, Reason::Skews { definition: self.name(), sum: sum.to_string() })
+    }
+
+    fn together(&self, found: &'static str, way_out: &'static str) -> Placed {
+        (self.line, Reason::together(self.name(), found, way_out))
+    }
+}
+
+/// What the parameters of a workload definition cannot be together.
+fn check(work: &Work) -> Result<(), Placed> {
+    let (has_hits, is_random) = (work.hits != (0, 0), work.random_percent == 100);
+    let (found, way_out) = match () {
+        () if work.stride.is_some() && has_hits => {
+            ("`stride` with `rhpct` or `whpct` is not supported", "use one of them")
+        }
+        () if work.stride.is_some() && !is_random => {
+            ("`stride` is for seeks, and some of its transfers follow one another", "use seekpct=random")
+        }
+        () if has_hits && !is_random => ("`rhpct` and `whpct` are for random transfers", "use seekpct=random"),
+        () if work.rate.is_some() && work.skew.is_some() => ("it has a rate of its own and a skew", "use one of them"),
+        () => return Ok(()),
+    };
+    Err((work.line, Reason::together(format!("wd={}", work.name), found, way_out)))
+}
+
 /// The workload definitions of a run, each with the names of its storage.
-fn used_works(definition: &RunDefinition, storage: &[Storage], works: &[Work]) -> Result<Vec<Work>, String> {
+fn used_works(definition: &RunDefinition, storage: &[Storage], works: &[Work]) -> Result<Vec<Work>, Placed> {
     let is_used = |work: &&Work| definition.works.iter().any(|said| is_meant(said, &work.name));
     let mut used: Vec<Work> = works.iter().filter(is_used).cloned().collect();
     if used.is_empty() {
-        return Err(format!("rd={}: it uses no workload definition", definition.run.name));
+        return Err(definition.uses_none("workload definition", "wd"));
     }
     for work in &mut used {
         let is_used = |one: &&Storage| work.storage.iter().any(|said| is_meant(said, &one.name));
         let names: Vec<String> = storage.iter().filter(is_used).map(|one| one.name.clone()).collect();
         if names.is_empty() {
-            return Err(format!("wd={}: it uses no storage definition", work.name));
+            let (what, definition) = ("storage definition", format!("wd={}", work.name));
+            return Err((work.line, Reason::UsesNone { definition, what, key: "sd" }));
         }
         work.storage = names;
     }
-    let skews = used.iter_mut().map(|work| &mut work.skew).collect();
-    share(skews).map_err(|reason| format!("rd={}: {reason}", definition.run.name))?;
+    // Whoever has a rate of its own has no part in what the others share.
+    let skews = used.iter_mut().filter(|work| work.rate.is_none()).map(|work| &mut work.skew).collect();
+    share(skews).map_err(|sum| definition.skews(sum))?;
     Ok(used)
 }
 
+/// Threads and sizes of writes of what makes files, where nothing is said: as vdbench has them.
+const FORMAT_THREADS: u64 = 8;
+const FORMAT_TRANSFER: u64 = 128 << 10;
+
+/// The name of the workload definition that says how files are made.
+const FORMAT: &str = "format";
+
 /// A run with its file workload definitions, each with the names of its file systems, and these.
-fn with_files(definition: &RunDefinition, all: &[FileStorage], works: &[FileWork]) -> Result<Run, String> {
-    let name = &definition.run.name;
-    let is_used = |work: &&FileWork| definition.file_works.iter().any(|said| is_meant(said, &work.name));
+fn with_files(definition: &RunDefinition, all: &[FileStorage], works: &[FileWork]) -> Result<Run, Placed> {
+    let is_used =
+        |work: &&FileWork| work.name != FORMAT && definition.file_works.iter().any(|said| is_meant(said, &work.name));
     let mut used: Vec<FileWork> = works.iter().filter(is_used).cloned().collect();
     if used.is_empty() {
-        return Err(format!("rd={name}: it uses no file workload definition"));
+        return Err(definition.uses_none("file workload definition", "fwd"));
     }
     let mut file_systems: Vec<FileStorage> = Vec::new();
+    let mut add = |one: &FileStorage| {
+        if file_systems.iter().all(|known| known.name != one.name) {
+            file_systems.push(one.clone());
+        }
+    };
     for work in &mut used {
         let is_used = |one: &&FileStorage| work.file_systems.iter().any(|said| is_meant(said, &one.name));
         let own: Vec<&FileStorage> = all.iter().filter(is_used).collect();
         if own.is_empty() {
-            return Err(format!("fwd={}: it uses no file system definition", work.name));
+            let (what, definition) = ("file system definition", work.definition());
+            return Err((work.line, Reason::UsesNone { definition, what, key: "fsd" }));
         }
         work.file_systems = own.iter().map(|one| one.name.clone()).collect();
-        let is_new = |one: &&&FileStorage| file_systems.iter().all(|known| known.name != one.name);
-        let new: Vec<FileStorage> = own.iter().filter(is_new).map(|one| (*one).clone()).collect();
-        file_systems.extend(new);
+        own.iter().for_each(|one| add(one));
+        let Some(target) = &work.target else { continue };
+        let wrong = |found, way_out| (work.line, Reason::together(work.definition(), found, way_out));
+        let Some(target) = all.iter().find(|one| one.name == *target) else {
+            return Err(wrong("its `target=` is no file system definition", "define it by `fsd=`"));
+        };
+        if own.iter().any(|one| one.name == target.name) {
+            return Err(wrong("its `target=` is where its files are", "name another file system definition"));
+        }
+        if own.iter().any(|one| !one.is_like(target)) {
+            let way_out = "give both the same `depth=`, `width=`, `files=` and `sizes=`";
+            return Err(wrong("its `target=` has other files or directories", way_out));
+        }
+        add(target);
+    }
+    if let Some(format) = definition.run.format {
+        let said = works.iter().find(|work| work.name == FORMAT);
+        let usual =
+            FileWork { threads: FORMAT_THREADS, transfers: Transfers::Fixed(FORMAT_TRANSFER), ..FileWork::default() };
+        let operation = if format.directories { Operation::Mkdir } else { Operation::Format };
+        let each = |one: &FileStorage| FileWork {
+            name: FORMAT.to_owned(),
+            file_systems: vec![one.name.clone()],
+            operation,
+            direct: one.direct,
+            ..said.unwrap_or(&usual).clone()
+        };
+        let mut file_works: Vec<FileWork> = file_systems.iter().map(each).collect();
+        share(file_works.iter_mut().map(|work| &mut work.skew).collect()).map_err(|sum| definition.skews(sum))?;
+        let name = format!("format_for_{}", definition.run.name);
+        return Ok(Run { name, file_works, file_systems, ..definition.run.clone() });
     }
     let has_skew = used.iter().any(|work| work.skew.is_some());
     if has_skew && definition.rates.contains(&Rate::Max) {
-        return Err(format!("rd={name}: a skew without a rate is not supported for files; use fwdrate=NUMBER"));
+        return Err(definition.together("a skew of files without a rate is not supported", "use fwdrate=NUMBER"));
     }
-    let skews = used.iter_mut().map(|work| &mut work.skew).collect();
-    share(skews).map_err(|reason| format!("rd={name}: {reason}"))?;
+    share(used.iter_mut().map(|work| &mut work.skew).collect()).map_err(|sum| definition.skews(sum))?;
     Ok(Run { file_works: used, file_systems, ..definition.run.clone() })
 }
 
-fn one_run(usual: &Run, loops: &[(Loop, u64)], rate: Rate, settings: &Settings) -> Result<Run, String> {
+fn one_run(
+    definition: &RunDefinition,
+    usual: &Run,
+    loops: &[(Loop, u64)],
+    rate: Rate,
+    settings: &Settings,
+) -> Result<Run, Placed> {
     let mut run = Run { rate, ..usual.clone() };
     run.elapsed_s = settings.elapsed_s.unwrap_or(run.elapsed_s);
     run.interval_s = settings.interval_s.unwrap_or(run.interval_s);
@@ -238,6 +326,8 @@ fn one_run(usual: &Run, loops: &[(Loop, u64)], rate: Rate, settings: &Settings) 
             Loop::Width => systems.for_each(|one| one.width = value),
             Loop::Files => systems.for_each(|one| one.files = value),
             Loop::Sizes => systems.for_each(|one| one.sizes = Transfers::Fixed(value)),
+            // What only makes files does nothing else.
+            Loop::Operations if run.format.is_some() => {}
             Loop::Operations => files.for_each(|work| work.operation = OPERATIONS[value as usize].1),
         }
         told.push(match what {
@@ -248,6 +338,15 @@ fn one_run(usual: &Run, loops: &[(Loop, u64)], rate: Rate, settings: &Settings) 
         });
     }
     run.file_systems.iter().try_for_each(FileStorage::check)?;
+    if let Some(work) = run.file_works.iter().find(|work| work.copies() && work.target.is_none()) {
+        return Err((work.line, Reason::Missing { definition: work.definition(), key: "target" }));
+    }
+    let operation = run.file_works.first().map(|work| work.operation);
+    let is_mixed = run.file_works.iter().any(|work| Some(work.operation) != operation);
+    if is_mixed && run.file_works.iter().any(FileWork::copies) {
+        let found = "copies or moves beside other operations cannot be told apart";
+        return Err(definition.together(found, "use a run for each operation"));
+    }
     run.loops = if told.is_empty() { "None".to_owned() } else { told.join(" ") };
     Ok(run)
 }

@@ -5,7 +5,7 @@ use super::*;
 use plumb_result::histogram::Histogram;
 use plumb_result::measurement::OpMeasurement;
 use plumb_sorted::SortedMap;
-use plumb_workload::blocks::fio::{AccessOrder, JobSize, Stream};
+use plumb_workload::blocks::fio::{AccessOrder, JobSize, OffsetDistribution, Stream, Zone};
 use plumb_workload::{Bytes, OpKind, WorkerGroup, Workload};
 
 const BASIC: &str = "\
@@ -23,12 +23,17 @@ eof
 nonsense
 ";
 
+/// Storage of these lengths.
+pub(super) fn places(lengths: &[Option<u64>]) -> Places<'_> {
+    Places { lengths, directories: &[] }
+}
+
 fn script(text: &str) -> Script {
     Script::parse("f", text, &Settings::default()).unwrap()
 }
 
 fn lowered(script: &Script, run: &Run, rate: Option<f64>) -> Workload {
-    let workload = lower(script, run, &[None, None], rate, 5).unwrap();
+    let workload = lower(script, run, places(&[None, None]), rate, 5).unwrap();
     assert_eq!(plumb_workload::validate::validate(&workload), [], "{}", run.name);
     let text = plumb_workload::native::to_toml(&workload).unwrap();
     assert_eq!(plumb_workload::native::parse("v.toml", &text).unwrap(), workload);
@@ -81,7 +86,7 @@ fn runs_become_workloads() {
     assert_eq!(stream(group).sizes.read, JobSize::Fixed(Bytes(2048)));
     let part = "sd=a,lun=/x,size=1000k,offset=8k\nwd=w,sd=a,range=(50,100),seekpct=30,wrpct=40\nrd=r,wd=w";
     let part = Script::parse("f", part, &Settings::default()).unwrap();
-    let part = lower(&part, &part.runs[0], &[None], None, 1).unwrap();
+    let part = lower(&part, &part.runs[0], places(&[None]), None, 1).unwrap();
     let part = stream(&part.phase[0].workers[0]).clone();
     assert_eq!((part.read_percent, part.random_percent.read), (Some(60), 30));
     assert_eq!((part.ranges[0].start.0, part.ranges[0].length.0), (516_096, 507_904));
@@ -92,44 +97,133 @@ fn runs_become_workloads() {
 fn what_is_wrong_in_a_parameter_file_has_its_line() {
     let with = |line: &str| format!("sd=sd1,lun=/x,size=1m\nwd=wd1,sd=sd1\n{line}");
     for (text, message) in [
-        (String::new(), "f:1: f must have an `sd=`, a `wd=` and an `rd=`, or an `fsd=`, an `fwd=` and an `rd=`"),
-        ("sd=sd1,size=1m\nwd=w,sd=sd1\nrd=r,wd=w".to_owned(), "f:3: sd=sd1 lacks its `lun=`"),
-        (with("rd=r,wd=wd2"), "f:3: rd=r: it uses no workload definition"),
-        (with("wd=wd2,sd=sd9\nrd=r,wd=wd2"), "f:4: wd=wd2: it uses no storage definition"),
-        (with("wd=wd2,sd=sd1,skew=110"), "f:3: a skew of `110`: a number above 0, at most 100, expected"),
+        (
+            String::new(),
+            "f:1: an `sd=`, a `wd=` and an `rd=` expected, or an `fsd=`, an `fwd=` and an `rd=`; add what is missing",
+        ),
+        ("sd=sd1,size=1m\nwd=w,sd=sd1\nrd=r,wd=w".to_owned(), "f:1: sd=sd1 lacks its `lun=`; add it"),
+        (with("rd=r,wd=wd2"), "f:3: rd=r uses no workload definition; name one by `wd=`"),
+        (with("wd=wd2,sd=sd9\nrd=r,wd=wd2"), "f:3: wd=wd2 uses no storage definition; name one by `sd=`"),
+        (with("wd=wd2,sd=sd1,skew=110"), "f:3: `skew=110`: a per cent above 0, at most 100, expected"),
         (
             with("wd=a,sd=sd1,skew=60\nwd=b,sd=sd1,skew=60\nrd=r,wd=(a,b)"),
-            "f:5: rd=r: the skews of its workloads add up to 120; they must be 100",
+            "f:5: rd=r: the skews of its workloads add up to 120 %; they must be 100",
         ),
-        (with("rd=r,wd=wd1,iorate=0"), "f:3: a rate is 0; use at least 1"),
-        (with("rd=r,wd=wd1,curve=(0,10)"), "f:3: a point of a curve is no per cent from 1 to 100"),
-        (with("rd=r,wd=wd1,forthreads=(1-x,2)"), "f:3: the numbers of `forthreads` cannot be read"),
-        (with("rd=r,wd=wd1,forthreads=(0-4,d)"), "f:3: the numbers of `forthreads` cannot be read"),
+        (with("rd=r,wd=wd1,iorate=0"), "f:3: `iorate=0`: max, curve, or rates of at least 1 expected"),
+        (with("rd=r,wd=wd1,curve=(0,10)"), "f:3: `curve=(0,10)`: per cent from 1 to 100 expected"),
+        (
+            with("rd=r,wd=wd1,forthreads=(1-x,2)"),
+            "f:3: `forthreads=(1-x,2)`: numbers such as (1,2,4), (10-100,10) or (1-64,d) expected",
+        ),
+        (
+            with("rd=r,wd=wd1,forthreads=(0-4,d)"),
+            "f:3: `forthreads=(0-4,d)`: numbers such as (1,2,4), (10-100,10) or (1-64,d) expected",
+        ),
+        (with("rd=r,wd=wd1,forthreads=9999"), "f:3: `forthreads=9999`: a number from 1 to 4096 expected"),
         (
             with("rd=r,wd=wd1,forhitarea=1m"),
-            "f:3: `forhitarea` is not supported; use forthreads, forxfersize, forrdpct or forseekpct, or for files fordepth, \
-             forwidth, forfiles, forsizes or foroperations",
+            "f:3: `forhitarea` of a run definition is not supported; use forthreads, forxfersize, forrdpct or forseekpct, or \
+             for files fordepth, forwidth, forfiles, forsizes or foroperations",
         ),
-        (with("rd=r,wd=wd1,elapsed=x"), "f:3: `x` is no number of seconds"),
-        (with("rd=r,wd=wd1,iorate"), "f:3: `iorate` is no parameter; it must be KEY=VALUE"),
-        (with("rd=r,wd=(wd1"), "f:3: `wd`: there is no `)`"),
-        (with("rd=r,wd=(wd1)x"), "f:3: `x` behind the value of `wd`: a comma expected"),
-        (with("rd=,wd=wd1"), "f:3: `rd` lacks its value"),
-        (with("wd=b,sd=sd1,xfersize=(4k,50,8k,40)"), "f:3: the shares of `xfersize` add up to 90; they must be 100"),
+        (with("rd=r,wd=wd1,elapsed=x"), "f:3: `elapsed=x`: a number of seconds expected"),
+        (with("rd=r,wd=wd1,iorate"), "f:3: `iorate` is not a parameter; write KEY=VALUE"),
+        (with("rd=r,wd=(wd1"), "f:3: `wd`: the list has no `)`; close it"),
+        (with("rd=r,wd=(wd1)x"), "f:3: `x` behind the value of `wd`: put a comma between them"),
+        (with("rd=,wd=wd1"), "f:3: `rd` has no value; write rd=VALUE"),
+        (
+            with("rd=r,wd=wd1,distribution=uniform"),
+            "f:3: `distribution=uniform` is not supported; use exponential or deterministic",
+        ),
+        (with("wd=b,sd=sd1,xfersize=(4k,50,8k,40)"), "f:3: the shares of `xfersize` add up to 90 %; they must be 100"),
         (
             with("wd=b,sd=sd1,xfersize=99999999999999999999"),
-            "f:3: a transfer of `99999999999999999999`: 1 byte to 1g expected",
+            "f:3: `xfersize=99999999999999999999`: a size from 1 to 1g, or (SIZE,PERCENT,…) expected",
         ),
-        (with("wd=b,sd=sd1,rhpct=10"), "f:3: `rhpct` of a workload definition is not supported; remove it"),
-        (with("rd=r,wd=wd1,forthreads=(1-1000,1),forxfersize=(1k-1000k,1k)"), "f:3: rd=r: more than 10000 runs"),
-        ("validate=yes".to_owned(), "f:1: `validate` is not supported here; remove it"),
+        (with("wd=b,sd=sd1,rdpct=101"), "f:3: `rdpct=101`: a per cent from 0 to 100 expected"),
+        (with("wd=b,sd=sd1,range=(50,40)"), "f:3: `range=(50,40)`: (FROM,TO), per cent of the storage, expected"),
+        (
+            with("wd=b,sd=sd1,hotband=(10,20)"),
+            "f:3: `hotband` of a workload definition is not supported; use `rhpct=` and `whpct=` with the storage's `hitarea=`",
+        ),
+        (
+            with("wd=b,sd=sd1,rhpct=10,seekpct=seq\nrd=r,wd=b"),
+            "f:3: wd=b: `rhpct` and `whpct` are for random transfers; use seekpct=random",
+        ),
+        (
+            with("wd=b,sd=sd1,stride=(1m,1m),rhpct=5\nrd=r,wd=b"),
+            "f:3: wd=b: `stride` with `rhpct` or `whpct` is not supported; use one of them",
+        ),
+        (
+            with("wd=b,sd=sd1,stride=(1m,2m)"),
+            "f:3: `stride=(1m,2m)` is not supported; use the same size twice, such as stride=(1m,1m)",
+        ),
+        (with("wd=b,sd=sd1,stride=(2m,1m)"), "f:3: `stride=(2m,1m)`: (MIN,MAX), two sizes up to 1t, expected"),
+        (
+            with("wd=b,sd=sd1,seekpct=poisson"),
+            "f:3: `seekpct=poisson` is not supported; use `plumb run` with a pattern, or seekpct=random",
+        ),
+        (
+            with("wd=b,sd=sd1,iorate=10,skew=10\nrd=r,wd=b"),
+            "f:3: wd=b: it has a rate of its own and a skew; use one of them",
+        ),
+        ("sd=sd1,lun=/x,align=100".to_owned(), "f:1: `align=100`: a multiple of 512 expected"),
+        (
+            "sd=sd1,lun=/x,openflags=fsync".to_owned(),
+            "f:1: `openflags=fsync` is not supported; use o_direct, directio, o_sync or o_dsync",
+        ),
+        (
+            "sd=sd1,lun=/x,count=(1,4)".to_owned(),
+            "f:1: `count` of a storage definition is not supported; write a definition for each",
+        ),
+        (
+            with("rd=r,wd=wd1,forthreads=(1-1000,1),forxfersize=(1k-1000k,1k)"),
+            "f:3: rd=r: more than 10000 runs; use shorter lists",
+        ),
+        ("validate=yes".to_owned(), "f:1: `validate` is not supported; use `plumb run` with `verify`"),
         ("include=b".to_owned(), "f:1: `include` is not supported; put the file's lines here"),
+        (
+            "hd=localhost".to_owned(),
+            "f:1: `hd` is not supported; use `plumb run --hosts` for hosts, and `plumb trace replay` for replays",
+        ),
     ] {
         assert_eq!(Script::parse("f", &text, &Settings::default()).unwrap_err().to_string(), message, "{text}");
     }
     let small = script("sd=a,lun=/x,size=1k\nwd=w,sd=a\nrd=r,wd=w");
-    let wrong = lower(&small, &small.runs[0], &[None], None, 1).unwrap_err();
+    let wrong = lower(&small, &small.runs[0], places(&[None]), None, 1).unwrap_err();
     assert_eq!(wrong.to_string(), "wd=w: sd=a is smaller than a transfer of 4096 bytes");
+    // Hits need a place, and leave one.
+    for hit_area in ["7k", "1m"] {
+        let hits = script(&format!("sd=a,lun=/x,size=1m,hitarea={hit_area}\nwd=w,sd=a,rhpct=50\nrd=r,wd=w"));
+        let wrong = lower(&hits, &hits.runs[0], places(&[None]), None, 1).unwrap_err().to_string();
+        assert!(wrong.starts_with("wd=w: the hit area of sd=a, ") && wrong.ends_with("set its `hitarea=`"), "{wrong}");
+    }
+}
+
+// Where transfers go and how fast, as the keywords of storage and workload definitions say it.
+#[test]
+fn keywords_of_storage_and_workloads_are_kept() {
+    let text = "sd=sd1,lun=/x,size=10m,hitarea=2m,range=(0,50),align=8k,threads=16,openflags=o_direct\n\
+                sd=sd2,lun=/y,size=10m\nwd=default,sd=sd1,xfersize=4k\nwd=hits,rhpct=70,whpct=20,rdpct=50\n\
+                wd=steps,stride=(64k,64k)\nwd=own,iorate=300,threads=2,openflags=o_sync,range=(50,100),sd=(sd1,sd2)\n\
+                rd=r,wd=*";
+    let script = script(text);
+    let workload = lower(&script, &script.runs[0], places(&[None, None]), None, 1).unwrap();
+    assert_eq!(plumb_workload::validate::validate(&workload), []);
+    let groups = &workload.phase[0].workers;
+    let hits = stream(&groups[0]);
+    let OffsetDistribution::ZonedBytes(zones) = &hits.distribution else { panic!("{hits:?}") };
+    let told = |zones: &[Zone<Bytes>]| zones.iter().map(|zone| (zone.access_percent, zone.size.0)).collect::<Vec<_>>();
+    // Half of the storage is used, of which 2 MiB are for hits.
+    assert_eq!(told(&zones.read), [(70, 2 << 20), (30, 3 << 20)]);
+    assert_eq!(told(&zones.write), [(20, 2 << 20), (80, 3 << 20)]);
+    assert_eq!((hits.ranges[0].length.0, hits.align.read.0, groups[0].files.direct), (5 << 20, 8192, true));
+    assert_eq!(stream(&groups[1]).order, AccessOrder::Sequential { skip_bytes: 65_536 });
+    // Its rate is shared by its two storages, in which it has the upper halves; the others share all they can do.
+    let own: Vec<_> =
+        groups[2..].iter().map(|group| (group.pace.ops_per_second.write.unwrap().0, group.pace.flow)).collect();
+    assert_eq!(own, [(150.0, None), (150.0, None)]);
+    assert!(groups[..2].iter().all(|group| group.pace.flow.is_some_and(|flow| flow.weight == 5000)));
+    assert_eq!((stream(&groups[2]).ranges[0].start.0, groups[3].depth, groups[2].files.direct), (5 << 20, 2, false));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! File systems and the work on them: as users write them and as they should not, what they lower to, and vdbench's lines.
 
 use super::print_files::{self, FilesDone};
+use super::tests::places;
 use super::*;
 use plumb_result::histogram::Histogram;
 use plumb_result::measurement::OpMeasurement;
@@ -27,7 +28,7 @@ fn script(text: &str) -> Script {
 
 fn lowered(run: &Run, rate: Option<f64>) -> Workload {
     let script = Script { storage: Vec::new(), runs: Vec::new() };
-    let workload = lower(&script, run, &[], rate, 5).unwrap();
+    let workload = lower(&script, run, places(&[]), rate, 5).unwrap();
     assert_eq!(plumb_workload::validate::validate(&workload), [], "{}", run.name);
     let text = plumb_workload::native::to_toml(&workload).unwrap();
     assert_eq!(plumb_workload::native::parse("v.toml", &text).unwrap(), workload);
@@ -98,10 +99,11 @@ fn each_work_on_files_has_its_part_of_them() {
     // 1,000 reads and writes a second are 1,125 calls, with an open and a close of each 16.
     assert_eq!(group.pace.open.unwrap().rate.0, 1125.0);
     // Whatever an operation is, it can be run.
-    let every = "fsd=a,anchor=/x,depth=1,width=1,files=4,sizes=4k\nfwd=b,fsd=a\nrd=r,fwd=b,fwdrate=max,foroperations=\
-                 (read,write,mkdir,create,open,close,delete,getattr,setattr)";
+    let every = "fsd=a,anchor=/x,depth=1,width=1,files=4,sizes=4k\nfsd=c,anchor=/y,depth=1,width=1,files=4,sizes=4k\n\
+                 fwd=b,fsd=a,target=c\nrd=r,fwd=b,fwdrate=max,foroperations=\
+                 (read,write,mkdir,create,open,close,delete,getattr,setattr,access,rmdir,copy,move)";
     let every = self::script(every);
-    assert_eq!(every.runs.len(), 9);
+    assert_eq!(every.runs.len(), 13);
     every.runs.iter().for_each(|run| drop(lowered(run, None)));
     let create = lowered(&script.runs[4], Some(200.0));
     let told: Vec<(u32, u32, f64)> = create.phase[0]
@@ -113,57 +115,150 @@ fn each_work_on_files_has_its_part_of_them() {
     assert_eq!(told, [(2, 0, 200.0), (2, 0, 200.0)]);
 }
 
+// Copies go to the file system that is named, once each in sequence and again and again at random; directories are as many as
+// those of the file system; what only makes files makes all of them, for no set time.
+#[test]
+fn copies_directories_and_formats_have_their_sizes() {
+    let text = "fsd=default,depth=2,width=3,files=5,sizes=10k\nfsd=from,anchor=/a\nfsd=to,anchor=/b\n\
+                fwd=default,fsd=from,threads=2,xfersize=4k\nfwd=copy,operation=copy,target=to\n\
+                fwd=move,operation=move,target=to,fileselect=random\nfwd=rmdir,operation=rmdir\nfwd=mkdir,operation=mkdir\n\
+                fwd=format,threads=4,xfersize=64k\nrd=rd1,fwd=copy,fwdrate=100\nrd=rd2,fwd=move\nrd=rd3,fwd=rmdir\n\
+                rd=rd4,fwd=mkdir\nrd=rd5,fwd=copy,format=only,fwdrate=100\nrd=rd6,fwd=*,format=(only,dir,limited),elapsed=7\n\
+                rd=rd7,fwd=mkdir,format=(no,only)\n";
+    let script = script(text);
+    let workloads: Vec<Workload> = script.runs.iter().map(|run| lowered(run, None)).collect();
+    let group = |run: usize| &workloads[run].phase[0].workers[0];
+    let of = |run: usize| tree(&workloads[run], group(run));
+    // 45 files, of which both threads have as many.
+    assert_eq!((of(0).files, group(0).limit.passes), (44, Some(22)));
+    let [Step::Copy(copy)] = steps(group(0)) else { panic!("{:?}", group(0)) };
+    assert_eq!((copy.to.as_str(), copy.request, copy.moves), ("copy.from.to", Bytes(4096), false));
+    let Some(Target::Tree(to)) = workloads[0].target.get(&copy.to) else { panic!("{:?}", workloads[0].target) };
+    assert_eq!((to.files, to.depth, to.preallocated_percent), (44, 2, 0));
+    assert!(group(0).work.program().unwrap().count_transactions);
+    let [Step::Copy(copy)] = steps(group(1)) else { panic!("{:?}", group(1)) };
+    assert_eq!((copy.moves, copy.file, group(1).limit.passes, of(1).files), (true, Pick::Random, None, 45));
+    // 3 directories, and 9 below them.
+    assert_eq!((of(2).directories, of(2).preallocated_percent, group(3).limit.passes), (12, 0, Some(6)));
+    // An open, a new file, 3 reads and writes and 2 closes a copy.
+    assert_eq!(lowered(&script.runs[0], Some(100.0)).phase[0].workers[0].pace.open.unwrap().rate.0, 1000.0);
+    let phase = &workloads[4].phase[0];
+    assert_eq!((script.runs[4].name.as_str(), phase.workers.len(), phase.stop.time), ("format_for_rd5", 2, None));
+    assert!(
+        phase.workers.iter().all(|group| group.count == 4 && group.limit.passes == Some(12) && group.pace.is_closed())
+    );
+    assert!(matches!(
+        steps(group(4)),
+        [Step::Create { .. }, Step::WriteWhole { request: Bytes(65_536), .. }, Step::Close { .. }]
+    ));
+    assert_eq!(workloads[5].phase[0].stop.time.map(|time| time.0), Some(7_000_000_000));
+    assert!(matches!(steps(group(5)), [Step::Mkdir { .. }]));
+    assert_eq!(script.runs[6].name, "rd7");
+    // Anchors on several file systems.
+    let directories = ["/a".into(), "/b".into()];
+    let places = Places { lengths: &[], directories: &directories };
+    let apart = lower(&Script { storage: Vec::new(), runs: Vec::new() }, &script.runs[0], places, None, 1).unwrap();
+    let paths: Vec<String> = apart
+        .target
+        .values()
+        .map(|target| match target {
+            Target::Tree(tree) => tree.path.display().to_string(),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(paths, ["/a/copy.from", "/b/copy.from.to"]);
+    assert_eq!(plumb_workload::validate::validate(&apart), []);
+}
+
 // Hostile files: each is refused with its line and a reason.
 #[test]
 fn what_is_wrong_about_files_has_its_line() {
     let fsd = "fsd=fsd1,anchor=/x,depth=1,width=1,files=1,sizes=4k";
     let with = |fwd: &str, rd: &str| format!("{fsd}\nfwd=fwd1,fsd=fsd1{fwd}\nrd=rd1,fwd=fwd1{rd}");
     for (text, message) in [
-        (fsd.to_owned(), "f:1: f must have an `sd=`, a `wd=` and an `rd=`, or an `fsd=`, an `fwd=` and an `rd=`"),
+        (
+            fsd.to_owned(),
+            "f:1: an `sd=`, a `wd=` and an `rd=` expected, or an `fsd=`, an `fwd=` and an `rd=`; add what is missing",
+        ),
         (
             format!("sd=sd1,lun=/y\n{fsd}\nwd=wd1,sd=sd1"),
             "f:2: `fsd` of a storage definition is not supported; remove it",
         ),
-        (with(",operation=rmdir", ""), "f:2: operation `rmdir` is not supported; use plumb run, or leave it out"),
-        (
-            with(",operation=dance", ""),
-            "f:2: unknown operation `dance`; use one of read, write, mkdir, create, open, close, delete, getattr, setattr",
-        ),
+        (with(",operation=dance", ""), "f:2: unknown operation `dance`; use one of WORDS"),
         (
             with(",fileio=(random,shared)", ""),
-            "f:2: `fileio` with shared files, or files that are removed first, is not supported; use random or sequential",
+            "f:2: `fileio=(random,shared)` is not supported; threads share no files, and remove none first: use random or sequential",
         ),
-        (with(",stopafter=5", ""), "f:3: fwd=fwd1: `stopafter` is not supported in sequence; use fileio=random"),
-        (with(",skew=50", ""), "f:3: rd=rd1: a skew without a rate is not supported for files; use fwdrate=NUMBER"),
-        (with("", ",format=only"), "f:3: `format=only` is not supported; files are made for each run: use yes or no"),
-        (with("", ",fordepth=(30),forwidth=(9)"), "f:3: fsd=fsd1 has too many files or directories; make it smaller"),
+        (with(",stopafter=5", ""), "f:2: fwd=fwd1: `stopafter` in sequence is not supported; use fileio=random"),
+        (with(",skew=50", ""), "f:3: rd=rd1: a skew of files without a rate is not supported; use fwdrate=NUMBER"),
         (
-            with("", ",foroperations=(read,dance)"),
-            "f:3: unknown operation `dance`; use one of read, write, mkdir, create, open, close, delete, getattr, setattr",
+            with("", ",format=clean"),
+            "f:3: `format=clean` is not supported; no run leaves files behind: remove this one",
         ),
-        (with("", "").replace(",sizes=4k", ""), "f:3: fsd=fsd1 lacks its `sizes=`"),
-        (with("", "").replace("width=1", "width=0"), "f:1: `0` is no `width`"),
-        (with("", "").replace("fsd=fsd1\n", "fsd=fsd9\n"), "f:3: fwd=fwd1: it uses no file system definition"),
+        (with("", ",format=limited"), "f:3: `format=limited` is not supported; use format=(only,limited)"),
+        (
+            with("", ",format=(only,some)"),
+            "f:3: `format=some`: yes, no, restart, only, once, directories, limited or complete expected",
+        ),
+        (with("", ",fordepth=(30),forwidth=(9)"), "f:1: fsd=fsd1 has too many files or directories; make it smaller"),
+        (with("", ",foroperations=(read,dance)"), "f:3: unknown operation `dance`; use one of WORDS"),
+        (with("", "").replace(",sizes=4k", ""), "f:1: fsd=fsd1 lacks its `sizes=`; add it"),
+        (with("", "").replace("width=1", "width=0"), "f:1: `width=0`: a number above 0 expected"),
+        (
+            with("", "").replace("fsd=fsd1\n", "fsd=fsd9\n"),
+            "f:2: fwd=fwd1 uses no file system definition; name one by `fsd=`",
+        ),
         (
             with("", "").replace("sizes=4k", "sizes=(4k,50)"),
-            "f:1: the shares of `sizes` add up to 50; they must be 100",
+            "f:1: the shares of `sizes` add up to 50 %; they must be 100",
         ),
         (
             with("", "").replace("sizes=4k", "openflags=o_sync"),
-            "f:1: open flag `o_sync` is not supported for files; use o_direct, or leave it out",
+            "f:1: `openflags=o_sync` is not supported; use o_direct for files, or leave it out",
+        ),
+        (
+            with("", "").replace("sizes=4k", "distribution=all"),
+            "f:1: `distribution=all` is not supported; files lie in the directories of the last level: use distribution=bottom",
+        ),
+        (
+            with("", "").replace("sizes=4k", "totalsize=1g"),
+            "f:1: `totalsize` of a file system definition is not supported; use fewer `files=`",
+        ),
+        (with(",operation=copy", ""), "f:2: fwd=fwd1 lacks its `target=`; add it"),
+        (with("", ",foroperations=(read,move)"), "f:2: fwd=fwd1 lacks its `target=`; add it"),
+        (
+            with(",operation=copy,target=fsd9", ""),
+            "f:2: fwd=fwd1: its `target=` is no file system definition; define it by `fsd=`",
+        ),
+        (
+            with(",operation=copy,target=fsd1", ""),
+            "f:2: fwd=fwd1: its `target=` is where its files are; name another file system definition",
+        ),
+        (
+            format!("fsd=fsd2,anchor=/y,depth=1,width=1,files=2,sizes=4k\n{}", with(",operation=copy,target=fsd2", "")),
+            "f:3: fwd=fwd1: its `target=` has other files or directories; give both the same `depth=`, `width=`, `files=` and \
+             `sizes=`",
+        ),
+        (
+            format!(
+                "fsd=fsd2,anchor=/y,depth=1,width=1,files=1,sizes=4k\n{fsd}\nfwd=a,fsd=fsd1,operation=copy,target=fsd2\n\
+                 fwd=b,fsd=fsd1,operation=read\nrd=r,fwd=(a,b)"
+            ),
+            "f:5: rd=r: copies or moves beside other operations cannot be told apart; use a run for each operation",
         ),
     ] {
         let Err(wrong) = Script::parse("f", &text, &Settings::default()) else { panic!("{text}: {message}") };
-        assert_eq!(wrong.to_string(), message, "{text}");
+        let words = "read, write, mkdir, create, open, close, delete, getattr, setattr, access, rmdir, copy, move";
+        assert_eq!(wrong.to_string(), message.replace("WORDS", words), "{text}");
     }
     let few = script(&with(",threads=2", ""));
-    let wrong = lower(&few, &few.runs[0], &[], None, 1).unwrap_err().to_string();
+    let wrong = lower(&few, &few.runs[0], places(&[]), None, 1).unwrap_err().to_string();
     assert_eq!(wrong, "fwd=fwd1: 2 threads have only 1 files of fsd=fsd1; use more files, or fewer threads");
     let both = format!(
         "{fsd},openflags=directio\nfsd=fsd2,anchor=/y,depth=1,width=1,files=1,sizes=4k\nfwd=a,fsd=fsd1\nfwd=b,fsd=fsd2\nrd=r,fwd=(a,b)"
     );
     let both = script(&both);
-    let wrong = lower(&both, &both.runs[0], &[], None, 1).unwrap_err().to_string();
+    let wrong = lower(&both, &both.runs[0], places(&[]), None, 1).unwrap_err().to_string();
     assert_eq!(
         wrong,
         "rd=r: some files are opened with o_direct and some without; use it for all file systems, or for none"
@@ -185,7 +280,7 @@ fn lines_of_files_have_vdbenchs_columns() {
         (OpKind::Open, ops(20, 500_000, 0)),
         (OpKind::Close, ops(20, 10_000, 0)),
     ]);
-    let done = FilesDone::of(&all);
+    let done = FilesDone::of(&all, 0);
     let run = &script.runs[1];
     let line = print_files::line(run, "14:17:03.059", "1", &done, 2.0);
     assert_eq!(
@@ -207,6 +302,15 @@ fn lines_of_files_have_vdbenchs_columns() {
         print_files::starting(setattr, Some(100.0), "14:17:01.001", false),
         "14:17:01.001 Starting RD=rd3; elapsed=10; fwdrate=100; For loops: operations=setattr files=20.0\n"
     );
-    let later = FilesDone::of(&SortedMap::from([(OpKind::Read, ops(500, 1_000_000, 500 * 4096))]));
+    // A copy is all the calls of its file.
+    let copies = "fsd=default,depth=1,width=1,files=4,sizes=4k\nfsd=a,anchor=/a\nfsd=b,anchor=/b\nfwd=c,fsd=a,operation=copy,target=b\nrd=r,fwd=c";
+    let copies = &self::script(copies).runs[0];
+    let copied = FilesDone::of(&all, 10);
+    assert_eq!(copied.rate(copies, 2.0), 5.0);
+    assert!(print_files::header(copies, "Feb 20, 2018").contains(" ....copy...."));
+    // 300 ms of reads, 300 of writes, 10.2 of opens and closes.
+    let line = print_files::line(copies, "14:17:03.059", "1", &copied, 2.0);
+    assert!(line.contains(" 1    5.0 61.020  75.0 ") && line.trim_end().ends_with("   5.0 61.020"), "{line}");
+    let later = FilesDone::of(&SortedMap::from([(OpKind::Read, ops(500, 1_000_000, 500 * 4096))]), 0);
     assert_eq!(later.since(&done).rate(run, 1.0), 200.0);
 }

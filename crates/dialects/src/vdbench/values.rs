@@ -1,18 +1,19 @@
 //! Values of parameters that several definitions have, and their limits.
 
-use super::definitions::{Rate, Transfers};
+use super::definitions::{Opened, Rate, Transfers};
 use super::parse::{Parameter, size};
+use super::wrong::Reason;
 
 /// Most threads of a storage definition.
 pub(super) const THREADS_MAX: u64 = 4096;
 
-/// Workloads without a skew share what is left, so that all is 100.
-pub(super) fn share(mut skews: Vec<&mut Option<f64>>) -> Result<(), String> {
+/// Workloads without a skew share what is left, so that all is 100. The error is what they add up to.
+pub(super) fn share(mut skews: Vec<&mut Option<f64>>) -> Result<(), f64> {
     let said: f64 = skews.iter().filter_map(|skew| **skew).sum();
     let without = skews.iter().filter(|skew| skew.is_none()).count();
     let is_right = if without == 0 { (said - 100.0).abs() < 0.01 } else { said < 100.0 };
-    if !is_right {
-        return Err(format!("the skews of its workloads add up to {said}; they must be 100"));
+    if !is_right && !skews.is_empty() {
+        return Err(said);
     }
     for skew in &mut skews {
         **skew = Some(skew.unwrap_or((100.0 - said) / without.max(1) as f64));
@@ -20,41 +21,79 @@ pub(super) fn share(mut skews: Vec<&mut Option<f64>>) -> Result<(), String> {
     Ok(())
 }
 
-pub(super) fn at_least_one(parameter: &Parameter, number: Option<u64>) -> Result<u64, String> {
-    number.filter(|number| *number > 0).ok_or_else(|| format!("`{}` is no `{}`", parameter.values[0], parameter.key))
+pub(super) fn at_least_one(parameter: &Parameter, number: Option<u64>) -> Result<u64, Reason> {
+    number.filter(|number| *number > 0).ok_or_else(|| parameter.value("a number above 0"))
 }
 
-pub(super) fn threads(parameter: &Parameter, value: &str) -> Result<u64, String> {
-    let count = at_least_one(parameter, value.parse().ok())?;
-    if count > THREADS_MAX { Err(format!("{count} threads are more than {THREADS_MAX}")) } else { Ok(count) }
+pub(super) fn threads(parameter: &Parameter) -> Result<u64, Reason> {
+    let count = at_least_one(parameter, parameter.values[0].parse().ok())?;
+    within(parameter, count, (1, THREADS_MAX))
 }
 
-pub(super) fn percent(text: &str) -> Result<u8, String> {
+/// A number between two.
+pub(super) fn within(parameter: &Parameter, value: u64, (least, most): (u64, u64)) -> Result<u64, Reason> {
+    if (least..=most).contains(&value) {
+        return Ok(value);
+    }
+    Err(Reason::Limits { key: parameter.key.clone(), value, least, most })
+}
+
+pub(super) fn percent(parameter: &Parameter, text: &str) -> Result<u8, Reason> {
     let number = text.parse::<u8>().ok().filter(|number| *number <= 100);
-    number.ok_or_else(|| format!("`{text}` is no per cent from 0 to 100"))
+    number.ok_or_else(|| Reason::value(&parameter.key, text, "a per cent from 0 to 100"))
 }
 
-pub(super) fn transfers(parameter: &Parameter) -> Result<Transfers, String> {
-    by_share(parameter, |text| {
-        let bytes = size(text).filter(|bytes| (1..=1 << 30).contains(bytes));
-        bytes.ok_or_else(|| format!("a transfer of `{text}`: 1 byte to 1g expected"))
+pub(super) fn skew(parameter: &Parameter) -> Result<f64, Reason> {
+    let skew = parameter.values[0].parse::<f64>().ok().filter(|skew| *skew > 0.0 && *skew <= 100.0);
+    skew.ok_or_else(|| parameter.value("a per cent above 0, at most 100,"))
+}
+
+/// A part of a storage, in per cent.
+pub(super) fn range(parameter: &Parameter) -> Result<(u64, u64), Reason> {
+    let ends: Option<Vec<u64>> = parameter.values.iter().map(|value| value.parse().ok()).collect();
+    match ends.as_deref() {
+        Some(&[from, to]) if from < to && to <= 100 => Ok((from, to)),
+        _ => Err(parameter.value("(FROM,TO), per cent of the storage,")),
+    }
+}
+
+/// How files or devices are opened.
+pub(super) fn open_flags(parameter: &Parameter) -> Result<Opened, Reason> {
+    let mut opened = Opened::default();
+    for flag in &parameter.values {
+        match flag.to_ascii_lowercase().as_str() {
+            "o_direct" | "directio" => opened.direct = true,
+            "o_sync" | "o_dsync" | "o_rsync" => opened.sync = true,
+            _ => return Err(Reason::not_supported(&parameter.key, flag, "use o_direct, directio, o_sync or o_dsync")),
+        }
+    }
+    Ok(opened)
+}
+
+pub(super) fn transfers(parameter: &Parameter) -> Result<Transfers, Reason> {
+    by_share(parameter, "a size from 1 to 1g, or (SIZE,PERCENT,…)", |text| {
+        size(text).filter(|bytes| (1..=1 << 30).contains(bytes))
     })
 }
 
 /// A size, or sizes with their per cent.
-pub(super) fn by_share(parameter: &Parameter, bytes: fn(&str) -> Result<u64, String>) -> Result<Transfers, String> {
-    let key = &parameter.key;
+pub(super) fn by_share(
+    parameter: &Parameter,
+    expected: &'static str,
+    read: fn(&str) -> Option<u64>,
+) -> Result<Transfers, Reason> {
+    let bytes = |text: &str| read(text).ok_or_else(|| Reason::value(&parameter.key, text, expected));
     match parameter.values.as_slice() {
         [one] => bytes(one).map(Transfers::Fixed),
         pairs if pairs.len() % 2 == 0 => {
-            let pairs = pairs.chunks(2).map(|pair| Ok((bytes(&pair[0])?, percent(&pair[1])?)));
-            let pairs = pairs.collect::<Result<Vec<_>, String>>()?;
+            let pairs = pairs.chunks(2).map(|pair| Ok((bytes(&pair[0])?, percent(parameter, &pair[1])?)));
+            let pairs = pairs.collect::<Result<Vec<_>, Reason>>()?;
             match pairs.iter().map(|(_, percent)| u32::from(*percent)).sum::<u32>() {
                 100 => Ok(Transfers::Mix(pairs)),
-                sum => Err(format!("the shares of `{key}` add up to {sum}; they must be 100")),
+                sum => Err(Reason::Shares { key: parameter.key.clone(), sum }),
             }
         }
-        _ => Err(format!("`{key}` must be a size, or (SIZE,PERCENT,…)")),
+        _ => Err(parameter.value(expected)),
     }
 }
 

@@ -3,6 +3,7 @@
 use super::check::StampDifference;
 use super::error::ContentError;
 use super::headers::HeaderMismatch;
+use super::trailers::TrailerMismatch;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
@@ -16,6 +17,9 @@ pub(crate) enum Mismatch {
     /// Of blocks with fio's stamps, and of what was trimmed.
     #[error(transparent)]
     Stamp(#[from] StampMismatch),
+    /// Of blocks with sysbench's trailers.
+    #[error(transparent)]
+    Trailer(#[from] TrailerMismatch),
     /// Of a program's words.
     #[error("at byte {at}: found {found:016x}, expected {expected:016x}")]
     Word {

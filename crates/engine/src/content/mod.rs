@@ -1,11 +1,11 @@
 //! What is written, made at memory speed, and how what is read is verified.
 //!
 //! [`BlockBytes`] makes the bytes of a worker's block ops. What nobody verifies is what [`buffers`] make, of a [`Filler`]'s
-//! content or as fio fills its buffers. Verified blocks have one of two layouts. Plumb's own has a header that knows its
+//! content or as fio fills its buffers. Verified blocks have one of three layouts. Plumb's own has a header that knows its
 //! place, its order and its run ([`headers`]): a [`Stamper`] writes it and a [`Verifier`] checks it. fio's stamps
 //! ([`mod@stamp`], [`checksum`]) stand on content that follows from the seed in the stamp ([`random`]) or is a [`pattern`];
 //! [`mod@check`] holds what was read back against them, in the worker or in threads of its own ([`pool`]), and
-//! [`mismatch_reporter`] gives a mismatch its address ([`Mismatch`]). [`writes`] knows which write left which bytes, for jobs
+//! sysbench's blocks have a trailer ([`trailers`]). [`mismatch_reporter`] gives a mismatch its address ([`Mismatch`]). [`writes`] knows which write left which bytes, for jobs
 //! whose writes overlap in ways that stamps cannot explain; [`state`] keeps how far the writes came.
 
 mod buffers;
@@ -28,6 +28,7 @@ mod stamp;
 mod state;
 #[cfg(test)]
 mod tests;
+pub(crate) mod trailers;
 mod verify;
 mod writes;
 
@@ -49,9 +50,10 @@ use crate::rng::StreamId;
 use plumb_workload::blocks::ByKind;
 use plumb_workload::blocks::fio::Stream;
 use plumb_workload::files::Names;
-use plumb_workload::verify::VerifyMethod;
+use plumb_workload::verify::{StampLayout, VerifyMethod};
 use plumb_workload::{BlockStream, BufferContent, OpKind, Verify};
 use std::path::Path;
+use trailers::Trailers;
 use verify::Verified;
 
 /// What the bytes of a worker's ops depend on.
@@ -133,6 +135,8 @@ enum Kind {
     Headed(Box<Headed>),
     /// Blocks with fio's stamps.
     Verified(Box<Verified>),
+    /// Blocks with sysbench's trailers.
+    Trailed(Trailers),
 }
 
 /// Blocks with Plumb's own headers.
@@ -160,6 +164,10 @@ impl BlockBytes {
     pub(crate) fn new(request: &BytesRequest<'_>) -> Result<BlockBytes, ContentError> {
         let BytesRequest { moves, verify, .. } = *request;
         let kind = match verify {
+            Some(rules) if rules.layout == StampLayout::Sysbench => {
+                let block = rules.interval.map_or(request.smallest_block_bytes.into(), |bytes| bytes.0);
+                Kind::Trailed(Trailers::new(block, request.content_seed))
+            }
             Some(rules) if rules.method != VerifyMethod::Null => {
                 Kind::Verified(Box::new(Verified::new(request, rules)?))
             }
@@ -179,20 +187,21 @@ impl BlockBytes {
     pub(crate) fn works_each_op(&self) -> bool {
         match &self.kind {
             Kind::Plain(buffers) => self.writes && (self.reads || buffers.works_each_op()),
+            Kind::Trailed(_) => true,
             Kind::Headed(_) | Kind::Verified(_) => true,
         }
     }
 
     /// Whether completed ops are checked: to verify them, or to know which slots reads overwrote.
     pub(crate) fn looks_after(&self) -> bool {
-        self.keeps_slots() || matches!(self.kind, Kind::Headed(_))
+        self.keeps_slots() || matches!(self.kind, Kind::Headed(_) | Kind::Trailed(_))
     }
 
     /// Whether a write builds on what its slot held, which a read overwrites.
     pub(crate) fn keeps_slots(&self) -> bool {
         match &self.kind {
             Kind::Plain(buffers) => self.writes && self.reads && !buffers.makes_all_anew() && !buffers.uses_pool(),
-            Kind::Headed(_) => false,
+            Kind::Headed(_) | Kind::Trailed(_) => false,
             Kind::Verified(_) => true,
         }
     }
@@ -220,6 +229,7 @@ impl BlockBytes {
             Kind::Plain(buffers) => buffers.fill(memory),
             Kind::Headed(headed) => headed.buffers.fill(memory),
             Kind::Verified(verified) => verified.fill_slot(memory),
+            Kind::Trailed(trailers) => trailers.fill(0, memory),
         }
     }
 
@@ -233,7 +243,8 @@ impl BlockBytes {
                 headed.buffers.fill_for(op, memory);
                 headed.stamper.stamp(op.file, op.offset, memory);
             }
-            Kind::Plain(_) | Kind::Headed(_) => {}
+            Kind::Trailed(trailers) if op.kind == OpKind::Write => trailers.fill(op.offset, memory),
+            Kind::Plain(_) | Kind::Headed(_) | Kind::Trailed(_) => {}
             Kind::Verified(verified) => match &mut self.numbers {
                 Some(number) if op.kind == OpKind::Write => {
                     verified.before(&BlockOp { number: *number, ..*op }, slot, memory);
@@ -253,7 +264,8 @@ impl BlockBytes {
             Kind::Headed(headed) if op.kind == OpKind::Read => {
                 headed.verifier.check(op.file, op.offset, read, None).map_err(Box::from)
             }
-            Kind::Headed(_) => Ok(()),
+            Kind::Trailed(trailers) if op.kind == OpKind::Read => trailers.check(op.offset, read),
+            Kind::Headed(_) | Kind::Trailed(_) => Ok(()),
             Kind::Verified(_) if op.kind == OpKind::Read && op.role == Role::Load && self.numbers.is_none() => Ok(()),
             Kind::Verified(verified) => verified.after(op, slot, read),
         }
@@ -263,7 +275,7 @@ impl BlockBytes {
     /// [`after`](BlockBytes::after) returned, and what could not be kept.
     pub(crate) fn finish(&mut self) -> Concluded {
         match &mut self.kind {
-            Kind::Plain(_) | Kind::Headed(_) => Concluded::default(),
+            Kind::Plain(_) | Kind::Headed(_) | Kind::Trailed(_) => Concluded::default(),
             Kind::Verified(verified) => verified.finish(),
         }
     }

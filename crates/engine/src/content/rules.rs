@@ -79,8 +79,8 @@ impl StampRules {
         let WhoWrites { worker, writers } = who;
         let layout = match verify.layout {
             StampLayout::Unversioned => HeaderLayout::Unversioned,
-            // Blocks with Plumb's own headers do not come here.
-            StampLayout::Plumb | StampLayout::Versioned => HeaderLayout::Versioned,
+            // Blocks with Plumb's own headers, or with trailers, do not come here.
+            StampLayout::Plumb | StampLayout::Sysbench | StampLayout::Versioned => HeaderLayout::Versioned,
         };
         let pattern = FillPattern::new(&verify.pattern, verify.pattern_interval.map(|bytes| bytes.0), base)?;
         let body = match pattern {

@@ -26,7 +26,7 @@ use handle::{Handle, of};
 pub(super) use mpi::MpiCalls;
 use plumb_workload::OpKind;
 use plumb_workload::program::Transfer;
-use rustix::fs::{AtFlags, FallocateFlags, Mode, RawMode, Timespec, Timestamps, UTIME_NOW};
+use rustix::fs::{Access, AtFlags, FallocateFlags, Mode, RawMode, Timespec, Timestamps, UTIME_NOW};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -59,6 +59,8 @@ pub(super) struct Calls {
     has_opened: bool,
     /// What is waited behind the op at hand.
     wait: WaitBehind,
+    /// Bytes that were read of the file that is copied, and are to be written.
+    to_copy: u64,
 }
 
 impl Calls {
@@ -87,6 +89,7 @@ impl Calls {
             mark: Arc::default(),
             has_opened,
             wait: WaitBehind::default(),
+            to_copy: 0,
             directories,
             record_began,
             longest_record,
@@ -230,7 +233,13 @@ impl Calls {
                 let (directory, path) = files.at(op.file)?;
                 nothing(rustix::fs::statat(directory, path, files.follow()).map(drop))
             }
-            Call::Access => nothing(rustix::fs::access(files.at(op.file)?.1, rustix::fs::Access::EXISTS)),
+            Call::Access => {
+                let (directory, path) = files.at(op.file)?;
+                nothing(match files {
+                    Files::Set(_) => rustix::fs::accessat(directory, path, Access::READ_OK, AtFlags::empty()),
+                    Files::Names(_) | Files::Trees(_) => rustix::fs::access(path, Access::EXISTS),
+                })
+            }
             Call::Utimens => {
                 let (directory, path) = files.at(op.file)?;
                 let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
@@ -417,6 +426,10 @@ impl SyncBackend for Calls {
                     drop(open);
                 }
             }
+        }
+        if op.call == Call::CopyWrite {
+            // The memory holds what was read.
+            return;
         }
         if self.memory.changes() && op.kind != OpKind::Write {
             self.memory.rest();

@@ -68,6 +68,8 @@ pub(super) enum Instruction {
         place: Place,
         size: u32,
     },
+    /// A file is copied into another set, by its number.
+    Copy(u32),
     Transfer(u32),
     /// The same, with a stonewall to look at before each record.
     TransferToWall(u32),
@@ -156,12 +158,24 @@ pub(super) struct Branch {
     pub(super) to: u32,
 }
 
+/// How a file is copied into another set.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct CopyPlan {
+    pub(super) file: Choose,
+    pub(super) request: u64,
+    pub(super) moves: bool,
+    /// Rules of opening the file and of making its copy.
+    pub(super) open: u16,
+    pub(super) create: u16,
+}
+
 /// A compiled program, shared by all workers that run it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Compiled {
     pub(super) code: Vec<Instruction>,
     pub(super) calls: Vec<CallOp>,
     pub(super) transfers: Vec<TransferPlan>,
+    pub(super) copies: Vec<CopyPlan>,
     /// Each with the number of its rules.
     pub(super) trees: Vec<(TreeStep, u16)>,
     pub(super) postmark: Option<Box<(PostmarkStep, CallRules)>>,
@@ -195,6 +209,7 @@ impl Compiled {
             code: Vec::new(),
             calls: Vec::new(),
             transfers: Vec::new(),
+            copies: Vec::new(),
             trees: Vec::new(),
             postmark: None,
             rules: Arc::default(),
@@ -213,6 +228,10 @@ impl Compiled {
         let mut compiler = Compiler { program, over, rules: vec![StepRules::Nothing] };
         compiler.program.chance = compiler.steps(steps, "steps")?;
         compiler.program.rules = Arc::new(compiler.rules);
+        if !compiler.program.copies.is_empty() {
+            // The last two are of the file and its copy.
+            compiler.program.handles += 2;
+        }
         Ok(compiler.program)
     }
 }
@@ -322,6 +341,17 @@ impl Compiler {
                 let open = OpenStep { read: open.read || is_set, ..open.clone() };
                 let rules = self.rule(StepRules::Open(OpenRules::of(open, self.over)), at)?;
                 CallOp { rules, ..self.op(step, Call::Open) }
+            }
+            Step::Copy(copy) => {
+                let read = OpenStep { read: true, ..OpenStep::default() };
+                let open = self.rule(StepRules::Open(OpenRules::of(read, self.over)), at)?;
+                let made =
+                    OpenStep { write: true, create: true, exclusive: true, mode: FILE_MODE, ..OpenStep::default() };
+                let create = self.rule(StepRules::Open(OpenRules::of(made, self.over)), at)?;
+                self.request(copy.request.0);
+                let (file, request) = (self.pick(&copy.file, at)?, copy.request.0);
+                self.program.copies.push(CopyPlan { file, request, moves: copy.moves, open, create });
+                return Ok(Instruction::Copy(self.program.copies.len() as u32 - 1));
             }
             Step::ReadWhole { handle, request } => return Ok(self.whole(Read, *handle, request.0)),
             Step::WriteWhole { handle, request } => return Ok(self.whole(Write, *handle, request.0)),

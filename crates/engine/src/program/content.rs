@@ -3,8 +3,9 @@
 use crate::backend::payload::median_ns;
 use crate::backend::region::Region;
 use crate::content::packets::{self, PacketOf};
+use crate::content::trailers::Trailers;
 use crate::content::{Filler, Mismatch, Pool, Premade};
-use crate::rng::StreamId;
+use crate::rng::{Purpose, StreamId};
 use crate::worker_error::WorkerError;
 use plumb_workload::process::BufferRules;
 use plumb_workload::program::{Packets, ProgramContent, ProgramMemory};
@@ -58,6 +59,7 @@ enum Held {
         written: u64,
     },
     Filled(Box<Filler>),
+    Trailers(Trailers),
     Packets {
         packets: Packets,
         /// What the memory holds now, where it is the same for all items of a worker.
@@ -97,6 +99,9 @@ impl RecordMemory {
                 Held::Words { word, every }
             }
             ProgramContent::Told { seed } => Held::Told { seed: *seed },
+            ProgramContent::Sysbench { block } => {
+                Held::Trailers(Trailers::new(block.0, stream.rng(Purpose::Content).next_u64()))
+            }
             ProgramContent::Counted => Held::Counted,
             ProgramContent::Packets(packets) => {
                 let of = PacketOf { worker: packets.worker, item: 0 };
@@ -214,6 +219,7 @@ impl RecordMemory {
                     word.copy_from_slice(&bytes[..word.len()]);
                 }
             }
+            Held::Trailers(trailers) => trailers.fill(offset, piece),
             Held::Counted => {
                 if let Some(byte) = piece.get_mut(*counted) {
                     *byte = byte.wrapping_add(1);
@@ -307,6 +313,9 @@ impl Held {
         if let Held::Packets { packets, .. } = self {
             return packets::check(*packets, PacketOf { worker: packets.worker, item: offset }, read, offset);
         }
+        if let Held::Trailers(trailers) = self {
+            return trailers.check(offset, read);
+        }
         let whole_words = read.len() / WORD_BYTES;
         let mismatch = match self {
             Held::Words { word, every } => (0..read.len())
@@ -318,7 +327,12 @@ impl Held {
             }
             Held::Zeros => (0..whole_words).find_map(|number| wrong(number * WORD_BYTES, 0)),
             // They are not the same twice.
-            Held::Counted | Held::Ascending | Held::Premade { .. } | Held::Filled(_) | Held::Packets { .. } => None,
+            Held::Counted
+            | Held::Ascending
+            | Held::Premade { .. }
+            | Held::Filled(_)
+            | Held::Trailers(_)
+            | Held::Packets { .. } => None,
         };
         mismatch.map_or(Ok(()), Err)
     }

@@ -22,7 +22,8 @@ pub(crate) struct CallOp {
     /// Number of the file: of `rename` the old name, of `link` and `symlink` the file led to. In a file set, of `readdir`
     /// the number of a leaf, of `mkdir` and `rmdir` a packed [`ExtraDirectory`](crate::tree::ExtraDirectory).
     pub(crate) file: u64,
-    /// Of `rename`, `link` and `symlink` the new name; of `chmod` and `mkdir` the mode.
+    /// Of `rename`, `link` and `symlink` the new name; of `chmod` and `mkdir` the mode; of what is done to a copy in another set
+    /// [`CallOp::THERE`].
     pub(crate) other: u64,
     /// Where.
     pub(crate) offset: u64,
@@ -102,11 +103,24 @@ pub(crate) enum Call {
     MpiWrite,
     ReadWhole,
     WriteWhole,
+    /// A read, and a write of what was read.
+    CopyRead,
+    CopyWrite,
     /// All that is done of an entry of a tree.
     Tree,
 }
 
 impl CallOp {
+    /// See [`CallOp::is_there`].
+    pub(crate) const THERE: u64 = 1;
+
+    /// Whether it is on the copy of a file, which lies in another set.
+    #[inline]
+    pub(crate) fn is_there(&self) -> bool {
+        let may_be = matches!(self.kind, OpKind::Create | OpKind::Write | OpKind::Close | OpKind::Unlink);
+        may_be && self.other == CallOp::THERE
+    }
+
     /// A call with nothing else to say. Limits count what moves bytes.
     pub(crate) fn of(kind: OpKind, call: Call) -> CallOp {
         CallOp {

@@ -1,4 +1,4 @@
-//! Calls of a program over named files that lie on a simulated device, one after another by number.
+//! Calls of a program over files that lie on a simulated device, one after another by number.
 
 use super::op::{Call, CallOp};
 use super::rules::StepRules;
@@ -119,5 +119,37 @@ impl SyncBackend for SimulatedCalls {
 
     fn path_of(&self, _op: &CallOp) -> PathBuf {
         self.device.path()
+    }
+}
+
+/// Calls of a program over the files of a set that lie on a simulated device, and on that which they are copied to.
+pub(super) struct SimulatedSet {
+    device: SimDevice,
+    copies: Option<SimDevice>,
+}
+
+impl SimulatedSet {
+    pub(super) fn new(device: SimDevice, copies: Option<SimDevice>) -> SimulatedSet {
+        SimulatedSet { device, copies }
+    }
+
+    fn device_of(&self, op: &CallOp) -> &SimDevice {
+        self.copies.as_ref().filter(|_| op.is_there()).unwrap_or(&self.device)
+    }
+}
+
+impl SyncBackend for SimulatedSet {
+    type Op = CallOp;
+
+    fn execute(&mut self, op: &CallOp) -> Completion {
+        self.device_of(op).serve(op, op.file)
+    }
+
+    fn works_between_ops(&self) -> bool {
+        false
+    }
+
+    fn path_of(&self, op: &CallOp) -> PathBuf {
+        self.device_of(op).path()
     }
 }

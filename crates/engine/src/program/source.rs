@@ -383,6 +383,14 @@ impl ProgramSource {
                 }
                 piece.map(|piece| piece.op)
             }
+            Instruction::Copy(number) => {
+                let plan = self.program.copies[number as usize];
+                let piece = self.set.as_mut().and_then(|set| set.copy(&plan, &mut self.picks));
+                if piece.as_ref().is_some_and(|piece| piece.goes_on) {
+                    self.at -= 1;
+                }
+                piece.map(|piece| piece.op)
+            }
             Instruction::Block { direction, handle, place, size } => {
                 let draw = || self.program.sizes[size as usize].draw(&mut self.sizes);
                 self.set.as_mut().and_then(|set| set.block(direction, handle, place, draw, &mut self.picks))

@@ -9,7 +9,7 @@ use super::nothing::{NamesOnly, NullCalls};
 use super::op::CallOp;
 use super::postmark::FileMemory;
 use super::rules::{Over, StepRules};
-use super::simulated::SimulatedCalls;
+use super::simulated::{SimulatedCalls, SimulatedSet};
 use super::source::{ProgramSource, Walls};
 use super::stream::Streams;
 use super::trees::{InStep, TreeCalls, TreeFiles, WallMark, WallMeeting};
@@ -23,7 +23,6 @@ use crate::op::Operation;
 use crate::pacer::{AnyPacer, Closed, Pacing};
 use crate::plan::{WorkerPlanError, WorkerSeat};
 use crate::rng::{Purpose, StreamId};
-use crate::sim::backend::SimCalls;
 use crate::sim::run::SimDevice;
 use crate::source::Source;
 use crate::terms::Ended;
@@ -56,10 +55,10 @@ pub(crate) struct SetWorker {
 
 /// Where the files of a set lie.
 pub(crate) enum SetRoot {
-    /// Below a directory, with its path for messages.
-    Directory { root: OwnedFd, place: PathBuf },
-    /// On a simulated device, one after another.
-    Sim(SimDevice),
+    /// Below a directory, with its path for messages, and where files are copied to.
+    Directory { root: OwnedFd, place: PathBuf, copies: Option<(OwnedFd, PathBuf)> },
+    /// On a simulated device, one after another, and the device that they are copied to.
+    Sim(SimDevice, Option<SimDevice>),
 }
 
 /// Where a worker that is a thread leaves the state of its files.
@@ -75,12 +74,12 @@ impl SetWorker {
         let mut source = ProgramSource::new(&self.program, self.number, Some(self.state), self.stream, self.passes);
         let mut pacer = bind_pacer(&self.pacing, barrier, self.stream.rng(Purpose::Arrival), None);
         let ended = match self.root {
-            SetRoot::Sim(device) => {
+            SetRoot::Sim(device, copies) => {
                 barrier.report().backend.write(b"sim");
-                let mut calls = SimCalls::new(device, |op: &CallOp| op.file);
+                let mut calls = SimulatedSet::new(device, copies);
                 run_to_end(barrier, &mut source, &mut calls, pacer.table())
             }
-            SetRoot::Directory { root, place } => {
+            SetRoot::Directory { root, place, copies } => {
                 barrier.report().backend.write(b"psync");
                 let largest = (self.program.max_request as usize).max(LINK_BYTES);
                 let memory =
@@ -89,7 +88,7 @@ impl SetWorker {
                 barrier.report().fill_cost_ns.store(memory()?.fill_cost_ns(), Relaxed);
                 barrier.report().fill_cost_bytes.store(largest as u64, Relaxed);
                 let memory = memory()?;
-                let files = Files::Set(Box::new(SetPlace::new(root, place, self.shape)));
+                let files = Files::Set(Box::new(SetPlace::new(root, place, copies, self.shape)));
                 let handles = self.program.handles;
                 let mut calls = Calls::new(files, handles, Streams::none(), memory, false, *barrier.clock());
                 calls.use_rules(&self.program.rules);

@@ -46,7 +46,8 @@ impl OpenTargets {
         let needs_dir = workload.target.values().any(|target| match target {
             Target::File(file) => file.path.is_relative(),
             Target::Files(files) => files.path.is_relative(),
-            Target::Tree(_) | Target::Recorded(_) => true,
+            Target::Tree(tree) => tree.path.is_relative(),
+            Target::Recorded(_) => true,
             Target::Device(_)
             | Target::JobFiles(_)
             | Target::Scratch(_)
@@ -67,7 +68,8 @@ impl OpenTargets {
             None
         };
         let guard = surroundings.guard.clone();
-        let mut open = OpenTargets { guard, targets: SortedMap::new(), failed: Vec::new(), dir, simulation: None };
+        let (targets, failed, dirs) = (SortedMap::new(), Vec::new(), Vec::new());
+        let mut open = OpenTargets { guard, targets, failed, dir, dirs, simulation: None };
         let mut held = Vec::new();
         for (name, target) in &workload.target {
             let opened = match target {
@@ -98,6 +100,17 @@ impl OpenTargets {
                     let mut say = |what: &str| observer.preparing(&format!("{name}: {what}"));
                     let opened = open_recorded(name, target, dir, workload, guard, setting, &mut say)?;
                     OpenTarget::Recorded(opened)
+                }
+                Target::Tree(tree) if tree.path.is_absolute() => {
+                    let dir = open.dir_above(&tree.path, surroundings)?;
+                    open_tree(
+                        name,
+                        tree,
+                        Path::new(tree.path.file_name().unwrap_or_default()),
+                        dir,
+                        surroundings,
+                        observer,
+                    )?
                 }
                 // Its sockets are connected when a phase begins.
                 Target::Host(_) => OpenTarget::Null { bytes: 0, files: None },
@@ -148,7 +161,26 @@ impl OpenTargets {
             }
         }
         let guard = guard.clone();
-        Ok(OpenTargets { guard, targets, failed: Vec::new(), dir: None, simulation: Some(simulation) })
+        Ok(OpenTargets {
+            guard,
+            targets,
+            failed: Vec::new(),
+            dir: None,
+            dirs: Vec::new(),
+            simulation: Some(simulation),
+        })
+    }
+
+    /// The test directory in the directory above an absolute path.
+    fn dir_above(&mut self, path: &Path, surroundings: &TargetContext<'_>) -> Result<&TestDir, EngineError> {
+        let above = path.parent().unwrap_or(path);
+        if let Some(known) = self.dirs.iter().position(|(known, _)| known == above) {
+            return Ok(&self.dirs[known].1);
+        }
+        let TargetContext { setting, workload, .. } = *surroundings;
+        let dir = setting.test_dirs.create(above, &workload.name).map_err(EngineError::TestDir)?;
+        self.dirs.push((above.to_owned(), dir));
+        Ok(&self.dirs[self.dirs.len() - 1].1)
     }
 
     fn open_one(
@@ -160,7 +192,7 @@ impl OpenTargets {
     ) -> Result<OpenTarget, EngineError> {
         match (target, &self.dir) {
             (Target::Null(null), _) => Ok(open_null(null)),
-            (Target::Tree(tree), Some(dir)) => open_tree(name, tree, dir, surroundings, observer),
+            (Target::Tree(tree), Some(dir)) => open_tree(name, tree, &tree.path, dir, surroundings, observer),
             (_, Some(dir)) => open_files(name, target, dir, surroundings, observer),
             (_, None) => Err(EngineError::plan(format!("target `{name}` cannot be opened here"))),
         }
@@ -180,6 +212,7 @@ fn file_set(sim: &SimTarget, files: u64) -> TreeTarget {
         depth: 0,
         size: Distribution::Fixed(Bytes((sim.size.0 / files.max(1)).max(1))),
         preallocated_percent: sim.preallocated_percent,
+        directories: 0,
         content: Default::default(),
     }
 }
@@ -428,6 +461,7 @@ fn unprepared(target: &Target) -> Target {
 fn open_tree(
     name: &str,
     target: &TreeTarget,
+    path: &Path,
     dir: &TestDir,
     surroundings: &TargetContext<'_>,
     observer: &mut dyn Observer,
@@ -435,7 +469,7 @@ fn open_tree(
     let TargetContext { guard, setting, workload } = *surroundings;
     let shape = TreeShape::new(target, workload.seed).map_err(EngineError::plan)?;
     let most_bytes = (0..target.files).map(|file| shape.size_of(tree::FileId(file))).sum();
-    let root = guard.open_dir_in(dir, &target.path, most_bytes)?;
+    let root = guard.open_dir_in(dir, path, most_bytes)?;
     observer.preparing(&format!("making {name}: {} files of {}", shape.preallocated(), target.files));
     let mut filler = Filler::new(target.content, content_stream(workload, setting, LAYOUT_PHASE, 0));
     tree::layout(root.as_fd(), &shape, setting.stop, &mut |buffer| filler.fill(buffer)).map_err(

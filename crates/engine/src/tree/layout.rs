@@ -1,6 +1,6 @@
 //! Makes a tree: its directories, and the share of its files that exist before the first phase.
 
-use super::{FileId, PathBuffer, TreeShape};
+use super::{ExtraDirectory, FileId, PathBuffer, TreeShape};
 use crate::signals::StopFlag;
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{Mode, OFlags};
@@ -80,7 +80,7 @@ pub fn layout(
     Ok(TreeLayout { directories, ..made })
 }
 
-/// Makes all directories of a tree below `root`, level by level, and says how many.
+/// Makes all directories of a tree below `root`, level by level, then the further ones, and says how many.
 pub fn make_directories(root: BorrowedFd<'_>, shape: &TreeShape, stop: StopFlag) -> Result<u64, LayoutError> {
     let mut path = PathBuffer::new();
     let mut made = 0;
@@ -90,12 +90,24 @@ pub fn make_directories(root: BorrowedFd<'_>, shape: &TreeShape, stop: StopFlag)
                 return Err(LayoutError::Stopped);
             }
             shape.write_directory(level, number, &mut path);
-            rustix::fs::mkdirat(root, path.as_c_str(), Mode::from_raw_mode(0o755))
-                .map_err(|source| LayoutError::Directory { path: path.as_path().to_owned(), source })?;
+            make_directory(root, &path)?;
             made += 1;
         }
     }
+    for number in 0..shape.prepared_directories() {
+        if stop.requested() {
+            return Err(LayoutError::Stopped);
+        }
+        shape.write_extra(ExtraDirectory { owner: ExtraDirectory::BEFOREHAND, number }, &mut path);
+        make_directory(root, &path)?;
+        made += 1;
+    }
     Ok(made)
+}
+
+fn make_directory(root: BorrowedFd<'_>, path: &PathBuffer) -> Result<(), LayoutError> {
+    rustix::fs::mkdirat(root, path.as_c_str(), Mode::from_raw_mode(0o755))
+        .map_err(|source| LayoutError::Directory { path: path.as_path().to_owned(), source })
 }
 
 /// Makes and fills those of a range of files that exist before the first phase. The directories must be there. Several
@@ -180,6 +192,7 @@ mod tests {
             depth: 2,
             size: Distribution::Uniform { min: Bytes(0), max: Bytes(3 << 20) },
             preallocated_percent: 50,
+            directories: 0,
             content: Content::Zero,
         };
         TreeShape::new(&target, 9).unwrap()

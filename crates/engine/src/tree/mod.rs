@@ -35,6 +35,7 @@ mod tests {
             depth,
             size: Distribution::Gamma { mean: Bytes(16384), shape: 1.5 },
             preallocated_percent: 80,
+            directories: 0,
             content: Content::Zero,
         }
     }

@@ -217,6 +217,7 @@ mod tests {
             depth,
             size: Distribution::Fixed(Bytes(0)),
             preallocated_percent: 0,
+            directories: 0,
             content: Content::Zero,
         };
         for (files, width, depth) in [(1000, 3, 3), (5, 4, 2), (17, 1, 0), (64, 4, 3), (101, 100, 1)] {

@@ -36,6 +36,9 @@ pub struct ExtraDirectory {
 }
 
 impl ExtraDirectory {
+    /// The owner of those that exist before the first phase. No phase has as many workers.
+    pub const BEFOREHAND: u32 = u32::MAX;
+
     /// Both numbers in one, so that an op can carry it where others carry a file.
     pub fn pack(self) -> FileId {
         FileId((u64::from(self.owner) << 32) | u64::from(self.number))
@@ -102,6 +105,7 @@ pub struct TreeShape {
     directory_digits: usize,
     pub(super) file_digits: usize,
     preallocated_percent: u64,
+    prepared_directories: u32,
     sizes: TreeSizes,
     size_seed: u64,
 }
@@ -134,6 +138,7 @@ impl TreeShape {
             directory_digits: digits_of(u64::from(width).saturating_sub(1)).max(DIRECTORY_DIGITS_MIN),
             file_digits: digits_of(files.saturating_sub(1)).max(FILE_DIGITS_MIN),
             preallocated_percent: u64::from(preallocated_percent),
+            prepared_directories: target.directories,
             sizes: TreeSizes::new(&target.size)?,
             size_seed: StreamId { seed, phase: 0, worker: 0 }.rng(Purpose::Layout).next_u64(),
         })
@@ -157,6 +162,11 @@ impl TreeShape {
     /// How many files exist before the first phase.
     pub fn preallocated(&self) -> u64 {
         self.preallocated_below(self.files)
+    }
+
+    /// The further directories that exist before the first phase: those of one owner, who is no worker.
+    pub fn prepared_directories(&self) -> u32 {
+        self.prepared_directories
     }
 
     /// True for the files that exist before the first phase. They are spread evenly over the numbers, and so over leaves

@@ -106,3 +106,65 @@ fn a_rate_and_a_histogram_are_sysbenchs() {
     let above = |told: &str| told.lines().find(|line| line.contains("distribution")).map(str::to_owned);
     assert_eq!(above(&ours), above(&real));
 }
+
+/// Files that are validated are the real tool's, whoever made them: each passes in both, and a changed block in none.
+#[test]
+fn validated_files_are_sysbenchs() {
+    let home = Home::new();
+    let has_real = needs::tools(&["sysbench"]);
+    let files = format!("{FILES} --validate");
+    let real = |more: &str| {
+        let words = format!("{files} {more}");
+        let run = Command::new("sysbench").args(words.split_whitespace()).current_dir(home.work()).output().unwrap();
+        (run.status.success(), String::from_utf8_lossy(&run.stdout).into_owned())
+    };
+    let plumb = |more: &str| home.plumb(&format!("as sysbench {files} {more}"));
+    // Files that hold zeros, as they do without, do not pass.
+    home.plumb(&format!("as sysbench {FILES} prepare")).expect(0);
+    let zeros = plumb("--file-test-mode=seqrd run").expect(1).out;
+    assert!(zeros.contains("FATAL: Validation failed on file 0, block offset 0, exiting...\n"), "{zeros}");
+    plumb("cleanup").expect(0);
+    // Half a file is extended, with the places that its blocks have in it.
+    home.plumb("as sysbench fileio --validate --file-num=4 --file-total-size=2M prepare").expect(0);
+    plumb("prepare").expect(0);
+    let modes = ["seqrd", "rndrd --threads=4", "rndrw", "seqrewr --threads=2", "rndwr --file-io-mode=async", "seqrd"];
+    for mode in
+        modes.iter().chain(&["seqrd --file-io-mode=mmap", "seqrd --file-io-mode=async --file-merged-requests=3"])
+    {
+        let run = plumb(&format!("--file-test-mode={mode} --events=256 run")).expect(0).out;
+        assert!(
+            run.contains("\nUsing checksums validation.\n") && run.contains("\nValidation checks: on.\n\n"),
+            "{run}"
+        );
+    }
+    if has_real {
+        assert!(real("--file-test-mode=seqrd --events=256 run").0, "files of ours, which ours has written over");
+        assert!(real("--file-test-mode=seqrewr --events=256 run").0);
+        plumb("--file-test-mode=seqrd --events=256 run").expect(0);
+        plumb("cleanup").expect(0);
+        assert!(real("prepare").0);
+        plumb("--file-test-mode=rndrd --events=256 run").expect(0);
+    }
+    // A block that was changed behind its back, and one in the place of another.
+    let path = home.work().join("test_file.2");
+    let whole = std::fs::read(&path).unwrap();
+    let mut changed = whole.clone();
+    changed[40_000] ^= 1;
+    std::fs::write(&path, &changed).unwrap();
+    let wrong = plumb("--file-test-mode=seqrd --events=256 run").expect(1).out;
+    assert!(wrong.contains("FATAL: the block at offset 32768 has the checksum 0x"), "{wrong}");
+    assert!(wrong.contains("FATAL: Validation failed on file 2, block offset 32768, exiting...\n"), "{wrong}");
+    assert!(!wrong.contains("General statistics"), "{wrong}");
+    let mut misplaced = whole.clone();
+    misplaced.copy_within(..16_384, 16_384);
+    std::fs::write(&path, &misplaced).unwrap();
+    let wrong = plumb("--file-test-mode=seqrd --events=256 run").expect(1).out;
+    assert!(wrong.contains("FATAL: the block at offset 16384 was written for offset 0\n"), "{wrong}");
+    if has_real {
+        let (passes, told) = real("--file-test-mode=seqrd --events=256 run");
+        assert!(
+            !passes && told.contains("FATAL: Validation failed on file 2, block offset 16384, exiting..."),
+            "{told}"
+        );
+    }
+}

@@ -39,8 +39,10 @@ fn runs_follow_one_another() {
     assert_eq!(home.query("select dialect, count(*) from run group by dialect"), [[json!("vdbench"), json!(4)]]);
     let shown = home.plumb("as vdbench -f parmfile -s").expect(0);
     assert_eq!(shown.out.matches(" Simulating RD=").count(), 4, "{}", shown.out);
-    home.file("bad", "sd=sd1,lun=data,size=4m\nwd=wd1,sd=sd1,rhpct=5\n");
-    home.plumb("as vdbench -f bad").expect(1).complains(&["bad:2: `rhpct` of a workload definition is not supported"]);
+    home.file("bad", "sd=sd1,lun=data,size=4m\nwd=wd1,sd=sd1,hotband=(5,10)\n");
+    home.plumb("as vdbench -f bad")
+        .expect(1)
+        .complains(&["bad:2: `hotband` of a workload definition is not supported"]);
 }
 
 /// Protects users from half a study: a parameter file that is too long is refused, not cut.
@@ -82,4 +84,48 @@ fn files_of_file_systems_are_read_and_made() {
     assert!(number(&averages[3], 2) < number(&averages[2], 2), "{averages:?}");
     assert_eq!(std::fs::read_dir(home.work().join("anchor")).unwrap().count(), 0);
     assert_eq!(home.query("select dialect, count(*) from run group by dialect"), [[json!("vdbench"), json!(4)]]);
+}
+
+/// Protects the operations on directories and between file systems: directories are removed as often as there are some, copies are
+/// counted with all their calls, what is moved is gone, and `format=only` makes every file once. Nothing stays.
+#[test]
+fn files_are_copied_moved_and_formatted() {
+    let home = Home::new();
+    ["from", "to"].iter().for_each(|anchor| std::fs::create_dir(home.work().join(anchor)).unwrap());
+    home.file(
+        "parmfile",
+        "fsd=default,depth=2,width=2,files=5,sizes=16k\nfsd=fsd1,anchor=from\nfsd=fsd2,anchor=to\n\
+         fwd=default,fsd=fsd1,threads=2,xfersize=8k\nfwd=fwd1,operation=rmdir\nfwd=fwd2,operation=access,fileselect=random\n\
+         fwd=fwd3,operation=copy,target=fsd2\nfwd=fwd4,operation=move,target=fsd2\nfwd=format,threads=4,xfersize=4k\n\
+         rd=default,fwdrate=max,elapsed=5,format=yes\nrd=rd1,fwd=fwd1\nrd=rd2,fwd=fwd2,elapsed=1\nrd=rd3,fwd=fwd3\nrd=rd4,fwd=fwd4\n\
+         rd=rd5,fwd=fwd3,format=only\n",
+    );
+    let run = home.plumb("as vdbench -f parmfile").expect(0);
+    let of = |word: &str| run.out.lines().filter(|line| line.contains(word)).map(str::to_owned).collect::<Vec<_>>();
+    assert!(of(" Starting RD=")[4].ends_with(" Starting RD=format_for_rd5"), "{}", run.out);
+    assert!(
+        run.out.contains(" ...access...") && run.out.contains(" ....copy....") && run.out.contains(" ....move....")
+    );
+    let exported: serde_json::Value = serde_json::from_str(&home.plumb("export").expect(0).out).unwrap();
+    let done = |phase: &str, kind: &str| {
+        let mut runs = exported.as_array().unwrap().iter().map(|run| &run["phases"][0]);
+        runs.find(|found| found["name"] == phase).unwrap()["done"][kind]["ops"].as_u64().unwrap_or(0)
+    };
+    // 2 and 4 directories; 20 files of 2 transfers of 8 KiB, or of 4 of 4 KiB.
+    assert_eq!(done("rd1", "rmdir"), 6);
+    assert!(done("rd2", "access") > 20);
+    let of_run = |phase: &str| ["open", "create", "read", "write", "close", "unlink"].map(|kind| done(phase, kind));
+    assert_eq!(of_run("rd3"), [20, 20, 40, 40, 40, 0]);
+    assert_eq!(of_run("rd4"), [20, 20, 40, 40, 40, 20]);
+    // Both file systems are made, as the copies need both.
+    assert_eq!(of_run("format_for_rd5"), [0, 40, 0, 160, 40, 0]);
+    // Such a run has the columns of its operation, and its copies are what was requested.
+    let copied = of("avg_1-").swap_remove(2);
+    let number = |place: usize| copied.split_whitespace().nth(place).unwrap().parse::<f64>().unwrap();
+    let last = copied.split_whitespace().count() - 1;
+    assert!(number(2) > 0.0 && (number(2) / number(last - 1) - 1.0).abs() < 0.01, "{copied}");
+    assert_eq!(number(3), number(last), "{copied}");
+    for anchor in ["from", "to"] {
+        assert_eq!(std::fs::read_dir(home.work().join(anchor)).unwrap().count(), 0, "{anchor}");
+    }
 }

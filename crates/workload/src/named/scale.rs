@@ -136,6 +136,7 @@ impl Scale {
                 depth: 1,
                 size: message_size(),
                 preallocated_percent,
+                directories: 0,
                 content: Content::Random,
             }),
             RunPlace::Sim(device) => Target::Sim(SimTarget {

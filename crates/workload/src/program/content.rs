@@ -32,6 +32,11 @@ pub enum ProgramContent {
     Packets(Packets),
     /// Random bytes, different in every run.
     Random,
+    /// Random bytes in blocks, each with sysbench's trailer.
+    Sysbench {
+        /// Bytes of a block, the trailer with them.
+        block: Bytes,
+    },
     /// Random, but compressible and deduplicable by these shares.
     Reducible {
         /// Per cent.

@@ -22,6 +22,10 @@ pub enum Needs {
 /// What load files nearly always have. Those that one lacks owe nothing.
 const LOADED: &[OpKind] = &[OpKind::Open, OpKind::Close];
 
+/// What copies of files are made of. Whether an old one is removed first is not known beforehand.
+const COPIED: &[OpKind] = &[OpKind::Open, OpKind::Create, OpKind::Read, OpKind::Write, OpKind::Close];
+const MOVED: &[OpKind] = &[OpKind::Open, OpKind::Create, OpKind::Read, OpKind::Write, OpKind::Close, OpKind::Unlink];
+
 impl Step {
     /// The stonewall that ends it, where there is one.
     pub fn wall(&self) -> Option<Wall> {
@@ -75,6 +79,7 @@ impl Step {
             Step::Utimens { .. } => "utimens",
             Step::Chmod { .. } => "chmod",
             Step::Rename { .. } => "rename",
+            Step::Copy(_) => "copy",
             Step::Link { .. } => "link",
             Step::Symlink { .. } => "symlink",
             Step::Readlink { .. } => "readlink",
@@ -114,6 +119,7 @@ impl Step {
             | Step::Utimens { .. }
             | Step::Chmod { .. }
             | Step::Rename { .. }
+            | Step::Copy(_)
             | Step::Readlink { .. }
             | Step::Readdir {} => Needs::FileSet,
             Step::Transfer(_)
@@ -125,7 +131,6 @@ impl Step {
             | Step::Map(_)
             | Step::Unmap { .. }
             | Step::Lock { .. }
-            | Step::Access { .. }
             | Step::List { .. }
             | Step::EndList {}
             | Step::HoldDirectories(_)
@@ -150,6 +155,7 @@ impl Step {
             | Step::Fdatasync { .. }
             | Step::Truncate { .. }
             | Step::Stat { .. }
+            | Step::Access { .. }
             | Step::Unlink { .. }
             | Step::Mkdir { .. }
             | Step::Rmdir { .. }
@@ -191,6 +197,8 @@ impl Step {
             Step::Utimens { .. } => &[OpKind::Utimens],
             Step::Chmod { .. } => &[OpKind::Chmod],
             Step::Rename { .. } => &[OpKind::Rename],
+            Step::Copy(copy) if copy.moves => MOVED,
+            Step::Copy(_) => COPIED,
             Step::Link { .. } => &[OpKind::Link],
             Step::Symlink { .. } => &[OpKind::Symlink],
             Step::Readlink { .. } => &[OpKind::Readlink],
@@ -268,6 +276,7 @@ impl Step {
     pub fn file(&self) -> Option<Pick> {
         match self {
             Step::Open(open) => Some(open.file),
+            Step::Copy(copy) => Some(copy.file),
             Step::OfFile(step) => (!step.listed).then_some(step.file),
             Step::HoldDirectories(held) => Some(Pick::Nth(held.first + held.count.saturating_sub(1))),
             Step::Stat { file }

@@ -30,8 +30,8 @@ pub use shared::{
     TURN_HANDLES, Together, TreeAccess, shared_name, walk_shared,
 };
 pub use step::{
-    Advice, Choice, Each, FileOrder, LockKind, MapStep, MissingFile, OpenPromise, OpenStep, StdioBuffer, Step,
-    StreamLocks,
+    Advice, Choice, CopyStep, Each, FileOrder, LockKind, MapStep, MissingFile, OpenPromise, OpenStep, StdioBuffer,
+    Step, StreamLocks,
 };
 pub use transfer::{Detours, ListedRecord, Moves, Pauses, RecordOrder, SegmentOrder, Segments, Shuffle, Transfer, Via};
 pub use trees::{
@@ -143,6 +143,14 @@ impl Program {
             }
         }
         found
+    }
+
+    /// Its steps that copy files into other file sets.
+    pub fn copies(&self) -> impl Iterator<Item = &CopyStep> {
+        walk(&self.steps).filter_map(|step| match step {
+            Step::Copy(copy) => Some(copy),
+            _ => None,
+        })
     }
 
     /// Whether its steps are over shared file sets.

@@ -175,7 +175,7 @@ pub enum Step {
         #[serde(default)]
         file: Pick,
     },
-    /// `access` with `F_OK`.
+    /// `access`: of a named file with `F_OK`, of a file of a set with `R_OK`.
     Access {
         /// Which file.
         #[serde(default)]
@@ -199,6 +199,8 @@ pub enum Step {
         #[serde(default)]
         file: Pick,
     },
+    /// Copies a file into another file set, to the name of the same number; a copy that is there already is removed first.
+    Copy(CopyStep),
     /// `link`.
     Link {
         /// The file of the set that gets a name that does not exist; of named files, the new name.
@@ -244,7 +246,7 @@ pub enum Step {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         may_exist: bool,
     },
-    /// `rmdir`; in a file set, of a directory that this program made.
+    /// `rmdir`; in a file set, of a directory that this program made, or that was made beforehand.
     Rmdir {
         /// Which name.
         #[serde(default)]
@@ -382,6 +384,24 @@ impl OpenStep {
         let OpenStep { file, handle, write, .. } = *self;
         *self == OpenStep { file, handle, write, ..OpenStep::default() }
     }
+}
+
+/// How a file is copied into another file set.
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct CopyStep {
+    /// Which file.
+    #[serde(default)]
+    pub file: Pick,
+    /// The target that it goes to: a file set of as many files and directories, without files in the beginning.
+    pub to: String,
+    /// Size of each `pread` and `pwrite`.
+    #[serde(default = "request_bytes")]
+    pub request: Bytes,
+    /// The file is removed behind its copy.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub moves: bool,
 }
 
 /// The buffer of a stream.

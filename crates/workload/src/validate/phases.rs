@@ -8,6 +8,7 @@ use super::{
 use crate::Workload;
 use crate::backend::{Backend, RwFlag};
 use crate::blocks::BlockStream;
+use crate::blocks::requests::RequestOps;
 use crate::pace::{OpenLoad, Pace, ThinkTime};
 use crate::phase::{CachePolicy, Phase, RunAs, Stop, When, Work, WorkerGroup};
 use crate::program::{Program, Step, Wall, walk};
@@ -154,6 +155,7 @@ fn one(check: &mut Checker, workload: &Workload, phase: &Phase, populated: &Sort
                                     programs::shared_sets(check, workload, group, program);
                                 } else {
                                     programs::check(check, phase.cache, group, program, target, others);
+                                    programs::copied(check, workload, group, program);
                                 }
                             }),
                             Work::Copy(copy) => check
@@ -547,6 +549,24 @@ fn verify(check: &mut Checker, group: &WorkerGroup, said: &Verify, facts: Facts)
             "blocks with Plumb's own headers support only CRC-32C and xxHash",
             "use `crc32c` or `xx-hash`, or fio's layout, `versioned`",
         );
+    }
+    let requests = match group.work.foreign_stream() {
+        Some(BlockStream::Requests(requests)) => Some(requests),
+        _ => None,
+    };
+    if said.layout == StampLayout::Sysbench {
+        let mixes = requests.is_some_and(|requests| matches!(requests.does, RequestOps::Mix { .. }));
+        let (message, help) = match () {
+            () if requests.is_none() => ("only `requests` have sysbench's trailers", "use another `layout`"),
+            () if said.method != VerifyMethod::Crc32 => {
+                ("sysbench's trailers hold a CRC-32", "use `method = \"crc32\"`")
+            }
+            () if mixes && (group.count > 1 || group.depth > 1) => {
+                ("a read may see half of a write of another worker", "use one worker at `depth = 1`, or reads alone")
+            }
+            () => return,
+        };
+        return check.problem(["verify", "layout"], message, help);
     }
     if group.work.foreign_stream().is_some() {
         if is_own {

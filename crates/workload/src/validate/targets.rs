@@ -183,6 +183,10 @@ fn tree(check: &mut Checker, tree: &TreeTarget) {
     if tree.files > MAX_OFFSET_BYTES {
         check.problem(["files"], format!("{} files are too many", tree.files), "use fewer");
     }
+    if u64::from(tree.directories) > DIRECTORIES_MAX {
+        let message = format!("{} further directories are too many", tree.directories);
+        check.problem(["directories"], message, format!("use at most {DIRECTORIES_MAX}"));
+    }
     match directories(tree.width, tree.depth) {
         Some(count) if count <= DIRECTORIES_MAX => {}
         _ => check.problem(

@@ -6,7 +6,7 @@ use crate::program::files::FileTable;
 use crate::program::trees::TreeCalls;
 use rustix::fs::{AtFlags, CWD};
 use std::ffi::CStr;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 /// Where the files of a worker lie.
@@ -25,7 +25,7 @@ impl Files {
     pub(super) fn at(&self, number: u64) -> Result<At<'_>, Errno> {
         match self {
             Files::Names(table) => Ok((CWD, table.path(number as u32).ok_or(Errno(libc::ENOENT))?)),
-            Files::Set(set) => Ok((set.root.as_fd(), set.path())),
+            Files::Set(set) => Ok((set.root(), set.path())),
             Files::Trees(trees) => Ok((CWD, trees.paths.path())),
         }
     }
@@ -34,7 +34,7 @@ impl Files {
     pub(super) fn other(&self, number: u64) -> Result<At<'_>, Errno> {
         match self {
             Files::Names(_) => self.at(number),
-            Files::Set(set) => Ok((set.root.as_fd(), set.other())),
+            Files::Set(set) => Ok((set.root(), set.other())),
             Files::Trees(trees) => Ok((CWD, trees.paths.other())),
         }
     }

@@ -24,6 +24,15 @@ impl Calls {
         }
     }
 
+    /// A part of a file that is copied.
+    fn copied(&mut self, op: &CallOp) -> Completion {
+        if op.call == Call::CopyRead {
+            self.to_copy = self.plain(&CallOp { call: Call::ReadAt, ..*op })?;
+            return Ok(self.to_copy);
+        }
+        self.plain(&CallOp { call: Call::WriteAt, length: self.to_copy.min(op.length), ..*op })
+    }
+
     fn single_bytes(&mut self, op: &CallOp) -> Completion {
         let Calls { handles, memory, .. } = self;
         let fd = of(handles, op)?.fd()?;
@@ -122,6 +131,7 @@ impl Calls {
     pub(super) fn move_record(&mut self, op: &CallOp) -> Completion {
         match op.call {
             Call::Read | Call::Write | Call::ReadAt | Call::WriteAt => self.plain(op),
+            Call::CopyRead | Call::CopyWrite => self.copied(op),
             Call::ReadBytes | Call::WriteBytes => self.single_bytes(op),
             Call::StreamRead
             | Call::StreamWrite

@@ -1,5 +1,6 @@
 //! File sets as programs use them: what a worker knows of its share, its way through it, and where it lies.
 
+mod copying;
 mod names;
 mod place;
 mod popularity;

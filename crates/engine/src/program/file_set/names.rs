@@ -243,12 +243,12 @@ impl ShareNames {
 
 /// A bitmap with summaries: a bit of level `k + 1` says whether a word of level `k` has any bit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Bitmap {
+pub(super) struct Bitmap {
     levels: Vec<Vec<u64>>,
 }
 
 impl Bitmap {
-    fn new(len: u32) -> Bitmap {
+    pub(super) fn new(len: u32) -> Bitmap {
         let mut levels = Vec::new();
         let mut bits = len as usize;
         loop {
@@ -261,8 +261,12 @@ impl Bitmap {
         }
     }
 
+    pub(super) fn has(&self, number: u32) -> bool {
+        self.next(number) == Some(number)
+    }
+
     #[inline]
-    fn set(&mut self, number: u32) {
+    pub(super) fn set(&mut self, number: u32) {
         let mut index = number as usize;
         for level in &mut self.levels {
             let word = &mut level[index / 64];
@@ -276,7 +280,7 @@ impl Bitmap {
     }
 
     #[inline]
-    fn clear(&mut self, number: u32) {
+    pub(super) fn clear(&mut self, number: u32) {
         let mut index = number as usize;
         for level in &mut self.levels {
             let word = &mut level[index / 64];

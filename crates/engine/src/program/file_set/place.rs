@@ -13,7 +13,7 @@ use crate::program::descriptor::{close, errno, nothing};
 use crate::program::op::CallOp;
 use crate::tree::{ExtraDirectory, FileId, PathBuffer, PathWriter, TreeShape};
 use plumb_workload::OpKind;
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
@@ -25,9 +25,13 @@ const ENTRIES_BYTES: usize = 32 << 10;
 
 /// The root of a file set, and the paths of the op at hand below it.
 pub(in crate::program) struct SetPlace {
-    pub(in crate::program) root: OwnedFd,
+    root: OwnedFd,
     /// Path of the root, for messages.
     pub(in crate::program) place: PathBuf,
+    /// The root of the set that files are copied to.
+    copies: Option<(OwnedFd, PathBuf)>,
+    /// The op at hand is on a copy.
+    is_there: bool,
     shape: Arc<TreeShape>,
     path: PathWriter,
     other: PathWriter,
@@ -43,10 +47,17 @@ enum Rename {
 }
 
 impl SetPlace {
-    pub(in crate::program) fn new(root: OwnedFd, place: PathBuf, shape: Arc<TreeShape>) -> SetPlace {
+    pub(in crate::program) fn new(
+        root: OwnedFd,
+        place: PathBuf,
+        copies: Option<(OwnedFd, PathBuf)>,
+        shape: Arc<TreeShape>,
+    ) -> SetPlace {
         SetPlace {
             root,
             place,
+            copies,
+            is_there: false,
             path: PathWriter::new(shape.clone()),
             other: PathWriter::new(shape.clone()),
             shape,
@@ -58,6 +69,7 @@ impl SetPlace {
     /// Writes the paths of an op, before the clock is read.
     #[inline]
     pub(in crate::program) fn write_paths(&mut self, op: &CallOp) {
+        self.is_there = op.is_there();
         match op.kind {
             OpKind::Read
             | OpKind::Write
@@ -82,6 +94,15 @@ impl SetPlace {
         }
     }
 
+    /// The root that the path of the op at hand begins at.
+    #[inline]
+    pub(in crate::program) fn root(&self) -> BorrowedFd<'_> {
+        match &self.copies {
+            Some((root, _)) if self.is_there => root.as_fd(),
+            _ => self.root.as_fd(),
+        }
+    }
+
     /// The path of the op at hand.
     #[inline]
     pub(in crate::program) fn path(&self) -> &CStr {
@@ -98,7 +119,11 @@ impl SetPlace {
     pub(in crate::program) fn path_of(&self, op: &CallOp) -> PathBuf {
         let mut path = PathBuffer::new();
         write_path(&self.shape, op, &mut path);
-        self.place.join(path.as_path())
+        let place = match &self.copies {
+            Some((_, place)) if op.is_there() => place,
+            _ => &self.place,
+        };
+        place.join(path.as_path())
     }
 
     pub(in crate::program) fn renamed(&mut self) -> Completion {

@@ -6,7 +6,7 @@
 //! are, and the files' sizes are kept; free names are queued in order of their number again, and hard links of one file
 //! that come to lie in different shares are from then on sized each for itself.
 
-use super::names::{Name, NameKind, ShareNames};
+use super::names::{Bitmap, Name, NameKind, ShareNames};
 use crate::others::number;
 use crate::tree::{ExtraDirectory, FileId, TreeShape};
 use std::collections::HashMap;
@@ -91,7 +91,14 @@ impl TreeState {
         for worker in 0..workers {
             states.push(self.cut(worker, workers)?);
         }
-        for extra in self.shares.iter().flat_map(|share| &share.extras) {
+        for (number, extra) in
+            (0..).zip(&self.shares).flat_map(|(number, share)| share.extras.iter().map(move |extra| (number, extra)))
+        {
+            if extra.owner == ExtraDirectory::BEFOREHAND {
+                // Each share has a part of them.
+                states[(number % workers) as usize].extras.push(extra.clone());
+                continue;
+            }
             let own = states[(extra.owner % workers) as usize].extras.iter_mut().find(|own| own.owner == extra.owner);
             match own {
                 Some(own) => *own = extra.clone(),
@@ -208,6 +215,14 @@ impl TreeState {
             share.names.get(local)
         });
         let mut state = SetState::empty(&self.shape, worker, first);
+        if self.shares.iter().any(|share| share.copied.is_some()) {
+            for number in 0..len {
+                let (share, local) = held(number);
+                if share.is_copied(local) {
+                    state.set_copied(number, true);
+                }
+            }
+        }
         if self.shares.iter().any(|share| share.contents.is_some()) {
             // Names of one file share a node again, where they lie in one old share and in one new one.
             let mut seen: HashMap<(u64, u32), u32> = HashMap::new();
@@ -233,12 +248,17 @@ impl TreeState {
 
 /// The file numbers that a worker owns.
 fn share_of(files: u64, worker: u32, workers: u32) -> Result<Range<u64>, ShareError> {
-    let cut = |i: u128| (u128::from(files) * i / u128::from(workers)) as u64;
-    let range = cut(u128::from(worker))..cut(u128::from(worker) + 1);
+    let range = part_of(files, worker, workers);
     match range.end - range.start {
         files if files > MAX_SHARE => Err(ShareError { files }),
         _ => Ok(range),
     }
+}
+
+/// One worker's part of so many.
+fn part_of(all: u64, worker: u32, workers: u32) -> Range<u64> {
+    let cut = |i: u128| (u128::from(all) * i / u128::from(workers)) as u64;
+    cut(u128::from(worker))..cut(u128::from(worker) + 1)
 }
 
 /// One worker's knowledge of its share: which of its names exist, what they are, how big they are.
@@ -250,6 +270,8 @@ pub struct SetState {
     first: u64,
     pub(super) names: ShareNames,
     pub(super) contents: Option<Contents>,
+    /// Names that have a copy in another set, where files are copied.
+    copied: Option<Bitmap>,
     /// The worker's own first, then what it inherited from workers that are no more.
     extras: Vec<Extras>,
 }
@@ -262,7 +284,13 @@ impl SetState {
         let names = ShareNames::new(len, |number| {
             shape.is_preallocated(FileId(range.start + u64::from(number))).then_some(Name::PREPARED_FILE)
         });
-        Ok(SetState { names, ..SetState::empty(shape, worker, range.start) })
+        let mut state = SetState { names, ..SetState::empty(shape, worker, range.start) };
+        let directories = part_of(shape.prepared_directories().into(), worker, workers.max(worker.saturating_add(1)));
+        if !directories.is_empty() {
+            let (first, next) = (directories.start as u32, directories.end as u32);
+            state.extras.push(Extras { owner: ExtraDirectory::BEFOREHAND, first, next });
+        }
+        Ok(state)
     }
 
     fn empty(shape: &Arc<TreeShape>, worker: u32, first: u64) -> SetState {
@@ -271,6 +299,7 @@ impl SetState {
             first,
             names: ShareNames::new(0, |_| None),
             contents: None,
+            copied: None,
             extras: vec![Extras::new(worker)],
         }
     }
@@ -294,6 +323,12 @@ impl SetState {
             NameKind::File => SetEntry::File { size: self.size(local) },
             NameKind::Symlink => SetEntry::Symlink,
         })
+    }
+
+    /// Whether the file of this number has a copy in another set.
+    #[cfg(test)]
+    pub fn has_copy(&self, file: FileId) -> bool {
+        self.local(file).is_some_and(|local| self.is_copied(local))
     }
 
     /// The further directories that exist.
@@ -324,8 +359,19 @@ impl SetState {
         }
     }
 
+    /// Whether the file of this name has a copy in another set.
+    pub(super) fn is_copied(&self, local: u32) -> bool {
+        self.copied.as_ref().is_some_and(|copied| copied.has(local))
+    }
+
+    pub(super) fn set_copied(&mut self, local: u32, is_copied: bool) {
+        let len = self.names.len();
+        let copied = self.copied.get_or_insert_with(|| Bitmap::new(len));
+        if is_copied { copied.set(local) } else { copied.clear(local) }
+    }
+
     /// Size of an existing file, bytes.
-    fn size(&self, local: u32) -> u64 {
+    pub(super) fn size(&self, local: u32) -> u64 {
         match (&self.contents, self.names.get(local)) {
             (Some(contents), Some(_)) => contents.size(contents.node_of(local)),
             (None, Some(name)) if name.prepared => self.shape.size_of(self.id(local)),
@@ -364,7 +410,8 @@ impl SetState {
     }
 
     pub(super) fn extra_removed(&mut self, removed: ExtraDirectory) {
-        if let Some(extra) = self.extras.iter_mut().find(|extra| extra.owner == removed.owner) {
+        let is_its = |extra: &&mut Extras| extra.owner == removed.owner && extra.first == removed.number;
+        if let Some(extra) = self.extras.iter_mut().find(is_its) {
             extra.first = removed.number + 1;
         }
     }

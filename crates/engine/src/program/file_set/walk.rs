@@ -5,18 +5,20 @@
 //! When effects count: an op's effect (the file exists, it is longer) enters the state when the *next* op is asked for.
 //! A failure drops it. An op that was yielded and never executed must be given to `failed` too.
 //!
-//! What each step works on: `open`, `chmod`, `link` and `symlink` pick among regular files, `readlink` among symbolic
+//! What each step works on: `open`, `access`, `chmod`, `copy`, `link` and `symlink` pick among regular files, `readlink` among symbolic
 //! links, the others among both. `create`, `rename`, `link` and `symlink` take the name that has been free the longest
 //! (at first: the lowest). Opening a handle that is open closes it first, outside the clock. Hard links share a size.
 //! `write-whole` writes the size that the tree gives the file's number; `read-whole` reads what the file holds.
 //! `write-random` stays within the file, or within the size that the tree gives it while it is empty. Random offsets are
 //! multiples of the op's size, the last op of a file shorter where that does not divide it. `mkdir` makes directories
-//! of its own in the leaves; `rmdir` removes the oldest of them; `readdir` reads a leaf of the worker's share.
+//! of its own in the leaves; `rmdir` removes the oldest of them, and those before that exist from the start; `readdir` reads
+//! a leaf of the worker's share. `copy` goes to the same number of another set, of which no other program knows.
 
+use super::copying::{CopyStage, Copying};
 use super::names::{Among, Name, NameKind};
 use super::popularity::Popularity;
 use super::state::SetState;
-use crate::program::compile::{Choose, Compiled, Direction, Place};
+use crate::program::compile::{Choose, Compiled, CopyPlan, Direction, Place};
 use crate::program::op::{Call, CallOp};
 use crate::rng::{Purpose, Rng, StreamId};
 use crate::tree::ExtraDirectory;
@@ -54,6 +56,8 @@ enum Effect {
     Linked { from: u32, to: u32 },
     Symlinked { to: u32 },
     Removed { name: u32 },
+    CopyMade { name: u32 },
+    CopyRemoved { name: u32 },
     DirectoryMade,
     DirectoryRemoved { directory: ExtraDirectory },
 }
@@ -66,6 +70,7 @@ pub(in crate::program) struct SetWalk {
     zipfs: Vec<Popularity>,
     handles: Vec<Option<OpenFile>>,
     whole: Option<Whole>,
+    copying: Option<Copying>,
     last: Option<u32>,
     effect: Effect,
 }
@@ -93,6 +98,7 @@ impl SetWalk {
             zipfs: program.thetas.iter().map(|theta| Popularity::new(*theta, names, scatter.next_u64())).collect(),
             handles: vec![None; program.handles],
             whole: None,
+            copying: None,
             last: None,
             effect: Effect::Nothing,
             state,
@@ -112,6 +118,11 @@ impl SetWalk {
     /// The op at hand was not done.
     pub(in crate::program) fn failed(&mut self, op: &CallOp) {
         self.effect = Effect::Nothing;
+        // What is left of a copy that failed is removed when its file is copied again.
+        self.copying = None;
+        if op.is_there() {
+            return;
+        }
         if matches!(op.kind, OpKind::Create | OpKind::Rename | OpKind::Link | OpKind::Symlink) {
             // Another name next time: something foreign may be in the way of this one.
             self.state.names.rotate_free();
@@ -162,6 +173,8 @@ impl SetWalk {
                 }
                 self.state.names.remove(name);
             }
+            Effect::CopyMade { name } => self.state.set_copied(name, true),
+            Effect::CopyRemoved { name } => self.state.set_copied(name, false),
             Effect::DirectoryMade => self.state.extra_made(),
             Effect::DirectoryRemoved { directory } => self.state.extra_removed(directory),
         }
@@ -214,6 +227,11 @@ impl SetWalk {
             }
             OpKind::Stat | OpKind::Utimens => {
                 let name = self.pick(file, Among::All, picks)?;
+                Some(self.on(op, name))
+            }
+            // It would follow a link, perhaps to nowhere.
+            OpKind::Access => {
+                let name = self.pick(file, Among::Files, picks)?;
                 Some(self.on(op, name))
             }
             OpKind::Chmod => {
@@ -303,6 +321,29 @@ impl SetWalk {
         let goes_on = offset < whole.end;
         self.whole = goes_on.then_some(Whole { offset, ..whole });
         Some(WholeFileOp { op: self.transfer(direction, handle, open, whole.offset, length), goes_on })
+    }
+
+    /// One call of copying a file into another set.
+    pub(in crate::program) fn copy(&mut self, plan: &CopyPlan, picks: &mut Rng) -> Option<WholeFileOp> {
+        let mut copying = match self.copying.take() {
+            Some(copying) => copying,
+            None => {
+                let name = self.pick(plan.file, Among::Files, picks)?;
+                Copying::new(name, self.state.size(name), self.state.is_copied(name))
+            }
+        };
+        let name = copying.name;
+        self.effect = match copying.stage {
+            CopyStage::RemoveOld => Effect::CopyRemoved { name },
+            CopyStage::Create => Effect::CopyMade { name },
+            CopyStage::RemoveFile => Effect::Removed { name },
+            _ => Effect::Nothing,
+        };
+        let op = copying.op(plan, self.handles.len() as u16 - 2);
+        let op = self.on(op, name);
+        let goes_on = copying.advance(plan);
+        self.copying = goes_on.then_some(copying);
+        Some(WholeFileOp { op, goes_on })
     }
 
     /// One read or write of an open file.

@@ -16,7 +16,7 @@ use crate::rng::{Rng, StreamId};
 use crate::source::Source;
 use crate::tree::{FileId, PathBuffer, TreeShape, layout};
 use plumb_sorted::SortedMap;
-use plumb_workload::program::{Choice, MissingFile, OpenStep, ProgramMemory};
+use plumb_workload::program::{Choice, CopyStep, MissingFile, OpenStep, ProgramMemory};
 use plumb_workload::{Bytes, Content, Distribution, OpKind, Pick, Step, TreeTarget};
 use proptest::prelude::*;
 use std::fs::{self, File};
@@ -26,9 +26,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tempfile::TempDir;
 
-/// A laid-out tree in a directory of its own.
+/// A laid-out tree in a directory of its own, and one for copies of its files.
 struct Tree {
     directory: TempDir,
+    copies: TempDir,
     shape: Arc<TreeShape>,
 }
 
@@ -41,14 +42,29 @@ impl Tree {
             depth,
             size,
             preallocated_percent,
+            directories: DIRECTORIES,
             content: Content::Zero,
         };
         let shape = Arc::new(TreeShape::new(&target, 7).unwrap());
-        let directory = TempDir::new_in(parent).unwrap();
-        let tree = Tree { directory, shape };
-        layout(tree.root().as_fd(), &tree.shape, crate::signals::StopFlag::detached(), &mut |piece| piece.fill(b'p'))
-            .unwrap();
+        let (directory, copies) = (TempDir::new_in(parent).unwrap(), TempDir::new_in(parent).unwrap());
+        let tree = Tree { directory, copies, shape };
+        let stop = crate::signals::StopFlag::detached();
+        layout(tree.root().as_fd(), &tree.shape, stop, &mut |piece| piece.fill(b'p')).unwrap();
+        let empty = TreeShape::new(&TreeTarget { preallocated_percent: 0, directories: 0, ..target }, 7).unwrap();
+        layout(File::open(tree.copies.path()).unwrap().as_fd(), &empty, stop, &mut |_| {}).unwrap();
         tree
+    }
+
+    /// The files that have a copy, as workers believe and as they are.
+    fn copies(&self, states: &[SetState]) -> [SortedMap<u64, bool>; 2] {
+        let mut path = PathBuffer::new();
+        let mut is_there = |file: FileId| {
+            self.shape.write_path(file, &mut path);
+            self.copies.path().join(path.as_path()).is_file()
+        };
+        let all = || states.iter().flat_map(|state| state.share().map(move |file| (state, FileId(file))));
+        let believed = all().map(|(state, file)| (file.0, state.has_copy(file)));
+        [believed.collect(), all().map(|(_, file)| (file.0, is_there(file))).collect()]
     }
 
     fn root(&self) -> OwnedFd {
@@ -60,7 +76,9 @@ impl Tree {
         let largest = (program.max_request as usize).max(LINK_BYTES);
         let memory =
             RecordMemory::with_content(ProgramMemory::default(), Content::Byte(b'w'), largest, stream).unwrap();
-        let files = Files::Set(Box::new(SetPlace::new(self.root(), PathBuf::new(), self.shape.clone())));
+        let copies = (File::open(self.copies.path()).unwrap().into(), PathBuf::from("copies"));
+        let place = SetPlace::new(self.root(), PathBuf::new(), Some(copies), self.shape.clone());
+        let files = Files::Set(Box::new(place));
         let mut calls = Calls::new(files, program.handles, Streams::none(), memory, false, Clock::monotonic());
         calls.use_rules(&program.rules);
         calls
@@ -118,6 +136,9 @@ impl Tree {
         believed
     }
 }
+
+/// Further directories of each tree.
+const DIRECTORIES: u32 = 7;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Found {
@@ -181,6 +202,7 @@ fn every_kind_of_op_does_what_it_says() {
             Step::Chmod { file: same },
             Step::Utimens { file: same },
             Step::Stat { file: same },
+            Step::Access { file: same },
             Step::Rename { file: same },
             Step::Link { file: same, to: None },
             Step::Symlink { file: same, to: None },
@@ -188,6 +210,7 @@ fn every_kind_of_op_does_what_it_says() {
             Step::Open(OpenStep { file: Pick::Sequential, handle: 3, write: false, ..OpenStep::default() }),
             Step::ReadWhole { handle: 3, request: Bytes(1 << 20) },
             Step::Unlink { file: Pick::Sequential, missing: MissingFile::Fails },
+            copy(Pick::Sequential, false),
             Step::Mkdir { file: Pick::Usual, mode: None, may_exist: false },
             Step::Mkdir { file: Pick::Usual, mode: None, may_exist: false },
             Step::Rmdir { file: Pick::Usual },
@@ -215,16 +238,8 @@ fn every_kind_of_op_does_what_it_says() {
         }
         let missing: Vec<_> = OpKind::ALL.iter().filter(|kind| !kinds.contains(kind)).collect();
         let of_jobs = [OpKind::Trim, OpKind::SyncRange, OpKind::Syncfs, OpKind::EndFsync, OpKind::Evict];
-        let of_scripts = [
-            OpKind::Seek,
-            OpKind::Access,
-            OpKind::Lock,
-            OpKind::Flush,
-            OpKind::Sync,
-            OpKind::Map,
-            OpKind::Unmap,
-            OpKind::Command,
-        ];
+        let of_scripts =
+            [OpKind::Seek, OpKind::Lock, OpKind::Flush, OpKind::Sync, OpKind::Map, OpKind::Unmap, OpKind::Command];
         let of_connections = [OpKind::Send, OpKind::Receive, OpKind::Rr, OpKind::Crr];
         let of_load_files = [OpKind::Fstat, OpKind::Statfs, OpKind::Unlock, OpKind::RemoveTree];
         let others = of_jobs.into_iter().chain(of_scripts).chain(of_connections).chain(of_load_files);
@@ -237,6 +252,8 @@ fn every_kind_of_op_does_what_it_says() {
 
         let states = [source.into_state().unwrap()];
         assert_eq!(tree.found(), tree.believed(&states));
+        let [believed, there] = tree.copies(&states);
+        assert!(believed == there && there.values().filter(|is_there| **is_there).count() == 1, "{there:?}");
         // Laid out are 3 and 6. File 0 became 1, got the further name 2 to which 4 leads, and lost the name 1.
         let path = |file| {
             let mut path = PathBuffer::new();
@@ -249,6 +266,78 @@ fn every_kind_of_op_does_what_it_says() {
         let written = fs::read(path(2)).unwrap();
         assert!(written[..10_500].iter().all(|byte| *byte == b'w') && written[10_500..].iter().all(|byte| *byte == 0));
     }
+}
+
+fn copy(file: Pick, moves: bool) -> Step {
+    Step::Copy(CopyStep { file, to: "copies".to_owned(), request: Bytes(4096), moves })
+}
+
+// A copy holds what its file holds, takes the place of an older one, and where files are moved, they are gone.
+#[test]
+fn copies_are_their_files() {
+    let tree = Tree::new(&std::env::temp_dir(), 3, 1, Distribution::Fixed(Bytes(10_000)), 100);
+    let program = program(vec![copy(Pick::Sequential, false), copy(Pick::Sequential, true)]);
+    let mut source = over(&program, SetState::new(&tree.shape, 0, 1).unwrap(), STREAM, None);
+    let mut backend = tree.backend(&program);
+    let path = |root: &TempDir, file| {
+        let mut path = PathBuffer::new();
+        tree.shape.write_path(FileId(file), &mut path);
+        root.path().join(path.as_path())
+    };
+    for file in 0..3 {
+        fs::write(path(&tree.directory, file), vec![file as u8; 10_000]).unwrap();
+    }
+    let mut calls = Vec::new();
+    while let Some(op) = source.next() {
+        assert!(run_op(&mut source, &mut backend, &op).is_ok(), "{op:?}");
+        assert_eq!(backend.path_of(&op).starts_with("copies"), op.is_there(), "{op:?}");
+        calls.push((op.kind, op.file, op.length));
+    }
+    use OpKind::{Close, Create, Open, Read, Unlink, Write};
+    let copied = |file| {
+        let moved =
+            [4096, 4096, 1808].into_iter().flat_map(move |length| [(Read, file, length), (Write, file, length)]);
+        [(Open, file, 0), (Create, file, 0)].into_iter().chain(moved).chain([(Close, file, 0); 2])
+    };
+    // Each step goes on from where it stood: 0 is copied, then moved; 1 and 2 likewise, whose copies are there by then.
+    let moved = |file| [(Unlink, file, 0)].into_iter().chain(copied(file)).chain([(Unlink, file, 0)]);
+    let all: Vec<_> = (0..3).flat_map(|file| copied(file).chain(moved(file))).collect();
+    assert_eq!(calls, all);
+    assert!(backend.finish().is_ok());
+    for file in 0..3 {
+        assert!(!path(&tree.directory, file).exists());
+        assert_eq!(fs::read(path(&tree.copies, file)).unwrap(), vec![file as u8; 10_000]);
+    }
+}
+
+// What exists beforehand is shared out among workers, and is removed once.
+#[test]
+fn directories_that_exist_beforehand_are_removed_first() {
+    let tree = Tree::new(&std::env::temp_dir(), 0, 1, Distribution::Fixed(Bytes(0)), 0);
+    let program = program(vec![Step::Rmdir { file: Pick::Usual }]);
+    let state = TreeState::new(tree.shape.clone());
+    let (mut removed, mut states) = (0, Vec::new());
+    for state in state.split(3).unwrap() {
+        // One each; the others are for the next phase.
+        let mut source = over(&program, state, STREAM, Some(1));
+        let mut backend = tree.backend(&program);
+        while let Some(op) = source.next() {
+            assert!(run_op(&mut source, &mut backend, &op).is_ok(), "{op:?}");
+            removed += 1;
+        }
+        states.push(source.into_state().unwrap());
+    }
+    assert_eq!(removed, 3);
+    assert_eq!(tree.found(), tree.believed(&states));
+    for state in TreeState::join(tree.shape.clone(), states).split(2).unwrap() {
+        let mut source = over(&program, state, STREAM, None);
+        let mut backend = tree.backend(&program);
+        while let Some(op) = source.next() {
+            assert!(run_op(&mut source, &mut backend, &op).is_ok(), "{op:?}");
+            removed += 1;
+        }
+    }
+    assert_eq!(removed, DIRECTORIES);
 }
 
 #[test]
@@ -368,7 +457,9 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(handle, offset, size)| Step::WriteAt { handle, offset: Bytes(offset), size }),
         2 => (handle(), sizes()).prop_map(|(handle, size)| Step::Append { handle, size }),
         1 => pick().prop_map(|file| Step::Stat { file }),
+        1 => pick().prop_map(|file| Step::Access { file }),
         1 => pick().prop_map(|file| Step::Utimens { file }),
+        2 => (pick(), any::<bool>()).prop_map(|(file, moves)| copy(file, moves)),
         1 => pick().prop_map(|file| Step::Chmod { file }),
         2 => pick().prop_map(|file| Step::Rename { file }),
         2 => pick().prop_map(|file| Step::Link { file, to: None }),
@@ -454,12 +545,16 @@ proptest! {
         let state = TreeState::new(tree.shape.clone());
         let states = run_phase(&tree, state, workers.0, first, &mut chance);
         prop_assert_eq!(tree.found(), tree.believed(&states));
+        let [believed, there] = tree.copies(&states);
+        prop_assert_eq!(believed, there);
         // Sizes of hard links that come to lie in different shares part, so these shares stay.
         let linked = states.iter().any(|state| state.share().any(|file| is_linked(&tree, file)));
         let workers = if linked { workers.0 } else { workers.1 };
         let state = TreeState::join(tree.shape.clone(), states);
         let states = run_phase(&tree, state, workers, second, &mut chance);
         prop_assert_eq!(tree.found(), tree.believed(&states));
+        let [believed, there] = tree.copies(&states);
+        prop_assert_eq!(believed, there);
     }
 }
 

@@ -23,6 +23,7 @@ fn shape(files: u64, preallocated_percent: u32) -> Arc<TreeShape> {
         depth: 1,
         size: Distribution::Fixed(Bytes(10_000)),
         preallocated_percent,
+        directories: 0,
         content: Content::Zero,
     };
     Arc::new(TreeShape::new(&target, 42).unwrap())

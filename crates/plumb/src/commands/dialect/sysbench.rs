@@ -82,7 +82,11 @@ impl Dialect for Sysbench {
             match self.settings.command {
                 Command::Prepare => output::print(&print::prepared(phase)),
                 Command::Cleanup => {}
-                Command::Run(_) => output::print(&print::report(&self.settings, phase)),
+                Command::Run(_) => match print::invalid(phase) {
+                    wrong if wrong.is_empty() => output::print(&print::report(&self.settings, phase)),
+                    // As the real one: what was done until then is not reported.
+                    wrong => output::print(&wrong),
+                },
             }
         }
         Err(conclude("sysbench", ended).into())

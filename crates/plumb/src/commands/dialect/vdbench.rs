@@ -6,17 +6,15 @@ use crate::exit::End;
 use crate::output::{self, error_line};
 use plumb_dialects::vdbench::print::{self, Done, HEADER_EVERY};
 use plumb_dialects::vdbench::print_files::{self, FilesDone};
-use plumb_dialects::vdbench::{self, Action, Rate, Run, Script, Settings, lower};
+use plumb_dialects::vdbench::{self, Action, Places, Rate, Run, Script, Settings, lower};
 use plumb_engine::PhaseNow;
 use plumb_engine::signals::StopFlag;
-use plumb_result::measurement::OpMeasurement;
-use plumb_sorted::SortedMap;
+use plumb_result::measurement::PhaseMeasurement;
 use plumb_study::{Bench, Progress};
-use plumb_workload::{OpKind, Workload};
+use plumb_workload::Workload;
 use std::cell::{Cell, RefCell};
 use std::io::Read;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 const TOOL: &str = "vdbench";
@@ -66,31 +64,15 @@ fn length(path: &str) -> Option<u64> {
     rustix::fs::seek(&file, rustix::fs::SeekFrom::End(0)).ok()
 }
 
-/// The directory in which the files of a run are made: its anchor, or the directory that holds its anchors.
-fn base(run: &Run) -> Result<PathBuf, String> {
+/// Where the files of a run are made: below its anchors, each with the files of one file system.
+fn directories(run: &Run) -> std::io::Result<Vec<PathBuf>> {
     // An anchor that is not there yet is made in vdbench; what holds it is on the same storage.
     let found = |anchor: &str| {
-        let anchor = Path::new(anchor);
-        let parent = anchor.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        if anchor.is_dir() { anchor.to_owned() } else { parent.to_owned() }
+        let anchor = std::path::absolute(anchor)?;
+        let parent = anchor.parent().unwrap_or(&anchor);
+        Ok(if anchor.is_dir() { anchor } else { parent.to_owned() })
     };
-    let mut anchors = run.anchors();
-    let Some(first) = anchors.next() else { return Ok(PathBuf::from(".")) };
-    let (directory, further) = (found(first), anchors.collect::<Vec<_>>());
-    if further.is_empty() {
-        return Ok(directory);
-    }
-    let holds = |anchor: &str| Path::new(anchor).parent().map(Path::to_owned).unwrap_or_default();
-    let parent = holds(first);
-    let device = |path: &Path| std::fs::metadata(path).map(|found| found.dev()).ok();
-    let is_one = |anchor: &&str| holds(anchor) == parent && device(&found(anchor)) == device(&parent);
-    match std::iter::once(&first).chain(&further).find(|anchor| !is_one(anchor)) {
-        Some(anchor) => Err(format!(
-            "rd={}: '{anchor}' is not on the file system of '{first}', or in another directory; use a run for each",
-            run.name
-        )),
-        None => Ok(parent),
-    }
+    run.anchors().map(found).collect()
 }
 
 impl Vdbench {
@@ -168,10 +150,14 @@ impl Dialect for Vdbench {
             }
             let lengths: Vec<Option<u64>> = self.script.paths().map(length).collect();
             let rate = print::rate(&run, self.largest.get());
-            let workload =
-                lower(&self.script, &run, &lengths, rate, jiff::Timestamp::now().as_nanosecond() as u64 >> 1);
+            let directories =
+                directories(&run).or_else(|error| refuse(&format!("{TOOL}: rd={}: {error}\n", run.name)))?;
+            let base = directories.first().cloned().unwrap_or_else(|| PathBuf::from("."));
+            let several = if directories.len() > 1 { directories.as_slice() } else { &[] };
+            let places = Places { lengths: &lengths, directories: several };
+            let seed = jiff::Timestamp::now().as_nanosecond() as u64 >> 1;
+            let workload = lower(&self.script, &run, places, rate, seed);
             let workload = workload.or_else(|wrong| refuse(&format!("{TOOL}: {wrong}\n")))?;
-            let base = base(&run).or_else(|wrong| refuse(&format!("{TOOL}: {wrong}\n")))?;
             self.starting(&run, rate, false);
             return Ok(OneRun { run, workload, base });
         }
@@ -187,9 +173,12 @@ impl Dialect for Vdbench {
 
     fn print<'a>(&'a self, run: &'a OneRun, watching: Watching<'a>, ended: &RunEnded) -> Step<()> {
         if let Some(phase) = ended.outcome().and_then(|outcome| outcome.measurement.phases.first()) {
-            let (done, seconds) = (So::far(&run.run, &phase.ops), phase.wall_ns as f64 / 1e9);
+            let (done, seconds) = (So::far(&run.run, phase), phase.wall_ns as f64 / 1e9);
             if run.run.rate == Rate::CurveMax {
                 self.largest.set(done.rate(&run.run, seconds));
+            }
+            if watching.number == 0 {
+                self.say(&done.header(&run.run));
             }
             let title = format!("avg_1-{}", watching.number.max(1));
             self.say(&done.line(&run.run, &title, seconds));
@@ -212,8 +201,11 @@ impl So {
         if run.has_files() { So::Files(FilesDone::default()) } else { So::Blocks(Done::default()) }
     }
 
-    fn far(run: &Run, ops: &SortedMap<OpKind, OpMeasurement>) -> So {
-        if run.has_files() { So::Files(FilesDone::of(ops)) } else { So::Blocks(Done::of(ops)) }
+    fn far(run: &Run, phase: &PhaseMeasurement) -> So {
+        match run.has_files() {
+            true => So::Files(FilesDone::of(&phase.ops, phase.transactions.unwrap_or(0))),
+            false => So::Blocks(Done::of(&phase.ops)),
+        }
     }
 
     fn since(&self, earlier: &So) -> So {
@@ -271,7 +263,7 @@ impl Progress for Watching<'_> {
             self.tool.say(&self.last.header(self.run));
         }
         self.number += 1;
-        let done = So::far(self.run, &now.measurement().ops);
+        let done = So::far(self.run, &now.measurement());
         let seconds = self.run.interval_s as f64;
         self.tool.say(&done.since(&self.last).line(self.run, &self.number.to_string(), seconds));
         self.last = done;

@@ -8,6 +8,7 @@ mod walk;
 
 use super::targets::Shape;
 use super::{Checker, DIRECT_ALIGN_BYTES};
+use crate::Workload;
 use crate::files::Names;
 use crate::phase::{CachePolicy, WorkerGroup};
 use crate::program::{Pick, Postmark, Program, ProgramContent, ScratchTarget, Step, walk};
@@ -127,11 +128,13 @@ fn file_set(check: &mut Checker, program: &Program, target: &Target, others: Oth
     if walk(&program.steps).all(idle) {
         check.problem(["steps"], "the program only waits", "add a step that does something");
     }
-    if any(|step| matches!(step, Step::Rmdir { .. })) && !any(|step| matches!(step, Step::Mkdir { .. })) {
+    let has_directories = matches!(target, Target::Tree(tree) if tree.directories > 0);
+    let makes_directories = has_directories || any(|step| matches!(step, Step::Mkdir { .. }));
+    if any(|step| matches!(step, Step::Rmdir { .. })) && !makes_directories {
         check.problem(
             ["steps"],
             "`rmdir` removes directories made by `mkdir`, and the program has no `mkdir`",
-            "add a `mkdir` before it",
+            "add a `mkdir` before it, or set the target's `directories`",
         );
     }
     let preallocated_percent = match target {
@@ -154,6 +157,42 @@ fn file_set(check: &mut Checker, program: &Program, target: &Target, others: Oth
             "lower the target's `preallocated-percent`, or unlink files as well",
         );
     }
+}
+
+/// Where files are copied to.
+pub(super) fn copied(check: &mut Checker, workload: &Workload, group: &WorkerGroup, program: &Program) {
+    let mut ends = program.copies().map(|copy| copy.to.as_str());
+    let Some(to) = ends.next() else { return };
+    let groups = || workload.phase.iter().flat_map(|phase| &phase.workers);
+    let copies_to =
+        |group: &WorkerGroup| group.work.program().is_some_and(|other| other.copies().any(|copy| copy.to == to));
+    let is_like = match (workload.target.get(&group.target), workload.target.get(to)) {
+        (Some(Target::Tree(from)), Some(Target::Tree(to))) => {
+            (from.files, from.width, from.depth) == (to.files, to.width, to.depth) && to.preallocated_percent == 0
+        }
+        (Some(Target::Sim(from)), Some(Target::Sim(to))) => from.files == to.files && to.preallocated_percent == 0,
+        _ => false,
+    };
+    let (message, help) = match () {
+        () if ends.any(|end| end != to) => (
+            "its files are copied to several targets".to_owned(),
+            "copy them to one, and use other workers for the others",
+        ),
+        () if to == group.target || groups().any(|other| other.target == to) => (
+            format!("`{to}` is what workers work on, and nothing else may change their files"),
+            "name a target for copies alone",
+        ),
+        () if !is_like => (
+            format!("`{to}` cannot take copies of the files of `{}`", group.target),
+            "name a file set with the same `files`, `width` and `depth`, and without `preallocated-percent`",
+        ),
+        () if groups().any(|other| other.target != group.target && copies_to(other)) => (
+            format!("files of several targets are copied to `{to}`, under the same names"),
+            "give each a target for its copies",
+        ),
+        () => return,
+    };
+    check.problem(["steps"], message, help);
 }
 
 /// Does it create files of a set?

@@ -151,7 +151,8 @@ impl Walk<'_> {
             Over::FileSet => {
                 if let Some(pick) = picked(step) {
                     self.pick(pick, state);
-                    state.same = if matches!(step, Step::Unlink { .. }) { Same::Removed } else { Same::Fine };
+                    let removes = matches!(step, Step::Unlink { .. }) || matches!(step, Step::Copy(copy) if copy.moves);
+                    state.same = if removes { Same::Removed } else { Same::Fine };
                 }
             }
             Over::Names { files } => {
@@ -192,6 +193,7 @@ impl Walk<'_> {
                 self.uses(*handle, Wants::Writing, state);
                 self.whole(*request);
             }
+            Step::Copy(copy) => self.whole(copy.request),
             Step::ReadRandom { handle, size } => {
                 self.uses(*handle, Wants::Any, state);
                 self.sizes(size);

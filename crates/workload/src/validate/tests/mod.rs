@@ -19,8 +19,8 @@ use crate::files::{JobFiles, Names};
 use crate::pace::{Arrival, Pace};
 use crate::phase::*;
 use crate::program::{
-    Choice, ItemName, ItemOrder, MissingFile, OpenStep, Pick, Program, Renewal, Step, TreeNames, TreeStep, TreeWork,
-    Wall,
+    Choice, CopyStep, ItemName, ItemOrder, MissingFile, OpenStep, Pick, Program, Renewal, Step, TreeNames, TreeStep,
+    TreeWork, Wall,
 };
 use crate::sim::{SimDevice, SimModel};
 use crate::target::*;
@@ -40,6 +40,7 @@ fn sound() -> Workload {
         depth: 1,
         size: Distribution::Fixed(Bytes(4096)),
         preallocated_percent: 50,
+        directories: 0,
         content: Content::Random,
     };
     let device = DeviceTarget { path: "/dev/sdx".into(), size: None, destroy_serial: None, content: Content::Random };
@@ -253,6 +254,7 @@ proptest! {
             depth: levels,
             size: Distribution::Gamma { mean: Bytes(min), shape: c },
             preallocated_percent: percent,
+            directories: 0,
             content: Content::Zero,
         };
         for problem in validate(&workload) {

@@ -16,6 +16,83 @@ fn mix(choices: Vec<Vec<Step>>) -> Step {
     Step::Mix { choices: choices.into_iter().map(|steps| Choice { weight: 1.0, steps }).collect() }
 }
 
+fn copy(to: &str, file: Pick, moves: bool) -> Step {
+    Step::Copy(CopyStep { file, to: to.to_owned(), request: Bytes(4096), moves })
+}
+
+/// `set`, and `copies`, which takes copies of its files.
+fn with_copies(workload: &mut Workload, program: Vec<Step>) {
+    let empty = TreeTarget { path: "copies".into(), preallocated_percent: 0, ..tree(workload).clone() };
+    workload.target.insert("copies".to_owned(), Target::Tree(empty));
+    steps(workload, program);
+}
+
+// Copies go to one set of the same shape, which is for nothing else: what exists in it must be known.
+#[test]
+fn copies_go_to_a_set_of_their_own() {
+    let at = "phase[1].workers[0].work.program.steps";
+    each_fires(&[
+        (|w| steps(w, vec![copy("set", Pick::Random, false)]), at, "what workers work on", "for copies alone"),
+        (
+            |w| steps(w, vec![copy("nowhere", Pick::Random, false)]),
+            at,
+            "cannot take copies",
+            "`files`, `width` and `depth`",
+        ),
+        (
+            |w| steps(w, vec![copy("dev", Pick::Random, false)]),
+            at,
+            "cannot take copies",
+            "`files`, `width` and `depth`",
+        ),
+        (
+            |w| {
+                with_copies(w, vec![copy("copies", Pick::Random, true)]);
+                let Some(Target::Tree(copies)) = w.target.get_mut("copies") else { return };
+                copies.preallocated_percent = 1;
+            },
+            at,
+            "cannot take copies",
+            "without `preallocated-percent`",
+        ),
+        (
+            |w| {
+                with_copies(w, vec![copy("copies", Pick::Random, false), copy("simset", Pick::Random, false)]);
+            },
+            at,
+            "several targets",
+            "other workers",
+        ),
+        (
+            |w| with_copies(w, vec![copy("copies", Pick::Random, true), Step::Stat { file: Pick::Same }]),
+            "phase[1].workers[0].work.program.steps[1].stat.file",
+            "which removed it",
+            "pick another",
+        ),
+        (|w| tree(w).directories = u32::MAX, "target.set.tree.directories", "too many", "at most"),
+    ]);
+    // Two sets whose files have the same names there.
+    let mut two = sound();
+    with_copies(&mut two, vec![copy("copies", Pick::Random, false)]);
+    let other = TreeTarget { path: "other".into(), ..tree(&mut two).clone() };
+    two.target.insert("other".to_owned(), Target::Tree(other));
+    let mut further = two.phase[1].workers[0].clone();
+    further.target = "other".to_owned();
+    two.phase[1].workers.push(further);
+    let problems = validate(&two);
+    assert!(
+        problems.len() == 2 && problems.iter().all(|problem| problem.to_string().contains("several targets")),
+        "{problems:?}"
+    );
+    none_fires(&[
+        |w| with_copies(w, vec![copy("copies", Pick::Random, false), Step::Access { file: Pick::Same }]),
+        |w| {
+            tree(w).directories = 5;
+            steps(w, vec![RMDIR]);
+        },
+    ]);
+}
+
 #[test]
 fn programs_over_file_sets() {
     each_fires(&[
@@ -233,8 +310,8 @@ fn what_cannot_be_compiled_is_refused_with_its_place() {
             "random",
         ),
         (
-            |w| named(w, vec![Step::Access { file: Pick::Random }]),
-            "phase[1].workers[0].work.program.steps[0].access.file",
+            |w| named(w, vec![Step::List { file: Pick::Random }]),
+            "phase[1].workers[0].work.program.steps[0].list.file",
             "cannot pick from a set",
             "own",
         ),

@@ -1,0 +1,81 @@
+//! Copying a file into another set, call by call: the copy that is there already is removed, both files are opened, what is
+//! read is written, both are closed, and where the file is moved, it is removed.
+
+use crate::program::compile::CopyPlan;
+use crate::program::op::{Call, CallOp};
+use plumb_workload::OpKind;
+
+/// The call that comes next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CopyStage {
+    RemoveOld,
+    Open,
+    Create,
+    Read,
+    Write,
+    CloseFile,
+    CloseCopy,
+    RemoveFile,
+}
+
+/// Where the copying of a file stands.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Copying {
+    pub(super) name: u32,
+    pub(super) stage: CopyStage,
+    offset: u64,
+    end: u64,
+}
+
+impl Copying {
+    /// Of a file of this many bytes.
+    pub(super) fn new(name: u32, end: u64, is_copied: bool) -> Copying {
+        let stage = if is_copied { CopyStage::RemoveOld } else { CopyStage::Open };
+        Copying { name, stage, offset: 0, end }
+    }
+
+    fn length(&self, plan: &CopyPlan) -> u64 {
+        plan.request.min(self.end - self.offset)
+    }
+
+    /// The call. The file has the handle `first`, and its copy the one behind it.
+    pub(super) fn op(&self, plan: &CopyPlan, first: u16) -> CallOp {
+        let there =
+            |kind: OpKind, call: Call| CallOp { handle: first + 1, other: CallOp::THERE, ..CallOp::of(kind, call) };
+        let here = |kind: OpKind, call: Call| CallOp { handle: first, ..CallOp::of(kind, call) };
+        let op = match self.stage {
+            CopyStage::RemoveOld => there(OpKind::Unlink, Call::Unlink),
+            CopyStage::Open => CallOp { rules: plan.open, ..here(OpKind::Open, Call::Open) },
+            CopyStage::Create => CallOp { rules: plan.create, ..there(OpKind::Create, Call::Open) },
+            CopyStage::Read => {
+                CallOp { offset: self.offset, length: self.length(plan), ..here(OpKind::Read, Call::CopyRead) }
+            }
+            CopyStage::Write => {
+                CallOp { offset: self.offset, length: self.length(plan), ..there(OpKind::Write, Call::CopyWrite) }
+            }
+            CopyStage::CloseFile => here(OpKind::Close, Call::Close),
+            CopyStage::CloseCopy => there(OpKind::Close, Call::Close),
+            CopyStage::RemoveFile => here(OpKind::Unlink, Call::Unlink),
+        };
+        CallOp { counts: true, ..op }
+    }
+
+    /// To the next call; false where there is none.
+    pub(super) fn advance(&mut self, plan: &CopyPlan) -> bool {
+        self.stage = match self.stage {
+            CopyStage::RemoveOld => CopyStage::Open,
+            CopyStage::Open => CopyStage::Create,
+            CopyStage::Create if self.end > 0 => CopyStage::Read,
+            CopyStage::Read => CopyStage::Write,
+            CopyStage::Write => {
+                self.offset += self.length(plan);
+                if self.offset < self.end { CopyStage::Read } else { CopyStage::CloseFile }
+            }
+            CopyStage::Create => CopyStage::CloseFile,
+            CopyStage::CloseFile => CopyStage::CloseCopy,
+            CopyStage::CloseCopy if plan.moves => CopyStage::RemoveFile,
+            CopyStage::CloseCopy | CopyStage::RemoveFile => return false,
+        };
+        true
+    }
+}
