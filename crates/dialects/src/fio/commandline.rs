@@ -73,7 +73,6 @@ const fn refused(name: &'static str, takes: Takes, fate: Fate) -> ProgramOption 
     ProgramOption { name, letter: None, takes, fate, doc: "" }
 }
 
-const NO_TRIGGER: Fate = Fate::Never("agents start no programs for a trigger; use `--trigger` on this host.");
 const OWN_CODE: Fate = Fate::Never("it benchmarks fio's own code.");
 
 /// Every option of the program as a whole.
@@ -215,7 +214,13 @@ pub static PROGRAM_OPTIONS: &[ProgramOption] = &[
         fate: Fate::Works,
         doc: "With --server: go on in the background, and write the process id to this file.",
     },
-    refused("trigger-remote", Takes::Value, NO_TRIGGER),
+    ProgramOption {
+        name: "trigger-remote",
+        letter: None,
+        takes: Takes::Value,
+        fate: Fate::Works,
+        doc: "With --client: command that the trigger runs on each host.",
+    },
     refused("memcpytest", Takes::Perhaps, OWN_CODE),
 ];
 
@@ -475,6 +480,7 @@ impl<'a> WordReader<'a> {
             },
             "trigger-file" => invocation.trigger.file = value,
             "trigger" => invocation.trigger.command = value,
+            "trigger-remote" => invocation.trigger.remote = value,
             "warnings-fatal" => invocation.warnings_fatal = true,
             "bandwidth-log" => invocation.bandwidth_log = Some(value.unwrap_or_else(|| "agg".to_owned())),
             "aux-path" => invocation.aux_path = value,

@@ -90,8 +90,10 @@ pub struct Trigger {
     pub file: Option<String>,
     /// This much time has elapsed.
     pub timeout: Option<Nanos>,
-    /// Run this command line.
+    /// Run this command line, here.
     pub command: Option<String>,
+    /// Run this command line on each host that runs the jobs in the place of this one.
+    pub remote: Option<String>,
 }
 
 /// A host that runs jobs in the place of this one.

@@ -342,6 +342,58 @@ fn fio_jobs_run_on_servers() {
     wait_until("no process is left", || servers.iter().all(|server| server.sessions().is_empty()));
 }
 
+// Protects those who plot logs, and tests that take hosts down: hosts' logs come to the client under fio's names, and a trigger ends
+// the jobs and runs its command on each host that allows programs.
+#[test]
+fn logs_and_triggers_of_fio_reach_all_hosts() {
+    let home = Home::new();
+    let ports = [free_port(), free_port()];
+    let _servers: Vec<Agent> = ["one", "two"]
+        .iter()
+        .zip(ports)
+        .map(|(name, port)| {
+            let directory = home.work().join(name);
+            std::fs::create_dir(&directory).unwrap();
+            let mut command = home.command(["as", "fio", &format!("--server=,{port}")]);
+            command.current_dir(directory);
+            if *name == "one" {
+                command.env("PLUMB_AGENT_ALLOW_EXEC", "1");
+            }
+            Agent::start(command, &home.work().join(format!("fio{port}.log")))
+        })
+        .collect();
+    let [one, two] = ports.map(|port| format!("127.0.0.1,{port}"));
+    let asked = "size=64k\nbs=4k\nrw=write\nwrite_bw_log=rates\nwrite_iolog=ops\n";
+    home.file("logs.fio", &format!("[global]\n{asked}[j]\n[k]\nstonewall\n"));
+    home.plumb(&format!("as fio --client={one} --client={two} logs.fio")).expect(0);
+    for host in [&one, &two] {
+        for (log, lines) in [("rates_bw.1.log", 16), ("rates_bw.2.log", 16)] {
+            let text = std::fs::read_to_string(home.work().join(format!("{log}.{host}"))).unwrap();
+            assert_eq!(text.lines().count(), lines, "{log}.{host}: {text}");
+            assert!(text.lines().all(|line| line.contains(", 1, 4096, ")), "{text}");
+        }
+        let recorded = std::fs::read_to_string(home.work().join(format!("ops.{host}"))).unwrap();
+        assert!(recorded.starts_with("fio version 3 iolog\n"), "{recorded}");
+        assert_eq!(recorded.matches(" write ").count(), 32, "of both phases: {recorded}");
+    }
+    // A job file of the host does not say where this one writes.
+    std::fs::write(home.work().join("one/there.fio"), "[t]\nsize=4k\nrw=write\nwrite_bw_log=../far\n").unwrap();
+    home.plumb(&format!("as fio --client={one} --remote-config=there.fio")).expect(0);
+    assert!(home.work().join(format!("far_bw.1.log.{one}")).exists());
+
+    home.file("long.fio", "[j]\nsize=1m\nrw=write\ntime_based\nruntime=120s\n");
+    home.file("pull", "");
+    let pulled = "--trigger-file=pull --trigger-remote";
+    let mut command = home.command(["as", "fio", &format!("--client={one}"), "--trigger-file=pull"]);
+    command.args(["--trigger-remote=touch pulled", "long.fio"]);
+    let said = Said::of(command).expect(0);
+    assert!(said.out.contains("j: (groupid=0") && said.out.contains("err= 0"), "{}", said.out);
+    assert!(home.work().join("one/pulled").exists() && !home.work().join("pull").exists());
+    home.plumb(&format!("as fio --client={two} {pulled}=true long.fio"))
+        .expect(1)
+        .complains(&["PLUMB_AGENT_ALLOW_EXEC"]);
+}
+
 // Protects those who have a real fio at the other end: each end says what it met.
 #[test]
 fn a_real_fio_is_told_so() {

@@ -164,9 +164,9 @@ impl<'a> RanksRun<'a> {
         Some(mpi_io_of(&self.ranks.mpi_io().ok()??))
     }
 
-    /// Tells whoever leads what a second of a phase came to. Hosts with work of their own tell it by themselves.
+    /// Tells whoever leads what a second of a phase came to.
     pub(crate) fn tell(&self, live: &Live) {
-        if self.ranks.leads_only() && !self.is_apart {
+        if self.ranks.leads_only() {
             self.ranks.cluster.tell(&seconds::bytes(live));
         }
     }

@@ -2,7 +2,9 @@
 
 use super::listen::{END_AGENT, INTERRUPT_OTHERS};
 use crate::args::FarEndArguments;
-use crate::commands::dialect::{ELBENCHO_ASKED, ELBENCHO_LOOKS_NS, ElbenchoService, FIO_ASKED, ToAgent, fio_served};
+use crate::commands::dialect::{
+    ELBENCHO_ASKED, ELBENCHO_LOOKS_NS, ElbenchoService, FIO_ASKED, FIO_PULLED, FioService, ToAgent, fio_pulled,
+};
 use crate::exit::{End, Stopped};
 use crate::output::error_line;
 use crate::session;
@@ -61,7 +63,8 @@ pub fn run(arguments: &FarEndArguments) -> Result<End, Stopped> {
     let star = Star::follow(link, &greeting, "agents").map_err(Stopped::io)?;
     let joined = Joined { cluster: Arc::new(star), mpi: None, host: Some(greeting.name) };
     let ranks = JoinedRanks::meet(joined).map_err(Stopped::io)?;
-    let mut client = OfClient { policy: bench.policy.clone(), obeys: arguments.obeys, elbencho: None, to_agent: None };
+    let mut client =
+        OfClient { policy: bench.policy.clone(), obeys: arguments.obeys, fio: None, elbencho: None, to_agent: None };
     let code = match follow(&mut bench, &ranks, &mut client) {
         Ok(_) => match client.to_agent {
             None => End::Done,
@@ -86,6 +89,7 @@ struct OfClient {
     policy: Option<AgentPolicy>,
     /// The agent ends where a client asks for that.
     obeys: bool,
+    fio: Option<FioService>,
     elbencho: Option<ElbenchoService>,
     to_agent: Option<ToAgent>,
 }
@@ -94,7 +98,11 @@ impl Follower for OfClient {
     fn other(&mut self, words: &str, ranks: &JoinedRanks, stop: StopFlag) -> Result<(), ClusterError> {
         let Some(policy) = &self.policy else { return Err(NOT_HERE) };
         let answer = if let Some(asked) = words.strip_prefix(FIO_ASKED) {
-            fio_served(asked, policy)
+            let (service, answer) = FioService::of(asked, policy);
+            self.fio = service;
+            answer
+        } else if let Some(command) = words.strip_prefix(FIO_PULLED) {
+            fio_pulled(command, policy)
         } else if let Some(asked) = words.strip_prefix(ELBENCHO_ASKED) {
             let (service, answer) = ElbenchoService::of(asked, policy);
             self.elbencho = service;
@@ -117,6 +125,7 @@ impl Progress for OfClient {
     }
 
     fn clock_starts(&mut self, _phase: &str) {
+        self.fio.iter_mut().for_each(FioService::clock_starts);
         self.elbencho.iter_mut().for_each(ElbenchoService::clock_starts);
     }
 
@@ -129,11 +138,16 @@ impl Progress for OfClient {
     }
 
     fn op_log(&mut self, _phase: &str, worker: &str, ops: &mut dyn Iterator<Item = LoggedOp>) {
+        self.fio.iter_mut().for_each(|service| service.op_log(worker, ops));
         self.elbencho.iter_mut().for_each(|service| service.op_log(worker, ops));
     }
 
     fn tells(&mut self, measured: &PhaseMeasurement) -> String {
-        self.elbencho.as_mut().map_or_else(String::new, |service| service.tells(measured))
+        match (&mut self.fio, &mut self.elbencho) {
+            (Some(fio), _) => fio.tells(),
+            (None, Some(elbencho)) => elbencho.tells(measured),
+            (None, None) => String::new(),
+        }
     }
 }
 

@@ -36,7 +36,7 @@ use crate::args::Common;
 use crate::exit::{End, Stopped};
 pub use call::ToolCall;
 pub use elbencho::{ASKED as ELBENCHO_ASKED, ElbenchoService, LOOK_NS as ELBENCHO_LOOKS_NS, ToAgent};
-pub use fio::{ASKED as FIO_ASKED, served as fio_served};
+pub use fio::{ASKED as FIO_ASKED, FioService, PULLED as FIO_PULLED, pulled as fio_pulled};
 pub use io500::TakesPart;
 use runner::speak;
 use std::ffi::OsString;

@@ -13,11 +13,13 @@ use plumb_dialects::fio::print::{
 use plumb_dialects::fio::value::choice::LogName;
 use plumb_engine::LoggedOp;
 use plumb_engine::op::Role;
-use plumb_sorted::{SortedSet, short_list};
+use plumb_sorted::{SortedMap, SortedSet, short_list};
 use plumb_workload::{BlockStream, OpKind, WorkerGroup};
-use std::fs::{File, OpenOptions};
+use std::cell::RefCell;
+use std::fs::OpenOptions;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
+use std::rc::Rc;
 
 /// Linux's place of the class in a priority (`IOPRIO_CLASS_SHIFT` of linux/ioprio.h).
 const PRIORITY_CLASS_SHIFT: u32 = 13;
@@ -30,15 +32,76 @@ pub struct Logs<'a> {
     lowered: &'a Lowered,
     /// Files that this run has begun: what more comes for them is added.
     begun: SortedSet<PathBuf>,
+    place: Place,
     /// The first thing that went wrong.
     pub error: Option<DialectError>,
 }
 
-/// Where a log goes.
+/// Where logs lie.
+#[derive(Clone)]
+pub enum Place {
+    /// In files of their names.
+    Disk,
+    /// In memory, for whoever asked for the jobs.
+    Memory(KeptLogs),
+}
+
+/// Logs in memory, as lines.
+#[derive(Clone, Default)]
+pub struct KeptLogs(Rc<RefCell<Kept>>);
+
+#[derive(Default)]
+struct Kept {
+    files: SortedMap<String, Vec<u8>>,
+    bytes: usize,
+    is_cut: bool,
+}
+
+/// Bytes of all logs of a phase that are kept: they must fit into one message, in which lines are a tenth longer.
+pub const KEPT_BYTES_MAX: usize = 32 << 20;
+
+impl KeptLogs {
+    /// What was written, which is forgotten, and whether there was more than is kept.
+    pub fn take(&self) -> (SortedMap<String, Vec<u8>>, bool) {
+        let mut kept = self.0.take();
+        if kept.is_cut {
+            // Whole lines.
+            for bytes in kept.files.values_mut() {
+                bytes.truncate(bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1));
+            }
+        }
+        (kept.files, kept.is_cut)
+    }
+}
+
+/// One of them.
+struct KeptLog {
+    name: String,
+    all: KeptLogs,
+}
+
+impl Write for KeptLog {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut all = self.all.0.borrow_mut();
+        let taken = &bytes[..bytes.len().min(KEPT_BYTES_MAX - all.bytes)];
+        all.is_cut |= taken.len() < bytes.len();
+        all.bytes += taken.len();
+        all.files.entry(self.name.clone()).or_default().extend_from_slice(taken);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+type LogFile = BufWriter<Box<dyn Write>>;
+
+/// What is written to a log.
 enum LogOut {
-    Plain(BufWriter<File>),
+    Plain(LogFile),
     /// `log_store_compressed`.
-    Packed(ZlibEncoder<BufWriter<File>>),
+    Packed(ZlibEncoder<LogFile>),
 }
 
 impl LogOut {
@@ -71,20 +134,20 @@ impl Write for LogOut {
 /// What is written of one worker.
 struct OfWorker {
     series: Vec<JobLog<LogOut>>,
-    hist: Option<HistLog<BufWriter<File>>>,
+    hist: Option<HistLog<LogFile>>,
     /// `write_iolog`: the file, and its lines before they are put in order.
     recording: Option<Recording>,
 }
 
 struct Recording {
-    out: BufWriter<File>,
+    out: LogFile,
     ops: Vec<LoggedOp>,
 }
 
 impl<'a> Logs<'a> {
     /// None yet.
-    pub fn new(fio: &'a Fio, lowered: &'a Lowered) -> Logs<'a> {
-        Logs { fio, lowered, begun: SortedSet::new(), error: None }
+    pub fn new(fio: &'a Fio, lowered: &'a Lowered, place: Place) -> Logs<'a> {
+        Logs { fio, lowered, begun: SortedSet::new(), place, error: None }
     }
 
     /// Writes all logs of a worker, whose phase began at this time, milliseconds since 1970.
@@ -156,7 +219,10 @@ impl<'a> Logs<'a> {
     ) -> Result<OfWorker, DialectError> {
         let job = &self.fio.jobs[copy.job];
         let asked = &job.logs;
-        let form = form(asked, job, phase_start_unix_ms + group.start.delay.0 / 1_000_000);
+        let mut form = form(asked, job, phase_start_unix_ms + group.start.delay.0 / 1_000_000);
+        if matches!(self.place, Place::Memory(_)) {
+            form.writing = LogWriting::Lines;
+        }
         let Some(moves) = group.work.stream().map(BlockStream::moves) else {
             return Ok(OfWorker { series: Vec::new(), hist: None, recording: None });
         };
@@ -226,9 +292,15 @@ impl<'a> Logs<'a> {
     /// A log's file: empty where this run has not begun it.
     fn file(&mut self, path: PathBuf) -> Result<Opened, DialectError> {
         let is_new = self.begun.insert(path.clone());
-        let mut options = OpenOptions::new();
-        let options = if is_new { options.write(true).create(true).truncate(true) } else { options.append(true) };
-        let file = options.open(&path).map_err(DialectError::file(format!("log {}", path.display())))?;
+        let file: Box<dyn Write> = match &self.place {
+            Place::Memory(all) => Box::new(KeptLog { name: path.to_string_lossy().into_owned(), all: all.clone() }),
+            Place::Disk => {
+                let mut options = OpenOptions::new();
+                let options =
+                    if is_new { options.write(true).create(true).truncate(true) } else { options.append(true) };
+                Box::new(options.open(&path).map_err(DialectError::file(format!("log {}", path.display())))?)
+            }
+        };
         Ok(Opened { out: BufWriter::new(file), is_new })
     }
 
@@ -317,7 +389,7 @@ fn directory_of(path: &str) -> &str {
 
 /// A file that is open for writing.
 struct Opened {
-    out: BufWriter<File>,
+    out: LogFile,
     is_new: bool,
 }
 

@@ -31,7 +31,7 @@ use plumb_engine::signals::{StopFlag, StopSignal};
 use plumb_study::Bench;
 use progress::Watching;
 use say::{complain, say, told, warn};
-pub use served::{ASKED, answer as served};
+pub use served::{ASKED, FioService, PULLED, pulled};
 
 /// fio's jobs; what is wrong goes to standard error, and the code is then 1.
 pub struct Jobs {

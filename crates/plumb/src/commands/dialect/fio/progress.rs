@@ -4,7 +4,7 @@
 use super::act::ActWatch;
 use super::complain;
 use super::debug_ops::DebugOps;
-use super::logs::Logs;
+use super::logs::{Logs, Place};
 use super::report::Reporter;
 use super::schedulers::Schedulers;
 use super::trigger::TriggerWatch;
@@ -169,7 +169,7 @@ impl<'a> Watching<'a> {
             done: Measurement::default(),
             _schedulers: schedulers,
             reporter,
-            logs: Logs::new(fio, lowered),
+            logs: Logs::new(fio, lowered, Place::Disk),
         })
     }
 

@@ -2,11 +2,15 @@
 
 use super::disk::{DiskFiles, this_machine};
 use super::layout;
+use super::logs::{KEPT_BYTES_MAX, KeptLogs, Logs, Place};
+use super::progress::unix_ms;
+use super::trigger;
 use plumb_dialects::FileError;
-use plumb_dialects::fio::lower::{AskedRecording, Entropy, Found, Places, RecordedFiles, lower};
+use plumb_dialects::fio::lower::{AskedRecording, Entropy, Found, Lowered, Places, RecordedFiles, lower};
 use plumb_dialects::fio::print::MissingFiles;
-use plumb_dialects::fio::{self, Files, Machine, MissingFile};
+use plumb_dialects::fio::{self, Files, Fio, Machine, MissingFile};
 use plumb_document::{FromDocument, ToDocument, json};
+use plumb_engine::LoggedOp;
 use plumb_sorted::SortedMap;
 use plumb_study::AgentPolicy;
 use plumb_workload::Workload;
@@ -14,6 +18,9 @@ use std::path::Path;
 
 /// How a client asks an agent for this.
 pub const ASKED: &str = "fio ";
+
+/// How a client says that its trigger was pulled, with the command of `--trigger-remote` behind it.
+pub const PULLED: &str = "fio-trigger ";
 
 /// What a client asks for.
 #[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
@@ -30,6 +37,17 @@ pub struct JobsAsked {
     pub reads_here: bool,
     /// For what is drawn anew in each run.
     pub entropy: u64,
+    /// The client has a command for its trigger.
+    pub has_trigger: bool,
+}
+
+/// What a host tells of a phase.
+#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
+pub struct PhaseTold {
+    /// The lines of its logs, by their files' names.
+    pub logs: SortedMap<String, String>,
+    /// What went wrong with them.
+    pub wrong: Vec<String>,
 }
 
 /// What becomes of them on this host.
@@ -86,16 +104,66 @@ impl JobsServed {
     }
 }
 
-/// What an agent answers.
-pub fn answer(asked: &str, policy: &AgentPolicy) -> Vec<u8> {
-    let served = match json::from_str::<JobsAsked>(asked) {
-        Ok(asked) => serve(&asked, policy),
-        Err(error) => JobsServed { said: vec![format!("the client's words: {error}")], ..JobsServed::default() },
-    };
-    json::to_vec(&served).unwrap_or_default()
+/// Jobs of a client that this host runs.
+pub struct FioService {
+    fio: Fio,
+    lowered: Lowered,
+    phase_start_unix_ms: u64,
+    logs: KeptLogs,
+    wrong: Vec<String>,
 }
 
-fn serve(asked: &JobsAsked, policy: &AgentPolicy) -> JobsServed {
+impl FioService {
+    /// Reads what is asked for; the service where it can be done, and the answer.
+    pub fn of(asked: &str, policy: &AgentPolicy) -> (Option<FioService>, Vec<u8>) {
+        let (service, served) = match json::from_str::<JobsAsked>(asked) {
+            Ok(asked) => serve(&asked, policy),
+            Err(error) => {
+                let said = vec![format!("the client's words: {error}")];
+                (None, JobsServed { said, ..JobsServed::default() })
+            }
+        };
+        (service, json::to_vec(&served).unwrap_or_default())
+    }
+
+    /// The clock of a phase starts.
+    pub fn clock_starts(&mut self) {
+        self.phase_start_unix_ms = unix_ms();
+    }
+
+    /// The ops of a worker, for its logs.
+    pub fn op_log(&mut self, worker: &str, ops: &mut dyn Iterator<Item = LoggedOp>) {
+        let mut logs = Logs::new(&self.fio, &self.lowered, Place::Memory(self.logs.clone()));
+        logs.write(worker, self.phase_start_unix_ms, ops);
+        self.wrong.extend(logs.error.map(|error| error.to_string()));
+    }
+
+    /// What the client is told of a phase that is over.
+    pub fn tells(&mut self) -> String {
+        let (files, is_cut) = self.logs.take();
+        let mut wrong = std::mem::take(&mut self.wrong);
+        if is_cut {
+            let mib = KEPT_BYTES_MAX >> 20;
+            wrong.push(format!("only the first {mib} MiB of the logs of a phase are sent; give log_avg_msec"));
+        }
+        if files.is_empty() && wrong.is_empty() {
+            return String::new();
+        }
+        let lines = |(name, bytes): (String, Vec<u8>)| (name, String::from_utf8_lossy(&bytes).into_owned());
+        json::to_string(&PhaseTold { logs: files.into_iter().map(lines).collect(), wrong }).unwrap_or_default()
+    }
+}
+
+/// Runs the command of a client's trigger; what is told of it.
+pub fn pulled(command: &str, policy: &AgentPolicy) -> Vec<u8> {
+    let ran = if policy.may_exec { trigger::run(command) } else { Err(NO_PROGRAMS.to_owned()) };
+    ran.err().unwrap_or_default().into_bytes()
+}
+
+const NO_PROGRAMS: &str =
+    "this agent runs no programs, so --trigger-remote cannot be run here: start it with PLUMB_AGENT_ALLOW_EXEC=1";
+
+fn serve(asked: &JobsAsked, policy: &AgentPolicy) -> (Option<FioService>, JobsServed) {
     let machine = Machine { environment: asked.environment.clone(), ..this_machine() };
     let uname = rustix::system::uname();
     let mut served = JobsServed {
@@ -111,9 +179,13 @@ fn serve(asked: &JobsAsked, policy: &AgentPolicy) -> JobsServed {
         Ok(fio) => fio,
         Err(errors) => {
             served.said = errors.0.iter().map(ToString::to_string).collect();
-            return served;
+            return (None, served);
         }
     };
+    if asked.has_trigger && !policy.may_exec {
+        served.said = vec![NO_PROGRAMS.to_owned()];
+        return (None, served);
+    }
     served.files = std::mem::take(&mut places.read_here);
     match lower(&fio, &mut places, Entropy(asked.entropy)) {
         Err(errors) => served.said = errors.0.iter().map(ToString::to_string).collect(),
@@ -138,10 +210,13 @@ fn serve(asked: &JobsAsked, policy: &AgentPolicy) -> JobsServed {
                 })
                 .collect();
             served.said = super::say::warning(&fio.warnings, &lowered.warnings).into_iter().collect();
-            served.workload = Some(lowered.workload);
+            served.workload = Some(lowered.workload.clone());
+            let (logs, wrong) = (KeptLogs::default(), Vec::new());
+            let service = FioService { fio, lowered, phase_start_unix_ms: unix_ms(), logs, wrong };
+            return (Some(service), served);
         }
     }
-    served
+    (None, served)
 }
 
 /// What a client's jobs may see of this host.

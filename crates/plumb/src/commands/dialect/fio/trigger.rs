@@ -25,6 +25,11 @@ impl TriggerWatch {
         self.trigger.file.is_some() || self.trigger.timeout.is_some()
     }
 
+    /// Whether it was pulled.
+    pub fn is_pulled(&self) -> bool {
+        self.is_pulled
+    }
+
     /// Looks whether it is time. Then the file is taken away, as fio does, the command is run, and the jobs are stopped.
     pub fn look(&mut self, stop: StopFlag) {
         let file = self.trigger.file.as_ref().filter(|path| Path::new(path).exists());
@@ -40,12 +45,20 @@ impl TriggerWatch {
             complain(format!("trigger file {path} cannot be removed: {error}"));
         }
         if let Some(command) = &self.trigger.command {
-            match Command::new("/bin/sh").args(["-c", command]).status() {
-                Ok(status) if status.success() => {}
-                Ok(status) => complain(format!("trigger `{command}`: {status}")),
-                Err(error) => complain(format!("trigger `{command}`: {error}")),
-            }
+            run(command).unwrap_or_else(complain);
         }
         stop.request();
+    }
+}
+
+/// Runs the command of a trigger to its end.
+///
+/// # Errors
+/// It cannot be started, or fails.
+pub fn run(command: &str) -> Result<(), String> {
+    match Command::new("/bin/sh").args(["-c", command]).status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("trigger `{command}`: {status}")),
+        Err(error) => Err(format!("trigger `{command}`: {error}")),
     }
 }
