@@ -4,7 +4,7 @@
 use crate::compare::LeftOut;
 use crate::finding::RunVerdict;
 use crate::run::TierName;
-use plumb_document::ToDocument;
+use plumb_document::{FromDocument, ToDocument};
 use plumb_workload::Figure;
 
 /// Name and version of the JSON form of rounds.
@@ -13,8 +13,27 @@ pub const ROUNDS_SCHEMA: &str = "plumb.rounds/1";
 /// Name and version of the JSON form of a ladder.
 pub const LADDER_SCHEMA: &str = "plumb.ladder/1";
 
+/// What was repeated, of either kind, as it is stored.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Repeated {
+    /// Rounds until figures were steady.
+    Rounds(Box<RoundsResult>),
+    /// The loads of a ladder.
+    Ladder(Box<LadderResult>),
+}
+
+impl Repeated {
+    /// The runs that it rests on.
+    pub fn of(&self) -> &RepeatedRuns {
+        match self {
+            Repeated::Rounds(rounds) => &rounds.of,
+            Repeated::Ladder(ladder) => &ladder.of,
+        }
+    }
+}
+
 /// What was repeated, and the runs that it rests on.
-#[derive(Debug, Clone, PartialEq, Default, ToDocument)]
+#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RepeatedRuns {
     /// Of what this is no official result, where its name could be taken for one.
@@ -43,7 +62,7 @@ pub struct RepeatedRuns {
 }
 
 /// Rounds of a workload, until figures were steady.
-#[derive(Debug, Clone, PartialEq, ToDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RoundsResult {
     /// [`ROUNDS_SCHEMA`].
@@ -68,7 +87,7 @@ pub struct RoundsResult {
 }
 
 /// Rounds that follow one another, counted from 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RoundSpan {
     /// The first.
@@ -78,7 +97,7 @@ pub struct RoundSpan {
 }
 
 /// The numbers of the round rule.
-#[derive(Debug, Clone, Copy, PartialEq, ToDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RoundsRule {
     /// Rounds looked at together.
@@ -92,7 +111,7 @@ pub struct RoundsRule {
 }
 
 /// A figure that had to be steady, over its window.
-#[derive(Debug, Clone, PartialEq, ToDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TrackedRounds {
     /// The phase.
@@ -110,7 +129,7 @@ pub struct TrackedRounds {
 }
 
 /// A phase over the rounds.
-#[derive(Debug, Clone, PartialEq, ToDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RoundsPhase {
     /// Its name.
@@ -126,7 +145,7 @@ pub struct RoundsPhase {
 }
 
 /// A figure of a phase over the rounds.
-#[derive(Debug, Clone, PartialEq, ToDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FigureRounds {
     /// Which: ops/s, bytes/s, or ns.
@@ -145,7 +164,7 @@ impl RoundsPhase {
 }
 
 /// The same work at several loads.
-#[derive(Debug, Clone, PartialEq, ToDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LadderResult {
     /// [`LADDER_SCHEMA`].
@@ -176,7 +195,7 @@ pub struct LadderResult {
 }
 
 /// One load.
-#[derive(Debug, Clone, PartialEq, ToDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LadderStep {
     /// Of the full load, per cent.
@@ -201,7 +220,7 @@ pub struct LadderStep {
 }
 
 /// A group of workers at a load.
-#[derive(Debug, Clone, PartialEq, ToDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LadderStream {
     /// Its name.
@@ -213,7 +232,7 @@ pub struct LadderStream {
 }
 
 /// A load that ran twice.
-#[derive(Debug, Clone, PartialEq, ToDocument)]
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LadderRepeat {
     /// The load.

@@ -20,6 +20,7 @@ mod query;
 mod queue;
 mod read;
 mod recover;
+mod repeat;
 mod series;
 mod study;
 mod sweep;

@@ -37,6 +37,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0009_conformance.sql"),
     include_str!("migrations/0010_study_conformance.sql"),
     include_str!("migrations/0011_network.sql"),
+    include_str!("migrations/0012_repeat.sql"),
 ];
 
 /// The schema that this program writes.

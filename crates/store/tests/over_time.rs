@@ -3,10 +3,14 @@
 mod common;
 
 use common::{FIRST, SECOND, measurement, result};
+use plumb_result::repeat::{
+    FigureRounds, LADDER_SCHEMA, LadderResult, ROUNDS_SCHEMA, Repeated, RepeatedRuns, RoundSpan, RoundsPhase,
+    RoundsResult, RoundsRule,
+};
 use plumb_result::sweep::SWEEP_SCHEMA;
-use plumb_result::{Histogram, Lane, LaneMeasure, LatencyMap, Measurement, Sweep};
+use plumb_result::{Histogram, Lane, LaneMeasure, LatencyMap, Measurement, RunVerdict, Sweep};
 use plumb_store::Store;
-use plumb_workload::OpKind;
+use plumb_workload::{Figure, OpKind};
 
 fn watched() -> Measurement {
     let mut measured = measurement();
@@ -42,6 +46,62 @@ fn lanes_and_latencies_survive_and_are_replaced_with_their_run() {
     store.finish_run(&result(SECOND, 2), &measurement()).unwrap();
     let phases = store.intervals(SECOND).unwrap();
     assert!(phases[0].lanes.is_empty() && phases[0].latency_map.columns.is_empty());
+}
+
+// Rounds and a ladder are found by the tag of their runs, by their id and by each of the runs, and are read as they were.
+#[test]
+fn what_was_repeated_is_found_and_read() {
+    let of = |tag: &str, runs: &[&str]| RepeatedRuns {
+        workload: "pts-iops-like".to_owned(),
+        path: ".".to_owned(),
+        seed: 42,
+        tag: Some(tag.to_owned()),
+        runs: runs.iter().map(|&run| run.to_owned()).collect(),
+        notes: vec!["a note".to_owned()],
+        ..RepeatedRuns::default()
+    };
+    let figures = vec![FigureRounds { figure: Figure::Iops, value: Some(2.5), rounds: vec![Some(1.0), None] }];
+    let phase = RoundsPhase { name: "random-r0-4KiB".to_owned(), read: Some(0), block: None, tier: None, figures };
+    let rounds = Repeated::Rounds(Box::new(RoundsResult {
+        schema: ROUNDS_SCHEMA.to_owned(),
+        verdict_note: "Steady.".to_owned(),
+        verdict: RunVerdict::Pass,
+        of: of("rounds-0190a0b0", &[FIRST]),
+        rule: RoundsRule { window: 5, range: 0.2, slope: 0.1, max_rounds: 25 },
+        steady: Some(RoundSpan { first: 1, last: 5 }),
+        tracked: Vec::new(),
+        window: None,
+        phases: vec![phase],
+    }));
+    let ladder = Repeated::Ladder(Box::new(LadderResult {
+        schema: LADDER_SCHEMA.to_owned(),
+        verdict_note: String::new(),
+        verdict: RunVerdict::Reject,
+        of: of("ladder-0190a0b0", &[FIRST, SECOND]),
+        full: Some(1000.0),
+        limit_ns: Some(30_000_000),
+        within_limit: None,
+        steps: Vec::new(),
+        again: Vec::new(),
+        within: 0.05,
+        overall_response_ns: None,
+    }));
+    let mut store = Store::open_in_memory().unwrap();
+    let (first, second) = ("0190a0b0-0000-7000-8000-00000000abcd", "0190a0b1-0000-7000-8000-00000000ef01");
+    for (id, repeated) in [(first, &rounds), (second, &ladder)] {
+        store.save_repeated(id, repeated).unwrap();
+        assert_eq!(store.repeated(id).unwrap(), *repeated);
+    }
+    for (text, id) in [("rounds-0190a0b0", first), ("abcd", first), ("ladder-0190a0b0", second), ("0190A0B1", second)] {
+        assert_eq!(store.find_repeated(text).unwrap().as_deref(), Some(id), "{text}");
+    }
+    // Both begin with it.
+    for text in ["", "0190a0b", "dead"] {
+        assert_eq!(store.find_repeated(text).unwrap(), None, "{text}");
+    }
+    assert_eq!(store.repeated_of(SECOND).unwrap().as_deref(), Some(second));
+    assert_eq!(store.repeated_of(first).unwrap(), None);
+    assert!(store.repeated("0190a0b2").is_err());
 }
 
 #[test]

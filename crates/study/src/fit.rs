@@ -41,7 +41,8 @@ pub(crate) fn fit(workload: &mut Workload, base: &Path) -> Vec<NotHad> {
         let in_test_directory = |name: &String| match workload.target.get(name) {
             Some(Target::File(file)) => file.path.is_relative(),
             Some(Target::Files(files)) => files.path.is_relative(),
-            Some(Target::Tree(_) | Target::Recorded(_)) => true,
+            Some(Target::Tree(tree)) => tree.path.is_relative(),
+            Some(Target::Recorded(_)) => true,
             Some(
                 Target::Device(_)
                 | Target::JobFiles(_)

@@ -96,7 +96,7 @@ impl Workload {
         let is_own = |target: &Target| match target {
             Target::File(file) => file.path.is_relative(),
             Target::Files(files) => files.path.is_relative(),
-            Target::Tree(tree) => tree.path.is_relative(),
+            Target::Tree(_) => true,
             _ => false,
         };
         let only_reads = |group: &WorkerGroup| match &group.work {

@@ -2,6 +2,7 @@
 //! and of records are reckoned and shuffled here, before the barrier.
 
 use super::cursor::TransferPlan;
+use super::file_set::CopyPlan;
 use super::op::{Call, CallOp};
 use super::postmark::CallRules;
 use super::rules::{OpenRules, Over, StepRules};
@@ -156,17 +157,6 @@ pub(super) struct Branch {
     /// Sum of the weights up to and including this one, as a share of the whole.
     pub(super) below: f64,
     pub(super) to: u32,
-}
-
-/// How a file is copied into another set.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct CopyPlan {
-    pub(super) file: Choose,
-    pub(super) request: u64,
-    pub(super) moves: bool,
-    /// Rules of opening the file and of making its copy.
-    pub(super) open: u16,
-    pub(super) create: u16,
 }
 
 /// A compiled program, shared by all workers that run it.

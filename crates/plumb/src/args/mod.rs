@@ -101,7 +101,7 @@ pub enum PlumbCommand {
     },
     /// Show a stored run.
     Show {
-        /// A run's id or a unique prefix of it, `last`, or `last~1` for the one before it.
+        /// A run's id or a unique prefix of it, `last`, or `last~1` for the one before it; or the tag of rounds or of a ladder.
         #[arg(default_value = "last")]
         run: String,
         /// Show only what differs from another run.

@@ -12,8 +12,8 @@ use plumb_engine::DropCaches;
 use plumb_engine::sim::SimRun;
 use plumb_report::{loads, repeat as page};
 use plumb_result::RunVerdict;
-use plumb_result::repeat::RepeatedRuns;
-use plumb_study::repeat::{RepeatRequest, ladder, rounds};
+use plumb_result::repeat::{Repeated, RepeatedRuns};
+use plumb_study::repeat::{RepeatRequest, keep, ladder, rounds};
 use plumb_study::{Place, RunError, RunRequest};
 use plumb_workload::{Repeat, Workload};
 
@@ -54,36 +54,43 @@ pub fn run(
         path: &path,
         banner: *banner,
     };
-    let style = session::style();
-    let report = &arguments.report.report_file;
-    match repeat {
+    let (repeated, error) = match repeat {
         Repeat::Rounds(rule) => {
             let done = meanwhile.watch(|watcher| rounds(&mut bench, &request, rule, watcher));
             meanwhile.clear();
             let (mut result, error) = done?;
             result.verdict_note = page::rounds_sentence(&result);
-            match common.json {
-                true => session::print_json(&result)?,
-                false => output::print(&page::rounds_page(&result, &style)),
-            }
-            report.rounds(&result, bench.store.as_ref())?;
-            let unstored = session::unstored(&bench, "the rounds", common);
-            end(&result.of, result.verdict, result.steady.is_some(), unstored, error)
+            (Repeated::Rounds(Box::new(result)), error)
         }
         Repeat::Ladder(rule) => {
             let done = meanwhile.watch(|watcher| ladder(&mut bench, &request, rule, watcher));
             meanwhile.clear();
             let (mut result, error) = done?;
             result.verdict_note = page::ladder_sentence(&result);
-            match common.json {
-                true => session::print_json(&result)?,
-                false => output::print(&page::ladder_page(&result, &style)),
-            }
-            report.ladder(&result, bench.store.as_ref())?;
-            let unstored = session::unstored(&bench, "the ladder", common);
-            end(&result.of, result.verdict, result.within_limit != Some(false), unstored, error)
+            (Repeated::Ladder(Box::new(result)), error)
         }
+    };
+    keep(&mut bench, &repeated);
+    show(&repeated, common)?;
+    arguments.report.report_file.repeated(&repeated, bench.store.as_ref())?;
+    let (verdict, is_met, what) = match &repeated {
+        Repeated::Rounds(rounds) => (rounds.verdict, rounds.steady.is_some(), "the rounds"),
+        Repeated::Ladder(ladder) => (ladder.verdict, ladder.within_limit != Some(false), "the ladder"),
+    };
+    let unstored = session::unstored(&bench, what, common);
+    end(repeated.of(), verdict, is_met, unstored, error)
+}
+
+/// Prints what was repeated: its matrix and its window, or its loads.
+pub fn show(repeated: &Repeated, common: &Common) -> Result<(), Stopped> {
+    let style = session::style();
+    match (repeated, common.json) {
+        (Repeated::Rounds(rounds), true) => session::print_json(&**rounds)?,
+        (Repeated::Rounds(rounds), false) => output::print(&page::rounds_page(rounds, &style)),
+        (Repeated::Ladder(ladder), true) => session::print_json(&**ladder)?,
+        (Repeated::Ladder(ladder), false) => output::print(&page::ladder_page(ladder, &style)),
     }
+    Ok(())
 }
 
 /// Options that are about a single run.

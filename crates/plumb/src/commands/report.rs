@@ -6,8 +6,9 @@ use crate::exit::{End, Stopped};
 use crate::output;
 use crate::session;
 use plumb_report::full::{self, FullReport, PhaseOverTime};
+use plumb_result::repeat::Repeated;
 use plumb_result::tidy::TidyTable;
-use plumb_result::{Comparison, LadderResult, Network, RoundsResult, RunResult, StudyReport, Sweep};
+use plumb_result::{Comparison, Network, RunResult, StudyReport, Sweep};
 use plumb_store::{Filter, FurtherColumns, QueryCell, Store, StoreError};
 use plumb_study::answer::{StudyEvidence, answer};
 use plumb_trace::show::Sheet;
@@ -92,6 +93,7 @@ enum Subject {
     Run(String),
     Comparison(String),
     Sweep(String),
+    Repeated(String),
     Study(String),
     Runs { selection: String, ids: Vec<String> },
 }
@@ -106,6 +108,9 @@ impl Subject {
             // The runs of a sweep have a tag of their own.
             if let Some(sweep) = store.find_sweep(tag)?.filter(|_| tag.starts_with("sweep-")) {
                 return Ok(Subject::Sweep(sweep));
+            }
+            if let Some(repeated) = store.find_repeated(tag)?.filter(|_| is_of_repeated(tag)) {
+                return Ok(Subject::Repeated(repeated));
             }
             let mut rows = store.list(&Filter { tag: Some(tag.to_owned()), ..Filter::default() })?;
             rows.reverse();
@@ -123,6 +128,9 @@ impl Subject {
             if let Some(comparison) = store.comparison_of(&run)? {
                 return Ok(Subject::Comparison(comparison));
             }
+            if let Some(repeated) = store.repeated_of(&run)? {
+                return Ok(Subject::Repeated(repeated));
+            }
             return Ok(match (store.sweep_of(&run)?, store.study_place(&run)?) {
                 (Some(sweep), _) => Subject::Sweep(sweep),
                 (None, Some(place)) => Subject::Study(place.study),
@@ -137,11 +145,14 @@ impl Subject {
                 if let Some(sweep) = store.find_sweep(text)? {
                     return Ok(Subject::Sweep(sweep));
                 }
+                if let Some(repeated) = store.find_repeated(text)? {
+                    return Ok(Subject::Repeated(repeated));
+                }
                 match super::study::find(store, text) {
                     Ok(study) => Ok(Subject::Study(study)),
-                    Err(_) => {
-                        Err(Stopped::usage(format!("{not_found}; no comparison, sweep or study has this name either")))
-                    }
+                    Err(_) => Err(Stopped::usage(format!(
+                        "{not_found}; no comparison, sweep, rounds, ladder or study has this name either"
+                    ))),
                 }
             }
             found => Ok(Subject::Run(found?)),
@@ -168,6 +179,7 @@ impl Subject {
             Subject::Run(run) => of_run(&store.get(&run)?, &[run], Some(store)),
             Subject::Comparison(id) => of_comparison(&store.comparison(&id)?, Some(store)),
             Subject::Sweep(id) => of_sweep(&store.sweep(&id)?, Some(store)),
+            Subject::Repeated(id) => of_rounds_or_ladder(&store.repeated(&id)?, Some(store)),
             Subject::Study(id) => of_study(&answer(&StudyEvidence::load(store, &id)?), store),
             Subject::Runs { selection, ids } => Ok(full::of_runs(&selection, numbers(store, &ids)?)),
         }
@@ -217,6 +229,19 @@ fn of_sweep(sweep: &Sweep, store: Option<&Store>) -> Result<FullReport, Stopped>
     Ok(full::of_sweep(sweep, example.as_ref(), numbers))
 }
 
+/// Whether a tag is that of the runs of something that was repeated.
+fn is_of_repeated(tag: &str) -> bool {
+    tag.starts_with("rounds-") || tag.starts_with("ladder-")
+}
+
+fn of_rounds_or_ladder(repeated: &Repeated, store: Option<&Store>) -> Result<FullReport, Stopped> {
+    let (example, numbers) = of_repeated(&repeated.of().runs, store)?;
+    Ok(match repeated {
+        Repeated::Rounds(rounds) => full::of_rounds(rounds, example.as_ref(), numbers),
+        Repeated::Ladder(ladder) => full::of_ladder(ladder, example.as_ref(), numbers),
+    })
+}
+
 /// One of several runs of a workload, and the numbers of all of them, as far as they are stored.
 fn of_repeated(runs: &[String], store: Option<&Store>) -> Result<(Option<RunResult>, TidyTable), Stopped> {
     let Some(store) = store else { return Ok((None, TidyTable::default())) };
@@ -253,20 +278,9 @@ impl ReportFile {
         self.write(|| of_sweep(sweep, store))
     }
 
-    /// Writes the report of rounds.
-    pub fn rounds(&self, result: &RoundsResult, store: Option<&Store>) -> Result<(), Stopped> {
-        self.write(|| {
-            let (example, numbers) = of_repeated(&result.of.runs, store)?;
-            Ok(full::of_rounds(result, example.as_ref(), numbers))
-        })
-    }
-
-    /// Writes the report of a ladder.
-    pub fn ladder(&self, result: &LadderResult, store: Option<&Store>) -> Result<(), Stopped> {
-        self.write(|| {
-            let (example, numbers) = of_repeated(&result.of.runs, store)?;
-            Ok(full::of_ladder(result, example.as_ref(), numbers))
-        })
+    /// Writes the report of rounds, or of a ladder.
+    pub fn repeated(&self, repeated: &Repeated, store: Option<&Store>) -> Result<(), Stopped> {
+        self.write(|| of_rounds_or_ladder(repeated, store))
     }
 
     /// Writes the report of a study.

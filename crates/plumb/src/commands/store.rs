@@ -61,7 +61,16 @@ pub fn list(tag: Option<&str>, number: u32, common: &Common) -> Result<End, Stop
 /// One run, or what differs between two.
 pub fn show(id: &str, other: Option<&str>, common: &Common) -> Result<End, Stopped> {
     let store = session::store_to_read(common)?;
-    let id = store.find(id)?;
+    let id = match store.find(id) {
+        Err(not_found @ StoreError::NotFound { .. }) => match store.find_repeated(id)?.filter(|_| other.is_none()) {
+            Some(repeated) => {
+                super::repeat::show(&store.repeated(&repeated)?, common)?;
+                return Ok(End::Done);
+            }
+            None => return Err(not_found.into()),
+        },
+        found => found?,
+    };
     if let Some(other) = other {
         let other = store.find(other)?;
         let differences = store.diff(&id, &other)?;

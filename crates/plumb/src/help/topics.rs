@@ -523,6 +523,7 @@ pub const TOPICS: &[Topic] = &[
             example("Show what changed between two runs", "plumb show last --diff 3f2a"),
             example("Print its result as JSON", "plumb show last --json"),
             example("Draw its rates over time and its latency", "plumb show last --plot"),
+            example("Show rounds of `plumb run pts-iops-like` again", "plumb show rounds-01a21ea58d82"),
         ],
         exits: READS,
     },

@@ -36,6 +36,17 @@ fn rounds_end_when_a_figure_is_steady() {
     let tag = rounds["tag"].as_str().unwrap();
     let listed = home.plumb(&format!("list --tag {tag} --json")).expect(0).json();
     assert_eq!(listed.as_array().unwrap().len(), 5, "a run for each round: {listed:#}");
+    // Matrix, window and charts come from the store as they came from the run.
+    let shown = home.plumb(&format!("show {tag} --json")).expect(0).json();
+    assert_eq!(shown, rounds);
+    let page = home.plumb(&format!("show {tag}")).expect(0).out;
+    assert!(page.contains("Mean latency (mean of rounds 1 to 5)") && page.contains("65/35"), "{page}");
+    for subject in [tag, "last", &format!("tag:{tag}")] {
+        home.plumb(&format!("report {subject} --html again.html")).expect(0);
+        let again = std::fs::read_to_string(home.work().join("again.html")).unwrap();
+        assert!(again.contains("Steady-state window: Mean latency of random-r0-4KiB"), "{subject}");
+    }
+    home.plumb("show rounds-1").expect(2);
     // Conditioning is part of the first one only.
     let run = rounds["runs"][1].as_str().unwrap();
     let second = home.plumb(&format!("show {run} --json")).expect(0).json();
@@ -92,6 +103,10 @@ fn a_ladder_holds_its_limit_and_repeats() {
         assert!((asked - done).abs() < 0.03, "{share:#}");
     }
     assert_eq!(ladder["again"].as_array().unwrap().len(), 2);
+    let tag = ladder["tag"].as_str().unwrap();
+    assert_eq!(home.plumb(&format!("show {tag} --json")).expect(0).json(), ladder);
+    home.plumb(&format!("report {tag} --html again.html")).expect(0);
+    assert!(std::fs::read_to_string(home.work().join("again.html")).unwrap().contains("Response time by load"));
     let html = std::fs::read_to_string(home.work().join("l.html")).unwrap();
     assert!(html.contains("Response time by load") && html.contains("This is not an official SPC-1 result."));
 }

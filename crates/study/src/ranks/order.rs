@@ -452,12 +452,12 @@ fn replay_a_part(work: &mut GroupWork, share: ReplayShare, is_shared: bool) -> R
     Ok(())
 }
 
-/// Whether a native target is named by its path, so that it is the same file or device for every rank.
+/// Whether a native target is named by its path, so that it is the same file or device for every rank. Each makes a file set of its
+/// own, wherever it lies.
 pub(crate) fn is_named(target: &Target) -> bool {
     match target {
         Target::File(file) => file.path.is_absolute(),
         Target::Files(files) => files.path.is_absolute(),
-        Target::Tree(tree) => tree.path.is_absolute(),
         Target::Device(_) => true,
         _ => false,
     }

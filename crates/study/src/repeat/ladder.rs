@@ -1,6 +1,6 @@
 //! The same work at the loads of a ladder.
 
-use super::{Done, RepeatRequest, Repeated, tier, verdict};
+use super::{Done, RepeatRequest, RepeatedSoFar, tier, verdict};
 use crate::kept::with_kept_files;
 use crate::progress::Progress;
 use crate::run::{Bench, RunError, RunOutcome};
@@ -19,7 +19,7 @@ pub fn ladder(
     progress: &mut dyn Progress,
 ) -> Result<(LadderResult, Option<RunError>), RunError> {
     let workload = request.run.workload;
-    let mut repeated = Repeated::new(request);
+    let mut repeated = RepeatedSoFar::new(request);
     let mut full = None;
     let mut steps: Vec<LadderStep> = Vec::new();
     let label = format!("ladder of {}", workload.name);

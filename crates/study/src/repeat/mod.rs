@@ -13,7 +13,7 @@ use crate::run::{Bench, RunError, RunOutcome, RunRequest, rejected_because};
 use jiff::Timestamp;
 use plumb_engine::sim::SimRun;
 use plumb_result::compare::LeftOut;
-use plumb_result::repeat::RepeatedRuns;
+use plumb_result::repeat::{Repeated, RepeatedRuns};
 use plumb_result::run::TierName;
 use plumb_result::{Histogram, Metric, PhaseMeasurement, PhaseResult, RunVerdict};
 use plumb_store::TagChange;
@@ -30,7 +30,7 @@ pub struct RepeatRequest<'a> {
 }
 
 /// The runs so far.
-struct Repeated<'a> {
+struct RepeatedSoFar<'a> {
     request: &'a RepeatRequest<'a>,
     of: RepeatedRuns,
     /// What the checks say of each run.
@@ -39,8 +39,8 @@ struct Repeated<'a> {
     error: Option<RunError>,
 }
 
-impl<'a> Repeated<'a> {
-    fn new(request: &'a RepeatRequest<'a>) -> Repeated<'a> {
+impl<'a> RepeatedSoFar<'a> {
+    fn new(request: &'a RepeatRequest<'a>) -> RepeatedSoFar<'a> {
         let of = RepeatedRuns {
             banner: request.banner.map(str::to_owned),
             workload: request.run.workload.name.clone(),
@@ -49,7 +49,7 @@ impl<'a> Repeated<'a> {
             seed: request.run.workload.seed,
             ..RepeatedRuns::default()
         };
-        Repeated { request, of, verdicts: Vec::new(), error: None }
+        RepeatedSoFar { request, of, verdicts: Vec::new(), error: None }
     }
 
     /// One more run. `None` where a signal or an error ended it early: it is the last one then.
@@ -105,6 +105,21 @@ impl<'a> Repeated<'a> {
             Ok(()) => self.of.tag = Some(tag),
             Err(error) => bench.not_stored = Some(NotStored::because(error.to_string())),
         }
+    }
+}
+
+/// Keeps what was repeated with its runs, so that it can be shown and reported later: in the store, or where that fails in a file.
+/// Curves of runs that are not stored would point at nothing.
+pub fn keep(bench: &mut Bench, repeated: &Repeated) {
+    let (Some(store), Some(_)) = (&mut bench.store, &repeated.of().tag) else { return };
+    let id = uuid::Uuid::now_v7().to_string();
+    if let Err(error) = store.save_repeated(&id, repeated) {
+        let (path, error) = (store.path(), error.to_string());
+        let kept = match repeated {
+            Repeated::Rounds(rounds) => NotStored::document(path, error, "rounds", &id, &**rounds),
+            Repeated::Ladder(ladder) => NotStored::document(path, error, "ladder", &id, &**ladder),
+        };
+        NotStored::add(&mut bench.not_stored, Some(kept));
     }
 }
 

@@ -1,6 +1,6 @@
 //! Rounds of a workload until figures are steady.
 
-use super::{Done, RepeatRequest, Repeated, tier, together, verdict};
+use super::{Done, RepeatRequest, RepeatedSoFar, tier, together, verdict};
 use crate::kept::with_kept_files;
 use crate::progress::Progress;
 use crate::run::{Bench, RunError};
@@ -24,7 +24,7 @@ pub fn rounds(
     progress: &mut dyn Progress,
 ) -> Result<(RoundsResult, Option<RunError>), RunError> {
     let workload = request.run.workload;
-    let mut repeated = Repeated::new(request);
+    let mut repeated = RepeatedSoFar::new(request);
     let mut table = RoundTable::new(rounds, rounds.round(workload, 2).phase);
     let label = format!("rounds of {}", workload.name);
     let ((), stays) = with_kept_files(bench, workload, request.run.base, &label, |bench| {
@@ -119,7 +119,7 @@ impl<'a> RoundTable<'a> {
         self.rule.steady.iter().all(steady)
     }
 
-    fn finish(mut self, repeated: Repeated<'_>) -> RoundsResult {
+    fn finish(mut self, repeated: RepeatedSoFar<'_>) -> RoundsResult {
         let Rounds { window, range, slope, max_rounds, .. } = *self.rule;
         let tracked = |one: &TrackedFigure| {
             let found = self.last_window(one);

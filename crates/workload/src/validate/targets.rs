@@ -183,6 +183,10 @@ fn tree(check: &mut Checker, tree: &TreeTarget) {
     if tree.files > MAX_OFFSET_BYTES {
         check.problem(["files"], format!("{} files are too many", tree.files), "use fewer");
     }
+    if tree.path.is_absolute() && tree.path.file_name().is_none() {
+        let message = format!("`{}` ends with no name of a directory to make", tree.path.display());
+        check.problem(["path"], message, "name one, such as `/mnt/data/files`");
+    }
     if u64::from(tree.directories) > DIRECTORIES_MAX {
         let message = format!("{} further directories are too many", tree.directories);
         check.problem(["directories"], message, format!("use at most {DIRECTORIES_MAX}"));

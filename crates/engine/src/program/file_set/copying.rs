@@ -1,9 +1,20 @@
 //! Copying a file into another set, call by call: the copy that is there already is removed, both files are opened, what is
 //! read is written, both are closed, and where the file is moved, it is removed.
 
-use crate::program::compile::CopyPlan;
+use crate::program::compile::Choose;
 use crate::program::op::{Call, CallOp};
 use plumb_workload::OpKind;
+
+/// How a file is copied into another set.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(in crate::program) struct CopyPlan {
+    pub(in crate::program) file: Choose,
+    pub(in crate::program) request: u64,
+    pub(in crate::program) moves: bool,
+    /// Rules of opening the file and of making its copy.
+    pub(in crate::program) open: u16,
+    pub(in crate::program) create: u16,
+}
 
 /// The call that comes next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -14,11 +14,11 @@
 //! of its own in the leaves; `rmdir` removes the oldest of them, and those before that exist from the start; `readdir` reads
 //! a leaf of the worker's share. `copy` goes to the same number of another set, of which no other program knows.
 
-use super::copying::{CopyStage, Copying};
+use super::copying::{CopyPlan, CopyStage, Copying};
 use super::names::{Among, Name, NameKind};
 use super::popularity::Popularity;
 use super::state::SetState;
-use crate::program::compile::{Choose, Compiled, CopyPlan, Direction, Place};
+use crate::program::compile::{Choose, Compiled, Direction, Place};
 use crate::program::op::{Call, CallOp};
 use crate::rng::{Purpose, Rng, StreamId};
 use crate::tree::ExtraDirectory;

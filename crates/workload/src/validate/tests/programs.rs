@@ -69,6 +69,7 @@ fn copies_go_to_a_set_of_their_own() {
             "which removed it",
             "pick another",
         ),
+        (|w| tree(w).path = "/mnt/..".into(), "target.set.tree.path", "no name of a directory", "/mnt/data/files"),
         (|w| tree(w).directories = u32::MAX, "target.set.tree.directories", "too many", "at most"),
     ]);
     // Two sets whose files have the same names there.
