@@ -67,7 +67,7 @@ pub fn run(
                 false => output::print(&page::rounds_page(&result, &style)),
             }
             report.rounds(&result, bench.store.as_ref())?;
-            let unstored = session::unstored(&bench, "the rounds", common);
+            let unstored = session::incomplete(&bench, "the rounds", common);
             end(&result.of, result.verdict, result.steady.is_some(), unstored, error)
         }
         Repeat::Ladder(rule) => {
@@ -80,7 +80,7 @@ pub fn run(
                 false => output::print(&page::ladder_page(&result, &style)),
             }
             report.ladder(&result, bench.store.as_ref())?;
-            let unstored = session::unstored(&bench, "the ladder", common);
+            let unstored = session::incomplete(&bench, "the ladder", common);
             end(&result.of, result.verdict, result.within_limit != Some(false), unstored, error)
         }
     }
