@@ -150,12 +150,16 @@ fn existing(directory: &Path) -> Option<PathBuf> {
     directory.ancestors().find(|directory| directory.exists()).map(Path::to_owned)
 }
 
-/// Says what the store did not take of several runs and of what was made of them, and whether there is any.
-pub fn unstored(bench: &Bench, what: &str, common: &Common) -> bool {
+/// Says what the store did not take of several runs and of what was made of them, and why the last of them ended early; and whether there
+/// is any of that.
+pub fn incomplete(bench: &Bench, what: &str, common: &Common) -> bool {
     if let Some(not_stored) = &bench.not_stored {
         report_unstored(not_stored, &format!("{what}, or a run of it,"), common);
     }
-    bench.not_stored.is_some()
+    if let Some(error) = &bench.cut_by {
+        error_line!("error: {error}; {what} is of the runs before it");
+    }
+    bench.not_stored.is_some() || bench.cut_by.is_some()
 }
 
 /// Says what the store did not take, where it is instead, and how it gets in. `what` is `the result`.

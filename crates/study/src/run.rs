@@ -77,6 +77,10 @@ pub struct Bench {
     environment: Rc<Beside<Environment>>,
     /// The first of the hosts that this process leads, once they have made a run.
     of_hosts: Option<Environment>,
+    /// Whether a run has come to its end.
+    has_run: bool,
+    /// Why the last of several runs ended early.
+    pub cut_by: Option<String>,
     null_ceilings: SortedMap<u32, Seen<f64>>,
 }
 
@@ -259,6 +263,8 @@ impl Bench {
             not_stored: None,
             environment: Rc::new(Beside::begin(plumb_probe::environment)),
             of_hosts: None,
+            has_run: false,
+            cut_by: None,
             null_ceilings: SortedMap::new(),
         }
     }
@@ -490,9 +496,32 @@ impl Bench {
         NotStored::add(&mut self.not_stored, not_stored.clone());
         let hosts = if leading.is_some() { hosts } else { Vec::new() };
         let outcome = RunOutcome { result, measurement, observations, hosts, not_stored };
+        self.has_run |= outcome.measurement.error.is_none();
         match outcome.measurement.error.clone() {
             Some(error) => Err(RunError::EndedEarly { error, outcome: Box::new(outcome) }),
             None => Ok(outcome),
+        }
+    }
+
+    /// One of many runs. Where it ends early, as when a host is lost, those before it are worth a report: `None` then, and
+    /// [`Bench::cut_by`] says why.
+    ///
+    /// # Errors
+    /// As [`Bench::run`]; where no run has come to its end, whatever ends it.
+    pub(crate) fn run_of_many(
+        &mut self,
+        request: &RunRequest<'_>,
+        progress: &mut dyn Progress,
+    ) -> Result<Option<RunOutcome>, RunError> {
+        match self.run(request, progress) {
+            Ok(outcome) => Ok(Some(outcome)),
+            Err(error @ (RunError::EndedEarly { .. } | RunError::EndedByRank(_) | RunError::Ranks(_)))
+                if self.has_run =>
+            {
+                self.cut_by = Some(error.to_string());
+                Ok(None)
+            }
+            Err(error) => Err(error),
         }
     }
 

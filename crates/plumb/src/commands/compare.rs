@@ -73,7 +73,7 @@ pub fn run(arguments: &CompareArguments, common: &Common) -> Result<End, Stopped
     let mut bench = session::bench(common)?;
     let outcome = meanwhile.watch(|watcher| compare(&mut bench, &request, watcher));
     meanwhile.clear();
-    let unstored = session::unstored(&bench, "the comparison", common);
+    let unstored = session::incomplete(&bench, "the comparison", common);
     let outcome = outcome?;
     show(&outcome.comparison, common)?;
     arguments.report_file.comparison(&outcome.comparison, bench.store.as_ref())?;

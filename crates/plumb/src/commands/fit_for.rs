@@ -81,7 +81,7 @@ pub fn run(arguments: &FitForArguments, common: &Common) -> Result<End, Stopped>
         wanted,
         outcomes.iter().filter(|outcome| outcome.not_stored.is_none()).map(|outcome| &outcome.result),
     )?;
-    let unstored = session::unstored(&bench, "the answer", common);
+    let unstored = session::incomplete(&bench, "the answer", common);
     if let Some(error) = cut_short {
         return Err(Stopped::io(error));
     }

@@ -52,7 +52,7 @@ pub fn run(arguments: &NoiseArguments, common: &Common) -> Result<End, Stopped> 
     let mut bench = session::bench(common)?;
     let outcome = meanwhile.watch(|watcher| noise(&mut bench, &request, watcher));
     meanwhile.clear();
-    let unstored = session::unstored(&bench, "the noise floor", common);
+    let unstored = session::incomplete(&bench, "the noise floor", common);
     let outcome = outcome?;
     if common.json {
         session::print_json(&outcome.noise)?;

@@ -77,7 +77,7 @@ pub fn run(
         Repeated::Rounds(rounds) => (rounds.verdict, rounds.steady.is_some(), "the rounds"),
         Repeated::Ladder(ladder) => (ladder.verdict, ladder.within_limit != Some(false), "the ladder"),
     };
-    let unstored = session::unstored(&bench, what, common);
+    let unstored = session::incomplete(&bench, what, common);
     end(repeated.of(), verdict, is_met, unstored, error)
 }
 

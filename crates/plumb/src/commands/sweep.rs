@@ -99,11 +99,11 @@ pub fn run(arguments: &SweepArguments, common: &Common) -> Result<End, Stopped> 
     let outcome = meanwhile.watch(|watcher| sweep(&mut bench, &request, watcher));
     meanwhile.clear();
     let mut outcome = outcome.inspect_err(|_| {
-        session::unstored(&bench, "the sweep", common);
+        session::incomplete(&bench, "the sweep", common);
     })?;
     outcome.sweep.verdict_note = page::sentence(&outcome.sweep);
     keep_sweep(&mut bench, &outcome.sweep);
-    let unstored = session::unstored(&bench, "the sweep", common);
+    let unstored = session::incomplete(&bench, "the sweep", common);
     if common.json {
         session::print_json(&outcome.sweep)?;
     } else {

@@ -5,6 +5,7 @@ use crate::common::ports::free_port;
 use crate::common::{Home, Said, assert_no_test_data, wait_until};
 use crate::mpi::launchers;
 use serde_json::Value;
+use std::process::Stdio;
 
 /// Two agents, and how they are named together.
 struct Fleet {
@@ -250,4 +251,32 @@ fn seconds_of_hosts_are_streamed() {
     assert!(alone.len() >= 2 && both.len() >= 2, "{alone:?} {both:?}\n{lines}");
     // A host that tells its next second first is shown alone.
     assert_eq!(both.iter().max(), Some(&(2 * alone[0])), "{alone:?} {both:?}");
+}
+
+// Protects a long comparison from the loss of a host: what was measured before is compared, and the host is named.
+#[test]
+fn a_comparison_keeps_what_it_has() {
+    let mut fleet = Fleet::start();
+    let dirs = ["one", "two"].map(|name| fleet.home.work().join(name));
+    dirs.iter().for_each(|dir| std::fs::create_dir(dir).unwrap());
+    let line = format!(
+        "compare {} {} --time 200ms --size 1M --blocks 1000 --budget 5m --json {}",
+        dirs[0].display(),
+        dirs[1].display(),
+        fleet.hosts()
+    );
+    let mut command = fleet.home.command(line.split_whitespace());
+    let running = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let stored = || fleet.home.plumb("list --json").out.matches("\"id\"").count();
+    wait_until("three runs are stored", || stored() >= 3);
+    drop(fleet.agents.pop());
+    let output = running.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(4), "{said}");
+    assert!(said.contains(&format!("host 127.0.0.1:{}", fleet.ports[1])), "{said}");
+    assert!(said.contains("the comparison is of the runs before it"), "{said}");
+    let comparison: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(comparison["runs"].as_array().unwrap().len() >= 2, "{comparison}");
+    wait_until("no process is left", || fleet.is_idle());
+    assert_no_test_data(&fleet.home.work());
 }

@@ -170,7 +170,7 @@ pub(crate) fn run_block(
                 dialect: None,
                 sim_run: SimRun { seed: sim_seed(request.seed, plot), run_index, plot_index: plot.number },
             };
-            let outcome = bench.run(&run, progress)?;
+            let Some(outcome) = bench.run_of_many(&run, progress)? else { return Ok(BlockEnd::Interrupted) };
             if outcome.result.partial {
                 return Ok(BlockEnd::Interrupted);
             }

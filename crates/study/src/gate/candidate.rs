@@ -97,7 +97,9 @@ pub fn measure_alone(
                     plot_index: request.session,
                 },
             };
-            let outcome = bench.run(&run, progress)?;
+            let Some(outcome) = bench.run_of_many(&run, progress)? else {
+                return Ok(Alone { results, spent: started.elapsed() + simulated, interrupted: true });
+            };
             if outcome.result.partial {
                 return Ok(Alone { results, spent: started.elapsed() + simulated, interrupted: true });
             }

@@ -356,7 +356,7 @@ impl Sweeper<'_> {
         let request = self.request;
         let workload = workload_at(request, &point.settings)?;
         let run_index = self.runs.len() as u32;
-        let outcome = bench.run(
+        let outcome = bench.run_of_many(
             &RunRequest {
                 workload: &workload,
                 policies: request.policies,
@@ -367,6 +367,7 @@ impl Sweeper<'_> {
             },
             progress,
         )?;
+        let Some(outcome) = outcome else { return Ok(Flow::Interrupted) };
         self.runs.push(outcome.result.id.clone());
         if outcome.result.partial {
             return Ok(Flow::Interrupted);

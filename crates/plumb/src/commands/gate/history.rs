@@ -151,7 +151,7 @@ fn measure(
     };
     let alone = measure_alone(&mut bench, &request, &mut line);
     line.clear();
-    let unstored = session::unstored(&bench, "a run of this gate", common);
+    let unstored = session::incomplete(&bench, "what this gate measured", common);
     Ok((alone?, unstored))
 }
 

@@ -173,7 +173,7 @@ fn of_places(
     let mut line = LiveLine::new();
     let outcome = gate_places(&mut bench, &request, &mut line);
     line.clear();
-    let unstored = session::unstored(&bench, "the comparison of this gate", common);
+    let unstored = session::incomplete(&bench, "the comparison of this gate", common);
     Ok((outcome?, unstored))
 }
 
