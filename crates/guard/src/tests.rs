@@ -196,6 +196,20 @@ fn a_file_that_another_host_makes_meanwhile_is_known_to_both() {
         assert_eq!(mark, Some(super::mark::Mark::Made), "{name}");
         drop(theirs);
     }
+    // The mark may come between the look at it and the proof that the file holds nothing.
+    let path = dir.path().join("made-in-between");
+    let theirs = fs::File::create(&path).unwrap();
+    let open = fs::File::open(dir.path()).unwrap();
+    let (name, made, mode) = (path.file_name().unwrap(), Some(&register), super::pass::FILE_MODE);
+    let place = super::FileLocation { dir: open.into(), name, path: &path, within: None, made, mode };
+    let stat = place.look().unwrap().unwrap();
+    let judged = place.open(&stat, OFlags::RDONLY).unwrap();
+    mark_made(theirs.as_fd(), &path, &register);
+    drop(theirs);
+    let taken = nobody().take_blank(&place, &stat, judged, Intent::Overwrite).unwrap();
+    let identity = super::beneath::Identity::of(&rustix::fs::fstat(&taken).unwrap());
+    let mark = super::mark::Mark::read(taken.as_fd(), identity, &path, Some(&register));
+    assert_eq!(mark, Some(super::mark::Mark::Made));
     // What somebody else has open, and did not make for a run, stays theirs.
     let path = dir.path().join("theirs");
     let theirs = fs::File::create(&path).unwrap();
