@@ -248,6 +248,10 @@ impl Coordinator {
             watcher.clock_starts();
         }
         watcher.await_start();
+        if stop.requested() {
+            // Other hosts may have ended the run meanwhile: no op of the phase is made.
+            memory.control.request_stop();
+        }
         let begins_at = self.clock.now() + release_delay(&self.clock, self.members.len());
         let clock_zero = begins_at.saturating_add(self.clock.ticks(ramp_ns));
         let deadline = run.time_ns.map(|ns| clock_zero.saturating_add(self.clock.ticks(ns)));

@@ -5,7 +5,7 @@ use super::beneath::Identity;
 use super::device::SystemDevices;
 use super::made::MadeFiles;
 use super::mark::Mark;
-use super::{FileLocation, FileOpening, Guard, IoMode, PassReason, Refusal, wrong_kind};
+use super::{FileLocation, FileOpening, Guard, GuardedFile, IoMode, PassReason, Refusal, wrong_kind};
 use super::{Intent, kind_name, read_only_file_system};
 use plumb_workload::files::NewModes;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawMode, Stat, StatVfsMountFlags};
@@ -17,6 +17,7 @@ use std::os::fd::AsFd;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 /// How files got their names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -259,16 +260,40 @@ impl Door {
         if create == Create::Never && self.look(path)? == FoundName::Nothing {
             return Err(Refusal::io(path, "open it for reading and writing")(Errno::NOENT));
         }
+        // Workers that share a file all may be the one who makes or takes it: who comes second must find it marked.
+        let first = making(path);
+        let began = Instant::now();
+        let passed = loop {
+            match self.open_once(path) {
+                // Another host may be making it: what is there is judged again, as if it had been there before.
+                Err(refusal)
+                    if create == Create::IfMissing && may_be_new(&refusal) && began.elapsed() < MAKING_TIME =>
+                {
+                    std::thread::sleep(MAKING_TIME / 100);
+                }
+                passed => break passed?,
+            }
+        };
+        drop(first);
+        Ok(PassedFile { origin: passed.origin(), file: passed.file })
+    }
+
+    fn open_once(&mut self, path: &Path) -> Result<GuardedFile, Refusal> {
         let (dir, name) = self.enter(path)?;
         let dir = dir.fd.try_clone().map_err(Refusal::io(path, "open its directory"))?;
         let place = FileLocation { dir, name, path, within: None, made: self.made.as_ref(), mode: self.file_mode };
         let opening = FileOpening { intent: Intent::Overwrite, mode: IoMode::Buffered, needed_bytes: 0 };
-        // Workers that share a file all may be the one who makes or takes it: who comes second must find it marked.
-        let first = making(path);
-        let passed = self.guard.open_at(place, opening, || {})?;
-        drop(first);
-        Ok(PassedFile { origin: passed.origin(), file: passed.file })
+        self.guard.open_at(place, opening, || {})
     }
+}
+
+/// Another host has made a file and marked it within this time.
+const MAKING_TIME: Duration = Duration::from_secs(1);
+
+/// Whether a file is refused that another host may have made just now, and not marked yet.
+fn may_be_new(refusal: &Refusal) -> bool {
+    use super::NotBlank::{Changed, InUse};
+    matches!(refusal, Refusal::Swapped { .. } | Refusal::ExistingFile { why: InUse { .. } | Changed, .. })
 }
 
 /// This many files can be made at once under names that the user said.

@@ -75,7 +75,10 @@ impl Guard {
         if intent == Intent::Truncate {
             rustix::fs::ftruncate(&file, 0).map_err(Refusal::io(path, "truncate it"))?;
         }
-        self.lend(file.as_fd(), Identity::of(&after), path, place.made);
+        // Another host may have made it a moment ago, and marked it while this one waited for it to be closed.
+        if Mark::read(file.as_fd(), Identity::of(&after), path, place.made) != Some(Mark::Made) {
+            self.lend(file.as_fd(), Identity::of(&after), path, place.made);
+        }
         drop(alone);
         Ok(file)
     }

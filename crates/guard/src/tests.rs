@@ -6,6 +6,7 @@ use super::*;
 use crate::testdir::TestDir;
 use rustix::fs::OFlags;
 use std::fs;
+use std::os::fd::AsFd;
 use std::os::unix::fs::{FileExt, symlink};
 use std::path::Path;
 use std::path::PathBuf;
@@ -169,6 +170,52 @@ fn what_appears_between_looking_and_opening_is_refused_untouched() {
         assert!(matches!(result, Err(Refusal::Swapped { .. })), "{name}: {result:?}");
         assert_eq!(fs::read_to_string(&absent).unwrap(), "precious");
     }
+}
+
+// Protects hosts that share a file: one makes it while the other looks, and neither takes it from the other.
+#[test]
+fn a_file_that_another_host_makes_meanwhile_is_known_to_both() {
+    let dir = tempfile::tempdir().unwrap();
+    let register = MadeFiles::new(dir.path().join("register"));
+    for (name, holds_on) in [("made-and-closed", false), ("made-and-held", true)] {
+        let path = dir.path().join(name);
+        let theirs = fs::File::create(&path).unwrap();
+        let (of_other, at) = (register.clone(), path.clone());
+        // Their mark comes a little later.
+        let other = std::thread::spawn(move || {
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            mark_made(theirs.as_fd(), &at, &of_other);
+            holds_on.then_some(theirs)
+        });
+        let mut door = nobody().door(Naming::Said, Some(register.clone()));
+        door.open(&path, Create::IfMissing).unwrap();
+        let theirs = other.join().unwrap();
+        let file = fs::File::open(&path).unwrap();
+        let identity = super::beneath::Identity::of(&rustix::fs::fstat(&file).unwrap());
+        let mark = super::mark::Mark::read(file.as_fd(), identity, &path, Some(&register));
+        assert_eq!(mark, Some(super::mark::Mark::Made), "{name}");
+        drop(theirs);
+    }
+    // The mark may come between the look at it and the proof that the file holds nothing.
+    let path = dir.path().join("made-in-between");
+    let theirs = fs::File::create(&path).unwrap();
+    let open = fs::File::open(dir.path()).unwrap();
+    let (name, made, mode) = (path.file_name().unwrap(), Some(&register), super::pass::FILE_MODE);
+    let place = super::FileLocation { dir: open.into(), name, path: &path, within: None, made, mode };
+    let stat = place.look().unwrap().unwrap();
+    let judged = place.open(&stat, OFlags::RDONLY).unwrap();
+    mark_made(theirs.as_fd(), &path, &register);
+    drop(theirs);
+    let taken = nobody().take_blank(&place, &stat, judged, Intent::Overwrite).unwrap();
+    let identity = super::beneath::Identity::of(&rustix::fs::fstat(&taken).unwrap());
+    let mark = super::mark::Mark::read(taken.as_fd(), identity, &path, Some(&register));
+    assert_eq!(mark, Some(super::mark::Mark::Made));
+    // What somebody else has open, and did not make for a run, stays theirs.
+    let path = dir.path().join("theirs");
+    let theirs = fs::File::create(&path).unwrap();
+    let refused = nobody().door(Naming::Said, Some(register)).open(&path, Create::IfMissing).map(drop);
+    assert!(matches!(refused, Err(Refusal::ExistingFile { .. })), "{refused:?}");
+    drop(theirs);
 }
 
 #[test]

@@ -92,6 +92,12 @@ fn a_file_is_divided_among_services() {
     for (word, at) in written.as_chunks::<8>().0.iter().zip((0u64..).step_by(8)) {
         assert_eq!(u64::from_ne_bytes(*word), at + 7, "byte {at}");
     }
+    // Files that both make at once are made once.
+    for _ in 0..3 {
+        services.lead("-w -s 8k -b 4k new[1-100]").expect(0);
+        (1..=100).for_each(|number| std::fs::remove_file(services.file(&format!("new{number}"))).unwrap());
+    }
+    services.lead("-r -s 1m -b 16k f").expect(0);
     // One result of both, under the names that were typed.
     let last = services.home.plumb("show last --json").ran().json();
     let hosts: Vec<&str> =
@@ -152,7 +158,7 @@ fn hosts_are_rotated_between_phases() {
     assert_eq!(services.json("one.json")[0]["config"]["hosts"], "1");
     services.home.plumb("as elbencho --hostsfile none -r -s 1m f").expect(1).complains(&["--hostsfile"]);
     let range = format!("as elbencho --hosts 127.0.0.1:[{one},{two}] --dryrun -w -d -n 2 -N 3 -s 1k -b 1k .");
-    services.home.plumb(&range).expect(0).says(&["Entries per service: 6", "Entries total: 12"]);
+    services.home.plumb(&range).expect(0).says(&["Entries per service: 6", "Entries total: 12", "Bytes total: 12288"]);
 }
 
 // Protects whoever has to stop a benchmark: the phase ends with its numbers, the services stay, and end when they are told to.

@@ -151,7 +151,7 @@ fn call_work(
         random_bytes: None,
         repeat: settings.infinite,
         seed: 0,
-        worker_number: rank + 1,
+        worker_number: rank.saturating_add(1),
     };
     ShareWork {
         target_name,
@@ -301,17 +301,17 @@ fn shared_files(
     let share = u64::from(part.first) + u64::from(thread);
     let count = settings.paths.len() as u64;
     let blocks_per_file = file_bytes.div_ceil(block_bytes.max(1));
-    let blocks = blocks_per_file * count;
+    let blocks = blocks_per_file.saturating_mul(count);
     let each = blocks / threads;
     let (parts, order, bytes) = if settings.strided {
         let whole = |file| FilePart { file, start: Bytes(0), length: Bytes(file_bytes) };
         let order = SweepOrder::Strided { first: share, step: threads };
-        ((0..settings.paths.len() as u32).map(whole).collect(), order, each * block_bytes)
+        ((0..settings.paths.len() as u32).map(whole).collect(), order, each.saturating_mul(block_bytes))
     } else {
         // The last one does what is left.
         let last = if share + 1 == threads && !settings.rand { blocks } else { (share + 1) * each };
         let parts = parts_of(share * each, last, blocks_per_file, geometry);
-        let bytes: u64 = parts.iter().map(|part| part.length.0).sum();
+        let bytes = parts.iter().fold(0, |sum: u64, part| sum.saturating_add(part.length.0));
         match (settings.rand, settings.backward) {
             (true, _) => {
                 let draw = draw(settings, geometry, kind);
@@ -350,7 +350,7 @@ fn parts_of(first: u64, end: u64, blocks_per_file: u64, geometry: &Geometry) -> 
         let within = block % blocks_per_file;
         let blocks = (end - block).min(blocks_per_file - within);
         let start = within * block_bytes;
-        let length = (blocks * block_bytes).min(file_bytes - start);
+        let length = blocks.saturating_mul(block_bytes).min(file_bytes - start);
         parts.push(FilePart { file: file as u32, start: Bytes(start), length: Bytes(length) });
         block += blocks;
     }
@@ -392,7 +392,7 @@ fn data_work(settings: &Settings, geometry: &Geometry, work: DataWork) -> ShareW
         random_bytes: None,
         repeat: settings.infinite,
         seed: plumb_workload::Workload::DEFAULT_SEED ^ u64::from(kind == PhaseKind::Read) << 32,
-        worker_number: rank + 1,
+        worker_number: rank.saturating_add(1),
     };
     let rules = FileRules {
         direct: settings.direct,

@@ -9,6 +9,7 @@ use plumb_workload::content::PatternPiece;
 use plumb_workload::files::{Advices, FileAdvice, MappingAdvice, Names, RecordLock};
 use plumb_workload::validate::validate;
 use plumb_workload::{Bytes, Target, WorkerGroup};
+use proptest::prelude::*;
 
 /// A machine with two NUMA nodes and these paths.
 struct Machine(SortedMap<&'static str, Found>);
@@ -29,6 +30,7 @@ impl Places for Machine {
     fn tree_file(&mut self, path: &str) -> Result<Vec<u8>, crate::FileError> {
         match path {
             "tree" => Ok(TREE.into()),
+            "huge" => Ok(format!("f {0} a\nf {0} b\nf 9 c\n", u64::MAX).into()),
             other => Err(crate::FileError::NotPublished { path: other.to_owned() }),
         }
     }
@@ -111,6 +113,33 @@ fn services_divide_what_one_process_would_do() {
         (vec!["r2".into(), "r3".into()], vec!["r0".into(), "r1".into()])
     );
     assert_eq!(together[0].phases[1].first_rank, 2);
+}
+
+proptest! {
+    // Protects services from whoever leads them: any words are refused or lowered to a sound workload, and never end the process.
+    #[test]
+    fn any_words_are_lowered_or_refused(
+        words in prop::collection::vec(prop::sample::select(vec![
+            "-w", "-r", "-d", "-D", "-F", "--stat", "--rand", "--strided", "--backward", "--direct", "--mmap", "--infloop",
+            "--dirsharing", "--nosvcshare", "--treeroundrob", "--treefile=tree", "--treefile=huge", "--norandalign", "--rwmixpct=30",
+            "--rwmixthr=1", "--rwmixthrpct=50", "-n=0", "-N=0", "--verify=3", "--rotatehosts=4294967295", "--sharesize=1", "--nopathexp",
+        ]), 0..6),
+        path in prop::sample::select(vec!["d", "f", "/dev/x", "new", "[1-2]"]),
+        numbers in prop::array::uniform5(prop::sample::select(vec![0, 1, 2, 7, 4096, 1 << 20, u64::MAX >> 1, u64::MAX])),
+        (threads, host) in (1u32..5, 0u32..3),
+    ) {
+        let [size, block, rank, amount, round] = numbers;
+        let said = format!("-s {size} -b {block} --rankoffset {} --randamount {amount} --treeroundup {round} -t {threads}", rank as u32);
+        let all = said.split(' ').chain(words).chain([path]).map(str::to_owned).collect::<Vec<_>>();
+        let read = crate::elbencho::read(&all, &mut |_| Err(crate::FileError::NotPublished { path: String::new() }));
+        if let Ok(mut settings) = read {
+            settings.part = DataSetPart { host, hosts: 3 };
+            if let Ok(lowered) = lower(&settings, &mut machine()) {
+                prop_assert_eq!(lowered.phases.len(), lowered.workload.phase.len());
+                validate(&lowered.workload);
+            }
+        }
+    }
 }
 
 // Protects phases that are counted: a service without work in one has it all the same, and does nothing.

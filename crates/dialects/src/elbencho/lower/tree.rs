@@ -78,6 +78,9 @@ fn read(said: &TreeSettings, places: &mut dyn Places, notes: &mut Vec<String>) -
     tree::parse(name, &text).map_err(|what| LowerError(format!("--treefile: {what}")))
 }
 
+/// Blocks that are dealt to one thread one by one, each of which takes some tens of bytes.
+const PARTS_MAX: u64 = 4 << 20;
+
 impl CustomTree {
     fn new(tree: TreeListing, said: &TreeSettings, settings: &Settings) -> CustomTree {
         let Phases { mkdirs, deldirs, write, stat, read, delfiles, .. } = settings.phases;
@@ -90,7 +93,8 @@ impl CustomTree {
         }
         short_list::sort_by(&mut dirs, |a, b| (a.len(), a).cmp(&(b.len(), b)));
         if said.round_up > 0 {
-            files.iter_mut().for_each(|file| file.bytes = file.bytes.next_multiple_of(said.round_up));
+            let up = |bytes: u64| bytes.checked_next_multiple_of(said.round_up).unwrap_or(u64::MAX);
+            files.iter_mut().for_each(|file| file.bytes = up(file.bytes));
         }
         let from = match said.share_from {
             Some(bytes) => bytes,
@@ -133,6 +137,13 @@ impl CustomTree {
             dealt.map(|file| Piece { file, shared: None, start: 0, length: file.bytes }).collect();
         let block = geometry.block_bytes.max(1);
         let round_robin = settings.tree.as_ref().is_some_and(|tree| tree.round_robin);
+        let parts = self.shared.iter().map(|file| file.bytes.div_ceil(block)).fold(0, u64::saturating_add);
+        if round_robin && parts / u64::from(threads) > PARTS_MAX {
+            return error(format!(
+                "--treeroundrob deals {parts} blocks of {block} bytes one by one, more than {PARTS_MAX} for each thread; use a \
+                 larger --block"
+            ));
+        }
         match round_robin {
             true => self.every_nth(block, threads, rank, &mut pieces),
             false => self.stretch(block, threads, rank, &mut pieces),
@@ -153,16 +164,16 @@ impl CustomTree {
     /// A contiguous part of the sequence of all blocks of the shared files; what is left over belongs to the last thread.
     fn stretch<'t>(&'t self, block: u64, threads: u32, rank: u32, pieces: &mut Vec<Piece<'t>>) {
         let blocks = |file: &TreeFile| file.bytes.div_ceil(block);
-        let all: u64 = self.shared.iter().map(blocks).sum();
+        let all = self.shared.iter().map(blocks).fold(0, u64::saturating_add);
         let each = all / u64::from(threads);
         let first = u64::from(rank).saturating_mul(each);
         let end = if rank == threads - 1 { all } else { first.saturating_add(each) };
         let mut begins = 0;
         for (number, file) in self.shared.iter().enumerate() {
-            let ends = begins + blocks(file);
+            let ends = blocks(file).saturating_add(begins);
             let (from, to) = (first.max(begins), end.min(ends));
             if from < to {
-                let start = (from - begins) * block;
+                let start = (from - begins).saturating_mul(block).min(file.bytes);
                 let length = ((to - from).saturating_mul(block)).min(file.bytes - start);
                 pieces.push(Piece { file, shared: Some(number), start, length });
             }
@@ -183,7 +194,7 @@ impl CustomTree {
                     Piece { file, shared: Some(number), start, length: block.min(file.bytes - start) }
                 }));
             }
-            begins += blocks;
+            begins = blocks.saturating_add(begins);
         }
     }
 }

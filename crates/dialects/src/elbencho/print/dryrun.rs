@@ -1,5 +1,6 @@
 //! How much each phase would do.
 
+use crate::elbencho::hosts::PartThreads;
 use crate::elbencho::lower::{Lowered, LoweredPhase, PathType, PhaseKind};
 use crate::elbencho::settings::Settings;
 
@@ -14,11 +15,11 @@ pub fn phases(lowered: &Lowered, settings: &Settings) -> String {
 }
 
 fn one(phase: &LoweredPhase, lowered: &Lowered, settings: &Settings) -> String {
-    // Over hosts, elbencho counts each of them as one thread.
-    let hosts = settings.hosts.are_given();
-    let (threads, each) = match hosts {
-        true => (u64::from(settings.part.hosts), "service"),
-        false => (u64::from(settings.threads.max(1)), "thread"),
+    let threads = u64::from(settings.threads.max(1));
+    // Of each thread, or of each service with all its threads.
+    let (units, threads_of_each, each) = match settings.hosts.are_given() {
+        true => (u64::from(settings.part.hosts), threads, "service"),
+        false => (threads, 1, "thread"),
     };
     let geometry = &lowered.geometry;
     // Threads share files that are named one by one; elbencho then counts each file for every thread, and an equal part of
@@ -28,9 +29,10 @@ fn one(phase: &LoweredPhase, lowered: &Lowered, settings: &Settings) -> String {
     } else {
         let files = settings.paths.len() as u64;
         let all = if settings.rand { geometry.random_bytes } else { files.saturating_mul(geometry.file_bytes) };
-        (files, all / threads)
+        (files, all / u64::from(PartThreads::of(settings, 0).all.max(1)))
     };
-    let all = entries.saturating_mul(threads);
+    let (entries, bytes) = (entries.saturating_mul(threads_of_each), bytes.saturating_mul(threads_of_each));
+    let all = entries.saturating_mul(units);
     let name = &phase.name;
     let mut text = format!(
         "Phase: {name}\n* Entries per {each}: {entries} | {} K | {} M\n* Entries total:      {all} | {} K | {} M\n",
@@ -40,7 +42,7 @@ fn one(phase: &LoweredPhase, lowered: &Lowered, settings: &Settings) -> String {
         all / 1_000_000,
     );
     if phase.kind.moves_data() {
-        let all = bytes.saturating_mul(threads);
+        let all = bytes.saturating_mul(units);
         text.push_str(&format!(
             "* Bytes per {each}:   {bytes} | {} MiB | {} GiB\n* Bytes total:        {all} | {} MiB | {} GiB\n",
             bytes >> 20,

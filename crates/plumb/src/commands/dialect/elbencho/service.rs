@@ -5,10 +5,10 @@ use super::outputs::MachineTicks;
 use super::phase_watch::{PhaseWatch, faults};
 use super::places::HostPlaces;
 use plumb_dialects::FileError;
-use plumb_dialects::elbencho::hosts::DataSetPart;
+use plumb_dialects::elbencho::hosts::{DataSetPart, HOSTS_MAX};
 use plumb_dialects::elbencho::lower::{Found, Lowered, Places, lower};
-use plumb_dialects::elbencho::tree::Entry;
-use plumb_dialects::elbencho::{self, Settings, TreeSettings};
+use plumb_dialects::elbencho::tree::{self, Entry};
+use plumb_dialects::elbencho::{self, Action, Settings, TreeSettings};
 use plumb_document::{FromDocument, ToDocument, json};
 use plumb_engine::{LoggedOp, PhaseNow};
 use plumb_result::PhaseMeasurement;
@@ -145,10 +145,12 @@ impl ElbenchoService {
 
     fn new(asked: &PartAsked, policy: &AgentPolicy) -> Result<(ElbenchoService, PartServed), Vec<String>> {
         let mut sent = |path: &str| asked.files.get(path).cloned().ok_or(not_sent(path));
-        let settings = elbencho::read(&asked.words, &mut sent);
+        // The paths were made by whoever leads: a few words could stand for any number of them.
+        let words: Vec<String> = std::iter::once("--nopathexp".to_owned()).chain(asked.words.iter().cloned()).collect();
+        let settings = elbencho::read(&words, &mut sent);
         let settings = settings.map_err(|wrong| wrong.iter().map(ToString::to_string).collect::<Vec<_>>())?;
         let settings = as_part(settings, asked);
-        check(&settings, policy)?;
+        check(&settings, asked, policy)?;
         let mut places = ServedPlaces { asked, policy, disk: HostPlaces::of(&settings) };
         let found = settings.paths.iter().map(|path| places.look(path).into()).collect();
         let lowered = lower(&settings, &mut places).map_err(|error| vec![error.to_string()])?;
@@ -227,14 +229,17 @@ pub fn as_part(mut settings: Settings, asked: &PartAsked) -> Settings {
 
 /// Threads that a service runs, which its policy limits too.
 const THREADS_MAX: u32 = 4096;
-/// Paths that it makes up for all its threads and phases, each of which takes memory.
-const NAMES_MAX: u64 = 16 << 20;
-/// Phases of a command.
-const ITERATIONS_MAX: u32 = 10_000;
+/// Threads of all iterations, each of which takes a kilobyte in each phase.
+const GROUPS_MAX: u64 = 32 << 10;
+/// Paths, and parts of files, that it makes up for them; they take some hundred bytes each.
+const NAMES_MAX: u64 = 4 << 20;
 
 /// What a service does not do, whatever it is asked.
-fn check(settings: &Settings, policy: &AgentPolicy) -> Result<(), Vec<String>> {
+fn check(settings: &Settings, asked: &PartAsked, policy: &AgentPolicy) -> Result<(), Vec<String>> {
     let mut wrong = Vec::new();
+    if !matches!(settings.action, Action::Run | Action::DryRun) {
+        wrong.push("these words ask for no benchmark".to_owned());
+    }
     for path in settings.paths.iter().filter(|path| !policy.allows(Path::new(path), Path::new("/"))) {
         wrong.push(format!("the service does not allow `{path}`: PLUMB_AGENT_ALLOW lists what it may use"));
     }
@@ -243,20 +248,39 @@ fn check(settings: &Settings, policy: &AgentPolicy) -> Result<(), Vec<String>> {
             "--dropcache: a service drops no caches for others; use --direct, or drop them on its host".to_owned(),
         );
     }
-    let names = u64::from(settings.threads)
-        .saturating_mul(u64::from(settings.dirs).saturating_add(settings.paths.len() as u64))
-        .saturating_mul(settings.iterations.into());
-    if settings.threads > THREADS_MAX || settings.iterations > ITERATIONS_MAX || names > NAMES_MAX {
+    let groups = u64::from(settings.threads).saturating_mul(settings.iterations.into());
+    let names = groups.saturating_mul(names_of_a_thread(settings, asked));
+    if settings.threads > THREADS_MAX || groups > GROUPS_MAX || names > NAMES_MAX {
         wrong.push(format!(
-            "{} threads with {} directories, {} times, are more than a service runs",
-            settings.threads, settings.dirs, settings.iterations
+            "{} threads, {} times, with {} directories of {} files, or parts of files, are more than a service runs",
+            settings.threads, settings.iterations, settings.dirs, settings.files
         ));
     }
     let DataSetPart { host, hosts } = settings.part;
-    if host >= hosts {
+    if host >= hosts || hosts as usize > HOSTS_MAX {
         wrong.push(format!("service {host} of {hosts} is none"));
     }
     if wrong.is_empty() { Ok(()) } else { Err(wrong) }
+}
+
+/// Paths and parts of files that a thread has, at most.
+fn names_of_a_thread(settings: &Settings, asked: &PartAsked) -> u64 {
+    let paths = settings.paths.len() as u64;
+    if let (Some(tree), Some(text)) = (&settings.tree, &asked.tree) {
+        // Its files are dealt to the threads of all hosts.
+        let all = settings.threads.max(1).into();
+        let listed = tree::parse("--treefile", text.as_bytes()).unwrap_or_default();
+        let blocks = |file: &tree::TreeFile| match tree.round_robin {
+            true => file.bytes.max(tree.round_up).div_ceil(settings.block.max(1)),
+            false => 1,
+        };
+        let parts = listed.files.iter().map(blocks).fold(listed.dirs.len() as u64, u64::saturating_add);
+        return parts.div_ceil(all).saturating_add(1);
+    }
+    // Files in directories of one path have numbers, which take no memory.
+    let is_plain = settings.dirs == 0 || settings.paths.iter().all(|path| !path.contains('{')) && paths == 1;
+    let files = if is_plain { 0 } else { u64::from(settings.dirs).saturating_mul(settings.files.into()) };
+    paths.saturating_add(settings.dirs.into()).saturating_add(files)
 }
 
 fn not_sent(path: &str) -> FileError {
@@ -303,5 +327,64 @@ impl Places for ServedPlaces<'_> {
 
     fn keep_tree(&mut self, path: &str, _text: &str) -> Result<(), FileError> {
         Err(not_sent(path))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plumb_engine::guard::Permissions;
+    use std::time::{Duration, Instant};
+
+    fn refused(asked: &PartAsked) -> Vec<String> {
+        let policy = AgentPolicy { allow: vec!["/tmp".into()], may_exec: false, permissions: Permissions::none() };
+        let (service, answer) = ElbenchoService::of(&json::to_string(asked).unwrap(), &policy);
+        assert!(service.is_none());
+        json::from_slice::<PartServed>(&answer).unwrap().wrong
+    }
+
+    fn asked(words: &str) -> PartAsked {
+        let words = words.split(' ').map(str::to_owned).collect();
+        PartAsked { words, paths: vec!["/tmp/none".to_owned()], services: 2, ..PartAsked::default() }
+    }
+
+    // Protects a service's memory and its host from whoever leads it: what is too much, or lies elsewhere, is refused at once.
+    #[test]
+    fn what_a_service_cannot_bear_is_refused() {
+        let began = Instant::now();
+        let mut tree = asked("-w -b 1 --treeroundrob --treefile t /tmp/none");
+        tree.tree = Some(format!("f {} a\n", u64::MAX));
+        let mut outside = asked("-w -s 1k x");
+        outside.paths = vec!["/tmp/../etc/passwd".to_owned()];
+        let mut several = asked("-w -s 1k -n 1000000 -N 1000000 x");
+        several.paths = vec!["/tmp/a".to_owned(), "/tmp/b".to_owned()];
+        let cases = [
+            (asked("-w -s 1k -t 4294967295 x"), "more than a service runs"),
+            (asked("-w -s 1k -t 64 -i 4294967295 x"), "more than a service runs"),
+            (asked("-d -n 4294967295 x"), "more than a service runs"),
+            (several, "more than a service runs"),
+            (tree, "more than a service runs"),
+            (outside, "does not allow `/tmp/../etc/passwd`"),
+            (asked("-w -s 1k --dropcache x"), "drops no caches"),
+            (asked("--version"), "no benchmark"),
+            (asked("-w -s 1k -c /etc/passwd x"), "did not send it"),
+            (PartAsked { paths: vec!["/tmp".to_owned()], ..asked("-d --treefile /etc/passwd x") }, "did not send it"),
+            (PartAsked { number: 2, ..asked("-w -s 1k x") }, "service 2 of 2"),
+            (PartAsked { services: u32::MAX, ..asked("-w -s 1k x") }, "is none"),
+        ];
+        for (asked, told) in cases {
+            let wrong = refused(&asked);
+            assert!(wrong.iter().any(|wrong| wrong.contains(told)), "{:?}: {wrong:?}", asked.words);
+        }
+        // Words that stand for a million paths each.
+        let mut many = asked("-w -s 1k");
+        many.words.extend(std::iter::repeat_n("[1-1000000]".to_owned(), 1000));
+        many.paths = vec!["/etc/none".to_owned()];
+        assert!(refused(&many)[0].contains("does not allow"));
+        let policy = AgentPolicy { allow: Vec::new(), may_exec: false, permissions: Permissions::none() };
+        for malformed in ["", "{", "[]", "{\"words\":[[]]}", "null"] {
+            assert!(ElbenchoService::of(malformed, &policy).0.is_none());
+        }
+        assert!(began.elapsed() < Duration::from_secs(60));
     }
 }
