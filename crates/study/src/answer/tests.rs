@@ -553,6 +553,7 @@ fn bytes_are_told_for_each_transaction() {
     assert!((bytes(&evidence) - f64::from(2 << 20) / writes).abs() < 0.5);
     let run = Postmark { transactions: 64, threads: 2, ..Postmark::default() };
     let step = Step::Postmark(Box::new(PostmarkStep { part: PostmarkPart::Transactions, run }));
+    let step = plumb_document::json::to_value(&step).unwrap();
     let phase: Phase = plumb_document::json::from_value(serde_json::json!({
         "name": "transactions",
         "workers": [{ "target": "data", "work": { "script": { "steps": [step] } } }],
