@@ -13,6 +13,7 @@ pub mod lower;
 pub mod options;
 mod paths;
 pub mod print;
+mod rules;
 mod said;
 mod settings;
 pub mod tree;

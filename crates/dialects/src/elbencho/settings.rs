@@ -2,6 +2,7 @@
 
 use super::Wrong;
 use super::hosts::{DataSetPart, HostsSettings};
+use super::rules;
 use super::said::Said;
 use plumb_workload::files::{FileAdvice, MappingAdvice, RecordLock};
 
@@ -340,8 +341,8 @@ pub(super) fn settings(said: &Said) -> Result<Settings, Vec<Wrong>> {
     };
     numbers.word("blockvaralgo", &["fast", "balanced", "strong"]);
     match settings.action {
-        Action::Run | Action::DryRun => together(&settings, &mut wrong),
-        Action::Service | Action::ServiceInForeground => as_service(&settings, &mut wrong),
+        Action::Run | Action::DryRun => rules::together(&settings, &mut wrong),
+        Action::Service | Action::ServiceInForeground => rules::as_service(&settings, &mut wrong),
         Action::Interrupt | Action::Quit if !settings.hosts.are_given() => {
             wrong.push(Wrong::Together("--interrupt and --quit need --hosts, the services that are meant".to_owned()));
         }
@@ -579,88 +580,5 @@ impl NumberReader<'_> {
             },
             live_interval_ms: self.number("liveint").max(1),
         }
-    }
-}
-
-/// What a service cannot have; what it does not need is left alone, as elbencho does.
-fn as_service(settings: &Settings, wrong: &mut Vec<Wrong>) {
-    let mut say = |text: &str| wrong.push(Wrong::Together(text.to_owned()));
-    if settings.hosts.are_given() {
-        say("--service and --hosts cannot be combined: a service waits, and whoever names it in --hosts leads");
-    }
-    if !settings.paths.is_empty() {
-        say(
-            "--service takes no benchmark path: name it where --hosts is typed; PLUMB_AGENT_ALLOW lists what it may use",
-        );
-    }
-    if settings.zones.is_some() || settings.cores.is_some() {
-        say(
-            "--zones and --cores bind the threads of a benchmark: give them where --hosts is typed, or start the service with \
-             numactl or taskset",
-        );
-    }
-}
-
-/// What services do not tell or keep for whoever leads them.
-fn over_hosts(settings: &Settings, say: &mut dyn FnMut(&str)) {
-    if settings.output.ops_log.is_some() {
-        say("--opslog cannot be combined with --hosts: services write no logs for others");
-    }
-    if settings.output.live_csv.is_some() {
-        say("--livecsv cannot be combined with --hosts: services report as each phase ends, and not before");
-    }
-}
-
-/// Options that exclude each other, or need another.
-fn together(settings: &Settings, wrong: &mut Vec<Wrong>) {
-    let mut say = |text: &str| wrong.push(Wrong::Together(text.to_owned()));
-    let phases = settings.phases;
-    if settings.hosts.are_given() {
-        over_hosts(settings, &mut say);
-    }
-    if settings.paths.is_empty() {
-        say("no benchmark path given; name directories, files or block devices after the options");
-    }
-    if u32::from(settings.rand) + u32::from(settings.strided) + u32::from(settings.backward) > 1 {
-        say("--rand, --strided and --backward cannot be combined; use one of them");
-    }
-    if settings.iodepth > 1 && settings.mmap {
-        say("--mmap does one op at a time; remove --iodepth");
-    }
-    if settings.iodepth > 1 && (settings.verify_direct || settings.read_inline) {
-        say("--verifydirect and --readinline do one op at a time; remove --iodepth");
-    }
-    if settings.verify > 0 && matches!(settings.rwmix, Rwmix::Percent(_)) {
-        say("--verify and --rwmixpct cannot be combined; use one of them");
-    }
-    if settings.verify > 0 && phases.write && settings.rand {
-        say("--verify needs every block written, and --rand may skip some; write sequentially");
-    }
-    if settings.verify_direct && (settings.verify == 0 || !phases.write) {
-        say("--verifydirect needs --verify SALT and --write");
-    }
-    if settings.verify > i64::MAX as u64 {
-        say("--verify does not support salts above 9223372036854775807 yet; use a smaller salt");
-    }
-    if settings.verify > 0 && !settings.block.is_multiple_of(8) {
-        say("--verify needs blocks that are a multiple of 8 bytes; use another --block");
-    }
-    if settings.verify > 0 && settings.rand && settings.rand_unaligned && !settings.direct {
-        say("--verify needs offsets that are a multiple of 8 bytes; remove --norandalign");
-    }
-    if settings.lock == Some(RecordLock::WholeFile) && settings.iodepth > 1 && phases.write {
-        say("--flock full allows one op per file at a time; use --flock range, or remove --iodepth");
-    }
-    if settings.rwmix_balance.is_some() && !matches!(settings.rwmix, Rwmix::Threads(_)) {
-        say("--rwmixthrpct needs --rwmixthr, the number of threads that read");
-    }
-    if settings.rwmix_balance.is_some() && (settings.limit_read > 0 || settings.limit_write > 0) {
-        say("--rwmixthrpct cannot be combined with --limitread or --limitwrite; use one of them");
-    }
-    if settings.infinite && settings.phases == Phases::default() {
-        say("--infloop needs a phase to repeat, such as --read");
-    }
-    if settings.read_inline && settings.verify > 0 {
-        say("--readinline does not check what it reads; use --verifydirect with --verify");
     }
 }

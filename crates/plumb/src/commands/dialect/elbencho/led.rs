@@ -1,5 +1,6 @@
 //! `--hosts`: services that run a benchmark together, led from here; and `--service`, which is one of them.
 
+use super::places::HostPlaces;
 use super::service::{ASKED, PartAsked, PartServed, PathFound, PhaseTold, ToAgent, as_part};
 use super::{complain, told};
 use crate::args::AgentArguments;
@@ -7,15 +8,16 @@ use crate::commands::agent;
 use crate::commands::dialect::ToolCall;
 use crate::commands::dialect::runner::{Step, page};
 use crate::commands::dialect::simulated;
+use crate::commands::dialect::together::together;
 use crate::exit::{End, Stopped};
 use crate::hosts::{self, HostPlace};
 use crate::output::{self, error_line};
 use crate::{ranks, session};
 use plumb_dialects::FileError;
-use plumb_dialects::elbencho::lower::{Found, Lowered, Places, lower};
+use plumb_dialects::elbencho::lower::{Found, Geometry, Lowered, LoweredPhase, Places, lower};
 use plumb_dialects::elbencho::print::{Both, PhaseReport};
 use plumb_dialects::elbencho::tree::{self, Entry};
-use plumb_dialects::elbencho::{Action, Settings};
+use plumb_dialects::elbencho::{self, Action, Settings};
 use plumb_document::json;
 use plumb_sorted::SortedMap;
 use plumb_workload::Workload;
@@ -103,7 +105,7 @@ pub fn ask(call: &ToolCall<'_>, settings: &Settings, names: &[String]) -> Step<L
         let other = told(as_lowered(served))?;
         if other.geometry != lowered.geometry {
             let (first, one, other) = (&names[0], lowered.geometry, other.geometry);
-            let facts = |one: plumb_dialects::elbencho::lower::Geometry| {
+            let facts = |one: Geometry| {
                 format!("{} of {} bytes in blocks of {}", one.path_type.name(), one.file_bytes, one.block_bytes)
             };
             return told(Err(format!(
@@ -121,7 +123,7 @@ pub fn ask(call: &ToolCall<'_>, settings: &Settings, names: &[String]) -> Step<L
     }
     lowered.notes = notes;
     let apart: Vec<Workload> = all.into_iter().filter_map(|served| served.workload).collect();
-    lowered.workload = super::super::together::together("elbencho", &mut names.iter().map(String::as_str).zip(&apart));
+    lowered.workload = together("elbencho", &mut names.iter().map(String::as_str).zip(&apart));
     Ok(Led { lowered, apart })
 }
 
@@ -143,7 +145,7 @@ fn asked(call: &ToolCall<'_>, settings: &Settings, names: &[String]) -> Step<Par
         Ok(text)
     };
     // It was read before, and is kept now.
-    let _ = plumb_dialects::elbencho::read(call.words, &mut read);
+    let _ = elbencho::read(call.words, &mut read);
     let tree = settings.tree.as_ref().map(|said| tree_text(said.file.as_deref(), said.scan.as_deref())).transpose();
     Ok(PartAsked {
         words: call.words.to_vec(),
@@ -157,7 +159,7 @@ fn asked(call: &ToolCall<'_>, settings: &Settings, names: &[String]) -> Step<Par
 
 /// A tree, as it is here: read from its file, or found in a directory and kept in the file.
 fn tree_text(file: Option<&str>, scan: Option<&str>) -> Result<String, FileError> {
-    let mut disk = super::places::HostPlaces::default();
+    let mut disk = HostPlaces::default();
     let Some(scan) = scan else {
         let path = file.unwrap_or_default();
         let bytes = disk.tree_file(path)?;
@@ -225,7 +227,7 @@ pub struct AllTold {
 
 impl AllTold {
     /// What one of them tells.
-    pub fn add(&mut self, name: &str, phase: &plumb_dialects::elbencho::lower::LoweredPhase, text: &str) {
+    pub fn add(&mut self, name: &str, phase: &LoweredPhase, text: &str) {
         let told = json::from_str::<PhaseTold>(text).unwrap_or_default();
         self.wrong.extend(told.wrong.iter().map(|wrong| format!("{name}: {wrong}")));
         match PhaseReport::of_numbers(phase, &told.report) {

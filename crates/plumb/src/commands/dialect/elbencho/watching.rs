@@ -212,7 +212,12 @@ impl<'a> Watching<'a> {
         // Whoever is missing is named at the end.
         self.failed |= !all.wrong.is_empty() || all.reports.len() < self.services.len();
         self.tell_sync(all.before)?;
-        let report = of_services(&all.reports, self.watch.seen());
+        let did_nothing = |report: &PhaseReport| {
+            [report.done.last, report.mixed.last].iter().all(|done| *done == WorkDone::default())
+        };
+        // Where a service failed before anything was done, there is no row.
+        let report =
+            of_services(&all.reports, self.watch.seen()).filter(|report| !(self.failed && did_nothing(report)));
         Ok(report.map(|report| Reported { report, after: all.after }))
     }
 
