@@ -314,3 +314,33 @@ fn lines_of_files_have_vdbenchs_columns() {
     let later = FilesDone::of(&SortedMap::from([(OpKind::Read, ops(500, 1_000_000, 500 * 4096))]), 0);
     assert_eq!(later.since(&done).rate(run, 1.0), 200.0);
 }
+
+// Files with a slip in any place are refused or run; neither reading nor lowering nor validating them panics.
+#[test]
+fn slips_of_the_pen_do_not_panic() {
+    let storage = "sd=sd1,lun=/x,size=10m,hitarea=2m,range=(0,50),align=8k,offset=1m\nwd=wd1,sd=sd*,xfersize=(4k,50,8k,50),rhpct=70\n\
+                   wd=wd2,sd=sd1,stride=(64k,64k),iorate=9\nrd=r,wd=wd*,iorate=curve,forthreads=(1-4,d),elapsed=9\n";
+    let copies = "fsd=default,depth=2,width=3,files=5,sizes=(1k,10,2k,90)\nfsd=a,anchor=/a\nfsd=b,anchor=/b\n\
+                  fwd=c,fsd=a,operation=copy,target=b,threads=2,xfersize=1k\nrd=r,fwd=c,format=(only,limited),fordepth=(1-3,1)\n\
+                  rd=s,fwd=c,fwdrate=10,foroperations=(move,rmdir,access)\n";
+    let (mut read, mut refused) = (0, 0);
+    for text in [storage, copies, FILES] {
+        for at in 0..text.len() {
+            for slip in ["", ",", "=", "(", ")", "-", "*", "0", "99999999999", "99999999t", "é"] {
+                let slipped = [&text[..at], slip, &text[at + 1..]].concat();
+                let Ok(script) = Script::parse("f", &slipped, &Settings::default()) else {
+                    refused += 1;
+                    continue;
+                };
+                read += 1;
+                for run in script.runs.iter().take(3) {
+                    let lengths = vec![Some(1 << 30); script.paths().count()];
+                    if let Ok(workload) = lower(&script, run, places(&lengths), Some(50.0), 1) {
+                        plumb_workload::validate::validate(&workload);
+                    }
+                }
+            }
+        }
+    }
+    assert!(read > 1000 && refused > 1000, "{read} {refused}");
+}

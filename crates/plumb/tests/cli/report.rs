@@ -74,7 +74,9 @@ fn a_run_is_reported_in_every_form() {
         medians.contains("Medians of 3 runs") && medians.contains("was run 3 times") && !medians.contains("One run"),
         "{medians}"
     );
-    home.plumb("report nonsense").expect(2).complains(&["no run \"nonsense\"", "no comparison, sweep, rounds, ladder or study"]);
+    home.plumb("report nonsense")
+        .expect(2)
+        .complains(&["no run \"nonsense\"", "no comparison, sweep, rounds, ladder or study"]);
     home.plumb("report --html missing/r.html").expect(4).complains(&["cannot write missing/r.html"]);
 }
 
