@@ -152,6 +152,19 @@ fn copies_directories_and_formats_have_their_sizes() {
         [Step::Create { .. }, Step::WriteWhole { request: Bytes(65_536), .. }, Step::Close { .. }]
     ));
     assert_eq!(workloads[5].phase[0].stop.time.map(|time| time.0), Some(7_000_000_000));
+    // Transfers of 128 KiB, whatever those of others are, and 8 threads where nothing is said.
+    let usual = self::script(&text.replace("fwd=format,threads=4,xfersize=64k\n", ""));
+    let usual = lowered(&usual.runs[4], None).phase[0].workers[0].clone();
+    assert!(
+        usual.count == 8 && matches!(&steps(&usual)[1], Step::WriteWhole { request: Bytes(131_072), .. }),
+        "{usual:?}"
+    );
+    let small = self::script(&text.replace("fwd=format,threads=4,xfersize=64k", "fwd=format"));
+    let small = lowered(&small.runs[4], None).phase[0].workers[0].clone();
+    assert!(
+        small.count == 2 && matches!(&steps(&small)[1], Step::WriteWhole { request: Bytes(131_072), .. }),
+        "{small:?}"
+    );
     assert!(matches!(steps(group(5)), [Step::Mkdir { .. }]));
     assert_eq!(script.runs[6].name, "rd7");
     // Anchors on several file systems.
