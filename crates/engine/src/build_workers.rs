@@ -273,8 +273,14 @@ pub(crate) fn build_workers(
             }
         };
         let is_null = matches!(targets.get(&seat.group.target), Some(OpenTarget::Null { .. } | OpenTarget::Sim(_)));
-        if writes(seat.group, targets) && !is_null && !built.written.contains(&seat.group.target) {
-            built.written.push(seat.group.target.clone());
+        if writes(seat.group, targets) && !is_null {
+            // What is copied is written elsewhere.
+            let copies = seat.group.work.program().and_then(|program| program.copies().next()).map(|copy| &copy.to);
+            for target in std::iter::once(&seat.group.target).chain(copies) {
+                if !built.written.contains(target) {
+                    built.written.push(target.clone());
+                }
+            }
         }
         built.run_as.push(seat.group.run_as);
         built.workers.push(WorkerSpec {

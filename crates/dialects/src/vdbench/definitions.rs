@@ -300,7 +300,8 @@ impl Reader {
             ("fwd", Section::General | Section::FileSystem | Section::FileWork) => {
                 self.begin(Section::FileWork, &name);
                 if !self.is_default {
-                    self.file_works.push(FileWork { name, line, ..self.usual_files.1.clone() });
+                    let work = FileWork { name, line, ..self.usual_files.1.clone() };
+                    self.file_works.push(work.for_format());
                 }
                 Ok(())
             }

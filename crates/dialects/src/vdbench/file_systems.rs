@@ -9,6 +9,11 @@ use super::wrong::{Placed, Reason};
 const FILES_MAX: u64 = 1 << 32;
 const LEAVES_MAX: u64 = 1 << 24;
 
+/// The name of the workload definition that says how files are made; threads and sizes of writes where it says nothing.
+const FORMAT: &str = "format";
+const FORMAT_THREADS: u64 = 8;
+const FORMAT_TRANSFER: u64 = 128 << 10;
+
 /// Most levels of directories.
 const DEPTH_MAX: u64 = 32;
 
@@ -275,6 +280,21 @@ impl FileWork {
             return Err((self.line, Reason::together(self.definition(), found, "use fileio=random")));
         }
         Ok(())
+    }
+
+    /// Its name says that it is about making files, and nothing else: by transfers of its own, whatever those of others are.
+    pub(super) fn for_format(self) -> FileWork {
+        if self.is_format() { FileWork { transfers: Transfers::Fixed(FORMAT_TRANSFER), ..self } } else { self }
+    }
+
+    /// Whether it says how files are made.
+    pub(super) fn is_format(&self) -> bool {
+        self.name == FORMAT
+    }
+
+    /// How files of a file system are made, where nothing is said.
+    pub(super) fn usual_format() -> FileWork {
+        FileWork { name: FORMAT.to_owned(), threads: FORMAT_THREADS, ..FileWork::default() }.for_format()
     }
 
     /// How it is named in messages.

@@ -225,17 +225,10 @@ fn used_works(definition: &RunDefinition, storage: &[Storage], works: &[Work]) -
     Ok(used)
 }
 
-/// Threads and sizes of writes of what makes files, where nothing is said: as vdbench has them.
-const FORMAT_THREADS: u64 = 8;
-const FORMAT_TRANSFER: u64 = 128 << 10;
-
-/// The name of the workload definition that says how files are made.
-const FORMAT: &str = "format";
-
 /// A run with its file workload definitions, each with the names of its file systems, and these.
 fn with_files(definition: &RunDefinition, all: &[FileStorage], works: &[FileWork]) -> Result<Run, Placed> {
     let is_used =
-        |work: &&FileWork| work.name != FORMAT && definition.file_works.iter().any(|said| is_meant(said, &work.name));
+        |work: &&FileWork| !work.is_format() && definition.file_works.iter().any(|said| is_meant(said, &work.name));
     let mut used: Vec<FileWork> = works.iter().filter(is_used).cloned().collect();
     if used.is_empty() {
         return Err(definition.uses_none("file workload definition", "fwd"));
@@ -270,16 +263,14 @@ fn with_files(definition: &RunDefinition, all: &[FileStorage], works: &[FileWork
         add(target);
     }
     if let Some(format) = definition.run.format {
-        let said = works.iter().find(|work| work.name == FORMAT);
-        let usual =
-            FileWork { threads: FORMAT_THREADS, transfers: Transfers::Fixed(FORMAT_TRANSFER), ..FileWork::default() };
+        let said = works.iter().find(|work| work.is_format());
+        let how = said.cloned().unwrap_or_else(FileWork::usual_format);
         let operation = if format.directories { Operation::Mkdir } else { Operation::Format };
         let each = |one: &FileStorage| FileWork {
-            name: FORMAT.to_owned(),
             file_systems: vec![one.name.clone()],
             operation,
             direct: one.direct,
-            ..said.unwrap_or(&usual).clone()
+            ..how.clone()
         };
         let mut file_works: Vec<FileWork> = file_systems.iter().map(each).collect();
         share(file_works.iter_mut().map(|work| &mut work.skew).collect()).map_err(|sum| definition.skews(sum))?;

@@ -152,6 +152,19 @@ fn copies_directories_and_formats_have_their_sizes() {
         [Step::Create { .. }, Step::WriteWhole { request: Bytes(65_536), .. }, Step::Close { .. }]
     ));
     assert_eq!(workloads[5].phase[0].stop.time.map(|time| time.0), Some(7_000_000_000));
+    // Transfers of 128 KiB, whatever those of others are, and 8 threads where nothing is said.
+    let usual = self::script(&text.replace("fwd=format,threads=4,xfersize=64k\n", ""));
+    let usual = lowered(&usual.runs[4], None).phase[0].workers[0].clone();
+    assert!(
+        usual.count == 8 && matches!(&steps(&usual)[1], Step::WriteWhole { request: Bytes(131_072), .. }),
+        "{usual:?}"
+    );
+    let small = self::script(&text.replace("fwd=format,threads=4,xfersize=64k", "fwd=format"));
+    let small = lowered(&small.runs[4], None).phase[0].workers[0].clone();
+    assert!(
+        small.count == 2 && matches!(&steps(&small)[1], Step::WriteWhole { request: Bytes(131_072), .. }),
+        "{small:?}"
+    );
     assert!(matches!(steps(group(5)), [Step::Mkdir { .. }]));
     assert_eq!(script.runs[6].name, "rd7");
     // Anchors on several file systems.
@@ -313,4 +326,34 @@ fn lines_of_files_have_vdbenchs_columns() {
     assert!(line.contains(" 1    5.0 61.020  75.0 ") && line.trim_end().ends_with("   5.0 61.020"), "{line}");
     let later = FilesDone::of(&SortedMap::from([(OpKind::Read, ops(500, 1_000_000, 500 * 4096))]), 0);
     assert_eq!(later.since(&done).rate(run, 1.0), 200.0);
+}
+
+// Files with a slip in any place are refused or run; neither reading nor lowering nor validating them panics.
+#[test]
+fn slips_of_the_pen_do_not_panic() {
+    let storage = "sd=sd1,lun=/x,size=10m,hitarea=2m,range=(0,50),align=8k,offset=1m\nwd=wd1,sd=sd*,xfersize=(4k,50,8k,50),rhpct=70\n\
+                   wd=wd2,sd=sd1,stride=(64k,64k),iorate=9\nrd=r,wd=wd*,iorate=curve,forthreads=(1-4,d),elapsed=9\n";
+    let copies = "fsd=default,depth=2,width=3,files=5,sizes=(1k,10,2k,90)\nfsd=a,anchor=/a\nfsd=b,anchor=/b\n\
+                  fwd=c,fsd=a,operation=copy,target=b,threads=2,xfersize=1k\nrd=r,fwd=c,format=(only,limited),fordepth=(1-3,1)\n\
+                  rd=s,fwd=c,fwdrate=10,foroperations=(move,rmdir,access)\n";
+    let (mut read, mut refused) = (0, 0);
+    for text in [storage, copies, FILES] {
+        for at in 0..text.len() {
+            for slip in ["", ",", "=", "(", ")", "-", "*", "0", "99999999999", "99999999t", "é"] {
+                let slipped = [&text[..at], slip, &text[at + 1..]].concat();
+                let Ok(script) = Script::parse("f", &slipped, &Settings::default()) else {
+                    refused += 1;
+                    continue;
+                };
+                read += 1;
+                for run in script.runs.iter().take(3) {
+                    let lengths = vec![Some(1 << 30); script.paths().count()];
+                    if let Ok(workload) = lower(&script, run, places(&lengths), Some(50.0), 1) {
+                        plumb_workload::validate::validate(&workload);
+                    }
+                }
+            }
+        }
+    }
+    assert!(read > 1000 && refused > 1000, "{read} {refused}");
 }

@@ -1,7 +1,8 @@
 //! Which commands' writes wait for the device, of all tools: a flush that no clock sees makes no rate the device's.
 
-use crate::common::{Home, findings};
+use crate::common::{Home, findings, needs};
 use serde_json::Value;
+use std::process::Command;
 
 /// What a command's writes do before its clock stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,4 +119,38 @@ fn the_same_holds_for_native_programs() {
         );
         assert_clock(after, || home.plumb("run program.toml --json").ran().json(), *clock);
     }
+}
+
+/// What a program copies lies in another file set, whose file system is flushed at the end of the phase, too.
+#[test]
+fn copies_are_flushed_where_they_lie() {
+    if !needs::tools(&["strace"]) {
+        return;
+    }
+    let home = Home::new();
+    home.file(
+        "copies.toml",
+        "name = \"copies\"\n[target.from.tree]\npath = \"from\"\nfiles = 4\nsize = \"4KiB\"\npreallocated-percent = 100\n\
+         [target.to.tree]\npath = \"to\"\nfiles = 4\nsize = \"4KiB\"\n[[phase]]\nname = \"copy\"\n[[phase.workers]]\n\
+         target = \"from\"\nlimit.passes = 4\n\
+         work.program.steps = [{ copy = { file = \"sequential\", to = \"to\", request = \"4KiB\" } }]\n",
+    );
+    let plumb = home.command(["run", "copies.toml"]);
+    let mut strace = Command::new("strace");
+    strace
+        .args(["-f", "-qq", "-y", "-e", "trace=syncfs", "-o", "trace"])
+        .arg(plumb.get_program())
+        .args(plumb.get_args());
+    for (name, value) in plumb.get_envs() {
+        match value {
+            Some(value) => strace.env(name, value),
+            None => strace.env_remove(name),
+        };
+    }
+    // Whether the numbers are worth anything is another question.
+    let said = strace.current_dir(home.work()).output().unwrap();
+    let traced = std::fs::read_to_string(home.work().join("trace")).unwrap();
+    let flushed = |set: &str| traced.lines().filter(|line| line.contains(&format!("/{set}>"))).count();
+    // Once when they are laid out, and once at the end.
+    assert_eq!((flushed("from"), flushed("to")), (2, 2), "{traced}\n{}", String::from_utf8_lossy(&said.stderr));
 }

@@ -219,3 +219,27 @@ fn postmark_has_locations_on_simulated_disks() {
     let err = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success() && err.contains("cannot be mixed"), "{err}");
 }
+
+/// Protects copies between devices: what is read of one is written to the other, and each takes its own time.
+#[test]
+fn files_are_copied_from_one_device_to_another() {
+    let home = Home::new();
+    home.file(
+        "copies.toml",
+        "name = \"copies\"\n\
+         [target.from.sim]\ndevice = \"sim:nvme\"\nsize = \"64MiB\"\nfiles = 64\npreallocated-percent = 100\n\
+         [target.to.sim]\ndevice = \"sim:hdd\"\nsize = \"64MiB\"\nfiles = 64\n\
+         [[phase]]\nname = \"copy\"\n[[phase.workers]]\ntarget = \"from\"\ncount = 2\nlimit.passes = 32\n\
+         work.program.count-transactions = true\n\
+         work.program.steps = [{ copy = { file = \"sequential\", to = \"to\", request = \"256KiB\", moves = true } }]\n",
+    );
+    home.plumb("run copies.toml").expect(0);
+    let exported: serde_json::Value = serde_json::from_str(&home.plumb("export last").expect(0).out).unwrap();
+    let phase = &exported[0]["phases"][0];
+    let done = |kind: &str| phase["done"][kind]["ops"].as_u64().unwrap_or(0);
+    let counts = ["open", "create", "read", "write", "close", "unlink"].map(done);
+    assert_eq!(counts, [64, 64, 256, 256, 128, 64], "{phase:#}");
+    let mean = |metric: &str| phase["metrics"][metric]["value"].as_f64().unwrap();
+    assert!(mean("write.lat.mean") > 10.0 * mean("read.lat.mean"), "{phase:#}");
+    assert_eq!(done("read") * (256 << 10), phase["done"]["write"]["bytes"].as_u64().unwrap());
+}

@@ -216,14 +216,6 @@ impl TreeState {
             share.names.get(local)
         });
         let mut state = SetState::empty(&self.shape, worker, first);
-        if self.shares.iter().any(|share| share.copied.is_some()) {
-            for number in 0..len {
-                let (share, local) = held(number);
-                if share.is_copied(local) {
-                    state.set_copied(number, true);
-                }
-            }
-        }
         if self.shares.iter().any(|share| share.contents.is_some()) {
             // Names of one file share a node again, where they lie in one old share and in one new one.
             let mut seen: HashMap<(u64, u32), u32> = HashMap::new();
@@ -243,6 +235,14 @@ impl TreeState {
             state.contents = Some(contents);
         }
         state.names = names;
+        if self.shares.iter().any(|share| share.copied.is_some()) {
+            for number in 0..len {
+                let (share, local) = held(number);
+                if share.is_copied(local) {
+                    state.set_copied(number, true);
+                }
+            }
+        }
         Ok(state)
     }
 }

@@ -310,6 +310,32 @@ fn copies_are_their_files() {
     }
 }
 
+// Which files have copies is known in any number of shares, of any size.
+#[test]
+fn copies_are_known_to_other_shares() {
+    let tree = Tree::new(&std::env::temp_dir(), 200, 1, Distribution::Fixed(Bytes(10)), 100);
+    let program = program(vec![copy(Pick::Sequential, false)]);
+    let mut state = TreeState::new(tree.shape.clone());
+    // Twice each, by more and by fewer workers: what is there already is removed first.
+    for (workers, passes, removed) in [(4, 50, 0), (3, 66, 198), (1, 200, 200)] {
+        let mut unlinked = 0;
+        let mut states = Vec::new();
+        for state in state.split(workers).unwrap() {
+            let mut source = over(&program, state, STREAM, Some(passes));
+            let mut backend = tree.backend(&program);
+            while let Some(op) = source.next() {
+                assert!(run_op(&mut source, &mut backend, &op).is_ok(), "{op:?}");
+                unlinked += u32::from(op.kind == OpKind::Unlink);
+            }
+            states.push(source.into_state().unwrap());
+        }
+        assert_eq!(unlinked, removed, "{workers} workers");
+        let [believed, there] = tree.copies(&states);
+        assert!(believed == there && there.values().all(|is_there| *is_there));
+        state = TreeState::join(tree.shape.clone(), states);
+    }
+}
+
 // What exists beforehand is shared out among workers, and is removed once.
 #[test]
 fn directories_that_exist_beforehand_are_removed_first() {
