@@ -54,7 +54,15 @@ pub enum JoinError {
     },
     /// A real elbencho is there, or a browser.
     #[error("speaks HTTP, as a real elbencho does, which is not spoken here: both ends must be `plumb as elbencho`")]
-    Http,
+    Http {
+        /// It asks whether a service is ready: `GET /status`.
+        asks_status: bool,
+    },
+    /// It says nothing, as whatever waits for other words.
+    #[error(
+        "does not answer; a real elbencho's service waits for HTTP and says nothing, either: both ends must be Plumb"
+    )]
+    Silent,
     /// Something else is there.
     #[error("does not answer as an agent of Plumb's does")]
     NotPlumb,

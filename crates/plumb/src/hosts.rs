@@ -204,9 +204,11 @@ fn reach(place: &HostPlace, trust: Option<&Trust>, greeting: &Greeting) -> Resul
         None => over_tcp(&place.address, trust).map_err(|error| failed(&error))?,
     };
     star::greet(&mut reached.link, greeting).map_err(|error| match error {
-        JoinError::Refused(_) | JoinError::Version { .. } | JoinError::Fio { .. } | JoinError::Http => {
-            Stopped::usage(format!("host {host}: the agent {error}"))
-        }
+        JoinError::Refused(_)
+        | JoinError::Version { .. }
+        | JoinError::Fio { .. }
+        | JoinError::Http { .. }
+        | JoinError::Silent => Stopped::usage(format!("host {host}: the agent {error}")),
         error => failed(&format!("the agent {error}")),
     })?;
     Ok(reached)

@@ -9,6 +9,8 @@ use std::time::Duration;
 
 /// Longest line, with its end.
 pub const LINE_BYTES_MAX: usize = 512;
+/// Longest head of a request in HTTP that is read.
+const HTTP_HEAD_BYTES_MAX: usize = 8 << 10;
 /// Longest payload of a frame. The longest that are sent are reports, of some hundred kilobytes, and orders, which hold a workload.
 pub const FRAME_BYTES_MAX: usize = 64 << 20;
 /// Longest news: a second of a phase.
@@ -68,10 +70,11 @@ pub fn answer(refused: Option<&str>) -> String {
     format!("{MAGIC} {PROTOCOL} {VERSION} {}\n", refused.unwrap_or("ok").replace('\n', " "))
 }
 
-/// The same for whoever speaks HTTP.
-pub fn http_answer(refused: &str) -> String {
+/// The same for whoever speaks HTTP. A real elbencho waits until a service's status is well, and then shows why it is refused.
+pub fn http_answer(refused: &str, asks_status: bool) -> String {
+    let status = if asks_status { "200 OK" } else { "501 Not Implemented" };
     let length = refused.len() + 1;
-    let head = "HTTP/1.1 501 Not Implemented\r\nContent-Type: text/plain\r\nConnection: close\r\n";
+    let head = format!("HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nConnection: close\r\n");
     format!("{head}Content-Length: {length}\r\n\r\n{refused}\n")
 }
 
@@ -115,6 +118,7 @@ pub fn read_line(from: &mut dyn Read) -> Result<String, JoinError> {
             Ok(_) if byte[0] == b'\n' => break,
             Ok(_) => line.push(byte[0]),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(JoinError::Silent),
             Err(error) => return Err(JoinError::Io(error.to_string())),
         }
         // A stranger is known by its first bytes, and need not send a whole line.
@@ -134,7 +138,17 @@ fn foreign(from: &mut dyn Read, mut start: Vec<u8>) -> JoinError {
     }
     match start.as_slice() {
         [version @ 60..=250, 0, 1..=30, 0, ..] => JoinError::Fio { protocol: (*version).into() },
-        b"GET " | b"POST" | b"HTTP" => JoinError::Http,
+        b"GET " | b"POST" | b"PUT " | b"HTTP" => {
+            // To its end: who is cut off while it speaks reads no answer.
+            let mut byte = [0];
+            while start.len() < HTTP_HEAD_BYTES_MAX
+                && !start.ends_with(b"\r\n\r\n")
+                && from.read_exact(&mut byte).is_ok()
+            {
+                start.push(byte[0]);
+            }
+            JoinError::Http { asks_status: start.starts_with(b"GET /status") }
+        }
         _ => JoinError::NotPlumb,
     }
 }
@@ -248,7 +262,8 @@ mod tests {
         // The header of fio 3.33's first command.
         assert_eq!(read(&[98, 0, 10, 0, 0, 0, 0, 0]), Err(JoinError::Fio { protocol: 98 }));
         for http in [&b"GET /status HTTP/1.1\r\n"[..], b"POST /preparephase", b"HTTP/1.1 400 Bad Request\r\n"] {
-            assert_eq!(read(http), Err(JoinError::Http));
+            let asks_status = http.starts_with(b"GET");
+            assert_eq!(read(http), Err(JoinError::Http { asks_status }));
         }
         assert_eq!(read(b"GEN"), Err(JoinError::NotPlumb));
         assert_eq!(read(b""), Err(JoinError::Closed));

@@ -38,14 +38,19 @@ const ENVIRONMENT: &[(&str, &str)] = &[
     ("PLUMB_MPI_PATIENCE", "Seconds after which a silent rank is taken for dead [default: 20]."),
     (
         "PLUMB_HOSTS_KEYS",
-        "The client.keys of the agents that run and plumb as fio --client use, where --hosts-keys is not given.",
+        "The client.keys of the agents that commands with --hosts and plumb as fio --client use, where --hosts-keys is not given.",
     ),
     ("PLUMB_HOSTS_PATIENCE", "Seconds after which a silent host is given up [default: 10]."),
-    ("PLUMB_AGENT_KEYS", "The server.keys of plumb as fio --server; without it, only this host is served."),
+    (
+        "PLUMB_AGENT_KEYS",
+        "The server.keys of plumb as fio --server and plumb as elbencho --service; without it, only this host is served.",
+    ),
     (
         "PLUMB_AGENT_ALLOW",
-        "What clients of plumb as fio --server may use, separated by colons [default: its working directory].",
+        "What clients of plumb as fio --server and plumb as elbencho --service may use, separated by colons [default: its \
+         working directory].",
     ),
+    ("PLUMB_AGENT_ALLOW_EXEC", "If 1, plumb as fio --server runs the programs that jobs and --trigger-remote name."),
     ("PLUMB_SSH", "The ssh command with its options, for hosts of a study [default: ssh]."),
     (
         "PLUMB_AGENT",

@@ -250,15 +250,15 @@ fn a_service_has_rules_of_its_own() {
 #[test]
 fn a_real_elbencho_is_told_so() {
     let services = Services::start();
-    let mut master = TcpStream::connect(("127.0.0.1", services.ports[0])).unwrap();
-    master.write_all(b"GET /status HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
-    let mut answer = Vec::new();
-    let _ = master.read_to_end(&mut answer);
-    let answer = String::from_utf8_lossy(&answer).into_owned();
-    assert!(
-        answer.starts_with("HTTP/1.1 501 ") && answer.contains("both ends must be `plumb as elbencho`"),
-        "{answer}"
-    );
+    // A real one asks first whether the service is ready, and shows what it answers to the phase that it prepares.
+    for (request, status) in [("GET /status", "200"), ("POST /preparephase?ProtocolVersion=3.1.3&PwHash=", "501")] {
+        let mut master = TcpStream::connect(("127.0.0.1", services.ports[0])).unwrap();
+        master.write_all(format!("{request} HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes()).unwrap();
+        let mut answer = String::new();
+        let _ = master.read_to_string(&mut answer);
+        let is_told = answer.contains("both ends must be `plumb as elbencho`");
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")) && is_told, "{answer}");
+    }
     let real = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let port = real.local_addr().unwrap().port();
     let serving = std::thread::spawn(move || {
@@ -269,6 +269,11 @@ fn a_real_elbencho_is_told_so() {
     let said = services.home.plumb(&format!("as elbencho --svcwait 0 --hosts 127.0.0.1:{port} -w -s 1m f"));
     said.expect(1).complains(&["speaks HTTP, as a real elbencho does", "both ends must be `plumb as elbencho`"]);
     serving.join().unwrap();
+    // Its service waits for a request.
+    let silent = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let port = silent.local_addr().unwrap().port();
+    let said = services.home.plumb(&format!("as elbencho --svcwait 0 --hosts 127.0.0.1:{port} -w -s 1m f"));
+    said.expect(1).complains(&["does not answer", "both ends must be Plumb"]);
 }
 
 // Protects services that go on in the background, and those that other hosts reach, by keys.

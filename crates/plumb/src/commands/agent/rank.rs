@@ -48,11 +48,13 @@ pub fn run(arguments: &FarEndArguments) -> Result<End, Stopped> {
         // Who only looks whether somebody is there is no news.
         Err(JoinError::Closed) => return Ok(End::Done),
         Err(error) => {
-            let is_http = error == JoinError::Http;
-            let error = format!("the client {error}");
-            let refusal = if is_http { http_answer(&error) } else { answer(Some(&error)) };
+            let said = format!("the client {error}");
+            let refusal = match error {
+                JoinError::Http { asks_status } => http_answer(&said, asks_status),
+                _ => answer(Some(&said)),
+            };
             let _ = output.write_all(refusal.as_bytes());
-            return Err(Stopped::usage(error));
+            return Err(Stopped::usage(said));
         }
     };
     let mut bench = session::bench_of_rank()?;

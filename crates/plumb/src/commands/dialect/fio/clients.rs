@@ -1,5 +1,7 @@
 //! `--client`: jobs that other hosts run, told as fio tells them.
 
+mod watching;
+
 use super::super::runner::{Cut, Step};
 use super::super::together::together;
 use super::complain;
@@ -7,9 +9,8 @@ use super::disk::{DiskFiles, this_machine};
 use super::output::Output;
 use super::progress::unix_ms;
 use super::report::now;
-use super::served::{ASKED, JobsAsked, JobsServed, PULLED, PhaseTold};
+use super::served::{ASKED, JobsAsked, JobsServed};
 use super::told;
-use super::trigger::TriggerWatch;
 use crate::args::Common;
 use crate::commands::run::command_line;
 use crate::exit::{End, Stopped};
@@ -17,28 +18,26 @@ use crate::hosts::{self, HostPlace};
 use crate::output::error_line;
 use crate::ranks;
 use crate::session;
-use plumb_dialects::fio::invocation::{AskedClient, Eta, Invocation, Trigger};
+use plumb_dialects::fio::invocation::{AskedClient, Eta, Invocation};
 use plumb_dialects::fio::print::{
     self, DiskStats, Grouping, Heading, HostReport, JobCopy, JobMember, JobReport, JobSource, MissingFiles, Report,
     Stage, clients, opening_of, sources,
 };
 use plumb_dialects::fio::value::Compat;
-use plumb_dialects::fio::value::choice::LogName;
 use plumb_dialects::fio::{self, Files, Fio, MissingFile};
 use plumb_document::json;
 use plumb_engine::Unopened;
-use plumb_engine::signals::{StopFlag, StopSignal};
+use plumb_engine::signals::StopSignal;
 use plumb_engine::sim::SimRun;
 use plumb_result::{Measurement, PhaseMeasurement};
-use plumb_sorted::{SortedMap, SortedSet};
-use plumb_study::{Bench, Division, HostTold, Policies, Progress, RunError, RunOutcome, RunRequest, Second};
+use plumb_sorted::SortedMap;
+use plumb_study::{Bench, Division, Policies, RunError, RunOutcome, RunRequest};
 use plumb_workload::Workload;
-use std::fs::OpenOptions;
 use std::hash::{BuildHasher, RandomState};
-use std::io::Write;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+use watching::Watching;
 
 /// fio's port.
 pub const PORT: u16 = 8765;
@@ -117,10 +116,7 @@ pub fn run(invocation: &Invocation, common: &Common) -> Step<End> {
     bench.apart = Some(serving.iter().map(|host| host.workload.clone()).collect());
     bench.division = Division::Apart;
     bench.unopened = Unopened::FailsItsJobs;
-    let trigger = Trigger { command: None, ..invocation.trigger.clone() };
-    let (stop, trigger) = (bench.stop, TriggerWatch::new(&trigger));
-    let mut watching =
-        Watching { serving: &serving, starts: Vec::new(), begun: SortedSet::new(), is_wrong: false, trigger, stop };
+    let mut watching = Watching::new(&serving, &invocation.trigger, bench.stop);
     let command = command_line();
     let request = RunRequest {
         workload: &workload,
@@ -139,12 +135,10 @@ pub fn run(invocation: &Invocation, common: &Common) -> Step<End> {
     if let Some(error) = &error {
         complain(error);
     }
-    let Watching { starts, trigger, is_wrong, .. } = watching;
-    let remote = invocation.trigger.remote.as_deref().filter(|_| trigger.is_pulled());
-    let has_failed = remote.is_some_and(|command| !pull(&serving, command, stop));
+    let is_well = watching.pull(invocation.trigger.remote.as_deref()) && !watching.is_wrong;
     super::super::findings::tell(&outcome, common);
-    let told_all = Telling { serving: &serving, outcome: &outcome, began, starts };
-    let failed = told_all.tell(&mut output)? || is_wrong || has_failed;
+    let told_all = Telling { serving: &serving, outcome: &outcome, began, starts: watching.starts };
+    let failed = told_all.tell(&mut output)? || !is_well;
     Ok(match bench.stop.signal() {
         Some(signal) if signal != StopSignal::Program => End::DialectCode(super::run::STOPPED_BY_SIGNAL),
         _ if failed || error.is_some() => End::DialectFailed,
@@ -306,101 +300,6 @@ fn openings(serving: &[Serving]) -> String {
 impl Serving {
     fn place_name(&self) -> &str {
         &self.host.place.name
-    }
-}
-
-/// What is done here while hosts run their jobs.
-struct Watching<'a> {
-    serving: &'a [Serving],
-    /// When phases started, milliseconds since 1970.
-    starts: Vec<u64>,
-    /// Logs that this run has begun: what more comes for them is added.
-    begun: SortedSet<PathBuf>,
-    /// A host's log is not whole.
-    is_wrong: bool,
-    trigger: TriggerWatch,
-    stop: StopFlag,
-}
-
-impl Progress for Watching<'_> {
-    fn clock_starts(&mut self, _phase: &str) {
-        self.starts.push(unix_ms());
-    }
-
-    fn live(&mut self, _second: &Second<'_>) {
-        self.trigger.look(self.stop);
-    }
-
-    fn told(&mut self, hosts: Vec<HostTold>) {
-        for HostTold { number, text } in hosts.into_iter().filter(|host| !host.text.is_empty()) {
-            let Some(serving) = self.serving.get(number as usize) else { continue };
-            let wrong = match json::from_str::<PhaseTold>(&text) {
-                Ok(told) => {
-                    let logs = told.logs.iter();
-                    let failed = logs.filter_map(|(name, lines)| serving.keep(name, lines, &mut self.begun).err());
-                    failed.chain(told.wrong).collect()
-                }
-                Err(error) => vec![error.to_string()],
-            };
-            self.is_wrong |= !wrong.is_empty();
-            wrong.iter().for_each(|wrong| complain(format!("{}: {wrong}", serving.place_name())));
-        }
-    }
-}
-
-impl Serving {
-    /// Keeps the lines of a log as fio's client does: under its name, with the host's behind it.
-    fn keep(&self, name: &str, lines: &str, begun: &mut SortedSet<PathBuf>) -> Result<(), String> {
-        let own_name = match self.host.asked.reads_here {
-            // A job file of the host does not say where files of this one are written.
-            true => Path::new(name).file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
-            false => name.to_owned(),
-        };
-        if !has_log(&self.fio, name) || own_name.is_empty() {
-            return Err(format!("`{name}` is no log of these jobs"));
-        }
-        let host = self.place_name().replace('/', "_");
-        let path = PathBuf::from(format!("{own_name}.{host}"));
-        let is_new = begun.insert(path.clone());
-        let mut options = OpenOptions::new();
-        let options = if is_new { options.write(true).create(true).truncate(true) } else { options.append(true) };
-        let written = options.open(&path).and_then(|mut file| file.write_all(lines.as_bytes()));
-        written.map_err(|error| format!("log {}: {error}", path.display()))
-    }
-}
-
-/// Whether jobs ask for a log of this name.
-fn has_log(fio: &Fio, name: &str) -> bool {
-    let is_of = |base: &LogName, job: &str| {
-        let base = match base {
-            LogName::OfJob => job,
-            LogName::Named(base) => base,
-        };
-        // `_bw.1.log`
-        let rest = name.strip_prefix(base).and_then(|rest| rest.strip_prefix('_')?.strip_suffix(".log"));
-        rest.is_some_and(|rest| !rest.contains('/'))
-    };
-    fio.jobs.iter().any(|job| {
-        let logs = &job.logs;
-        let mut bases = [&logs.bw, &logs.iops, &logs.lat, &logs.hist].into_iter().flatten();
-        bases.any(|base| is_of(base, &job.name)) || job.replay.write_iolog.as_deref() == Some(name)
-    })
-}
-
-/// Runs the command of `--trigger-remote` on each host; whether all did. A host that the command takes down does not answer.
-fn pull(serving: &[Serving], command: &str, stop: StopFlag) -> bool {
-    let Some(ranks) = ranks::joined() else { return false };
-    match ranks.ask_each(stop, vec![format!("{PULLED}{command}"); serving.len()]) {
-        Ok(answers) => {
-            for (host, answer) in serving.iter().zip(&answers).filter(|(_, answer)| !answer.is_empty()) {
-                complain(format!("{}: {}", host.place_name(), String::from_utf8_lossy(answer)));
-            }
-            answers.iter().all(Vec::is_empty)
-        }
-        Err(error) => {
-            complain(error);
-            false
-        }
     }
 }
 
