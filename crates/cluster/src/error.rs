@@ -54,10 +54,7 @@ pub enum JoinError {
     },
     /// A real elbencho is there, or a browser.
     #[error("speaks HTTP, as a real elbencho does, which is not spoken here: both ends must be `plumb as elbencho`")]
-    Http {
-        /// It asks whether a service is ready: `GET /status`.
-        asks_status: bool,
-    },
+    Http,
     /// It says nothing, as whatever waits for other words.
     #[error(
         "does not answer; a real elbencho's service waits for HTTP and says nothing, either: both ends must be Plumb"

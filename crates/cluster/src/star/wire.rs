@@ -70,9 +70,16 @@ pub fn answer(refused: Option<&str>) -> String {
     format!("{MAGIC} {PROTOCOL} {VERSION} {}\n", refused.unwrap_or("ok").replace('\n', " "))
 }
 
-/// The same for whoever speaks HTTP. A real elbencho waits until a service's status is well, and then shows why it is refused.
-pub fn http_answer(refused: &str, asks_status: bool) -> String {
-    let status = if asks_status { "200 OK" } else { "501 Not Implemented" };
+/// The same for whoever speaks HTTP, behind the first four bytes of the request. A real elbencho waits until a service's status is well,
+/// and then shows why it is refused.
+pub fn http_answer(refused: &str, rest: &mut dyn Read) -> String {
+    let mut head = Vec::new();
+    let mut byte = [0];
+    // To its end: who is cut off while it speaks reads no answer.
+    while head.len() < HTTP_HEAD_BYTES_MAX && !head.ends_with(b"\r\n\r\n") && rest.read_exact(&mut byte).is_ok() {
+        head.push(byte[0]);
+    }
+    let status = if head.starts_with(b"/status") { "200 OK" } else { "501 Not Implemented" };
     let length = refused.len() + 1;
     let head = format!("HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nConnection: close\r\n");
     format!("{head}Content-Length: {length}\r\n\r\n{refused}\n")
@@ -138,17 +145,7 @@ fn foreign(from: &mut dyn Read, mut start: Vec<u8>) -> JoinError {
     }
     match start.as_slice() {
         [version @ 60..=250, 0, 1..=30, 0, ..] => JoinError::Fio { protocol: (*version).into() },
-        b"GET " | b"POST" | b"PUT " | b"HTTP" => {
-            // To its end: who is cut off while it speaks reads no answer.
-            let mut byte = [0];
-            while start.len() < HTTP_HEAD_BYTES_MAX
-                && !start.ends_with(b"\r\n\r\n")
-                && from.read_exact(&mut byte).is_ok()
-            {
-                start.push(byte[0]);
-            }
-            JoinError::Http { asks_status: start.starts_with(b"GET /status") }
-        }
+        b"GET " | b"POST" | b"HTTP" => JoinError::Http,
         _ => JoinError::NotPlumb,
     }
 }
@@ -262,8 +259,7 @@ mod tests {
         // The header of fio 3.33's first command.
         assert_eq!(read(&[98, 0, 10, 0, 0, 0, 0, 0]), Err(JoinError::Fio { protocol: 98 }));
         for http in [&b"GET /status HTTP/1.1\r\n"[..], b"POST /preparephase", b"HTTP/1.1 400 Bad Request\r\n"] {
-            let asks_status = http.starts_with(b"GET");
-            assert_eq!(read(http), Err(JoinError::Http { asks_status }));
+            assert_eq!(read(http), Err(JoinError::Http));
         }
         assert_eq!(read(b"GEN"), Err(JoinError::NotPlumb));
         assert_eq!(read(b""), Err(JoinError::Closed));

@@ -387,7 +387,9 @@ fn logs_and_triggers_of_fio_reach_all_hosts() {
     let mut command = home.command(["as", "fio", &format!("--client={one}"), "--trigger-file=pull"]);
     command.args(["--trigger-remote=touch pulled", "long.fio"]);
     let said = Said::of(command).expect(0);
-    assert!(said.out.contains("j: (groupid=0") && said.out.contains("err= 0"), "{}", said.out);
+    let of_job = said.out.lines().find(|line| line.contains("WRITE: bw=")).unwrap();
+    let ran_ms: u64 = of_job.split("run=").nth(1).unwrap().split('-').next().unwrap().parse().unwrap();
+    assert!(said.out.contains("err= 0") && ran_ms < 100_000, "the trigger ended the job: {}", said.out);
     assert!(home.work().join("one/pulled").exists() && !home.work().join("pull").exists());
     home.plumb(&format!("as fio --client={two} {pulled}=true long.fio"))
         .expect(1)

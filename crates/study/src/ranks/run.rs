@@ -206,8 +206,8 @@ impl<'a> RanksRun<'a> {
         let patience = self.after_signal.patience();
         let patience = |rank: u32, waited: Duration| {
             meanwhile();
-            if self.ranks.leads_only() && self.is_signalled() {
-                // No launcher tells the others.
+            if self.ranks.leads_only() && self.stop.requested() {
+                // No launcher tells the others of a signal, nor does anybody that whoever looks on has enough.
                 self.ranks.cluster.announce_end();
             }
             patience(rank, waited)

@@ -50,7 +50,7 @@ pub fn run(arguments: &FarEndArguments) -> Result<End, Stopped> {
         Err(error) => {
             let said = format!("the client {error}");
             let refusal = match error {
-                JoinError::Http { asks_status } => http_answer(&said, asks_status),
+                JoinError::Http => http_answer(&said, &mut greeter),
                 _ => answer(Some(&said)),
             };
             let _ = output.write_all(refusal.as_bytes());

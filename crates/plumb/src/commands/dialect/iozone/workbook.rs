@@ -112,7 +112,7 @@ fn draw(sheet: &mut Sheet, surface: &Surface, command: &str, unit: Unit<'_>, edg
             }
         }
         if let Some(edge) = edge {
-            sheet.text(row, last_column + 1, &edge, Style::PLAIN);
+            sheet.text(row, last_column + 1, edge, Style::PLAIN);
         }
     }
     let numbers = Area { first: (HEAD_ROW + 1, 1), last: (row, last_column) };
