@@ -98,8 +98,10 @@ pub(super) fn takes(workload: &Workload, place: &Place) -> String {
     let needed_bytes: u64 = workload.target.values().map(test_data_bytes).sum();
     let mut words = Vec::new();
     if needed_bytes > 0 {
-        let each = ranks::joined().map_or(String::new(), |ranks| {
-            format!("each of {} {} ", ranks.size(), if ranks.leads_only() { "hosts" } else { "ranks" })
+        let each = ranks::joined().map_or(String::new(), |ranks| match (ranks.size(), ranks.leads_only()) {
+            (1, true) => "the host ".to_owned(),
+            (hosts, true) => format!("each of {hosts} hosts "),
+            (all, false) => format!("each of {all} ranks "),
         });
         words.push(format!(
             "{each}writes {} of test data in a new directory below {place}, and removes it at the end",

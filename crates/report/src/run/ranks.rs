@@ -23,7 +23,8 @@ pub(super) fn line(result: &RunResult, detail: Detail) -> Option<String> {
         [one] => one.name.clone(),
         all => format!("{} hosts ({})", all.len(), names.join(", ")),
     };
-    Some(format!("{} ranks on {hosts}, {}", ranks.count, ranks.transport))
+    let all = if ranks.count == 1 { "1 rank".to_owned() } else { format!("{} ranks", ranks.count) };
+    Some(format!("{all} on {hosts}, {}", ranks.transport))
 }
 
 /// `ranks: first done after 4.98 s (rank 2 on node2), last after 5.01 s (rank 0 on node1), started within 12 µs`.
