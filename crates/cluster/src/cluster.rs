@@ -128,7 +128,7 @@ pub trait Cluster: Send + Sync {
     /// Whether the others go on where one of them is lost; where not, all end. Only a transport that has a rank which leads can.
     fn carry_on(&self, _without_lost: bool) {}
 
-    /// Tells rank 0 what it may use or not: nobody waits for it, and it may be lost. Only a transport that has a rank which leads does.
+    /// Sends news to rank 0, such as a second of a phase. It does not wait, and news may be lost. Transports without a leading rank send none.
     fn tell(&self, _news: &[u8]) {}
 
     /// What other ranks have told since this was asked last, in the order in which it came.

@@ -30,7 +30,7 @@ const PERIOD: Duration = Duration::from_millis(500);
 pub const PATIENCE: Duration = Duration::from_secs(10);
 /// What has come and was not taken yet, of one rank, bytes; and what waits to be written to one.
 const WAITING_BYTES_MAX: usize = 2 * FRAME_BYTES_MAX;
-/// News that nobody has asked for yet, bytes, all ranks together; what comes beyond is lost.
+/// Bytes of unread news that are kept, of all ranks together; further news is dropped.
 const NEWS_WAITING_MAX: usize = 8 << 20;
 /// Of the two threads of a connection.
 const STACK_BYTES: usize = 128 << 10;

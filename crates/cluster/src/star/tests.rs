@@ -77,7 +77,7 @@ fn without_one(carries_on: bool) -> Vec<Star> {
     stars
 }
 
-// Protects whoever leads from news that nobody reads, and messages from news: these are no answers.
+// Protects the leader's memory from unread news, and messages from being mixed up with news.
 #[test]
 fn news_are_told_beside_messages() {
     let stars = stars(3, LONG);

@@ -1,7 +1,6 @@
 //! Services that run a benchmark together: who they are, and which part of the work each of them does.
 
 use super::paths::{PathsError, expand};
-use super::settings::Settings;
 use std::net::Ipv6Addr;
 
 /// The services that run a benchmark, as said.
@@ -11,7 +10,7 @@ pub struct HostsSettings {
     pub list: String,
     /// A file with more of them, one a line.
     pub file: Option<String>,
-    /// Only the first so many; all where absent.
+    /// Use only this many of them, from the first on; absent: all.
     pub count: Option<u32>,
     /// By how many they are rotated between phases.
     pub rotate: u32,
@@ -29,7 +28,7 @@ pub enum HostsError {
     /// Its brackets.
     #[error("--hosts: {0}")]
     Brackets(#[from] PathsError),
-    /// It names nobody.
+    /// The list is empty.
     #[error("--hosts names no host; write HOST[:PORT], separated by commas")]
     Nobody,
     /// It names one twice.
@@ -123,19 +122,16 @@ pub(super) struct PartThreads {
     pub(super) all: u32,
 }
 
-impl PartThreads {
-    /// Once hosts have been rotated so often.
-    pub(super) fn of(settings: &Settings, rotations: u32) -> PartThreads {
-        let DataSetPart { host, hosts } = settings.part;
-        if !settings.hosts.share_paths || hosts < 2 {
-            return PartThreads { first: 0, all: settings.threads };
+impl HostsSettings {
+    /// The threads of a part, after so many rotations of the hosts; each host has `of_each`.
+    pub(super) fn threads(&self, part: DataSetPart, of_each: u32, rotations: u32) -> PartThreads {
+        let DataSetPart { host, hosts } = part;
+        if !self.share_paths || hosts < 2 {
+            return PartThreads { first: 0, all: of_each };
         }
-        let by = u64::from(rotations) * u64::from(settings.hosts.rotate) % u64::from(hosts);
+        let by = u64::from(rotations) * u64::from(self.rotate) % u64::from(hosts);
         let place = (u64::from(host) + u64::from(hosts) - by) % u64::from(hosts);
-        PartThreads {
-            first: settings.threads.saturating_mul(place as u32),
-            all: settings.threads.saturating_mul(hosts),
-        }
+        PartThreads { first: of_each.saturating_mul(place as u32), all: of_each.saturating_mul(hosts) }
     }
 }
 
@@ -200,7 +196,7 @@ mod tests {
             settings.hosts.rotate = rotate;
             let mut firsts: Vec<u32> = (0..hosts).map(|host| {
                 settings.part = DataSetPart { host, hosts };
-                PartThreads::of(&settings, rotations).first
+                settings.hosts.threads(settings.part, settings.threads, rotations).first
             }).collect();
             firsts.sort_unstable();
             prop_assert_eq!(firsts, (0..hosts).map(|host| host * threads).collect::<Vec<_>>());

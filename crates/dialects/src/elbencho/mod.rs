@@ -33,7 +33,9 @@ pub const VERSION: &str = "3.1-10";
 /// All errors in it.
 pub fn read(words: &[String], file: &mut dyn FnMut(&str) -> Result<String, FileError>) -> Result<Settings, Vec<Wrong>> {
     let said = Said::read(words, file).map_err(|wrong| vec![wrong])?;
-    settings::settings(&said)
+    let (settings, mut wrong) = settings::settings(&said);
+    rules::check(&settings, &mut wrong);
+    if wrong.is_empty() { Ok(settings) } else { Err(wrong) }
 }
 
 #[cfg(test)]

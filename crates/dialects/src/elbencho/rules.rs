@@ -1,11 +1,23 @@
 //! Which settings exclude each other, or need another.
 
 use super::Wrong;
-use super::settings::{Phases, Rwmix, Settings};
+use super::settings::{Action, Phases, Rwmix, Settings};
 use plumb_workload::files::RecordLock;
 
+/// Checks what the settings are for.
+pub(super) fn check(settings: &Settings, wrong: &mut Vec<Wrong>) {
+    match settings.action {
+        Action::Run | Action::DryRun => together(settings, wrong),
+        Action::Service | Action::ServiceInForeground => as_service(settings, wrong),
+        Action::Interrupt | Action::Quit if !settings.hosts.are_given() => {
+            wrong.push(Wrong::Together("--interrupt and --quit need --hosts, the services that are meant".to_owned()));
+        }
+        _ => {}
+    }
+}
+
 /// What a service cannot have; what it does not need is left alone, as elbencho does.
-pub(super) fn as_service(settings: &Settings, wrong: &mut Vec<Wrong>) {
+fn as_service(settings: &Settings, wrong: &mut Vec<Wrong>) {
     let mut say = |text: &str| wrong.push(Wrong::Together(text.to_owned()));
     if settings.hosts.are_given() {
         say("--service and --hosts cannot be combined: a service waits, and whoever names it in --hosts leads");
@@ -34,7 +46,7 @@ fn over_hosts(settings: &Settings, say: &mut dyn FnMut(&str)) {
 }
 
 /// Options that exclude each other, or need another.
-pub(super) fn together(settings: &Settings, wrong: &mut Vec<Wrong>) {
+fn together(settings: &Settings, wrong: &mut Vec<Wrong>) {
     let mut say = |text: &str| wrong.push(Wrong::Together(text.to_owned()));
     let phases = settings.phases;
     if settings.hosts.are_given() {

@@ -2,7 +2,6 @@
 
 use super::Wrong;
 use super::hosts::{DataSetPart, HostsSettings};
-use super::rules;
 use super::said::Said;
 use plumb_workload::files::{FileAdvice, MappingAdvice, RecordLock};
 
@@ -252,7 +251,7 @@ pub struct Settings {
 }
 
 /// What the options mean.
-pub(super) fn settings(said: &Said) -> Result<Settings, Vec<Wrong>> {
+pub(super) fn settings(said: &Said) -> (Settings, Vec<Wrong>) {
     let mut wrong: Vec<Wrong> = said.refusals().collect();
     let action = if said.is_on("version") {
         Action::Version
@@ -340,15 +339,7 @@ pub(super) fn settings(said: &Said) -> Result<Settings, Vec<Wrong>> {
         action,
     };
     numbers.word("blockvaralgo", &["fast", "balanced", "strong"]);
-    match settings.action {
-        Action::Run | Action::DryRun => rules::together(&settings, &mut wrong),
-        Action::Service | Action::ServiceInForeground => rules::as_service(&settings, &mut wrong),
-        Action::Interrupt | Action::Quit if !settings.hosts.are_given() => {
-            wrong.push(Wrong::Together("--interrupt and --quit need --hosts, the services that are meant".to_owned()));
-        }
-        _ => {}
-    }
-    if wrong.is_empty() { Ok(settings) } else { Err(wrong) }
+    (settings, wrong)
 }
 
 /// What `--fadv` takes, in the order of the calls: pages are dropped before others are read ahead.

@@ -93,7 +93,7 @@ pub enum Reason {
         /// What to do instead.
         way_out: &'static str,
     },
-    /// An operation that nobody knows.
+    /// An unknown operation.
     #[error("unknown operation `{value}`; use one of {}", OPERATIONS.map(|(word, _)| word).join(", "))]
     UnknownOperation {
         /// It.

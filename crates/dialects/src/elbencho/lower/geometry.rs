@@ -2,7 +2,6 @@
 
 use super::tree::TreeCounts;
 use super::{Found, LowerError, Places, error};
-use crate::elbencho::hosts::PartThreads;
 use crate::elbencho::settings::Settings;
 use std::path::Path;
 
@@ -100,7 +99,7 @@ pub(super) fn geometry(
             return error("--strided applies to files or devices; name those instead of a directory");
         }
     } else if moves {
-        let threads = u64::from(PartThreads::of(settings, 0).all);
+        let threads = u64::from(settings.hosts.threads(settings.part, settings.threads, 0).all);
         let blocks = file_bytes.div_ceil(block_bytes.max(1)).saturating_mul(settings.paths.len() as u64);
         if blocks < threads {
             return error(format!(

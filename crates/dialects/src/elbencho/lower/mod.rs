@@ -11,7 +11,7 @@ mod names;
 mod places;
 mod tree;
 
-use super::hosts::{DataSetPart, PartThreads};
+use super::hosts::DataSetPart;
 use super::settings::{Rwmix, Settings};
 pub use geometry::{Geometry, PathType};
 pub use lowered::{Between, Lowered, LoweredPhase, PhaseKind};
@@ -92,7 +92,7 @@ pub fn lower(settings: &Settings, places: &mut dyn Places) -> Result<Lowered, Lo
     for iteration in 0..settings.iterations {
         for (place, &kind) in kinds.iter().enumerate() {
             let rotations = iteration * (kinds.len() as u32 - 1) + place as u32;
-            let part = PartThreads::of(settings, rotations);
+            let part = settings.hosts.threads(settings.part, settings.threads, rotations);
             let first_rank = settings.rank_offset.saturating_add(part.first);
             let share = |thread| jobs::share(settings, &geometry, tree.as_ref(), kind, (thread, part));
             let shares: Vec<jobs::Share> = (0..settings.threads).map(share).collect::<Result<_, _>>()?;

@@ -1,6 +1,5 @@
 //! How much each phase would do.
 
-use crate::elbencho::hosts::PartThreads;
 use crate::elbencho::lower::{Lowered, LoweredPhase, PathType, PhaseKind};
 use crate::elbencho::settings::Settings;
 
@@ -29,7 +28,7 @@ fn one(phase: &LoweredPhase, lowered: &Lowered, settings: &Settings) -> String {
     } else {
         let files = settings.paths.len() as u64;
         let all = if settings.rand { geometry.random_bytes } else { files.saturating_mul(geometry.file_bytes) };
-        (files, all / u64::from(PartThreads::of(settings, 0).all.max(1)))
+        (files, all / u64::from(settings.hosts.threads(settings.part, settings.threads, 0).all.max(1)))
     };
     let (entries, bytes) = (entries.saturating_mul(threads_of_each), bytes.saturating_mul(threads_of_each));
     let all = entries.saturating_mul(units);

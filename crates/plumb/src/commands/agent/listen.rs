@@ -3,7 +3,7 @@
 use super::rank::GREETING_PATIENCE;
 use crate::exit::{End, Stopped};
 use crate::output::error_line;
-use plumb_channel::{Channel, FIRST_BYTE, Identity};
+use plumb_channel::{Channel, ChannelError, FIRST_BYTE, Identity};
 use plumb_cluster::star::answer;
 use plumb_engine::signals::StopFlag;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -175,42 +175,64 @@ fn refuse(mut stream: &TcpStream, why: &str) {
     let _ = stream.shutdown(Shutdown::Write);
 }
 
+/// Why a client was not served to its end.
+#[derive(Debug, thiserror::Error)]
+enum AdmitError {
+    /// It said nothing.
+    #[error("sent nothing for {} s", GREETING_PATIENCE.as_secs())]
+    Silent,
+    /// It has no keys, and this agent has.
+    #[error("came without keys")]
+    NoKeys,
+    /// It has keys, and this agent has none.
+    #[error("came with keys, and this agent was started without `--keys`")]
+    Keys,
+    /// Without keys, an agent serves one user.
+    #[error("another user of this host")]
+    OtherUser,
+    /// Its keys or its encryption.
+    #[error(transparent)]
+    Channel(#[from] ChannelError),
+    /// The system's.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
 /// Lets a client in, and serves it to its end.
-fn admit(shared: &Shared, stream: TcpStream) -> Result<(), String> {
+fn admit(shared: &Shared, stream: TcpStream) -> Result<(), AdmitError> {
     let listening = &shared.listening;
-    let failed = |error: io::Error| error.to_string();
-    stream.set_nonblocking(false).map_err(failed)?;
-    stream.set_nodelay(true).map_err(failed)?;
-    stream.set_read_timeout(Some(GREETING_PATIENCE)).map_err(failed)?;
+    stream.set_nonblocking(false)?;
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(GREETING_PATIENCE))?;
     let mut first = [0];
     match stream.peek(&mut first) {
         // Somebody looks whether the port is open.
         Ok(0) => return Ok(()),
         Ok(_) => {}
-        Err(_) => return Err(format!("sent nothing for {} s", GREETING_PATIENCE.as_secs())),
+        Err(_) => return Err(AdmitError::Silent),
     }
-    stream.set_read_timeout(None).map_err(failed)?;
+    stream.set_read_timeout(None)?;
     match (&listening.identity, first[0] == FIRST_BYTE) {
         (Some(identity), true) => {
-            let channel = Channel::accept(stream, identity, PURPOSE).map_err(|error| error.to_string())?;
-            through_channel(shared, channel).map_err(failed)
+            let channel = Channel::accept(stream, identity, PURPOSE)?;
+            Ok(through_channel(shared, channel)?)
         }
         (Some(_), false) => {
             refuse(&stream, "this agent admits only who has its keys (client.keys)");
-            Err("came without keys".to_owned())
+            Err(AdmitError::NoKeys)
         }
         (None, true) => {
             refuse(&stream, "this agent has no keys");
-            Err("came with keys, and this agent was started without `--keys`".to_owned())
+            Err(AdmitError::Keys)
         }
         (None, false) => {
             if !is_own(&stream) {
                 refuse(&stream, "without keys, an agent serves only the user who started it");
-                return Err("another user of this host".to_owned());
+                return Err(AdmitError::OtherUser);
             }
-            let input = Stdio::from(OwnedFd::from(stream.try_clone().map_err(failed)?));
-            let child = shared.spawn(input, Stdio::from(OwnedFd::from(stream))).map_err(failed)?;
-            shared.attend(child).map_err(failed)
+            let input = Stdio::from(OwnedFd::from(stream.try_clone()?));
+            let child = shared.spawn(input, Stdio::from(OwnedFd::from(stream)))?;
+            Ok(shared.attend(child)?)
         }
     }
 }

@@ -4,7 +4,7 @@ use super::disk::{DiskFiles, this_machine};
 use super::layout;
 use super::logs::{KEPT_BYTES_MAX, KeptLogs, Logs, Place};
 use super::progress::unix_ms;
-use super::trigger;
+use super::trigger::{self, TriggerError};
 use plumb_dialects::FileError;
 use plumb_dialects::fio::lower::{AskedRecording, Entropy, Found, Lowered, Places, RecordedFiles, lower};
 use plumb_dialects::fio::print::MissingFiles;
@@ -156,12 +156,9 @@ impl FioService {
 
 /// Runs the command of a client's trigger; what is told of it.
 pub fn pulled(command: &str, policy: &AgentPolicy) -> Vec<u8> {
-    let ran = if policy.may_exec { trigger::run(command) } else { Err(NO_PROGRAMS.to_owned()) };
-    ran.err().unwrap_or_default().into_bytes()
+    let ran = if policy.may_exec { trigger::run(command) } else { Err(TriggerError::Forbidden) };
+    ran.err().map_or_else(Vec::new, |error| error.to_string().into_bytes())
 }
-
-const NO_PROGRAMS: &str =
-    "this agent runs no programs, so --trigger-remote cannot be run here: start it with PLUMB_AGENT_ALLOW_EXEC=1";
 
 fn serve(asked: &JobsAsked, policy: &AgentPolicy) -> (Option<FioService>, JobsServed) {
     let machine = Machine { environment: asked.environment.clone(), ..this_machine() };
@@ -183,7 +180,7 @@ fn serve(asked: &JobsAsked, policy: &AgentPolicy) -> (Option<FioService>, JobsSe
         }
     };
     if asked.has_trigger && !policy.may_exec {
-        served.said = vec![NO_PROGRAMS.to_owned()];
+        served.said = vec![TriggerError::Forbidden.to_string()];
         return (None, served);
     }
     served.files = std::mem::take(&mut places.read_here);

@@ -3,8 +3,9 @@
 use super::complain;
 use plumb_dialects::fio::invocation::Trigger;
 use plumb_engine::signals::StopFlag;
+use std::io;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 /// A trigger that may be pulled once.
@@ -51,14 +52,40 @@ impl TriggerWatch {
     }
 }
 
+/// Why the command of a trigger did not do its work.
+#[derive(Debug, thiserror::Error)]
+pub enum TriggerError {
+    /// It failed.
+    #[error("trigger `{command}`: {status}")]
+    Failed {
+        /// The command.
+        command: String,
+        /// How it ended.
+        status: ExitStatus,
+    },
+    /// It could not be started.
+    #[error("trigger `{command}` cannot be started: {source}")]
+    NotStarted {
+        /// The command.
+        command: String,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// An agent that runs no programs was asked.
+    #[error(
+        "this agent runs no programs, so --trigger-remote cannot be run here: start it with PLUMB_AGENT_ALLOW_EXEC=1"
+    )]
+    Forbidden,
+}
+
 /// Runs the command of a trigger to its end.
 ///
 /// # Errors
 /// It cannot be started, or fails.
-pub fn run(command: &str) -> Result<(), String> {
+pub fn run(command: &str) -> Result<(), TriggerError> {
     match Command::new("/bin/sh").args(["-c", command]).status() {
         Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(format!("trigger `{command}`: {status}")),
-        Err(error) => Err(format!("trigger `{command}`: {error}")),
+        Ok(status) => Err(TriggerError::Failed { command: command.to_owned(), status }),
+        Err(source) => Err(TriggerError::NotStarted { command: command.to_owned(), source }),
     }
 }

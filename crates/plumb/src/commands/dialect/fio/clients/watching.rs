@@ -14,7 +14,7 @@ use plumb_engine::signals::StopFlag;
 use plumb_sorted::SortedSet;
 use plumb_study::{HostTold, Progress, Second};
 use std::fs::OpenOptions;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// What is done here while hosts run their jobs.
@@ -74,7 +74,7 @@ impl Progress for Watching<'_> {
                 Ok(told) => {
                     let logs = told.logs.iter();
                     let failed = logs.filter_map(|(name, lines)| serving.keep(name, lines, &mut self.begun).err());
-                    failed.chain(told.wrong).collect()
+                    failed.map(|error| error.to_string()).chain(told.wrong).collect()
                 }
                 Err(error) => vec![error.to_string()],
             };
@@ -84,16 +84,27 @@ impl Progress for Watching<'_> {
     }
 }
 
+/// Why a host's log is not kept.
+#[derive(Debug, thiserror::Error)]
+enum LogError {
+    /// The host sends what no job asks for.
+    #[error("`{0}` is no log of these jobs")]
+    NotAsked(String),
+    /// It cannot be written here.
+    #[error("log {}: {source}", path.display())]
+    Write { path: PathBuf, source: io::Error },
+}
+
 impl Serving {
     /// Keeps the lines of a log as fio's client does: under its name, with the host's behind it.
-    fn keep(&self, name: &str, lines: &str, begun: &mut SortedSet<PathBuf>) -> Result<(), String> {
+    fn keep(&self, name: &str, lines: &str, begun: &mut SortedSet<PathBuf>) -> Result<(), LogError> {
         let own_name = match self.host.asked.reads_here {
             // A job file of the host does not say where files of this one are written.
             true => Path::new(name).file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
             false => name.to_owned(),
         };
         if !has_log(&self.fio, name) || own_name.is_empty() {
-            return Err(format!("`{name}` is no log of these jobs"));
+            return Err(LogError::NotAsked(name.to_owned()));
         }
         let host = self.place_name().replace('/', "_");
         let path = PathBuf::from(format!("{own_name}.{host}"));
@@ -101,7 +112,7 @@ impl Serving {
         let mut options = OpenOptions::new();
         let options = if is_new { options.write(true).create(true).truncate(true) } else { options.append(true) };
         let written = options.open(&path).and_then(|mut file| file.write_all(lines.as_bytes()));
-        written.map_err(|error| format!("log {}: {error}", path.display()))
+        written.map_err(|source| LogError::Write { path, source })
     }
 }
 
