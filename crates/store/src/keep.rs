@@ -2,6 +2,7 @@
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// Why a document could be saved nowhere.
@@ -33,9 +34,9 @@ pub fn keep_beside(database: &Path, name: &str, document: &[u8]) -> Result<PathB
     Err(KeepError(failed))
 }
 
-/// Makes the file, whole or not at all. It follows no link and replaces nothing.
+/// Makes the file, whole or not at all, for its owner alone. It follows no link and replaces nothing.
 fn write_new(path: &Path, document: &[u8]) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     file.write_all(document).and_then(|()| file.sync_all()).inspect_err(|_| {
         let _ = std::fs::remove_file(path);
     })
@@ -44,6 +45,7 @@ fn write_new(path: &Path, document: &[u8]) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn it_goes_beside_the_database_and_replaces_nothing() {
@@ -55,6 +57,8 @@ mod tests {
         assert!(write_new(&directory.path().join("link.json"), b"x").is_err());
         assert!(write_new(&kept, b"x").is_err());
         assert_eq!(std::fs::read(&kept).unwrap(), b"{}");
+        // The last directory that is tried is one for everybody's temporary files.
+        assert_eq!(kept.metadata().unwrap().permissions().mode() & 0o777, 0o600);
         assert!(!directory.path().join("elsewhere").exists());
     }
 
