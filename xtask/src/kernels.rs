@@ -1,9 +1,11 @@
 //! The kernels that tests boot in virtual machines: Debian's, unpacked and not installed, so that this machine's own boot
 //! stays as it is.
 
-use crate::packages::{apt, is_root};
+use crate::packages::apt;
 use crate::run;
 use anyhow::{Context, Result, bail};
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -12,15 +14,20 @@ const KERNELS: &str = "/var/lib/plumb/kernels";
 
 const SERIES: [&str; 2] = ["6.1", "6.12"];
 
-/// Brings what is missing when that is possible, and says what is missing when it is not.
+/// Prints which kernels are missing, and the command that unpacks them.
+pub fn report() {
+    for series in SERIES.into_iter().filter(|series| !is_here(series)) {
+        eprintln!(
+            "no kernel {series}: tests that boot it are skipped, and fail under CI; as root, `cargo xtask test --install` \
+             unpacks one (docs/hosts.md)"
+        );
+    }
+}
+
+/// Unpacks the kernels that are missing. As root; what fails is printed, and tests that need it say so.
 pub fn provide() {
-    for series in SERIES {
-        if is_here(series) {
-            continue;
-        }
-        if !is_root() {
-            eprintln!("no kernel {series}: tests that boot it will be skipped; docs/hosts.md says how to unpack one");
-        } else if let Err(error) = unpack(series) {
+    for series in SERIES.into_iter().filter(|series| !is_here(series)) {
+        if let Err(error) = unpack(series) {
             eprintln!("not unpacked: a kernel {series}: {error:#}");
         }
     }
@@ -45,11 +52,10 @@ fn unpack(series: &str) -> Result<()> {
     println!("unpacking {package} into {KERNELS}");
     let dir = Path::new(KERNELS).join(package);
     std::fs::create_dir_all(&dir).with_context(|| dir.display().to_string())?;
-    let work = std::env::temp_dir().join(format!("plumb-kernel-{}", std::process::id()));
-    std::fs::create_dir_all(&work).with_context(|| work.display().to_string())?;
+    // apt, whose own user cannot write here, downloads as root then, with a warning.
+    let work = tempfile::Builder::new().prefix("plumb-kernel-").permissions(Permissions::from_mode(0o700)).tempdir()?;
     let script = "cd \"$0\" && apt-get download --quiet \"$1\" >/dev/null && dpkg-deb -x \"$1\"*.deb \"$2\"";
-    let unpacked = run(Command::new("sh").args(["-c", script]).arg(&work).arg(package).arg(&dir));
-    let _ = std::fs::remove_dir_all(&work);
+    let unpacked = run(Command::new("sh").args(["-c", script]).arg(work.path()).arg(package).arg(&dir));
     if unpacked.is_err() {
         let _ = std::fs::remove_dir_all(&dir);
     }

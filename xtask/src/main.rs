@@ -20,8 +20,9 @@ use std::process::Command;
 use tools::{cargo, run, target_directory, workspace};
 
 const USAGE: &str = "\
-cargo xtask test [ARGS…]   install the Debian packages that the tests need (as root), then run the tests;
-                           ARGS go to `cargo test`; with --long first, also the slow tests that rarely fail
+cargo xtask test [ARGS…]   run the tests, and print first which packages and kernels they lack; ARGS go to `cargo
+                           test`. Options, in front of ARGS: --install installs what is missing (Debian, as root);
+                           --long also runs the slow tests that rarely fail
 cargo xtask bench NAME     time Plumb and its peers alternately and print ratios; NAME is `engine` (the hot loop
                            against fio), `fio` (fio's command lines in both), `classic` (those of dd, IOzone,
                            Bonnie++ and PostMark), `fidelity` (whether both measure the same), `flows` (file sets
@@ -39,7 +40,7 @@ cargo xtask aa gate        the same of gates: how often one of equals on ext4 an
 cargo xtask aa power       how often gates on simulated devices find a regression, answer falsely, and decide in the
                            time that they ask for; --trials N [200], --only TEXT, --binary FILE; with --real as root:
                            on tmpfs, an overlay and ext4 (40 gates of each)
-cargo xtask musl           build the static binary
+cargo xtask musl           build the static binary; --install installs Debian's musl-tools first (as root)
 cargo xtask dist           make the files of a release in target/dist: .deb, .rpm, wheel, static tarball, image,
                            SBOM, sums; --machine x86-64|aarch64 for one machine; --check installs and runs what
                            was made (as root; --suite NAME: in that Debian)
@@ -55,8 +56,7 @@ fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments.as_slice() {
-        ["test", "--long", rest @ ..] => test(rest, Breadth::Long),
-        ["test", rest @ ..] => test(rest, Breadth::Usual),
+        ["test", rest @ ..] => test(rest),
         ["bench", "engine", rest @ ..] => bench::engine(&bench::Options::parse(rest)?),
         ["bench", "classic", rest @ ..] => bench::classic(&bench::Options::parse(rest)?),
         ["bench", "fio", rest @ ..] => bench::dialect(&bench::Options::parse(rest)?),
@@ -74,6 +74,7 @@ fn main() -> Result<()> {
         #[cfg(target_os = "linux")]
         ["posix", rest @ ..] => posix::run(&posix::Options::parse(rest)?),
         ["musl"] => musl(),
+        ["musl", "--install"] => packages::provide_for_static_build().and_then(|()| musl()),
         ["dist", rest @ ..] => dist::run(&dist::Options::parse(rest)?),
         ["schema"] => schema::write(),
         _ => bail!("usage:\n{USAGE}"),
@@ -89,9 +90,28 @@ enum Breadth {
     Long,
 }
 
-fn test(arguments: &[&str], breadth: Breadth) -> Result<()> {
-    packages::provide()?;
-    kernels::provide();
+fn test(arguments: &[&str]) -> Result<()> {
+    let (mut arguments, mut breadth, mut installs) = (arguments, Breadth::Usual, false);
+    loop {
+        arguments = match arguments {
+            ["--install", rest @ ..] => {
+                installs = true;
+                rest
+            }
+            ["--long", rest @ ..] => {
+                breadth = Breadth::Long;
+                rest
+            }
+            _ => break,
+        };
+    }
+    if installs {
+        packages::provide()?;
+        kernels::provide();
+    } else {
+        packages::report();
+        kernels::report();
+    }
     let mut environment = suites::Environment::new();
     if breadth == Breadth::Long {
         environment.push(("PLUMB_TEST_LONG", "1".to_owned()));
@@ -113,7 +133,9 @@ fn test(arguments: &[&str], breadth: Breadth) -> Result<()> {
 /// Builds the binary that runs on any Linux. SQLite is C, so a compiler for musl is needed: Debian's musl-tools.
 fn musl() -> Result<()> {
     const TARGET: &str = "x86_64-unknown-linux-musl";
-    packages::provide()?;
+    if !packages::is_on_path("musl-gcc") {
+        bail!("needs musl-gcc; as root, `cargo xtask musl --install` installs it, or: apt-get install musl-tools");
+    }
     run(Command::new("rustup").args(["target", "add", TARGET]).current_dir(workspace()))?;
     run(cargo().args(["build", "--release", "--locked", "--package", "plumb", "--target", TARGET]))?;
     let binary = target_directory().join(TARGET).join("release/plumb");

@@ -1,7 +1,7 @@
 //! The Debian packages that tests and benchmarks use.
 
 use crate::run;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -41,6 +41,9 @@ const PACKAGES: &[Package] = &[
     Package { name: "cpio", purpose: "images of virtual machines under test" },
     Package { name: "openmpi-bin", purpose: "launcher of ranks" },
     Package { name: "mpich", purpose: "launcher of ranks" },
+    Package { name: "openssl", purpose: "another maker and reader of keys" },
+    Package { name: "procps", purpose: "kill, by which tests send signals" },
+    Package { name: "perl", purpose: "prove, which reads conformance reports" },
     Package { name: "zsh", purpose: "completions under test" },
     Package { name: "fish", purpose: "completions under test" },
     Package { name: "groff", purpose: "manual page under test" },
@@ -62,23 +65,50 @@ const PACKAGES: &[Package] = &[
 /// Programs that come in packages of other people too, which Debian's cannot be beside.
 const ALSO_ELSEWHERE: [(&str, &str); 2] = [("kubernetes-client", "kubectl"), ("docker-compose", "docker-compose")];
 
-/// Installs what is missing when that is possible, and says what is missing when it is not. Tests that then lack a
-/// tool say so themselves, and fail under CI.
-pub fn provide() -> Result<()> {
-    let Some(missing) = missing() else {
+/// Prints which packages of the tests are missing, and the command that installs them.
+pub fn report() {
+    let Some(missing) = missing(PACKAGES) else {
         eprintln!("no dpkg here: the tests look for their tools themselves; they are {}", names(PACKAGES.iter()));
-        return Ok(());
+        return;
     };
+    if missing.is_empty() {
+        return;
+    }
+    eprintln!("missing packages; tests that need them are skipped, and fail under CI:");
+    for package in &missing {
+        eprintln!("  {:12} {}", package.name, package.purpose);
+    }
+    eprintln!(
+        "as root, `cargo xtask test --install` installs them, or: apt-get install {}",
+        names(missing.into_iter())
+    );
+}
+
+/// Installs the packages of the tests that are missing.
+///
+/// # Errors
+/// This is not root, there is no apt, or it fails. A package that the archive does not have is reported and left out: tests
+/// that lack it say so, and fail under CI.
+pub fn provide() -> Result<()> {
+    provide_some(PACKAGES)
+}
+
+/// Installs the C compiler for static programs, if it is missing.
+///
+/// # Errors
+/// As [`provide`].
+pub fn provide_for_static_build() -> Result<()> {
+    let is_for_it = |package: &&Package| package.name == "musl-tools";
+    provide_some(PACKAGES.iter().filter(is_for_it))
+}
+
+fn provide_some(packages: impl IntoIterator<Item = &'static Package>) -> Result<()> {
+    let Some(missing) = missing(packages) else { bail!("--install uses Debian's packages, and there is no dpkg here") };
     if missing.is_empty() {
         return Ok(());
     }
     if !is_root() {
-        eprintln!("missing packages, tests that need them will be skipped:");
-        for package in &missing {
-            eprintln!("  {:12} {}", package.name, package.purpose);
-        }
-        eprintln!("as root, `cargo xtask test` installs them; or: apt-get install {}", names(missing.into_iter()));
-        return Ok(());
+        bail!("--install needs root to install {}", names(missing.into_iter()));
     }
     println!("installing {}", names(missing.iter().copied()));
     add_non_free(Path::new("/etc/apt")).context("adding the non-free component to the package sources")?;
@@ -87,8 +117,7 @@ pub fn provide() -> Result<()> {
     if install(&all).is_ok() {
         return Ok(());
     }
-    // One package that the archive does not have must not keep the others away. Tests that lack a package
-    // say so, and fail under CI.
+    // One package that the archive does not have must not keep the others away.
     for package in missing {
         if let Err(error) = install(&[package.name]) {
             eprintln!("not installed: {} ({}): {error:#}", package.name, package.purpose);
@@ -114,19 +143,19 @@ pub(crate) fn is_root() -> bool {
     Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout.trim_ascii() == b"0")
 }
 
-fn is_on_path(program: &str) -> bool {
+pub(crate) fn is_on_path(program: &str) -> bool {
     std::env::var_os("PATH").is_some_and(|path| std::env::split_paths(&path).any(|dir| dir.join(program).is_file()))
 }
 
-/// Packages that are not installed; `None` where there is no dpkg.
-fn missing() -> Option<Vec<&'static Package>> {
+/// Those packages that are not installed; `None` where there is no dpkg.
+fn missing(packages: impl IntoIterator<Item = &'static Package>) -> Option<Vec<&'static Package>> {
     let installed = |package: &Package| {
         let output =
             Command::new("dpkg-query").args(["--show", "--showformat=${db:Status-Status}", package.name]).output();
         output.map(|output| output.stdout == b"installed")
     };
     let mut missing = Vec::new();
-    for package in PACKAGES {
+    for package in packages {
         let elsewhere = ALSO_ELSEWHERE.iter().find(|(name, _)| *name == package.name);
         match installed(package) {
             Err(_) => return None,

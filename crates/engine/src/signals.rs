@@ -267,8 +267,6 @@ impl Drop for WokenBySignals {
 /// Installs the handlers, once for the process, before any thread or worker process starts: the flag lies in memory that
 /// forked processes share. Further calls give the same flag.
 ///
-/// SIGXFSZ is ignored from here on, so that a file size limit is an error of the op (`EFBIG`) and not the end.
-///
 /// # Errors
 /// The system's, from `mmap` or `sigaction`; as good as never.
 pub fn install() -> io::Result<StopFlag> {
@@ -291,6 +289,24 @@ pub fn hear(signal: StopSignal) -> io::Result<()> {
     }
 }
 
+/// Makes a file size limit (`ulimit -f`) an error of the write (`EFBIG`) and not the end of the program. To be called
+/// before anything is written.
+///
+/// A handler that does nothing, because exec resets handlers but not ignored signals: programs that are started from here
+/// begin with the action that the user's shell would give them.
+///
+/// # Errors
+/// The system's, from `sigaction`; as good as never.
+pub fn survive_file_size_limits() -> io::Result<()> {
+    if is_ignored(libc::SIGXFSZ)? {
+        return Ok(());
+    }
+    handle(libc::SIGXFSZ, on_file_size_limit as extern "C" fn(libc::c_int) as libc::sighandler_t)
+}
+
+/// The write that raised the signal fails with `EFBIG`.
+extern "C" fn on_file_size_limit(_: libc::c_int) {}
+
 fn try_install() -> io::Result<StopFlag> {
     // Never unmapped: a handler may run at any time.
     let page: &'static SharedSlice<AtomicI32> = Box::leak(Box::new(SharedSlice::new(1)?));
@@ -301,7 +317,6 @@ fn try_install() -> io::Result<StopFlag> {
         }
     }
     handle(WAKE_SIGNAL, on_wake as extern "C" fn(libc::c_int) as libc::sighandler_t)?;
-    handle(libc::SIGXFSZ, libc::SIG_IGN)?;
     Ok(flag)
 }
 

@@ -1,11 +1,16 @@
 //! Directories of a process that are recognised as left behind when the process is gone.
+//!
+//! They lie in directories that others can write to as well, such as `/tmp`. So a directory counts as Plumb's only if its
+//! name, its owner, its mode and its lock file say so, and as left only if nobody holds the lock.
 
-use rustix::fs::{FlockOperation, flock};
-use std::fs::File;
+use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, flock};
+use std::fs::{File, Permissions};
 use std::io;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
-/// A directory that is removed when this is dropped, or later by whoever finds it unlocked.
+/// A directory that is removed when this is dropped, or by [`DirectoryClaim::remove_left`] once its process is gone.
 #[derive(Debug)]
 pub(crate) struct DirectoryClaim {
     dir: tempfile::TempDir,
@@ -15,11 +20,15 @@ pub(crate) struct DirectoryClaim {
 
 const LOCK: &str = "lock";
 
+/// A directory without a lock may be under construction for so long.
+const IN_THE_MAKING: Duration = Duration::from_secs(60);
+
 impl DirectoryClaim {
-    /// A new one, with a name that begins so.
+    /// Makes a new one, for this user alone, with an unpredictable name that begins with `prefix`.
     pub(crate) fn new(parent: &Path, prefix: &str) -> io::Result<DirectoryClaim> {
-        let dir = tempfile::Builder::new().prefix(prefix).tempdir_in(parent)?;
-        let lock = File::create(dir.path().join(LOCK))?;
+        let private = Permissions::from_mode(0o700);
+        let dir = tempfile::Builder::new().prefix(prefix).permissions(private).tempdir_in(parent)?;
+        let lock = File::create_new(dir.path().join(LOCK))?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
         Ok(DirectoryClaim { dir, _lock: lock })
     }
@@ -28,43 +37,151 @@ impl DirectoryClaim {
         self.dir.path()
     }
 
-    /// Removes those whose process is gone, after something else was done about each.
-    pub(crate) fn remove_left(parent: &Path, prefix: &str, before: impl Fn(&Path)) {
+    /// Removes those whose process is gone. `prepare` cleans up what belongs to one, and says whether it may go. Returns
+    /// those that are gone now.
+    pub(crate) fn remove_left(parent: &Path, prefix: &str, prepare: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
+        let mut removed = Vec::new();
         for entry in std::fs::read_dir(parent).into_iter().flatten().flatten() {
             let path: PathBuf = entry.path();
             if !entry.file_name().to_string_lossy().starts_with(prefix) {
                 continue;
             }
-            // One that has no lock yet is being made.
-            let Ok(lock) = File::open(path.join(LOCK)) else { continue };
-            if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok() {
-                before(&path);
-                // What cannot be removed now is found again.
-                let _ = std::fs::remove_dir_all(&path);
+            let Ok(Some(claimed)) = FoundDirectory::open(&path) else { continue };
+            let is_gone = match claimed.lock() {
+                Some(lock) => {
+                    // What cannot be removed now is found again.
+                    flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok()
+                        && prepare(&path)
+                        && std::fs::remove_dir_all(&path).is_ok()
+                }
+                // Killed before the lock was made: then nothing is in it, and else it is not Plumb's.
+                None => claimed.age() > IN_THE_MAKING && std::fs::remove_dir(&path).is_ok(),
+            };
+            if is_gone {
+                removed.push(path);
             }
         }
+        removed.sort();
+        removed
+    }
+}
+
+/// A directory of this user's, which no other user can write to.
+pub(crate) struct FoundDirectory(File);
+
+impl FoundDirectory {
+    /// Opens it without following a link; `None` where it is another user's, or others can write to it.
+    pub(crate) fn open(path: &Path) -> io::Result<Option<FoundDirectory>> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let dir = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+        let found = dir.metadata()?;
+        // A group of the user's own is no other user.
+        let is_own_group = found.gid() == rustix::process::getegid().as_raw();
+        let others_may = found.mode() & if is_own_group { 0o002 } else { 0o022 } != 0;
+        let is_own = found.uid() == rustix::process::geteuid().as_raw() && !others_may;
+        Ok(is_own.then_some(FoundDirectory(dir)))
+    }
+
+    /// Its lock, a regular file of the same user's.
+    fn lock(&self) -> Option<File> {
+        let found = rustix::fs::statat(&self.0, LOCK, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        let is_lock = FileType::from_raw_mode(found.st_mode) == FileType::RegularFile
+            && found.st_uid == rustix::process::geteuid().as_raw();
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        is_lock.then(|| rustix::fs::openat(&self.0, LOCK, flags, Mode::empty()).ok().map(File::from)).flatten()
+    }
+
+    /// Time since something was made or removed in it.
+    pub(crate) fn age(&self) -> Duration {
+        let changed = self.0.metadata().and_then(|found| found.modified()).unwrap_or_else(|_| SystemTime::now());
+        changed.elapsed().unwrap_or_default()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::symlink;
+
+    /// Makes what a killed process leaves: mode 0700, and the lock without a holder.
+    fn left(parent: &Path, name: &str) -> PathBuf {
+        let path = parent.join(name);
+        std::fs::create_dir(&path).unwrap();
+        std::fs::set_permissions(&path, Permissions::from_mode(0o700)).unwrap();
+        File::create(path.join(LOCK)).unwrap();
+        path
+    }
 
     // Protects: nobody loses a directory that is in use, and what was left goes.
     #[test]
     fn only_what_is_left_goes() {
         let parent = tempfile::tempdir().unwrap();
         let living = DirectoryClaim::new(parent.path(), "a-").unwrap();
-        for name in ["a-left", "b-other", "a-new"] {
-            std::fs::create_dir(parent.path().join(name)).unwrap();
+        for name in ["a-kept", "a-left", "b-other"] {
+            left(parent.path(), name);
         }
-        for name in ["a-left", "b-other"] {
-            File::create(parent.path().join(name).join(LOCK)).unwrap();
-        }
+        std::fs::create_dir(parent.path().join("a-new")).unwrap();
         let seen = std::cell::RefCell::new(Vec::new());
-        DirectoryClaim::remove_left(parent.path(), "a-", |path| seen.borrow_mut().push(path.to_owned()));
-        assert_eq!(*seen.borrow(), [parent.path().join("a-left")]);
+        let removed = DirectoryClaim::remove_left(parent.path(), "a-", |path| {
+            seen.borrow_mut().push(path.to_owned());
+            !path.ends_with("a-kept")
+        });
+        seen.borrow_mut().sort();
+        assert_eq!(*seen.borrow(), [parent.path().join("a-kept"), parent.path().join("a-left")]);
+        assert_eq!(removed, [parent.path().join("a-left")]);
         let exists = |name: &str| parent.path().join(name).exists();
-        assert!(!exists("a-left") && exists("b-other") && exists("a-new") && living.path().exists());
+        assert!(
+            !exists("a-left") && exists("a-kept") && exists("b-other") && exists("a-new") && living.path().exists()
+        );
+    }
+
+    /// Protects other people's directories and names, in `/tmp` too: on the version before, all of these were taken for
+    /// left directories, and a FIFO as a lock stopped the search for ever.
+    #[test]
+    fn what_only_looks_like_one_stays() {
+        let (parent, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let open = left(parent.path(), "a-open");
+        std::fs::set_permissions(&open, Permissions::from_mode(0o777)).unwrap();
+        symlink(left(elsewhere.path(), "target"), parent.path().join("a-link")).unwrap();
+        for (name, kind) in [("a-fifo", FileType::Fifo), ("a-socket", FileType::Socket)] {
+            let path = left(parent.path(), name);
+            std::fs::remove_file(path.join(LOCK)).unwrap();
+            rustix::fs::mknodat(rustix::fs::CWD, path.join(LOCK), kind, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        }
+        let linked = left(parent.path(), "a-linked");
+        std::fs::rename(linked.join(LOCK), elsewhere.path().join("file")).unwrap();
+        symlink(elsewhere.path().join("file"), linked.join(LOCK)).unwrap();
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(left(parent.path(), "a-others"), Some(65534), None).unwrap();
+        }
+        let count = || std::fs::read_dir(parent.path()).unwrap().count();
+        let before = count();
+        assert_eq!(DirectoryClaim::remove_left(parent.path(), "a-", |_| true), [PathBuf::new(); 0]);
+        assert_eq!(count(), before);
+        assert!(elsewhere.path().join("target").join(LOCK).exists());
+    }
+
+    /// Protects: a kill between making the directory and its lock leaves nothing for ever. Main keeps it.
+    #[test]
+    fn a_directory_killed_in_the_making_goes_once_it_is_old() {
+        let parent = tempfile::tempdir().unwrap();
+        for name in ["a-empty", "a-full", "a-young"] {
+            let path = left(parent.path(), name);
+            std::fs::remove_file(path.join(LOCK)).unwrap();
+        }
+        std::fs::write(parent.path().join("a-full/data"), "x").unwrap();
+        for name in ["a-empty", "a-full"] {
+            let long_ago = SystemTime::now() - 2 * IN_THE_MAKING;
+            File::open(parent.path().join(name)).unwrap().set_modified(long_ago).unwrap();
+        }
+        assert_eq!(DirectoryClaim::remove_left(parent.path(), "a-", |_| true), [parent.path().join("a-empty")]);
+    }
+
+    /// Protects: names below `/tmp` belong to this user alone, whatever the umask.
+    #[test]
+    fn others_cannot_look_into_one() {
+        let parent = tempfile::tempdir().unwrap();
+        let claim = DirectoryClaim::new(parent.path(), "a-").unwrap();
+        assert_eq!(std::fs::metadata(claim.path()).unwrap().mode() & 0o777, 0o700);
     }
 }

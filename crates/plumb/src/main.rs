@@ -37,6 +37,8 @@ use plumb_result::tidy::TidyTable;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() {
+    // Without it, a file size limit ends the program as before: no reason not to begin.
+    let _ = signals::survive_file_size_limits();
     Clock::begin_calibration();
     let code = command();
     ranks::dismiss(code);

@@ -2,6 +2,7 @@
 
 use super::draw;
 use super::scenario::{Counted, Load, Pair, Plots, Scenario, Single, Trial};
+use crate::tools::target_directory;
 use anyhow::{Context, Result};
 use plumb_engine::guard::Permissions;
 use plumb_engine::rng::splitmix64;
@@ -51,7 +52,7 @@ struct Yield {
 
 /// A bench for one thread: nothing is stored, and nothing on this machine is touched.
 pub fn bench() -> Bench {
-    let test_dirs = TestDirs::new(std::env::temp_dir().join("plumb-calibrate"));
+    let test_dirs = TestDirs::new(target_directory().join("calibrate"));
     Bench::new(None, StopFlag::detached(), Permissions::none(), test_dirs)
 }
 

@@ -63,6 +63,17 @@ impl Marker {
             .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "this version does not know its marker"))
     }
 
+    /// Whether a marker was made and never written: it is empty, or zeros that a crash left in place of its text.
+    pub(super) fn is_unwritten(file: &File) -> bool {
+        use std::os::unix::fs::FileExt as _;
+        let Ok(found) = file.metadata() else { return false };
+        let mut bytes = vec![1; found.len().min(SIZE_MAX) as usize];
+        found.is_file()
+            && found.len() <= SIZE_MAX
+            && file.read_exact_at(&mut bytes, 0).is_ok()
+            && bytes.iter().all(|byte| *byte == 0)
+    }
+
     fn parse(text: &str) -> Option<Marker> {
         let mut lines = text.lines();
         if lines.next()? != MAGIC {

@@ -1,19 +1,19 @@
 //! The registry of test directories: one small file each in a directory of Plumb's own state, so that `plumb clean` finds
 //! what a `kill -9` left, wherever it lies.
 
-use super::marker::Marker;
+use super::marker::{MARKER, Marker};
 use super::owner::Life;
 use super::remove::{self, Leftover};
 use super::{PREFIX, TestDir, TestDirError};
 use crate::beneath::{Identity, open_entry};
 use crate::made::MadeFiles;
 use plumb_sorted::short_list;
-use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -209,6 +209,31 @@ fn clean_one(path: &Path) -> Fate {
     }
 }
 
+/// Removes a directory whose maker was killed between making the marker and writing it: nothing else is in it.
+fn remove_unwritten(
+    base: &OwnedFd,
+    name: &OsStr,
+    dir: &OwnedFd,
+    marker: &fs::File,
+    path: &Path,
+) -> rustix::io::Result<Fate> {
+    let is_held = rustix::fs::flock(marker, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK);
+    let changed = marker.metadata().and_then(|found| found.modified()).unwrap_or_else(|_| SystemTime::now());
+    if is_held || is_young(changed) || !Marker::is_unwritten(marker) {
+        return Ok(Fate::Kept("it may be under construction; try again in a few seconds".to_owned()));
+    }
+    if !remove::holds_only_marker(dir.as_fd())? {
+        let reason = "its marker is empty, and other files are in it; remove it by hand if it is not needed";
+        return Ok(Fate::NotOurs(reason.to_owned()));
+    }
+    rustix::fs::unlinkat(dir, MARKER, AtFlags::empty())?;
+    match rustix::fs::unlinkat(base, name, AtFlags::REMOVEDIR) {
+        Ok(()) => Ok(Fate::Removed),
+        // Something else came meanwhile; without a marker, the next cleaning says so.
+        Err(error) => Ok(Fate::Kept(format!("{}: {}", path.display(), io::Error::from(error)))),
+    }
+}
+
 fn try_clean(path: &Path) -> rustix::io::Result<Fate> {
     let (Some(base), Some(name)) = (path.parent(), path.file_name()) else { return Err(Errno::NOTDIR) };
     let base = rustix::fs::open(base, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
@@ -235,6 +260,7 @@ fn try_clean(path: &Path) -> rustix::io::Result<Fate> {
     };
     let marker = match Marker::read_from(&file) {
         Ok(marker) => marker,
+        Err(_) if Marker::is_unwritten(&file) => return remove_unwritten(&base, name, &dir, &file, path),
         Err(error) => return Ok(Fate::NotOurs(format!("{error}; remove it by hand if it is not needed"))),
     };
     let is_itself = marker.inode == Identity::of(&stat).inode && name == OsStr::new(&format!("{PREFIX}{}", marker.id));

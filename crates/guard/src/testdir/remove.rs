@@ -107,6 +107,17 @@ fn holds_only_closing(dir: BorrowedFd<'_>) -> rustix::io::Result<bool> {
     Ok(true)
 }
 
+/// Whether a directory holds its marker and nothing else.
+pub(super) fn holds_only_marker(dir: BorrowedFd<'_>) -> rustix::io::Result<bool> {
+    for entry in Dir::read_from(dir)? {
+        let entry = entry?;
+        if !is_dot(entry.file_name()) && entry.file_name().to_bytes() != MARKER.as_bytes() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 /// Why a file is still there that goes when it is closed.
 const STILL_OPEN: &str = "a program still has a file in it open";
 
@@ -239,12 +250,7 @@ impl Removal<'_> {
 
     /// Whether nothing is left but the marker.
     fn is_empty(&self) -> bool {
-        let names = |entries: Dir| {
-            entries
-                .flatten()
-                .all(|entry| is_dot(entry.file_name()) || entry.file_name().to_bytes() == MARKER.as_bytes())
-        };
-        Dir::read_from(self.root).is_ok_and(names)
+        holds_only_marker(self.root).unwrap_or(false)
     }
 
     fn stays(&mut self, name: &OsStr, error: Errno) {

@@ -351,6 +351,38 @@ fn what_is_just_in_the_making_is_left_and_what_was_never_filled_is_removed() {
     assert!(!entry.exists());
 }
 
+/// Protects: a kill between making the marker and writing it, or a crash that left zeros in it, leaves a directory that
+/// cleaning removes. On main it stays for ever, and each cleaning ends with exit code 4.
+#[test]
+fn a_directory_with_an_unwritten_marker_goes_if_nothing_else_is_in_it() {
+    let base = tempfile::tempdir().unwrap();
+    let dirs = TestDirs::new(base.path().join("state"));
+    let made = |id: &str, marker: &[u8], is_old: bool| {
+        let path = base.path().join(format!("{PREFIX}{id}"));
+        dirs.register(id, &path).unwrap();
+        fs::create_dir(&path).unwrap();
+        fs::write(path.join(MARKER), marker).unwrap();
+        if is_old {
+            backdate(&path.join(MARKER));
+        }
+        path
+    };
+    let (empty, zeros) = (made("01", b"", true), made("02", &[0; 100], true));
+    let (young, held) = (made("03", b"", false), made("04", b"", true));
+    let (full, other) = (made("05", b"", true), made("06", b"plumb test directory, format 2\n", true));
+    fs::write(full.join("precious"), "x").unwrap();
+    let lock = fs::File::open(held.join(MARKER)).unwrap();
+    rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).unwrap();
+    for scan in [None, Some(base.path())] {
+        let report = dirs.clean(scan).unwrap();
+        let removed = if scan.is_none() { vec![empty.clone(), zeros.clone()] } else { vec![] };
+        assert_eq!(report.removed, removed, "{report:?}");
+        let kept: Vec<&Path> = report.kept.iter().map(|kept| kept.path.as_path()).collect();
+        assert_eq!(kept, [&young, &held, &full, &other], "{report:?}");
+    }
+    assert!(full.join("precious").exists() && full.join(MARKER).exists());
+}
+
 #[test]
 fn a_damaged_registry_entry_leads_nowhere() {
     let base = tempfile::tempdir().unwrap();

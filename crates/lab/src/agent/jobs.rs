@@ -9,6 +9,7 @@ use crate::host::{HostError, Listener};
 use crate::protocol::{HostFacts, HostWork, LedHosts, RunAnswer, RunJob};
 use crate::step::MadeNames;
 use plumb_engine::signals::StopFlag;
+use plumb_engine::testdir::TestDirs;
 use plumb_queue::{Receiver, Sender, channel};
 use plumb_result::stream::is_stream_line;
 use plumb_result::{Conformance, RunResult};
@@ -288,9 +289,13 @@ fn clean(program: &Path, files: &Path) {
     let _ = plumb(program, files).arg("clean").stdin(Stdio::null()).stdout(Stdio::null()).status();
 }
 
-/// Removes the test data of runs whose agent was killed.
-pub(super) fn clean_left(settings: &AgentSettings) {
-    DirectoryClaim::remove_left(&settings.state, ROOM_PREFIX, |files| clean(&settings.program, files));
+/// Removes the files and the test data of runs whose agent was killed. They stay as long as test data is left, because
+/// they say where it is.
+pub(crate) fn remove_left(state: &Path) -> Vec<PathBuf> {
+    DirectoryClaim::remove_left(state, ROOM_PREFIX, |files| {
+        let test_dirs = TestDirs::new(files.join(DATA).join("plumb/testdirs"));
+        test_dirs.clean(None).is_ok_and(|report| report.living.is_empty() && report.kept.is_empty())
+    })
 }
 
 /// The exit code as a shell tells it.

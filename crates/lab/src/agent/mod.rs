@@ -4,7 +4,7 @@ mod build;
 mod expand;
 #[cfg(target_os = "linux")]
 mod init;
-mod jobs;
+pub(crate) mod jobs;
 mod look;
 #[cfg(target_os = "linux")]
 mod root;

@@ -43,7 +43,7 @@ pub fn serve(
         }
     };
     // What agents before this one, which were killed, have left.
-    jobs::clean_left(&settings);
+    jobs::remove_left(&settings.state);
     if let Err(error) = recover(&settings.journals(), &mut |text| say(Reply::Progress { text: text.to_owned() })) {
         say(Reply::Progress { text: format!("left by an earlier run: {error}") });
     }

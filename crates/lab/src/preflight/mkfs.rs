@@ -1,6 +1,7 @@
 //! Tries mkfs on a sparse file of the device's size: options that the tool does not know, or that do not go together, show
 //! before a device is touched.
 
+use crate::claim::{DirectoryClaim, FoundDirectory};
 use crate::command::{Command, CommandError, NoWitness};
 use crate::recipe::{btrfs, mkfs};
 use crate::step::{Btrfs, Mkfs};
@@ -15,6 +16,35 @@ const WRITTEN_BYTES_MAX: u64 = 64 << 30;
 
 /// Time limit of a trial.
 const LIMIT: Duration = Duration::from_secs(60);
+
+const FILES_PREFIX: &str = "plumb-mkfs-";
+
+/// Earlier versions made their directories without a lock. None of their trials took so long.
+const UNLOCKED_AGE: Duration = Duration::from_secs(3600);
+
+/// Removes the files of trials whose process was killed.
+pub(crate) fn remove_left(parent: &Path) -> Vec<PathBuf> {
+    let mut removed = DirectoryClaim::remove_left(parent, FILES_PREFIX, |_| true);
+    for entry in std::fs::read_dir(parent).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if entry.file_name().to_string_lossy().starts_with(FILES_PREFIX) && is_unlocked_trial(&path) {
+            removed.extend(std::fs::remove_dir_all(&path).is_ok().then_some(path));
+        }
+    }
+    removed
+}
+
+/// Whether this is an old directory of this user's with nothing but trial files in it.
+fn is_unlocked_trial(path: &Path) -> bool {
+    let is_trial_file = |entry: std::fs::DirEntry| {
+        let name = entry.file_name();
+        let number = name.to_str().and_then(|name| name.strip_prefix("device"));
+        number.is_some_and(|number| number.parse::<u32>().is_ok()) && entry.file_type().is_ok_and(|kind| kind.is_file())
+    };
+    let Ok(Some(found)) = FoundDirectory::open(path) else { return false };
+    found.age() > UNLOCKED_AGE
+        && std::fs::read_dir(path).is_ok_and(|mut entries| entries.all(|entry| entry.is_ok_and(is_trial_file)))
+}
 
 /// Why the tool refuses its options, on a device of this size.
 pub(super) fn refusal(step: &Mkfs, bytes: Option<u64>) -> Option<String> {
@@ -41,8 +71,8 @@ pub(super) fn refusal_of_btrfs(step: &Btrfs, sizes: &[Option<u64>]) -> Option<St
 }
 
 /// Sparse files of these sizes; `None` where this machine makes none so large.
-fn files(sizes: &[Option<u64>], written: bool) -> Option<(tempfile::TempDir, Vec<PathBuf>)> {
-    let dir = tempfile::Builder::new().prefix("plumb-mkfs-").tempdir().ok()?;
+fn files(sizes: &[Option<u64>], written: bool) -> Option<(DirectoryClaim, Vec<PathBuf>)> {
+    let dir = DirectoryClaim::new(&std::env::temp_dir(), FILES_PREFIX).ok()?;
     let mut files = Vec::new();
     for (number, bytes) in sizes.iter().enumerate() {
         let bytes = bytes.unwrap_or(ASSUMED_BYTES);
@@ -84,6 +114,28 @@ fn without_files(text: &str, files: &[PathBuf]) -> String {
 mod tests {
     use super::*;
     use crate::command;
+
+    /// Protects: `plumb clean` removes what a killed study plan left, of this version and of earlier ones, and nothing
+    /// else that has such a name.
+    #[test]
+    fn trials_of_killed_processes_go() {
+        let parent = tempfile::tempdir().unwrap();
+        let made = |name: &str, files: &[&str], age: Duration| {
+            let path = parent.path().join(name);
+            std::fs::create_dir(&path).unwrap();
+            files.iter().for_each(|file| std::fs::write(path.join(file), "").unwrap());
+            let dir = std::fs::File::open(&path).unwrap();
+            dir.set_modified(std::time::SystemTime::now() - age).unwrap();
+        };
+        let living = DirectoryClaim::new(parent.path(), FILES_PREFIX).unwrap();
+        made("plumb-mkfs-left", &["lock", "device1"], Duration::ZERO);
+        made("plumb-mkfs-earlier", &["device1", "device2"], 2 * UNLOCKED_AGE);
+        made("plumb-mkfs-young", &["device1"], Duration::ZERO);
+        made("plumb-mkfs-notes", &["device1", "notes"], 2 * UNLOCKED_AGE);
+        let removed = remove_left(parent.path());
+        assert_eq!(removed, ["plumb-mkfs-left", "plumb-mkfs-earlier"].map(|name| parent.path().join(name)));
+        assert!(living.path().exists());
+    }
 
     // Protects: an option that mkfs refuses is reported before anything is built; a valid one is not.
     #[test]

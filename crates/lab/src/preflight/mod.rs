@@ -5,7 +5,7 @@
 
 mod ground;
 mod layout;
-mod mkfs;
+pub(crate) mod mkfs;
 mod shell;
 mod steps;
 mod trial;

@@ -182,12 +182,16 @@ struct MachineFiles {
 
 const FILES_PREFIX: &str = "plumb-vm-";
 
+/// Removes the files of machines whose process was killed before they had booted.
+pub(crate) fn remove_left(parent: &Path) -> Vec<PathBuf> {
+    DirectoryClaim::remove_left(parent, FILES_PREFIX, |_| true)
+}
+
 impl MachineFiles {
     /// Sparse files of these sizes, which take what is written to them.
     fn new(sizes: &[u64]) -> Result<MachineFiles, HostError> {
         let parent = std::env::temp_dir();
-        // Of machines whose process was killed before they had booted.
-        DirectoryClaim::remove_left(&parent, FILES_PREFIX, |_| ());
+        remove_left(&parent);
         let made = || -> std::io::Result<MachineFiles> {
             let dir = DirectoryClaim::new(&parent, FILES_PREFIX)?;
             let mut disks = Vec::new();

@@ -5,7 +5,7 @@ mod elf;
 mod error;
 mod image;
 mod kernel;
-mod machine;
+pub(crate) mod machine;
 mod modules;
 mod qemu;
 mod root;

@@ -33,6 +33,9 @@ pub fn run(paths: &[PathBuf], common: &Common) -> Result<End, Stopped> {
         lines.push(format!("run {id} was killed; the {seconds} s that it measured are stored: plumb show {id}"));
     }
     let surroundings = session::surroundings(std::env::current_exe().map_err(Stopped::io)?)?;
+    for path in plumb_lab::remove_leftovers(&surroundings) {
+        lines.push(format!("removed {}", path.display()));
+    }
     for found in plumb_lab::recover(&surroundings.journals(), &mut |_| {}).map_err(Stopped::io)? {
         if found.undone > 0 {
             lines.push(format!("took down what process {} left of {}", found.pid, found.tag));

@@ -39,6 +39,7 @@ mod iostat;
 mod iozone;
 mod iperf2;
 mod iperf3;
+mod leftovers;
 mod live_export;
 mod md_workbench;
 mod mdtest;

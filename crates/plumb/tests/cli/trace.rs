@@ -397,8 +397,74 @@ fn every_way_records_the_same_ops() {
             None => needs::skip("the kernel does not let root record by its events"),
         }
     }
-    let own = format!("plumb-{}", std::process::id());
-    assert!(!std::path::Path::new("/sys/kernel/tracing/instances").join(own).exists());
+    assert_eq!(instances(), [""; 0], "nothing is left in tracefs");
+}
+
+/// Buffers of Plumb's in tracefs, looked at in a mount namespace: this machine may have it mounted or not.
+fn instances() -> Vec<String> {
+    let script = "mount -t tracefs tracefs /mnt && ls /mnt/instances";
+    let listed = std::process::Command::new("unshare").args(["-m", "sh", "-c", script]).output().unwrap();
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    let is_left = |name: &&str| {
+        let owner = name.strip_prefix("plumb-").and_then(|pid| pid.parse::<u32>().ok());
+        owner.is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists())
+    };
+    listed.lines().filter(is_left).map(str::to_owned).collect()
+}
+
+/// Protects machines on which nobody has mounted tracefs. Main falls back to ptrace there, which stops each call, and
+/// cannot record devices without types of the kernel. The mount that it gets instead is seen by nobody, the recorded
+/// program included.
+#[test]
+fn root_needs_no_mounted_tracefs() {
+    if !needs::root_and(&["unshare", "umount", "sh", "dd", "cat"]) {
+        return;
+    }
+    let home = Home::new();
+    let unmount = "while umount /sys/kernel/tracing || umount /sys/kernel/debug; do :; done 2>/dev/null; exec \"$@\"";
+    let mut methods = vec![Some("bpf"), Some("tracefs"), None];
+    for by in methods.drain(..) {
+        let name = by.unwrap_or("best");
+        let (trace, mounts) = (format!("{name}.trace"), format!("{name}.mounts"));
+        let script = format!("cat /proc/self/mountinfo > {mounts}; dd if=/dev/zero of=a bs=4k count=3 2>/dev/null");
+        let mut words = vec!["trace", "record", "-o", &trace];
+        words.extend(by.into_iter().flat_map(|by| ["--by", by]));
+        words.extend(["--", "sh", "-c", &script]);
+        let plain = home.command(&words);
+        let mut command = std::process::Command::new("unshare");
+        command.args(["-m", "sh", "-c", unmount, "sh"]).arg(plain.get_program()).args(plain.get_args());
+        command.current_dir(home.work()).envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let said = Said::of(command);
+        if by.is_some() && said.code == 4 && said.err.contains("Operation not permitted") {
+            needs::skip("the kernel lets nobody record");
+            continue;
+        }
+        let method = by.unwrap_or("bpf");
+        assert!(said.out.contains(&format!("By {method}: a recorded call takes about")), "{said:?}");
+        assert_eq!(said.code, 0, "{said:?}");
+        let writes = ops_below(&home, &trace).into_iter().filter(|op| op.starts_with("write a "));
+        assert_eq!(writes.count(), 3);
+        let mounts = std::fs::read_to_string(home.work().join(mounts)).unwrap();
+        assert!(!mounts.contains("tracefs"), "{mounts}");
+    }
+}
+
+/// Protects: a kill of `trace record` leaves no file, or one that can be read. Main leaves an empty file, which is unknown
+/// to every command.
+#[test]
+fn a_killed_recording_leaves_no_empty_file() {
+    let home = Home::new();
+    home.file("run.sh", "touch begun; while :; do echo x > again; sleep 0.01; done");
+    let mut child = home.start("trace record --by ptrace -o killed.trace -- sh run.sh");
+    wait_until("the program runs", || home.work().join("begun").exists());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let path = home.work().join("killed.trace");
+    assert!(!path.exists() || home.plumb("trace show killed.trace").code == 0);
+    let names = std::fs::read_dir(home.work()).unwrap().flatten().map(|entry| entry.file_name());
+    assert!(
+        names.into_iter().all(|name| name == "killed.trace" || name == "run.sh" || name == "begun" || name == "again")
+    );
 }
 
 /// Without any rights, ptrace is what is left: of programs, and of processes, which go on afterwards.

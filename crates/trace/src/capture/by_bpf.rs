@@ -8,6 +8,7 @@ use super::kernel::{attach, attach_raw, attach_typed, idle_calls_ns, load, load_
 use super::programs::{self, BEGUN_BYTES, Maps, PROCESSES_MAX, Paths, Registers};
 use super::ring_programs::{self, RingFields};
 use super::session::{CALLS_MAX, IO_URING_REGISTER, IO_URING_SETUP, NUMBERS, REAPS, SUBMITS};
+use super::tracefs::Tracefs;
 use super::{CALIBRATION_CALLS, CALIBRATION_ROUNDS, CaptureError, Event, NAP, Subject, btf, kernel};
 use std::fs::File;
 use std::io;
@@ -72,9 +73,10 @@ impl Recorder {
             self.bits = bits;
             return Ok(());
         }
+        let tracefs = Tracefs::open().map_err(kernel("open tracefs"))?;
         for (name, kind) in EVENTS {
             let described = "read the descriptions of block events";
-            let event = Event::named("block", name).map_err(kernel(described))?;
+            let event = Event::named(&tracefs, "block", name).map_err(kernel(described))?;
             let program = block_programs::of_event(&self.maps, &devices, kind, &event).map_err(kernel(described))?;
             let program = load(ProgramKind::Tracepoint, &program).map_err(kernel("load a program"))?;
             self.attached.push(attach(event.number, &program).map_err(kernel("attach a program"))?);
@@ -96,7 +98,9 @@ impl Recorder {
             }
         }
         let loaded = |kind, program: &[u8]| load(kind, program).map_err(kernel("load a program"));
-        let event = Event::named("sched", "sched_process_fork").map_err(kernel("read the description of forks"))?;
+        let tracefs = Tracefs::open().map_err(kernel("open tracefs"))?;
+        let event =
+            Event::named(&tracefs, "sched", "sched_process_fork").map_err(kernel("read the description of forks"))?;
         let child_at = event.place("child_pid").map_err(kernel("read the description of forks"))?;
         let fork = loaded(ProgramKind::Tracepoint, &programs::fork(maps, child_at))?;
 
@@ -115,7 +119,7 @@ impl Recorder {
         self.attached.extend(attached);
         self.attached.push(attach(event.number, &fork).map_err(kernel("attach a program"))?);
         // Older kernels have other events, or do not describe their types.
-        if let Ok(attached) = attach_to_rings(maps) {
+        if let Ok(attached) = attach_to_rings(maps, &tracefs) {
             self.attached.extend(attached);
             self.has_rings = true;
         }
@@ -192,10 +196,10 @@ fn attach_to_structures(maps: &Maps, devices: &[u32]) -> io::Result<(Vec<OwnedFd
 }
 
 /// Has the kernel's programs run at each op of io_uring.
-fn attach_to_rings(maps: &Maps) -> io::Result<[OwnedFd; 3]> {
-    let begins = Event::named("io_uring", "io_uring_submit_req")?;
-    let ends = Event::named("io_uring", "io_uring_complete")?;
-    let registers = Event::named("io_uring", "io_uring_register")?;
+fn attach_to_rings(maps: &Maps, tracefs: &Tracefs) -> io::Result<[OwnedFd; 3]> {
+    let begins = Event::named(tracefs, "io_uring", "io_uring_submit_req")?;
+    let ends = Event::named(tracefs, "io_uring", "io_uring_complete")?;
+    let registers = Event::named(tracefs, "io_uring", "io_uring_register")?;
     let types = btf::Types::of_kernel()?;
     let fields = RingFields::new(&types, &begins)?;
     let attached = |event: &Event, program: &[u8]| attach(event.number, &load(ProgramKind::Tracepoint, program)?);
@@ -222,8 +226,9 @@ mod tests {
         };
         load(ProgramKind::RawTracepoint, &programs::enter(&recorder.maps)).unwrap();
         load(ProgramKind::RawTracepoint, &programs::exit(&recorder.maps, Registers::Copied)).unwrap();
+        let tracefs = Tracefs::open().unwrap();
         for (name, kind) in EVENTS {
-            let event = Event::named("block", name).unwrap();
+            let event = Event::named(&tracefs, "block", name).unwrap();
             let program = block_programs::of_event(&recorder.maps, &[7 << 20], kind, &event).unwrap();
             let program = load(ProgramKind::Tracepoint, &program).unwrap();
             attach(event.number, &program).unwrap();

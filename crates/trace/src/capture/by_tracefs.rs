@@ -6,19 +6,20 @@ use super::by_ptrace::process_of;
 use super::event::{self, CallEvent};
 use super::process::now_ns;
 use super::session::{CALLS_MAX, IO_URING_SETUP, NUMBERS};
+use super::tracefs::Tracefs;
 use super::{CALIBRATION_CALLS, CALIBRATION_ROUNDS, CaptureError, Event, Subject, kernel, pages};
 use crate::calls::Call;
 use crate::record::RecordedAct;
 use plumb_sorted::short_list;
+use rustix::fs::OFlags;
 use std::collections::HashMap;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Where buffers are made, and what ours are called, with the number of this process.
-const INSTANCES: &str = "/sys/kernel/tracing/instances";
+const INSTANCES: &str = "instances";
 const PREFIX: &str = "plumb-";
 
 /// Kilobytes of all buffers together, and of each processor's at least.
@@ -30,39 +31,39 @@ const PAGE_BYTES: usize = 1 << 16;
 
 /// A buffer with its files.
 struct Instance {
-    path: PathBuf,
+    tracefs: Tracefs,
+    /// Its directory in tracefs.
+    path: String,
     /// One of each processor.
     pipes: Vec<File>,
 }
 
 impl Instance {
     fn new() -> io::Result<Instance> {
+        let tracefs = Tracefs::open()?;
         // What a killed process has left behind.
-        for entry in fs::read_dir(INSTANCES)?.flatten() {
-            let owner =
-                entry.file_name().to_string_lossy().strip_prefix(PREFIX).and_then(|pid| pid.parse::<u32>().ok());
+        for name in tracefs.names(INSTANCES)? {
+            let owner = name.strip_prefix(PREFIX).and_then(|pid| pid.parse::<u32>().ok());
             if owner.is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists()) {
-                let _ = fs::remove_dir(entry.path());
+                let _ = tracefs.remove_directory(&format!("{INSTANCES}/{name}"));
             }
         }
-        let path = Path::new(INSTANCES).join(format!("{PREFIX}{}", std::process::id()));
-        fs::create_dir(&path)?;
-        let mut instance = Instance { path, pipes: Vec::new() };
-        let processors: Vec<PathBuf> =
-            fs::read_dir(instance.path.join("per_cpu"))?.flatten().map(|entry| entry.path()).collect();
+        let path = format!("{INSTANCES}/{PREFIX}{}", std::process::id());
+        tracefs.make_directory(&path)?;
+        let mut instance = Instance { tracefs, path, pipes: Vec::new() };
+        let processors = instance.tracefs.names(&format!("{}/per_cpu", instance.path))?;
         let each = (BUFFERS_KB / processors.len().max(1)).max(BUFFER_KB_MIN);
         instance.set("trace_clock", "mono")?;
         instance.set("buffer_size_kb", &each.to_string())?;
         for processor in processors {
-            let mut open = OpenOptions::new();
-            open.read(true).custom_flags(libc::O_NONBLOCK);
-            instance.pipes.push(open.open(processor.join("trace_pipe_raw"))?);
+            let pipe = format!("{}/per_cpu/{processor}/trace_pipe_raw", instance.path);
+            instance.pipes.push(instance.tracefs.file(&pipe, OFlags::RDONLY | OFlags::NONBLOCK)?);
         }
         Ok(instance)
     }
 
     fn set(&self, file: &str, text: &str) -> io::Result<()> {
-        fs::write(self.path.join(file), text)
+        self.tracefs.write(&format!("{}/{file}", self.path), text)
     }
 
     /// Has an event written from now on, where a filter lets it.
@@ -70,7 +71,7 @@ impl Instance {
         if !filter.is_empty() {
             self.set(&format!("events/{system}/{name}/filter"), filter)?;
         }
-        let event = Event::named(system, name)?;
+        let event = Event::named(&self.tracefs, system, name)?;
         self.set(&format!("events/{system}/{name}/enable"), "1")?;
         Ok(event)
     }
@@ -101,12 +102,13 @@ impl Instance {
 
     /// Events that were lost, because the buffer was full.
     fn lost(&self) -> u64 {
-        let of_processor = |entry: fs::DirEntry| {
-            let text = fs::read_to_string(entry.path().join("stats")).unwrap_or_default();
+        let of_processor = |processor: &String| {
+            let text = self.tracefs.read(&format!("{}/per_cpu/{processor}/stats", self.path)).unwrap_or_default();
             let count = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
             count("overrun:").unwrap_or(0) + count("dropped events:").unwrap_or(0)
         };
-        fs::read_dir(self.path.join("per_cpu")).into_iter().flatten().flatten().map(of_processor).sum()
+        let processors = self.tracefs.names(&format!("{}/per_cpu", self.path)).unwrap_or_default();
+        processors.iter().map(of_processor).sum()
     }
 }
 
@@ -115,7 +117,7 @@ impl Drop for Instance {
         let _ = self.set("tracing_on", "0");
         let _ = self.set("set_event", "");
         self.pipes.clear();
-        let _ = fs::remove_dir(&self.path);
+        let _ = self.tracefs.remove_directory(&self.path);
     }
 }
 

@@ -287,6 +287,12 @@ pub(super) fn attach(tracepoint: u64, program: &OwnedFd) -> io::Result<OwnedFd> 
     Ok(event)
 }
 
+/// Gives the calling thread a mount namespace of its own, a copy of the process's.
+pub(super) fn leave_mount_namespace() -> io::Result<()> {
+    // SAFETY: no pointers; other threads keep their namespace, and this thread's descriptors stay shared.
+    if unsafe { libc::unshare(libc::CLONE_NEWNS) } < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
 /// The reader's end of a ring.
 pub(super) struct Ring {
     consumed: *mut u8,

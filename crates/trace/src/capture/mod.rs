@@ -22,6 +22,7 @@ mod requests;
 mod ring_programs;
 mod rings;
 mod session;
+mod tracefs;
 
 pub use crate::own::Facts;
 
@@ -38,6 +39,7 @@ use std::io::{self, Write};
 use std::process::ExitStatus;
 use std::thread;
 use std::time::Duration;
+use tracefs::Tracefs;
 
 /// How long a reader sleeps when there is nothing to read.
 const NAP: Duration = Duration::from_millis(1);
@@ -45,9 +47,6 @@ const NAP: Duration = Duration::from_millis(1);
 /// Calls of a round of a calibration, and rounds: together about ten milliseconds.
 const CALIBRATION_CALLS: u32 = 500;
 const CALIBRATION_ROUNDS: u32 = 40;
-
-/// Where the kernel describes its events.
-const EVENTS: &str = "/sys/kernel/tracing/events";
 
 /// What is recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -234,8 +233,8 @@ struct Event {
 }
 
 impl Event {
-    fn named(system: &str, name: &str) -> io::Result<Event> {
-        let read = |what| fs::read_to_string(format!("{EVENTS}/{system}/{name}/{what}"));
+    fn named(tracefs: &Tracefs, system: &str, name: &str) -> io::Result<Event> {
+        let read = |what| tracefs.read(&format!("events/{system}/{name}/{what}"));
         let number = read("id")?.trim().parse().map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
         Ok(Event { number, format: read("format")? })
     }

@@ -4,6 +4,8 @@ mod convert;
 mod fit;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod record;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod recording_file;
 mod replay;
 mod show;
 

@@ -1,15 +1,14 @@
 //! `plumb trace record`.
 
 use super::RecordArguments;
+use super::recording_file::RecordingFile;
 use crate::exit::{End, Stopped};
 use crate::output::{self, error_line};
 use plumb_engine::guard::space::MachineMemory;
 use plumb_engine::signals;
 use plumb_trace::Facts;
 use plumb_trace::capture::{CaptureError, Captured, Method, Subject, record};
-use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// A recording is kept in memory up to this size at least: about 70 million ops.
@@ -20,7 +19,7 @@ const MEMORY_BYTES: u64 = 256 << 20;
 struct Spool<'a> {
     memory: &'a mut Vec<u8>,
     memory_bytes: u64,
-    file: &'a File,
+    file: &'a mut RecordingFile,
     has_spilled: &'a mut bool,
 }
 
@@ -28,7 +27,7 @@ impl Write for Spool<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if (self.memory.len() + bytes.len()) as u64 > self.memory_bytes {
             *self.has_spilled = true;
-            self.file.write_all(self.memory)?;
+            self.file.append(self.memory)?;
             self.memory.clear();
         }
         self.memory.extend_from_slice(bytes);
@@ -62,15 +61,6 @@ pub fn run(arguments: &RecordArguments) -> Result<End, Stopped> {
         PathBuf::from(path)
     });
     let stop = signals::install().map_err(|error| Stopped::io(format!("cannot watch for signals: {error}")))?;
-    // A recording names what somebody else may not know.
-    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).map_err(|error| match error
-        .kind()
-    {
-        ErrorKind::AlreadyExists => {
-            Stopped::usage(format!("{} exists; remove it, or name another file", path.display()))
-        }
-        _ => Stopped::io(format!("{}: {error}", path.display())),
-    })?;
     let mut facts = Facts::default();
     facts.set("program", concat!("plumb ", env!("CARGO_PKG_VERSION")));
     let words: Vec<_> = arguments.command.iter().map(|word| word.to_string_lossy()).collect();
@@ -79,6 +69,12 @@ pub fn run(arguments: &RecordArguments) -> Result<End, Stopped> {
     facts.set("kernel", kernel.release().to_string_lossy());
     let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     facts.set("recorded-at-unix-ns", since_epoch.as_nanos());
+    let mut file = RecordingFile::create(&path, &facts).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => {
+            Stopped::usage(format!("{} exists; remove it, or name another file", path.display()))
+        }
+        _ => Stopped::io(format!("{}: {error}", path.display())),
+    })?;
     let (mut memory, mut has_spilled) = (Vec::new(), false);
     // A vector that grows has thrice its bytes for a moment; the rest is left to what is recorded.
     let memory_bytes = MachineMemory::now().map_or(0, |machine| machine.available_bytes / 4).max(MEMORY_BYTES);
@@ -89,7 +85,7 @@ pub fn run(arguments: &RecordArguments) -> Result<End, Stopped> {
     let methods = Method::ALL.into_iter().filter(|method| asked.map_or(usable(method), |asked| asked == *method));
     let (mut outcome, mut by, mut refused) = (None, Method::Bpf, String::new());
     for method in methods {
-        let spool = Spool { memory: &mut memory, memory_bytes, file: &file, has_spilled: &mut has_spilled };
+        let spool = Spool { memory: &mut memory, memory_bytes, file: &mut file, has_spilled: &mut has_spilled };
         by = method;
         let tried = record(method, &subject, spool, &facts, &stops);
         let Err(CaptureError::Kernel { what, source }) = &tried else {
@@ -105,22 +101,31 @@ pub fn run(arguments: &RecordArguments) -> Result<End, Stopped> {
         memory.clear();
     }
     let outcome = outcome.unwrap_or_else(|| {
-        let needs = "Recording by bpf needs root, or CAP_BPF and CAP_PERFMON, and tracefs; by tracefs root; by ptrace nothing, for programs \
+        let needs = "Recording by bpf needs root, or CAP_BPF and CAP_PERFMON and a readable tracefs; by tracefs root; by ptrace nothing, for programs \
              and processes of one's own.";
         Err(CaptureError::Refused(format!("{refused}\n{needs}")))
     });
     let captured = outcome.and_then(|captured| {
-        (&file).write_all(&memory).map_err(CaptureError::Write)?;
+        file.append(&memory).map_err(CaptureError::Write)?;
         Ok(captured)
     });
-    let captured = captured.map_err(|error| {
-        // Nothing was recorded, and an empty file would say that there was nothing to record.
-        let _ = std::fs::remove_file(&path);
-        match error {
-            CaptureError::Start { .. } => Stopped::usage(error),
-            _ => Stopped::io(error),
+    let captured = match captured {
+        Ok(captured) => captured,
+        Err(error) => {
+            // Nothing was recorded, and an empty file would say that there was nothing to record.
+            file.discard();
+            return Err(match error {
+                CaptureError::Start { .. } => Stopped::usage(error),
+                _ => Stopped::io(error),
+            });
         }
-    })?;
+    };
+    let asked_for = path;
+    let path = file.finish().map_err(|error| Stopped::io(format!("{}: {error}", asked_for.display())))?;
+    if path != asked_for {
+        let (asked_for, path) = (asked_for.display(), path.display());
+        error_line!("warning: {asked_for} was made by something else during the recording, which is in {path}");
+    }
     let each = captured.bytes as f64 / captured.records.max(1) as f64;
     output::print(&format!(
         "{} ops recorded in {}, {each:.1} B each.\n{}\n",

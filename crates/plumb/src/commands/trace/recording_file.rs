@@ -1,0 +1,165 @@
+//! The file that `plumb trace record` writes.
+//!
+//! It gets its name when it is whole, so that a kill leaves nothing. Some file systems have no files without a name
+//! (FUSE, NFS): there the name is made first, with a recording without ops in it, which can be read.
+
+use plumb_trace::{Facts, Names, OwnWriter};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+use rustix::io::Errno;
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind, Seek, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// Other names that are tried if somebody took the name during the recording.
+const OTHER_NAMES: u32 = 100;
+
+/// A recording that is being written. Readable by its owner only: it names files that others may not know.
+pub(super) struct RecordingFile {
+    file: File,
+    path: PathBuf,
+    naming: Naming,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Naming {
+    /// It has no name yet.
+    AtTheEnd,
+    /// It has its name, and an empty recording in it.
+    Placeholder,
+    /// It has its name, and part of the recording in it.
+    Done,
+}
+
+impl RecordingFile {
+    /// Opens a new file for the recording `path`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::AlreadyExists`] where there is something of that name; those of the directory.
+    pub(super) fn create(path: &Path, facts: &Facts) -> io::Result<RecordingFile> {
+        if path.symlink_metadata().is_ok() {
+            return Err(ErrorKind::AlreadyExists.into());
+        }
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
+        match rustix::fs::open(parent, flags, Mode::RUSR | Mode::WUSR) {
+            Ok(file) => Ok(RecordingFile { file: file.into(), path: path.to_owned(), naming: Naming::AtTheEnd }),
+            // Any error: the named file says why nothing can be written there.
+            Err(_) => RecordingFile::named(path, facts),
+        }
+    }
+
+    /// The same with its name from the start.
+    fn named(path: &Path, facts: &Facts) -> io::Result<RecordingFile> {
+        let file = new_file(path)?;
+        let mut empty = Vec::new();
+        OwnWriter::new(&mut empty, facts)?.finish(&Names::default(), &Facts::default())?;
+        (&file).write_all(&empty)?;
+        Ok(RecordingFile { file, path: path.to_owned(), naming: Naming::Placeholder })
+    }
+
+    /// Appends to the recording.
+    pub(super) fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.naming == Naming::Placeholder {
+            self.file.set_len(0)?;
+            self.file.rewind()?;
+            self.naming = Naming::Done;
+        }
+        self.file.write_all(bytes)
+    }
+
+    /// Gives the whole recording its name. Returns its path, which has a number at its end if the name was taken during
+    /// the recording.
+    pub(super) fn finish(mut self) -> io::Result<PathBuf> {
+        self.append(&[])?;
+        if self.naming == Naming::Done {
+            return Ok(self.path);
+        }
+        for number in 0..OTHER_NAMES {
+            let mut path = self.path.clone().into_os_string();
+            if number > 0 {
+                path.push(format!(".{number}"));
+            }
+            let path = PathBuf::from(path);
+            let linked = link(&self.file, &path);
+            match linked {
+                Ok(()) => return Ok(path),
+                Err(Errno::EXIST) => {}
+                // No link to it can be made, as without /proc: a copy has the same content.
+                Err(_) => match new_file(&path) {
+                    Ok(mut named) => {
+                        self.file.rewind()?;
+                        io::copy(&mut self.file, &mut named)?;
+                        return Ok(path);
+                    }
+                    Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                    Err(error) => return Err(error),
+                },
+            }
+        }
+        Err(ErrorKind::AlreadyExists.into())
+    }
+
+    /// Leaves nothing: there was nothing to record, or the recording failed.
+    pub(super) fn discard(self) {
+        if self.naming != Naming::AtTheEnd {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+fn new_file(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
+}
+
+/// Gives a file without a name this one, which must be free. Source: open(2), O_TMPFILE.
+fn link(file: &File, path: &Path) -> rustix::io::Result<()> {
+    let own = format!("/proc/self/fd/{}", file.as_raw_fd());
+    rustix::fs::linkat(CWD, own, CWD, path, AtFlags::SYMLINK_FOLLOW)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plumb_trace::iolog::Waits;
+
+    fn read(path: &Path) -> String {
+        std::fs::read_to_string(path).unwrap()
+    }
+
+    /// Protects: until a recording is whole there is no file of its name, and what came to have the name meanwhile stays.
+    #[test]
+    fn a_name_is_given_to_the_whole_alone_and_replaces_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.trace");
+        let mut recording = RecordingFile::create(&path, &Facts::default()).unwrap();
+        if recording.naming != Naming::AtTheEnd {
+            return eprintln!("SKIPPED: this file system has no files without a name");
+        }
+        recording.append(b"one ").unwrap();
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+        std::os::unix::fs::symlink("elsewhere", &path).unwrap();
+        recording.append(b"two").unwrap();
+        let other = recording.finish().unwrap();
+        assert_eq!((other.clone(), read(&other)), (dir.path().join("a.trace.1"), "one two".to_owned()));
+        assert!(!dir.path().join("elsewhere").exists());
+        let error = RecordingFile::create(&path, &Facts::default()).err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::AlreadyExists);
+    }
+
+    /// Protects: a kill during a recording onto a file system without `O_TMPFILE` leaves a recording that can be read, not
+    /// an empty file.
+    #[test]
+    fn a_name_that_is_made_first_holds_a_recording_without_ops() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.trace");
+        let mut recording = RecordingFile::named(&path, &Facts::default()).unwrap();
+        assert_eq!(plumb_trace::open(&path, Waits::default()).unwrap().count(), 0);
+        recording.append(b"all").unwrap();
+        assert_eq!((recording.finish().unwrap(), read(&path)), (path.clone(), "all".to_owned()));
+        std::fs::remove_file(&path).unwrap();
+        RecordingFile::named(&path, &Facts::default()).unwrap().discard();
+        assert!(!path.exists());
+    }
+}

@@ -1,0 +1,83 @@
+//! What a kill leaves and `plumb clean` removes, and limits that must not kill.
+
+use crate::common::{Home, Said, needs};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The same command with a limit of files' sizes, in blocks of 512 bytes.
+fn with_file_limit(home: &Home, blocks: u32, line: &str) -> Said {
+    let plain = home.command(line.split_whitespace());
+    let mut command = Command::new("env");
+    let script = format!("ulimit -f {blocks}; exec \"$@\"");
+    command.args(["--default-signal=XFSZ", "sh", "-c", &script, "sh"]).arg(plain.get_program()).args(plain.get_args());
+    command.current_dir(home.work()).envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    Said::of(command)
+}
+
+/// Protects: a file size limit is an error that is named, in every command. On main the signal kills `list` and `compare`
+/// (code -1 here), with nothing said.
+#[test]
+fn a_file_size_limit_is_an_error_and_no_death() {
+    let home = Home::new();
+    home.plumb("run random-read --at sim:ssd").expect(0);
+    for line in
+        ["list", "show last", "run random-read --at sim:ssd", "compare sim:ssd sim:ssd", "export --csv", "clean"]
+    {
+        let said = with_file_limit(&home, 8, line);
+        assert!([0, 4].contains(&said.code), "{said:?}");
+        assert!(said.code == 0 || said.err.contains("error"), "{said:?}");
+    }
+    home.plumb("list").expect(0);
+}
+
+/// Protects programs that Plumb starts: they get the default action of the signal. On main they inherited that it was
+/// ignored.
+#[test]
+fn programs_that_are_started_die_of_their_file_size_limit() {
+    if !needs::tools(&["dd"]) {
+        return;
+    }
+    let home = Home::new();
+    home.file("fill.sh", "ulimit -f 1; exec dd if=/dev/zero of=full bs=64k count=1");
+    let said = with_file_limit(&home, 1_000_000, "trace record --by ptrace -o a.trace -- sh fill.sh");
+    // 25 is SIGXFSZ.
+    assert!(said.err.contains("signal: 25 (SIGXFSZ)"), "{said:?}");
+}
+
+fn directory(parent: &Path, name: &str, files: &[&str]) -> PathBuf {
+    let path = parent.join(name);
+    std::fs::create_dir_all(&path).unwrap();
+    files.iter().for_each(|file| std::fs::write(path.join(file), "").unwrap());
+    path
+}
+
+/// Protects: `plumb clean` removes the files of killed studies and half-made test directories, and keeps what only looks
+/// like them. On main all of these stay, and the last one makes `clean` end with 4 each time.
+#[test]
+fn cleaning_removes_what_killed_studies_left() {
+    let home = Home::new();
+    let state = home.registry().ancestors().nth(3).unwrap().join("state/plumb");
+    let temporary = directory(&home.work(), "tmp", &[]);
+    let left = [
+        directory(&state, "run-AbCdEf", &["lock", "plumb.db"]),
+        directory(&temporary, "plumb-mkfs-AbCdEf", &["lock", "device1"]),
+        directory(&temporary, "plumb-vm-AbCdEf", &["lock", "plumbdisk1"]),
+    ];
+    let kept = [directory(&state, "run-notes", &["text"]), directory(&temporary, "plumb-mkfs-notes", &["text"])];
+    let half_made = directory(&home.work(), "plumb-test-0123456789abcdef", &[".plumb"]);
+    let marker = std::fs::File::open(half_made.join(".plumb")).unwrap();
+    marker.set_modified(std::time::SystemTime::now() - std::time::Duration::from_secs(60)).unwrap();
+    drop(marker);
+    let clean = || {
+        let mut command = home.command(["clean", "."]);
+        command.env("TMPDIR", &temporary);
+        Said::of(command)
+    };
+    let said = clean().expect(0);
+    for path in left.iter().chain([&half_made]) {
+        let path_text = path.file_name().unwrap().to_string_lossy().into_owned();
+        assert!(!path.exists() && said.out.contains(&path_text), "{path:?}: {}", said.out);
+    }
+    assert!(kept.iter().all(|path| path.join("text").exists()));
+    clean().expect(0).says(&["nothing to clean"]);
+}
