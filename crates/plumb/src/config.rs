@@ -9,7 +9,7 @@ use plumb_document::FromDocument;
 use plumb_engine::guard::{Allow, Permissions};
 use plumb_workload::native::Document;
 use std::fs::{File, Metadata};
-use std::io::{ErrorKind, Read};
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -82,7 +82,7 @@ impl Config {
 
     fn at(path: &Path, user: u32) -> Result<Config, Stopped> {
         let failed = |error: std::io::Error| Stopped::io(format!("{}: {error}", path.display()));
-        let mut file = match File::open(path) {
+        let file = match File::open(path) {
             Ok(file) => file,
             // Whoever became another user may not even look.
             Err(error)
@@ -103,8 +103,7 @@ impl Config {
             error_line!("plumb: {} is ignored: {why}; only you and root may own it and write to it", path.display());
             return Ok(Config::default());
         }
-        let mut text = String::new();
-        file.read_to_string(&mut text).map_err(failed)?;
+        let text = plumb_text::bounded::text_of(file).map_err(failed)?;
         Config::parse(&path.display().to_string(), &text)
     }
 

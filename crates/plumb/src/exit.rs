@@ -98,6 +98,8 @@ impl From<plumb_store::StoreError> for Stopped {
                 | StoreError::NoResult { .. }
                 | StoreError::WouldWrite { .. }
                 | StoreError::Query { .. }
+                | StoreError::QueryTime { .. }
+                | StoreError::QuerySize { .. }
                 | StoreError::Tag { .. }
         );
         match &error {

@@ -116,7 +116,8 @@ pub fn own_addresses() -> Vec<Option<IpAddr>> {
 /// # Errors
 /// The file cannot be read.
 pub fn listed(path: &Path) -> Result<Vec<String>, Stopped> {
-    let text = std::fs::read_to_string(path).map_err(|error| Stopped::io(format!("{}: {error}", path.display())))?;
+    let text = plumb_text::bounded::read_to_string(path)
+        .map_err(|error| Stopped::io(format!("{}: {error}", path.display())))?;
     let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
     Ok(lines.filter(|line| !line.is_empty()).map(str::to_owned).collect())
 }

@@ -296,11 +296,7 @@ fn colour(terminal: bool) -> Colour {
 /// Annotations go to standard output, or to standard error where that is for a program; the runner reads both. The summary is
 /// appended to the runner's page. Source: "Workflow commands for GitHub Actions".
 pub fn to_github(annotations: &str, summary: &str, is_for_program: bool) -> Result<(), Stopped> {
-    if is_for_program {
-        output::error_text!("{annotations}");
-    } else {
-        output::print(annotations);
-    }
+    output::print_commands(annotations, is_for_program);
     let Some(path) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) else { return Ok(()) };
     let path = Path::new(&path);
     let appended = std::fs::OpenOptions::new().create(true).append(true).open(path);

@@ -119,6 +119,20 @@ pub enum StoreError {
         /// Why, where it is known.
         reason: Option<String>,
     },
+    /// A query took too long.
+    #[error("the query was ended after {:?}, its limit; make it read less, or set --timeout", time)]
+    QueryTime {
+        /// The limit.
+        time: std::time::Duration,
+    },
+    /// A query needs too much memory.
+    #[error("{what} of the query is larger than {limit}, its limit; select less, or add LIMIT")]
+    QuerySize {
+        /// What is too large: `a value`, `the answer`, `its work`.
+        what: &'static str,
+        /// The limit, with its unit.
+        limit: String,
+    },
     /// A stored blob or document cannot be read.
     #[error("{}: {what} of {id} cannot be read: {reason}", path.display())]
     Unreadable {

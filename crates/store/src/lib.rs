@@ -33,7 +33,7 @@ pub use import::Imported;
 pub use keep::{KeepError, keep_beside};
 pub use noise::{NoiseIn, NoiseWork, StoredFloors, Targets};
 pub use open::{BUSY_TIMEOUT, SCHEMA_VERSION, Store};
-pub use query::{QueryCell, QueryTable};
+pub use query::{QueryCell, QueryLimits, QueryTable};
 pub use queue::{Queue, Waiting};
 pub use read::{CANDIDATES_MAX, Filter, PhaseIntervals, RunRow, RunStatus};
 pub use recover::RecoveredRun;

@@ -47,7 +47,7 @@ impl SavedState {
 
     /// Reads a file.
     pub(super) fn load(path: &Path) -> Result<SavedState, ContentError> {
-        let read = || SavedState::parse(&std::fs::read(path)?);
+        let read = || SavedState::parse(&plumb_text::bounded::read(path)?);
         read().map_err(|problem| ContentError::State { path: path.to_owned(), problem })
     }
 

@@ -42,6 +42,9 @@ pub(crate) enum LoadGroupError {
     Parse { path: PathBuf, source: plumb_workload::program::LoadFileError },
 }
 
+/// Longest load file, bytes.
+const LOAD_BYTES_MAX: u64 = 256 << 20;
+
 /// What clients have in common.
 #[derive(Clone)]
 pub(crate) struct LoadGroup {
@@ -54,7 +57,8 @@ impl LoadGroup {
     /// Reads the load file; a relative path begins at `base`.
     pub(crate) fn new(step: &LoadFileStep, directory: PathBuf, base: &Path) -> Result<LoadGroup, LoadGroupError> {
         let path = base.join(&step.path);
-        let read = std::fs::read(&path);
+        // The published load of ten minutes has 26 MB.
+        let read = plumb_text::bounded::read_at_most(&path, LOAD_BYTES_MAX);
         let text = read.map_err(|source| LoadGroupError::Read { path: path.clone(), source })?;
         let file = LoadFile::parse(&String::from_utf8_lossy(&text));
         let file = file.map_err(|source| LoadGroupError::Parse { path, source })?;

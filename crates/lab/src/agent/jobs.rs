@@ -267,7 +267,7 @@ impl RunFiles {
 
     /// That report; `None` where it was not written, or not wholly.
     fn conformance(&self) -> Option<Conformance> {
-        let text = std::fs::read_to_string(self.report()).ok()?;
+        let text = plumb_text::bounded::read_to_string(self.report()).ok()?;
         plumb_document::json::from_str(&text).ok()
     }
 }

@@ -130,7 +130,7 @@ fn keep(path: &Path, directory: &Path) {
 }
 
 fn read(path: &Path) -> Option<DeviceLook> {
-    plumb_document::json::from_str(&std::fs::read_to_string(path).ok()?).ok()
+    plumb_document::json::from_str(&plumb_text::bounded::read_to_string(path).ok()?).ok()
 }
 
 /// Whether a virtual machine's userland lies on it: from there come programs, and nothing that is measured.

@@ -110,11 +110,17 @@ pub enum PlumbCommand {
         /// Draw its rates over time and its latency by percentile, in block characters.
         #[arg(long, conflicts_with = "diff")]
         plot: bool,
+        /// Replace the names of hosts, users, paths, serials, addresses and UUIDs; standard error says how many.
+        #[arg(long)]
+        anonymise: bool,
     },
     /// Query stored results in SQL, read-only.
     Query {
         /// A SELECT statement [default: list the tables].
         sql: Option<String>,
+        /// End the query after this time.
+        #[arg(long, value_name = "TIME", default_value = "30s")]
+        timeout: plumb_workload::Nanos,
     },
     /// Add a tag to a run, or remove it.
     Tag {
@@ -144,6 +150,9 @@ pub enum PlumbCommand {
         /// Write the same numbers to a Parquet file; needs a Plumb that was built with `--features parquet`.
         #[arg(long, value_name = "FILE", conflicts_with_all = ["csv", "ndjson"])]
         parquet: Option<PathBuf>,
+        /// Replace the names of hosts, users, paths, serials, addresses and UUIDs; standard error says how many.
+        #[arg(long)]
+        anonymise: bool,
     },
     /// Add results from files to the database: Plumb's own and those of other tools.
     ///
@@ -331,6 +340,9 @@ pub struct ReportArguments {
     /// Write Markdown; with --svg, charts are images in it.
     #[arg(long, value_name = "FILE")]
     pub md: Option<PathBuf>,
+    /// Replace the names of hosts, users, paths, serials, addresses and UUIDs; standard error says how many.
+    #[arg(long)]
+    pub anonymise: bool,
 }
 
 /// What a report may be about.

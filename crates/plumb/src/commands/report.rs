@@ -1,5 +1,6 @@
 //! `plumb report`, and the reports that measurements write at their end.
 
+use super::names::Names;
 use crate::args::{ReportArguments, ReportFile};
 use crate::common::Common;
 use crate::exit::{End, Stopped};
@@ -22,7 +23,13 @@ pub fn run(arguments: &ReportArguments, common: &Common) -> Result<End, Stopped>
         ));
     }
     let store = session::store_to_read(common)?;
-    let report = Subject::find(&store, &arguments.subjects)?.report(&store)?;
+    let subject = Subject::find(&store, &arguments.subjects)?;
+    let mut names = Names::of(arguments.anonymise);
+    if names.are_replaced() {
+        subject.learn(&store, &mut names)?;
+    }
+    let mut report = subject.report(&store)?;
+    names.replace_in_report(&mut report);
     let mut written: Vec<String> = Vec::new();
     if let Some(path) = &arguments.html {
         write(path, report.html().as_bytes(), &mut written)?;
@@ -52,6 +59,7 @@ pub fn run(arguments: &ReportArguments, common: &Common) -> Result<End, Stopped>
     } else {
         output::print(&written.iter().map(|path| format!("{path}\n")).collect::<String>());
     }
+    names.report();
     Ok(End::Done)
 }
 
@@ -172,6 +180,30 @@ impl Subject {
             ));
         }
         Ok(Subject::Runs { selection: sql.to_owned(), ids })
+    }
+
+    /// Collects the names in all that the report is made of.
+    fn learn(&self, store: &Store, names: &mut Names) -> Result<(), Stopped> {
+        let runs = match self {
+            Subject::Run(run) => vec![run.clone()],
+            Subject::Comparison(id) => {
+                let comparison = store.comparison(id)?;
+                names.learn(&comparison)?;
+                comparison.runs
+            }
+            Subject::Sweep(id) => {
+                let sweep = store.sweep(id)?;
+                names.learn(&sweep)?;
+                sweep.runs
+            }
+            Subject::Repeated(id) => store.repeated(id)?.of().runs.clone(),
+            Subject::Study(id) => {
+                names.learn(&answer(&StudyEvidence::load(store, id)?))?;
+                store.study_runs(id)?.into_iter().filter_map(|run| run.run_id).collect()
+            }
+            Subject::Runs { ids, .. } => ids.clone(),
+        };
+        names.learn_runs(store, &runs)
     }
 
     fn report(self, store: &Store) -> Result<FullReport, Stopped> {

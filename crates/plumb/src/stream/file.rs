@@ -139,7 +139,7 @@ fn write_all(opened: Opened, lines: &Receiver<Arc<Stamped>>, print: Printer) -> 
         Opened::Pipe(path) => OpenOptions::new().write(true).open(path)?,
     };
     // Each line goes out at once, so that its reader has it as soon as it is there.
-    lines.iter().try_for_each(|event| file.write_all(print(&event).as_bytes()))
+    lines.iter().try_for_each(|event| file.write_all(plumb_text::visible(&print(&event)).as_bytes()))
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use plumb_engine::signals;
 use plumb_lab::agent::{AgentSettings, serve};
 use plumb_lab::vm::VmSpec;
 use plumb_lab::{Host, HostError, Vm};
+use plumb_text::bounded::{INPUT_BYTES_MAX, line_at_most};
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 use std::ffi::OsString;
 use std::fs::OpenOptions;
@@ -212,7 +213,7 @@ pub fn addresses(text: &str, port: u16) -> Result<Vec<SocketAddr>, Stopped> {
 /// Boots a machine and passes requests on to it.
 fn relay(file: &Path, program: std::path::PathBuf) -> Result<End, Stopped> {
     let said = |error: &dyn std::fmt::Display| Stopped::usage(format!("{}: {error}", file.display()));
-    let text = std::fs::read_to_string(file).map_err(|error| said(&error))?;
+    let text = plumb_text::bounded::read_to_string(file).map_err(|error| said(&error))?;
     let spec: VmSpec = plumb_document::toml::from_str(&text).map_err(|error| said(&error))?;
     let mut host: Box<dyn Host> = Box::new(Vm::boot(&spec, &session::surroundings(program)?)?);
     let answer = |reply: &plumb_lab::protocol::Reply| -> Result<(), Stopped> {
@@ -220,8 +221,10 @@ fn relay(file: &Path, program: std::path::PathBuf) -> Result<End, Stopped> {
         let mut out = std::io::stdout().lock();
         writeln!(out, "{line}").and_then(|()| out.flush()).map_err(Stopped::io)
     };
-    for line in std::io::stdin().lock().lines() {
-        let line = line.map_err(Stopped::io)?;
+    let mut input = std::io::stdin().lock();
+    let unread = |error| Stopped::io(format!("standard input: {error}"));
+    while let Some(line) = line_at_most(&mut input, INPUT_BYTES_MAX).map_err(unread)? {
+        let line = String::from_utf8_lossy(&line);
         if line.trim().is_empty() {
             continue;
         }

@@ -58,7 +58,7 @@ impl Dialect for Ior {
     type Listener<'a> = Watching<'a>;
 
     fn read(call: &ToolCall<'_>) -> Step<Ior> {
-        let mut file = |path: &str| std::fs::read_to_string(path).map_err(FileError::io(path));
+        let mut file = |path: &str| plumb_text::bounded::read_to_string(path).map_err(FileError::io(path));
         let launched = hpc::launched();
         let tests = match ior::read(call.words, launched.as_ref(), &mut file) {
             Ok(Asked::Help) => return page(&ior::help()),
@@ -301,7 +301,8 @@ fn hints(test: &Test) -> Step<SortedMap<String, String>> {
     let mut all = of_variables.map_err(|error| wrong("environment", &error))?;
     if let Some(path) = &test.hints_file {
         let option = "--mpiio.hintsFileName";
-        let text = std::fs::read_to_string(path).map_err(DialectError::file(format!("{option}: cannot read {path}")));
+        let text = plumb_text::bounded::read_to_string(path)
+            .map_err(DialectError::file(format!("{option}: cannot read {path}")));
         let text = hpc::or_report(text, "ior", FAILED)?;
         all.extend(hints::hints(text.lines()).map_err(|error| wrong(path, &error))?);
     }

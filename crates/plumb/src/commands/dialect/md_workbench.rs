@@ -169,7 +169,7 @@ fn now() -> String {
 /// Where an earlier run stopped.
 fn position(path: &str) -> Result<u64, DialectError> {
     let what = || format!("--run-info-file: cannot read {path}, which a run without -3 leaves");
-    let text = std::fs::read_to_string(path).map_err(DialectError::file(what()))?;
+    let text = plumb_text::bounded::read_to_string(path).map_err(DialectError::file(what()))?;
     let no_position = || io::Error::new(io::ErrorKind::InvalidData, "it holds no `pos: NUMBER`");
     print::position(&text).ok_or_else(|| DialectError::file(what())(no_position()))
 }

@@ -24,7 +24,7 @@ fn of_file(path: &Path) -> Result<Conformance, Stopped> {
     let failed = |error: &dyn std::fmt::Display| {
         Stopped::usage(format!("{}: {error}; expected the JSON of `plumb posix`", path.display()))
     };
-    let text = std::fs::read_to_string(path).map_err(|error| failed(&error))?;
+    let text = plumb_text::bounded::read_to_string(path).map_err(|error| failed(&error))?;
     let report: Conformance = json::from_str(&text).map_err(|error| failed(&error))?;
     match report.schema == POSIX_SCHEMA {
         true => Ok(report),

@@ -18,6 +18,7 @@ use plumb_engine::signals::{StopFlag, StopSignal};
 use plumb_result::PhaseMeasurement;
 use plumb_study::{Bench, Progress};
 use plumb_workload::{Target, Workload};
+use std::io::ErrorKind;
 use std::path::Path;
 
 /// What it ends with when a signal ends it.
@@ -139,7 +140,10 @@ fn numbers(seed: &Seed) -> Result<NumberSource, Refusal> {
     match seed {
         Seed::Number(number) => Ok(NumberSource::seeded(*number)),
         Seed::File(path) => {
-            let bytes = std::fs::read(path).map_err(|_| Refusal(format!("Can't open random file \"{path}\".\n")))?;
+            let bytes = plumb_text::bounded::read(path).map_err(|error| match error.kind() {
+                ErrorKind::FileTooLarge => Refusal(format!("Can't read random file \"{path}\": {error}.\n")),
+                _ => Refusal(format!("Can't open random file \"{path}\".\n")),
+            })?;
             NumberSource::of_file(&bytes).ok_or_else(|| Refusal(format!("Can't read random data from \"{path}\".\n")))
         }
     }
@@ -201,7 +205,7 @@ impl Watching<'_> {
         }
         if self.settings.meeting == Meeting::Prompt {
             output::print(&format!("\n{number}:\n"));
-            let _ = std::io::stdin().read_line(&mut String::new());
+            let _ = plumb_text::bounded::line_of(&mut std::io::stdin().lock());
         }
     }
 }

@@ -67,7 +67,7 @@ impl Places for HostPlaces {
     }
 
     fn tree_file(&mut self, path: &str) -> Result<Vec<u8>, FileError> {
-        std::fs::read(path).map_err(FileError::io(path))
+        plumb_text::bounded::read(path).map_err(FileError::io(path))
     }
 
     fn look_through(&mut self, path: &str) -> Result<Vec<Entry>, FileError> {
@@ -78,7 +78,7 @@ impl Places for HostPlaces {
 
     fn keep_tree(&mut self, path: &str, text: &str) -> Result<(), FileError> {
         let failed = FileError::io(path);
-        match std::fs::read(path) {
+        match plumb_text::bounded::read(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Ok(there) if there.is_empty() || there.starts_with(tree::ENCODED.as_bytes()) => {}
             Ok(_) => {

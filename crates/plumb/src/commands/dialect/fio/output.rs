@@ -88,10 +88,13 @@ impl Output {
                 output::print(text);
                 Ok(())
             }
-            Some(file) => file.write_all(text.as_bytes()).and_then(|()| file.flush()).map_err(|error| {
-                complain(format!("{}: {error}", self.path));
-                Stopped::io(format!("{}: {error}", self.path))
-            }),
+            // As it would be on standard output: such files are read on terminals.
+            Some(file) => {
+                file.write_all(plumb_text::visible(text).as_bytes()).and_then(|()| file.flush()).map_err(|error| {
+                    complain(format!("{}: {error}", self.path));
+                    Stopped::io(format!("{}: {error}", self.path))
+                })
+            }
         }
     }
 }

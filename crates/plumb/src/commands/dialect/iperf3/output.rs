@@ -91,7 +91,7 @@ impl Paper {
         match &self.file {
             // A full disk must not end a measurement.
             Some(file) => {
-                _ = file.lock().unwrap_or_else(PoisonError::into_inner).write_all(text.as_bytes());
+                _ = file.lock().unwrap_or_else(PoisonError::into_inner).write_all(plumb_text::visible(text).as_bytes());
             }
             None => print(text),
         }

@@ -14,7 +14,7 @@ use plumb_study::Bench;
 use run::{Run, Watching};
 use std::cell::Cell;
 use std::collections::VecDeque;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 
 /// Files of commands that load one another.
 const DEPTH_MAX: usize = 100;
@@ -128,10 +128,12 @@ fn complain(what: impl std::fmt::Display) {
 impl Shell {
     fn configuration(&mut self, named: Option<&str>) -> Result<(), Stopped> {
         let path = named.unwrap_or(CONFIGURATION);
-        match std::fs::read(path) {
+        match plumb_text::bounded::read(path) {
             Ok(text) => self.file(path, &text, true)?,
             // The tool says nothing, and waits for commands.
-            Err(error) if named.is_some() && self.compat == Compat::Meant => {
+            Err(error)
+                if named.is_some() && (self.compat == Compat::Meant || error.kind() == ErrorKind::FileTooLarge) =>
+            {
                 complain(format!("cannot read configuration file '{path}': {error}"));
             }
             Err(_) => {}
@@ -148,11 +150,14 @@ impl Shell {
 
     fn load_commands(&mut self, path: &str) -> Result<(), Stopped> {
         let loaded = self.sources.iter().filter(|source| !source.ends_all).count();
-        match std::fs::read(path) {
+        match plumb_text::bounded::read(path) {
             Ok(_) if loaded >= DEPTH_MAX => {
                 complain(format!("'{path}' is nested in {DEPTH_MAX} other files; does it load itself?"));
             }
             Ok(text) => self.file(path, &text, false)?,
+            Err(error) if error.kind() == ErrorKind::FileTooLarge => {
+                complain(format!("cannot read configuration file '{path}': {error}"));
+            }
             Err(_) => complain(format!("cannot read configuration file '{path}'")),
         }
         Ok(())
