@@ -1,5 +1,6 @@
 //! Directories of a process that are recognised as left behind when the process is gone.
 
+use plumb_engine::guard::OutputFile;
 use rustix::fs::{FlockOperation, flock};
 use std::fs::File;
 use std::io;
@@ -19,7 +20,7 @@ impl DirectoryClaim {
     /// A new one, with a name that begins so.
     pub(crate) fn new(parent: &Path, prefix: &str) -> io::Result<DirectoryClaim> {
         let dir = tempfile::Builder::new().prefix(prefix).tempdir_in(parent)?;
-        let lock = File::create(dir.path().join(LOCK))?;
+        let lock = OutputFile::made_up("the lock", &dir.path().join(LOCK)).private().create_new()?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
         Ok(DirectoryClaim { dir, _lock: lock })
     }

@@ -396,10 +396,10 @@ pub fn export(runs: &[String], study: Option<&str>, form: &ExportForm<'_>, commo
 
 #[cfg(feature = "parquet")]
 fn write_parquet(numbers: impl FnOnce() -> Result<TidyTable, Stopped>, path: &Path) -> Result<(), Stopped> {
-    let failed = |error: &dyn std::fmt::Display| Stopped::io(format!("cannot write {}: {error}", path.display()));
     let numbers = numbers()?;
-    let file = std::fs::File::create(path).map_err(|error| failed(&error))?;
-    plumb_parquet::write(&numbers, file).map_err(|error| failed(&error))?;
+    let mut columns = Vec::new();
+    plumb_parquet::write(&numbers, &mut columns).map_err(Stopped::io)?;
+    plumb_engine::guard::OutputFile::named("--parquet", path).replace(&columns)?;
     output::print(&format!("{}\n", path.display()));
     Ok(())
 }

@@ -1,15 +1,15 @@
 //! `plumb trace record`.
 
-use super::RecordArguments;
+use super::{RecordArguments, new_file};
 use crate::exit::{End, Stopped};
 use crate::output::{self, error_line};
+use plumb_engine::guard::OutputFile;
 use plumb_engine::guard::space::MachineMemory;
 use plumb_engine::signals;
 use plumb_trace::Facts;
 use plumb_trace::capture::{CaptureError, Captured, Method, Subject, record};
-use std::fs::{File, OpenOptions};
-use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::File;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// A recording is kept in memory up to this size at least: about 70 million ops.
@@ -63,14 +63,7 @@ pub fn run(arguments: &RecordArguments) -> Result<End, Stopped> {
     });
     let stop = signals::install().map_err(|error| Stopped::io(format!("cannot watch for signals: {error}")))?;
     // A recording names what somebody else may not know.
-    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).map_err(|error| match error
-        .kind()
-    {
-        ErrorKind::AlreadyExists => {
-            Stopped::usage(format!("{} exists; remove it, or name another file", path.display()))
-        }
-        _ => Stopped::io(format!("{}: {error}", path.display())),
-    })?;
+    let file = new_file(OutputFile::named("--output", &path).private())?;
     let mut facts = Facts::default();
     facts.set("program", concat!("plumb ", env!("CARGO_PKG_VERSION")));
     let words: Vec<_> = arguments.command.iter().map(|word| word.to_string_lossy()).collect();
