@@ -162,6 +162,7 @@ impl Trust {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "makes a new file (O_EXCL); this crate depends on no other")]
 fn write_secret(path: &Path, text: &str) -> Result<(), KeyError> {
     let of = |error: io::Error| match error.kind() {
         io::ErrorKind::AlreadyExists => KeyError::Exists { path: path.to_owned() },

@@ -5,6 +5,8 @@
 //! clients. Then [`Channel::accept`] and [`Channel::connect`] are the two ends of a connection, which reads and writes as a
 //! socket does, until a deadline.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods))] // tests write files
+
 mod certificate;
 mod identity;
 mod provider;

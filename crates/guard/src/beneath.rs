@@ -61,7 +61,7 @@ pub(crate) fn open_entry(dir: BorrowedFd<'_>, name: &OsStr, flags: OFlags, mode:
         ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_XDEV;
     let mut attempts = 0;
     loop {
-        match rustix::fs::openat2(dir, name, flags, mode, resolve) {
+        match crate::raw_open::openat2(dir, name, flags, mode, resolve) {
             Err(Errno::AGAIN) if attempts < ATTEMPTS_MAX => attempts += 1,
             // EPERM: a seccomp filter that does not know the call.
             Err(Errno::NOSYS | Errno::PERM) => return open_entry_by_steps(dir, name, flags, mode),
@@ -80,7 +80,7 @@ pub(crate) fn open_entry(dir: BorrowedFd<'_>, name: &OsStr, flags: OFlags, mode:
 
 /// The same without `openat2`. FreeBSD's word for a symbolic link is `EMLINK`.
 fn open_entry_by_steps(dir: BorrowedFd<'_>, name: &OsStr, flags: OFlags, mode: Mode) -> rustix::io::Result<OwnedFd> {
-    let fd = match rustix::fs::openat(dir, name, flags, mode) {
+    let fd = match crate::raw_open::openat(dir, name, flags, mode) {
         Err(Errno::NOTDIR | Errno::MLINK) if is_symlink(dir, name) => return Err(Errno::LOOP),
         done => done?,
     };

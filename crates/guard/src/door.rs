@@ -147,7 +147,7 @@ impl Door {
     /// [`Refusal::NoDirectory`], [`Refusal::Io`].
     pub fn open_to_read(&mut self, path: &Path, flags: OFlags) -> Result<File, Refusal> {
         let (dir, name) = self.enter(path)?;
-        let fd = rustix::fs::openat(&dir.fd, name, flags | OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
+        let fd = crate::raw_open::openat(&dir.fd, name, flags | OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
         fd.map(File::from).map_err(|error| match error {
             Errno::INVAL if flags.contains(OFlags::DIRECT) => Refusal::NoDirect { path: path.to_owned() },
             error => Refusal::io(path, "open it for reading")(error),
@@ -200,11 +200,11 @@ impl Door {
         };
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         if self.dir.as_ref().is_none_or(|dir| dir.path != parent) {
-            let fd = rustix::fs::open(parent, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+            let fd = crate::raw_open::open(parent, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
                 .map_err(|error| match error {
-                    Errno::NOENT => Refusal::NoDirectory { path: path.to_owned(), directory: parent.to_owned() },
-                    error => Refusal::io(path, "open its directory")(error),
-                })?;
+                Errno::NOENT => Refusal::NoDirectory { path: path.to_owned(), directory: parent.to_owned() },
+                error => Refusal::io(path, "open its directory")(error),
+            })?;
             let stat = rustix::fs::fstatvfs(&fd).map_err(Refusal::io(path, "check its file system"))?;
             let is_read_only = stat.f_flag.contains(StatVfsMountFlags::RDONLY);
             self.dir = Some(OpenDir { path: parent.to_owned(), fd, is_read_only });
@@ -224,7 +224,7 @@ impl Door {
         // O_NONBLOCK: a pipe of that name must not make the guard wait.
         let plain = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let flags = if create == Create::IfMissing { plain | OFlags::CREATE } else { plain };
-        let fd = rustix::fs::openat(&dir.fd, name, flags, mode).map_err(|error| match error {
+        let fd = crate::raw_open::openat(&dir.fd, name, flags, mode).map_err(|error| match error {
             Errno::LOOP | Errno::MLINK => Refusal::Symlink { path: path.to_owned() },
             Errno::ISDIR => Refusal::WrongKind { path: path.to_owned(), found: "a directory", expected: "a file" },
             error => Refusal::io(path, "open it for reading and writing")(error),

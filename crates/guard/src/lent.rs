@@ -101,7 +101,7 @@ impl Guard {
         for LentFile { path, made } in lent {
             let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
             // The run may have removed it.
-            let Ok(file) = rustix::fs::open(&path, flags, Mode::empty()) else { continue };
+            let Ok(file) = crate::raw_open::open(&path, flags, Mode::empty()) else { continue };
             let Ok(stat) = rustix::fs::fstat(&file) else { continue };
             // The run may have replaced it: the mark names this run and the file that it is on.
             let identity = Identity::of(&stat);
@@ -120,7 +120,7 @@ impl Guard {
     ) -> Result<BlankImage, NotBlank> {
         const NO_LOOP: &str = "it is no loop device, whose image would tell that it holds nothing";
         let path = machine.image_of(number).ok_or(NotBlank::Unseen { why: NO_LOOP })?;
-        let file = rustix::fs::open(&path, OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+        let file = crate::raw_open::open(&path, OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
         // What is only in the device's cache is in the image afterwards.
         rustix::io::retry_on_intr(|| rustix::fs::fsync(device))?;
         let before = rustix::fs::fstat(&file)?;

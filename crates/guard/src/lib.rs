@@ -11,6 +11,8 @@
 //! what was opened is compared with what was checked. From then on only the descriptor counts; workers that need a
 //! descriptor of their own get it by [`GuardedFile::again`].
 
+#![cfg_attr(test, allow(clippy::disallowed_methods))] // tests write files
+
 mod beneath;
 mod blank;
 mod device;
@@ -24,9 +26,11 @@ mod mark;
 mod opened;
 mod os;
 mod output;
+mod outputs;
 mod pass;
 mod permissions;
 mod quoted;
+mod raw_open;
 mod refusal;
 pub mod signature;
 pub mod space;
@@ -42,6 +46,10 @@ pub use generated::GeneratedDir;
 pub use made::MadeFiles;
 pub use opened::{Access, GuardedDir, GuardedFile, IoMode, PassReason, open_again, open_again_as, set_mode};
 pub use output::OutputOpening;
+pub use outputs::{
+    DATABASE_SIDE_FILES, Database, OutputError, OutputFile, make_private, open_channel, private_directory,
+    write_setting,
+};
 pub use permissions::{Allow, Permissions};
 pub use refusal::{NotBelow, Refusal};
 pub use test_data::{Recognise, TestBlock};
@@ -50,6 +58,7 @@ pub use users::Program;
 #[cfg(test)]
 mod disasters;
 #[cfg(any(test, feature = "testing"))]
+#[allow(clippy::disallowed_methods)]
 pub mod testing;
 #[cfg(test)]
 mod tests;

@@ -32,7 +32,7 @@ impl MadeFiles {
     /// # Errors
     /// The entry cannot be written.
     pub(super) fn add(&self, file: BorrowedFd<'_>, path: &Path, state: &str) -> io::Result<()> {
-        fs::create_dir_all(&self.directory)?;
+        crate::private_directory(&self.directory)?;
         for entry in fs::read_dir(&self.directory)?.flatten() {
             let is_gone = fs::read(entry.path()).is_ok_and(|text| path_in(&text).is_some_and(|path| !path.exists()));
             if is_gone {
@@ -48,7 +48,7 @@ impl MadeFiles {
         }
         text.push(b'\n');
         text.extend_from_slice(path.as_os_str().as_bytes());
-        fs::write(self.entry(file)?, text)
+        Ok(crate::OutputFile::made_up("the register", &self.entry(file)?).private().replace(&text)?)
     }
 
     /// The state in which this very file, under this path, was remembered.

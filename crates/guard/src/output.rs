@@ -57,8 +57,8 @@ impl Guard {
             (Some(FileType::Directory), _) => Err(Refusal::io(path, "open it for writing")(Errno::ISDIR)),
             (Some(kind), Some(stat)) if keeps_nothing(kind, &stat) || self.names(&stat) => {
                 let flags = opening.stream_flags | OFlags::WRONLY | OFlags::CLOEXEC;
-                let fd: OwnedFd =
-                    rustix::fs::open(path, flags, Mode::empty()).map_err(Refusal::io(path, "open it for writing"))?;
+                let fd: OwnedFd = crate::raw_open::open(path, flags, Mode::empty())
+                    .map_err(Refusal::io(path, "open it for writing"))?;
                 Ok(File::from(fd))
             }
             (Some(_), Some(stat)) => Err(Refusal::WrongKind {
@@ -90,7 +90,7 @@ impl Guard {
             return Err(Refusal::io(path, "open it for writing")(Errno::ISDIR));
         };
         let parent = real.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let dir = rustix::fs::open(parent, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+        let dir = crate::raw_open::open(parent, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
             .map_err(Refusal::io(path, "open its directory"))?;
         let place = FileLocation { dir, name, path: &real, within: None, made: Some(made), mode: FILE_MODE };
         let through = FileOpening { intent: Intent::Overwrite, mode: IoMode::Buffered, needed_bytes: 0 };
@@ -133,7 +133,7 @@ fn length_of(stat: &Stat) -> u64 {
 }
 
 /// Terminals, pipes, sockets and devices that forget.
-fn keeps_nothing(kind: FileType, stat: &Stat) -> bool {
+pub(super) fn keeps_nothing(kind: FileType, stat: &Stat) -> bool {
     let major = rustix::fs::major(stat.st_rdev);
     match kind {
         FileType::Fifo | FileType::Socket => true,

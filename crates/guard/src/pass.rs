@@ -112,7 +112,7 @@ impl Guard {
             return Err(Refusal::WrongKind { path: path.to_owned(), found: "a directory", expected: "a file" });
         };
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let dir = rustix::fs::open(parent, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+        let dir = crate::raw_open::open(parent, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
             .map_err(Refusal::io(path, "open its directory"))?;
         let place = FileLocation { dir, name, path, within: None, made: None, mode: FILE_MODE };
         self.open_at(place, opening, meanwhile)
@@ -220,7 +220,7 @@ impl Guard {
 
         let flags = OFlags::RDWR | OFlags::CLOEXEC;
         let flags = if is_mounted { flags } else { flags | OFlags::EXCL };
-        let fd = rustix::fs::open(path, flags, Mode::empty()).map_err(|error| match error {
+        let fd = crate::raw_open::open(path, flags, Mode::empty()).map_err(|error| match error {
             Errno::BUSY => Refusal::Held {
                 path: path.to_owned(),
                 holder: "the kernel reports it as in use".to_owned(),
@@ -414,7 +414,7 @@ impl FileLocation<'_> {
     fn openat(&self, flags: OFlags, mode: Mode) -> rustix::io::Result<OwnedFd> {
         match self.within {
             Some(_) => open_entry(self.dir.as_fd(), self.name, flags, mode),
-            None => rustix::fs::openat(&self.dir, self.name, flags | OFlags::NOFOLLOW | OFlags::CLOEXEC, mode),
+            None => crate::raw_open::openat(&self.dir, self.name, flags | OFlags::NOFOLLOW | OFlags::CLOEXEC, mode),
         }
     }
 
@@ -469,7 +469,7 @@ impl FileLocation<'_> {
 /// # Errors
 /// The system's own: only root may.
 pub fn drop_page_cache() -> io::Result<()> {
-    std::fs::write("/proc/sys/vm/drop_caches", "1\n")
+    crate::write_setting("/proc/sys/vm/drop_caches", "1\n")
 }
 
 pub(super) fn signature_of(path: &Path) -> io::Result<Option<signature::Signature>> {

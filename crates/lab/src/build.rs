@@ -7,8 +7,8 @@ use crate::journal::UndoJournal;
 use crate::recipe;
 use crate::site::{Site, StepMemory};
 use crate::step::{MadeNames, Safety, Step};
+use plumb_engine::guard::write_setting;
 use plumb_engine::signals::StopFlag;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Builds steps on this machine. What it builds is written into a journal first, so that it is taken down again whatever
@@ -106,7 +106,7 @@ impl Builder {
     /// The control group cannot be joined.
     pub fn confine(&self, pid: u32) -> Result<(), LabError> {
         let Some(group) = self.system.as_ref().and_then(|system| system.standing.group.as_ref()) else { return Ok(()) };
-        fs::write(group.join("cgroup.procs"), pid.to_string()).map_err(|source| LabError::Confine {
+        write_setting(group.join("cgroup.procs"), pid.to_string()).map_err(|source| LabError::Confine {
             pid,
             group: group.clone(),
             source,

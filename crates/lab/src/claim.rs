@@ -3,6 +3,7 @@
 //! They lie in directories that others can write to as well, such as `/tmp`. So a directory counts as Plumb's only if its
 //! name, its owner, its mode and its lock file say so, and as left only if nobody holds the lock.
 
+use plumb_engine::guard::OutputFile;
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, flock};
 use std::fs::{File, Permissions};
 use std::io;
@@ -28,7 +29,7 @@ impl DirectoryClaim {
     pub(crate) fn new(parent: &Path, prefix: &str) -> io::Result<DirectoryClaim> {
         let private = Permissions::from_mode(0o700);
         let dir = tempfile::Builder::new().prefix(prefix).permissions(private).tempdir_in(parent)?;
-        let lock = File::create_new(dir.path().join(LOCK))?;
+        let lock = OutputFile::made_up("the lock", &dir.path().join(LOCK)).private().create_new()?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
         Ok(DirectoryClaim { dir, _lock: lock })
     }

@@ -5,7 +5,7 @@ use crate::recipe::link;
 use crate::system;
 use crate::tool::{lvm, nfs};
 use plumb_document::{FromDocument, ToDocument};
-use plumb_engine::guard::{self, Allow, IoMode, Permissions, Refusal};
+use plumb_engine::guard::{self, Allow, IoMode, Permissions, Refusal, write_setting};
 use plumb_engine::write_guard;
 use std::fmt;
 use std::fs;
@@ -395,7 +395,7 @@ fn remove_zram(number: u32) -> Result<Gone, UndoError> {
         return Ok(Gone::Already);
     }
     let control = Path::new("/sys/class/zram-control/hot_remove");
-    patiently(|| fs::write(control, number.to_string()))?;
+    patiently(|| write_setting(control, number.to_string()))?;
     Ok(Gone::Now)
 }
 
@@ -410,7 +410,7 @@ fn restore(path: &Path, value: &str) -> Result<Gone, UndoError> {
     match setting_now(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Gone::Already),
         Ok(now) if now == value => Ok(Gone::Already),
-        _ => fs::write(path, value).map(|()| Gone::Now).map_err(UndoError::Io),
+        _ => write_setting(path, value).map(|()| Gone::Now).map_err(UndoError::Io),
     }
 }
 
@@ -433,7 +433,7 @@ fn remove_group_of_processes(path: &Path) -> Result<Gone, UndoError> {
     let parent = path.parent().unwrap_or(Path::new("/")).join("cgroup.procs");
     for pid in system::text(&path.join("cgroup.procs")).unwrap_or_default().lines() {
         // It may end meanwhile.
-        let _ = fs::write(&parent, pid);
+        let _ = write_setting(&parent, pid);
     }
     patiently(|| fs::remove_dir(path))?;
     Ok(Gone::Now)

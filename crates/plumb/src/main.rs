@@ -1,6 +1,7 @@
 //! The command line: the only place where the rooms of the house meet.
 // They end the program where nobody reads: `output` does not.
 #![warn(clippy::print_stdout, clippy::print_stderr)]
+#![cfg_attr(test, allow(clippy::disallowed_methods))] // tests write files
 
 mod args;
 mod commands;

@@ -1,6 +1,8 @@
 //! Pages of runs that were really made, at the widths of real terminals. `data/` holds their results as `--json` prints
 //! them, without what names the machine.
 
+#![allow(clippy::disallowed_methods)] // tests write files
+
 use plumb_report::Style;
 use plumb_report::run::{Detail, PageOptions, page, side_by_side};
 use plumb_report::style::Colour;

@@ -4,6 +4,8 @@
 //! first op; a kill loses at most what came after the last heartbeat; missing is `NULL`; nothing is ever overwritten
 //! because it could not be read.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods))] // tests write files
+
 mod canonical;
 mod conformance;
 mod diff;

@@ -1,6 +1,6 @@
 //! Anybody's SQL, to read with: within limits of time and memory.
 
-use crate::open::BUSY_TIMEOUT;
+use crate::open::{BUSY_TIMEOUT, connect};
 use crate::{Store, StoreError};
 use plumb_document::{ToDocument, Value, WriteError};
 use rusqlite::limits::Limit;
@@ -98,9 +98,8 @@ impl Store {
     /// [`StoreError::QueryTime`] and [`StoreError::QuerySize`] beyond a limit.
     pub fn query_within(&self, sql: &str, limits: &QueryLimits) -> Result<QueryTable, StoreError> {
         if self.in_file {
-            let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-            let reader =
-                Connection::open_with_flags(&self.path, flags).map_err(self.failed("opening it for a query"))?;
+            let reader = connect(&self.path, OpenFlags::SQLITE_OPEN_READ_ONLY);
+            let reader = reader.map_err(self.failed("opening it for a query"))?;
             reader.busy_timeout(BUSY_TIMEOUT).map_err(self.failed("opening it for a query"))?;
             return read(&reader, sql, limits);
         }

@@ -82,7 +82,7 @@ impl SyncBackend for WholeFiles {
         let called = match self.call {
             FileCall::Create => {
                 let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC;
-                rustix::fs::open(path, flags, mode(files.new.opened)).map(|file| self.made = Some(file))
+                crate::raw_open::open(path, flags, mode(files.new.opened)).map(|file| self.made = Some(file))
             }
             FileCall::Stat | FileCall::StatDir => rustix::fs::stat(path).map(drop),
             FileCall::Lstat => rustix::fs::lstat(path).map(drop),

@@ -131,7 +131,7 @@ pub(crate) fn open(
 
 fn open_input(path: &Path, flags: OFlags) -> Result<End, CopyError> {
     let failed = |error: Errno| CopyError::Input { path: path.to_owned(), source: error.into() };
-    let fd = rustix::fs::open(path, flags | OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).map_err(failed)?;
+    let fd = crate::raw_open::open(path, flags | OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).map_err(failed)?;
     let kind = kind_of(&rustix::fs::fstat(&fd).map_err(failed)?);
     Ok(End::open(fd, path.to_owned(), kind))
 }
@@ -155,7 +155,7 @@ fn stream(own: BorrowedFd<'_>, name: &'static str, wanted: CopyFlags) -> Result<
     if !old.contains(added) {
         rustix::fs::fcntl_setfl(&fd, old | added).map_err(failed)?;
     }
-    let nothing = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).map_err(failed)?;
+    let nothing = crate::raw_open::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).map_err(failed)?;
     match name {
         "input" => rustix::stdio::dup2_stdin(&nothing).map_err(failed)?,
         _ => rustix::stdio::dup2_stdout(&nothing).map_err(failed)?,

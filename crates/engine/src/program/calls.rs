@@ -135,7 +135,7 @@ impl Calls {
             return self.open_by_mpi(op);
         }
         let (directory, path) = self.files.at(op.file)?;
-        let file = rustix::fs::openat(directory, path, opening.flags, opening.mode).map_err(errno)?;
+        let file = crate::raw_open::openat(directory, path, opening.flags, opening.mode).map_err(errno)?;
         let mut handle = Handle { number: op.file, ..Handle::default() };
         match opening.step.stream {
             None => handle.file = Some(file),

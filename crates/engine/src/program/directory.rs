@@ -30,7 +30,7 @@ impl Directories {
     /// Opens a directory to be read.
     pub(super) fn list(&mut self, path: &CStr, number: u32) -> Completion {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let directory = rustix::fs::openat(CWD, path, flags, Mode::empty()).map_err(errno)?;
+        let directory = crate::raw_open::openat(CWD, path, flags, Mode::empty()).map_err(errno)?;
         let entries = Dir::read_from(&directory).map_err(errno)?;
         self.listing = Some(Listing { directory, entries, number });
         Ok(0)
@@ -51,7 +51,7 @@ impl Directories {
         for number in held.first..held.first.saturating_add(held.count) {
             let path = files.path(number).ok_or(Errno(libc::ENOENT))?;
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-            self.held.push(rustix::fs::openat(CWD, path, flags, Mode::empty()).map_err(errno)?);
+            self.held.push(crate::raw_open::openat(CWD, path, flags, Mode::empty()).map_err(errno)?);
         }
         self.rules = Some(*held);
         Ok(0)
@@ -89,7 +89,7 @@ impl Directories {
 
     fn make(&self, path: &CStr, length: u64, memory: &mut [u8], flush: Option<u32>) -> Completion {
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
-        let file = rustix::fs::openat(CWD, path, flags, Mode::RUSR | Mode::WUSR).map_err(errno)?;
+        let file = crate::raw_open::openat(CWD, path, flags, Mode::RUSR | Mode::WUSR).map_err(errno)?;
         let done = write_whole(&file, memory, length)?;
         if let Some(number) = flush {
             rustix::fs::fsync(&file).map_err(errno)?;
@@ -149,7 +149,8 @@ fn look(directory: BorrowedFd<'_>, path: &CStr, memory: &mut [u8]) -> Completion
     if length == 0 {
         return Ok(0);
     }
-    let file = rustix::fs::openat(directory, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).map_err(errno)?;
+    let file =
+        crate::raw_open::openat(directory, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).map_err(errno)?;
     let mut done = 0;
     while done < length {
         let piece = (length - done).min(memory.len() as u64) as usize;

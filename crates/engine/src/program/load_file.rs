@@ -136,7 +136,7 @@ struct Client {
 impl Client {
     fn new(group: &LoadGroup, number: u32) -> std::io::Result<Client> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let root = rustix::fs::openat(CWD, &group.directory, flags, Mode::empty())?;
+        let root = crate::raw_open::openat(CWD, &group.directory, flags, Mode::empty())?;
         let own = format!("client{number}");
         let names = group.file.names.iter().map(|name| CString::new(name.replace(RECORDED, &own)));
         let bytes = group.file.largest_bytes() as usize;
@@ -292,8 +292,8 @@ impl Client {
         }
         let flags = if is_directory { of_directory } else { of_file };
         let mode = Mode::RUSR | Mode::WUSR;
-        let opened = match rustix::fs::openat(&self.root, name, flags, mode) {
-            Err(rustix::io::Errno::ISDIR) => rustix::fs::openat(&self.root, name, of_directory, mode),
+        let opened = match crate::raw_open::openat(&self.root, name, flags, mode) {
+            Err(rustix::io::Errno::ISDIR) => crate::raw_open::openat(&self.root, name, of_directory, mode),
             opened => opened,
         };
         match (opened, op.succeeds) {
@@ -342,7 +342,7 @@ impl Client {
 
 fn open_directory(root: BorrowedFd<'_>, name: &CStr) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let directory = rustix::fs::openat(root, name, flags, Mode::empty())?;
+    let directory = crate::raw_open::openat(root, name, flags, Mode::empty())?;
     // As opendir(3) does.
     rustix::fs::fstat(&directory)?;
     Ok(directory)

@@ -34,7 +34,7 @@ pub(super) fn open_beneath(dir: BorrowedFd<'_>, path: &str, flags: OFlags, mode:
     let path = if path.is_empty() { "." } else { path };
     let mut attempts = 0;
     loop {
-        match rustix::fs::openat2(dir, path, flags | OFlags::CLOEXEC, mode, resolve) {
+        match crate::raw_open::openat2(dir, path, flags | OFlags::CLOEXEC, mode, resolve) {
             Err(rustix::io::Errno::AGAIN) if attempts < ATTEMPTS_MAX => attempts += 1,
             done => return Ok(done?),
         }

@@ -129,7 +129,7 @@ pub fn make_files(
         shape.write_path(file, &mut path);
         let size = shape.size_of(file);
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let handle = rustix::fs::openat(root, path.as_c_str(), flags, Mode::from_raw_mode(0o644))
+        let handle = crate::raw_open::openat(root, path.as_c_str(), flags, Mode::from_raw_mode(0o644))
             .map_err(|source| LayoutError::Create { path: path.as_path().to_owned(), source })?;
         write_whole(handle.as_fd(), size, &mut piece, fill).map_err(|source| LayoutError::Write {
             path: path.as_path().to_owned(),

@@ -4,6 +4,7 @@ use crate::protocol::{DeviceCounts, DeviceRecord};
 use crate::step::MadeNames;
 use crate::vm::ROOT_SERIAL;
 use plumb_document::{FromDocument, ToDocument};
+use plumb_engine::guard::OutputFile;
 use plumb_probe::ProbeError;
 use plumb_probe::blocks::BlockWatch;
 use plumb_result::blocks::{BlockExtent, BlockStat};
@@ -125,7 +126,7 @@ const AFTER: &str = "devices-after.json";
 fn keep(path: &Path, directory: &Path) {
     let Ok(look) = DeviceLook::after_sync(directory) else { return };
     if let Ok(text) = plumb_document::json::to_vec(&look) {
-        let _ = std::fs::write(path, text);
+        let _ = OutputFile::made_up("the look", path).private().replace(&text);
     }
 }
 

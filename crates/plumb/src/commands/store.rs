@@ -450,10 +450,10 @@ fn anonymous_json(store: &Store, ids: &[String], names: &mut Names) -> Result<St
 
 #[cfg(feature = "parquet")]
 fn write_parquet(numbers: impl FnOnce() -> Result<TidyTable, Stopped>, path: &Path) -> Result<(), Stopped> {
-    let failed = |error: &dyn std::fmt::Display| Stopped::io(format!("cannot write {}: {error}", path.display()));
     let numbers = numbers()?;
-    let file = std::fs::File::create(path).map_err(|error| failed(&error))?;
-    plumb_parquet::write(&numbers, file).map_err(|error| failed(&error))?;
+    let mut columns = Vec::new();
+    plumb_parquet::write(&numbers, &mut columns).map_err(Stopped::io)?;
+    plumb_engine::guard::OutputFile::named("--parquet", path).replace(&columns)?;
     output::print(&format!("{}\n", path.display()));
     Ok(())
 }

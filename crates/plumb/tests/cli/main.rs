@@ -1,5 +1,7 @@
 //! The command line from outside: the real program, on simulated devices and small files.
 
+#![allow(clippy::disallowed_methods)] // tests write files
+
 #[path = "../common/mod.rs"]
 mod common;
 
@@ -54,6 +56,7 @@ mod netperf;
 mod network;
 mod noise;
 mod output;
+mod outputs;
 mod pages;
 mod posix;
 mod postmark;

@@ -316,7 +316,7 @@ fn descriptors() -> Vec<Descriptor> {
 fn opened_again(path: &CStr, before: &[Descriptor]) -> Option<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let now = descriptors();
-    let file = rustix::fs::openat(CWD, path, flags, Mode::empty()).ok()?;
+    let file = crate::raw_open::openat(CWD, path, flags, Mode::empty()).ok()?;
     let named = rustix::fs::fstat(&file).ok()?;
     let is_open = now.iter().any(|open| open.file == identity(&named) && !before.contains(open));
     (is_open && FileType::from_raw_mode(named.st_mode) == FileType::RegularFile).then_some(file)

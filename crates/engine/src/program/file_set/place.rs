@@ -143,7 +143,8 @@ impl SetPlace {
     #[cfg(target_os = "linux")]
     pub(in crate::program) fn read_directory(&mut self) -> Completion {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let directory = rustix::fs::openat(&self.root, self.path.as_c_str(), flags, Mode::empty()).map_err(errno)?;
+        let directory =
+            crate::raw_open::openat(&self.root, self.path.as_c_str(), flags, Mode::empty()).map_err(errno)?;
         let mut entries = rustix::fs::RawDir::new(directory.as_fd(), &mut self.entries);
         while let Some(entry) = entries.next() {
             entry.map_err(errno)?;
@@ -154,7 +155,8 @@ impl SetPlace {
     #[cfg(not(target_os = "linux"))]
     pub(in crate::program) fn read_directory(&mut self) -> Completion {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let directory = rustix::fs::openat(&self.root, self.path.as_c_str(), flags, Mode::empty()).map_err(errno)?;
+        let directory =
+            crate::raw_open::openat(&self.root, self.path.as_c_str(), flags, Mode::empty()).map_err(errno)?;
         for entry in rustix::fs::Dir::new(directory).map_err(errno)? {
             entry.map_err(errno)?;
         }

@@ -185,7 +185,7 @@ impl<'a> SharedCalls<'a> {
         let step = &self.context.program.steps[number as usize];
         let set = self.set_of(step)?;
         let (file, fd) =
-            self.on_existing(number, set, |root, path| rustix::fs::openat(root, path, step.flags, Mode::empty()))?;
+            self.on_existing(number, set, |root, path| crate::raw_open::openat(root, path, step.flags, Mode::empty()))?;
         self.keep(step, handle, Open { fd, set, file })
     }
 
@@ -198,7 +198,7 @@ impl<'a> SharedCalls<'a> {
         of.shape.write_path(Entry::File(file), &mut self.path);
         self.last = Some((set, Entry::File(file)));
         let flags = step.flags | OFlags::CREATE;
-        match rustix::fs::openat(of.root(), self.path.as_c_str(), flags, FILE_MODE) {
+        match crate::raw_open::openat(of.root(), self.path.as_c_str(), flags, FILE_MODE) {
             Ok(fd) => {
                 of.state.files.exists_now(file);
                 self.keep(step, handle, Open { fd, set, file })
@@ -453,7 +453,7 @@ impl<'a> SharedCalls<'a> {
         of.shape.write_directory(directory, &mut self.path);
         self.last = None;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let fd = rustix::fs::openat(of.root(), self.path.as_c_str(), flags, Mode::empty()).map_err(errno)?;
+        let fd = crate::raw_open::openat(of.root(), self.path.as_c_str(), flags, Mode::empty()).map_err(errno)?;
         self.entries_bytes(fd)
     }
 

@@ -226,7 +226,8 @@ impl Layout<'_> {
         let failed = |what| move |source| LayoutError::at(path.as_path(), what, source);
         let new = if self.existing == ExistingTree::Remove { OFlags::EXCL } else { OFlags::empty() };
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC | new;
-        let handle = rustix::fs::openat(set.root(), path.as_c_str(), flags, FILE_MODE).map_err(failed("make file"))?;
+        let handle =
+            crate::raw_open::openat(set.root(), path.as_c_str(), flags, FILE_MODE).map_err(failed("make file"))?;
         let there = match self.existing {
             ExistingTree::Remove => 0,
             _ => rustix::fs::fstat(&handle).map_err(failed("read the length of file"))?.st_size as u64,

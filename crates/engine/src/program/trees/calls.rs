@@ -100,7 +100,7 @@ impl TreeCalls {
                     (true, true) => flags,
                     (true, false) => flags.difference(OFlags::RDWR) | OFlags::WRONLY,
                 };
-                let file = rustix::fs::openat(CWD, path, flags, FILE_MODE).map_err(errno)?;
+                let file = crate::raw_open::openat(CWD, path, flags, FILE_MODE).map_err(errno)?;
                 let written = memory.get_mut(..item.bytes.0 as usize).ok_or(Errno(libc::EINVAL))?;
                 write_whole(&file, written, written.len() as u64)?;
                 if item.reads_back && !written.is_empty() {
@@ -116,7 +116,7 @@ impl TreeCalls {
             TreeWork::Read { bytes } => {
                 let flags =
                     if matches!(step.does, TreeWork::Read { .. }) { flags } else { flags.difference(OFlags::RDWR) };
-                let file = rustix::fs::openat(CWD, path, flags, Mode::empty()).map_err(errno)?;
+                let file = crate::raw_open::openat(CWD, path, flags, Mode::empty()).map_err(errno)?;
                 let into = memory.get_mut(..bytes.0 as usize).ok_or(Errno(libc::EINVAL))?;
                 let read = read_up_to(&file, into)?;
                 close(file)?;

@@ -11,6 +11,7 @@ use crate::output::{self, error_line};
 use crate::session;
 use listen::{Door, Listening};
 use plumb_channel::Identity;
+use plumb_engine::guard::{OutputFile, open_channel};
 use plumb_engine::signals;
 use plumb_lab::agent::{AgentSettings, serve};
 use plumb_lab::vm::VmSpec;
@@ -18,7 +19,6 @@ use plumb_lab::{Host, HostError, Vm};
 use plumb_text::bounded::{INPUT_BYTES_MAX, line_at_most};
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 use std::ffi::OsString;
-use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::os::unix::process::CommandExt;
@@ -86,7 +86,7 @@ pub fn far_end(arguments: &FarEndArguments) -> Result<End, Stopped> {
         None => serve(std::io::stdin(), std::io::stdout(), settings, stop),
         Some(path) => {
             let said = |error: std::io::Error| Stopped::io(format!("{}: {error}", path.display()));
-            let port = OpenOptions::new().read(true).write(true).open(path).map_err(said)?;
+            let port = open_channel(path).map_err(said)?;
             serve(port.try_clone().map_err(said)?, port, settings, stop)
         }
     };
@@ -144,7 +144,7 @@ fn listen(arguments: &AgentArguments, name: &'static str, ground: Ground) -> Res
     if ground == Ground::Back {
         let _ = rustix::process::setsid();
         output::print("listening\n");
-        let nothing = OpenOptions::new().read(true).write(true).open("/dev/null").map_err(Stopped::io)?;
+        let nothing = open_channel("/dev/null").map_err(Stopped::io)?;
         let silent = rustix::stdio::dup2_stdout(&nothing).and_then(|()| rustix::stdio::dup2_stderr(&nothing));
         silent.map_err(|error| Stopped::io(format!("cannot go on in the background: {error}")))?;
     }
@@ -177,9 +177,9 @@ pub fn in_background(arguments: &AgentArguments, file: Option<&Path>) -> Result<
         return Err(Stopped::io(why.trim().trim_start_matches("error: ")));
     }
     if let Some(file) = file {
-        std::fs::write(file, format!("{}\n", child.id())).map_err(|error| {
+        let number = format!("{}\n", child.id());
+        OutputFile::named("--pid-file", file).replace(number.as_bytes()).inspect_err(|_| {
             let _ = child.kill();
-            Stopped::io(format!("{}: {error}", file.display()))
         })?;
     }
     Ok(child.id())

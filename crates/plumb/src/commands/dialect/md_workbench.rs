@@ -8,13 +8,13 @@ use crate::exit::End;
 use crate::output::error_line;
 use plumb_dialects::md_workbench::{self, Asked, Facts, Part, PartKind, Settings, Sums, lower, print};
 use plumb_engine::LoggedOp;
+use plumb_engine::guard::OutputFile;
 use plumb_engine::signals::StopFlag;
 use plumb_result::PhaseMeasurement;
 use plumb_sorted::SortedSet;
 use plumb_study::{Bench, Division, Progress, RunError};
 use plumb_workload::Workload;
 use std::cell::{Cell, RefCell};
-use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::time::Instant;
 
@@ -151,7 +151,8 @@ impl MdWorkbench {
     fn conclude(&self) -> Step<()> {
         let Settings { directory, status_file, .. } = &self.settings;
         if !self.settings.cleans_up {
-            let written = hpc::write("--run-info-file", status_file, &print::status(self.position.get()));
+            let written =
+                hpc::write(OutputFile::named("--run-info-file", status_file), &print::status(self.position.get()));
             return hpc::or_report(written, TOOL, End::DialectFailed);
         }
         if self.settings.dummy.is_none() && std::fs::remove_dir(directory).is_err() {
@@ -196,10 +197,8 @@ impl Watching<'_> {
             let path = print::latency_file(&self.tool.settings, prefix, &part, name);
             // The first rank replaces what an earlier run left.
             let is_new = self.written.insert(path.clone());
-            let mut file = match is_new {
-                true => BufWriter::new(File::create(path)?),
-                false => BufWriter::new(OpenOptions::new().append(true).open(path)?),
-            };
+            let output = OutputFile::made_up("--latency", &path);
+            let mut file = BufWriter::new(if is_new { output.create()? } else { output.append()? });
             if is_new {
                 file.write_all(print::LATENCY_HEAD.as_bytes())?;
             }

@@ -42,7 +42,7 @@ pub(super) fn diff(before: &Path, after: &Path, common: &Common) -> Result<End, 
 /// Writes a matrix.
 pub(super) fn matrix(reports: &[PathBuf], html: &Path, common: &Common) -> Result<End, Stopped> {
     let reports: Vec<Conformance> = reports.iter().map(|name| read(name, common)).collect::<Result<_, _>>()?;
-    write(html, &page::matrix(&reports))?;
+    write("--html", html, &page::matrix(&reports))?;
     output::print(&format!("wrote {}\n", html.display()));
     Ok(End::Done)
 }

@@ -6,6 +6,7 @@ use plumb_dialects::elbencho::Settings;
 use plumb_dialects::elbencho::lower::{Found, Places};
 use plumb_dialects::elbencho::tree::{self, Entry};
 use plumb_dialects::fio::value::lists;
+use plumb_engine::guard::OutputFile;
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom};
 use std::os::unix::ffi::OsStrExt;
@@ -86,7 +87,7 @@ impl Places for HostPlaces {
             }
             Err(error) => return Err(failed(error)),
         }
-        std::fs::write(path, text).map_err(failed)
+        OutputFile::named("--treescan", path).replace(text.as_bytes()).map_err(|error| failed(error.into()))
     }
 }
 

@@ -14,6 +14,7 @@ use plumb_dialects::fio::invocation::Eta as When;
 use plumb_dialects::fio::lower::{Lowered, LoweredJob};
 use plumb_dialects::fio::print::{Eta, LogDirection, LogPriority, LogSample, LogValue, Remaining, eta_line, log_line};
 use plumb_dialects::fio::value::direction::{AccessOrder, Ops};
+use plumb_engine::guard::OutputFile;
 use plumb_engine::signals::StopFlag;
 use plumb_engine::{JobFilesError, LoggedOp, PhaseNow, WorkerNow, WorkerState};
 use plumb_result::measurement::Moved;
@@ -348,7 +349,10 @@ struct Aggregate {
 
 impl Aggregate {
     fn new(name: &str) -> io::Result<Aggregate> {
-        let file = |direction: &str| File::create(format!("{name}-{direction}_bw.log"));
+        let file = |direction: &str| {
+            let path = format!("{name}-{direction}_bw.log");
+            OutputFile::made_up("--bandwidth-log", &path).create()
+        };
         Ok(Aggregate {
             files: [file("read")?, file("write")?, file("trim")?],
             every: Every::new(AGGREGATE_INTERVAL),

@@ -16,6 +16,7 @@ use plumb_dialects::iozone::print::report::{Surface, surfaces, surfaces_until};
 use plumb_dialects::iozone::print::throughput::ThroughputReport;
 use plumb_dialects::iozone::print::{MeasuredPass, biff, head, heat, report, table};
 use plumb_dialects::iozone::{Rate, Settings, TestMode};
+use plumb_engine::guard::OutputFile;
 use plumb_engine::guard::{Guard, Refusal};
 use plumb_report::style::Colour;
 use plumb_study::RunError;
@@ -237,9 +238,7 @@ fn finish(settings: &Settings, command: &[String], measured: &[MeasuredPass]) ->
 fn save(settings: &Settings, command: &[String], sheets: &Sheets, measured: &[MeasuredPass]) -> Result<(), Stopped> {
     let command = format!("{} ", command.join(" "));
     let is_workbook = |path: &str| path.to_ascii_lowercase().ends_with(".xlsx");
-    let write = |path: &str, bytes: Vec<u8>| {
-        std::fs::write(path, bytes).map_err(|error| Stopped::io(format!("{path}: {error}")))
-    };
+    let write = |path: &str, bytes: Vec<u8>| OutputFile::named("-b", path).replace(&bytes).map_err(Stopped::from);
     if let Some(path) = settings.biff.as_deref().filter(|path| !is_workbook(path)) {
         let bytes = match &sheets.report {
             Some(report) => biff::throughput(&command, report),

@@ -21,6 +21,7 @@ use output::{Out, Paper};
 use plumb_dialects::iperf3::{
     self, Asked, COOKIE_BYTES, Client, Ending, Json, Opened, Output, Settings, Start, VERSION, help,
 };
+use plumb_engine::guard::OutputFile;
 use plumb_engine::net::{Flow, buffers};
 use plumb_engine::signals::{self, StopFlag};
 use std::net::{IpAddr, SocketAddr};
@@ -112,8 +113,9 @@ fn in_background() -> Result<End, Stopped> {
 
 fn write_pid(settings: &Settings) -> Result<(), Stopped> {
     let Some(path) = &settings.pid_file else { return Ok(()) };
-    std::fs::write(path, format!("{}\0", std::process::id()))
-        .map_err(|error| Stopped { end: End::DialectFailed, message: format!("iperf3: error - {path}: {error}") })
+    OutputFile::named("--pidfile", path)
+        .write(format!("{}\0", std::process::id()).as_bytes())
+        .map_err(|error| Stopped { end: End::DialectFailed, message: format!("iperf3: error - {error}") })
 }
 
 fn as_client(

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use plumb_dialects::iperf3::{Claim, Client, Gate, Padding, PrivateKey, PublicKey, Server, Users};
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read, Write};
 
 /// Longest file of a key or of users.
@@ -65,7 +65,7 @@ pub fn token(client: &Client, padding: Padding) -> Result<Option<String>, UsersE
 
 /// Asks on the terminal, which does not show the answer.
 fn ask() -> io::Result<String> {
-    let mut terminal = OpenOptions::new().read(true).write(true).open("/dev/tty")?;
+    let mut terminal = plumb_engine::guard::open_channel("/dev/tty")?;
     terminal.write_all(b"Password: ")?;
     let before = tcgetattr(&terminal)?;
     let mut silent = before.clone();

@@ -9,12 +9,13 @@ use crate::exit::{End, Stopped};
 use crate::output::{self, error_line};
 use lines::Typed;
 use plumb_dialects::postmark::{Answer, BANNER, CONFIGURATION, Compat, Language, PROMPT};
+use plumb_engine::guard::OutputFile;
 use plumb_engine::signals::StopFlag;
 use plumb_study::Bench;
 use run::{Run, Watching};
 use std::cell::Cell;
 use std::collections::VecDeque;
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 
 /// Files of commands that load one another.
 const DEPTH_MAX: usize = 100;
@@ -197,9 +198,11 @@ impl Shell {
 /// To the end of a file, or to standard output where there is none.
 fn put(to: Option<&str>, text: &str) {
     let Some(path) = to else { return output::print(text) };
-    let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
-    if file.and_then(|mut file| file.write_all(text.as_bytes())).is_err() {
+    if let Err(error) = OutputFile::named("run", path).add(text.as_bytes()) {
         complain(format!("Cannot direct output to file '{path}'"));
+        if error.is_refusal() {
+            complain(error.to_string());
+        }
         output::print(text);
     }
 }
