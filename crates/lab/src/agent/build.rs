@@ -10,7 +10,10 @@ use crate::protocol::{HostFacts, RunAnswer, RunJob, VERSION};
 use crate::site::expendable;
 use crate::step::{MadeNames, Safety, Step};
 use plumb_engine::signals::StopFlag;
-use std::path::PathBuf;
+use std::fs::{DirBuilder, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
 
 /// Does what is asked, on this machine.
 #[derive(Debug)]
@@ -31,7 +34,7 @@ impl Agent {
     /// # Errors
     /// The state directory cannot be made, or the machine does not say what it is.
     pub fn new(settings: AgentSettings, stop: StopFlag) -> Result<Agent, HostError> {
-        std::fs::create_dir_all(&settings.state)
+        make_private(&settings.state)
             .map_err(|error| failed(format!("cannot make {}: {error}", settings.state.display())))?;
         let builder = Builder::new(&settings.journals()).stopped_by(stop);
         Ok(Agent { builder, made: MadeNames::new(), disks: Vec::new(), facts: facts()?, settings, stop })
@@ -128,6 +131,18 @@ fn facts() -> Result<HostFacts, HostError> {
         ram_bytes,
         cpus: cpus as u32,
     })
+}
+
+/// Creates a directory of Plumb's own that only this user can enter. One of an earlier version, which others could read,
+/// becomes private; one that others can write to is left as it is, and no journal in it is trusted.
+fn make_private(dir: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    let found = std::fs::metadata(dir)?;
+    let is_own = found.uid() == rustix::process::geteuid().as_raw() && dir.ends_with("plumb");
+    if is_own && found.mode() & 0o022 == 0 && found.mode() & 0o055 != 0 {
+        std::fs::set_permissions(dir, Permissions::from_mode(0o700))?;
+    }
+    Ok(())
 }
 
 /// `MemTotal` of proc_meminfo(5), in bytes: the file counts in KiB.
