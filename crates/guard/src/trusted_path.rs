@@ -20,8 +20,14 @@ use std::path::{Component, Path, PathBuf};
 const LINKS_MAX: usize = 40;
 /// Bits of a mode with which others than the owner can write.
 const OTHERS_WRITE: u32 = 0o022;
-const PRIVATE_DIRECTORY: u32 = 0o700;
-const PRIVATE_FILE: u32 = 0o600;
+const PRIVATE_DIRECTORY: Mode = Mode::RWXU;
+const PRIVATE_FILE: Mode = Mode::RUSR.union(Mode::WUSR);
+
+/// The bits of a mode, whose type differs between systems.
+#[allow(clippy::useless_conversion, reason = "it is none on other systems")]
+fn mode(found: &Stat) -> u32 {
+    u32::from(found.st_mode)
+}
 
 /// Reason why a file is not acted upon.
 #[derive(Debug, thiserror::Error)]
@@ -115,9 +121,8 @@ impl TrustedDir {
     pub fn create_private(path: &Path) -> Result<TrustedDir, UntrustedPath> {
         let dir = TrustedDir::walk(path, rustix::process::geteuid().as_raw(), Missing::Created)?;
         let found = dir.stat()?;
-        if found.st_uid == dir.user && found.st_mode & 0o077 != 0 {
-            rustix::fs::fchmod(&dir.dir, Mode::from_raw_mode(PRIVATE_DIRECTORY))
-                .map_err(|error| UntrustedPath::io(path, error))?;
+        if found.st_uid == dir.user && mode(&found) & 0o077 != 0 {
+            rustix::fs::fchmod(&dir.dir, PRIVATE_DIRECTORY).map_err(|error| UntrustedPath::io(path, error))?;
         }
         Ok(dir)
     }
@@ -130,7 +135,7 @@ impl TrustedDir {
         let Walk { dir, path, .. } = walk;
         let dir = TrustedDir { dir: open_directory(&dir, OsStr::new("."), &path, READ)?, path, user };
         let found = dir.stat()?;
-        if found.st_mode & OTHERS_WRITE != 0 {
+        if mode(&found) & OTHERS_WRITE != 0 {
             return Err(UntrustedPath::Writable { path: dir.path });
         }
         Ok(dir)
@@ -178,7 +183,7 @@ impl TrustedDir {
         let dir = open_directory(&self.dir, name, &path, READ)?;
         let found = rustix::fs::fstat(&dir).map_err(|error| UntrustedPath::io(&path, error))?;
         check_owner(&path, &found, self.user)?;
-        if found.st_mode & OTHERS_WRITE != 0 {
+        if mode(&found) & OTHERS_WRITE != 0 {
             return Err(UntrustedPath::Writable { path });
         }
         Ok(TrustedDir { dir, path, user: self.user })
@@ -209,9 +214,8 @@ impl TrustedDir {
         if links > 1 {
             return Err(UntrustedPath::Links { path, links });
         }
-        if found.st_mode & 0o777 != PRIVATE_FILE {
-            let private = Mode::from_raw_mode(PRIVATE_FILE);
-            rustix::fs::fchmod(&file, private).map_err(|error| UntrustedPath::io(&path, error))?;
+        if mode(&found) & 0o777 != 0o600 {
+            rustix::fs::fchmod(&file, PRIVATE_FILE).map_err(|error| UntrustedPath::io(&path, error))?;
         }
         Ok(File::from(file))
     }
@@ -222,8 +226,8 @@ impl TrustedDir {
     /// The name exists, or the system's error.
     pub fn create_private_file(&self, name: &OsStr) -> io::Result<File> {
         let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = rustix::fs::openat(&self.dir, name, flags, Mode::from_raw_mode(PRIVATE_FILE))?;
-        rustix::fs::fchmod(&file, Mode::from_raw_mode(PRIVATE_FILE))?;
+        let file = rustix::fs::openat(&self.dir, name, flags, PRIVATE_FILE)?;
+        rustix::fs::fchmod(&file, PRIVATE_FILE)?;
         Ok(File::from(file))
     }
 
@@ -264,7 +268,7 @@ pub fn open_trusted_file(path: &Path, user: u32) -> Result<File, UntrustedPath> 
         }
         let path = walk.path.join(&name);
         let dir = rustix::fs::fstat(&walk.dir).map_err(|error| UntrustedPath::io(&walk.path, error))?;
-        if dir.st_mode & OTHERS_WRITE != 0 {
+        if mode(&dir) & OTHERS_WRITE != 0 {
             return Err(UntrustedPath::Writable { path: walk.path });
         }
         if walk.follow(&name)? {
@@ -338,8 +342,8 @@ impl Walk {
         let dir = open_directory(&self.dir, name, &path, PASS)?;
         let found = rustix::fs::fstat(&dir).map_err(|error| UntrustedPath::io(&path, error))?;
         check_owner(&path, &found, self.user)?;
-        let is_sticky = found.st_mode & 0o1000 != 0;
-        if found.st_mode & OTHERS_WRITE != 0 && !is_sticky {
+        let is_sticky = mode(&found) & 0o1000 != 0;
+        if mode(&found) & OTHERS_WRITE != 0 && !is_sticky {
             return Err(UntrustedPath::Writable { path });
         }
         (self.dir, self.path) = (dir, path);
@@ -349,7 +353,7 @@ impl Walk {
     /// Creates a directory with mode 0700, in a directory that others cannot write to.
     fn create(&self, name: &OsStr, path: &Path) -> Result<(), UntrustedPath> {
         let failed = |error| UntrustedPath::io(path, error);
-        match rustix::fs::mkdirat(&self.dir, name, Mode::from_raw_mode(PRIVATE_DIRECTORY)) {
+        match rustix::fs::mkdirat(&self.dir, name, PRIVATE_DIRECTORY) {
             // Another process of this user's was quicker, or it is refused in a moment.
             Err(Errno::EXIST) => return Ok(()),
             made => made.map_err(failed)?,
@@ -357,7 +361,7 @@ impl Walk {
         let dir = open_directory(&self.dir, name, path, READ)?;
         let found = rustix::fs::fstat(&dir).map_err(failed)?;
         check_owner(path, &found, self.user)?;
-        rustix::fs::fchmod(&dir, Mode::from_raw_mode(PRIVATE_DIRECTORY)).map_err(failed)
+        rustix::fs::fchmod(&dir, PRIVATE_DIRECTORY).map_err(failed)
     }
 }
 
@@ -408,7 +412,7 @@ fn check_file(path: &Path, found: &Stat, user: u32) -> Result<(), UntrustedPath>
         return Err(UntrustedPath::Kind { path: path.to_owned(), expected: "regular file" });
     }
     check_owner(path, found, user)?;
-    match found.st_mode & OTHERS_WRITE {
+    match mode(found) & OTHERS_WRITE {
         0 => Ok(()),
         _ => Err(UntrustedPath::Writable { path: path.to_owned() }),
     }

@@ -12,6 +12,7 @@ mod hosts;
 mod live_screen;
 mod meanwhile;
 mod output;
+mod pending;
 mod progress;
 mod ranks;
 mod recordings;
@@ -20,6 +21,7 @@ mod space_budget;
 mod spot;
 mod stream;
 mod terminal;
+mod unauthenticated;
 
 use crate::output::{error_line, error_text};
 use args::{Arguments, FarEndArguments, PlumbCommand, Tool};

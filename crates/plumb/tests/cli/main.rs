@@ -72,6 +72,7 @@ mod sweep;
 mod sysbench;
 mod trace;
 mod training;
+mod trusted;
 mod try_storage;
 mod unstored;
 mod vdbench;
