@@ -36,6 +36,7 @@ pub mod signature;
 pub mod space;
 mod test_data;
 pub mod testdir;
+pub mod trusted_path;
 mod users;
 
 pub(crate) use beneath::Identity;

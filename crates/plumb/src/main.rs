@@ -13,6 +13,7 @@ mod hosts;
 mod live_screen;
 mod meanwhile;
 mod output;
+mod pending;
 mod progress;
 mod ranks;
 mod recordings;
@@ -21,6 +22,7 @@ mod space_budget;
 mod spot;
 mod stream;
 mod terminal;
+mod unauthenticated;
 
 use crate::output::{error_line, error_text};
 use commands::names::Names;

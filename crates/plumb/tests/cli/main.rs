@@ -78,6 +78,7 @@ mod sweep;
 mod sysbench;
 mod trace;
 mod training;
+mod trusted;
 mod try_storage;
 mod unstored;
 mod vdbench;

@@ -286,12 +286,13 @@ pub fn serve<T>(settings: &Settings) -> Step<T> {
         keys,
         allow: list("PLUMB_AGENT_ALLOW").map(|paths| std::env::split_paths(&paths).collect()).unwrap_or_default(),
         obeys: true,
+        keyless: agent::listen::Keyless::OnLoopback,
         ..AgentArguments::default()
     };
     if settings.action == Action::ServiceInForeground {
         return Err(agent::serve_clients(&arguments, "elbencho")?.into());
     }
-    let number = agent::in_background(&arguments, None)?;
+    let number = agent::in_background(&arguments, "elbencho", None)?;
     page(&format!("Running in background. PID: {number}; address: {address}:{}\n", settings.hosts.port))
 }
 
