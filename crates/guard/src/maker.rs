@@ -36,11 +36,16 @@ impl Maker {
         match *known {
             Some(maker) if maker.pid == pid => maker,
             _ => {
-                let maker = Maker { place: this_place(), pid, started_ticks: started_ticks(pid).unwrap_or(0) };
+                let maker = Maker::of(pid);
                 *known = Some(maker);
                 maker
             }
         }
+    }
+
+    /// A process of this place.
+    pub(super) fn of(pid: u32) -> Maker {
+        Maker { place: this_place(), pid, started_ticks: started_ticks(pid).unwrap_or(0) }
     }
 
     /// Whether it still runs.

@@ -86,6 +86,12 @@ impl Mark {
         Mark::Taken { whose, run, maker: Maker::this(), at_s: now_s() }
     }
 
+    /// As if another process had taken it.
+    #[cfg(test)]
+    pub(super) fn taken_by(whose: Whose, run: RunName, pid: u32) -> Mark {
+        Mark::Taken { whose, run, maker: Maker::of(pid), at_s: now_s() }
+    }
+
     /// The mark of a file that a run of this place leaves.
     pub(super) fn left(whose: Whose, stat: &Stat) -> Mark {
         Mark::Left { whose, place: this_place(), at_s: now_s(), as_: LeftAs::of(stat) }

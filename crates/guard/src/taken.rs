@@ -4,21 +4,37 @@ use super::made::{FileKey, FileState, Known, Record};
 use super::mark::{Mark, Whose};
 use super::{Guard, Identity};
 use rustix::fs::{FileType, Mode, OFlags, Stat};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What a run has made and taken, as far as this process knows.
 #[derive(Debug, Clone, Default)]
-pub(super) struct TakenFiles(Arc<Mutex<Vec<TakenFile>>>);
+pub(super) struct TakenFiles(Arc<Mutex<Taken>>);
+
+#[derive(Debug, Default)]
+struct Taken {
+    files: Vec<TakenFile>,
+    /// Files that this process has opened for the run, by device and inode. Another process of the same benchmark may leave
+    /// such a file, and mark it as left, while this run goes on.
+    opened: HashMap<(u64, u64), (FileKey, Whose)>,
+}
 
 #[derive(Debug)]
 struct TakenFile {
     path: PathBuf,
-    /// Set where the run's files bear no marks, because each would cost a call: whose the file is.
-    unmarked: Option<Whose>,
+    evidence: Evidence,
+}
+
+/// Why a file that bears a name at the end of a run is the run's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Evidence {
+    /// This process took it, or a worker did, whose mark it bears.
+    Mark,
+    /// The run's files bear no marks, because each would cost a call; the name passed the guard when the run began.
+    Name(Whose),
 }
 
 /// What a run writes into its files.
@@ -72,6 +88,9 @@ impl Guard {
         if let Some(mark) = mark.filter(|mark| mark.suffices(self.run, stat)) {
             return Some(by_mark(mark));
         }
+        if let Some(whose) = self.has_opened(file, stat) {
+            return Some(KnownFile { whose, is_of_this_run: true });
+        }
         let suffices = |known| match known {
             Known::Left { state, .. } => state == FileState::of(stat),
             Known::Taken(mark) => mark.suffices(self.run, stat),
@@ -80,6 +99,16 @@ impl Guard {
             Known::Left { whose, .. } => Some(KnownFile { whose, is_of_this_run: false }),
             Known::Taken(mark) => Some(by_mark(mark)),
         }
+    }
+
+    fn has_opened(&self, file: BorrowedFd<'_>, stat: &Stat) -> Option<Whose> {
+        let Identity { device, inode } = Identity::of(stat);
+        let (key, whose) = *self.locked().opened.get(&(device, inode))?;
+        (FileKey::of(file, stat) == Some(key)).then_some(whose)
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Taken> {
+        self.taken.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether an open file holds what Plumb put there, and nothing else.
@@ -118,19 +147,19 @@ impl Guard {
         }
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let mark = Mark::taken(whose, self.run);
-        // Best effort: a file that is neither marked nor registered is unknown next time, and must be named then.
-        if mark.put(file, identity.inode).is_err()
-            && let Some(made) = &self.made
-            && let Ok(stat) = rustix::fs::fstat(file)
-            && let Some(key) = FileKey::of(file, &stat)
-        {
-            let _ = made.add(&[Record { key, known: Known::Taken(mark), path: path.clone() }]);
+        let is_marked = mark.put(file, identity.inode).is_ok();
+        if let Some(key) = rustix::fs::fstat(file).ok().and_then(|stat| FileKey::of(file, &stat)) {
+            // Best effort: a file that is neither marked nor registered is unknown next time, and must be named then.
+            if let (false, Some(made)) = (is_marked, &self.made) {
+                let _ = made.add(&[Record { key, known: Known::Taken(mark), path: path.clone() }]);
+            }
+            self.locked().opened.insert((identity.device, identity.inode), (key, whose));
         }
-        self.push(TakenFile { path, unmarked: None });
+        self.push(path, Evidence::Mark);
     }
 
-    fn push(&self, file: TakenFile) {
-        self.taken.0.lock().unwrap_or_else(PoisonError::into_inner).push(file);
+    fn push(&self, path: PathBuf, evidence: Evidence) {
+        self.locked().files.push(TakenFile { path, evidence });
     }
 
     /// Takes a file that was just made under a name at which there was nothing.
@@ -149,33 +178,34 @@ impl Guard {
 
     /// Says where workers in other processes may have made files: those of this run are registered when it gives back.
     pub fn look_later(&self, path: PathBuf) {
-        self.push(TakenFile { path: std::path::absolute(&path).unwrap_or(path), unmarked: None });
+        self.push(std::path::absolute(&path).unwrap_or(path), Evidence::Mark);
     }
 
     /// Registers, when this run gives back, a file that bears no mark. Its name passed the guard when the run began: there was
     /// nothing, or something that may be written to, which is somebody else's where `is_lent` says so.
     pub fn register_later(&self, path: PathBuf, is_lent: bool) {
         let whose = if is_lent { Whose::Owner } else { Whose::Plumb };
-        self.push(TakenFile { path: std::path::absolute(&path).unwrap_or(path), unmarked: Some(whose) });
+        self.push(std::path::absolute(&path).unwrap_or(path), Evidence::Name(whose));
     }
 
     /// Registers how this run leaves the files that it made and took. Called when all that the run had open is closed. A run
     /// that is killed does not come here: of its files, only their content tells next time whether they may be written to.
     pub fn give_back(&self) {
-        let taken = std::mem::take(&mut *self.taken.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let files = std::mem::take(&mut self.locked().files);
         let (mut seen, mut records) = (HashSet::new(), Vec::new());
-        for TakenFile { path, unmarked } in &taken {
+        for TakenFile { path, evidence } in &files {
             if seen.insert(path) {
-                records.extend(self.leave(path, *unmarked));
+                records.extend(self.leave(path, *evidence));
             }
         }
+        self.locked().opened.clear();
         if let Some(made) = &self.made {
             // A register that cannot be written makes files less expendable, and is no reason to fail.
             let _ = made.add(&records);
         }
     }
 
-    fn leave(&self, path: &Path, unmarked: Option<Whose>) -> Option<Record> {
+    fn leave(&self, path: &Path, evidence: Evidence) -> Option<Record> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         // The run may have removed it, or replaced it: the mark names this run and the file that it is on.
         let file = rustix::fs::open(path, flags, Mode::empty()).ok()?;
@@ -193,9 +223,10 @@ impl Guard {
             None => registered(),
             mark => mark.filter(is_mine),
         };
-        let whose = match mark {
-            Some(mark) => mark.whose(),
-            None => unmarked.filter(|_| self.content == WrittenContent::TestData)?,
+        let whose = match (mark, evidence) {
+            (Some(mark), _) => mark.whose(),
+            (None, Evidence::Name(whose)) => whose,
+            (None, Evidence::Mark) => self.has_opened(file.as_fd(), &stat)?,
         };
         // For other hosts; the register's change time is that of this.
         let _ = Mark::left(whose, &stat).put(file.as_fd(), inode);

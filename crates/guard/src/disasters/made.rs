@@ -218,6 +218,36 @@ fn a_users_file_under_a_name_that_a_tool_makes_up_is_the_users() {
     assert_eq!(passed.origin, PassReason::Allowed);
 }
 
+/// Ranks of one benchmark share a file, and the one that ends first leaves it while the other still writes.
+#[test]
+fn a_file_that_two_runs_share_is_known_however_they_end() {
+    let dir = on_disk();
+    let path = dir.path().join("shared");
+    let (first, second) = (nobody(), nobody());
+    let made = first.open_file(&path, OVERWRITE).unwrap();
+    at(made.file(), 0, &random_bytes(5000));
+    // To the second, the first is another process that lives.
+    let inode = Identity::of(&rustix::fs::fstat(made.file()).unwrap()).inode;
+    let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+    let alive = crate::mark::Mark::taken_by(crate::mark::Whose::Plumb, first.run, child.id());
+    if alive.put(made.file().as_fd(), inode).is_err() {
+        child.kill().unwrap();
+        return skipped("this file system has no extended attributes");
+    }
+    let shared = second.open_file(&path, OVERWRITE).unwrap();
+    assert_eq!(shared.origin(), PassReason::TestData);
+    at(shared.file(), 5000, b"second");
+    drop(made);
+    first.give_back();
+    at(shared.file(), 6000, b"second");
+    drop(shared);
+    assert_eq!(second.open_file(&path, OVERWRITE).unwrap().origin(), PassReason::TestData, "in its next phase");
+    second.give_back();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(run_once(&path, OVERWRITE, |_| {}), PassReason::TestData);
+}
+
 /// A killed run registers nothing: the bytes that it wrote must speak for themselves.
 #[test]
 fn after_a_kill_only_the_content_tells() {

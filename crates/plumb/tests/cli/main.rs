@@ -40,6 +40,7 @@ mod iozone;
 mod iperf2;
 mod iperf3;
 mod live_export;
+mod made_files;
 mod md_workbench;
 mod mdtest;
 mod modes;
