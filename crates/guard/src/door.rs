@@ -3,9 +3,10 @@
 
 use super::beneath::Identity;
 use super::device::SystemDevices;
-use super::made::MadeFiles;
-use super::mark::Mark;
-use super::{FileLocation, FileOpening, Guard, GuardedFile, IoMode, PassReason, Refusal, wrong_kind};
+use super::mark::Whose;
+use super::pass::has_one_name;
+use super::taken::KnownFile;
+use super::{Access, FileLocation, FileOpening, Guard, GuardedFile, IoMode, PassReason, Refusal, open_again_as, wrong_kind};
 use super::{Intent, kind_name, read_only_file_system};
 use plumb_workload::files::NewModes;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawMode, Stat, StatVfsMountFlags};
@@ -19,12 +20,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How files got their names.
+/// How files got their names. Whatever it is, a file that is there already passes only where Plumb made it and left it as it
+/// is, where it provably holds nothing, or where the user allows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Naming {
-    /// The language made them up, so that whatever bears them is test data.
+    /// The language made them up: many files of one directory, and directories that may be removed.
     Generated,
-    /// The user said them: what is there already is the user's.
+    /// The user typed them.
     Said,
 }
 
@@ -55,7 +57,6 @@ pub enum FoundName {
 pub struct Door {
     guard: Guard,
     naming: Naming,
-    made: Option<MadeFiles>,
     file_mode: Mode,
     dir: Option<OpenDir>,
     /// Files that the system uses as devices now.
@@ -78,10 +79,10 @@ pub struct PassedFile {
 }
 
 impl Guard {
-    /// A door for files of one naming. `made` knows files that bear no mark because their file system has none.
-    pub fn door(&self, naming: Naming, made: Option<MadeFiles>) -> Door {
+    /// A door for files of one naming.
+    pub fn door(&self, naming: Naming) -> Door {
         let file_mode = Mode::from_raw_mode(NewModes::default().laid_out as RawMode);
-        Door { guard: self.clone(), naming, made, file_mode, dir: None, in_use: None }
+        Door { guard: self.clone(), naming, file_mode, dir: None, in_use: None }
     }
 }
 
@@ -171,8 +172,8 @@ impl Door {
             FileType::Directory | FileType::BlockDevice | FileType::CharacterDevice => return Ok(()),
             _ => return Err(wrong_kind(path, &stat)),
         };
-        if self.naming == Naming::Said {
-            self.open_said(path, Create::Never)?;
+        if flags.is_empty() {
+            self.open(path, Create::Never)?;
         }
         let (dir, name) = self.enter(path)?;
         match rustix::fs::unlinkat(&dir.fd, name, flags) {
@@ -215,33 +216,52 @@ impl Door {
         }
     }
 
+    /// As [`Door::open_said`], with three calls for a file that is missing or this run's.
     fn open_generated(&mut self, path: &Path, create: Create) -> Result<PassedFile, Refusal> {
         let mode = self.file_mode;
         let (dir, name) = self.enter(path)?;
         if dir.is_read_only {
             return Err(read_only_file_system(path));
         }
-        // O_NONBLOCK: a pipe of that name must not make the guard wait.
         let plain = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let flags = if create == Create::IfMissing { plain | OFlags::CREATE } else { plain };
-        let fd = crate::raw_open::openat(&dir.fd, name, flags, mode).map_err(|error| match error {
-            Errno::LOOP | Errno::MLINK => Refusal::Symlink { path: path.to_owned() },
-            Errno::ISDIR => Refusal::WrongKind { path: path.to_owned(), found: "a directory", expected: "a file" },
-            error => Refusal::io(path, "open it for reading and writing")(error),
-        })?;
-        let stat = rustix::fs::fstat(&fd).map_err(Refusal::io(path, "check the opened file"))?;
+        if create == Create::IfMissing {
+            match crate::raw_open::openat(&dir.fd, name, plain | OFlags::CREATE | OFlags::EXCL, mode) {
+                Ok(fd) => {
+                    self.guard.take_made(fd.as_fd(), path);
+                    return passed(fd, path, PassReason::Made);
+                }
+                Err(Errno::EXIST | Errno::LOOP) => {}
+                Err(error) => return Err(Refusal::io(path, "open it for reading and writing")(error)),
+            }
+        }
+        // For reading first: to be opened for writing is something that other programs see. O_NONBLOCK: a pipe of that name
+        // must not make the guard wait.
+        let judged =
+            crate::raw_open::openat(&dir.fd, name, plain - OFlags::RDWR | OFlags::RDONLY, Mode::empty()).map_err(|error| {
+                match error {
+                    Errno::LOOP | Errno::MLINK => Refusal::Symlink { path: path.to_owned() },
+                    error => Refusal::io(path, "open it for reading and writing")(error),
+                }
+            })?;
+        let stat = rustix::fs::fstat(&judged).map_err(Refusal::io(path, "check the opened file"))?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             return Err(wrong_kind(path, &stat));
         }
-        self.refuse_in_use(path, Identity::of(&stat))?;
-        if create == Create::IfMissing && stat.st_size == 0 {
-            // It is new, or holds nothing: known again where its name is said. Where the file system keeps no marks, the
-            // name alone tells.
-            Mark::Made.put(&fd, Identity::of(&stat), path, None);
+        let known = if has_one_name(&stat) { self.guard.known_as(judged.as_fd(), &stat) } else { None };
+        match known {
+            Some(KnownFile { whose: Whose::Plumb, is_of_this_run }) => {
+                let fd = open_again_as(judged.as_fd(), path, Access::ReadWrite, OFlags::empty())?;
+                self.refuse_in_use(path, Identity::of(&stat))?;
+                if !is_of_this_run {
+                    self.guard.take(fd.as_fd(), Identity::of(&stat), path, Whose::Plumb);
+                }
+                Ok(PassedFile { file: fd, origin: PassReason::TestData })
+            }
+            _ => {
+                drop(judged);
+                self.open_said(path, create)
+            }
         }
-        // io_uring would take O_NONBLOCK for a wish never to wait.
-        rustix::fs::fcntl_setfl(&fd, OFlags::empty()).map_err(Refusal::io(path, "set its flags"))?;
-        Ok(PassedFile { file: File::from(fd), origin: PassReason::TestData })
     }
 
     fn refuse_in_use(&mut self, path: &Path, file: Identity) -> Result<(), Refusal> {
@@ -281,10 +301,17 @@ impl Door {
     fn open_once(&mut self, path: &Path) -> Result<GuardedFile, Refusal> {
         let (dir, name) = self.enter(path)?;
         let dir = dir.fd.try_clone().map_err(Refusal::io(path, "open its directory"))?;
-        let place = FileLocation { dir, name, path, within: None, made: self.made.as_ref(), mode: self.file_mode };
+        let place = FileLocation { dir, name, path, within: None, copy_of: None, mode: self.file_mode };
         let opening = FileOpening { intent: Intent::Overwrite, mode: IoMode::Buffered, needed_bytes: 0 };
         self.guard.open_at(place, opening, || {})
     }
+}
+
+/// A file that the door opened itself.
+fn passed(fd: OwnedFd, path: &Path, origin: PassReason) -> Result<PassedFile, Refusal> {
+    // io_uring would take O_NONBLOCK for a wish never to wait.
+    rustix::fs::fcntl_setfl(&fd, OFlags::empty()).map_err(Refusal::io(path, "set its flags"))?;
+    Ok(PassedFile { file: File::from(fd), origin })
 }
 
 /// Another host has made a file and marked it within this time.

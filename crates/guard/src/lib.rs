@@ -22,6 +22,7 @@ mod foresee;
 mod generated;
 mod lent;
 mod made;
+mod maker;
 mod mark;
 mod opened;
 mod os;
@@ -32,8 +33,10 @@ mod permissions;
 mod quoted;
 mod raw_open;
 mod refusal;
+mod same;
 pub mod signature;
 pub mod space;
+mod taken;
 mod test_data;
 pub mod testdir;
 pub mod trusted_path;
@@ -53,6 +56,8 @@ pub use outputs::{
 };
 pub use permissions::{Allow, Permissions};
 pub use refusal::{NotBelow, Refusal};
+pub use same::CopySource;
+pub use taken::{Provenance, WrittenContent};
 pub use test_data::{Recognise, TestBlock};
 pub use users::Program;
 
@@ -68,4 +73,4 @@ use pass::{
     FILE_MODE, FileLocation, is_sink, kind_name, occupied_bytes, read_only_device, read_only_file_system, signature_of,
     wrong_kind,
 };
-pub use pass::{FileOpening, Guard, Intent, MountedDevice, drop_page_cache, mark_lent, mark_made};
+pub use pass::{FileOpening, Guard, Intent, MountedDevice, drop_page_cache};

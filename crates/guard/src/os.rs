@@ -66,7 +66,7 @@ mod here {
         let _ = fcntl(file, F_SETSIG, 0);
     }
 
-    pub(crate) use rustix::fs::{XattrFlags, fgetxattr, fsetxattr};
+    pub(crate) use rustix::fs::{XattrFlags, fgetxattr, fremovexattr, fsetxattr};
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -98,6 +98,11 @@ mod here {
 
     /// As above: none was set.
     pub(crate) fn fgetxattr(_: BorrowedFd<'_>, _: &str, _: &mut [u8]) -> Result<usize> {
+        Err(Errno::OPNOTSUPP)
+    }
+
+    /// As above: none is there.
+    pub(crate) fn fremovexattr(_: BorrowedFd<'_>, _: &str) -> Result<()> {
         Err(Errno::OPNOTSUPP)
     }
 

@@ -111,7 +111,7 @@ impl Guard {
     pub fn admit_files(&self, paths: &[PathBuf], needed_bytes: u64) -> Result<(), Refusal> {
         let Some(first) = paths.first() else { return Ok(()) };
         let occupied: u64 = paths.iter().filter_map(|path| Some(occupied_bytes(&rustix::fs::stat(path).ok()?))).sum();
-        let mut door = self.door(super::Naming::Said, None);
+        let mut door = self.door(super::Naming::Said);
         door.admit(first, needed_bytes.saturating_sub(occupied))
     }
 

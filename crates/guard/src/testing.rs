@@ -1,7 +1,7 @@
 //! For tests: loop devices and mounts, made by root and taken apart on drop; and test data.
 
 use super::test_data::TestBlock;
-use super::{Guard, Permissions};
+use super::{Guard, MadeFiles, Permissions};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -51,9 +51,13 @@ pub fn recognised(bytes: &[u8], offset: u64) -> TestBlock {
     }
 }
 
-/// A guard that knows this test data.
+/// A guard that knows this test data, and the files of earlier guards of this thread: tests have one each.
 pub fn guard(permissions: Permissions) -> Guard {
-    Guard::new(permissions, recognised)
+    thread_local! {
+        static REGISTER: tempfile::TempDir = tempfile::tempdir().expect("a temporary directory");
+    }
+    let made = REGISTER.with(|place| MadeFiles::new(place.path().join("made")));
+    Guard::new(permissions, recognised).with_register(made)
 }
 
 /// Whether this is root; says aloud if it is not.

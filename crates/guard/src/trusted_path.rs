@@ -198,7 +198,7 @@ impl TrustedDir {
         let path = self.path.join(name);
         // A FIFO must not hold this process up.
         let flags = OFlags::RDWR | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = rustix::fs::openat(&self.dir, name, flags, Mode::empty()).map_err(|error| match error {
+        let file = crate::raw_open::openat(&self.dir, name, flags, Mode::empty()).map_err(|error| match error {
             Errno::LOOP | Errno::MLINK | Errno::NXIO | Errno::ISDIR => {
                 UntrustedPath::Kind { path: path.clone(), expected: "regular file" }
             }
@@ -226,7 +226,7 @@ impl TrustedDir {
     /// The name exists, or the system's error.
     pub fn create_private_file(&self, name: &OsStr) -> io::Result<File> {
         let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = rustix::fs::openat(&self.dir, name, flags, PRIVATE_FILE)?;
+        let file = crate::raw_open::openat(&self.dir, name, flags, PRIVATE_FILE)?;
         rustix::fs::fchmod(&file, PRIVATE_FILE)?;
         Ok(File::from(file))
     }
@@ -275,7 +275,7 @@ pub fn open_trusted_file(path: &Path, user: u32) -> Result<File, UntrustedPath> 
             continue;
         }
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = rustix::fs::openat(&walk.dir, &name, flags, Mode::empty())
+        let file = crate::raw_open::openat(&walk.dir, &name, flags, Mode::empty())
             .map_err(|error| UntrustedPath::io(&path, error))?;
         let found = rustix::fs::fstat(&file).map_err(|error| UntrustedPath::io(&path, error))?;
         check_file(&path, &found, user)?;
@@ -367,7 +367,7 @@ impl Walk {
 
 fn root() -> Result<OwnedFd, UntrustedPath> {
     let root = Path::new("/");
-    rustix::fs::open(root, PASS | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+    crate::raw_open::open(root, PASS | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
         .map_err(|error| UntrustedPath::io(root, error))
 }
 
@@ -380,7 +380,7 @@ const READ: OFlags = OFlags::RDONLY;
 
 fn open_directory(parent: &OwnedFd, name: &OsStr, path: &Path, access: OFlags) -> Result<OwnedFd, UntrustedPath> {
     let flags = access | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    rustix::fs::openat(parent, name, flags, Mode::empty()).map_err(|error| match error {
+    crate::raw_open::openat(parent, name, flags, Mode::empty()).map_err(|error| match error {
         Errno::NOTDIR | Errno::LOOP | Errno::MLINK => {
             UntrustedPath::Kind { path: path.to_owned(), expected: "directory" }
         }

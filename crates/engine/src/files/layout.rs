@@ -5,7 +5,7 @@ use super::paths::Paths;
 use super::{FileUse, HeldDevice, JobFilesError, JobTarget, Lengths, asked_of, changes, donor};
 use crate::backend::FileKind;
 use crate::files::failed::Unopened;
-use crate::guard::{Create, Door, FoundName, Guard, MadeFiles, MountedDevice, Naming, PassReason, PassedFile, Refusal};
+use crate::guard::{Create, Door, FoundName, Guard, MountedDevice, Naming, PassReason, PassedFile, Refusal};
 use crate::os::{self, Space};
 use crate::signals::StopFlag;
 use plumb_sorted::SortedMap;
@@ -34,7 +34,6 @@ pub(crate) type JobFill<'a> = dyn FnMut(&WorkerGroup, &mut [u8], u32, u64) + 'a;
 /// What the layout of a target needs.
 pub(crate) struct JobLayout<'a> {
     pub(crate) guard: &'a Guard,
-    pub(crate) made: MadeFiles,
     /// Where relative paths begin.
     pub(crate) base: &'a Path,
     pub(crate) stop: StopFlag,
@@ -72,7 +71,7 @@ pub(crate) fn lay_out(
     let paths = Paths::new(&files.names, layout.base);
     let naming = if paths.are_generated() { Naming::Generated } else { Naming::Said };
     let mut laid = LaidOut {
-        door: layout.guard.door(naming, Some(layout.made.clone())),
+        door: layout.guard.door(naming),
         lengths: Vec::new(),
         kind: FileKind::Regular,
         direct_alignment_bytes: 512,
@@ -116,7 +115,6 @@ pub(crate) fn lay_out(
         devices: laid.devices,
         paths: laid.paths,
         guard: layout.guard.clone(),
-        made: layout.made.clone(),
     };
     Ok(Laid { target, failed })
 }
@@ -203,7 +201,7 @@ impl LaidOut {
         layout: &mut JobLayout<'_>,
     ) -> Result<(), JobFilesError> {
         let changes = changes(member);
-        donor::pass(&mut layout.guard.door(Naming::Said, Some(layout.made.clone())), layout.base, member)?;
+        donor::pass(&mut layout.guard.door(Naming::Said), layout.base, member)?;
         // What is there is evidence: a file that is too short is told of by its reads, and not written anew.
         let checks = member.verify.as_ref().is_some_and(|verify| verify.only || !member.work.moves().write);
         let mut wanting: Vec<Wanting> = Vec::new();

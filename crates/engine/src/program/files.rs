@@ -2,7 +2,7 @@
 
 use super::trees::{self, TreeFiles, WallMark};
 use crate::files::paths::Paths;
-use crate::guard::{Create, Door, FoundName, Guard, MadeFiles, Naming, PassReason, Refusal, mark_lent, mark_made};
+use crate::guard::{Create, Door, FoundName, Guard, Naming, PassReason, Refusal};
 use crate::mpi_io::MpiIo;
 use crate::setting::Setting;
 use plumb_workload::files::Names;
@@ -20,6 +20,8 @@ pub(crate) struct ScratchFiles {
     /// Where its files lie: the first of them, or its directory where that is not there.
     first_path: PathBuf,
     guard: Guard,
+    /// A program writes to its files.
+    changes: bool,
     /// The run of PostMark whose names these are.
     pub(super) postmark: Option<NamedRun>,
     /// Trees, where these are their names.
@@ -88,8 +90,9 @@ pub(super) struct FileTable {
     paths: PathList,
     /// Length of what stands before a file's name in its path.
     directory_bytes: usize,
-    /// Files of these names are marked as they are made, so that they are known again.
-    marks: Option<MadeFiles>,
+    /// Takes files of these names as they are made, so that the run's other workers know them. Where it does not, the run
+    /// registers them at its end, because a mark is a call for each file.
+    marks: Option<Guard>,
     /// Names of files that the user allowed: what replaces them is not marked.
     allowed: Vec<u32>,
     /// Names of files that somebody else made and that held nothing: what replaces them is lent, too.
@@ -120,10 +123,12 @@ impl FileTable {
     /// A file was made under the name of this number.
     #[cold]
     pub(super) fn made(&self, number: u32, file: BorrowedFd<'_>) {
-        let Some(made) = self.marks.as_ref().filter(|_| !self.allowed.contains(&number)) else { return };
+        let Some(guard) = self.marks.as_ref().filter(|_| !self.allowed.contains(&number)) else { return };
         // A tool may remove the file and make it anew; the owner of the first one takes the second for theirs.
-        let mark = if self.lent.contains(&number) { mark_lent } else { mark_made };
-        mark(file, &self.path_buf(number), made);
+        match self.lent.contains(&number) {
+            true => guard.take_lent(file, &self.path_buf(number)),
+            false => guard.take_made(file, &self.path_buf(number)),
+        }
     }
 }
 
@@ -148,9 +153,23 @@ impl ScratchFiles {
         self.table.path_buf(number as u32)
     }
 
+    /// Lists its files for the guard, which registers those that are there when the run gives back.
+    pub(crate) fn list_files(&self, guard: &Guard) {
+        // PostMark removes what it makes, of which there may be a hundred thousand.
+        if !self.changes || self.postmark.is_some() {
+            return;
+        }
+        for number in (0..self.count()).filter(|&number| !self.table.allowed.contains(&(number as u32))) {
+            match self.table.marks {
+                Some(_) => guard.look_later(self.path(number)),
+                None => guard.register_later(self.path(number), self.table.lent.contains(&(number as u32))),
+            }
+        }
+    }
+
     /// A door for its files.
     pub(crate) fn door(&self) -> Door {
-        self.guard.door(Naming::Said, self.table.marks.clone())
+        self.guard.door(Naming::Said)
     }
 }
 
@@ -180,6 +199,7 @@ pub(crate) fn open(
             table,
             first_path,
             guard: guard.clone(),
+            changes: false,
             postmark: None,
             trees,
             mark: Arc::default(),
@@ -209,11 +229,10 @@ pub(crate) fn open(
     }
     let of_phases = workload.phase.iter().map(|phase| bytes_of_segments(name, phase));
     most_bytes = most_bytes.max(of_phases.max().unwrap_or(0));
-    let made = setting.test_dirs.made_files();
     let (mut allowed, mut lent) = (Vec::new(), Vec::new());
     if changes {
         let naming = if said { Naming::Said } else { Naming::Generated };
-        let mut door = guard.door(naming, Some(made.clone()));
+        let mut door = guard.door(naming);
         let mut occupied = 0;
         for (number, path) in all.iter().enumerate() {
             match door.look(path) {
@@ -246,11 +265,12 @@ pub(crate) fn open(
     // A mark is a call for each file; PostMark's live for a moment, and nothing of them is there behind a run.
     let marked = said && postmark.is_none();
     let paths = PathList::new(all.into_iter());
-    let table = FileTable { paths, directory_bytes, marks: marked.then_some(made), allowed, lent };
+    let table = FileTable { paths, directory_bytes, marks: marked.then(|| guard.clone()), allowed, lent };
     Ok(ScratchFiles {
         table: Arc::new(table),
         first_path,
         guard: guard.clone(),
+        changes,
         postmark,
         trees: None,
         mark: Arc::default(),

@@ -45,6 +45,7 @@ mod iperf2;
 mod iperf3;
 mod leftovers;
 mod live_export;
+mod made_files;
 mod md_workbench;
 mod mdtest;
 mod modes;

@@ -63,7 +63,7 @@ pub(crate) fn open(
         most_bytes = most_bytes.max(step.made_bytes().saturating_mul(items));
     }
     if changes {
-        let mut door = guard.door(Naming::Generated, None);
+        let mut door = guard.door(Naming::Generated);
         for place in &files.names.places {
             // Files of the trees are opened without following links; what they lie in is the user's word.
             if !matches!(door.look(place)?, FoundName::Nothing | FoundName::Directory) {
