@@ -6,7 +6,7 @@ use super::device::SystemDevices;
 use super::made::MadeFiles;
 use super::mark::Mark;
 use super::{FileLocation, FileOpening, Guard, GuardedFile, IoMode, PassReason, Refusal, wrong_kind};
-use super::{Intent, kind_name, read_only_file_system};
+use super::{Intent, Roots, kind_name, read_only_file_system};
 use plumb_workload::files::NewModes;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawMode, Stat, StatVfsMountFlags};
 use rustix::io::Errno;
@@ -16,7 +16,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::fd::AsFd;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How files got their names.
@@ -58,6 +58,8 @@ pub struct Door {
     made: Option<MadeFiles>,
     file_mode: Mode,
     dir: Option<OpenDir>,
+    /// From where files are reached; without them, each path is followed from its beginning.
+    roots: Option<Arc<Roots>>,
     /// Files that the system uses as devices now.
     in_use: Option<Vec<Identity>>,
 }
@@ -81,7 +83,7 @@ impl Guard {
     /// A door for files of one naming. `made` knows files that bear no mark because their file system has none.
     pub fn door(&self, naming: Naming, made: Option<MadeFiles>) -> Door {
         let file_mode = Mode::from_raw_mode(NewModes::default().laid_out as RawMode);
-        Door { guard: self.clone(), naming, made, file_mode, dir: None, in_use: None }
+        Door { guard: self.clone(), naming, made, file_mode, dir: None, roots: None, in_use: None }
     }
 }
 
@@ -95,6 +97,11 @@ impl Door {
     /// New files get this mode, from which the umask is taken.
     pub fn make_with(&mut self, mode: u32) {
         self.file_mode = Mode::from_raw_mode(mode as RawMode);
+    }
+
+    /// It, reaching files from these directories: below them, no symbolic link is followed.
+    pub fn within(self, roots: Arc<Roots>) -> Door {
+        Door { roots: Some(roots), ..self }
     }
 
     /// What bears a name; symbolic links are followed.
@@ -181,6 +188,25 @@ impl Door {
         }
     }
 
+    /// Whether a call that unlinks a name may do so: nothing bears it, or a file that may be written to, or a directory, which is not
+    /// unlinked.
+    ///
+    /// # Errors
+    /// [`Refusal::WrongKind`] for devices, pipes and sockets, [`Refusal::Symlink`]; else as [`Door::open`].
+    pub fn admit_removal(&mut self, path: &Path) -> Result<(), Refusal> {
+        let (dir, name) = self.enter(path)?;
+        let stat = match rustix::fs::statat(&dir.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => stat,
+            Err(Errno::NOENT) => return Ok(()),
+            Err(error) => return Err(Refusal::io(path, "look at it")(error)),
+        };
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => self.open(path, Create::Never).map(drop),
+            FileType::Directory => Ok(()),
+            _ => Err(wrong_kind(path, &stat)),
+        }
+    }
+
     /// Makes a directory of a generated name; one that is there already stays.
     ///
     /// # Errors
@@ -200,11 +226,14 @@ impl Door {
         };
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         if self.dir.as_ref().is_none_or(|dir| dir.path != parent) {
-            let fd = rustix::fs::open(parent, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
-                .map_err(|error| match error {
-                    Errno::NOENT => Refusal::NoDirectory { path: path.to_owned(), directory: parent.to_owned() },
-                    error => Refusal::io(path, "open its directory")(error),
-                })?;
+            let fd = match self.roots.as_ref().map_or(Ok(None), |roots| roots.open_parent(path))? {
+                Some(fd) => fd,
+                None => rustix::fs::open(parent, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+                    .map_err(|error| match error {
+                        Errno::NOENT => Refusal::NoDirectory { path: path.to_owned(), directory: parent.to_owned() },
+                        error => Refusal::io(path, "open its directory")(error),
+                    })?,
+            };
             let stat = rustix::fs::fstatvfs(&fd).map_err(Refusal::io(path, "check its file system"))?;
             let is_read_only = stat.f_flag.contains(StatVfsMountFlags::RDONLY);
             self.dir = Some(OpenDir { path: parent.to_owned(), fd, is_read_only });
