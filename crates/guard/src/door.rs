@@ -1,20 +1,20 @@
 //! The door of the guard for files that lie under the names of another tool's language: anywhere, many of one directory,
 //! and opened again by each worker.
 
-use super::beneath::Identity;
+use super::beneath::{Identity, Mounts, open_beneath};
 use super::device::SystemDevices;
 use super::made::MadeFiles;
 use super::mark::Mark;
 use super::{FileLocation, FileOpening, Guard, GuardedFile, IoMode, PassReason, Refusal, wrong_kind};
 use super::{Intent, Roots, kind_name, read_only_file_system};
 use plumb_workload::files::NewModes;
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawMode, Stat, StatVfsMountFlags};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, RawMode, Stat, StatVfsMountFlags};
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::os::fd::AsFd;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -60,6 +60,8 @@ pub struct Door {
     dir: Option<OpenDir>,
     /// From where files are reached; without them, each path is followed from its beginning.
     roots: Option<Arc<Roots>>,
+    /// The one that was opened last.
+    root: Option<(usize, OwnedFd)>,
     /// Files that the system uses as devices now.
     in_use: Option<Vec<Identity>>,
 }
@@ -83,7 +85,7 @@ impl Guard {
     /// A door for files of one naming. `made` knows files that bear no mark because their file system has none.
     pub fn door(&self, naming: Naming, made: Option<MadeFiles>) -> Door {
         let file_mode = Mode::from_raw_mode(NewModes::default().laid_out as RawMode);
-        Door { guard: self.clone(), naming, made, file_mode, dir: None, roots: None, in_use: None }
+        Door { guard: self.clone(), naming, made, file_mode, dir: None, roots: None, root: None, in_use: None }
     }
 }
 
@@ -207,6 +209,24 @@ impl Door {
         }
     }
 
+    /// Whether a tree in which a tool removes numbered items may be removed from: no pipe, socket or device lies in it. What does not
+    /// exist may. Reads directories only.
+    ///
+    /// # Errors
+    /// [`Refusal::WrongKind`] with the first such entry; [`Refusal::Io`].
+    pub fn admit_tree_removal(&mut self, path: &Path) -> Result<(), Refusal> {
+        let (dir, name) = match self.enter(path) {
+            Err(Refusal::NoDirectory { .. }) => return Ok(()),
+            entered => entered?,
+        };
+        match open_beneath(dir.fd.as_fd(), name.as_bytes(), LISTED, Mode::empty(), Mounts::Entered) {
+            // A link is not followed later either.
+            Err(Errno::NOENT | Errno::LOOP | Errno::NOTDIR) => Ok(()),
+            Err(error) => Err(Refusal::io(path, "open it")(error)),
+            Ok(tree) => refuse_special(tree.as_fd(), path, 0),
+        }
+    }
+
     /// Makes a directory of a generated name; one that is there already stays.
     ///
     /// # Errors
@@ -226,7 +246,7 @@ impl Door {
         };
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         if self.dir.as_ref().is_none_or(|dir| dir.path != parent) {
-            let fd = match self.roots.as_ref().map_or(Ok(None), |roots| roots.open_parent(path))? {
+            let fd = match self.roots.as_ref().map_or(Ok(None), |roots| roots.open_parent_from(path, &mut self.root))? {
                 Some(fd) => fd,
                 None => rustix::fs::open(parent, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
                     .map_err(|error| match error {
@@ -314,6 +334,47 @@ impl Door {
         let opening = FileOpening { intent: Intent::Overwrite, mode: IoMode::Buffered, needed_bytes: 0 };
         self.guard.open_at(place, opening, || {})
     }
+}
+
+/// How a directory is opened to be listed.
+const LISTED: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY);
+
+/// Deeper directories are left alone: paths end before.
+const LEVELS_MAX: usize = 300;
+
+/// Refuses a directory that holds a pipe, socket or device, at any depth.
+fn refuse_special(dir: BorrowedFd<'_>, path: &Path, level: usize) -> Result<(), Refusal> {
+    let failed = |error| Refusal::io(path, "look through it")(error);
+    for entry in Dir::read_from(dir).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let name = OsStr::from_bytes(entry.file_name().to_bytes());
+        if matches!(name.as_bytes(), b"." | b"..") {
+            continue;
+        }
+        let kind = match entry.file_type() {
+            FileType::Unknown => rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)
+                .map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode)),
+            kind => kind,
+        };
+        match kind {
+            FileType::Directory if level < LEVELS_MAX => {
+                match open_beneath(dir, name.as_bytes(), LISTED, Mode::empty(), Mounts::Entered) {
+                    Ok(inner) => refuse_special(inner.as_fd(), &path.join(name), level + 1)?,
+                    Err(Errno::NOENT | Errno::LOOP | Errno::NOTDIR) => {}
+                    Err(error) => return Err(Refusal::io(&path.join(name), "open it")(error)),
+                }
+            }
+            FileType::Fifo | FileType::Socket | FileType::BlockDevice | FileType::CharacterDevice => {
+                let path = path.join(name);
+                return match rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
+                    Ok(stat) => Err(wrong_kind(&path, &stat)),
+                    Err(error) => Err(Refusal::io(&path, "look at it")(error)),
+                };
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// Another host has made a file and marked it within this time.

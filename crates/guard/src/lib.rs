@@ -28,6 +28,7 @@ mod pass;
 mod permissions;
 mod quoted;
 mod refusal;
+mod remover;
 mod roots;
 pub mod signature;
 pub mod space;
@@ -46,12 +47,15 @@ pub use opened::{Access, GuardedDir, GuardedFile, IoMode, PassReason, open_again
 pub use output::OutputOpening;
 pub use permissions::{Allow, Permissions};
 pub use refusal::{NotBelow, Refusal};
+pub use remover::Remover;
 pub use roots::{Pinning, Roots};
 pub use test_data::{Recognise, TestBlock};
 pub use users::Program;
 
 #[cfg(test)]
 mod disasters;
+#[cfg(test)]
+mod races;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 #[cfg(test)]

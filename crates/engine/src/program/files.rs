@@ -8,7 +8,7 @@ use crate::guard::{
 use crate::mpi_io::MpiIo;
 use crate::setting::Setting;
 use plumb_workload::files::Names;
-use plumb_workload::program::{Postmark, RecordOrder, Transfer};
+use plumb_workload::program::{FileWork, Postmark, RecordOrder, Step, Transfer};
 use plumb_workload::{Phase, Program, ScratchTarget, Work, Workload};
 use std::ffi::{CStr, CString};
 use std::os::fd::BorrowedFd;
@@ -277,6 +277,7 @@ pub(crate) fn open(
     let roots = Arc::new(Roots::new(&typed, all.iter().cloned(), Pinning::Pinned));
     let (mut allowed, mut lent) = (Vec::new(), Vec::new());
     if changes {
+        let removes = groups_of(workload, name).any(|program| program.all_steps().any(removes));
         let naming = if said { Naming::Said } else { Naming::Generated };
         let mut door = guard.door(naming, Some(made.clone())).within(Arc::clone(&roots));
         let mut occupied = 0;
@@ -293,6 +294,11 @@ pub(crate) fn open(
             match door.open(path, Create::Never)?.origin {
                 PassReason::Allowed => allowed.push(number as u32),
                 PassReason::Blank => lent.push(number as u32),
+                // `/dev/null` takes what is written to it, and is not to be removed for that.
+                PassReason::Sink if removes => {
+                    let expected = "a file: the program removes what it has written to";
+                    return Err(Refusal::WrongKind { path: path.clone(), found: "a character device", expected });
+                }
                 _ => {}
             }
         }
@@ -323,6 +329,21 @@ pub(crate) fn open(
         mark: Arc::default(),
         mpi_io: setting.mpi_io.clone(),
     })
+}
+
+/// The programs over a target.
+fn groups_of<'w>(workload: &'w Workload, target: &'w str) -> impl Iterator<Item = &'w Program> {
+    let groups = workload.phase.iter().flat_map(|phase| &phase.workers);
+    groups.filter(move |group| group.target == target).filter_map(|group| group.work.program())
+}
+
+/// Whether a step removes a file.
+fn removes(step: &Step) -> bool {
+    match step {
+        Step::Unlink { .. } | Step::Postmark(_) => true,
+        Step::OfFile(step) => step.does == FileWork::Remove,
+        _ => false,
+    }
 }
 
 /// Bytes from the beginning of a file to the end of what a program may write of it. How much a wall lets through is not

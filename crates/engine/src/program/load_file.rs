@@ -53,12 +53,13 @@ pub(crate) struct LoadGroup {
     step: LoadFileStep,
     file: Arc<LoadFile>,
     directory: PathBuf,
-    /// The directory, which is the first of them.
     roots: Arc<Roots>,
+    /// The number of the directory among them.
+    base: u32,
 }
 
 impl LoadGroup {
-    /// Reads the load file; a relative path begins at `base`. The clients work in `directory`, the first of the roots.
+    /// Reads the load file; a relative path begins at `base`. The clients work in `directory`, one of the roots.
     pub(crate) fn new(
         step: &LoadFileStep,
         directory: PathBuf,
@@ -70,7 +71,8 @@ impl LoadGroup {
         let text = read.map_err(|source| LoadGroupError::Read { path: path.clone(), source })?;
         let file = LoadFile::parse(&String::from_utf8_lossy(&text));
         let file = file.map_err(|source| LoadGroupError::Parse { path, source })?;
-        Ok(LoadGroup { step: step.clone(), file: Arc::new(file), directory, roots })
+        let base = roots.find(&directory.join(RECORDED)).map_or(u32::MAX, |(base, _)| base as u32);
+        Ok(LoadGroup { step: step.clone(), file: Arc::new(file), directory, roots, base })
     }
 }
 
@@ -133,6 +135,7 @@ struct Client {
     step: LoadFileStep,
     file: Arc<LoadFile>,
     directory: PathBuf,
+    base: u32,
     dirs: OpenDirs,
     /// For new names.
     others: OpenDirs,
@@ -147,7 +150,7 @@ impl Client {
     fn new(group: &LoadGroup, number: u32) -> std::io::Result<Client> {
         let mut dirs = OpenDirs::below_roots(Arc::clone(&group.roots), DIRECTORIES);
         let others = OpenDirs::below_roots(Arc::clone(&group.roots), DIRECTORIES);
-        dirs.base(0).map_err(|error| std::io::Error::from_raw_os_error(error.0))?;
+        dirs.base(group.base).map_err(|error| std::io::Error::from_raw_os_error(error.0))?;
         let own = format!("client{number}");
         let names = group.file.names.iter().map(|name| CString::new(name.replace(RECORDED, &own)));
         let bytes = group.file.largest_bytes() as usize;
@@ -155,6 +158,7 @@ impl Client {
             step: group.step.clone(),
             file: Arc::clone(&group.file),
             directory: group.directory.clone(),
+            base: group.base,
             dirs,
             others,
             names: names.collect::<Result<_, _>>()?,
@@ -185,14 +189,14 @@ impl Client {
             LoadAct::Rename => {
                 self.resolve(op.name);
                 self.resolve(op.new_name);
-                let Client { dirs, others, names, .. } = self;
+                let Client { dirs, others, names, base, .. } = self;
                 let (old, new) = (name_of(names, op.name)?, name_of(names, op.new_name)?);
-                let done = dirs.call(0, old, |dir, name| match others.at(0, new) {
+                let done = dirs.call(*base, old, |dir, name| match others.at(*base, new) {
                     Ok(to) => rustix::fs::renameat(dir, name, to.dir, to.name),
                     Err(error) => Err(rustix::io::Errno::from_raw_os_error(error.0)),
                 });
-                dirs.renamed(0, old);
-                others.renamed(0, old);
+                dirs.renamed(*base, old);
+                others.renamed(*base, old);
                 self.changed(op, op.new_name, done)
             }
             LoadAct::Unlink => {
@@ -250,8 +254,8 @@ impl Client {
         number: u32,
         call: impl FnMut(BorrowedFd<'_>, &CStr) -> rustix::io::Result<T>,
     ) -> Result<T, Errno> {
-        let Client { dirs, names, .. } = self;
-        dirs.call(0, name_of(names, number)?, call)
+        let Client { dirs, names, base, .. } = self;
+        dirs.call(*base, name_of(names, number)?, call)
     }
 
     /// Opens the directory of a name, to read or to flush it.

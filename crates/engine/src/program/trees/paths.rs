@@ -114,6 +114,14 @@ pub(crate) fn open(
                 return Err(Refusal::io(place, "make trees in it")(rustix::io::Errno::NOTDIR));
             }
         }
+        for place in &files.names.places {
+            for root in 0..names.roots {
+                let owners = if names.flat { names.owners } else { 1 };
+                for owner in 0..owners {
+                    door.admit_tree_removal(&place.join(files.names.root_name(owner, root)))?;
+                }
+            }
+        }
         if let Some(first) = files.names.places.first() {
             door.admit(first, most_bytes)?;
         }
