@@ -33,6 +33,8 @@ mod permissions;
 mod quoted;
 mod raw_open;
 mod refusal;
+mod remover;
+mod roots;
 mod same;
 pub mod signature;
 pub mod space;
@@ -43,6 +45,7 @@ pub mod trusted_path;
 mod users;
 
 pub(crate) use beneath::Identity;
+pub use beneath::{Mounts, open_beneath};
 pub use blank::{NotBlank, READ_MAX_BYTES};
 pub use door::{Create, Door, FoundName, Naming, PassedFile};
 pub use expendable::{Expendable, NamedDevice, Right, disks, serials};
@@ -58,11 +61,15 @@ pub use permissions::{Allow, Permissions};
 pub use refusal::{NotBelow, Refusal};
 pub use same::CopySource;
 pub use taken::{Provenance, WrittenContent};
+pub use remover::Remover;
+pub use roots::{Pinning, Roots};
 pub use test_data::{Recognise, TestBlock};
 pub use users::Program;
 
 #[cfg(test)]
 mod disasters;
+#[cfg(test)]
+mod races;
 #[cfg(any(test, feature = "testing"))]
 #[allow(clippy::disallowed_methods)]
 pub mod testing;

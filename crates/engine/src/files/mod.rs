@@ -16,7 +16,7 @@ pub(crate) mod open;
 pub(crate) mod paths;
 
 use crate::backend::FileKind;
-use crate::guard::{Door, Guard, GuardedFile, Naming, Refusal};
+use crate::guard::{Door, Guard, GuardedFile, Naming, Refusal, Roots};
 pub(crate) use lengths::Lengths;
 use paths::Paths;
 use plumb_workload::{Backend, Bytes, FileCall, WorkerGroup};
@@ -36,6 +36,8 @@ pub(crate) struct JobTarget {
     /// Devices that are written to, held by the run so that nobody mounts them; by the number of the file.
     devices: Vec<HeldDevice>,
     guard: Guard,
+    /// The directories that the user typed.
+    roots: Arc<Roots>,
     first_path: PathBuf,
 }
 
@@ -50,7 +52,7 @@ impl JobTarget {
     /// A door for its files.
     pub(crate) fn door(&self) -> Door {
         let naming = if self.paths.are_generated() { Naming::Generated } else { Naming::Said };
-        self.guard.door(naming)
+        self.guard.door(naming).within(Arc::clone(&self.roots))
     }
 
     /// A door for other files, whose names the user said.

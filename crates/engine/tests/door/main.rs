@@ -27,5 +27,6 @@ mod seeds;
 mod series;
 mod simulated;
 mod stopping;
+mod swaps;
 mod trees;
 mod verification;
