@@ -5,6 +5,8 @@
 //! runs a command or touches the system. The question is that of `plumb_trust`, whether a number can be believed: findings
 //! carry the codes of its checks, and thresholds are theirs.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods))] // tests write files
+
 mod claims;
 mod command;
 mod form;

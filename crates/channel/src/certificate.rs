@@ -54,7 +54,7 @@ impl Fingerprint {
     /// As it is printed here, or as `openssl x509 -fingerprint -sha256` prints it.
     pub fn read(text: &str) -> Option<Fingerprint> {
         let digits: String = text.strip_prefix("sha256:").unwrap_or(text).chars().filter(|&c| c != ':').collect();
-        bytes_of(&digits).map(Fingerprint)
+        bytes_of(&digits).map(|bytes| Fingerprint(*bytes))
     }
 }
 

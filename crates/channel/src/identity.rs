@@ -9,20 +9,22 @@ use rustls::pki_types::CertificateDer;
 use rustls::server::NoServerSessionStorage;
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{ServerConfig, version::TLS13};
+use std::fmt::{self, Write as _};
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Write as _};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use zeroize::Zeroizing;
 
 /// Longest file of keys.
 const FILE_BYTES_MAX: u64 = 4096;
 
 /// What a server is: its key, and the token that its clients know.
 pub struct Identity {
-    seed: [u8; 32],
+    seed: Zeroizing<[u8; 32]>,
     fingerprint: Fingerprint,
-    pub(crate) token: [u8; 32],
+    pub(crate) token: Zeroizing<[u8; 32]>,
     pub(crate) config: Arc<ServerConfig>,
 }
 
@@ -31,7 +33,7 @@ pub struct Identity {
 pub struct Trust {
     /// Of the server's certificate.
     pub fingerprint: Fingerprint,
-    pub(crate) token: [u8; 32],
+    pub(crate) token: Zeroizing<[u8; 32]>,
 }
 
 /// Why there are no keys.
@@ -90,14 +92,16 @@ impl Identity {
     /// # Errors
     /// A system without random numbers.
     pub fn make() -> Result<Identity, KeyError> {
-        let (mut seed, mut token) = ([0; 32], [0; 32]);
-        let made = random(&mut seed).and_then(|()| random(&mut token));
+        let (mut seed, mut token) = (Zeroizing::new([0; 32]), Zeroizing::new([0; 32]));
+        let made = random(&mut *seed).and_then(|()| random(&mut *token));
         made.map_err(|error| KeyError::Make(error.to_string()))?;
         Identity::of(seed, token)
     }
 
-    fn of(seed: [u8; 32], token: [u8; 32]) -> Result<Identity, KeyError> {
-        let keys = KeyPair::from_seed(Seed::new(seed));
+    fn of(seed: Zeroizing<[u8; 32]>, token: Zeroizing<[u8; 32]>) -> Result<Identity, KeyError> {
+        let mut ed25519_seed = Seed::new(*seed);
+        let keys = KeyPair::from_seed(ed25519_seed);
+        ed25519_seed.wipe_mut();
         let certificate = certificate(&keys);
         let fingerprint = Fingerprint::of(&certificate);
         let key = CertifiedKey::new(vec![CertificateDer::from(certificate)], Arc::new(Ed25519(keys)));
@@ -112,7 +116,7 @@ impl Identity {
 
     /// What clients need.
     pub fn trust(&self) -> Trust {
-        Trust { fingerprint: self.fingerprint, token: self.token }
+        Trust { fingerprint: self.fingerprint, token: self.token.clone() }
     }
 
     /// Writes it to a new file that only this user can read.
@@ -120,9 +124,9 @@ impl Identity {
     /// # Errors
     /// Where there is such a file, or it cannot be written.
     pub fn save(&self, path: &Path) -> Result<(), KeyError> {
-        let (key, token) = (Hex(&self.seed), Hex(&self.token));
-        let text = format!("# Private: the key and the token of a server of Plumb.\nkey = {key}\ntoken = {token}\n");
-        write_secret(path, &text)
+        let (key, token) = (Hex(&*self.seed), Hex(&*self.token));
+        let about = "# Private: the key and the token of a server of Plumb.";
+        write_secret(path, format_args!("{about}\nkey = {key}\ntoken = {token}\n"))
     }
 
     /// Reads what [`Identity::save`] wrote.
@@ -141,12 +145,9 @@ impl Trust {
     /// # Errors
     /// Where there is such a file, or it cannot be written.
     pub fn save(&self, path: &Path) -> Result<(), KeyError> {
-        let (fingerprint, token) = (self.fingerprint, Hex(&self.token));
-        let text = format!(
-            "# Private: what a client of Plumb knows its server by, and the token.\nfingerprint = {fingerprint}\n\
-             token = {token}\n"
-        );
-        write_secret(path, &text)
+        let (fingerprint, token) = (self.fingerprint, Hex(&*self.token));
+        let about = "# Private: what a client of Plumb knows its server by, and the token.";
+        write_secret(path, format_args!("{about}\nfingerprint = {fingerprint}\ntoken = {token}\n"))
     }
 
     /// Reads what [`Trust::save`] wrote.
@@ -162,7 +163,11 @@ impl Trust {
     }
 }
 
-fn write_secret(path: &Path, text: &str) -> Result<(), KeyError> {
+#[expect(clippy::disallowed_methods, reason = "makes a new file (O_EXCL); this crate depends on no other")]
+fn write_secret(path: &Path, words: fmt::Arguments<'_>) -> Result<(), KeyError> {
+    // Never reallocated: a smaller buffer would be freed with a part of the key in it.
+    let mut text = Zeroizing::new(String::with_capacity(FILE_BYTES_MAX as usize));
+    let _ = text.write_fmt(words);
     let of = |error: io::Error| match error.kind() {
         io::ErrorKind::AlreadyExists => KeyError::Exists { path: path.to_owned() },
         _ => KeyError::File { path: path.to_owned(), error },
@@ -174,7 +179,7 @@ fn write_secret(path: &Path, text: &str) -> Result<(), KeyError> {
 /// A file of keys, as read.
 struct Secret<'a> {
     path: &'a Path,
-    text: String,
+    text: Zeroizing<String>,
 }
 
 impl Secret<'_> {
@@ -184,9 +189,10 @@ impl Secret<'_> {
         if file.metadata().map_err(of)?.permissions().mode() & 0o077 != 0 {
             return Err(KeyError::Open { path: path.to_owned() });
         }
-        let mut text = String::new();
-        file.take(FILE_BYTES_MAX).read_to_string(&mut text).map_err(of)?;
-        Ok(Secret { path, text })
+        let mut bytes = Zeroizing::new(Vec::with_capacity(FILE_BYTES_MAX as usize + 1));
+        file.take(FILE_BYTES_MAX).read_to_end(&mut bytes).map_err(of)?;
+        let text = std::str::from_utf8(&bytes).map_err(|_| of(io::ErrorKind::InvalidData.into()))?;
+        Ok(Secret { path, text: Zeroizing::new(text.to_owned()) })
     }
 
     fn value(&self, key: &str) -> Option<&str> {
@@ -194,7 +200,7 @@ impl Secret<'_> {
         lines.find(|(name, _)| name.trim() == key).map(|(_, value)| value.trim())
     }
 
-    fn bytes(&self, key: &'static str) -> Result<[u8; 32], KeyError> {
+    fn bytes(&self, key: &'static str) -> Result<Zeroizing<[u8; 32]>, KeyError> {
         self.value(key).and_then(bytes_of).ok_or_else(|| self.malformed(key, "64 hexadecimal digits"))
     }
 
@@ -240,7 +246,7 @@ mod tests {
         ];
         for (text, wrong) in cases {
             let _ = std::fs::remove_file(&path);
-            write_secret(&path, &text).expect("written");
+            write_secret(&path, format_args!("{text}")).expect("written");
             let error = Trust::load(&path).expect_err("malformed");
             assert!(matches!(error, KeyError::Malformed { key, .. } if key == wrong), "{text:?}: {error}");
         }

@@ -5,6 +5,7 @@ use crate::random;
 use chacha20poly1305::aead::AeadInOut;
 use chacha20poly1305::{ChaCha20Poly1305, KeyInit};
 use ed25519_compact::{KeyPair, PublicKey, Signature, x25519};
+use hmac::digest::InvalidLength;
 use hmac::{Hmac, Mac};
 use rustls::client::danger::HandshakeSignatureValid;
 use rustls::crypto::cipher::{
@@ -25,6 +26,7 @@ use rustls::{
 };
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
+use zeroize::Zeroizing;
 
 /// Bytes of a tag behind each record.
 const TAG_BYTES: usize = 16;
@@ -113,15 +115,17 @@ impl hash::Context for Hashing {
     }
 }
 
-/// HMAC-SHA-256 with a key of any length.
-pub fn keyed(key: &[u8]) -> Hmac<Sha256> {
-    // Longer keys are hashed first, so that none is refused.
-    Hmac::new_from_slice(key).unwrap_or_else(|_| Hmac::new(&Default::default()))
+/// Returns HMAC-SHA-256 with a key, which never becomes another one.
+///
+/// # Errors
+/// The crate refuses the key's length; today it hashes long keys and refuses none.
+pub fn keyed(key: &[u8]) -> Result<Hmac<Sha256>, InvalidLength> {
+    Hmac::new_from_slice(key)
 }
 
 impl rustls_hmac::Hmac for Sha {
     fn with_key(&self, key: &[u8]) -> Box<dyn rustls_hmac::Key> {
-        Box::new(Keyed(keyed(key)))
+        Box::new(Keyed(keyed(key).ok()))
     }
 
     fn hash_output_len(&self) -> usize {
@@ -129,11 +133,24 @@ impl rustls_hmac::Hmac for Sha {
     }
 }
 
-struct Keyed(Hmac<Sha256>);
+/// `None` for a refused key: rustls has no way to hear of it.
+struct Keyed(Option<Hmac<Sha256>>);
+
+impl Keyed {
+    /// Returns a tag that no other end computes, so that the handshake fails.
+    fn no_tag() -> rustls_hmac::Tag {
+        let mut tag = [0; 32];
+        if random(&mut tag).is_err() {
+            // A tag that could be guessed must not leave this process.
+            std::process::abort();
+        }
+        rustls_hmac::Tag::new(&tag)
+    }
+}
 
 impl rustls_hmac::Key for Keyed {
     fn sign_concat(&self, first: &[u8], middle: &[&[u8]], last: &[u8]) -> rustls_hmac::Tag {
-        let mut mac = self.0.clone();
+        let Some(mut mac) = self.0.clone() else { return Keyed::no_tag() };
         mac.update(first);
         for part in middle {
             mac.update(part);
@@ -152,9 +169,9 @@ struct ChaCha;
 impl ChaCha {
     fn state(key: &AeadKey, iv: Iv) -> Box<Sealed> {
         // rustls gives as many bytes as `key_len` says.
-        let mut bytes = [0; 32];
+        let mut bytes = Zeroizing::new([0; 32]);
         bytes.copy_from_slice(key.as_ref());
-        Box::new(Sealed { cipher: ChaCha20Poly1305::new(&bytes.into()), iv })
+        Box::new(Sealed { cipher: ChaCha20Poly1305::new((&*bytes).into()), iv })
     }
 }
 
@@ -227,9 +244,9 @@ struct X25519;
 
 impl SupportedKxGroup for X25519 {
     fn start(&self) -> Result<Box<dyn ActiveKeyExchange>, Error> {
-        let mut secret = [0; 32];
-        random(&mut secret).map_err(|_| Error::FailedToGetRandomBytes)?;
-        let secret = x25519::SecretKey::new(secret);
+        let mut bytes = Zeroizing::new([0; 32]);
+        random(&mut *bytes).map_err(|_| Error::FailedToGetRandomBytes)?;
+        let secret = x25519::SecretKey::new(*bytes);
         let public = secret.recover_public_key().map_err(|_| Error::FailedToGetRandomBytes)?;
         Ok(Box::new(Exchange { secret, public: *public }))
     }
@@ -262,7 +279,7 @@ impl ActiveKeyExchange for Exchange {
     }
 }
 
-/// The key of a certificate.
+/// The key of a certificate. As every secret key of its crate, it is overwritten when it is dropped.
 pub struct Ed25519(pub KeyPair);
 
 impl std::fmt::Debug for Ed25519 {

@@ -19,6 +19,7 @@ use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
+use zeroize::Zeroizing;
 
 /// A handshake and the proof of the token take this long at most.
 pub const PATIENCE: Duration = Duration::from_secs(5);
@@ -64,6 +65,9 @@ pub enum ChannelError {
     /// It ended the connection.
     #[error("the other end closed the connection during the handshake")]
     Closed,
+    /// The token is none that a proof can be made with.
+    #[error("the token has a length that is not supported")]
+    Key,
     /// The system's.
     #[error("{0}")]
     Io(#[from] io::Error),
@@ -108,7 +112,7 @@ impl Channel {
         // What a certificate is made for does not matter, and is not sent.
         let name = ServerName::IpAddress(IpAddr::V4(Ipv4Addr::from([127, 0, 0, 1])));
         let tls = ClientConnection::new(Arc::new(config), name).map_err(|_| ChannelError::NotTls)?;
-        let mut channel = Channel::new(socket, Connection::Client(tls), PATIENCE)?;
+        let mut channel = Channel::new(socket, Connection::Client(tls), Instant::now() + PATIENCE)?;
         channel.shake_hands().map_err(|error| match pinned.found.get() {
             Some(&found) if found != trust.fingerprint => {
                 ChannelError::Fingerprint { expected: trust.fingerprint, found }
@@ -123,26 +127,30 @@ impl Channel {
     /// # Errors
     /// A client that does not know the token; whatever breaks a handshake.
     pub fn accept(socket: TcpStream, identity: &Identity, purpose: &str) -> Result<Channel, ChannelError> {
-        Channel::accept_within(socket, identity, purpose, PATIENCE)
+        Channel::accept_until(socket, identity, purpose, Instant::now() + PATIENCE)
     }
 
-    pub(crate) fn accept_within(
+    /// The same with a deadline of the caller's.
+    ///
+    /// # Errors
+    /// As [`Channel::accept`].
+    pub fn accept_until(
         socket: TcpStream,
         identity: &Identity,
         purpose: &str,
-        patience: Duration,
+        until: Instant,
     ) -> Result<Channel, ChannelError> {
         let tls = ServerConnection::new(Arc::clone(&identity.config)).map_err(|_| ChannelError::NotTls)?;
-        let mut channel = Channel::new(socket, Connection::Server(tls), patience)?;
+        let mut channel = Channel::new(socket, Connection::Server(tls), until)?;
         channel.shake_hands()?;
         channel.prove(&identity.token, purpose, Role::Server)
     }
 
-    fn new(socket: TcpStream, tls: Connection, patience: Duration) -> io::Result<Channel> {
+    fn new(socket: TcpStream, tls: Connection, until: Instant) -> io::Result<Channel> {
         socket.set_nodelay(true)?;
         socket.set_nonblocking(true)?;
         let session = Arc::new(Session { socket, tls: Mutex::new(tls) });
-        Ok(Channel { session, until: Some(Instant::now() + patience) })
+        Ok(Channel { session, until: Some(until) })
     }
 
     /// The socket below, for its addresses and options.
@@ -240,11 +248,12 @@ impl Channel {
         role: Role,
         nonces: [&[u8; PROOF_BYTES]; 2],
     ) -> Result<[u8; PROOF_BYTES], ChannelError> {
-        let exported = self.session.lock().export_keying_material([0; PROOF_BYTES], LABEL, Some(purpose.as_bytes()));
-        let exported = exported.map_err(|_| ChannelError::NotTls)?;
-        let mut mac = keyed(token);
+        let mut exported = Zeroizing::new([0; PROOF_BYTES]);
+        let made = self.session.lock().export_keying_material(&mut *exported, LABEL, Some(purpose.as_bytes()));
+        made.map_err(|_| ChannelError::NotTls)?;
+        let mut mac = keyed(token).map_err(|_| ChannelError::Key)?;
         mac.update(&[role as u8]);
-        mac.update(&exported);
+        mac.update(&*exported);
         for nonce in nonces {
             mac.update(nonce);
         }

@@ -1,5 +1,7 @@
 //! Keys as text: hexadecimal digits.
 
+use zeroize::Zeroizing;
+
 /// Bytes as digits.
 pub struct Hex<'a>(pub &'a [u8]);
 
@@ -9,10 +11,10 @@ impl std::fmt::Display for Hex<'_> {
     }
 }
 
-/// 32 bytes of 64 digits.
-pub fn bytes_of(text: &str) -> Option<[u8; 32]> {
+/// Parses 32 bytes of 64 digits. They may be a key, and are overwritten when they are dropped.
+pub fn bytes_of(text: &str) -> Option<Zeroizing<[u8; 32]>> {
     let digits: &[u8; 64] = text.as_bytes().try_into().ok()?;
-    let mut bytes = [0; 32];
+    let mut bytes = Zeroizing::new([0; 32]);
     for (byte, pair) in bytes.iter_mut().zip(digits.chunks(2)) {
         let digit = |at: usize| char::from(pair[at]).to_digit(16);
         *byte = (digit(0)? * 16 + digit(1)?) as u8;

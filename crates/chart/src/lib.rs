@@ -14,6 +14,7 @@ mod font;
 mod picture;
 mod skin;
 mod svg;
+mod texts;
 
 pub use axis::{Axis, Format, Scale};
 #[cfg(feature = "png")]

@@ -2,6 +2,8 @@
 //!
 //! `PLUMB_GALLERY=DIRECTORY cargo test -p plumb-chart --features png` writes them there, to be looked at.
 
+#![allow(clippy::disallowed_methods)] // tests write files
+
 use plumb_chart::{
     Axis, Bar, BarGroup, BarShape, Bars, Body, Chart, Density, DensityCell, DensityColumn, Forest, ForestRow, Format,
     Heat, Lines, Mark, NARROW, Panel, Place, Point, Scale, Series, SeriesShape, WIDE,

@@ -23,6 +23,8 @@
 //! assert_eq!(said.jobs[0].direction.bs.read, 4096);
 //! ```
 
+#![cfg_attr(test, allow(clippy::disallowed_methods))] // tests write files
+
 pub mod aiori;
 pub mod bonnie;
 pub mod dbench;

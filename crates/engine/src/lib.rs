@@ -6,6 +6,7 @@
 //! own. An [`Observer`] looks on.
 // What only Linux's own ways of I/O use lies idle elsewhere.
 #![cfg_attr(not(target_os = "linux"), allow(dead_code, unused_imports))]
+#![cfg_attr(test, allow(clippy::disallowed_methods))] // tests write files
 
 mod backend;
 mod barrier;
@@ -32,6 +33,7 @@ mod mpi_io;
 pub mod net;
 mod observer;
 pub mod op;
+mod open_dirs;
 mod oplog;
 mod os;
 mod others;
@@ -45,6 +47,7 @@ pub mod private_directory;
 mod process;
 mod program;
 mod queue_cells;
+mod raw_open;
 mod recorder;
 pub mod replay;
 pub mod rng;

@@ -32,7 +32,9 @@ pub fn run(
     setting: &Setting<'_>,
     observer: &mut dyn Observer,
 ) -> Result<Measurement, EngineError> {
-    let guard = write_guard(setting.permissions.clone()).patient(setting.say, setting.stop.cell());
+    let guard = write_guard(setting.permissions.clone())
+        .with_register(setting.test_dirs.made_files())
+        .patient(setting.say, setting.stop.cell());
     let measured = run_phases(workload, &guard, setting, observer);
     guard.give_back();
     match measured {
@@ -78,6 +80,7 @@ fn run_phases(
         }
     }
     observer.phases_over();
+    targets.list_files(guard, workload);
     if let (Err(error), Some(last)) = (targets.close(), measurement.phases.last_mut()) {
         last.fallbacks.push(format!("clean up: {error}; `plumb clean` removes what is left"));
     }

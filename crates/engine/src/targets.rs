@@ -335,6 +335,19 @@ impl OpenTargets {
         }
     }
 
+    /// Lists the files of jobs and programs for the guard, which registers how the run left them: workers in other processes
+    /// may have made some of them.
+    pub(crate) fn list_files(&self, guard: &Guard, workload: &Workload) {
+        for (name, target) in &self.targets {
+            let mut groups = workload.phase.iter().flat_map(|phase| &phase.workers).filter(|group| group.target == *name);
+            match target {
+                OpenTarget::Job(target) if groups.any(crate::files::changes) => target.list_files(guard),
+                OpenTarget::Scratch(files) => files.list_files(guard),
+                _ => {}
+            }
+        }
+    }
+
     /// Closes the files and removes the test directory.
     pub(crate) fn close(self) -> Result<(), crate::testdir::TestDirError> {
         drop(self.targets);

@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 pub const READ_MAX_BYTES: u64 = 1 << 30;
 
 /// Read at a time; offsets and lengths of direct reads are multiples of [`ALIGN_BYTES`].
-const WINDOW_BYTES: usize = 4 << 20;
+pub(super) const WINDOW_BYTES: usize = 4 << 20;
 const ALIGN_BYTES: u64 = 4096;
 
 /// A longer block of test data is not recognised.
@@ -236,7 +236,7 @@ fn first_data(bytes: &[u8], offset: u64, goes_on: bool, recognise: Recognise) ->
 
 /// Where a read ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ReadTo {
+pub(super) enum ReadTo {
     /// At the end of the memory: the file goes on, perhaps.
     Room,
     /// At the end of the file.
@@ -277,7 +277,7 @@ impl AlignedMemory {
 }
 
 /// A part of a file in memory, read around the page cache where that is possible.
-struct Window<'a> {
+pub(super) struct Window<'a> {
     file: BorrowedFd<'a>,
     path: &'a Path,
     memory: AlignedMemory,
@@ -289,14 +289,14 @@ struct Window<'a> {
 }
 
 impl<'a> Window<'a> {
-    fn new(file: BorrowedFd<'a>, path: &'a Path, length: usize) -> Window<'a> {
+    pub(super) fn new(file: BorrowedFd<'a>, path: &'a Path, length: usize) -> Window<'a> {
         let was_cold = residency::of_fd(file).as_result().is_ok_and(|seen| seen.resident_bytes == 0);
         let is_direct = set_mode(file, path, IoMode::Direct).is_ok();
         Window { file, path, memory: AlignedMemory::new(length), is_direct, was_cold, seen: 0..0 }
     }
 
     /// Reads the file from an offset on, as much as there is room for and there is.
-    fn read(&mut self, offset: u64) -> Result<ReadTo, NotBlank> {
+    pub(super) fn read(&mut self, offset: u64) -> Result<ReadTo, NotBlank> {
         let start = offset / ALIGN_BYTES * ALIGN_BYTES;
         let skipped = (offset - start) as usize;
         let mut filled = 0;
@@ -331,7 +331,7 @@ impl<'a> Window<'a> {
     }
 
     /// What was read last, from its offset on.
-    fn seen(&mut self) -> &[u8] {
+    pub(super) fn seen(&mut self) -> &[u8] {
         let seen = self.seen.clone();
         &self.memory.as_mut_slice()[seen]
     }
@@ -348,7 +348,7 @@ impl<'a> Window<'a> {
     }
 
     /// Leaves the descriptor and the page cache as they were.
-    fn close(self) -> Result<(), NotBlank> {
+    pub(super) fn close(self) -> Result<(), NotBlank> {
         set_mode(self.file, self.path, IoMode::Buffered).map_err(io::Error::other)?;
         if !self.is_direct && self.was_cold {
             let _ = rustix::fs::fadvise(self.file, 0, None, Advice::DontNeed);

@@ -1,30 +1,32 @@
 //! The door of the guard for files that lie under the names of another tool's language: anywhere, many of one directory,
 //! and opened again by each worker.
 
-use super::beneath::Identity;
+use super::beneath::{Identity, Mounts, open_beneath};
 use super::device::SystemDevices;
-use super::made::MadeFiles;
-use super::mark::Mark;
-use super::{FileLocation, FileOpening, Guard, GuardedFile, IoMode, PassReason, Refusal, wrong_kind};
-use super::{Intent, kind_name, read_only_file_system};
+use super::mark::Whose;
+use super::pass::has_one_name;
+use super::taken::KnownFile;
+use super::{Access, FileLocation, FileOpening, Guard, GuardedFile, IoMode, PassReason, Refusal, open_again_as, wrong_kind};
+use super::{Intent, Roots, kind_name, read_only_file_system};
 use plumb_workload::files::NewModes;
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawMode, Stat, StatVfsMountFlags};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, RawMode, Stat, StatVfsMountFlags};
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::os::fd::AsFd;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How files got their names.
+/// How files got their names. Whatever it is, a file that is there already passes only where Plumb made it and left it as it
+/// is, where it provably holds nothing, or where the user allows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Naming {
-    /// The language made them up, so that whatever bears them is test data.
+    /// The language made them up: many files of one directory, and directories that may be removed.
     Generated,
-    /// The user said them: what is there already is the user's.
+    /// The user typed them.
     Said,
 }
 
@@ -55,9 +57,12 @@ pub enum FoundName {
 pub struct Door {
     guard: Guard,
     naming: Naming,
-    made: Option<MadeFiles>,
     file_mode: Mode,
     dir: Option<OpenDir>,
+    /// From where files are reached; without them, each path is followed from its beginning.
+    roots: Option<Arc<Roots>>,
+    /// The one that was opened last.
+    root: Option<(usize, OwnedFd)>,
     /// Files that the system uses as devices now.
     in_use: Option<Vec<Identity>>,
 }
@@ -78,10 +83,10 @@ pub struct PassedFile {
 }
 
 impl Guard {
-    /// A door for files of one naming. `made` knows files that bear no mark because their file system has none.
-    pub fn door(&self, naming: Naming, made: Option<MadeFiles>) -> Door {
+    /// A door for files of one naming.
+    pub fn door(&self, naming: Naming) -> Door {
         let file_mode = Mode::from_raw_mode(NewModes::default().laid_out as RawMode);
-        Door { guard: self.clone(), naming, made, file_mode, dir: None, in_use: None }
+        Door { guard: self.clone(), naming, file_mode, dir: None, roots: None, root: None, in_use: None }
     }
 }
 
@@ -95,6 +100,11 @@ impl Door {
     /// New files get this mode, from which the umask is taken.
     pub fn make_with(&mut self, mode: u32) {
         self.file_mode = Mode::from_raw_mode(mode as RawMode);
+    }
+
+    /// It, reaching files from these directories: below them, no symbolic link is followed.
+    pub fn within(self, roots: Arc<Roots>) -> Door {
+        Door { roots: Some(roots), ..self }
     }
 
     /// What bears a name; symbolic links are followed.
@@ -147,7 +157,7 @@ impl Door {
     /// [`Refusal::NoDirectory`], [`Refusal::Io`].
     pub fn open_to_read(&mut self, path: &Path, flags: OFlags) -> Result<File, Refusal> {
         let (dir, name) = self.enter(path)?;
-        let fd = rustix::fs::openat(&dir.fd, name, flags | OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
+        let fd = crate::raw_open::openat(&dir.fd, name, flags | OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
         fd.map(File::from).map_err(|error| match error {
             Errno::INVAL if flags.contains(OFlags::DIRECT) => Refusal::NoDirect { path: path.to_owned() },
             error => Refusal::io(path, "open it for reading")(error),
@@ -171,13 +181,50 @@ impl Door {
             FileType::Directory | FileType::BlockDevice | FileType::CharacterDevice => return Ok(()),
             _ => return Err(wrong_kind(path, &stat)),
         };
-        if self.naming == Naming::Said {
-            self.open_said(path, Create::Never)?;
+        if flags.is_empty() {
+            self.open(path, Create::Never)?;
         }
         let (dir, name) = self.enter(path)?;
         match rustix::fs::unlinkat(&dir.fd, name, flags) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
             Err(error) => Err(Refusal::io(path, "remove it")(error)),
+        }
+    }
+
+    /// Whether a call that unlinks a name may do so: nothing bears it, or a file that may be written to, or a directory, which is not
+    /// unlinked.
+    ///
+    /// # Errors
+    /// [`Refusal::WrongKind`] for devices, pipes and sockets, [`Refusal::Symlink`]; else as [`Door::open`].
+    pub fn admit_removal(&mut self, path: &Path) -> Result<(), Refusal> {
+        let (dir, name) = self.enter(path)?;
+        let stat = match rustix::fs::statat(&dir.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => stat,
+            Err(Errno::NOENT) => return Ok(()),
+            Err(error) => return Err(Refusal::io(path, "look at it")(error)),
+        };
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => self.open(path, Create::Never).map(drop),
+            FileType::Directory => Ok(()),
+            _ => Err(wrong_kind(path, &stat)),
+        }
+    }
+
+    /// Whether a tree in which a tool removes numbered items may be removed from: no pipe, socket or device lies in it. What does not
+    /// exist may. Reads directories only.
+    ///
+    /// # Errors
+    /// [`Refusal::WrongKind`] with the first such entry; [`Refusal::Io`].
+    pub fn admit_tree_removal(&mut self, path: &Path) -> Result<(), Refusal> {
+        let (dir, name) = match self.enter(path) {
+            Err(Refusal::NoDirectory { .. }) => return Ok(()),
+            entered => entered?,
+        };
+        match open_beneath(dir.fd.as_fd(), name.as_bytes(), LISTED, Mode::empty(), Mounts::Entered) {
+            // A link is not followed later either.
+            Err(Errno::NOENT | Errno::LOOP | Errno::NOTDIR) => Ok(()),
+            Err(error) => Err(Refusal::io(path, "open it")(error)),
+            Ok(tree) => refuse_special(tree.as_fd(), path, 0),
         }
     }
 
@@ -200,11 +247,14 @@ impl Door {
         };
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         if self.dir.as_ref().is_none_or(|dir| dir.path != parent) {
-            let fd = rustix::fs::open(parent, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
-                .map_err(|error| match error {
-                    Errno::NOENT => Refusal::NoDirectory { path: path.to_owned(), directory: parent.to_owned() },
-                    error => Refusal::io(path, "open its directory")(error),
-                })?;
+            let fd = match self.roots.as_ref().map_or(Ok(None), |roots| roots.open_parent_from(path, &mut self.root))? {
+                Some(fd) => fd,
+                None => crate::raw_open::open(parent, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+                    .map_err(|error| match error {
+                        Errno::NOENT => Refusal::NoDirectory { path: path.to_owned(), directory: parent.to_owned() },
+                        error => Refusal::io(path, "open its directory")(error),
+                    })?,
+            };
             let stat = rustix::fs::fstatvfs(&fd).map_err(Refusal::io(path, "check its file system"))?;
             let is_read_only = stat.f_flag.contains(StatVfsMountFlags::RDONLY);
             self.dir = Some(OpenDir { path: parent.to_owned(), fd, is_read_only });
@@ -215,33 +265,52 @@ impl Door {
         }
     }
 
+    /// As [`Door::open_said`], with three calls for a file that is missing or this run's.
     fn open_generated(&mut self, path: &Path, create: Create) -> Result<PassedFile, Refusal> {
         let mode = self.file_mode;
         let (dir, name) = self.enter(path)?;
         if dir.is_read_only {
             return Err(read_only_file_system(path));
         }
-        // O_NONBLOCK: a pipe of that name must not make the guard wait.
         let plain = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let flags = if create == Create::IfMissing { plain | OFlags::CREATE } else { plain };
-        let fd = rustix::fs::openat(&dir.fd, name, flags, mode).map_err(|error| match error {
-            Errno::LOOP | Errno::MLINK => Refusal::Symlink { path: path.to_owned() },
-            Errno::ISDIR => Refusal::WrongKind { path: path.to_owned(), found: "a directory", expected: "a file" },
-            error => Refusal::io(path, "open it for reading and writing")(error),
-        })?;
-        let stat = rustix::fs::fstat(&fd).map_err(Refusal::io(path, "check the opened file"))?;
+        if create == Create::IfMissing {
+            match crate::raw_open::openat(&dir.fd, name, plain | OFlags::CREATE | OFlags::EXCL, mode) {
+                Ok(fd) => {
+                    self.guard.take_made(fd.as_fd(), path);
+                    return passed(fd, path, PassReason::Made);
+                }
+                Err(Errno::EXIST | Errno::LOOP) => {}
+                Err(error) => return Err(Refusal::io(path, "open it for reading and writing")(error)),
+            }
+        }
+        // For reading first: to be opened for writing is something that other programs see. O_NONBLOCK: a pipe of that name
+        // must not make the guard wait.
+        let judged =
+            crate::raw_open::openat(&dir.fd, name, plain - OFlags::RDWR | OFlags::RDONLY, Mode::empty()).map_err(|error| {
+                match error {
+                    Errno::LOOP | Errno::MLINK => Refusal::Symlink { path: path.to_owned() },
+                    error => Refusal::io(path, "open it for reading and writing")(error),
+                }
+            })?;
+        let stat = rustix::fs::fstat(&judged).map_err(Refusal::io(path, "check the opened file"))?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             return Err(wrong_kind(path, &stat));
         }
-        self.refuse_in_use(path, Identity::of(&stat))?;
-        if create == Create::IfMissing && stat.st_size == 0 {
-            // It is new, or holds nothing: known again where its name is said. Where the file system keeps no marks, the
-            // name alone tells.
-            Mark::Made.put(&fd, Identity::of(&stat), path, None);
+        let known = if has_one_name(&stat) { self.guard.known_as(judged.as_fd(), &stat) } else { None };
+        match known {
+            Some(KnownFile { whose: Whose::Plumb, is_of_this_run }) => {
+                let fd = open_again_as(judged.as_fd(), path, Access::ReadWrite, OFlags::empty())?;
+                self.refuse_in_use(path, Identity::of(&stat))?;
+                if !is_of_this_run {
+                    self.guard.take(fd.as_fd(), Identity::of(&stat), path, Whose::Plumb);
+                }
+                Ok(PassedFile { file: fd, origin: PassReason::TestData })
+            }
+            _ => {
+                drop(judged);
+                self.open_said(path, create)
+            }
         }
-        // io_uring would take O_NONBLOCK for a wish never to wait.
-        rustix::fs::fcntl_setfl(&fd, OFlags::empty()).map_err(Refusal::io(path, "set its flags"))?;
-        Ok(PassedFile { file: File::from(fd), origin: PassReason::TestData })
     }
 
     fn refuse_in_use(&mut self, path: &Path, file: Identity) -> Result<(), Refusal> {
@@ -281,10 +350,58 @@ impl Door {
     fn open_once(&mut self, path: &Path) -> Result<GuardedFile, Refusal> {
         let (dir, name) = self.enter(path)?;
         let dir = dir.fd.try_clone().map_err(Refusal::io(path, "open its directory"))?;
-        let place = FileLocation { dir, name, path, within: None, made: self.made.as_ref(), mode: self.file_mode };
+        let place = FileLocation { dir, name, path, within: None, copy_of: None, mode: self.file_mode };
         let opening = FileOpening { intent: Intent::Overwrite, mode: IoMode::Buffered, needed_bytes: 0 };
         self.guard.open_at(place, opening, || {})
     }
+}
+
+/// A file that the door opened itself.
+fn passed(fd: OwnedFd, path: &Path, origin: PassReason) -> Result<PassedFile, Refusal> {
+    // io_uring would take O_NONBLOCK for a wish never to wait.
+    rustix::fs::fcntl_setfl(&fd, OFlags::empty()).map_err(Refusal::io(path, "set its flags"))?;
+    Ok(PassedFile { file: File::from(fd), origin })
+}
+
+/// How a directory is opened to be listed.
+const LISTED: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY);
+
+/// Deeper directories are left alone: paths end before.
+const LEVELS_MAX: usize = 300;
+
+/// Refuses a directory that holds a pipe, socket or device, at any depth.
+fn refuse_special(dir: BorrowedFd<'_>, path: &Path, level: usize) -> Result<(), Refusal> {
+    let failed = |error| Refusal::io(path, "look through it")(error);
+    for entry in Dir::read_from(dir).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let name = OsStr::from_bytes(entry.file_name().to_bytes());
+        if matches!(name.as_bytes(), b"." | b"..") {
+            continue;
+        }
+        let kind = match entry.file_type() {
+            FileType::Unknown => rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)
+                .map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode)),
+            kind => kind,
+        };
+        match kind {
+            FileType::Directory if level < LEVELS_MAX => {
+                match open_beneath(dir, name.as_bytes(), LISTED, Mode::empty(), Mounts::Entered) {
+                    Ok(inner) => refuse_special(inner.as_fd(), &path.join(name), level + 1)?,
+                    Err(Errno::NOENT | Errno::LOOP | Errno::NOTDIR) => {}
+                    Err(error) => return Err(Refusal::io(&path.join(name), "open it")(error)),
+                }
+            }
+            FileType::Fifo | FileType::Socket | FileType::BlockDevice | FileType::CharacterDevice => {
+                let path = path.join(name);
+                return match rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
+                    Ok(stat) => Err(wrong_kind(&path, &stat)),
+                    Err(error) => Err(Refusal::io(&path, "look at it")(error)),
+                };
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// Another host has made a file and marked it within this time.

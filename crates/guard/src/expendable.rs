@@ -95,7 +95,7 @@ impl Guard {
             self.refuse_if_not_listed(path, number, &serials, list)?;
         }
         let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC;
-        match rustix::fs::open(path, flags, Mode::empty()) {
+        match crate::raw_open::open(path, flags, Mode::empty()) {
             Ok(_) => Ok(NamedDevice { path: path.to_owned(), serials }),
             Err(Errno::BUSY) => Err(Refusal::Held {
                 path: path.to_owned(),

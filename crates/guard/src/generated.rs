@@ -49,7 +49,7 @@ impl Guard {
         let name = path.file_name().ok_or_else(not_a_directory)?;
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let above = rustix::fs::open(parent, flags, Mode::empty()).map_err(|error| match error {
+        let above = crate::raw_open::open(parent, flags, Mode::empty()).map_err(|error| match error {
             Errno::NOENT => Refusal::NoDirectory { path: path.to_owned(), directory: parent.to_owned() },
             error => Refusal::io(path, "open its directory")(error),
         })?;

@@ -9,25 +9,16 @@
 use super::beneath::Identity;
 use super::blank::{self, NotBlank};
 use super::device::{DeviceNumber, SystemDevices};
-use super::made::MadeFiles;
-use super::mark::{LeftAs, Mark};
+use super::made::FileState;
+use super::mark::Whose;
+use super::pass::has_one_name;
+use super::same;
 use super::users::{self, Scan, once_released};
-use super::{FileLocation, Guard, Intent, Refusal};
+use super::{FileLocation, Guard, Intent, PassReason, Refusal};
 use crate::os;
 use rustix::fs::{Mode, OFlags, Stat};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
-
-/// What a run has taken.
-#[derive(Debug, Clone, Default)]
-pub(super) struct LentFiles(Arc<Mutex<Vec<LentFile>>>);
-
-#[derive(Debug)]
-struct LentFile {
-    path: PathBuf,
-    made: Option<MadeFiles>,
-}
+use std::path::PathBuf;
 
 /// A blank loop device's image.
 pub(super) struct BlankImage {
@@ -37,7 +28,8 @@ pub(super) struct BlankImage {
 }
 
 impl Guard {
-    /// Opens an existing file that holds nothing. `judged` is a descriptor of it for reading.
+    /// Opens an existing file that holds nothing, or nothing but what a copy puts there. `judged` is a descriptor of it for
+    /// reading.
     ///
     /// # Errors
     /// [`Refusal::ExistingFile`] with what it may hold, and whatever is in the way.
@@ -47,12 +39,17 @@ impl Guard {
         looked_at: &Stat,
         judged: OwnedFd,
         intent: Intent,
-    ) -> Result<OwnedFd, Refusal> {
+    ) -> Result<(OwnedFd, PassReason), Refusal> {
         let path = place.path;
-        let existing = |why| self.existing(path, why);
+        let provenance = self.provenance(judged.as_fd(), looked_at);
+        let existing = |why| self.existing(path, provenance, why);
         refuse_links(looked_at).map_err(existing)?;
-        let is_as_left = self.is_as_left(judged.as_fd(), looked_at, path, place.made);
-        if !is_as_left {
+        let is_as_left = self.is_as_left(judged.as_fd(), looked_at);
+        let whose = match self.is_plumbs(judged.as_fd(), looked_at) {
+            true => Whose::Plumb,
+            false => Whose::Owner,
+        };
+        if !is_as_left && place.copy_of.is_none() {
             blank::may_be(judged.as_fd(), path, self.recognise).map_err(existing)?;
         }
         SystemDevices::this().refuse_if_image(path, Identity::of(looked_at))?;
@@ -62,8 +59,8 @@ impl Guard {
         let before = rustix::fs::fstat(&file).map_err(Refusal::io(path, "check the opened file"))?;
         refuse_links(&before).map_err(existing)?;
         let alone = users::alone(file.as_fd(), &before, path).map_err(existing)?;
-        if !(is_as_left && LeftAs::of(&before) == LeftAs::of(looked_at)) {
-            blank::prove(file.as_fd(), path, self.patience, self.recognise).map_err(existing)?;
+        if !(is_as_left && state(&before) == state(looked_at)) {
+            self.prove(place, &file, &before).map_err(existing)?;
         }
         let after = rustix::fs::fstat(&file).map_err(Refusal::io(path, "check the opened file"))?;
         if state(&before) != state(&after) {
@@ -76,39 +73,30 @@ impl Guard {
             rustix::fs::ftruncate(&file, 0).map_err(Refusal::io(path, "truncate it"))?;
         }
         // Another host may have made it a moment ago, and marked it while this one waited for it to be closed.
-        if Mark::read(file.as_fd(), Identity::of(&after), path, place.made) != Some(Mark::Made) {
-            self.lend(file.as_fd(), Identity::of(&after), path, place.made);
-        }
+        let known = self.known_as(file.as_fd(), &after);
+        let whose = known.map_or(whose, |known| known.whose);
+        self.take(file.as_fd(), Identity::of(&after), path, whose);
         drop(alone);
-        Ok(file)
+        Ok((file, if whose == Whose::Plumb { PassReason::TestData } else { PassReason::Blank }))
     }
 
-    fn is_as_left(&self, file: BorrowedFd<'_>, stat: &Stat, path: &Path, made: Option<&MadeFiles>) -> bool {
-        Mark::read(file, Identity::of(stat), path, made) == Some(Mark::Left(LeftAs::of(stat)))
-    }
-
-    fn lend(&self, file: BorrowedFd<'_>, identity: Identity, path: &Path, made: Option<&MadeFiles>) {
-        Mark::Lent.put(file, identity, path, made);
-        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        let lent = LentFile { path, made: made.cloned() };
-        self.lent.0.lock().unwrap_or_else(PoisonError::into_inner).push(lent);
-    }
-
-    /// Gives back what this guard has taken: each file's mark says from now on how it was left. Called when all that the run
-    /// had open is closed. A run that is killed does not come here, and its files must be named next time.
-    pub fn give_back(&self) {
-        let lent = std::mem::take(&mut *self.lent.0.lock().unwrap_or_else(PoisonError::into_inner));
-        for LentFile { path, made } in lent {
-            let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-            // The run may have removed it.
-            let Ok(file) = rustix::fs::open(&path, flags, Mode::empty()) else { continue };
-            let Ok(stat) = rustix::fs::fstat(&file) else { continue };
-            // The run may have replaced it: the mark names this run and the file that it is on.
-            let identity = Identity::of(&stat);
-            if Mark::read(file.as_fd(), identity, &path, made.as_ref()) == Some(Mark::Lent) {
-                Mark::Left(LeftAs::of(&stat)).put(&file, identity, &path, made.as_ref());
+    /// That an open file holds nothing, or nothing but what a copy puts there.
+    fn prove(&self, place: &FileLocation<'_>, file: &OwnedFd, stat: &Stat) -> Result<(), NotBlank> {
+        let blank = blank::prove(file.as_fd(), place.path, self.patience, self.recognise);
+        match (blank, place.copy_of) {
+            (Err(NotBlank::Data { .. } | NotBlank::TooLarge { .. }), Some(source)) => {
+                let input = rustix::fs::fstat(source.file)?;
+                match Identity::of(&input) == Identity::of(stat) {
+                    true => Err(NotBlank::InUse { by: None }),
+                    false => same::prove(file.as_fd(), place.path, source, self.patience),
+                }
             }
+            (blank, _) => blank,
         }
+    }
+
+    fn is_as_left(&self, file: BorrowedFd<'_>, stat: &Stat) -> bool {
+        has_one_name(stat) && self.known_as(file, stat).is_some()
     }
 
     /// Proves that an open loop device and its image hold nothing. Root only: nobody else sees who has a device open.
@@ -120,7 +108,7 @@ impl Guard {
     ) -> Result<BlankImage, NotBlank> {
         const NO_LOOP: &str = "it is no loop device, whose image would tell that it holds nothing";
         let path = machine.image_of(number).ok_or(NotBlank::Unseen { why: NO_LOOP })?;
-        let file = rustix::fs::open(&path, OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+        let file = crate::raw_open::open(&path, OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
         // What is only in the device's cache is in the image afterwards.
         rustix::io::retry_on_intr(|| rustix::fs::fsync(device))?;
         let before = rustix::fs::fstat(&file)?;
@@ -138,7 +126,7 @@ impl Guard {
             Scan { is_complete: false, .. } => Err(NotBlank::Unseen { why: "only root can know who has it open" }),
             Scan { .. } => Ok(()),
         })?;
-        if !self.is_as_left(file.as_fd(), &before, &path, None) {
+        if !self.is_as_left(file.as_fd(), &before) {
             blank::prove(file.as_fd(), &path, self.patience, self.recognise)?;
         }
         let after = rustix::fs::fstat(&file)?;
@@ -150,7 +138,7 @@ impl Guard {
 
     /// Takes a device whose image was proved to hold nothing.
     pub(super) fn lend_image(&self, image: &BlankImage) {
-        self.lend(image.file.as_fd(), image.identity, &image.path, None);
+        self.take(image.file.as_fd(), image.identity, &image.path, Whose::Owner);
     }
 }
 
@@ -165,6 +153,6 @@ fn refuse_links(stat: &Stat) -> Result<(), NotBlank> {
 
 /// What changes when somebody changes a file.
 #[allow(clippy::unnecessary_cast)]
-fn state(stat: &Stat) -> (LeftAs, (i64, u64), u64) {
-    (LeftAs::of(stat), (stat.st_ctime as i64, stat.st_ctime_nsec as u64), stat.st_nlink as u64)
+fn state(stat: &Stat) -> (FileState, u64) {
+    (FileState::of(stat), stat.st_nlink as u64)
 }

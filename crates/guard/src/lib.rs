@@ -11,6 +11,8 @@
 //! what was opened is compared with what was checked. From then on only the descriptor counts; workers that need a
 //! descriptor of their own get it by [`GuardedFile::again`].
 
+#![cfg_attr(test, allow(clippy::disallowed_methods))] // tests write files
+
 mod beneath;
 mod blank;
 mod device;
@@ -20,21 +22,30 @@ mod foresee;
 mod generated;
 mod lent;
 mod made;
+mod maker;
 mod mark;
 mod opened;
 mod os;
 mod output;
+mod outputs;
 mod pass;
 mod permissions;
 mod quoted;
+mod raw_open;
 mod refusal;
+mod remover;
+mod roots;
+mod same;
 pub mod signature;
 pub mod space;
+mod taken;
 mod test_data;
 pub mod testdir;
+pub mod trusted_path;
 mod users;
 
 pub(crate) use beneath::Identity;
+pub use beneath::{Mounts, open_beneath};
 pub use blank::{NotBlank, READ_MAX_BYTES};
 pub use door::{Create, Door, FoundName, Naming, PassedFile};
 pub use expendable::{Expendable, NamedDevice, Right, disks, serials};
@@ -42,14 +53,25 @@ pub use generated::GeneratedDir;
 pub use made::MadeFiles;
 pub use opened::{Access, GuardedDir, GuardedFile, IoMode, PassReason, open_again, open_again_as, set_mode};
 pub use output::OutputOpening;
+pub use outputs::{
+    DATABASE_SIDE_FILES, Database, OutputError, OutputFile, make_private, open_channel, private_directory,
+    write_setting,
+};
 pub use permissions::{Allow, Permissions};
 pub use refusal::{NotBelow, Refusal};
+pub use same::CopySource;
+pub use taken::{Provenance, WrittenContent};
+pub use remover::Remover;
+pub use roots::{Pinning, Roots};
 pub use test_data::{Recognise, TestBlock};
 pub use users::Program;
 
 #[cfg(test)]
 mod disasters;
+#[cfg(test)]
+mod races;
 #[cfg(any(test, feature = "testing"))]
+#[allow(clippy::disallowed_methods)]
 pub mod testing;
 #[cfg(test)]
 mod tests;
@@ -58,4 +80,4 @@ use pass::{
     FILE_MODE, FileLocation, is_sink, kind_name, occupied_bytes, read_only_device, read_only_file_system, signature_of,
     wrong_kind,
 };
-pub use pass::{FileOpening, Guard, Intent, MountedDevice, drop_page_cache, mark_lent, mark_made};
+pub use pass::{FileOpening, Guard, Intent, MountedDevice, drop_page_cache};

@@ -1,42 +1,70 @@
-//! How a file is known again that Plumb made, or that held nothing when Plumb took it: by an extended attribute, or where the
-//! file system has none, by an entry of [`MadeFiles`].
+//! The extended attribute that a file bears from when a run makes or takes it.
 //!
-//! A file that Plumb made is test data for good. One that somebody else made and that held nothing is theirs: they may fill
-//! it later. It is lent to a run, and the mark says how long and how old it was when that run left it; if it has been
-//! written since, it must be proved anew that nobody misses its content.
+//! While the run lasts, the mark tells its workers, and other processes of the same benchmark, that the file is theirs to
+//! write to. After the run it proves nothing on this machine: the register ([`MadeFiles`](super::MadeFiles)) does, because
+//! the attribute cannot hold the file's change time, which its own writing moves. Other hosts of a shared file system have
+//! no register of this one, and trust length and modification time for a short time.
 
-use super::beneath::Identity;
-use super::made::MadeFiles;
+use super::maker::{Life, Maker, this_place};
 use crate::os;
 use rustix::fs::Stat;
-use std::hash::{BuildHasher, RandomState};
-use std::os::fd::{AsFd, BorrowedFd};
-use std::path::Path;
-use std::sync::OnceLock;
+use std::os::fd::BorrowedFd;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The extended attribute. Its value names the inode, so that a copy of the file does not inherit the mark.
 pub(super) const MARK: &str = "user.plumb";
 
-/// The longest value.
+/// The longest value of any version.
 const VALUE_BYTES: usize = 256;
+
+/// Numbers have this base, so that ext4 keeps the value within an inode of 256 bytes: it has room for 64.
+const BASE: u32 = 36;
+
+/// A file that a run of another host makes is shared with it for so long, seconds.
+const SHARED_MAKING_S: u64 = 300;
+
+/// A file that a run of another host left is known by length and modification time for so long, seconds.
+const SHARED_LEFT_S: u64 = 3600;
+
+/// Clocks of hosts that share a file system differ by less than this, seconds.
+const CLOCKS_DIFFER_S: u64 = 60;
 
 /// Whose file it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mark {
+pub(super) enum Whose {
     /// Plumb made it.
-    Made,
-    /// It held nothing, and this run took it.
-    Lent,
-    /// It held nothing when an earlier run took it, and this is how that run left it.
-    Left(LeftAs),
+    Plumb,
+    /// Somebody else made it, and it held nothing when a run took it.
+    Owner,
 }
 
-/// How a run left a file.
+/// The name of a run: of all its threads and forked workers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct RunName(pub(super) u64);
+
+/// What a mark says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mark {
+    /// A run makes or uses the file now, or was killed while it did.
+    Taken {
+        whose: Whose,
+        run: RunName,
+        maker: Maker,
+        /// Seconds since 1970.
+        at_s: u64,
+    },
+    /// A run left it like this.
+    Left { whose: Whose, place: u32, at_s: u64, as_: LeftAs },
+    /// Of versions that kept no register: it tells who made the file, and not whether it is still as it was.
+    Old(Whose),
+}
+
+/// How a run left a file, as far as an attribute can tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LeftAs {
-    length_bytes: i64,
+    length_bytes: u64,
     /// When it was last written, seconds and nanoseconds since 1970.
-    written_s: i64,
+    written_s: u64,
     written_ns: u64,
 }
 
@@ -45,129 +73,234 @@ impl LeftAs {
     #[allow(clippy::unnecessary_cast)]
     pub(super) fn of(stat: &Stat) -> LeftAs {
         LeftAs {
-            length_bytes: stat.st_size as i64,
-            written_s: stat.st_mtime as i64,
+            length_bytes: stat.st_size as u64,
+            written_s: stat.st_mtime as u64,
             written_ns: stat.st_mtime_nsec as u64,
         }
-    }
-
-    fn text(self) -> String {
-        let LeftAs { length_bytes, written_s, written_ns } = self;
-        format!("left with {length_bytes} bytes, written at {written_s}.{written_ns:09}")
-    }
-
-    fn parse(text: &str) -> Option<LeftAs> {
-        let (length, written) = text.strip_prefix("left with ")?.split_once(" bytes, written at ")?;
-        let (seconds, nanoseconds) = written.split_once('.')?;
-        Some(LeftAs {
-            length_bytes: length.parse().ok()?,
-            written_s: seconds.parse().ok()?,
-            written_ns: nanoseconds.parse().ok()?,
-        })
     }
 }
 
 impl Mark {
-    /// What is told of the file, beside which file it is; empty for one that Plumb made.
-    pub(super) fn text(self) -> String {
+    /// The mark of a file that this process takes for a run.
+    pub(super) fn taken(whose: Whose, run: RunName) -> Mark {
+        Mark::Taken { whose, run, maker: Maker::this(), at_s: now_s() }
+    }
+
+    /// As if another process had taken it.
+    #[cfg(test)]
+    pub(super) fn taken_by(whose: Whose, run: RunName, pid: u32) -> Mark {
+        Mark::Taken { whose, run, maker: Maker::of(pid), at_s: now_s() }
+    }
+
+    /// The mark of a file that a run of this place leaves.
+    pub(super) fn left(whose: Whose, stat: &Stat) -> Mark {
+        Mark::Left { whose, place: this_place(), at_s: now_s(), as_: LeftAs::of(stat) }
+    }
+
+    /// The one that wrote the mark.
+    pub(super) fn whose(self) -> Whose {
         match self {
-            Mark::Made => String::new(),
-            Mark::Lent => format!("lent to {}", this_run()),
-            Mark::Left(left) => left.text(),
+            Mark::Taken { whose, .. } | Mark::Left { whose, .. } | Mark::Old(whose) => whose,
         }
     }
 
-    fn parse(text: &str) -> Option<Mark> {
-        if text.is_empty() {
-            return Some(Mark::Made);
-        }
-        if let Some(run) = text.strip_prefix("lent to ") {
-            // One that another run never gave back tells nothing.
-            return (run == this_run()).then_some(Mark::Lent);
-        }
-        LeftAs::parse(text).map(Mark::Left)
+    /// Whether a run of this name wrote it.
+    pub(super) fn is_of(self, name: RunName) -> bool {
+        matches!(self, Mark::Taken { run, .. } if run == name)
     }
 
-    fn value(self, identity: Identity) -> String {
+    /// Whether the mark alone says, for a run, that a file in this state may be written to.
+    pub(super) fn suffices(self, name: RunName, stat: &Stat) -> bool {
         match self {
-            Mark::Made => format!("test data, format 1, inode {}", identity.inode),
-            mark => format!("held nothing, format 1, inode {}, {}", identity.inode, mark.text()),
+            Mark::Taken { run, .. } if run == name => true,
+            Mark::Taken { maker, at_s, .. } => match maker.life() {
+                Life::Alive => true,
+                Life::Over => false,
+                Life::Elsewhere => is_within(at_s, SHARED_MAKING_S),
+            },
+            Mark::Left { place, at_s, as_, .. } => {
+                place != this_place() && is_within(at_s, SHARED_LEFT_S) && as_ == LeftAs::of(stat)
+            }
+            Mark::Old(_) => false,
         }
     }
 
-    fn of_value(value: &str, identity: Identity) -> Option<Mark> {
-        if value == Mark::Made.value(identity) {
-            return Some(Mark::Made);
+    /// The mark in one word.
+    pub(super) fn word(self) -> String {
+        let letter = |whose| if whose == Whose::Plumb { 'p' } else { 'o' };
+        match self {
+            Mark::Taken { whose, run, maker, at_s } => {
+                let numbers = [run.0, maker.place.into(), maker.pid.into(), maker.started_ticks, at_s];
+                word(['t', letter(whose)], &numbers)
+            }
+            Mark::Left { whose, place, at_s, as_: LeftAs { length_bytes, written_s, written_ns } } => {
+                word(['l', letter(whose)], &[place.into(), at_s, length_bytes, written_s, written_ns])
+            }
+            Mark::Old(whose) => word(['f', letter(whose)], &[]),
         }
-        let rest = value.strip_prefix("held nothing, format 1, inode ")?;
-        let (inode, text) = rest.split_once(", ")?;
-        Mark::parse(text).filter(|_| inode.parse() == Ok(identity.inode))
     }
 
-    /// The mark of an open file under this path; none where it bears none.
-    pub(super) fn read(
-        file: BorrowedFd<'_>,
-        identity: Identity,
-        path: &Path,
-        made: Option<&MadeFiles>,
-    ) -> Option<Mark> {
+    pub(super) fn of_word(word: &str) -> Option<Mark> {
+        let mut parts = word.split('.');
+        let kind = parts.next()?;
+        let numbers: Vec<u64> = parts.map(|part| u64::from_str_radix(part, BASE)).collect::<Result<_, _>>().ok()?;
+        let whose = match kind.get(1..)? {
+            "p" => Whose::Plumb,
+            "o" => Whose::Owner,
+            _ => return None,
+        };
+        match (kind.get(..1)?, numbers.as_slice()) {
+            ("t", &[run, place, pid, started_ticks, at_s]) => {
+                let maker = Maker { place: place.try_into().ok()?, pid: pid.try_into().ok()?, started_ticks };
+                Some(Mark::Taken { whose, run: RunName(run), maker, at_s })
+            }
+            ("l", &[place, at_s, length_bytes, written_s, written_ns]) => {
+                let as_ = LeftAs { length_bytes, written_s, written_ns };
+                Some(Mark::Left { whose, place: place.try_into().ok()?, at_s, as_ })
+            }
+            _ => None,
+        }
+    }
+
+    fn value(self, inode: u64) -> String {
+        format!("2 {} {}", in_base(inode), self.word())
+    }
+
+    fn of_value(value: &str, inode: u64) -> Option<Mark> {
+        if let Some(rest) = value.strip_prefix("2 ") {
+            let (named, word) = rest.split_once(' ')?;
+            return Mark::of_word(word).filter(|_| u64::from_str_radix(named, BASE) == Ok(inode));
+        }
+        let named = |rest: &str| rest.split(',').next().and_then(|text| text.parse().ok()) == Some(inode);
+        let old = [("test data, format 1, inode ", Whose::Plumb), ("held nothing, format 1, inode ", Whose::Owner)];
+        old.into_iter()
+            .find(|(words, _)| value.strip_prefix(words).is_some_and(named))
+            .map(|(_, whose)| Mark::Old(whose))
+    }
+
+    /// The mark of an open file; `None` where it bears none.
+    pub(super) fn read(file: BorrowedFd<'_>, inode: u64) -> Option<Mark> {
         let mut value = [0; VALUE_BYTES];
-        let length = os::fgetxattr(file, MARK, &mut value[..]).unwrap_or(0);
-        let value = value.get(..length).and_then(|value| std::str::from_utf8(value).ok());
-        let by_attribute = value.and_then(|value| Mark::of_value(value, identity));
-        by_attribute.or_else(|| Mark::parse(&made?.state(file, path)?))
+        let length = os::fgetxattr(file, MARK, &mut value[..]).ok()?;
+        Mark::of_value(std::str::from_utf8(value.get(..length)?).ok()?, inode)
     }
 
-    /// Puts the mark on an open file. Best effort: a file that is neither marked nor registered is unknown next time, and must
-    /// be named then.
-    pub(super) fn put(self, file: impl AsFd, identity: Identity, path: &Path, made: Option<&MadeFiles>) {
-        let value = self.value(identity);
-        let marked = os::fsetxattr(file.as_fd(), MARK, value.as_bytes(), os::XattrFlags::empty());
-        if let (Err(_), Some(made)) = (marked, made) {
-            let _ = made.add(file.as_fd(), path, &self.text());
+    /// Puts the mark on an open file.
+    ///
+    /// # Errors
+    /// The file system has no extended attributes, or no room for one.
+    pub(super) fn put(self, file: BorrowedFd<'_>, inode: u64) -> rustix::io::Result<()> {
+        os::fsetxattr(file, MARK, self.value(inode).as_bytes(), os::XattrFlags::empty())
+    }
+
+    /// Takes every mark off an open file.
+    pub(super) fn remove(file: BorrowedFd<'_>) {
+        // Most files bear none, and that is what is wanted.
+        let _ = os::fremovexattr(file, MARK);
+    }
+}
+
+fn is_within(at_s: u64, seconds: u64) -> bool {
+    let now_s = now_s();
+    at_s <= now_s.saturating_add(CLOCKS_DIFFER_S) && now_s <= at_s.saturating_add(seconds)
+}
+
+fn now_s() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+fn word(kind: [char; 2], numbers: &[u64]) -> String {
+    let mut word = String::from_iter(kind);
+    for &number in numbers {
+        word.push('.');
+        word.push_str(&in_base(number));
+    }
+    word
+}
+
+/// A number in base 36.
+pub(super) fn in_base(mut number: u64) -> String {
+    let mut digits = Vec::new();
+    loop {
+        let digit = (number % u64::from(BASE)) as u32;
+        digits.push(char::from_digit(digit, BASE).unwrap_or('0'));
+        number /= u64::from(BASE);
+        if number == 0 {
+            break digits.into_iter().rev().collect();
         }
     }
-}
-
-/// What tells this process and its workers from every other.
-fn this_run() -> &'static str {
-    static RUN: OnceLock<String> = OnceLock::new();
-    RUN.get_or_init(|| format!("{:016x}", RandomState::new().hash_one(std::process::id())))
-}
-
-/// Settles what this run is called, before processes are forked that must call it the same.
-pub(super) fn name_run() {
-    this_run();
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const FILE: Identity = Identity { device: 1, inode: 77 };
+    const INODE: u64 = 77;
     const LEFT: LeftAs = LeftAs { length_bytes: 4096, written_s: 12, written_ns: 5 };
 
-    #[test]
-    fn every_mark_is_read_as_it_was_written_and_belongs_to_one_inode() {
-        for mark in [Mark::Made, Mark::Lent, Mark::Left(LEFT)] {
-            let value = mark.value(FILE);
-            assert!(value.len() <= VALUE_BYTES);
-            assert_eq!(Mark::of_value(&value, FILE), Some(mark));
-            assert_eq!(Mark::of_value(&value, Identity { inode: 7, ..FILE }), None, "a copy");
-            assert_eq!(Mark::parse(&mark.text()), Some(mark), "as the register keeps it");
-        }
-        let longest = LeftAs { length_bytes: i64::MIN, written_s: i64::MIN, written_ns: u64::MAX };
-        assert!(Mark::Left(longest).value(Identity { device: 0, inode: u64::MAX }).len() <= VALUE_BYTES);
+    fn stat() -> Stat {
+        rustix::fs::stat("/").unwrap()
     }
 
     #[test]
-    fn the_mark_of_earlier_versions_is_read_and_what_another_run_did_not_give_back_is_not() {
-        assert_eq!(Mark::of_value("test data, format 1, inode 77", FILE), Some(Mark::Made));
-        let other = "held nothing, format 1, inode 77, lent to 0123456789abcdef";
-        assert_eq!(Mark::of_value(other, FILE), None);
-        for damaged in ["", "held nothing, format 1, inode 77, ", "held nothing, format 1, inode 77, left with x"] {
-            assert_ne!(Mark::of_value(damaged, FILE), Some(Mark::Lent), "{damaged}");
-            assert!(!matches!(Mark::of_value(damaged, FILE), Some(Mark::Left(_))), "{damaged}");
+    fn every_mark_is_read_as_it_was_written_and_belongs_to_one_inode() {
+        for whose in [Whose::Plumb, Whose::Owner] {
+            let left = Mark::Left { whose, place: 9, at_s: 1, as_: LEFT };
+            for mark in [Mark::taken(whose, RunName(u64::MAX)), left] {
+                let value = mark.value(INODE);
+                assert_eq!(Mark::of_value(&value, INODE), Some(mark), "{value}");
+                assert_eq!(Mark::of_value(&value, INODE + 1), None, "a copy");
+                assert_eq!(Mark::of_word(&mark.word()), Some(mark), "as the register keeps it");
+            }
         }
+        assert_eq!(in_base(0), "0");
+        assert_eq!(u64::from_str_radix(&in_base(u64::MAX), BASE), Ok(u64::MAX));
+    }
+
+    /// A value that ext4 must put into a block of its own costs 4 KiB and some 10 µs a file.
+    #[test]
+    fn a_mark_fits_into_an_inode_of_ext4() {
+        let maker = Maker { place: u32::MAX, pid: 4 << 20, started_ticks: 10_u64.pow(10) };
+        let taken = Mark::Taken { whose: Whose::Plumb, run: RunName(u64::MAX), maker, at_s: 1 << 31 };
+        let as_ = LeftAs { length_bytes: 1 << 44, written_s: 1 << 31, written_ns: 999_999_999 };
+        for mark in [taken, Mark::Left { whose: Whose::Plumb, place: u32::MAX, at_s: 1 << 31, as_ }] {
+            let value = mark.value(u64::from(u32::MAX));
+            assert!(value.len() <= 64, "{} bytes: {value}", value.len());
+        }
+    }
+
+    #[test]
+    fn marks_of_earlier_versions_name_the_maker_and_damaged_ones_say_nothing() {
+        let old = |text: &str| Mark::of_value(text, INODE);
+        assert_eq!(old("test data, format 1, inode 77"), Some(Mark::Old(Whose::Plumb)));
+        let left = "held nothing, format 1, inode 77, left with 4096 bytes, written at 12.000000005";
+        assert_eq!(old(left), Some(Mark::Old(Whose::Owner)));
+        assert_eq!(old("held nothing, format 1, inode 77, lent to 0123456789abcdef"), Some(Mark::Old(Whose::Owner)));
+        assert!(!Mark::Old(Whose::Plumb).suffices(RunName(1), &stat()), "an old mark never suffices");
+        for damaged in ["", "test data, format 1, inode 7", "2 25 tp", "2 25 tp.1.2", "2 25 xp.1.2.3.4.5", "2 é"] {
+            assert_eq!(Mark::of_value(damaged, INODE), None, "{damaged}");
+        }
+    }
+
+    /// A mark suffices for its own run, while another run of this machine lives, and for a short time for other hosts.
+    #[test]
+    fn only_a_run_that_lasts_or_another_host_is_believed() {
+        let (mine, stat, now) = (RunName(1), stat(), now_s());
+        assert!(Mark::taken(Whose::Plumb, mine).suffices(mine, &stat));
+        let other = |maker, at_s| Mark::Taken { whose: Whose::Plumb, run: RunName(2), maker, at_s };
+        let this = Maker::this();
+        assert!(!other(this, now).suffices(mine, &stat), "an earlier run of this process");
+        let init = Maker { pid: 4_000_000, ..this };
+        assert!(!other(init, now).suffices(mine, &stat), "one that is dead");
+        let elsewhere = Maker { place: this.place ^ 1, ..this };
+        assert!(other(elsewhere, now).suffices(mine, &stat));
+        assert!(!other(elsewhere, now - SHARED_MAKING_S - 2).suffices(mine, &stat));
+        assert!(!other(elsewhere, now + CLOCKS_DIFFER_S + 5).suffices(mine, &stat));
+        let as_ = LeftAs::of(&stat);
+        let left = |place, at_s, as_| Mark::Left { whose: Whose::Plumb, place, at_s, as_ };
+        assert!(!left(this.place, now, as_).suffices(mine, &stat), "the register of this place knows better");
+        assert!(left(elsewhere.place, now, as_).suffices(mine, &stat));
+        assert!(!left(elsewhere.place, now, LEFT).suffices(mine, &stat));
+        assert!(!left(elsewhere.place, now - SHARED_LEFT_S - 2, as_).suffices(mine, &stat));
     }
 }

@@ -170,7 +170,7 @@ pub fn open_again(fd: BorrowedFd<'_>, path: &Path, access: Access, mode: IoMode)
         Access::ReadWrite => OFlags::RDWR,
     };
     let link = format!("/proc/self/fd/{}", fd.as_raw_fd());
-    let again = rustix::fs::open(link, flags | OFlags::CLOEXEC, Mode::empty())
+    let again = crate::raw_open::open(link, flags | OFlags::CLOEXEC, Mode::empty())
         .map_err(Refusal::io(path, "reopen it through /proc/self/fd"))?;
     set_mode(again.as_fd(), path, mode)?;
     Ok(File::from(again))
@@ -186,7 +186,7 @@ pub fn open_again_as(fd: BorrowedFd<'_>, path: &Path, access: Access, flags: OFl
         Access::ReadWrite => OFlags::RDWR,
     };
     let link = format!("/proc/self/fd/{}", fd.as_raw_fd());
-    let again = rustix::fs::open(link, access | flags | OFlags::CLOEXEC, Mode::empty());
+    let again = crate::raw_open::open(link, access | flags | OFlags::CLOEXEC, Mode::empty());
     again.map(File::from).map_err(|error| match error {
         Errno::INVAL if flags.contains(OFlags::DIRECT) => Refusal::NoDirect { path: path.to_owned() },
         error => Refusal::io(path, "reopen it through /proc/self/fd")(error),

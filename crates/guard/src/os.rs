@@ -2,7 +2,7 @@
 //! out in silence.
 #![allow(unsafe_code)]
 
-use std::os::fd::BorrowedFd;
+use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd};
 
 #[cfg(target_os = "linux")]
 mod here {
@@ -66,7 +66,7 @@ mod here {
         let _ = fcntl(file, F_SETSIG, 0);
     }
 
-    pub(crate) use rustix::fs::{XattrFlags, fgetxattr, fsetxattr};
+    pub(crate) use rustix::fs::{XattrFlags, fgetxattr, fremovexattr, fsetxattr};
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -101,6 +101,11 @@ mod here {
         Err(Errno::OPNOTSUPP)
     }
 
+    /// As above: none is there.
+    pub(crate) fn fremovexattr(_: BorrowedFd<'_>, _: &str) -> Result<()> {
+        Err(Errno::OPNOTSUPP)
+    }
+
     /// The flags of setxattr(2): none, since there is no such call.
     pub(crate) struct XattrFlags;
 
@@ -112,3 +117,24 @@ mod here {
 }
 
 pub(crate) use here::*;
+
+/// Duplicates a descriptor that this process inherited, for `/dev/fd/N`.
+///
+/// # Errors
+/// `EBADF` if it is not open, or was opened by this process itself: every descriptor that Plumb opens is closed by exec(2), and
+/// none that it inherits.
+pub(crate) fn duplicate(number: i32) -> rustix::io::Result<OwnedFd> {
+    let last_error =
+        || rustix::io::Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(rustix::io::Errno::BADF);
+    // SAFETY: the call takes any number, and only reports the flags of the descriptor.
+    let flags = unsafe { libc::fcntl(number, libc::F_GETFD) };
+    if flags == -1 || (number > libc::STDERR_FILENO && flags & libc::FD_CLOEXEC != 0) {
+        return Err(rustix::io::Errno::BADF);
+    }
+    // SAFETY: the call takes any number, and makes a new descriptor.
+    match unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 3) } {
+        -1 => Err(last_error()),
+        // SAFETY: the descriptor was made just now, and nobody else owns it.
+        copy => Ok(unsafe { OwnedFd::from_raw_fd(copy) }),
+    }
+}

@@ -1,9 +1,8 @@
 //! The door for the output of a copy: a file, a device, or something that keeps nothing, under the name that the user said.
 
-use super::made::MadeFiles;
 use super::{
-    FILE_MODE, FileLocation, FileOpening, Guard, Identity, Intent, IoMode, MountedDevice, Refusal, blank, is_sink,
-    kind_name,
+    CopySource, FILE_MODE, FileLocation, FileOpening, Guard, Identity, Intent, IoMode, MountedDevice, Refusal,
+    WrittenContent, blank, is_sink, kind_name,
 };
 use rustix::fs::{FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
@@ -22,6 +21,10 @@ pub struct OutputOpening<'a> {
     pub cut_to_bytes: Option<u64>,
     /// The input yields nothing, and bears this name: what is cut off the output would be lost for nothing.
     pub empty_input: Option<&'a Path>,
+    /// Whether somebody's data goes to the output: then it is theirs from now on, whoever made it.
+    pub content: WrittenContent,
+    /// The input, where it is a file that is copied without any change: an output that already is that copy loses nothing.
+    pub copy_of: Option<CopySource<'a>>,
     /// Flags of open(2) for what is neither file nor block device.
     pub stream_flags: OFlags,
 }
@@ -33,15 +36,16 @@ const TERMINALS: &[u32] = &[4, 5, 136, 137, 138, 139, 140, 141, 142, 143];
 const RANDOM_MINORS: [u32; 2] = [8, 9];
 
 impl Guard {
-    /// Opens the output of a copy. Symbolic links are followed: the user said the name. A file that holds nothing, and one
-    /// that Plumb made, may be written to; any other one, and a device, only where it was named. No file loses anything to an
+    /// Opens the output of a copy. Symbolic links are followed: the user said the name. A file that holds nothing, one that
+    /// Plumb made and left as it is, and the very copy that is asked for again may be written to; any other one, and a device,
+    /// only where it was named. No file loses anything to an
     /// input that yields nothing, unless it was named itself.
     ///
     /// An output that is to be empty is; giving it another length is left to the caller.
     ///
     /// # Errors
     /// A [`Refusal`] that names what was found and the way out; [`Refusal::Io`] with the system's error.
-    pub fn open_output(&self, path: &Path, made: &MadeFiles, opening: OutputOpening<'_>) -> Result<File, Refusal> {
+    pub fn open_output(&self, path: &Path, opening: OutputOpening<'_>) -> Result<File, Refusal> {
         let stat = match rustix::fs::stat(path) {
             Ok(_) if opening.is_new => return Err(Refusal::io(path, "make it")(Errno::EXIST)),
             Ok(stat) => Some(stat),
@@ -50,15 +54,15 @@ impl Guard {
         };
         let kind = stat.as_ref().map(|stat| FileType::from_raw_mode(stat.st_mode));
         match (kind, stat) {
-            (None | Some(FileType::RegularFile), stat) => self.open_output_file(path, made, opening, stat.as_ref()),
+            (None | Some(FileType::RegularFile), stat) => self.open_output_file(path, opening, stat.as_ref()),
             (Some(FileType::BlockDevice), _) => {
                 self.open_said_device(path, MountedDevice::Refused).map(|device| device.file)
             }
             (Some(FileType::Directory), _) => Err(Refusal::io(path, "open it for writing")(Errno::ISDIR)),
             (Some(kind), Some(stat)) if keeps_nothing(kind, &stat) || self.names(&stat) => {
                 let flags = opening.stream_flags | OFlags::WRONLY | OFlags::CLOEXEC;
-                let fd: OwnedFd =
-                    rustix::fs::open(path, flags, Mode::empty()).map_err(Refusal::io(path, "open it for writing"))?;
+                let fd: OwnedFd = crate::raw_open::open(path, flags, Mode::empty())
+                    .map_err(Refusal::io(path, "open it for writing"))?;
                 Ok(File::from(fd))
             }
             (Some(_), Some(stat)) => Err(Refusal::WrongKind {
@@ -77,7 +81,6 @@ impl Guard {
     fn open_output_file(
         &self,
         path: &Path,
-        made: &MadeFiles,
         opening: OutputOpening<'_>,
         stat: Option<&Stat>,
     ) -> Result<File, Refusal> {
@@ -90,12 +93,14 @@ impl Guard {
             return Err(Refusal::io(path, "open it for writing")(Errno::ISDIR));
         };
         let parent = real.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let dir = rustix::fs::open(parent, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+        let dir = crate::raw_open::open(parent, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
             .map_err(Refusal::io(path, "open its directory"))?;
-        let place = FileLocation { dir, name, path: &real, within: None, made: Some(made), mode: FILE_MODE };
+        let copy_of = opening.copy_of.as_ref();
+        let place = FileLocation { dir, name, path: &real, within: None, copy_of, mode: FILE_MODE };
         let through = FileOpening { intent: Intent::Overwrite, mode: IoMode::Buffered, needed_bytes: 0 };
         // The room that is left is not checked: how much a copy moves shows only while it runs.
-        let file = match (self.open_at(place, through, || {}), stat, opening.empty_input) {
+        let guard = self.clone().writing(opening.content);
+        let file = match (guard.open_at(place, through, || {}), stat, opening.empty_input) {
             (Err(Refusal::ExistingFile { path, setting, .. }), Some(stat), Some(input)) => {
                 return Err(Refusal::Exchanged { path, bytes: length_of(stat), input: input.to_owned(), setting });
             }
@@ -133,7 +138,7 @@ fn length_of(stat: &Stat) -> u64 {
 }
 
 /// Terminals, pipes, sockets and devices that forget.
-fn keeps_nothing(kind: FileType, stat: &Stat) -> bool {
+pub(super) fn keeps_nothing(kind: FileType, stat: &Stat) -> bool {
     let major = rustix::fs::major(stat.st_rdev);
     match kind {
         FileType::Fifo | FileType::Socket => true,

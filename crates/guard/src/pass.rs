@@ -4,20 +4,22 @@ use super::beneath;
 use super::beneath::{Identity, open_entry};
 use super::blank::{NotBlank, Patience};
 use super::device::{DeviceNumber, SystemDevices};
-use super::lent::LentFiles;
 use super::made::MadeFiles;
-use super::mark::{self, Mark};
+use super::mark::{RunName, Whose};
 use super::opened::DirectoryEntry;
 use super::opened::{GuardedDir, GuardedFile, IoMode, PassReason};
 use super::permissions::Permissions;
 use super::refusal::{NotBelow, Refusal};
+use super::same::CopySource;
 use super::signature;
+use super::taken::{KnownFile, Provenance, TakenFiles, WrittenContent};
 use super::test_data::Recognise;
 use crate::testdir::TestDir;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, StatVfsMountFlags};
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::fs::File;
+use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -70,21 +72,38 @@ pub(super) enum DeviceRight {
     IfBlank(Refusal),
 }
 
-/// The guard: what the user has allowed, and what it has taken that held nothing.
+/// The guard of a run: what the user has allowed, and what the run has made and taken.
 #[derive(Debug, Clone)]
 pub struct Guard {
     pub(super) permissions: Permissions,
     pub(super) patience: Patience,
-    pub(super) lent: LentFiles,
+    pub(super) taken: TakenFiles,
     /// What test data looks like.
     pub(super) recognise: Recognise,
+    /// The run that it guards; its clones have the same, and so have forked workers.
+    pub(super) run: RunName,
+    /// In which state earlier runs left their files.
+    pub(super) made: Option<MadeFiles>,
+    pub(super) content: WrittenContent,
 }
 
 impl Guard {
     /// A guard that lets pass what the user has named, besides test data and what holds nothing.
     pub fn new(permissions: Permissions, recognise: Recognise) -> Guard {
-        mark::name_run();
-        Guard { permissions, patience: Patience::default(), lent: LentFiles::default(), recognise }
+        Guard {
+            permissions,
+            patience: Patience::default(),
+            taken: TakenFiles::default(),
+            recognise,
+            run: RunName(RandomState::new().hash_one(std::process::id())),
+            made: None,
+            content: WrittenContent::TestData,
+        }
+    }
+
+    /// Knows the files of earlier runs by this register, and enters those of this one when it gives back.
+    pub fn with_register(self, made: MadeFiles) -> Guard {
+        Guard { made: Some(made), ..self }
     }
 
     /// Says through `say` what takes it long, and gives up once `stop` is not 0.
@@ -112,9 +131,9 @@ impl Guard {
             return Err(Refusal::WrongKind { path: path.to_owned(), found: "a directory", expected: "a file" });
         };
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let dir = rustix::fs::open(parent, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+        let dir = crate::raw_open::open(parent, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
             .map_err(Refusal::io(path, "open its directory"))?;
-        let place = FileLocation { dir, name, path, within: None, made: None, mode: FILE_MODE };
+        let place = FileLocation { dir, name, path, within: None, copy_of: None, mode: FILE_MODE };
         self.open_at(place, opening, meanwhile)
     }
 
@@ -143,7 +162,7 @@ impl Guard {
         let parent = beneath::make_dirs(dir.as_fd(), &names).map_err(|error| below(dir, path, error))?;
         let path = dir.path().join(path);
         let mode = Mode::RUSR | Mode::WUSR;
-        let place = FileLocation { dir: parent, name, path: &path, within: Some(dir), made: None, mode };
+        let place = FileLocation { dir: parent, name, path: &path, within: Some(dir), copy_of: None, mode };
         self.open_at(place, opening, meanwhile)
     }
 
@@ -220,7 +239,7 @@ impl Guard {
 
         let flags = OFlags::RDWR | OFlags::CLOEXEC;
         let flags = if is_mounted { flags } else { flags | OFlags::EXCL };
-        let fd = rustix::fs::open(path, flags, Mode::empty()).map_err(|error| match error {
+        let fd = crate::raw_open::open(path, flags, Mode::empty()).map_err(|error| match error {
             Errno::BUSY => Refusal::Held {
                 path: path.to_owned(),
                 holder: "the kernel reports it as in use".to_owned(),
@@ -310,11 +329,16 @@ impl Guard {
                 // Judged by a descriptor for reading: to be opened for writing is something that other programs see.
                 // While it is open, no other file can get the same number.
                 let judged = place.open(looked_at, OFlags::RDONLY)?;
-                let claim =
-                    if is_sink { Some(PassReason::Sink) } else { self.claim(&place, judged.as_fd(), looked_at) };
+                let claim = if is_sink { Some(Claim::SINK) } else { self.claim(&place, judged.as_fd(), looked_at) };
                 match claim {
-                    Some(origin) => (place.open(looked_at, OFlags::RDWR)?, origin),
-                    None => (self.take_blank(&place, looked_at, judged, opening.intent)?, PassReason::Blank),
+                    Some(Claim { reason, is_taken }) => {
+                        let fd = place.open(looked_at, OFlags::RDWR)?;
+                        if !is_taken {
+                            self.take(fd.as_fd(), Identity::of(looked_at), path, Whose::Plumb);
+                        }
+                        (fd, reason)
+                    }
+                    None => self.take_blank(&place, looked_at, judged, opening.intent)?,
                 }
             }
         };
@@ -329,7 +353,7 @@ impl Guard {
             }
         }
         if origin == PassReason::Made && place.within.is_none() {
-            Mark::Made.put(&file.file, identity, path, place.made);
+            self.take(file.file.as_fd(), identity, path, Whose::Plumb);
         }
         if let Err(refusal) = file.set_mode(opening.mode) {
             if origin == PassReason::Made {
@@ -340,44 +364,52 @@ impl Guard {
         Ok(file)
     }
 
-    /// Why an existing file may be written to, whatever it holds; `None` if it may not. Files that the language of another
-    /// tool names by itself (fio's `name.0.0`) pass by a [`Door`](super::Door) of their own.
-    fn claim(&self, place: &FileLocation<'_>, fd: BorrowedFd<'_>, stat: &Stat) -> Option<PassReason> {
+    /// Why an existing file may be written to without a look at what it holds; `None` if it may not.
+    fn claim(&self, place: &FileLocation<'_>, fd: BorrowedFd<'_>, stat: &Stat) -> Option<Claim> {
         let identity = Identity::of(stat);
         if place.within.is_some() {
-            return Some(PassReason::TestData);
+            return Some(Claim { reason: PassReason::TestData, is_taken: true });
         }
-        match Mark::read(fd, identity, place.path, place.made) {
-            Some(Mark::Made) => Some(PassReason::TestData),
-            Some(Mark::Lent) => Some(PassReason::Blank),
-            _ if self.permissions.names_file(identity) => Some(PassReason::Allowed),
-            _ if self.permissions.cover(place.dir.as_fd(), fd) => Some(PassReason::Allowed),
+        // A second name may be one that somebody gave it to keep what it holds.
+        let known = if has_one_name(stat) { self.known_as(fd, stat) } else { None };
+        match known {
+            Some(KnownFile { whose: Whose::Plumb, is_of_this_run }) => {
+                Some(Claim { reason: PassReason::TestData, is_taken: is_of_this_run })
+            }
+            Some(KnownFile { whose: Whose::Owner, is_of_this_run: true }) => {
+                Some(Claim { reason: PassReason::Blank, is_taken: true })
+            }
+            _ if self.permissions.names_file(identity) || self.permissions.cover(place.dir.as_fd(), fd) => {
+                Some(Claim { reason: PassReason::Allowed, is_taken: true })
+            }
             _ => None,
         }
     }
 
-    pub(super) fn existing(&self, path: &Path, why: NotBlank) -> Refusal {
+    pub(super) fn existing(&self, path: &Path, provenance: Provenance, why: NotBlank) -> Refusal {
         if matches!(why, NotBlank::Stopped) {
             return Refusal::Stopped { path: path.to_owned() };
         }
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let setting = self.permissions.setting_with(&path.to_string_lossy());
-        Refusal::ExistingFile { path, why, setting }
+        Refusal::ExistingFile { path, provenance, why, setting }
     }
 }
 
-/// Makes a file known that was just made under a name that the user said.
-pub fn mark_made(file: BorrowedFd<'_>, path: &Path, made: &MadeFiles) {
-    if let Ok(stat) = rustix::fs::fstat(file) {
-        Mark::Made.put(file, Identity::of(&stat), path, Some(made));
-    }
+/// Why an existing file may be written to, and whether this run is known to have it.
+struct Claim {
+    reason: PassReason,
+    is_taken: bool,
 }
 
-/// Makes a file known that replaces, in this run, one that was lent to it.
-pub fn mark_lent(file: BorrowedFd<'_>, path: &Path, made: &MadeFiles) {
-    if let Ok(stat) = rustix::fs::fstat(file) {
-        Mark::Lent.put(file, Identity::of(&stat), path, Some(made));
-    }
+impl Claim {
+    const SINK: Claim = Claim { reason: PassReason::Sink, is_taken: true };
+}
+
+// The field's type differs between architectures.
+#[allow(clippy::unnecessary_cast)]
+pub(super) fn has_one_name(stat: &Stat) -> bool {
+    stat.st_nlink as u64 == 1
 }
 
 /// Where a file lies or will lie: an open directory and a name in it.
@@ -388,8 +420,8 @@ pub(super) struct FileLocation<'a> {
     pub(super) path: &'a Path,
     /// The test directory, if it is inside one.
     pub(super) within: Option<&'a TestDir>,
-    /// Who knows files that were made but could not be marked.
-    pub(super) made: Option<&'a MadeFiles>,
+    /// What a copy is about to write there.
+    pub(super) copy_of: Option<&'a CopySource<'a>>,
     /// Of a new file, from which the umask is taken.
     pub(super) mode: Mode,
 }
@@ -414,7 +446,7 @@ impl FileLocation<'_> {
     fn openat(&self, flags: OFlags, mode: Mode) -> rustix::io::Result<OwnedFd> {
         match self.within {
             Some(_) => open_entry(self.dir.as_fd(), self.name, flags, mode),
-            None => rustix::fs::openat(&self.dir, self.name, flags | OFlags::NOFOLLOW | OFlags::CLOEXEC, mode),
+            None => crate::raw_open::openat(&self.dir, self.name, flags | OFlags::NOFOLLOW | OFlags::CLOEXEC, mode),
         }
     }
 
@@ -469,7 +501,7 @@ impl FileLocation<'_> {
 /// # Errors
 /// The system's own: only root may.
 pub fn drop_page_cache() -> io::Result<()> {
-    std::fs::write("/proc/sys/vm/drop_caches", "1\n")
+    crate::write_setting("/proc/sys/vm/drop_caches", "1\n")
 }
 
 pub(super) fn signature_of(path: &Path) -> io::Result<Option<signature::Signature>> {

@@ -147,11 +147,11 @@ fn lies_below(directory: BorrowedFd<'_>, file: BorrowedFd<'_>, allowed: &[Identi
         return Ok(false);
     }
     let up = |from: BorrowedFd<'_>| {
-        rustix::fs::openat(from, "..", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+        crate::raw_open::openat(from, "..", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
     };
     let root = Identity::of(&rustix::fs::stat("/")?);
     let mut here =
-        rustix::fs::openat(directory, ".", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        crate::raw_open::openat(directory, ".", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
     let device = Identity::of(&rustix::fs::fstat(&here)?).device;
     for _ in 0..DEPTH_MAX {
         let identity = Identity::of(&rustix::fs::fstat(&here)?);

@@ -4,6 +4,7 @@ use crate::blank::NotBlank;
 use crate::quoted::shell_quoted;
 use crate::signature::Signature;
 use crate::space::{FLOOR_PERCENT, FillHint, Space, TooFull};
+use crate::taken::Provenance;
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -34,14 +35,16 @@ pub enum NotBelow {
 /// Why a path was not opened for writing. Each message names the path, what was found, and the way out.
 #[derive(Debug, Error)]
 pub enum Refusal {
-    /// A file that Plumb did not make, and of which it is not certain that it holds nothing.
+    /// A file that may hold something that somebody misses.
     #[error(
-        "{path} exists, and Plumb did not make it ({why}); to allow overwriting it: {setting} (or --plumb-allow)",
+        "{path} exists, and {provenance} ({why}); to allow overwriting it: {setting} (or --plumb-allow)",
         path = path.display()
     )]
     ExistingFile {
         /// The file.
         path: PathBuf,
+        /// How it came to be, as far as that is known.
+        provenance: Provenance,
         /// Why it may hold something.
         why: NotBlank,
         /// What would allow it, `PLUMB_ALLOW=…`.

@@ -59,7 +59,7 @@ impl WhenFull {
         let WhenFull::FilledAt(FillPlaces { at, never }) = self else { return Fill::Unspoken };
         let machine = SystemDevices::this();
         let number_of = |path: &Path| {
-            let fd = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
+            let fd = crate::raw_open::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
             Some(machine.mount_of(mount_id(fd.as_fd())?)?.number)
         };
         let Some(mount) = mount_id(file_system).and_then(|id| machine.mount_of(id)) else { return Fill::Never };
@@ -111,7 +111,7 @@ impl Guard {
     pub fn admit_files(&self, paths: &[PathBuf], needed_bytes: u64) -> Result<(), Refusal> {
         let Some(first) = paths.first() else { return Ok(()) };
         let occupied: u64 = paths.iter().filter_map(|path| Some(occupied_bytes(&rustix::fs::stat(path).ok()?))).sum();
-        let mut door = self.door(super::Naming::Said, None);
+        let mut door = self.door(super::Naming::Said);
         door.admit(first, needed_bytes.saturating_sub(occupied))
     }
 

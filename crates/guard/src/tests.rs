@@ -80,12 +80,11 @@ fn allowing_one_file_allows_no_other_and_allowing_a_directory_covers_what_lies_i
 fn a_new_file_is_made_and_removed_and_known_next_time() {
     let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
     let path = dir.path().join("new");
-    let file = nobody().open_file(&path, OVERWRITE).unwrap();
+    let first = nobody();
+    let file = first.open_file(&path, OVERWRITE).unwrap();
     assert_eq!(file.origin(), PassReason::Made);
     file.file().write_all_at(b"test data", 0).unwrap();
-    if rustix::fs::fgetxattr_query(file.file(), mark::MARK).is_err() {
-        return skipped("this file system has no extended attributes");
-    }
+    first.give_back();
     let again = nobody().open_file(&path, OVERWRITE).unwrap();
     assert_eq!(again.origin(), PassReason::TestData);
     assert_eq!(fs::read_to_string(&path).unwrap(), "test data");
@@ -175,47 +174,55 @@ fn what_appears_between_looking_and_opening_is_refused_untouched() {
 // Protects hosts that share a file: one makes it while the other looks, and neither takes it from the other.
 #[test]
 fn a_file_that_another_host_makes_meanwhile_is_known_to_both() {
-    let dir = tempfile::tempdir().unwrap();
-    let register = MadeFiles::new(dir.path().join("register"));
+    let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
     for (name, holds_on) in [("made-and-closed", false), ("made-and-held", true)] {
         let path = dir.path().join(name);
         let theirs = fs::File::create(&path).unwrap();
-        let (of_other, at) = (register.clone(), path.clone());
+        if !put_mark_of_another_host(&theirs) {
+            return skipped("this file system has no extended attributes");
+        }
+        rustix::fs::fremovexattr(&theirs, mark::MARK).unwrap();
         // Their mark comes a little later.
         let other = std::thread::spawn(move || {
             std::thread::sleep(std::time::Duration::from_millis(50));
-            mark_made(theirs.as_fd(), &at, &of_other);
+            put_mark_of_another_host(&theirs);
             holds_on.then_some(theirs)
         });
-        let mut door = nobody().door(Naming::Said, Some(register.clone()));
-        door.open(&path, Create::IfMissing).unwrap();
+        let guard = nobody();
+        guard.door(Naming::Said).open(&path, Create::IfMissing).unwrap();
         let theirs = other.join().unwrap();
         let file = fs::File::open(&path).unwrap();
-        let identity = super::beneath::Identity::of(&rustix::fs::fstat(&file).unwrap());
-        let mark = super::mark::Mark::read(file.as_fd(), identity, &path, Some(&register));
-        assert_eq!(mark, Some(super::mark::Mark::Made), "{name}");
+        assert!(guard.holds_test_data(file.as_fd()), "{name}");
         drop(theirs);
     }
     // The mark may come between the look at it and the proof that the file holds nothing.
     let path = dir.path().join("made-in-between");
     let theirs = fs::File::create(&path).unwrap();
     let open = fs::File::open(dir.path()).unwrap();
-    let (name, made, mode) = (path.file_name().unwrap(), Some(&register), super::pass::FILE_MODE);
-    let place = super::FileLocation { dir: open.into(), name, path: &path, within: None, made, mode };
+    let (name, mode) = (path.file_name().unwrap(), super::pass::FILE_MODE);
+    let place = super::FileLocation { dir: open.into(), name, path: &path, within: None, copy_of: None, mode };
     let stat = place.look().unwrap().unwrap();
     let judged = place.open(&stat, OFlags::RDONLY).unwrap();
-    mark_made(theirs.as_fd(), &path, &register);
+    put_mark_of_another_host(&theirs);
     drop(theirs);
-    let taken = nobody().take_blank(&place, &stat, judged, Intent::Overwrite).unwrap();
-    let identity = super::beneath::Identity::of(&rustix::fs::fstat(&taken).unwrap());
-    let mark = super::mark::Mark::read(taken.as_fd(), identity, &path, Some(&register));
-    assert_eq!(mark, Some(super::mark::Mark::Made));
+    let (_, reason) = nobody().take_blank(&place, &stat, judged, Intent::Overwrite).unwrap();
+    assert_eq!(reason, PassReason::TestData);
     // What somebody else has open, and did not make for a run, stays theirs.
     let path = dir.path().join("theirs");
     let theirs = fs::File::create(&path).unwrap();
-    let refused = nobody().door(Naming::Said, Some(register)).open(&path, Create::IfMissing).map(drop);
+    let refused = nobody().door(Naming::Said).open(&path, Create::IfMissing).map(drop);
     assert!(matches!(refused, Err(Refusal::ExistingFile { .. })), "{refused:?}");
     drop(theirs);
+}
+
+/// The mark of a run on another host, which has just taken the file.
+fn put_mark_of_another_host(file: &fs::File) -> bool {
+    let mark = mark::Mark::taken(mark::Whose::Plumb, mark::RunName(1));
+    let mark::Mark::Taken { maker, .. } = mark else { panic!() };
+    let maker = super::maker::Maker { place: maker.place ^ 1, ..maker };
+    let mark::Mark::Taken { whose, run, at_s, .. } = mark else { panic!() };
+    let inode = super::beneath::Identity::of(&rustix::fs::fstat(file).unwrap()).inode;
+    mark::Mark::Taken { whose, run, maker, at_s }.put(file.as_fd(), inode).is_ok()
 }
 
 #[test]
@@ -330,11 +337,13 @@ fn root_a_full_file_system_is_refused_before_anything_is_made() {
     // Filled to the brim of what is allowed, it may be written over but not grow.
     let full = space.headroom_bytes() / 4096 * 4096;
     // The removed marker's page is free when a child that another test is starting has closed its copy of the descriptor.
-    let file = once_released(|| match nobody().open_file(&path, writing(full)) {
+    let first = nobody();
+    let file = once_released(|| match first.open_file(&path, writing(full)) {
         Err(Refusal::Space { .. }) => None,
         done => Some(done.unwrap()),
     });
     file.file().write_all_at(&vec![7; full as usize], 0).unwrap();
+    first.give_back();
     assert_eq!(nobody().open_file(&path, writing(full)).unwrap().origin(), PassReason::TestData);
     let more = nobody().open_file(&path, writing(full + (1 << 20)));
     assert!(matches!(more, Err(Refusal::Space { .. })), "{more:?}");
@@ -366,9 +375,9 @@ fn root_a_file_system_is_filled_only_where_that_was_said_and_never_one_that_the_
     let refusal = refused(&needed);
     assert!(matches!(refusal, Refusal::Space { fill: FillHint::Never, .. }) && refusal.setting().is_none());
     assert!(refusal.to_string().contains("is never filled"), "{refusal}");
-    let mut door = needed.door(Naming::Said, None);
+    let mut door = needed.door(Naming::Said);
     assert!(matches!(door.admit_filling(&path), Err(Refusal::NeverFilled { .. })));
-    filling(&[], &[Path::new("/")]).door(Naming::Said, None).admit_filling(&path).unwrap();
+    filling(&[], &[Path::new("/")]).door(Naming::Said).admit_filling(&path).unwrap();
     nobody().admit_files(std::slice::from_ref(&path), 1 << 20).unwrap();
 }
 

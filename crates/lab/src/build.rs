@@ -3,12 +3,12 @@
 pub use crate::error::{Cause, LabError, Left};
 
 use crate::host::Listener;
-use crate::journal::UndoJournal;
+use crate::journal::{AbandonedJournals, JournalError, UndoJournal};
 use crate::recipe;
 use crate::site::{Site, StepMemory};
 use crate::step::{MadeNames, Safety, Step};
+use plumb_engine::guard::write_setting;
 use plumb_engine::signals::StopFlag;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Builds steps on this machine. What it builds is written into a journal first, so that it is taken down again whatever
@@ -56,8 +56,10 @@ impl Builder {
     ) -> Result<MadeNames, LabError> {
         let mut system = match self.system.take() {
             None => {
-                let journal = UndoJournal::create(&self.journals, tag)
-                    .map_err(|source| LabError::Journal { dir: self.journals.clone(), source })?;
+                let journal = UndoJournal::create(&self.journals, tag).map_err(|error| match error {
+                    JournalError::Untrusted(source) => LabError::UntrustedPlace { dir: self.journals.clone(), source },
+                    JournalError::Io(source) => LabError::Journal { dir: self.journals.clone(), source },
+                })?;
                 System { journal, steps: vec![], standing: StepMemory::default() }
             }
             Some(system) => {
@@ -106,7 +108,7 @@ impl Builder {
     /// The control group cannot be joined.
     pub fn confine(&self, pid: u32) -> Result<(), LabError> {
         let Some(group) = self.system.as_ref().and_then(|system| system.standing.group.as_ref()) else { return Ok(()) };
-        fs::write(group.join("cgroup.procs"), pid.to_string()).map_err(|source| LabError::Confine {
+        write_setting(group.join("cgroup.procs"), pid.to_string()).map_err(|source| LabError::Confine {
             pid,
             group: group.clone(),
             source,
@@ -129,14 +131,15 @@ impl Builder {
     }
 }
 
-/// Takes down what processes that are gone have left standing; those that live are let be.
+/// Takes down what processes that are gone have left standing; those that live are let be. Journals that another user can
+/// have written are left alone.
 ///
 /// # Errors
-/// What is left and why, after all else was taken down.
+/// What is left and why, and which journals are not trusted, after all else was taken down.
 pub fn recover(journals: &Path, listener: Listener<'_>) -> Result<Vec<RecoveredBuild>, LabError> {
-    let (ledgers, mut left) = UndoJournal::abandoned(journals);
+    let AbandonedJournals { journals: abandoned, unreadable: mut left, untrusted } = UndoJournal::abandoned(journals);
     let mut recovered = vec![];
-    for mut journal in ledgers {
+    for mut journal in abandoned {
         let owner = journal.owner().clone();
         let (undone, still) = journal.undo(0, &mut *listener);
         if still.is_empty() {
@@ -145,7 +148,11 @@ pub fn recover(journals: &Path, listener: Listener<'_>) -> Result<Vec<RecoveredB
         left.extend(still);
         recovered.push(RecoveredBuild { tag: owner.tag, pid: owner.pid, undone });
     }
-    if left.is_empty() { Ok(recovered) } else { Err(LabError::Left(left)) }
+    match (left.is_empty(), untrusted.is_empty()) {
+        (true, true) => Ok(recovered),
+        (false, true) => Err(LabError::Left(left)),
+        (_, false) => Err(LabError::UntrustedJournals { journals: untrusted, left }),
+    }
 }
 
 /// What was taken down for a process that is gone.

@@ -3,7 +3,9 @@
 //! They lie in directories that others can write to as well, such as `/tmp`. So a directory counts as Plumb's only if its
 //! name, its owner, its mode and its lock file say so, and as left only if nobody holds the lock.
 
-use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, flock};
+use plumb_engine::guard::OutputFile;
+use plumb_probe::read_only;
+use rustix::fs::{AtFlags, FileType, FlockOperation, OFlags, flock};
 use std::fs::{File, Permissions};
 use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -28,7 +30,7 @@ impl DirectoryClaim {
     pub(crate) fn new(parent: &Path, prefix: &str) -> io::Result<DirectoryClaim> {
         let private = Permissions::from_mode(0o700);
         let dir = tempfile::Builder::new().prefix(prefix).permissions(private).tempdir_in(parent)?;
-        let lock = File::create_new(dir.path().join(LOCK))?;
+        let lock = OutputFile::made_up("the lock", &dir.path().join(LOCK)).private().create_new()?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
         Ok(DirectoryClaim { dir, _lock: lock })
     }
@@ -72,8 +74,7 @@ pub(crate) struct FoundDirectory(File);
 impl FoundDirectory {
     /// Opens it without following a link; `None` where it is another user's, or others can write to it.
     pub(crate) fn open(path: &Path) -> io::Result<Option<FoundDirectory>> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let dir = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+        let dir = File::from(read_only::open(path, OFlags::DIRECTORY | OFlags::NOFOLLOW)?);
         let found = dir.metadata()?;
         // A group of the user's own is no other user.
         let is_own_group = found.gid() == rustix::process::getegid().as_raw();
@@ -87,8 +88,8 @@ impl FoundDirectory {
         let found = rustix::fs::statat(&self.0, LOCK, AtFlags::SYMLINK_NOFOLLOW).ok()?;
         let is_lock = FileType::from_raw_mode(found.st_mode) == FileType::RegularFile
             && found.st_uid == rustix::process::geteuid().as_raw();
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        is_lock.then(|| rustix::fs::openat(&self.0, LOCK, flags, Mode::empty()).ok().map(File::from)).flatten()
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        is_lock.then(|| read_only::openat(&self.0, LOCK, flags).ok().map(File::from)).flatten()
     }
 
     /// Time since something was made or removed in it.
@@ -101,6 +102,7 @@ impl FoundDirectory {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::fs::Mode;
     use std::os::unix::fs::symlink;
 
     /// Makes what a killed process leaves: mode 0700, and the lock without a holder.

@@ -2,6 +2,7 @@
 
 use crate::command::CommandError;
 use plumb_engine::guard::Refusal;
+use plumb_engine::guard::trusted_path::UntrustedPath;
 use std::fmt::{self, Write as _};
 use std::io;
 use std::path::PathBuf;
@@ -43,9 +44,29 @@ pub enum LabError {
         /// What the system said.
         source: io::Error,
     },
+    /// Another user could change the undo journal, so nothing is built.
+    #[error(
+        "undo journal in {}: {source}; nothing was built, because the journal could not be trusted later. Set \
+         XDG_STATE_HOME to a directory of your own",
+        dir.display()
+    )]
+    UntrustedPlace {
+        /// The directory of journals.
+        dir: PathBuf,
+        /// The component that others can change.
+        source: UntrustedPath,
+    },
     /// Something could not be taken down.
     #[error("some of it could not be taken down{}; `plumb clean` tries again", left_behind(.0))]
     Left(Vec<Left>),
+    /// Journals that another user could have written.
+    #[error("undo journals were left alone{}{}", named(journals), left_behind(left))]
+    UntrustedJournals {
+        /// The journals, each with the reason.
+        journals: Vec<Left>,
+        /// What trusted journals could not take down.
+        left: Vec<Left>,
+    },
     /// A process could not be put under the limits that steps have set.
     #[error("process {pid} cannot join the control group {}: {source}", group.display())]
     Confine {
@@ -175,6 +196,10 @@ impl From<LabError> for HostError {
     fn from(error: LabError) -> HostError {
         HostError::Failed { refused: error.is_refusal(), reason: error.to_string() }
     }
+}
+
+fn named(journals: &[Left]) -> String {
+    journals.iter().map(|Left { what, reason }| format!("; {what}: {reason}")).collect()
 }
 
 fn left_behind(left: &[Left]) -> String {

@@ -3,16 +3,20 @@
 //! One file for each building process, JSON lines: who it is, then what will undo each act, appended and on disk before
 //! the act itself, then what has been undone. While its process lives, the file is locked (`flock`): whoever gets the lock
 //! may take down what is written in it.
+//!
+//! A journal holds shell commands and paths to write to, so it is acted upon only if no other user can have written it:
+//! [`TrustedDir`] checks the file and every directory above it. Any other journal is reported and left alone.
 
 use crate::command::{MARK, Witness, kill_group};
 use crate::error::Left;
 use crate::undo::{Gone, Undo};
 use plumb_document::{FromDocument, ToDocument};
-use plumb_sorted::short_list;
+use plumb_engine::guard::trusted_path::{TrustedDir, UntrustedPath};
 use rustix::fs::FlockOperation;
-use std::fs::{self, File, OpenOptions};
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
 use std::io::{self, BufRead as _, BufReader, Write as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -47,10 +51,44 @@ pub(crate) struct Owner {
     pub(crate) tag: String,
 }
 
+/// Reason why a journal cannot be created or used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum JournalError {
+    /// Another user could have written it.
+    #[error("{0}; it is not trusted and was left alone")]
+    Untrusted(UntrustedPath),
+    /// It cannot be read or written, or is malformed.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+impl From<UntrustedPath> for JournalError {
+    fn from(error: UntrustedPath) -> JournalError {
+        match error {
+            UntrustedPath::Io { path, source } => {
+                io::Error::new(source.kind(), format!("{}: {source}", path.display())).into()
+            }
+            error => JournalError::Untrusted(error),
+        }
+    }
+}
+
+/// The journals that processes which are gone have left.
+#[derive(Debug, Default)]
+pub(crate) struct AbandonedJournals {
+    /// Those that can be acted upon.
+    pub(crate) journals: Vec<UndoJournal>,
+    /// Those that are unreadable or malformed.
+    pub(crate) unreadable: Vec<Left>,
+    /// Those that another user could have written.
+    pub(crate) untrusted: Vec<Left>,
+}
+
 /// An open journal, locked.
 #[derive(Debug)]
 pub(crate) struct UndoJournal {
     file: File,
+    dir: TrustedDir,
     path: PathBuf,
     owner: Owner,
     /// What will have to be undone, in the order of building.
@@ -62,17 +100,18 @@ pub(crate) struct UndoJournal {
 }
 
 impl UndoJournal {
-    /// A new one.
-    pub(crate) fn create(dir: &Path, tag: &str) -> io::Result<UndoJournal> {
+    /// Creates a journal that only this user can read, in a directory that only this user can enter.
+    ///
+    /// # Errors
+    /// Another user could change the directory or one above it: a journal there could not be trusted later.
+    pub(crate) fn create(dir: &Path, tag: &str) -> Result<UndoJournal, JournalError> {
         static COUNTER: AtomicU32 = AtomicU32::new(0);
-        fs::create_dir_all(dir)?;
+        let trusted = TrustedDir::create_private(dir)?;
         let pid = std::process::id();
         let owner = Owner { version: VERSION, pid, boot: boot(), tag: tag.to_owned() };
         loop {
             let name = format!("{pid}-{}.{EXTENSION}", COUNTER.fetch_add(1, Ordering::Relaxed));
-            let path = dir.join(name);
-            let opened = OpenOptions::new().read(true).append(true).create_new(true).mode(0o600).open(&path);
-            let file = match opened {
+            let file = match trusted.create_private_file(OsStr::new(&name)) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
                 opened => opened?,
             };
@@ -80,51 +119,73 @@ impl UndoJournal {
             if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() || is_unlinked(&file)? {
                 continue;
             }
-            let mut journal =
-                UndoJournal { file, path, owner, ahead: vec![], next_id: 0, running: vec![], commands: 0 };
+            trusted.sync()?;
+            let mut journal = UndoJournal {
+                file,
+                dir: trusted,
+                path: dir.join(name),
+                owner,
+                ahead: vec![],
+                next_id: 0,
+                running: vec![],
+                commands: 0,
+            };
             journal.append(&JournalLine::Begin(journal.owner.clone()))?;
-            File::open(dir)?.sync_all()?;
             return Ok(journal);
         }
     }
 
-    /// Those whose processes are gone; they are this process's now. A file that cannot be read is left, and said.
-    pub(crate) fn abandoned(dir: &Path) -> (Vec<UndoJournal>, Vec<Left>) {
-        let (mut found, mut left) = (vec![], vec![]);
-        let entries = match fs::read_dir(dir) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return (found, left),
-            Err(error) => {
-                return (
-                    found,
-                    vec![Left { what: format!("undo journals in {}", dir.display()), reason: error.to_string() }],
-                );
-            }
-            Ok(entries) => entries,
+    /// Opens the journals whose processes are gone; they are this process's from now on.
+    pub(crate) fn abandoned(dir: &Path) -> AbandonedJournals {
+        let mut found = AbandonedJournals::default();
+        let left = |error: &dyn std::fmt::Display| Left {
+            what: format!("undo journals in {}", dir.display()),
+            reason: error.to_string(),
         };
-        let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-        paths.retain(|path| path.extension().is_some_and(|extension| extension == EXTENSION));
-        short_list::sort_by(&mut paths, Ord::cmp);
-        for path in paths {
-            match UndoJournal::open(&path) {
-                Ok(Some(journal)) => found.push(journal),
+        let trusted = match TrustedDir::open(dir, rustix::process::geteuid().as_raw()) {
+            Ok(trusted) => trusted,
+            Err(error) if error.io_kind() == Some(io::ErrorKind::NotFound) => return found,
+            Err(error @ UntrustedPath::Io { .. }) => {
+                found.unreadable.push(left(&error));
+                return found;
+            }
+            Err(error) => {
+                found.untrusted.extend(untrusted_journals(dir, &error));
+                return found;
+            }
+        };
+        let names = match trusted.names() {
+            Ok(names) => names,
+            Err(error) => {
+                found.unreadable.push(left(&error));
+                return found;
+            }
+        };
+        for name in names.iter().filter(|name| is_journal(name)) {
+            let path = dir.join(name);
+            let left = |error: &JournalError| Left {
+                what: format!("undo journal {}", path.display()),
+                reason: error.to_string(),
+            };
+            match UndoJournal::open(&trusted, name, &path) {
+                Ok(Some(journal)) => found.journals.push(journal),
                 Ok(None) => {}
-                Err(error) => {
-                    left.push(Left { what: format!("undo journal {}", path.display()), reason: error.to_string() });
-                }
+                Err(error @ JournalError::Untrusted(_)) => found.untrusted.push(left(&error)),
+                Err(error) => found.unreadable.push(left(&error)),
             }
         }
-        (found, left)
+        found
     }
 
-    /// One whose process is gone; `None` while it lives.
-    fn open(path: &Path) -> io::Result<Option<UndoJournal>> {
-        let file = match OpenOptions::new().read(true).append(true).open(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+    /// Opens a journal whose process is gone; `None` while it lives.
+    fn open(dir: &TrustedDir, name: &OsStr, path: &Path) -> Result<Option<UndoJournal>, JournalError> {
+        let file = match dir.open_private_file(name) {
+            Err(error) if error.io_kind() == Some(io::ErrorKind::NotFound) => return Ok(None),
             file => file?,
         };
         match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
-            locked => locked?,
+            locked => locked.map_err(io::Error::from)?,
         }
         if is_unlinked(&file)? {
             return Ok(None);
@@ -136,24 +197,21 @@ impl UndoJournal {
                 Ok(line) => lines.push(line),
                 // A line that was torn by the crash: its act had not begun. An empty one closes it.
                 Err(error) if error.is_cut_off() => {}
-                Err(error) => {
-                    return Err(io::Error::new(io::ErrorKind::InvalidData, format!("line {}: {error}", number + 1)));
-                }
+                Err(error) => return Err(invalid(format!("line {}: {error}", number + 1))),
             }
         }
         let mut lines = lines.into_iter();
         let owner = match lines.next() {
             Some(JournalLine::Begin(owner)) if owner.version == VERSION => owner,
             Some(JournalLine::Begin(owner)) => {
-                let message = format!("it was written by another version of Plumb (form {})", owner.version);
-                return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+                return Err(invalid(format!("it was written by another version of Plumb (form {})", owner.version)));
             }
             // Nothing was begun.
             None => {
-                fs::remove_file(path)?;
+                dir.remove_file(name)?;
                 return Ok(None);
             }
-            Some(_) => return Err(io::Error::new(io::ErrorKind::InvalidData, "it does not say whose it is")),
+            Some(_) => return Err(invalid("it does not say whose it is".to_owned())),
         };
         let (mut ahead, mut running, mut next_id, mut commands) = (vec![], vec![], 0, 0);
         for line in lines {
@@ -173,7 +231,8 @@ impl UndoJournal {
         }
         // The lock is free, so that what was about to become a command has become it.
         running.extend(unheard_of(path, commands));
-        let mut journal = UndoJournal { file, path: path.to_owned(), owner, ahead, next_id, running, commands };
+        let (dir, path) = (dir.try_clone()?, path.to_owned());
+        let mut journal = UndoJournal { file, dir, path, owner, ahead, next_id, running, commands };
         // Closes a torn line.
         journal.file.write_all(b"\n")?;
         Ok(Some(journal))
@@ -243,7 +302,7 @@ impl UndoJournal {
 
     /// Removes the file; nothing may stand any more.
     pub(crate) fn close(self) -> io::Result<()> {
-        fs::remove_file(&self.path)
+        self.path.file_name().map_or(Ok(()), |name| self.dir.remove_file(name))
     }
 
     fn append(&mut self, line: &JournalLine) -> io::Result<()> {
@@ -271,6 +330,25 @@ impl Witness for UndoJournal {
         self.running.retain(|(known, _)| *known != pid);
         let _ = self.append(&JournalLine::Ended { pid });
     }
+}
+
+fn is_journal(name: &OsStr) -> bool {
+    Path::new(name).extension().is_some_and(|extension| extension == EXTENSION)
+}
+
+/// Names the journals of a directory that is not trusted; nothing in them is read.
+fn untrusted_journals(dir: &Path, error: &UntrustedPath) -> Vec<Left> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let names: Vec<OsString> = entries.map(|entry| entry.file_name()).filter(|name| is_journal(name)).collect();
+    let left = |name: OsString| Left {
+        what: format!("undo journal {}", dir.join(name).display()),
+        reason: format!("{error}; it is not trusted and was left alone"),
+    };
+    names.into_iter().map(left).collect()
+}
+
+fn invalid(message: String) -> JournalError {
+    io::Error::new(io::ErrorKind::InvalidData, message).into()
 }
 
 /// Tells a command of a journal from all others.
@@ -351,11 +429,11 @@ mod tests {
             journal.ahead(dir_undo(path)).unwrap();
             fs::create_dir(path).unwrap();
         }
-        assert!(UndoJournal::abandoned(&journals).0.is_empty(), "it lives");
+        assert!(UndoJournal::abandoned(&journals).journals.is_empty(), "it lives");
         drop(journal);
-        let (mut found, left) = UndoJournal::abandoned(&journals);
-        assert!(left.is_empty());
-        let mut journal = found.pop().unwrap();
+        let mut found = UndoJournal::abandoned(&journals);
+        assert!(found.unreadable.is_empty() && found.untrusted.is_empty());
+        let mut journal = found.journals.pop().unwrap();
         assert_eq!(journal.owner().tag, "study plot 1");
         // The inner one first: the outer one would not be empty.
         assert_eq!(journal.undo(0, &mut quiet()), (2, vec![]));
@@ -380,7 +458,7 @@ mod tests {
         assert_eq!((undone, left.len()), (0, 1), "{left:?}");
         drop(journal);
         fs::remove_file(&odd).unwrap();
-        let mut again = UndoJournal::abandoned(&journals).0.pop().unwrap();
+        let mut again = UndoJournal::abandoned(&journals).journals.pop().unwrap();
         assert_eq!(again.len(), 1, "what was undone is not tried again");
         assert_eq!(again.undo(0, &mut quiet()), (0, vec![]));
     }
@@ -393,17 +471,90 @@ mod tests {
         journal.file.write_all(br#"{"line":"ahead","id":1,"un"#).unwrap();
         let path = journal.path.clone();
         drop(journal);
+        let trusted = TrustedDir::open(dir.path(), rustix::process::geteuid().as_raw()).unwrap();
+        let open = || UndoJournal::open(&trusted, path.file_name().unwrap(), &path).unwrap();
         for _ in 0..2 {
-            let journal = UndoJournal::open(&path).unwrap().unwrap();
+            let journal = open().unwrap();
             assert_eq!(journal.len(), 1);
         }
         fs::write(&path, "{\"line\":\"begin\"}\n").unwrap();
-        let (found, left) = UndoJournal::abandoned(dir.path());
-        assert!(found.is_empty());
-        assert!(left[0].reason.contains("line 1"), "{left:?}");
+        let found = UndoJournal::abandoned(dir.path());
+        assert!(found.journals.is_empty());
+        assert!(found.unreadable[0].reason.contains("line 1"), "{found:?}");
         fs::write(&path, "").unwrap();
-        assert!(UndoJournal::open(&path).unwrap().is_none());
+        assert!(open().is_none());
         assert!(!path.exists(), "nothing was begun in it");
+    }
+
+    /// A journal whose process is gone, which would create `ran`.
+    fn forged(dir: &Path, ran: &Path) -> PathBuf {
+        let mut journal = UndoJournal::create(dir, "t").unwrap();
+        journal.ahead(Undo::Cmd { run: format!("touch {}", ran.display()), timeout_s: 5 }).unwrap();
+        journal.path.clone()
+    }
+
+    // Protects: nothing in a journal that another user can have written is done, and it is named. Before, all of these were acted upon.
+    #[test]
+    fn journals_that_others_could_have_written_are_named_and_left_alone() {
+        use std::os::unix::fs::{PermissionsExt, chown};
+        let dir = tempfile::tempdir().unwrap();
+        let (journals, ran) = (dir.path().join("state/journals"), dir.path().join("ran"));
+        let path = forged(&journals, &ran);
+        let set_mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        let refused = |why: &str| {
+            let mut found = UndoJournal::abandoned(&journals);
+            found.journals.iter_mut().for_each(|journal| drop(journal.undo(0, &mut quiet())));
+            assert!(!ran.exists(), "{why}");
+            assert!(found.unreadable.is_empty() && found.untrusted.len() == 1, "{why}: {found:?}");
+            let left = &found.untrusted[0];
+            assert!(left.what.contains(&path.display().to_string()) && left.reason.contains(why), "{left:?}");
+            assert!(path.exists());
+        };
+        for place in [&path, &journals, &dir.path().join("state")] {
+            for bits in [0o020, 0o002] {
+                let mode = fs::metadata(place).unwrap().permissions().mode() & 0o777;
+                set_mode(place, mode | bits);
+                refused("others can write to");
+                set_mode(place, mode);
+            }
+        }
+        let second = dir.path().join("second");
+        fs::hard_link(&path, &second).unwrap();
+        refused("2 names");
+        fs::remove_file(&second).unwrap();
+        if rustix::process::geteuid().is_root() {
+            for place in [&path, &journals, &dir.path().join("state")] {
+                chown(place, Some(65534), None).unwrap();
+                refused("user 65534 owns");
+                chown(place, Some(0), None).unwrap();
+            }
+        } else {
+            eprintln!("SKIPPED: only root can give files to somebody else");
+        }
+        // It is this user's own again.
+        UndoJournal::abandoned(&journals).journals.pop().unwrap().undo(0, &mut quiet());
+        assert!(ran.exists());
+    }
+
+    // Protects those whose journals are of an earlier version, readable by others: they are taken, and private from then on.
+    #[test]
+    fn readable_journals_of_earlier_versions_are_taken() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let (journals, ran) = (dir.path().join("journals"), dir.path().join("ran"));
+        let path = forged(&journals, &ran);
+        let set_mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&journals), mode(&path)), (0o700, 0o600));
+        set_mode(&journals, 0o755);
+        set_mode(&path, 0o644);
+        let mut found = UndoJournal::abandoned(&journals);
+        assert_eq!((found.untrusted.len(), found.journals.len()), (0, 1));
+        assert_eq!(mode(&path), 0o600);
+        found.journals[0].undo(0, &mut quiet());
+        assert!(ran.exists());
+        UndoJournal::create(&journals, "t").unwrap();
+        assert_eq!(mode(&journals), 0o700);
     }
 
     // Protects: a command that its builder was killed from under does not go on writing.
@@ -415,7 +566,7 @@ mod tests {
         let mut journal = UndoJournal::create(dir.path(), "t").unwrap();
         journal.started(child.id());
         drop(journal);
-        let mut journal = UndoJournal::abandoned(dir.path()).0.pop().unwrap();
+        let mut journal = UndoJournal::abandoned(dir.path()).journals.pop().unwrap();
         journal.undo(0, &mut quiet());
         assert!(!child.wait().unwrap().success());
     }

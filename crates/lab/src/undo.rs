@@ -5,13 +5,15 @@ use crate::recipe::link;
 use crate::system;
 use crate::tool::{lvm, nfs};
 use plumb_document::{FromDocument, ToDocument};
-use plumb_engine::guard::{self, Allow, IoMode, Permissions, Refusal};
+use plumb_engine::guard::{self, Allow, IoMode, Permissions, Refusal, write_setting};
 use plumb_engine::write_guard;
+use plumb_probe::read_only;
+use rustix::fs::OFlags;
 use std::fmt;
 use std::fs;
 use std::io;
 use std::os::unix::fs::FileExt as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 /// How the names of directories begin that the lab makes for its own files.
@@ -82,6 +84,12 @@ pub(crate) enum UndoError {
     /// A directory is not of the lab's own.
     #[error("its name does not start with `{OWN_PREFIX}`")]
     NotOwn,
+    /// A setting is not one of the kernel's.
+    #[error("it is not a setting of the kernel below /proc/sys or /sys, and was left alone")]
+    NotSetting,
+    /// A control group is not of the lab's own.
+    #[error("it is not a control group of Plumb's (`{OWN_PREFIX}…`), and was left alone")]
+    NotOwnGroup,
     /// A directory holds a mount.
     #[error("something is mounted in it; run `umount {}` first", target.display())]
     MountedInside {
@@ -395,7 +403,7 @@ fn remove_zram(number: u32) -> Result<Gone, UndoError> {
         return Ok(Gone::Already);
     }
     let control = Path::new("/sys/class/zram-control/hot_remove");
-    patiently(|| fs::write(control, number.to_string()))?;
+    patiently(|| write_setting(control, number.to_string()))?;
     Ok(Gone::Now)
 }
 
@@ -406,11 +414,54 @@ pub(crate) fn setting_now(path: &Path) -> io::Result<String> {
     Ok(chosen.unwrap_or(text))
 }
 
+/// Kernel file systems. Source: statfs(2).
+const PROC_MAGIC: u64 = 0x9fa0;
+const SYSFS_MAGIC: u64 = 0x6265_6572;
+const CGROUP_MAGIC: u64 = 0x0027_e0eb;
+const CGROUP2_MAGIC: u64 = 0x6367_7270;
+
+/// Whether an open file is on a file system of one of these kinds.
+#[cfg(target_os = "linux")]
+fn is_on(file: &fs::File, magics: [u64; 2]) -> io::Result<bool> {
+    #[allow(clippy::cast_sign_loss, clippy::unnecessary_cast, reason = "the type differs between processors")]
+    let kind = rustix::fs::fstatfs(file)?.f_type as u64;
+    Ok(magics.contains(&kind))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_on(_: &fs::File, _: [u64; 2]) -> io::Result<bool> {
+    Ok(false)
+}
+
+/// Whether a path says by itself that it is absolute and without `..`.
+fn is_plain(path: &Path) -> bool {
+    path.is_absolute() && !path.components().any(|part| part == Component::ParentDir)
+}
+
+/// Whether a path is below one of the directories in which the kernel has its settings.
+fn is_below_settings(path: &Path) -> bool {
+    is_plain(path) && ["/proc/sys", "/sys"].iter().any(|root| path.starts_with(root))
+}
+
+/// Returns the path of a setting with links resolved: below `/proc/sys` or `/sys`, on the kernel's own file systems.
+fn kernel_setting(path: &Path) -> Result<PathBuf, UndoError> {
+    let real = fs::canonicalize(path).map_err(UndoError::Io)?;
+    if !is_below_settings(path) || !is_below_settings(&real) {
+        return Err(UndoError::NotSetting);
+    }
+    let found = read_only::open(&real, OFlags::PATH | OFlags::NOFOLLOW).map_err(|error| UndoError::Io(error.into()))?;
+    match is_on(&fs::File::from(found), [PROC_MAGIC, SYSFS_MAGIC]).map_err(UndoError::Io)? {
+        true => Ok(real),
+        false => Err(UndoError::NotSetting),
+    }
+}
+
 fn restore(path: &Path, value: &str) -> Result<Gone, UndoError> {
     match setting_now(path) {
+        _ if !is_plain(path) => Err(UndoError::NotSetting),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Gone::Already),
         Ok(now) if now == value => Ok(Gone::Already),
-        _ => fs::write(path, value).map(|()| Gone::Now).map_err(UndoError::Io),
+        _ => write_setting(kernel_setting(path)?, value).map(|()| Gone::Now).map_err(UndoError::Io),
     }
 }
 
@@ -427,13 +478,18 @@ fn restore_mtu(device: &str, namespace: Option<&str>, mtu: u64) -> Result<Gone, 
 }
 
 fn remove_group_of_processes(path: &Path) -> Result<Gone, UndoError> {
+    let is_own = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(OWN_PREFIX));
     if !path.is_dir() {
         return Ok(Gone::Already);
+    }
+    let group = fs::File::open(path).map_err(UndoError::Io)?;
+    if !is_own || !is_plain(path) || !is_on(&group, [CGROUP_MAGIC, CGROUP2_MAGIC]).map_err(UndoError::Io)? {
+        return Err(UndoError::NotOwnGroup);
     }
     let parent = path.parent().unwrap_or(Path::new("/")).join("cgroup.procs");
     for pid in system::text(&path.join("cgroup.procs")).unwrap_or_default().lines() {
         // It may end meanwhile.
-        let _ = fs::write(&parent, pid);
+        let _ = write_setting(&parent, pid);
     }
     patiently(|| fs::remove_dir(path))?;
     Ok(Gone::Now)
@@ -493,9 +549,46 @@ mod tests {
         let path = dir.path().join("scheduler");
         fs::write(&path, "none [mq-deadline] kyber\n").unwrap();
         assert_eq!(setting_now(&path).unwrap(), "mq-deadline");
-        let undo = Undo::Setting { path: path.clone(), value: "none".to_owned() };
-        assert_eq!(undo.apply().unwrap(), Gone::Now);
-        assert_eq!(undo.apply().unwrap(), Gone::Already);
-        assert_eq!(fs::read_to_string(&path).unwrap(), "none");
+        assert_eq!(Undo::Setting { path, value: "mq-deadline".to_owned() }.apply().unwrap(), Gone::Already);
+    }
+
+    // Protects files from journals: only settings of the kernel are written. Before, any path was.
+    #[test]
+    fn only_settings_of_the_kernel_are_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("passwd");
+        fs::write(&file, "kept").unwrap();
+        let through = PathBuf::from(format!("/proc/sys/../../{}", file.display()));
+        let by_process = PathBuf::from(format!("/proc/self/root{}", file.display()));
+        let link = dir.path().join("link");
+        std::os::unix::fs::symlink("/proc/sys/vm", &link).unwrap();
+        for path in
+            [file.clone(), through, by_process, link.join("swappiness"), "passwd".into(), "/proc/self/comm".into()]
+        {
+            let undo = Undo::Setting { path, value: "x".to_owned() };
+            assert!(matches!(undo.apply(), Err(UndoError::NotSetting)), "{undo}");
+        }
+        assert_eq!(fs::read_to_string(&file).unwrap(), "kept");
+        // By way of a link below /sys, which leads to another place of it.
+        let queue = fs::read_dir("/sys/block").into_iter().flatten().flatten().next().map(|disk| disk.path());
+        match queue.map(|disk| open_setting(&disk.join("queue/nr_requests"))) {
+            Some(Ok(_)) => {}
+            Some(Err(UndoError::Io(error))) => eprintln!("SKIPPED: no setting to open here: {error}"),
+            None => eprintln!("SKIPPED: no disk here"),
+            Some(Err(error)) => panic!("{error}"),
+        }
+    }
+
+    #[test]
+    fn only_control_groups_of_the_labs_own_are_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let own = dir.path().join(format!("{OWN_PREFIX}1"));
+        fs::create_dir(&own).unwrap();
+        let undo = |path: PathBuf| Undo::ControlGroup { path }.apply();
+        assert!(matches!(undo(own.clone()), Err(UndoError::NotOwnGroup)), "a directory is no control group");
+        assert!(own.is_dir());
+        if Path::new("/sys/fs/cgroup").is_dir() {
+            assert!(matches!(undo("/sys/fs/cgroup".into()), Err(UndoError::NotOwnGroup)));
+        }
     }
 }

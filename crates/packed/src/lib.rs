@@ -1,6 +1,8 @@
 //! Texts that a program carries packed, all of a directory in one (xz): they say much the same, and as they are they would be a large
 //! part of it. A build script packs them ([`pack`]), and the program unpacks them when it is first asked for one.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods))] // tests write files
+
 #[cfg(any(feature = "pack", test))]
 mod pack;
 

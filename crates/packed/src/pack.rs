@@ -17,6 +17,7 @@ pub fn pack(directory: &Path, ending: &str, name: &str) -> io::Result<()> {
     pack_into(&out, directory, ending, name)
 }
 
+#[expect(clippy::disallowed_methods, reason = "writes into the build directory, while Plumb is built")]
 fn pack_into(out: &Path, directory: &Path, ending: &str, name: &str) -> io::Result<()> {
     let mut paths = fs::read_dir(directory)?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;
     paths.retain(|path| path.extension() == Some(OsStr::new(ending)));

@@ -6,11 +6,10 @@
 use crate::exit::Stopped;
 use crate::output::error_line;
 use plumb_document::FromDocument;
+use plumb_engine::guard::trusted_path::{UntrustedPath, open_trusted_file};
 use plumb_engine::guard::{Allow, Permissions};
 use plumb_workload::native::Document;
-use std::fs::{File, Metadata};
-use std::io::{ErrorKind, Read};
-use std::os::unix::fs::MetadataExt;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -82,29 +81,28 @@ impl Config {
 
     fn at(path: &Path, user: u32) -> Result<Config, Stopped> {
         let failed = |error: std::io::Error| Stopped::io(format!("{}: {error}", path.display()));
-        let mut file = match File::open(path) {
+        let file = match open_trusted_file(path, user) {
             Ok(file) => file,
-            // Whoever became another user may not even look.
+            // After a uid change the file may be unreadable.
             Err(error)
-                if matches!(
-                    error.kind(),
-                    ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::PermissionDenied
-                ) =>
+                if error.io_kind().is_some_and(|kind| {
+                    matches!(kind, ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::PermissionDenied)
+                }) =>
             {
                 return Ok(Config::default());
             }
-            Err(error) => return Err(failed(error)),
+            // Without a file there is nothing to ignore.
+            Err(_) if path.symlink_metadata().is_err() => return Ok(Config::default()),
+            Err(error @ UntrustedPath::Io { .. }) => return Err(Stopped::io(error)),
+            Err(why) => {
+                error_line!(
+                    "plumb: {} is ignored: {why}; only you and root may own it and its directories, and write to them",
+                    path.display()
+                );
+                return Ok(Config::default());
+            }
         };
-        let directory = path.parent().unwrap_or(Path::new("/")).metadata().map_err(failed)?;
-        let found = file.metadata().map_err(failed)?;
-        let why =
-            distrusted(&found, user).or_else(|| Some(format!("in its directory, {}", distrusted(&directory, user)?)));
-        if let Some(why) = why {
-            error_line!("plumb: {} is ignored: {why}; only you and root may own it and write to it", path.display());
-            return Ok(Config::default());
-        }
-        let mut text = String::new();
-        file.read_to_string(&mut text).map_err(failed)?;
+        let text = plumb_text::bounded::text_of(file).map_err(failed)?;
         Config::parse(&path.display().to_string(), &text)
     }
 
@@ -131,14 +129,6 @@ fn path() -> Option<PathBuf> {
     let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let directory = absolute("XDG_CONFIG_HOME").or_else(|| Some(absolute("HOME")?.join(".config")))?;
     Some(directory.join("plumb/config.toml"))
-}
-
-/// Why others than this user and root could have written something.
-fn distrusted(found: &Metadata, user: u32) -> Option<String> {
-    if found.uid() != user && found.uid() != 0 {
-        return Some(format!("user {} owns it, and this is user {user}", found.uid()));
-    }
-    (found.mode() & 0o022 != 0).then(|| "others can write to it (chmod go-w)".to_owned())
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Exit codes, and the errors that carry them.
 
+use plumb_engine::guard::OutputError;
 use plumb_study::run::FailureKind;
 use plumb_study::{PlaceError, RunError};
 use std::fmt;
@@ -61,6 +62,14 @@ impl Stopped {
         Stopped { end: End::Usage, message: message.to_string() }
     }
 
+    /// An output that was checked before anything was measured: a wrong path is the user's mistake.
+    pub fn of_check(error: OutputError) -> Stopped {
+        match error.is_refusal() {
+            true => Stopped::from(error),
+            false => Stopped::usage(error),
+        }
+    }
+
     /// The system failed.
     pub fn io(message: impl fmt::Display) -> Stopped {
         Stopped { end: End::Io, message: message.to_string() }
@@ -84,6 +93,15 @@ impl From<PlaceError> for Stopped {
     }
 }
 
+impl From<OutputError> for Stopped {
+    fn from(error: OutputError) -> Stopped {
+        match error.is_refusal() {
+            true => Stopped { end: End::Refused, message: error.to_string() },
+            false => Stopped::io(error),
+        }
+    }
+}
+
 impl From<plumb_store::StoreError> for Stopped {
     fn from(error: plumb_store::StoreError) -> Stopped {
         use plumb_store::StoreError;
@@ -98,10 +116,16 @@ impl From<plumb_store::StoreError> for Stopped {
                 | StoreError::NoResult { .. }
                 | StoreError::WouldWrite { .. }
                 | StoreError::Query { .. }
+                | StoreError::QueryTime { .. }
+                | StoreError::QuerySize { .. }
                 | StoreError::Tag { .. }
         );
         match &error {
             error if asked_wrongly => Stopped::usage(error),
+            StoreError::Output(refusal) if refusal.is_refusal() => {
+                Stopped { end: End::Refused, message: error.to_string() }
+            }
+            StoreError::Foreign { .. } => Stopped { end: End::Refused, message: error.to_string() },
             error if error.is_full() => {
                 Stopped::io(format!("{error}\nThe disk is full. Free some space, or name another database with --db."))
             }

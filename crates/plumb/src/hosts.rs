@@ -1,7 +1,7 @@
 //! Other hosts, whose agents make the runs of this command: where they are, and how they are reached.
 
 use crate::commands::agent::listen::PURPOSE;
-use crate::commands::agent::{self, PORT};
+use crate::commands::agent::{self, PORT, local};
 use crate::exit::Stopped;
 use crate::ranks;
 use crate::session;
@@ -13,7 +13,8 @@ use plumb_lab::FarProgram;
 use plumb_study::JoinedRanks;
 use std::cell::RefCell;
 use std::io;
-use std::net::{IpAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,6 +23,9 @@ use std::time::Duration;
 const CONNECT_PATIENCE: Duration = Duration::from_secs(5);
 /// An agent answers within this time: it starts a process first.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(15);
+/// A connection with keys is tried so often.
+const CONNECT_TRIES: u32 = 4;
+const CONNECT_AGAIN: Duration = Duration::from_millis(100);
 /// Another patience than [`PATIENCE`], in seconds.
 const SETTING: &str = "PLUMB_HOSTS_PATIENCE";
 
@@ -29,7 +33,7 @@ const SETTING: &str = "PLUMB_HOSTS_PATIENCE";
 #[derive(Debug, Clone, Default, Args)]
 pub struct HostsArguments {
     /// Make the runs on these hosts at once, and none here: HOST or HOST:PORT where `plumb agent --listen` runs, or ssh:HOST, which
-    /// needs nothing there. Paths are those of the hosts.
+    /// needs nothing there. `local` or unix:PATH is an agent of yours on this host. Paths are those of the hosts.
     #[arg(long, value_name = "HOST,…", value_delimiter = ',')]
     pub hosts: Vec<String>,
     /// The same from a file, a host a line.
@@ -78,7 +82,7 @@ impl HostsArguments {
 pub struct HostPlace {
     /// As typed, and as results name it.
     pub name: String,
-    /// With its port, or `ssh:` and what ssh is told.
+    /// With its port; `ssh:` and ssh's argument; `local` or `unix:` and a path.
     pub address: String,
 }
 
@@ -89,7 +93,7 @@ pub fn places(hosts: &[String]) -> Vec<HostPlace> {
 
 fn with_port(host: &str) -> String {
     match host.rsplit_once(':') {
-        _ if host.starts_with("ssh:") => host.to_owned(),
+        _ if host == local::LOCAL || host.starts_with("ssh:") || host.starts_with(local::UNIX) => host.to_owned(),
         Some((_, port))
             if port.parse::<u16>().is_ok()
                 && (host.starts_with('[') || !host[..host.len() - port.len() - 1].contains(':')) =>
@@ -116,7 +120,8 @@ pub fn own_addresses() -> Vec<Option<IpAddr>> {
 /// # Errors
 /// The file cannot be read.
 pub fn listed(path: &Path) -> Result<Vec<String>, Stopped> {
-    let text = std::fs::read_to_string(path).map_err(|error| Stopped::io(format!("{}: {error}", path.display())))?;
+    let text = plumb_text::bounded::read_to_string(path)
+        .map_err(|error| Stopped::io(format!("{}: {error}", path.display())))?;
     let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
     Ok(lines.filter(|line| !line.is_empty()).map(str::to_owned).collect())
 }
@@ -185,6 +190,9 @@ pub fn reached(hosts: &[HostPlace], keys: Option<&Path>) -> Result<JoinedRanks, 
 
 /// Whether anybody listens at the address of a host.
 pub fn answers(place: &HostPlace) -> bool {
+    if let Ok(Some(path)) = local::socket_of(&place.address) {
+        return UnixStream::connect(path).is_ok();
+    }
     let addresses = agent::addresses(&place.address, PORT).unwrap_or_default();
     addresses.first().is_some_and(|address| TcpStream::connect_timeout(address, CONNECT_PATIENCE).is_ok())
 }
@@ -201,7 +209,10 @@ fn reach(place: &HostPlace, trust: Option<&Trust>, greeting: &Greeting) -> Resul
     let failed = |why: &dyn std::fmt::Display| Stopped::io(format!("host {host}: {why}"));
     let mut reached = match place.address.strip_prefix("ssh:") {
         Some(to) => Reached { link: over_ssh(to)?, own_address: None },
-        None => over_tcp(&place.address, trust).map_err(|error| failed(&error))?,
+        None => match local::socket_of(&place.address)? {
+            Some(path) => over_socket(&path).map_err(|error| failed(&error))?,
+            None => over_tcp(&place.address, trust).map_err(|error| failed(&error))?,
+        },
     };
     star::greet(&mut reached.link, greeting).map_err(|error| match error {
         JoinError::Refused(_)
@@ -229,6 +240,26 @@ enum ReachError {
     /// No agent is there.
     #[error("{0}; is `plumb agent --listen` running there?")]
     Connect(io::Error),
+    /// No agent is at this port of loopback, which one without keys does not use.
+    #[error("{0}; is `plumb agent --listen` running there? An agent without keys is reached by `--hosts local`")]
+    NotOnLoopback(io::Error),
+    /// No agent is at a socket.
+    #[error("{}: {error}; is `plumb agent --listen` running?", path.display())]
+    Socket {
+        /// The path of the socket.
+        path: PathBuf,
+        /// The system's error.
+        error: io::Error,
+    },
+    /// Another user listens at a socket.
+    #[error("{}: another user listens there", path.display())]
+    OtherUser {
+        /// The path of the socket.
+        path: PathBuf,
+    },
+    /// The agent has closed the connection each time.
+    #[error("{0}, {CONNECT_TRIES} times; others may be opening too many connections to it")]
+    Displaced(ChannelError),
     /// The keys do not fit.
     #[error("{0}")]
     Channel(#[from] ChannelError),
@@ -237,33 +268,83 @@ enum ReachError {
 fn over_tcp(address: &str, trust: Option<&Trust>) -> Result<Reached, ReachError> {
     let addresses = agent::addresses(address, PORT).map_err(|stopped| ReachError::Address(stopped.message))?;
     let address = addresses.first().ok_or_else(|| ReachError::Address("it has no address".to_owned()))?;
-    let stream = TcpStream::connect_timeout(address, CONNECT_PATIENCE).map_err(ReachError::Connect)?;
-    let prepared = stream.set_nodelay(true).and_then(|()| stream.set_write_timeout(None));
-    prepared.map_err(ReachError::Connect)?;
+    if let Some(trust) = trust {
+        return secured(*address, trust);
+    }
+    let stream = connected(*address).map_err(|error| match address.ip().is_loopback() {
+        true => ReachError::NotOnLoopback(error),
+        false => ReachError::Connect(error),
+    })?;
     let own_address = stream.local_addr().ok().map(|own| own.ip());
-    let link = match trust {
-        Some(trust) => {
-            let channel = Channel::connect(stream, trust, PURPOSE)?;
-            Link { reader: Box::new(channel.clone()), writer: Box::new(channel) }
-        }
-        None => {
-            // The answer comes in this time; later on, signs of life do.
-            let _ = stream.set_read_timeout(Some(ANSWER_PATIENCE));
-            let reader = stream.try_clone().map_err(ReachError::Connect)?;
-            Link { reader: Box::new(Again(reader)), writer: Box::new(stream) }
-        }
-    };
-    Ok(Reached { link, own_address })
+    // The answer comes in this time; later on, signs of life do.
+    let _ = stream.set_read_timeout(Some(ANSWER_PATIENCE));
+    let reader = stream.try_clone().map_err(ReachError::Connect)?;
+    Ok(Reached { link: Link { reader: Box::new(Again(reader)), writer: Box::new(stream) }, own_address })
 }
 
-/// A socket whose silence is counted elsewhere, once something has come.
-struct Again(TcpStream);
+fn connected(address: SocketAddr) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect_timeout(&address, CONNECT_PATIENCE)?;
+    stream.set_nodelay(true)?;
+    stream.set_write_timeout(None)?;
+    Ok(stream)
+}
 
-impl io::Read for Again {
+/// Connects with keys. An agent closes the oldest of too many connections that have proved nothing, which may be this one.
+fn secured(address: SocketAddr, trust: &Trust) -> Result<Reached, ReachError> {
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let stream = connected(address).map_err(ReachError::Connect)?;
+        let own_address = stream.local_addr().ok().map(|own| own.ip());
+        match Channel::connect(stream, trust, PURPOSE) {
+            Ok(channel) => {
+                let link = Link { reader: Box::new(channel.clone()), writer: Box::new(channel) };
+                return Ok(Reached { link, own_address });
+            }
+            Err(ChannelError::Closed) if tries < CONNECT_TRIES => std::thread::sleep(CONNECT_AGAIN * tries),
+            Err(error @ ChannelError::Closed) => return Err(ReachError::Displaced(error)),
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Connects to the socket of an agent of this user's or root's.
+fn over_socket(path: &Path) -> Result<Reached, ReachError> {
+    let failed = |error| ReachError::Socket { path: path.to_owned(), error };
+    let stream = UnixStream::connect(path).map_err(failed)?;
+    if !local::is_own(&stream) {
+        return Err(ReachError::OtherUser { path: path.to_owned() });
+    }
+    let _ = stream.set_read_timeout(Some(ANSWER_PATIENCE));
+    let reader = stream.try_clone().map_err(failed)?;
+    Ok(Reached { link: Link { reader: Box::new(Again(reader)), writer: Box::new(stream) }, own_address: None })
+}
+/// A socket whose silence is counted elsewhere, once something has come.
+struct Again<S>(S);
+
+impl<S: SilentRead> io::Read for Again<S> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let count = io::Read::read(&mut self.0, into)?;
-        let _ = self.0.set_read_timeout(None);
+        self.0.wait_for_ever();
         Ok(count)
+    }
+}
+
+/// Sockets of both kinds.
+trait SilentRead: io::Read {
+    /// Reads wait without a limit from now on.
+    fn wait_for_ever(&self);
+}
+
+impl SilentRead for TcpStream {
+    fn wait_for_ever(&self) {
+        let _ = self.set_read_timeout(None);
+    }
+}
+
+impl SilentRead for UnixStream {
+    fn wait_for_ever(&self) {
+        let _ = self.set_read_timeout(None);
     }
 }
 

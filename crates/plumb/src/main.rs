@@ -1,6 +1,7 @@
 //! The command line: the only place where the rooms of the house meet.
 // They end the program where nobody reads: `output` does not.
 #![warn(clippy::print_stdout, clippy::print_stderr)]
+#![cfg_attr(test, allow(clippy::disallowed_methods))] // tests write files
 
 mod args;
 mod commands;
@@ -12,6 +13,7 @@ mod hosts;
 mod live_screen;
 mod meanwhile;
 mod output;
+mod pending;
 mod progress;
 mod ranks;
 mod recordings;
@@ -20,8 +22,10 @@ mod space_budget;
 mod spot;
 mod stream;
 mod terminal;
+mod unauthenticated;
 
 use crate::output::{error_line, error_text};
+use commands::names::Names;
 use args::{Arguments, FarEndArguments, PlumbCommand, Tool};
 use clap::Parser;
 use commands::store::ExportForm;
@@ -87,7 +91,14 @@ fn command() -> u8 {
     match help::parse(std::env::args_os()) {
         Ok(arguments) => exit_code(run(&arguments), is_kept(&arguments)),
         Err(error) => {
-            let _ = error.print();
+            let text = error.render().to_string();
+            // Words that could steer the terminal are shown without colours.
+            match plumb_text::visible(&text) {
+                std::borrow::Cow::Owned(shown) => error_text!("{shown}"),
+                std::borrow::Cow::Borrowed(_) => {
+                    let _ = error.print();
+                }
+            }
             u8::try_from(error.exit_code()).unwrap_or(End::Usage.number())
         }
     }
@@ -167,19 +178,23 @@ fn run(arguments: &Arguments) -> Result<End, Stopped> {
         PlumbCommand::Watch(arguments) => commands::watch::run(arguments, common),
         PlumbCommand::Explain { code } => commands::explain::run(code.as_deref(), common),
         PlumbCommand::List { tag, number } => commands::store::list(tag.as_deref(), *number, common),
-        PlumbCommand::Show { run, plot: true, .. } => commands::store::plot(run, common),
-        PlumbCommand::Show { run, diff, .. } => commands::store::show(run, diff.as_deref(), common),
-        PlumbCommand::Query { sql } => commands::store::query(sql.as_deref(), common),
+        PlumbCommand::Show { run, plot: true, anonymise, .. } => {
+            commands::store::plot(run, Names::of(*anonymise), common)
+        }
+        PlumbCommand::Show { run, diff, anonymise, .. } => {
+            commands::store::show(run, diff.as_deref(), Names::of(*anonymise), common)
+        }
+        PlumbCommand::Query { sql, timeout } => commands::store::query(sql.as_deref(), *timeout, common),
         PlumbCommand::Tag { run, tag, delete } => commands::store::tag(run, tag, *delete, common),
         PlumbCommand::Report(arguments) => commands::report::run(arguments, common),
-        PlumbCommand::Export { runs, study, csv, ndjson, parquet } => {
+        PlumbCommand::Export { runs, study, csv, ndjson, parquet, anonymise } => {
             let form = match (csv, ndjson, parquet) {
                 (true, ..) => ExportForm::Text(TidyTable::csv),
                 (_, true, _) => ExportForm::Text(TidyTable::ndjson),
                 (.., Some(file)) => ExportForm::Parquet(file),
                 _ => ExportForm::Json,
             };
-            commands::store::export(runs, study.as_deref(), &form, common)
+            commands::store::export(runs, study.as_deref(), &form, Names::of(*anonymise), common)
         }
         PlumbCommand::Import { files, from } => commands::store::import(files, from.as_deref(), common),
         PlumbCommand::Schema { form } => commands::schema::run(*form),

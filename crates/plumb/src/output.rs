@@ -1,8 +1,14 @@
 //! Standard output and standard error. Neither may end a measurement: their reader may go away, and the file that they
 //! lead to may have no room. The exit code of a run is its own all the same. Only what prints reports for as long as they are
 //! read ends with its reader.
+//!
+//! All text passes [`plumb_text::visible`] here, and nowhere else: pages mark their colours, and everything else that could steer a
+//! terminal is shown as an escape. A line that is drawn over and over is put together by [`redraw`].
 
 use crate::exit::Stopped;
+use plumb_text::visible;
+use plumb_text::visible::screen_line;
+use std::borrow::Cow;
 use std::io::{self, ErrorKind, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -32,6 +38,7 @@ pub fn print(text: &str) {
     if LOST.get().is_some() {
         return;
     }
+    let text = shown(text);
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         // A reader that went away has what it wanted.
@@ -40,6 +47,52 @@ pub fn print(text: &str) {
         }
         _ => {}
     }
+}
+
+/// Writes commands of a runner, such as annotations of GitHub, to standard output; to standard error if that is for a program. Their data
+/// is escaped already, as the runner demands.
+pub fn print_commands(text: &str, is_for_program: bool) {
+    let text = visible(text);
+    let written = match is_for_program || pages_are_elsewhere() {
+        true => io::stderr().lock().write_all(text.as_bytes()),
+        false => {
+            let mut out = io::stdout().lock();
+            out.write_all(text.as_bytes()).and_then(|()| out.flush())
+        }
+    };
+    if let Err(error) = written
+        && error.kind() != ErrorKind::BrokenPipe
+    {
+        let _ = LOST.set(error.to_string());
+    }
+}
+
+/// The text as it is printed. Runners of GitHub and Azure read commands from all output, so that a line that looks like one, which only data
+/// with a line feed can make, is shown with an escape.
+fn shown(text: &str) -> Cow<'_, str> {
+    static IN_RUNNER: OnceLock<bool> = OnceLock::new();
+    let in_runner =
+        IN_RUNNER.get_or_init(|| ["GITHUB_ACTIONS", "TF_BUILD"].iter().any(|name| std::env::var_os(name).is_some()));
+    let text = visible(text);
+    if *in_runner { Cow::Owned(without_commands(&text)) } else { text }
+}
+
+fn without_commands(text: &str) -> String {
+    text.split_inclusive('\n')
+        .map(|line| {
+            let command = line.trim_start();
+            let is_command =
+                command.strip_prefix("::").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphabetic()))
+                    || command.strip_prefix("##").is_some_and(|rest| rest.starts_with('[') || rest.starts_with("vso["));
+            match command.chars().next().filter(|_| is_command) {
+                Some(first) => {
+                    let (indent, rest) = (&line[..line.len() - command.len()], &command[1..]);
+                    format!("{indent}\\u{:04x}{rest}", u32::from(first))
+                }
+                None => line.to_owned(),
+            }
+        })
+        .collect()
 }
 
 /// Why some of the output is not where it should be.
@@ -63,6 +116,7 @@ impl From<Stopped> for Early {
 
 /// Writes one of several reports to standard output, at once, so that its reader has each as soon as it is there.
 pub fn write(text: &str) -> Result<(), Early> {
+    let text = shown(text);
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| match error.kind() {
         ErrorKind::BrokenPipe => Early::Unread,
@@ -88,12 +142,20 @@ pub fn release_complaints() {
 
 /// Writes to standard error. What cannot be written is dropped: there is no other place to say so.
 pub fn complain(text: std::fmt::Arguments<'_>) {
+    let text = text.to_string();
+    let text = shown(&text);
     if let Some(held) = &mut *HELD.lock().unwrap_or_else(PoisonError::into_inner) {
-        let _ = std::fmt::Write::write_fmt(held, text);
+        held.push_str(&text);
         return;
     }
     // In one piece: launchers of several processes print what comes from each as it comes.
-    let _ = io::stderr().lock().write_all(text.to_string().as_bytes());
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// Writes a line to standard error over the line that is there: `before` and `after` move the cursor, `text` is data.
+pub fn redraw(before: &str, text: &str, after: &str) {
+    // A reader that went away is no reason to end a measurement.
+    let _ = io::stderr().lock().write_all(format!("{before}{}{after}", screen_line(text)).as_bytes());
 }
 
 /// [`complain`], in the form of `eprint`.
@@ -107,3 +169,18 @@ macro_rules! error_line {
 }
 
 pub(crate) use {error_line, error_text};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Protects pipelines: a file name with a line feed gives the runner no command, and addresses stay as they are.
+    #[test]
+    fn data_is_no_command_of_a_runner() {
+        let text = "error: a\n::error::x\n  ::set-env name=A::b\n##[error]c\n##vso[task.x]d\n::1 port\n## title\n";
+        assert_eq!(
+            without_commands(text),
+            "error: a\n\\u003a:error::x\n  \\u003a:set-env name=A::b\n\\u0023#[error]c\n\\u0023#vso[task.x]d\n::1 port\n## title\n"
+        );
+    }
+}

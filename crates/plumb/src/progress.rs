@@ -2,7 +2,7 @@
 //! whatever it is.
 
 use crate::common::Common;
-use crate::output::error_line;
+use crate::output::{self, error_line};
 use crate::session;
 use crate::stream::measured;
 use plumb_report::live::{busiest, rate_of};
@@ -11,7 +11,7 @@ use plumb_result::{Finding, Level, Tier};
 use plumb_sorted::SortedSet;
 use plumb_study::{Progress, RunBegun, Second};
 use plumb_workload::{OpKind, Workload};
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -76,20 +76,15 @@ impl Shown {
         }
         let columns = rustix::termios::tcgetwinsize(std::io::stderr()).map_or(0, |size| usize::from(size.ws_col));
         let text = plumb_report::cut(&self.text, if columns == 0 { Style::PLAIN.width } else { columns });
-        put(&format!("\r\x1b[2K{text}"));
+        output::redraw("\r\x1b[2K", &text, "");
         self.drawn = Some(Instant::now());
     }
 
     fn erase(&mut self) {
         if self.drawn.take().is_some() {
-            put("\r\x1b[2K");
+            output::redraw("\r\x1b[2K", "", "");
         }
     }
-}
-
-/// Nothing can be done where this fails: the terminal is gone.
-fn put(text: &str) {
-    let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
 impl StatusLine {

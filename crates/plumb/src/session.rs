@@ -7,7 +7,7 @@ use crate::output;
 use crate::output::error_line;
 use crate::ranks;
 use plumb_engine::guard::space::{FillPlaces, WhenFull};
-use plumb_engine::guard::{Allow, Permissions};
+use plumb_engine::guard::{Allow, Database, OutputFile, Permissions, private_directory};
 use plumb_engine::private_directory::{PrivateDirectoryError, own_directory, user_directory};
 use plumb_engine::signals::{self, StopFlag};
 use plumb_engine::testdir::TestDirs;
@@ -17,7 +17,7 @@ use plumb_report::style::Colour;
 use plumb_store::{Queue, RecoveredRun, Store};
 use plumb_study::Bench;
 use plumb_study::not_stored::NotStored;
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -87,21 +87,42 @@ fn must_be_there(common: &Common) -> Result<(), Stopped> {
     }
 }
 
-/// The database file: `--db`, PLUMB_DB, or the one in the user's data directory.
+/// The database file: `--db` or PLUMB_DB, whose links are followed once, or the one in the user's data directory.
 fn database(common: &Common) -> Result<PathBuf, Stopped> {
-    common.db.clone().map_or_else(|| Ok(data_directory()?.join("plumb.db")), Ok)
+    if let Some(path) = &common.db {
+        return Ok(Database::followed(path)?);
+    }
+    let directory = data_directory()?;
+    // Earlier versions made it by the umask.
+    if directory.exists() {
+        close_directory(&directory)?;
+    }
+    Ok(directory.join("plumb.db"))
+}
+
+fn close_directory(directory: &Path) -> Result<(), Stopped> {
+    private_directory(directory).map_err(|error| {
+        Stopped::io(format!(
+            "cannot create {}: {error}\nName another database with --db, or use --no-store.",
+            directory.display()
+        ))
+    })
 }
 
 /// The same, saying which runs were marked.
 pub fn recovered_store(common: &Common) -> Result<RecoveredStore, Stopped> {
     let path = database(common)?;
-    if let Some(parent) = path.parent() {
-        std::fs::create_dir_all(parent).map_err(|error| {
-            Stopped::io(format!(
-                "cannot create {}: {error}\nName another database with --db, or use --no-store.",
-                parent.display()
-            ))
-        })?;
+    match (&common.db, path.parent()) {
+        (None, Some(directory)) => close_directory(directory)?,
+        (Some(_), Some(directory)) if !directory.as_os_str().is_empty() => {
+            std::fs::create_dir_all(directory).map_err(|error| {
+                Stopped::io(format!(
+                    "cannot create {}: {error}\nName another database with --db, or use --no-store.",
+                    directory.display()
+                ))
+            })?;
+        }
+        _ => {}
     }
     let mut store = Store::open(&path)?;
     tell_of_queue(&store);
@@ -296,16 +317,9 @@ fn colour(terminal: bool) -> Colour {
 /// Annotations go to standard output, or to standard error where that is for a program; the runner reads both. The summary is
 /// appended to the runner's page. Source: "Workflow commands for GitHub Actions".
 pub fn to_github(annotations: &str, summary: &str, is_for_program: bool) -> Result<(), Stopped> {
-    if is_for_program {
-        output::error_text!("{annotations}");
-    } else {
-        output::print(annotations);
-    }
+    output::print_commands(annotations, is_for_program);
     let Some(path) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) else { return Ok(()) };
-    let path = Path::new(&path);
-    let appended = std::fs::OpenOptions::new().create(true).append(true).open(path);
-    let appended = appended.and_then(|mut file| file.write_all(summary.as_bytes()));
-    appended.map_err(|error| Stopped::io(format!("cannot append to {}: {error}", path.display())))
+    Ok(OutputFile::named("GITHUB_STEP_SUMMARY", &path).add(summary.as_bytes())?)
 }
 
 /// Writes JSON to standard output.

@@ -1,6 +1,7 @@
 //! The terminal as a screen: taken over, drawn upon, and given back as it was however watching ends.
 
 use crate::output;
+use plumb_text::visible::screen_line;
 use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
 use std::io::{IsTerminal, Write};
 use std::sync::{Mutex, Once, PoisonError};
@@ -90,6 +91,7 @@ impl Screen {
     /// Draws the lines from the top, over what is there.
     pub fn draw(&self, lines: &[String]) -> std::io::Result<()> {
         // The line break is before each line but the first: one behind the last would scroll.
+        let lines: Vec<_> = lines.iter().map(|line| screen_line(line)).collect();
         put(&format!("\x1b[H{}\x1b[K\x1b[J", lines.join("\x1b[K\r\n")))
     }
 

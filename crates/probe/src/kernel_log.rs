@@ -40,7 +40,6 @@ impl KernelLog {
 }
 
 fn open() -> Result<File, ProbeError> {
-    use std::os::unix::fs::OpenOptionsExt;
     if !HAS_PROC {
         return Err(ProbeError::NotHere);
     }
@@ -54,8 +53,9 @@ fn open() -> Result<File, ProbeError> {
         }
         _ => ProbeError::open("/dev/kmsg")(error),
     };
-    let mut log =
-        std::fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open("/dev/kmsg").map_err(fail)?;
+    let mut log = crate::read_only::open("/dev/kmsg", rustix::fs::OFlags::NONBLOCK)
+        .map(File::from)
+        .map_err(|error| fail(error.into()))?;
     log.seek(SeekFrom::End(0)).map_err(fail)?;
     Ok(log)
 }

@@ -6,6 +6,8 @@
 //! tree of files that describes another machine. System calls that only the running machine can answer are in one
 //! private module per platform, and elsewhere answer "not on this platform".
 
+#![cfg_attr(test, allow(clippy::disallowed_methods))] // tests write files
+
 mod beside;
 pub mod blocks;
 pub mod census;
@@ -22,6 +24,7 @@ pub mod link;
 mod mounts;
 pub mod others;
 mod platform;
+pub mod read_only;
 pub mod residency;
 pub mod stack;
 pub mod streams;

@@ -2,7 +2,7 @@
 
 use crate::error::ProbeError;
 use plumb_sorted::short_list;
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -120,7 +120,7 @@ fn text_of(bytes: Vec<u8>) -> String {
 /// `std::fs::read` would ask for 32 bytes at a time.
 fn read_file(path: &Path, is_enough: fn(&[u8]) -> bool) -> io::Result<Vec<u8>> {
     // Not by `File`: some C libraries make a second call to have the file closed in other programs, as it is without.
-    let file = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    let file = crate::read_only::open(path, OFlags::RDONLY)?;
     let mut piece = [0; 4096];
     let mut content = Vec::new();
     loop {

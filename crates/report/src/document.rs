@@ -5,6 +5,7 @@ use crate::style::{Ink, Style};
 use crate::table::{self, Align, Column};
 use plumb_chart::Chart;
 use plumb_result::Level;
+use plumb_text::markdown::escaped;
 
 /// One part of a report.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,6 +27,29 @@ pub(crate) enum ReportPart {
 impl ReportPart {
     pub(crate) fn chart(chart: Chart) -> ReportPart {
         ReportPart::Chart(Box::new(chart))
+    }
+
+    /// Replaces every text in it.
+    pub(crate) fn map_texts(&mut self, change: &mut dyn FnMut(&str) -> String) {
+        let mut each = |text: &mut String| *text = change(text);
+        match self {
+            ReportPart::Heading(text) | ReportPart::Text(_, text) => each(text),
+            ReportPart::List(items) => {
+                items.iter_mut().flat_map(|item| [&mut item.head, &mut item.text]).for_each(each);
+            }
+            ReportPart::Table(table) => {
+                table.columns.iter_mut().for_each(|head| each(&mut head.title));
+                table.rows.iter_mut().flatten().for_each(each);
+            }
+            ReportPart::Facts(facts) => {
+                facts.columns.iter_mut().for_each(&mut each);
+                for (name, values) in &mut facts.rows {
+                    each(name);
+                    values.iter_mut().for_each(&mut each);
+                }
+            }
+            ReportPart::Chart(chart) => chart.map_texts(change),
+        }
     }
 }
 
@@ -167,7 +191,7 @@ pub(crate) fn markdown(parts: &[ReportPart], images: &str) -> String {
             ReportPart::Table(table) => page.push_str(&pipes(table)),
             ReportPart::Facts(facts) => page.push_str(&pipes(&fact_table(facts))),
             ReportPart::Chart(chart) => {
-                let alt = chart.alt.replace(['[', ']', '\n'], " ");
+                let alt = escaped(&chart.alt.replace(['[', ']'], " "));
                 let title = escaped(&chart.title);
                 page.push_str(&format!(
                     "### {title}\n\n![{alt}]({images}/{}.svg)\n\n{}\n\n",
@@ -206,17 +230,4 @@ fn pipes(table: &ReportTable) -> String {
     text.extend(table.rows.iter().map(|cells| row(&mut cells.iter().map(|cell| escaped(cell)))));
     text.push('\n');
     text
-}
-
-/// What Markdown would take for its own: a name with an underscore or a star is a name.
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '|' | '*' | '_' | '<' | '\\' | '`' | '[' | '&' => out.extend(['\\', c]),
-            c if c.is_control() => out.push(' '),
-            c => out.push(c),
-        }
-    }
-    out
 }

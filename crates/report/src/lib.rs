@@ -1,6 +1,8 @@
 //! What people read: terminal pages of results and comparisons, and whole reports with charts. Results in, text out; nothing here
 //! touches the system.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods))] // tests write files
+
 mod assertion;
 pub mod audit;
 pub mod compare;

@@ -1,10 +1,11 @@
 //! How many columns of a terminal a text takes: a letter of some scripts takes two, an accent of its own none.
 
+use plumb_text::visible::visible_letters;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-/// Columns that a text takes.
+/// Columns that a text takes on one line: hidden characters as they are printed, colours none.
 pub(crate) fn width(text: &str) -> usize {
-    text.width()
+    visible_letters(text).width()
 }
 
 /// The text at the left of so many columns.
@@ -19,6 +20,7 @@ pub(crate) fn right(text: &str, columns: usize) -> String {
 
 /// The text, cut off with an ellipsis where it takes more columns than these.
 pub fn cut(text: &str, columns: usize) -> String {
+    let text = &*visible_letters(text);
     if width(text) <= columns {
         return text.to_owned();
     }
@@ -32,6 +34,7 @@ pub fn cut(text: &str, columns: usize) -> String {
 
 /// The same, without its beginning.
 pub(crate) fn cut_front(text: &str, columns: usize) -> String {
+    let text = &*visible_letters(text);
     if width(text) <= columns {
         return text.to_owned();
     }

@@ -1,6 +1,7 @@
 //! How pages are set: width and colour.
 
 use crate::measure;
+use plumb_text::visible::colour;
 
 /// Width and colour of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,7 +15,7 @@ pub struct Style {
 /// Whether to colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Colour {
-    /// With SGR escapes.
+    /// With marks of colours, of which `plumb_text::visible` makes SGR escapes.
     Ansi,
     /// Without.
     Never,
@@ -49,7 +50,7 @@ impl Style {
             Ink::Faint => "2",
         };
         match self.colour {
-            Colour::Ansi => format!("\x1b[{code}m{text}\x1b[0m"),
+            Colour::Ansi => format!("{}{text}{}", colour(code), colour("0")),
             Colour::Never => text.to_owned(),
         }
     }

@@ -1,6 +1,8 @@
 //! Tables of a page: columns as wide as their widest cell, of which the less important leave where the page is narrow.
 
 use crate::measure;
+use plumb_text::visible_line;
+use std::borrow::Cow;
 
 const GAP: &str = "  ";
 
@@ -45,6 +47,15 @@ pub(crate) struct Lines {
 
 /// Sets columns, all of equally many cells, within so many columns of the terminal.
 pub(crate) fn set(mut columns: Vec<Column>, width: usize) -> Lines {
+    for column in &mut columns {
+        column.title = visible_line(&column.title).into_owned();
+        for cell in &mut column.cells {
+            // A line feed in a name would end the row.
+            if let Cow::Owned(line) = visible_line(cell) {
+                *cell = line;
+            }
+        }
+    }
     while width_of(&columns) > width
         && let Some(first) = columns.iter().filter_map(|column| column.leaves).min()
     {

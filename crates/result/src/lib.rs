@@ -2,6 +2,7 @@
 //! both into [`Finding`]s, a [`Tier`] for every rate and a [`RunVerdict`]; the whole is a [`RunResult`], which the
 //! store keeps and reports and dialects print. Nothing here touches the system.
 
+pub mod anonymise;
 pub mod assertion;
 pub mod audit;
 pub mod blocks;
@@ -43,6 +44,7 @@ pub mod tidy;
 pub mod utilisation;
 pub mod watch;
 
+pub use anonymise::{AnonymiseError, Anonymiser};
 pub use audit::{Audit, AuditFinding, AuditedClaim, ClaimVerdict};
 pub use compare::{Comparison, Contrast, ContrastVerdict};
 pub use finding::{Finding, Level, RunVerdict, Tier};

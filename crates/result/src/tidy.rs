@@ -1,5 +1,6 @@
 //! Numbers of many runs as one tidy table: a line for each number, a column for each thing that is known of it.
 
+use plumb_sorted::SortedMap;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
@@ -43,6 +44,25 @@ impl TidyCell {
 }
 
 impl TidyTable {
+    /// Replaces every text in it, the names of columns included.
+    pub fn map_texts(&mut self, change: &mut dyn FnMut(&str) -> String) {
+        // Many rows share one text.
+        let mut known: SortedMap<Arc<str>, Arc<str>> = SortedMap::new();
+        self.columns.iter_mut().for_each(|column| *column = change(column));
+        for cell in self.rows.iter_mut().flatten() {
+            let TidyCell::Text(text) = cell else { continue };
+            let changed = match known.get(&**text) {
+                Some(changed) => Arc::clone(changed),
+                None => {
+                    let changed: Arc<str> = change(text).into();
+                    known.insert(Arc::clone(text), Arc::clone(&changed));
+                    changed
+                }
+            };
+            *text = changed;
+        }
+    }
+
     /// The place of a column.
     pub fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column == name)

@@ -1,5 +1,6 @@
 //! What can go wrong with a store.
 
+use plumb_guard::OutputError;
 use plumb_result::histogram::HdrError;
 use rusqlite::ErrorCode;
 use std::path::PathBuf;
@@ -15,6 +16,9 @@ pub enum StoreError {
         /// What the system said.
         reason: String,
     },
+    /// The path is not one for a database: a device, a link.
+    #[error(transparent)]
+    Output(OutputError),
     /// The file is damaged, or is no database.
     #[error(
         "{} is damaged or not a database ({reason}); it was not changed. Move it away to start a new one, restore a \
@@ -119,6 +123,20 @@ pub enum StoreError {
         /// Why, where it is known.
         reason: Option<String>,
     },
+    /// A query took too long.
+    #[error("the query was ended after {:?}, its limit; make it read less, or set --timeout", time)]
+    QueryTime {
+        /// The limit.
+        time: std::time::Duration,
+    },
+    /// A query needs too much memory.
+    #[error("{what} of the query is larger than {limit}, its limit; select less, or add LIMIT")]
+    QuerySize {
+        /// What is too large: `a value`, `the answer`, `its work`.
+        what: &'static str,
+        /// The limit, with its unit.
+        limit: String,
+    },
     /// A stored blob or document cannot be read.
     #[error("{}: {what} of {id} cannot be read: {reason}", path.display())]
     Unreadable {
@@ -170,6 +188,15 @@ pub enum StoreError {
     },
 }
 
+impl From<OutputError> for StoreError {
+    fn from(error: OutputError) -> StoreError {
+        match error {
+            OutputError::Io { path, source, .. } => StoreError::Open { path, reason: source.to_string() },
+            refusal => StoreError::Output(refusal),
+        }
+    }
+}
+
 impl StoreError {
     /// Whether the storage that the database lies on has no room left.
     pub fn is_full(&self) -> bool {
@@ -188,6 +215,7 @@ impl StoreError {
                 Some(ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch | ErrorCode::TooBig)
             ),
             StoreError::Open { .. }
+            | StoreError::Output(_)
             | StoreError::Corrupt { .. }
             | StoreError::Foreign { .. }
             | StoreError::Newer { .. }

@@ -1,8 +1,7 @@
 //! Files for what the database did not take: beside it, or where there is room.
 
-use std::fs::OpenOptions;
+use plumb_guard::OutputFile;
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// Why a document could be saved nowhere.
@@ -34,9 +33,9 @@ pub fn keep_beside(database: &Path, name: &str, document: &[u8]) -> Result<PathB
     Err(KeepError(failed))
 }
 
-/// Makes the file, whole or not at all, for its owner alone. It follows no link and replaces nothing.
+/// Makes the file, whole or not at all. It follows no link and replaces nothing.
 fn write_new(path: &Path, document: &[u8]) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    let mut file = OutputFile::made_up("the result", path).private().create_new()?;
     file.write_all(document).and_then(|()| file.sync_all()).inspect_err(|_| {
         let _ = std::fs::remove_file(path);
     })

@@ -4,6 +4,8 @@
 //! first op; a kill loses at most what came after the last heartbeat; missing is `NULL`; nothing is ever overwritten
 //! because it could not be read.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods))] // tests write files
+
 mod canonical;
 mod conformance;
 mod diff;
@@ -33,7 +35,7 @@ pub use import::Imported;
 pub use keep::{KeepError, keep_beside};
 pub use noise::{NoiseIn, NoiseWork, StoredFloors, Targets};
 pub use open::{BUSY_TIMEOUT, SCHEMA_VERSION, Store};
-pub use query::{QueryCell, QueryTable};
+pub use query::{QueryCell, QueryLimits, QueryTable};
 pub use queue::{Queue, Waiting};
 pub use read::{CANDIDATES_MAX, Filter, PhaseIntervals, RunRow, RunStatus};
 pub use recover::RecoveredRun;

@@ -2,7 +2,8 @@
 
 use crate::StoreError;
 use crate::facts::FactRows;
-use crate::queue::{Damaged, Waiting};
+use crate::queue::{Damaged, Waiting, close_queue};
+use plumb_guard::Database;
 use plumb_result::{Better, Metric};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
@@ -89,21 +90,33 @@ impl Store {
         if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
             std::fs::create_dir_all(directory).map_err(|error| refused(error.to_string()))?;
         }
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let log_is_named = Cell::new(with_suffix(path, "-wal").exists());
-        let connection = Connection::open_with_flags(path, flags).map_err(|error| refused(error.to_string()))?;
-        Store::prepare(Store { log_is_named, ..Store::on(connection, path, true) })
+        let database = Database::at(path)?;
+        refuse_foreign(&database)?;
+        database.make()?;
+        let log_is_named = Cell::new(with_suffix(database.path(), "-wal").exists());
+        let connection = connect(database.path(), OpenFlags::SQLITE_OPEN_READ_WRITE);
+        let connection = connection.map_err(|error| refused(error.to_string()))?;
+        let store = Store::prepare(Store { log_is_named, ..Store::on(connection, database.path(), true) })?;
+        // What earlier versions left open to others.
+        close_queue(database.path());
+        Ok(store)
     }
 
     /// Opens a database for commands that only read. Where it cannot be opened for writing (the disk is full, or
     /// read-only, or another process holds it), it is read as it is. A file that is not there is an empty database, and
-    /// is not made.
+    /// is not made; an empty file stays empty.
     ///
     /// # Errors
     /// As [`Store::open`].
     pub fn open_to_read(path: &Path) -> Result<Store, StoreError> {
-        if !path.exists() {
-            return Ok(Store { path: path.to_owned(), ..Store::open_in_memory()? });
+        let nothing = || Ok(Store { path: path.to_owned(), ..Store::open_in_memory()? });
+        if std::fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
+            return nothing();
+        }
+        let database = Database::at(path)?;
+        refuse_foreign(&database)?;
+        if holds_nothing(&database) {
+            return nothing();
         }
         match Store::open(path) {
             Err(error @ (StoreError::Open { .. } | StoreError::Busy { .. } | StoreError::Sqlite { .. })) => {
@@ -124,12 +137,12 @@ impl Store {
     /// room; a connection that locks the database keeps the index in memory instead. Source: "Use of WAL Without
     /// Shared-Memory", <https://sqlite.org/wal.html>. On a file system that is mounted read-only nobody writes.
     fn as_it_is(path: &Path) -> Result<Store, StoreError> {
-        let attempt = |flags: OpenFlags, immutable: bool| -> Result<Store, StoreError> {
+        let attempt = |path: &Path, flags: OpenFlags, immutable: bool| -> Result<Store, StoreError> {
             let refused =
                 |error: rusqlite::Error| StoreError::Open { path: path.to_owned(), reason: error.to_string() };
             let connection = match immutable {
-                true => Connection::open_with_flags(immutable_uri(path), flags | OpenFlags::SQLITE_OPEN_URI),
-                false => Connection::open_with_flags(path, flags),
+                true => connect(&immutable_uri(path), flags | OpenFlags::SQLITE_OPEN_URI),
+                false => connect(path, flags),
             };
             let connection = connection.map_err(refused)?;
             connection.busy_timeout(Duration::from_secs(1)).map_err(refused)?;
@@ -141,10 +154,12 @@ impl Store {
                 found => Err(StoreError::Newer { path: store.path, found, known: SCHEMA_VERSION }),
             }
         };
+        let path = &Database::at(path)?.path().to_owned();
         let no_log = std::fs::metadata(with_suffix(path, "-wal")).map_or(true, |log| log.len() == 0);
-        attempt(OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX, false).or_else(|error| {
-            let read_only = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-            attempt(read_only, false).or_else(|_| if no_log { attempt(read_only, true) } else { Err(error) })
+        attempt(path, OpenFlags::SQLITE_OPEN_READ_WRITE, false).or_else(|error| {
+            let read_only = OpenFlags::SQLITE_OPEN_READ_ONLY;
+            attempt(path, read_only, false)
+                .or_else(|_| if no_log { attempt(path, read_only, true) } else { Err(error) })
         })
     }
 
@@ -397,12 +412,63 @@ impl Store {
 
 /// Whether a file is one of ours, of this schema, from its first page alone: SQLite need not be started for that. A file whose first
 /// page is still in its log is not recognised. Source: <https://sqlite.org/fileformat2.html>, 1.3.
-pub(crate) fn has_our_header(path: &Path, schema: i64) -> bool {
-    let mut header = [0; 72];
-    let is_read = File::open(path).and_then(|mut file| file.read_exact(&mut header)).is_ok();
-    let number =
-        |at: usize| i64::from(i32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]));
-    is_read && header.starts_with(b"SQLite format 3\0") && number(60) == schema && number(68) == APPLICATION_ID
+pub(crate) fn has_our_header(database: &Database, schema: i64) -> bool {
+    Header::read(database).is_some_and(|header| header.number(60) == schema && header.number(68) == APPLICATION_ID)
+}
+
+/// Opens a connection that follows no symbolic link, for the database nor for its side files.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place that opens databases, all of whose paths come from `Database`"
+)]
+pub(crate) fn connect(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
+    let always = OpenFlags::SQLITE_OPEN_NOFOLLOW | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    Connection::open_with_flags(path, flags | always)
+}
+
+/// The beginning of the first page of an SQLite database. Source: <https://sqlite.org/fileformat2.html>, 1.3 and 1.6.
+struct Header([u8; 108]);
+
+impl Header {
+    /// Reads it; `None` for any other file.
+    fn read(database: &Database) -> Option<Header> {
+        let mut header = [0; 108];
+        database.open_to_read().and_then(|mut file| file.read_exact(&mut header)).ok()?;
+        header.starts_with(b"SQLite format 3\0").then_some(Header(header))
+    }
+
+    fn number(&self, at: usize) -> i64 {
+        i64::from(i32::from_be_bytes([self.0[at], self.0[at + 1], self.0[at + 2], self.0[at + 3]]))
+    }
+
+    /// Returns `true` if the page lists tables, indexes or views: its B-tree has cells, or is not a leaf.
+    fn has_schema(&self) -> bool {
+        const LEAF: u8 = 13;
+        self.0[100] != LEAF || self.0[103..105] != [0, 0]
+    }
+}
+
+/// Refuses another program's database before SQLite opens it: opening would already roll back its journal or fold its log.
+fn refuse_foreign(database: &Database) -> Result<(), StoreError> {
+    let is_foreign = Header::read(database).is_some_and(|header| match header.number(68) {
+        APPLICATION_ID => false,
+        0 => header.has_schema(),
+        _ => true,
+    });
+    match is_foreign {
+        true => Err(StoreError::Foreign { path: database.path().to_owned() }),
+        false => Ok(()),
+    }
+}
+
+/// Returns `true` for an empty file, and for a database without a schema or a log.
+fn holds_nothing(database: &Database) -> bool {
+    let length = |path: &Path| std::fs::metadata(path).map_or(0, |found| found.len());
+    let is_blank = || {
+        Header::read(database).is_some_and(|header| header.number(68) == 0 && !header.has_schema())
+            && length(&with_suffix(database.path(), "-wal")) == 0
+    };
+    length(database.path()) == 0 || is_blank()
 }
 
 pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {

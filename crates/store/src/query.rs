@@ -1,10 +1,37 @@
-//! Anybody's SQL, to read with.
+//! Anybody's SQL, to read with: within limits of time and memory.
 
-use crate::open::BUSY_TIMEOUT;
+use crate::open::{BUSY_TIMEOUT, connect};
 use crate::{Store, StoreError};
 use plumb_document::{ToDocument, Value, WriteError};
+use rusqlite::limits::Limit;
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags, Statement};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+/// How long a query may take, and how much memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueryLimits {
+    /// Time until it is interrupted.
+    pub time: Duration,
+    /// Memory of the answer, bytes.
+    pub answer_bytes: u64,
+    /// Longest text or blob that SQLite makes, bytes.
+    pub value_bytes: u32,
+    /// Memory of SQLite, for sorting and for intermediate tables, bytes.
+    pub memory_bytes: u64,
+}
+
+impl Default for QueryLimits {
+    fn default() -> QueryLimits {
+        QueryLimits {
+            time: Duration::from_secs(30),
+            answer_bytes: 256 << 20,
+            value_bytes: 64 << 20,
+            memory_bytes: 512 << 20,
+        }
+    }
+}
 
 /// The answer to a query.
 #[derive(Debug, Clone, PartialEq, ToDocument)]
@@ -30,6 +57,18 @@ pub enum QueryCell {
     Blob(Vec<u8>),
 }
 
+impl QueryCell {
+    /// Memory that it takes, bytes.
+    fn bytes(&self) -> u64 {
+        let further = match self {
+            QueryCell::Text(text) => text.len(),
+            QueryCell::Blob(bytes) => bytes.len(),
+            QueryCell::Null | QueryCell::Integer(_) | QueryCell::Real(_) => 0,
+        };
+        (size_of::<QueryCell>() + further) as u64
+    }
+}
+
 impl ToDocument for QueryCell {
     /// As JSON has it; a blob as hex digits.
     fn to_document(&self) -> Result<Value, WriteError> {
@@ -44,31 +83,85 @@ impl ToDocument for QueryCell {
 }
 
 impl Store {
+    /// Runs one statement that only reads, on a connection that cannot write, within the default limits.
+    ///
+    /// # Errors
+    /// As [`Store::query_within`].
+    pub fn query(&self, sql: &str) -> Result<QueryTable, StoreError> {
+        self.query_within(sql, &QueryLimits::default())
+    }
+
     /// Runs one statement that only reads, on a connection that cannot write.
     ///
-    /// Errors: [`StoreError::WouldWrite`] for a statement that changes anything, [`StoreError::Query`] for one that is
-    /// wrong, or more than one.
-    pub fn query(&self, sql: &str) -> Result<QueryTable, StoreError> {
+    /// # Errors
+    /// [`StoreError::WouldWrite`] for a statement that changes anything, [`StoreError::Query`] for one that is wrong, or more than one;
+    /// [`StoreError::QueryTime`] and [`StoreError::QuerySize`] beyond a limit.
+    pub fn query_within(&self, sql: &str, limits: &QueryLimits) -> Result<QueryTable, StoreError> {
         if self.in_file {
-            let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-            let reader =
-                Connection::open_with_flags(&self.path, flags).map_err(self.failed("opening it for a query"))?;
+            let reader = connect(&self.path, OpenFlags::SQLITE_OPEN_READ_ONLY);
+            let reader = reader.map_err(self.failed("opening it for a query"))?;
             reader.busy_timeout(BUSY_TIMEOUT).map_err(self.failed("opening it for a query"))?;
-            return read(&reader, sql);
+            return read(&reader, sql, limits);
         }
         // A second connection would see another database in memory.
         let guard = |on: bool| {
             self.connection.pragma_update(None, "query_only", on).map_err(self.failed("guarding against writes"))
         };
         guard(true)?;
-        let table = read(&self.connection, sql);
+        let table = read(&self.connection, sql, limits);
         guard(false)?;
         table
     }
 }
 
-fn read(connection: &Connection, sql: &str) -> Result<QueryTable, StoreError> {
-    let wrong = |error: rusqlite::Error| StoreError::Query { reason: error.to_string() };
+fn read(connection: &Connection, sql: &str, limits: &QueryLimits) -> Result<QueryTable, StoreError> {
+    let wrong =
+        |error: rusqlite::Error| beyond(&error, limits).unwrap_or(StoreError::Query { reason: error.to_string() });
+    let before = bound(connection, limits).map_err(wrong)?;
+    let (done, ended) = channel::<()>();
+    let interrupt = connection.get_interrupt_handle();
+    let time = limits.time;
+    let table = std::thread::scope(|scope| {
+        scope.spawn(move || {
+            if ended.recv_timeout(time) == Err(RecvTimeoutError::Timeout) {
+                interrupt.interrupt();
+            }
+        });
+        let table = table_of(connection, sql, limits, &wrong);
+        drop(done);
+        table
+    });
+    // Later queries of the same connection have limits of their own.
+    let _ = connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, before);
+    table
+}
+
+/// Sets the limits of a connection; returns the longest value that it had before.
+fn bound(connection: &Connection, limits: &QueryLimits) -> rusqlite::Result<i32> {
+    // What is sorted stays in memory, which has a limit, and does not fill the disk.
+    connection.pragma_update(None, "temp_store", "memory")?;
+    // Returns the limit in force, which is a row.
+    connection.query_row(&format!("PRAGMA hard_heap_limit = {}", limits.memory_bytes), [], |_| Ok(()))?;
+    connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, i32::try_from(limits.value_bytes).unwrap_or(i32::MAX))
+}
+
+/// The error of a statement that a limit ended.
+fn beyond(error: &rusqlite::Error, limits: &QueryLimits) -> Option<StoreError> {
+    let mib = |bytes: u64| format!("{} MiB", bytes >> 20);
+    match error.sqlite_error_code()? {
+        ErrorCode::OperationInterrupted => Some(StoreError::QueryTime { time: limits.time }),
+        ErrorCode::TooBig => Some(StoreError::QuerySize { what: "a value", limit: mib(limits.value_bytes.into()) }),
+        ErrorCode::OutOfMemory => Some(StoreError::QuerySize { what: "its work", limit: mib(limits.memory_bytes) }),
+        _ => None,
+    }
+}
+
+fn table_of(
+    connection: &Connection,
+    sql: &str,
+    limits: &QueryLimits,
+    wrong: &impl Fn(rusqlite::Error) -> StoreError,
+) -> Result<QueryTable, StoreError> {
     let mut statement = connection.prepare(sql).map_err(wrong)?;
     // Statements that SQLite counts as reading and that yet change something (ATTACH, BEGIN, most PRAGMAs) return no
     // columns.
@@ -76,14 +169,30 @@ fn read(connection: &Connection, sql: &str) -> Result<QueryTable, StoreError> {
         return Err(StoreError::WouldWrite { sql: sql.to_owned() });
     }
     let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
+    let rows = rows_of(&mut statement, columns.len(), limits, wrong)?;
+    Ok(QueryTable { columns, rows })
+}
+
+fn rows_of(
+    statement: &mut Statement<'_>,
+    columns: usize,
+    limits: &QueryLimits,
+    wrong: &impl Fn(rusqlite::Error) -> StoreError,
+) -> Result<Vec<Vec<QueryCell>>, StoreError> {
     let mut found = Vec::new();
+    let mut bytes = 0;
     let mut rows = statement.query([]).map_err(wrong)?;
     while let Some(row) = rows.next().map_err(wrong)? {
-        let cells = (0..columns.len()).map(|i| row.get_ref(i).map(cell)).collect::<Result<_, _>>().map_err(wrong)?;
+        let cells: Vec<QueryCell> =
+            (0..columns).map(|i| row.get_ref(i).map(cell)).collect::<Result<_, _>>().map_err(wrong)?;
+        bytes += cells.iter().map(QueryCell::bytes).sum::<u64>();
+        if bytes > limits.answer_bytes {
+            let limit = format!("{} MiB", limits.answer_bytes >> 20);
+            return Err(StoreError::QuerySize { what: "the answer", limit });
+        }
         found.push(cells);
     }
-    drop(rows);
-    Ok(QueryTable { columns, rows: found })
+    Ok(found)
 }
 
 fn cell(value: ValueRef<'_>) -> QueryCell {

@@ -12,12 +12,13 @@ use crate::owner::{Life, Owner};
 use crate::write::{Partial, ResultIn, RunLog, RunRowIn, RunStart};
 use crate::{Store, StoreError};
 use plumb_document::{FromDocument, ToDocument, json};
+use plumb_guard::{Database, OutputFile, private_directory};
 use plumb_result::observe::{Environment, TargetFacts};
 use plumb_result::{Measurement, OpMeasurement, PhaseMeasurement, RunResult, Tool};
 use plumb_sorted::{SortedMap, short_list};
 use plumb_workload::{Workload, former};
 use rusqlite::{OptionalExtension, Transaction};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -140,15 +141,13 @@ impl Queue {
     /// The queue of a database; `None` where runs must go to the database itself: it is not there yet, it is no file of this version of
     /// Plumb, or its directory cannot be written.
     pub fn of(database: &Path) -> Option<Queue> {
-        if !has_our_header(database, SCHEMA_VERSION) {
+        let database = Database::at(database).ok()?;
+        if !has_our_header(&database, SCHEMA_VERSION) {
             return None;
         }
+        let database = database.path();
         let directory = directory_of(database);
-        match fs::create_dir(&directory) {
-            Ok(()) => {}
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(_) => return None,
-        }
+        is_plain_directory(&directory).ok().filter(|is_plain| *is_plain)?;
         Some(Queue { database: database.to_owned(), directory, run: None, store: None })
     }
 
@@ -187,6 +186,24 @@ impl Queue {
     }
 }
 
+/// Closes a queue that an earlier version made by the umask.
+pub(crate) fn close_queue(database: &Path) {
+    let directory = directory_of(database);
+    if directory.exists() {
+        // Another user's queue stays as it is.
+        let _ = is_plain_directory(&directory);
+    }
+}
+
+/// Makes the directory of a queue, for its owner alone. A link in its place leads elsewhere, and is not used.
+fn is_plain_directory(directory: &Path) -> io::Result<bool> {
+    if fs::symlink_metadata(directory).is_ok_and(|found| found.is_symlink()) {
+        return Ok(false);
+    }
+    private_directory(directory)?;
+    Ok(true)
+}
+
 impl RunLog for Queue {
     fn begin_run(&mut self, start: &RunStart<'_>) -> Result<(), StoreError> {
         if let Some(store) = &mut self.store {
@@ -206,8 +223,8 @@ impl RunLog for Queue {
         };
         let line = line("the beginning of a run", &begun)?;
         let path = self.directory.join(file_name(start.id));
-        let made = OpenOptions::new().append(true).create_new(true).open(&path);
-        let written = made.and_then(|file| {
+        let made = OutputFile::made_up("the queue", &path).private().create_new();
+        let written = made.map_err(io::Error::from).and_then(|file| {
             self.run = Some((start.id.to_owned(), file));
             self.append(&line)
         });

@@ -1,6 +1,8 @@
 //! A kill at any moment, and several writers at once. Child processes are this test binary, told by a variable to play
 //! one of the tests below as the child.
 
+#![allow(clippy::disallowed_methods)] // tests write files
+
 mod common;
 
 use common::{FIRST, intervals, measurement, result, started};

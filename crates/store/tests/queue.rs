@@ -1,6 +1,8 @@
 //! Runs that wait beside the database: they are stored as others are, whatever happens meanwhile. Child processes are this test
 //! binary, told by a variable to play one of the tests below as the child.
 
+#![allow(clippy::disallowed_methods)] // tests write files
+
 mod common;
 
 use common::{FIRST, SECOND, intervals, measurement, result, started};

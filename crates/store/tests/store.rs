@@ -1,5 +1,7 @@
 //! What is put into a store comes out of it, and files that are not ours stay as they are.
 
+#![allow(clippy::disallowed_methods)] // tests write files
+
 mod common;
 
 use common::{FIRST, SECOND, environment, intervals, measurement, result, started, targets};

@@ -1,5 +1,7 @@
 //! How fast a file is characterised: `characterise N FILE` writes N generated records to a file, and shows it.
 
+#![allow(clippy::disallowed_methods)] // tests write files
+
 use plumb_trace::iolog::Waits;
 use plumb_trace::show::show;
 use plumb_trace::{Facts, Names, OwnWriter, Record, RecordedAct, Task};

@@ -4,6 +4,8 @@
 //! others print; published traces are [tables](table::PRESETS). [`merge`] merges several into one stream. [`write()`] writes.
 //! This crate knows nothing of replays.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods))] // tests write files
+
 mod anonymise;
 mod binary;
 mod blktrace;

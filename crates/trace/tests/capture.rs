@@ -1,6 +1,7 @@
 //! What the recorder sees of a program that uses io_uring for all that it does: this test runs itself once more, as that program.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #![allow(unsafe_code)]
+#![allow(clippy::disallowed_methods)] // tests write files
 
 use io_uring::types::{DestinationSlot, Fd, Fixed};
 use io_uring::{IoUring, opcode, squeue};

@@ -1,5 +1,7 @@
 //! Recordings of other tools, each compared with what the tool itself says.
 
+#![allow(clippy::disallowed_methods)] // tests write files
+
 use plumb_trace::iolog::Waits;
 use plumb_trace::{FileName, Format, Record, RecordedAct, RecordingReader, UNKNOWN_NS, flag, open, open_as, read};
 use std::io::Cursor;

@@ -1,5 +1,7 @@
 //! Recordings of real tools, and broken ones, through the crate's door.
 
+#![allow(clippy::disallowed_methods)] // tests write files
+
 use plumb_trace::iolog::Waits;
 use plumb_trace::merge::{MergeInput, merge};
 use plumb_trace::{FileName, Format, Record, RecordedAct, RecordingReader, TraceError, flag, open, read, read_as};

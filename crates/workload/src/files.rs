@@ -16,6 +16,10 @@ pub struct JobFiles {
     /// that are taken as they are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lengths: Vec<Bytes>,
+    /// Directories that the user named, in which the files lie: links on the way to them are followed once, and none below them.
+    /// Without any, those are the directories of the files themselves.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub typed: Vec<PathBuf>,
 }
 
 impl JobFiles {
@@ -30,9 +34,10 @@ impl JobFiles {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum Names {
-    /// Said one by one. What is there already is overwritten only with permission.
+    /// Typed by the user, one by one, and overwritten as numbered ones are.
     Said(Vec<PathBuf>),
-    /// Made from a number: `{}` in the path stands for the number of the file. Files of such names are test data.
+    /// Made from a number: `{}` in the path stands for the number of the file. What is there already is overwritten only where Plumb
+    /// made it and left it as it is, where it holds nothing, or with permission.
     Numbered {
         /// The path of each.
         path: PathBuf,
@@ -43,11 +48,11 @@ pub enum Names {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         per_directory: Option<u32>,
     },
-    /// Made up by another tool's rules, one by one. Files of such names are test data.
+    /// Made up by another tool's rules, one by one, and overwritten as numbered ones are.
     Made(Vec<PathBuf>),
     /// Those of a run of PostMark: its subdirectories, then its files. What is there already is the user's.
     Postmark(Box<crate::program::Postmark>),
-    /// Those of regular trees, by number. Files of such names are test data.
+    /// Those of regular trees, by number.
     Trees(Box<crate::program::TreeNames>),
 }
 

@@ -19,7 +19,7 @@ fn served(identity: &Identity, patience: Duration, client: impl FnOnce(TcpStream
     thread::scope(|scope| {
         let server = scope.spawn(|| {
             let (socket, _) = listener.accept().expect("a client");
-            Channel::accept_within(socket, identity, PURPOSE, patience)
+            Channel::accept_until(socket, identity, PURPOSE, Instant::now() + patience)
         });
         client(TcpStream::connect(at).expect("the server"));
         server.join().expect("no panic")
@@ -92,7 +92,7 @@ fn an_end_that_dies_is_no_end_of_the_data() {
 #[test]
 fn a_server_with_another_key_is_not_served_the_proof() {
     let (known, other) = (identity(), identity());
-    let trust = Trust { token: other.token, ..known.trust() };
+    let trust = Trust { token: other.token.clone(), ..known.trust() };
     let [client, server] = met(&other, &trust, PURPOSE);
     let error = client.expect_err("another certificate");
     let ChannelError::Fingerprint { expected, found } = error else { panic!("{error}") };
@@ -103,7 +103,7 @@ fn a_server_with_another_key_is_not_served_the_proof() {
 #[test]
 fn a_client_with_another_token_is_refused_by_both() {
     let identity = identity();
-    let trust = Trust { token: [7; 32], ..identity.trust() };
+    let trust = Trust { token: [7; 32].into(), ..identity.trust() };
     let [client, server] = met(&identity, &trust, PURPOSE);
     assert!(matches!(client, Err(ChannelError::Refused)), "{client:?}");
     assert!(matches!(server, Err(ChannelError::Token)), "{server:?}");

@@ -209,7 +209,7 @@ pub const OPTIONS: &[Opt] = &[
     option("sendbuf", None, Text, "", "Measure the network.", NET),
     option("servers", None, Text, "", "Measure the network.", NET),
     option("serversfile", None, Text, "", "Measure the network.", NET),
-    option("service", None, Nothing, "", "Run as a service, in the background, for whoever names this host in --hosts.", Works),
+    option("service", None, Nothing, "", "Run as a service, in the background, for those who name this host in --hosts. PLUMB_AGENT_KEYS names the keys; without, PLUMB_AGENT_ALLOW what may be used.", Works),
     option("sharesize", None, Bytes, "0", "Size from which threads share a file of a tree; 0 means 32 blocks, -1 never.", Works),
     option("size", Some('s'), Bytes, "0", "Size of each file; 0 uses the size of existing files and devices.", Works),
     option("start", None, Number, "0", "Start time, in seconds since the epoch.", Works),

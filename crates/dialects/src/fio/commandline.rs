@@ -191,7 +191,7 @@ pub static PROGRAM_OPTIONS: &[ProgramOption] = &[
         letter: Some('S'),
         takes: Takes::Perhaps,
         fate: Fate::Works,
-        doc: "Run jobs for clients, which are Plumb too: ip:ADDRESS,PORT or ,PORT. Beyond this host, PLUMB_AGENT_KEYS names the keys.",
+        doc: "Run jobs for clients, which are Plumb too: ip:ADDRESS,PORT or ,PORT. PLUMB_AGENT_KEYS names the keys; without, only on this host, and PLUMB_AGENT_ALLOW what may be used.",
     },
     ProgramOption {
         name: "client",

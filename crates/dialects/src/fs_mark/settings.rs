@@ -3,6 +3,9 @@
 use crate::Support;
 use Support::{NotYet, Works};
 
+/// The log without `-l`.
+pub const DEFAULT_LOG: &str = "fs_log.txt";
+
 /// Most threads, files of a thread and bytes of a name, and of a write.
 const THREADS_MAX: u64 = 64;
 const FILES_MAX: u64 = 1_000_000;
@@ -170,7 +173,7 @@ pub fn read(words: &[String]) -> Result<Settings, Wrong> {
         iterations: 1,
         keeps: false,
         verbose: false,
-        log: "fs_log.txt".to_owned(),
+        log: DEFAULT_LOG.to_owned(),
     };
     let mut places: Vec<String> = Vec::new();
     let (mut threads, mut subdirectories, mut each) = (1, 0, None);

@@ -1,5 +1,9 @@
 //! Authentication of iperf3: a user's name, password and time, encrypted with the server's RSA key, in the parameters. Whoever
 //! sees a token can send it again while its time is near; this server takes each only once.
+//!
+//! A server that decrypts what strangers send must not let them learn how far it came (RUSTSEC-2023-0071, Bleichenbacher's
+//! attack). So every refused token costs the same steps, whether it cannot be decrypted, its user is unknown or its password
+//! is wrong: one decryption, one look at all users, one hash. The client gets one answer, at a time that [`answer_at`] rounds up.
 
 mod key;
 
@@ -7,10 +11,15 @@ pub use key::{KeyWrong, PrivateKey, PublicKey};
 
 use base64::prelude::{BASE64_STANDARD, Engine};
 use sha2::{Digest, Sha256};
-use subtle::ConstantTimeEq;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+use subtle::{ConditionallySelectable, ConstantTimeEq};
+use zeroize::Zeroizing;
 
 /// Tokens that a server remembers. More within the time in which they are good are refused.
 const TOKENS_MAX: usize = 10_000;
+
+const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
 /// Longest token, base64: of a key of 8192 bits.
 const TOKEN_BYTES_MAX: usize = 2048;
@@ -29,8 +38,8 @@ pub enum Padding {
 pub struct Claim {
     /// The name.
     pub user: String,
-    /// The password.
-    pub password: String,
+    /// The password, which is overwritten when this is dropped.
+    pub password: Zeroizing<String>,
     /// When it was said, seconds of the epoch.
     pub at: i64,
 }
@@ -43,9 +52,10 @@ impl std::fmt::Debug for Claim {
 
 impl Claim {
     /// As it is encrypted.
-    fn text(&self) -> String {
+    fn text(&self) -> Zeroizing<String> {
         let Claim { user, password, at } = self;
-        format!("user: {user}\npwd:  {password}\nts:   {at}")
+        let password = password.as_str();
+        Zeroizing::new(format!("user: {user}\npwd:  {password}\nts:   {at}"))
     }
 
     fn read(text: &[u8]) -> Option<Claim> {
@@ -54,7 +64,12 @@ impl Claim {
         let (user, rest) = text.split_once("\npwd:  ")?;
         let (password, at) = rest.rsplit_once("\nts:   ")?;
         let at = at.trim_end_matches('\0').parse().ok()?;
-        Some(Claim { user: user.to_owned(), password: password.to_owned(), at })
+        Some(Claim { user: user.to_owned(), password: Zeroizing::new(password.to_owned()), at })
+    }
+
+    /// A claim of no user's, which is examined in the place of one that cannot be read.
+    fn of_no_one() -> Claim {
+        Claim { user: String::new(), password: Zeroizing::new(String::new()), at: 0 }
     }
 
     /// The token of it; `None` where it is too long for the key.
@@ -65,7 +80,7 @@ impl Claim {
 
 /// Who may be a client: a line `NAME,HASH` each, where HASH is the SHA-256 of `{NAME}PASSWORD` in hexadecimal digits.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Users(Vec<(String, String)>);
+pub struct Users(Vec<(String, [u8; 64])>);
 
 impl Users {
     /// Of a file; `Err` has the number of a line that is malformed.
@@ -77,7 +92,8 @@ impl Users {
             }
             let (name, hash) = line.split_once(',').ok_or(number)?;
             let hash = hash.trim().to_ascii_lowercase();
-            if hash.len() != 64 || !hash.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            let hash: [u8; 64] = hash.into_bytes().try_into().map_err(|_| number)?;
+            if !hash.iter().all(u8::is_ascii_hexdigit) {
                 return Err(number);
             }
             users.push((name.trim().to_owned(), hash));
@@ -85,18 +101,28 @@ impl Users {
         Ok(Users(users))
     }
 
-    /// Whether name and password belong together. An unknown name takes as long as a known one.
+    /// Whether name and password belong together. All users are looked at, and an unknown name is compared with a hash
+    /// that no password has.
     fn knows(&self, claim: &Claim) -> bool {
         let Claim { user, password, .. } = claim;
-        let said: String =
-            Sha256::digest(format!("{{{user}}}{password}")).iter().map(|byte| format!("{byte:02x}")).collect();
-        let hash = self.0.iter().find(|(name, _)| name == user).map(|(_, hash)| hash.as_str());
-        let no_hash = "-".repeat(64);
-        hash.unwrap_or(&no_hash).as_bytes().ct_eq(said.as_bytes()).into()
+        step("users");
+        let mut expected = [b'-'; 64];
+        // Of equal names, the first one counts.
+        for (name, hash) in self.0.iter().rev() {
+            let is_it = name.as_bytes().ct_eq(user.as_bytes());
+            expected.iter_mut().zip(hash).for_each(|(byte, of_user)| byte.conditional_assign(of_user, is_it));
+        }
+        step("hash");
+        let text = Zeroizing::new(format!("{{{user}}}{}", password.as_str()));
+        let mut said = [0; 64];
+        for (pair, byte) in said.chunks_exact_mut(2).zip(Sha256::digest(text.as_bytes())) {
+            pair.copy_from_slice(&[byte >> 4, byte & 15].map(|digit| DIGITS[usize::from(digit)]));
+        }
+        expected.ct_eq(&said).into()
     }
 }
 
-/// Why a client is not let in. It is told none of these, only that it is not.
+/// Reason for the server's own log why a client is refused. The client hears only that it is.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Denied {
     /// It sent no token.
@@ -126,57 +152,82 @@ pub enum Denied {
     Many,
 }
 
-/// What a server knows: its key, its users, and which tokens it has taken.
+/// Time between a refused token and the answer: a multiple of this.
+const ANSWER_STEP: Duration = Duration::from_millis(250);
+
+/// Returns how long after a token came a client is refused, if the examination took `elapsed`: the next multiple of 250 ms,
+/// in which differences of microseconds disappear.
+pub fn answer_at(elapsed: Duration) -> Duration {
+    let steps = elapsed.as_nanos() / ANSWER_STEP.as_nanos() + 1;
+    ANSWER_STEP * u32::try_from(steps).unwrap_or(u32::MAX)
+}
+
+/// A server's key, its users, and the tokens that it has taken.
 #[derive(Debug)]
 pub struct Gate {
     /// Its key.
     pub key: PrivateKey,
     /// Its users.
     pub users: Users,
-    /// How tokens are padded.
+    /// Padding of tokens.
     pub padding: Padding,
-    /// How far a client's clock may be from this one's, seconds.
+    /// Largest difference between a client's clock and this one's, seconds.
     pub skew_s: u64,
-    /// Hashes of tokens that were taken, and until when they would be good.
-    taken: Vec<([u8; 32], i64)>,
+    /// Hashes of tokens that were taken, and the time until which they would be good.
+    taken: Mutex<Vec<([u8; 32], i64)>>,
 }
 
 impl Gate {
-    /// A server that has taken none.
+    /// Creates a server that has taken no token.
     pub fn new(key: PrivateKey, users: Users, padding: Padding, skew_s: u64) -> Gate {
-        Gate { key, users, padding, skew_s, taken: Vec::new() }
+        Gate { key, users, padding, skew_s, taken: Mutex::default() }
     }
 
-    /// The user whose token this is.
+    /// Returns the user whose token this is. Tokens of several clients are examined at the same time.
     ///
     /// # Errors
-    /// Why it is not let in.
-    pub fn admit(&mut self, token: Option<&str>, now: i64) -> Result<String, Denied> {
+    /// The reason of a refusal, for the log.
+    pub fn admit(&self, token: Option<&str>, now: i64) -> Result<String, Denied> {
         let token = token.ok_or(Denied::NoToken)?;
         let bytes = Some(token).filter(|token| token.len() <= TOKEN_BYTES_MAX);
-        let bytes = bytes.and_then(|token| BASE64_STANDARD.decode(token).ok()).ok_or(Denied::Unreadable)?;
-        let text = self.key.decrypt(&bytes, self.padding).ok_or(Denied::Unreadable)?;
-        let claim = Claim::read(&text).ok_or(Denied::Unreadable)?;
-        if !self.users.knows(&claim) {
-            return Err(Denied::Wrong);
+        let bytes = bytes.and_then(|token| BASE64_STANDARD.decode(token).ok()).unwrap_or_default();
+        // No step is left out because of what an earlier one has found.
+        let claim = self.key.decrypt(&bytes, self.padding).and_then(|text| Claim::read(&text));
+        let is_readable = claim.is_some();
+        let claim = claim.unwrap_or_else(Claim::of_no_one);
+        let is_known = self.users.knows(&claim);
+        match (is_readable, is_known) {
+            (false, _) => return Err(Denied::Unreadable),
+            (true, false) => return Err(Denied::Wrong),
+            (true, true) => {}
         }
         let Claim { user, at, .. } = claim;
         let off = at.abs_diff(now);
         if off > self.skew_s {
             return Err(Denied::Skew { user, off, most: self.skew_s });
         }
-        self.taken.retain(|(_, until)| *until >= now);
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        taken.retain(|(_, until)| *until >= now);
         // Of the bytes: the same ones can be spelled in several ways.
         let hash = Sha256::digest(&bytes).into();
-        if self.taken.iter().any(|(taken, _)| *taken == hash) {
+        if taken.iter().any(|(taken, _)| *taken == hash) {
             return Err(Denied::Replayed(user));
         }
-        if self.taken.len() >= TOKENS_MAX {
+        if taken.len() >= TOKENS_MAX {
             return Err(Denied::Many);
         }
-        self.taken.push((hash, at.saturating_add_unsigned(self.skew_s)));
+        taken.push((hash, at.saturating_add_unsigned(self.skew_s)));
         Ok(user)
     }
+}
+
+/// Counts a step of an examination, for the test that all tokens cost the same ones.
+#[cfg(not(test))]
+fn step(_: &'static str) {}
+
+#[cfg(test)]
+fn step(name: &'static str) {
+    tests::STEPS.with_borrow_mut(|steps| steps.push(name));
 }
 
 #[cfg(test)]

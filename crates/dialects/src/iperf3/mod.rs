@@ -12,7 +12,7 @@ pub(crate) mod settings;
 pub(crate) mod values;
 mod wire;
 
-pub use auth::{Claim, Denied, Gate, KeyWrong, Padding, PrivateKey, PublicKey, Users};
+pub use auth::{Claim, Denied, Gate, KeyWrong, Padding, PrivateKey, PublicKey, Users, answer_at};
 pub use format::{Unit, bytes_text, general, rate_text};
 pub use json::Json;
 pub use lower::flow;

@@ -177,8 +177,7 @@ fn map(bytes: usize, flags: i32, file: Option<RawFd>) -> io::Result<Mapping> {
 fn map_file(bytes: usize, flags: i32, path: &Path) -> io::Result<Mapping> {
     let named = |error: io::Error| io::Error::new(error.kind(), format!("buffers in {}: {error}", path.display()));
     let made = !path.try_exists().map_err(named)?;
-    let open = |new: bool| OpenOptions::new().read(true).write(true).create_new(new).open(path);
-    let file = open(made).map_err(named)?;
+    let file = open_buffer_file(path, made).map_err(named)?;
     let mapping =
         fit(&file, bytes, flags, path).and_then(|()| map(bytes, flags, Some(file.as_raw_fd())).map_err(named));
     match mapping {
@@ -193,6 +192,11 @@ fn map_file(bytes: usize, flags: i32, path: &Path) -> io::Result<Mapping> {
             Err(error)
         }
     }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a mapped file with content is never overwritten: see `fit`")]
+fn open_buffer_file(path: &Path, is_new: bool) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).create_new(is_new).open(path)
 }
 
 fn fit(file: &File, bytes: usize, flags: i32, path: &Path) -> io::Result<()> {

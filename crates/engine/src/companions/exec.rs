@@ -4,6 +4,7 @@ use super::{Context, LONGEST_SLEEP, run_companion};
 use crate::barrier::{Barrier, Body};
 use crate::terms::Ended;
 use crate::worker_error::WorkerError;
+use plumb_guard::OutputFile;
 use plumb_workload::{Exec, OpKind};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::fs::File;
@@ -79,7 +80,8 @@ impl ExecCompanion {
     fn output_file(&self, stream: &str) -> Result<File, WorkerError> {
         let path = format!("{}.{stream}", self.name);
         let program = || self.exec.program.clone();
-        File::create(&path).map_err(|source| WorkerError::Output { program: program(), path, source })
+        let output = OutputFile::made_up("the output", &path).create().map_err(std::io::Error::from);
+        output.map_err(|source| WorkerError::Output { program: program(), path, source })
     }
 
     /// Runs the program until it or the companion's time ends.

@@ -7,6 +7,7 @@ use super::random::fill_in_part;
 use super::rules::{StampRules, StampedBody, StampedPiece};
 use super::stamp::{Header, HeaderLayout, header_bytes};
 use crate::op::BlockOp;
+use plumb_guard::OutputFile;
 use plumb_workload::files::Names;
 use plumb_workload::verify::VerifyMethod;
 use std::path::{Path, PathBuf};
@@ -75,14 +76,15 @@ impl MismatchReporter {
             .unwrap_or_else(|| op.file.to_string());
         let stem = format!("{name}.{}", op.offset + piece.start as u64);
         let received = dir.join(format!("{stem}.received"));
-        std::fs::write(&received, &read[piece.start.min(read.len())..(piece.start + piece.length).min(read.len())])?;
+        let bytes = &read[piece.start.min(read.len())..(piece.start + piece.length).min(read.len())];
+        OutputFile::made_up("the wrong block", &received).write(bytes)?;
         let expected = match rules {
             Some(rules) => expected_block(rules, op, read, wrong),
             None => Some(vec![0; piece.length]),
         };
         let with_expected = expected.is_some();
         if let Some(expected) = expected {
-            std::fs::write(dir.join(format!("{stem}.expected")), expected)?;
+            OutputFile::made_up("the expected block", &dir.join(format!("{stem}.expected"))).write(&expected)?;
         }
         Ok(KeptBlocks { received, with_expected })
     }

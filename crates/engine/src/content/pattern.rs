@@ -41,7 +41,7 @@ impl FillPattern {
                 PatternPiece::Hex(digits) => bytes.extend(hex(digits)?),
                 PatternPiece::File(path) => {
                     let path = base.join(path);
-                    match std::fs::read(&path) {
+                    match plumb_text::bounded::read(&path) {
                         Ok(content) => bytes.extend(content),
                         Err(source) => return Err(ContentError::PatternFile { path, source }),
                     }

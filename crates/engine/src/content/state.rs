@@ -18,9 +18,7 @@
 
 use super::checksum::crc32c;
 use super::error::{ContentError, StateProblem};
-use std::fs::OpenOptions;
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
+use plumb_guard::OutputFile;
 use std::path::Path;
 
 const VERSION: u64 = 7;
@@ -47,7 +45,7 @@ impl SavedState {
 
     /// Reads a file.
     pub(super) fn load(path: &Path) -> Result<SavedState, ContentError> {
-        let read = || SavedState::parse(&std::fs::read(path)?);
+        let read = || SavedState::parse(&plumb_text::bounded::read(path)?);
         read().map_err(|problem| ContentError::State { path: path.to_owned(), problem })
     }
 
@@ -78,14 +76,8 @@ impl SavedState {
     /// Writes a file, whole or not at all.
     pub(super) fn save(&self, path: &Path, name: &str, worker: u32) -> Result<(), ContentError> {
         let why = |source| ContentError::SaveState { path: path.to_owned(), source };
-        let mut beside = path.as_os_str().to_owned();
-        beside.push(".new");
-        // Readable for all, as fio's.
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(true).mode(0o644);
-        let mut file = options.open(&beside).map_err(why)?;
-        file.write_all(&self.bytes(name, worker)).map_err(why)?;
-        std::fs::rename(&beside, path).map_err(why)
+        let state = OutputFile::made_up("the verify state", path);
+        state.replace(&self.bytes(name, worker)).map_err(|error| why(error.into()))
     }
 
     fn bytes(&self, name: &str, worker: u32) -> Vec<u8> {

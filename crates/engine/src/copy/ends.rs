@@ -3,7 +3,7 @@
 
 use super::end::{End, SimEnd, UnsetLength};
 use crate::backend::region::Region;
-use crate::guard::{Access, Guard, MadeFiles, OutputOpening, Refusal, open_again_as};
+use crate::guard::{Access, CopySource, Guard, OutputOpening, Refusal, WrittenContent, open_again_as};
 use crate::os;
 use crate::sim::run::SimDevice;
 use plumb_probe::streams::{self, Stream};
@@ -84,7 +84,6 @@ pub(crate) fn open(
     from: Option<EndPlace<'_>>,
     to: Option<EndPlace<'_>>,
     guard: &Guard,
-    made: &MadeFiles,
 ) -> Result<Ends, CopyError> {
     if !os::HAS_NOATIME && (copy.input.noatime || copy.output.noatime) {
         return Err(CopyError::Input { path: "noatime".into(), source: Errno::OPNOTSUPP.into() });
@@ -101,7 +100,7 @@ pub(crate) fn open(
         None => stream(rustix::stdio::stdin(), "input", copy.input)?,
     };
     let output = match to {
-        Some(EndPlace::Path(path)) => open_output(copy, path, &input, guard, made)?,
+        Some(EndPlace::Path(path)) => open_output(copy, path, &input, guard)?,
         Some(EndPlace::Sim(device, bytes)) => {
             let refused = match copy {
                 _ if copy.output.directory => Some(Errno::NOTDIR),
@@ -131,7 +130,7 @@ pub(crate) fn open(
 
 fn open_input(path: &Path, flags: OFlags) -> Result<End, CopyError> {
     let failed = |error: Errno| CopyError::Input { path: path.to_owned(), source: error.into() };
-    let fd = rustix::fs::open(path, flags | OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).map_err(failed)?;
+    let fd = crate::raw_open::open(path, flags | OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).map_err(failed)?;
     let kind = kind_of(&rustix::fs::fstat(&fd).map_err(failed)?);
     Ok(End::open(fd, path.to_owned(), kind))
 }
@@ -155,7 +154,7 @@ fn stream(own: BorrowedFd<'_>, name: &'static str, wanted: CopyFlags) -> Result<
     if !old.contains(added) {
         rustix::fs::fcntl_setfl(&fd, old | added).map_err(failed)?;
     }
-    let nothing = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).map_err(failed)?;
+    let nothing = crate::raw_open::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).map_err(failed)?;
     match name {
         "input" => rustix::stdio::dup2_stdin(&nothing).map_err(failed)?,
         _ => rustix::stdio::dup2_stdout(&nothing).map_err(failed)?,
@@ -163,7 +162,7 @@ fn stream(own: BorrowedFd<'_>, name: &'static str, wanted: CopyFlags) -> Result<
     Ok(End::open(fd, PathBuf::from(format!("standard {name}")), kind))
 }
 
-fn open_output(copy: &CopySpec, path: &Path, input: &End, guard: &Guard, made: &MadeFiles) -> Result<End, CopyError> {
+fn open_output(copy: &CopySpec, path: &Path, input: &End, guard: &Guard) -> Result<End, CopyError> {
     let wanted = flags(copy.output);
     if path.as_os_str().is_empty() {
         return Err(CopyError::Output(Refusal::io(path, "open it for writing")(Errno::NOENT)));
@@ -177,9 +176,11 @@ fn open_output(copy: &CopySpec, path: &Path, input: &End, guard: &Guard, made: &
         is_new: copy.create == CreateOutput::Always,
         cut_to_bytes: copy.truncate.then_some(begins_at_bytes),
         empty_input: yields_nothing(input, copy).then_some(&*input.path),
+        content: content_of(input, copy, guard),
+        copy_of: copy_source(input, copy),
         stream_flags: wanted,
     };
-    let file = guard.open_output(path, made, opening).map_err(CopyError::Output)?;
+    let file = guard.open_output(path, opening).map_err(CopyError::Output)?;
     let looked_at = |error: Errno| CopyError::Output(Refusal::io(path, "check the opened file")(error));
     let kind = kind_of(&rustix::fs::fstat(&file).map_err(looked_at)?);
     if copy.output.directory {
@@ -232,6 +233,33 @@ fn yields_nothing(input: &End, copy: &CopySpec) -> bool {
         FileType::BlockDevice => input.length().is_ok_and(|length| length <= skipped_bytes),
         _ => false,
     }
+}
+
+/// Devices that make up what is read: null, zero, full, random, urandom. Source: Documentation/admin-guide/devices.txt.
+const GENERATORS: (u32, &[u32]) = (1, &[3, 5, 7, 8, 9]);
+
+/// Whether what is copied is somebody's. A file that Plumb filled, and that is as it was left, is test data, and so is its copy.
+fn content_of(input: &End, copy: &CopySpec, guard: &Guard) -> WrittenContent {
+    let Some(fd) = input.fd() else { return WrittenContent::TestData };
+    let is_test_data = match input.kind {
+        FileType::CharacterDevice => rustix::fs::fstat(fd).is_ok_and(|stat| {
+            let (major, minors) = GENERATORS;
+            rustix::fs::major(stat.st_rdev) == major && minors.contains(&rustix::fs::minor(stat.st_rdev))
+        }),
+        FileType::RegularFile => yields_nothing(input, copy) || guard.holds_test_data(fd),
+        _ => false,
+    };
+    if is_test_data { WrittenContent::TestData } else { WrittenContent::Users }
+}
+
+/// What is copied byte by byte from a file, which can be compared with what the output holds.
+fn copy_source<'a>(input: &'a End, copy: &CopySpec) -> Option<CopySource<'a>> {
+    let file = input.fd().filter(|_| input.kind == FileType::RegularFile)?;
+    let is_unchanged = copy.conversion.is_nothing() && copy.pad.is_none() && !copy.output.append;
+    // A redirected standard input begins where another program left it.
+    let passed_bytes = rustix::fs::tell(file).ok().filter(|_| is_unchanged)?;
+    let from_bytes = copy.skip.length_bytes(copy.read_block)?.checked_add(passed_bytes)?;
+    Some(CopySource { file, path: &input.path, from_bytes, to_bytes: begins_at_bytes(copy) })
 }
 
 fn kind_of(stat: &Stat) -> FileType {

@@ -36,8 +36,7 @@ pub(crate) fn worker(copy: &CopySpec, targets: &OpenTargets, setting: &Setting<'
         Some(OpenTarget::Null { .. }) => Some(EndPlace::Null),
         _ => None,
     };
-    let made = setting.test_dirs.made_files();
-    let ends = ends::open(copy, place(&copy.from), place(&copy.to), targets.guard(), &made)?;
+    let ends = ends::open(copy, place(&copy.from), place(&copy.to), targets.guard())?;
     Ok(CopyWorker { copy: copy.clone(), ends, listener: setting.copy_listener.clone(), stop: setting.stop })
 }
 

@@ -5,7 +5,9 @@ use super::paths::Paths;
 use super::{FileUse, HeldDevice, JobFilesError, JobTarget, Lengths, asked_of, changes, donor};
 use crate::backend::FileKind;
 use crate::files::failed::Unopened;
-use crate::guard::{Create, Door, FoundName, Guard, MadeFiles, MountedDevice, Naming, PassReason, PassedFile, Refusal};
+use crate::guard::{
+    Create, Door, FoundName, Guard, MountedDevice, Naming, PassReason, PassedFile, Pinning, Refusal, Roots,
+};
 use crate::os::{self, Space};
 use crate::signals::StopFlag;
 use plumb_sorted::SortedMap;
@@ -34,7 +36,6 @@ pub(crate) type JobFill<'a> = dyn FnMut(&WorkerGroup, &mut [u8], u32, u64) + 'a;
 /// What the layout of a target needs.
 pub(crate) struct JobLayout<'a> {
     pub(crate) guard: &'a Guard,
-    pub(crate) made: MadeFiles,
     /// Where relative paths begin.
     pub(crate) base: &'a Path,
     pub(crate) stop: StopFlag,
@@ -71,8 +72,14 @@ pub(crate) fn lay_out(
 ) -> Result<Laid, JobFilesError> {
     let paths = Paths::new(&files.names, layout.base);
     let naming = if paths.are_generated() { Naming::Generated } else { Naming::Said };
+    // A command before a job may mount the file system of its files.
+    let runs_commands = members.iter().any(|member| member.process.run_before.is_some());
+    let pinning = if runs_commands { Pinning::Free } else { Pinning::Pinned };
+    let typed = super::paths::typed(&files.typed, layout.base);
+    let all = (0..paths.count()).map(|number| paths.path(number));
+    let roots = Arc::new(Roots::new(&typed, all, pinning));
     let mut laid = LaidOut {
-        door: layout.guard.door(naming, Some(layout.made.clone())),
+        door: layout.guard.door(naming).within(Arc::clone(&roots)),
         lengths: Vec::new(),
         kind: FileKind::Regular,
         direct_alignment_bytes: 512,
@@ -116,7 +123,7 @@ pub(crate) fn lay_out(
         devices: laid.devices,
         paths: laid.paths,
         guard: layout.guard.clone(),
-        made: layout.made.clone(),
+        roots,
     };
     Ok(Laid { target, failed })
 }
@@ -168,6 +175,9 @@ impl LaidOut {
                     }
                 }
                 FileCall::Stat | FileCall::Lstat | FileCall::Statx | FileCall::Unlink => {
+                    if call == FileCall::Unlink {
+                        self.door.admit_removal(&path)?;
+                    }
                     if self.door.look(&path)? == FoundName::Nothing || call == FileCall::Unlink {
                         self.door.open(&path, Create::IfMissing)?;
                     }
@@ -189,7 +199,13 @@ impl LaidOut {
 
     /// A call on what an earlier phase makes: what is there already must be test data, where the call changes it.
     fn called_later(&mut self, path: &Path, call: FileCall) -> Result<(), JobFilesError> {
-        let changes = matches!(call, FileCall::Create | FileCall::Unlink);
+        if call == FileCall::Unlink {
+            return match self.door.admit_removal(path) {
+                Err(Refusal::NoDirectory { .. }) => Ok(()),
+                outcome => Ok(outcome?),
+            };
+        }
+        let changes = call == FileCall::Create;
         if changes && matches!(self.look_later(path)?, FoundName::File { .. }) {
             self.door.open(path, Create::Never)?;
         }
@@ -203,7 +219,7 @@ impl LaidOut {
         layout: &mut JobLayout<'_>,
     ) -> Result<(), JobFilesError> {
         let changes = changes(member);
-        donor::pass(&mut layout.guard.door(Naming::Said, Some(layout.made.clone())), layout.base, member)?;
+        donor::pass(&mut layout.guard.door(Naming::Said), layout.base, member)?;
         // What is there is evidence: a file that is too short is told of by its reads, and not written anew.
         let checks = member.verify.as_ref().is_some_and(|verify| verify.only || !member.work.moves().write);
         let mut wanting: Vec<Wanting> = Vec::new();

@@ -35,7 +35,7 @@ impl Look {
         let kind = path.metadata().ok()?.file_type();
         let keeps = kind.is_file() || kind.is_block_device();
         let fd = keeps.then(|| {
-            rustix::fs::open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, rustix::fs::Mode::empty())
+            crate::raw_open::open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, rustix::fs::Mode::empty())
         })?;
         Some(Look { name: name.to_owned(), files: vec![File::from(fd.ok()?)], count: 1, passed_over: false })
     }

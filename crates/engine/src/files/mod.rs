@@ -16,7 +16,7 @@ pub(crate) mod open;
 pub(crate) mod paths;
 
 use crate::backend::FileKind;
-use crate::guard::{Door, Guard, GuardedFile, MadeFiles, Naming, Refusal};
+use crate::guard::{Door, Guard, GuardedFile, Naming, Refusal, Roots};
 pub(crate) use lengths::Lengths;
 use paths::Paths;
 use plumb_workload::{Backend, Bytes, FileCall, WorkerGroup};
@@ -36,7 +36,8 @@ pub(crate) struct JobTarget {
     /// Devices that are written to, held by the run so that nobody mounts them; by the number of the file.
     devices: Vec<HeldDevice>,
     guard: Guard,
-    made: MadeFiles,
+    /// The directories that the user typed.
+    roots: Arc<Roots>,
     first_path: PathBuf,
 }
 
@@ -51,12 +52,19 @@ impl JobTarget {
     /// A door for its files.
     pub(crate) fn door(&self) -> Door {
         let naming = if self.paths.are_generated() { Naming::Generated } else { Naming::Said };
-        self.guard.door(naming, Some(self.made.clone()))
+        self.guard.door(naming).within(Arc::clone(&self.roots))
     }
 
     /// A door for other files, whose names the user said.
     fn said_door(&self) -> Door {
-        self.guard.door(Naming::Said, Some(self.made.clone()))
+        self.guard.door(Naming::Said)
+    }
+
+    /// Lists its files for the guard, which registers those that this run took.
+    pub(crate) fn list_files(&self, guard: &Guard) {
+        if self.kind == FileKind::Regular {
+            (0..self.paths.count()).for_each(|number| guard.look_later(self.paths.path(number)));
+        }
     }
 
     /// The length that is asked of a file, bytes; the one that it has where none is asked for.

@@ -1,8 +1,8 @@
 //! Control groups: a worker joins one for as long as its job lasts. Source: cgroups(7).
 
 use plumb_workload::process::ControlGroup;
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write as _};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// A group that a worker is in.
@@ -184,7 +184,7 @@ fn home(own: &str, version: Version) -> String {
 }
 
 fn write_into(path: &Path, text: &str) -> io::Result<()> {
-    OpenOptions::new().write(true).open(path)?.write_all(text.as_bytes())
+    plumb_guard::write_setting(path, text)
 }
 
 #[cfg(test)]

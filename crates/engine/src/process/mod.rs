@@ -4,12 +4,12 @@
 pub(crate) mod cgroup;
 
 use cgroup::{GroupError, Joined};
+use plumb_guard::{OutputError, OutputFile};
 use plumb_workload::process::{IoPriority, NodeMemory, ProcessRules};
 #[cfg(target_os = "linux")]
 use rustix::thread::{CpuSet, Gid, Uid, sched_setaffinity, set_thread_res_gid, set_thread_res_uid};
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
@@ -238,11 +238,9 @@ pub(crate) enum When {
 /// The file that keeps a command's output, empty. Its name can be foreseen, so a symbolic link that somebody put there is
 /// not followed: what it points to would be lost.
 fn output_file(path: &Path) -> Result<File, CommandProblem> {
-    let nofollow = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or_default();
-    let opened = OpenOptions::new().write(true).create(true).truncate(true).custom_flags(nofollow).open(path);
-    opened.map_err(|error| match error.raw_os_error() {
-        Some(libc::ELOOP) => CommandProblem::Link { path: path.to_owned() },
-        _ => CommandProblem::Output { path: path.to_owned(), source: error },
+    OutputFile::made_up("the output of a command", path).create().map_err(|error| match error {
+        OutputError::Link { path, .. } => CommandProblem::Link { path },
+        error => CommandProblem::Output { path: path.to_owned(), source: error.into() },
     })
 }
 

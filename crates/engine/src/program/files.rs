@@ -2,11 +2,13 @@
 
 use super::trees::{self, TreeFiles, WallMark};
 use crate::files::paths::Paths;
-use crate::guard::{Create, Door, FoundName, Guard, MadeFiles, Naming, PassReason, Refusal, mark_lent, mark_made};
+use crate::guard::{
+    Create, Door, FoundName, Guard, Naming, PassReason, Pinning, Refusal, Roots,
+};
 use crate::mpi_io::MpiIo;
 use crate::setting::Setting;
 use plumb_workload::files::Names;
-use plumb_workload::program::{Postmark, RecordOrder, Transfer};
+use plumb_workload::program::{FileWork, Postmark, RecordOrder, Step, Transfer};
 use plumb_workload::{Phase, Program, ScratchTarget, Work, Workload};
 use std::ffi::{CStr, CString};
 use std::os::fd::BorrowedFd;
@@ -20,6 +22,8 @@ pub(crate) struct ScratchFiles {
     /// Where its files lie: the first of them, or its directory where that is not there.
     first_path: PathBuf,
     guard: Guard,
+    /// A program writes to its files.
+    changes: bool,
     /// The run of PostMark whose names these are.
     pub(super) postmark: Option<NamedRun>,
     /// Trees, where these are their names.
@@ -75,11 +79,17 @@ impl PathList {
         self.bounds.len() - 1
     }
 
+    /// A path with its NUL.
     #[inline]
-    fn get(&self, number: u32) -> Option<&CStr> {
+    fn bytes(&self, number: u32) -> Option<&[u8]> {
         let number = number as usize;
         let (from, to) = (*self.bounds.get(number)?, *self.bounds.get(number + 1)?);
-        CStr::from_bytes_with_nul(self.text.get(from..to)?).ok()
+        self.text.get(from..to)
+    }
+
+    #[inline]
+    fn get(&self, number: u32) -> Option<&CStr> {
+        CStr::from_bytes_with_nul(self.bytes(number)?).ok()
     }
 }
 
@@ -88,15 +98,64 @@ pub(super) struct FileTable {
     paths: PathList,
     /// Length of what stands before a file's name in its path.
     directory_bytes: usize,
-    /// Files of these names are marked as they are made, so that they are known again.
-    marks: Option<MadeFiles>,
+    /// Takes files of these names as they are made, so that the run's other workers know them. Where it does not, the run
+    /// registers them at its end, because a mark is a call for each file.
+    marks: Option<Guard>,
+    /// The directories that the user typed.
+    roots: Arc<Roots>,
+    /// Of each name: its root, and the length of what stands before the rest of its path. Names that follow one another mostly share
+    /// both.
+    places: Vec<NamePlace>,
     /// Names of files that the user allowed: what replaces them is not marked.
     allowed: Vec<u32>,
     /// Names of files that somebody else made and that held nothing: what replaces them is lent, too.
     lent: Vec<u32>,
 }
 
+/// Where names from one number on lie, up to the next one's.
+struct NamePlace {
+    from: u32,
+    root: u32,
+    skip: usize,
+}
+
+/// Where each of these paths lies.
+fn places_of(paths: &[PathBuf], roots: &Roots) -> Vec<NamePlace> {
+    let mut places: Vec<NamePlace> = Vec::new();
+    for (from, path) in (0..).zip(paths) {
+        let (root, rest) = roots.find(path).unwrap_or((usize::MAX, path));
+        // Where the rest begins in the path, of which it is a part.
+        let begins = |path: &Path| path.as_os_str().as_bytes().as_ptr() as usize;
+        let (root, skip) = (root as u32, begins(rest).saturating_sub(begins(path)));
+        if places.last().is_none_or(|last| (last.root, last.skip) != (root, skip)) {
+            places.push(NamePlace { from, root, skip });
+        }
+    }
+    places
+}
+
 impl FileTable {
+    /// The directory of the user's that a name lies in, and the path from there on.
+    #[inline]
+    pub(super) fn beneath(&self, number: u32) -> Option<(u32, &CStr)> {
+        let path = self.paths.bytes(number)?;
+        let place = match self.places.as_slice() {
+            [place] => place,
+            places => places.get(places.partition_point(|place| place.from <= number).checked_sub(1)?)?,
+        };
+        Some((place.root, CStr::from_bytes_with_nul(path.get(place.skip..)?).ok()?))
+    }
+
+    /// The directories of the user's.
+    pub(super) fn roots(&self) -> &Arc<Roots> {
+        &self.roots
+    }
+
+    /// Whether names lie in directories below those of the user's.
+    pub(super) fn has_directories(&self) -> bool {
+        (0..self.count() as u32).any(|number| self.beneath(number).is_some_and(|(_, path)| path.to_bytes().contains(&b'/')))
+    }
+
     #[inline]
     pub(super) fn path(&self, number: u32) -> Option<&CStr> {
         self.paths.get(number)
@@ -120,16 +179,23 @@ impl FileTable {
     /// A file was made under the name of this number.
     #[cold]
     pub(super) fn made(&self, number: u32, file: BorrowedFd<'_>) {
-        let Some(made) = self.marks.as_ref().filter(|_| !self.allowed.contains(&number)) else { return };
+        let Some(guard) = self.marks.as_ref().filter(|_| !self.allowed.contains(&number)) else { return };
         // A tool may remove the file and make it anew; the owner of the first one takes the second for theirs.
-        let mark = if self.lent.contains(&number) { mark_lent } else { mark_made };
-        mark(file, &self.path_buf(number), made);
+        match self.lent.contains(&number) {
+            true => guard.take_lent(file, &self.path_buf(number)),
+            false => guard.take_made(file, &self.path_buf(number)),
+        }
     }
 }
 
 impl ScratchFiles {
     pub(crate) fn first_path(&self) -> &Path {
         &self.first_path
+    }
+
+    /// The directories of the user's in which they lie.
+    pub(crate) fn roots(&self) -> Arc<Roots> {
+        Arc::clone(&self.table.roots)
     }
 
     /// The directory of the first name.
@@ -148,9 +214,23 @@ impl ScratchFiles {
         self.table.path_buf(number as u32)
     }
 
+    /// Lists its files for the guard, which registers those that are there when the run gives back.
+    pub(crate) fn list_files(&self, guard: &Guard) {
+        // PostMark removes what it makes, of which there may be a hundred thousand.
+        if !self.changes || self.postmark.is_some() {
+            return;
+        }
+        for number in (0..self.count()).filter(|&number| !self.table.allowed.contains(&(number as u32))) {
+            match self.table.marks {
+                Some(_) => guard.look_later(self.path(number)),
+                None => guard.register_later(self.path(number), self.table.lent.contains(&(number as u32))),
+            }
+        }
+    }
+
     /// A door for its files.
     pub(crate) fn door(&self) -> Door {
-        self.guard.door(Naming::Said, self.table.marks.clone())
+        self.guard.door(Naming::Said).within(Arc::clone(&self.table.roots))
     }
 }
 
@@ -170,6 +250,8 @@ pub(crate) fn open(
         let table = FileTable {
             paths: PathList::new(std::iter::empty()),
             directory_bytes: 0,
+            roots: Arc::clone(&trees.roots),
+            places: Vec::new(),
             marks: None,
             allowed: Vec::new(),
             lent: Vec::new(),
@@ -180,6 +262,7 @@ pub(crate) fn open(
             table,
             first_path,
             guard: guard.clone(),
+            changes: false,
             postmark: None,
             trees,
             mark: Arc::default(),
@@ -209,11 +292,13 @@ pub(crate) fn open(
     }
     let of_phases = workload.phase.iter().map(|phase| bytes_of_segments(name, phase));
     most_bytes = most_bytes.max(of_phases.max().unwrap_or(0));
-    let made = setting.test_dirs.made_files();
+    let typed = crate::files::paths::typed(&target.typed, &base);
+    let roots = Arc::new(Roots::new(&typed, all.iter().cloned(), Pinning::Pinned));
     let (mut allowed, mut lent) = (Vec::new(), Vec::new());
     if changes {
+        let removes = groups_of(workload, name).any(|program| program.all_steps().any(removes));
         let naming = if said { Naming::Said } else { Naming::Generated };
-        let mut door = guard.door(naming, Some(made.clone()));
+        let mut door = guard.door(naming).within(Arc::clone(&roots));
         let mut occupied = 0;
         for (number, path) in all.iter().enumerate() {
             match door.look(path) {
@@ -228,6 +313,11 @@ pub(crate) fn open(
             match door.open(path, Create::Never)?.origin {
                 PassReason::Allowed => allowed.push(number as u32),
                 PassReason::Blank => lent.push(number as u32),
+                // `/dev/null` takes what is written to it, and is not to be removed for that.
+                PassReason::Sink if removes => {
+                    let expected = "a file: the program removes what it has written to";
+                    return Err(Refusal::WrongKind { path: path.clone(), found: "a character device", expected });
+                }
                 _ => {}
             }
         }
@@ -245,17 +335,35 @@ pub(crate) fn open(
         if base.as_os_str().is_empty() || base == Path::new(".") { 0 } else { base.as_os_str().len() + 1 };
     // A mark is a call for each file; PostMark's live for a moment, and nothing of them is there behind a run.
     let marked = said && postmark.is_none();
+    let places = places_of(&all, &roots);
     let paths = PathList::new(all.into_iter());
-    let table = FileTable { paths, directory_bytes, marks: marked.then_some(made), allowed, lent };
+    let marks = marked.then(|| guard.clone());
+    let table = FileTable { paths, directory_bytes, roots, places, marks, allowed, lent };
     Ok(ScratchFiles {
         table: Arc::new(table),
         first_path,
         guard: guard.clone(),
+        changes,
         postmark,
         trees: None,
         mark: Arc::default(),
         mpi_io: setting.mpi_io.clone(),
     })
+}
+
+/// The programs over a target.
+fn groups_of<'w>(workload: &'w Workload, target: &'w str) -> impl Iterator<Item = &'w Program> {
+    let groups = workload.phase.iter().flat_map(|phase| &phase.workers);
+    groups.filter(move |group| group.target == target).filter_map(|group| group.work.program())
+}
+
+/// Whether a step removes a file.
+fn removes(step: &Step) -> bool {
+    match step {
+        Step::Unlink { .. } | Step::Postmark(_) => true,
+        Step::OfFile(step) => step.does == FileWork::Remove,
+        _ => false,
+    }
 }
 
 /// Bytes from the beginning of a file to the end of what a program may write of it. How much a wall lets through is not

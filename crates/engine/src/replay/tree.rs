@@ -207,8 +207,8 @@ impl Making<'_> {
             Made::Link => rustix::fs::symlinkat(LINK_TARGET, place, name).map_err(failed("make link")),
             Made::File(bytes) => {
                 let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-                let file =
-                    rustix::fs::openat(place, name, flags, Mode::from_raw_mode(0o644)).map_err(failed("make file"))?;
+                let file = crate::raw_open::openat(place, name, flags, Mode::from_raw_mode(0o644))
+                    .map_err(failed("make file"))?;
                 match self.prepare {
                     Prepare::Write => write_whole(file.as_fd(), bytes, piece, fill).map_err(failed("write file")),
                     Prepare::Allocate if bytes > 0 => {

@@ -372,7 +372,6 @@ fn open_job_files(
         .map_err(|source| EngineError::Content { target: name.to_owned(), source })?;
     let mut layout = JobLayout {
         guard,
-        made: setting.test_dirs.made_files(),
         base: setting.base,
         stop: setting.stop,
         fill: &mut |group, buffer, _file, _offset| {

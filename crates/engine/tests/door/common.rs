@@ -53,6 +53,11 @@ impl Place {
         }
     }
 
+    /// Where runs keep what they know of test directories and files.
+    pub fn state(&self) -> &Path {
+        self.state.path()
+    }
+
     /// Runs a workload whose text is right, watched by `observer`.
     pub fn try_run(&self, text: &str, observer: &mut dyn Observer) -> Result<Measurement, EngineError> {
         let workload = workload(text);

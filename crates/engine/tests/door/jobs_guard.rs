@@ -101,13 +101,41 @@ fn a_second_run_of_the_same_job_works_and_another_file_of_that_name_is_refused()
     }
 }
 
+/// F9: fails where a name that a tool makes up is test data whoever made the file.
 #[test]
-fn generated_names_are_test_data_whoever_made_the_files() {
+fn generated_names_are_judged_as_those_that_the_user_typed() {
     let place = Place::new();
-    std::fs::write(place.base().join("job.0.0"), "left by another tool").unwrap();
-    let phase = place.phase(&jobs("numbered = { path = \"job.0.{}\", count = 1 }", &[JobText::writes("job")]));
-    fine(&phase);
-    assert_eq!(count(&phase, OpKind::Write), 256);
+    let path = place.base().join("job.0.0");
+    let members = [JobText::writes("job"), JobText::writes("process").group("run-as = \"process\"")];
+    for member in members {
+        let text = jobs("numbered = { path = \"job.0.{}\", count = 1 }", &[member]);
+        std::fs::write(&path, "left by another tool").unwrap();
+        refused(&place, &text);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "left by another tool");
+        std::fs::remove_file(&path).unwrap();
+        for _ in 0..3 {
+            let phase = place.phase(&text);
+            fine(&phase);
+            assert_eq!(count(&phase, OpKind::Write), 256);
+        }
+        std::fs::write(&path, "precious").unwrap();
+        refused(&place, &text);
+    }
+}
+
+/// A register of the run's state directory that others can write to is not believed.
+#[test]
+fn a_register_that_others_can_write_makes_no_file_expendable() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = Place::new();
+    let text = jobs("said = [\"mine\"]", &[JobText::writes("job")]);
+    fine(&place.phase(&text));
+    fine(&place.phase(&text));
+    let register = place.state().join("made/register");
+    std::fs::set_permissions(&register, std::fs::Permissions::from_mode(0o666)).unwrap();
+    refused(&place, &text);
+    std::fs::set_permissions(&register, std::fs::Permissions::from_mode(0o600)).unwrap();
+    fine(&place.phase(&text));
 }
 
 #[test]

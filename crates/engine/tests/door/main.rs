@@ -3,6 +3,8 @@
 //! One program for all of them, so that it is linked once. None of the tests asserts a speed; what depends on time is
 //! tested for what may never happen (an op ahead of its schedule, an end that does not come).
 
+#![allow(clippy::disallowed_methods)] // tests write files
+
 mod backends;
 mod cache;
 mod calls;
@@ -25,5 +27,6 @@ mod seeds;
 mod series;
 mod simulated;
 mod stopping;
+mod swaps;
 mod trees;
 mod verification;

@@ -65,8 +65,9 @@ impl TestDir {
     ) -> Result<TestDir, TestDirError> {
         let failed = |source: io::Error| TestDirError::Make { base: base.to_owned(), source };
         let base_path = std::fs::canonicalize(base).map_err(failed)?;
-        let base_fd = rustix::fs::open(&base_path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
-            .map_err(|error| failed(error.into()))?;
+        let base_fd =
+            crate::raw_open::open(&base_path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+                .map_err(|error| failed(error.into()))?;
         let mut attempts = 0;
         let (id, path, registered) = loop {
             let id = random_id();

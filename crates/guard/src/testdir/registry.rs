@@ -81,10 +81,9 @@ impl TestDirs {
     }
 
     pub(super) fn register(&self, id: &str, path: &Path) -> io::Result<PathBuf> {
-        fs::create_dir_all(&self.state_dir)?;
+        crate::private_directory(&self.state_dir)?;
         let entry = self.state_dir.join(id);
-        // `create_new` neither follows a link nor overwrites anything.
-        let mut file = fs::OpenOptions::new().write(true).create_new(true).open(&entry)?;
+        let mut file = crate::OutputFile::made_up("the register", &entry).private().create_new()?;
         io::Write::write_all(&mut file, path.as_os_str().as_bytes())?;
         Ok(entry)
     }
@@ -236,7 +235,7 @@ fn remove_unwritten(
 
 fn try_clean(path: &Path) -> rustix::io::Result<Fate> {
     let (Some(base), Some(name)) = (path.parent(), path.file_name()) else { return Err(Errno::NOTDIR) };
-    let base = rustix::fs::open(base, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let base = crate::raw_open::open(base, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
     let dir = open_entry(base.as_fd(), name, OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty())?;
     let stat = rustix::fs::fstat(&dir)?;
     let me = rustix::process::geteuid();

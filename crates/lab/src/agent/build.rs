@@ -9,6 +9,7 @@ use crate::preflight::{self, Here, Inspection, Objection, PlannedWork};
 use crate::protocol::{HostFacts, RunAnswer, RunJob, VERSION};
 use crate::site::expendable;
 use crate::step::{MadeNames, Safety, Step};
+use plumb_engine::guard::private_directory;
 use plumb_engine::signals::StopFlag;
 use std::path::PathBuf;
 
@@ -31,7 +32,7 @@ impl Agent {
     /// # Errors
     /// The state directory cannot be made, or the machine does not say what it is.
     pub fn new(settings: AgentSettings, stop: StopFlag) -> Result<Agent, HostError> {
-        std::fs::create_dir_all(&settings.state)
+        private_directory(&settings.state)
             .map_err(|error| failed(format!("cannot make {}: {error}", settings.state.display())))?;
         let builder = Builder::new(&settings.journals()).stopped_by(stop);
         Ok(Agent { builder, made: MadeNames::new(), disks: Vec::new(), facts: facts()?, settings, stop })

@@ -5,12 +5,13 @@ use super::{AgentSettings, root, serve};
 use crate::error::HostError;
 use crate::step::Expendable;
 use crate::vm::{DISK_SERIAL, MODULES_FILE, PORT_NAME, ROOT_VARIABLE};
+use plumb_engine::guard::{open_channel, write_setting};
 use plumb_engine::signals::StopFlag;
 use plumb_sorted::short_list;
 use rustix::mount::{MountFlags, mount};
 use rustix::system::RebootCommand;
 use std::convert::Infallible;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -82,7 +83,7 @@ fn live() -> Result<(), InitError> {
     mount_all("");
     // Limits of control groups are for groups below; each controller is asked for alone, as one may be missing.
     for controller in ["+cpu", "+io", "+memory"] {
-        let _ = std::fs::write("/sys/fs/cgroup/cgroup.subtree_control", controller);
+        let _ = write_setting("/sys/fs/cgroup/cgroup.subtree_control", controller);
     }
     let _ = rustix::system::sethostname(b"plumb-vm");
     load_modules()?;
@@ -91,7 +92,7 @@ fn live() -> Result<(), InitError> {
         Err(_) => PathBuf::from(PROGRAM),
     };
     let port = port()?;
-    let open = || OpenOptions::new().read(true).write(true).open(&port);
+    let open = || open_channel(&port);
     let file = open().map_err(InitError::file(&port))?;
     let reader = file.try_clone().map_err(InitError::file(&port))?;
     let settings =

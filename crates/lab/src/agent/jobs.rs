@@ -8,6 +8,7 @@ use crate::error::failed;
 use crate::host::{HostError, Listener};
 use crate::protocol::{HostFacts, HostWork, LedHosts, RunAnswer, RunJob};
 use crate::step::MadeNames;
+use plumb_engine::guard::OutputFile;
 use plumb_engine::signals::StopFlag;
 use plumb_engine::testdir::TestDirs;
 use plumb_queue::{Receiver, Sender, channel};
@@ -161,8 +162,8 @@ impl RunSurroundings<'_> {
         let stdin = match &job.work {
             HostWork::Native { toml } => {
                 let file = files.dir.path().join("workload.toml");
-                std::fs::write(&file, self.text(toml)?)
-                    .map_err(|error| failed(format!("cannot write {}: {error}", file.display())))?;
+                let workload = OutputFile::made_up("the workload", &file).private();
+                workload.replace(self.text(toml)?.as_bytes()).map_err(failed)?;
                 command.arg("run").arg(file).arg("--at").arg(dir).arg("--seed").arg(job.seed.to_string());
                 command.arg("--json");
                 if let Some(LedHosts { hosts, keys }) = &job.led {
@@ -267,7 +268,7 @@ impl RunFiles {
 
     /// That report; `None` where it was not written, or not wholly.
     fn conformance(&self) -> Option<Conformance> {
-        let text = std::fs::read_to_string(self.report()).ok()?;
+        let text = plumb_text::bounded::read_to_string(self.report()).ok()?;
         plumb_document::json::from_str(&text).ok()
     }
 }

@@ -4,6 +4,7 @@ use crate::protocol::{DeviceCounts, DeviceRecord};
 use crate::step::MadeNames;
 use crate::vm::ROOT_SERIAL;
 use plumb_document::{FromDocument, ToDocument};
+use plumb_engine::guard::OutputFile;
 use plumb_probe::ProbeError;
 use plumb_probe::blocks::BlockWatch;
 use plumb_result::blocks::{BlockExtent, BlockStat};
@@ -125,12 +126,12 @@ const AFTER: &str = "devices-after.json";
 fn keep(path: &Path, directory: &Path) {
     let Ok(look) = DeviceLook::after_sync(directory) else { return };
     if let Ok(text) = plumb_document::json::to_vec(&look) {
-        let _ = std::fs::write(path, text);
+        let _ = OutputFile::made_up("the look", path).private().replace(&text);
     }
 }
 
 fn read(path: &Path) -> Option<DeviceLook> {
-    plumb_document::json::from_str(&std::fs::read_to_string(path).ok()?).ok()
+    plumb_document::json::from_str(&plumb_text::bounded::read_to_string(path).ok()?).ok()
 }
 
 /// Whether a virtual machine's userland lies on it: from there come programs, and nothing that is measured.

@@ -2,6 +2,7 @@
 //! and both become `/`. Sources: mount(2), overlayfs in the kernel's Documentation/filesystems/overlayfs.rst.
 
 use super::init::{PORT_TIMEOUT, PROGRAM, mount_all};
+use plumb_engine::guard::OutputFile;
 use plumb_sorted::short_list;
 use rustix::mount::{MountFlags, mount, mount_bind, mount_move};
 use std::ffi::CString;
@@ -80,7 +81,10 @@ pub(super) fn enter(serial: &str) -> Result<PathBuf, RootError> {
         .map_err(call("lay a file system in memory over it (the kernel needs `overlay`)"))?;
     mount_all(BOTH);
     let program = format!("{BOTH}{PROGRAM_THERE}");
-    fs::write(&program, "").map_err(call("make Plumb's place in it"))?;
+    OutputFile::made_up("Plumb", &program)
+        .write(b"")
+        .map_err(std::io::Error::from)
+        .map_err(call("make Plumb's place in it"))?;
     mount_bind(PROGRAM, &program).map_err(call("show Plumb in it"))?;
     rustix::process::chdir(BOTH).map_err(call("enter it"))?;
     mount_move(BOTH, "/").map_err(call("move it to /"))?;

@@ -6,7 +6,8 @@ use crate::host::HostError;
 use crate::protocol::{HostRequest, Reply, VERSION};
 use plumb_engine::signals::StopFlag;
 use plumb_queue::{Receiver, Sender, channel};
-use std::io::{BufRead, BufReader, Read, Write};
+use plumb_text::bounded::{INPUT_BYTES_MAX, line_at_most};
+use std::io::{BufReader, Read, Write};
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
@@ -101,8 +102,10 @@ fn read(
     let (sender, requests) = channel();
     let (lines, heard) = channel::<String>();
     std::thread::spawn(move || {
-        for line in BufReader::new(reader).lines() {
-            let Ok(line) = line else { return };
+        let mut reader = BufReader::new(reader);
+        // A request that is longer ends the link, as one that is not UTF-8 does.
+        while let Ok(Some(line)) = line_at_most(&mut reader, INPUT_BYTES_MAX) {
+            let Ok(line) = String::from_utf8(line) else { return };
             if lines.send(line).is_err() {
                 return;
             }

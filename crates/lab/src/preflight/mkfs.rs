@@ -5,6 +5,7 @@ use crate::claim::{DirectoryClaim, FoundDirectory};
 use crate::command::{Command, CommandError, NoWitness};
 use crate::recipe::{btrfs, mkfs};
 use crate::step::{Btrfs, Mkfs};
+use plumb_engine::guard::OutputFile;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -78,7 +79,7 @@ fn files(sizes: &[Option<u64>], written: bool) -> Option<(DirectoryClaim, Vec<Pa
         let bytes = bytes.unwrap_or(ASSUMED_BYTES);
         let path = dir.path().join(format!("device{}", number + 1));
         let bytes = if written { bytes.min(WRITTEN_BYTES_MAX) } else { bytes };
-        std::fs::File::create(&path).and_then(|file| file.set_len(bytes)).ok()?;
+        OutputFile::made_up("the image", &path).create_new().ok()?.set_len(bytes).ok()?;
         files.push(path);
     }
     Some((dir, files))

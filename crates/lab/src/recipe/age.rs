@@ -4,6 +4,7 @@ use super::content::write_random;
 use crate::error::Cause;
 use crate::site::{MadePaths, Site};
 use crate::step::Age;
+use plumb_engine::guard::OutputFile;
 use plumb_engine::guard::space::Space;
 use plumb_engine::rng::{Rng, splitmix64};
 use std::fs::{self, File};
@@ -89,7 +90,10 @@ fn perform(dir: &Path, act: Act, seed: u64, site: &Site<'_>) -> Result<(), Cause
     match act {
         Act::Make { file, bytes } => {
             let path = path(file);
-            let mut opened = File::create_new(&path).map_err(Cause::io(format!("make {}", path.display())))?;
+            let mut opened = OutputFile::made_up("the file", &path)
+                .create_new()
+                .map_err(std::io::Error::from)
+                .map_err(Cause::io(format!("make {}", path.display())))?;
             write_random(&mut opened, bytes, Rng::new(splitmix64(seed) ^ file), site).map_err(|cause| match cause {
                 Cause::Io { source, .. } => {
                     Cause::io(format!("write {}; let `files` or `size` be smaller", path.display()))(source)

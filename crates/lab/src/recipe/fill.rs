@@ -4,6 +4,7 @@ use super::content::write_random;
 use crate::error::Cause;
 use crate::site::{MadePaths, Site};
 use crate::step::Fill;
+use plumb_engine::guard::OutputFile;
 use plumb_engine::guard::space::Space;
 use plumb_engine::rng::{Rng, splitmix64};
 use plumb_workload::units::Bytes;
@@ -34,7 +35,10 @@ pub(super) fn build(step: &Fill, site: &mut Site<'_>) -> Result<MadePaths, Cause
         }
         let path = dir.join(format!("fill{number:06}"));
         let action = format!("write {}", path.display());
-        let mut file = File::create_new(&path).map_err(Cause::io(&action))?;
+        let mut file = OutputFile::made_up("the file", &path)
+            .create_new()
+            .map_err(std::io::Error::from)
+            .map_err(Cause::io(&action))?;
         write_random(&mut file, missing.min(file_bytes), Rng::new(splitmix64(seed) ^ number), site)?;
         file.sync_all().map_err(Cause::io(&action))?;
         number += 1;

@@ -6,6 +6,7 @@ use crate::site::Site;
 use crate::step::IoLimits;
 use crate::system::{self, MountPoint};
 use crate::undo::{OWN_PREFIX, Undo};
+use plumb_engine::guard::write_setting;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -30,7 +31,7 @@ pub(super) fn set(device: &Path, limits: &IoLimits, site: &mut Site<'_>) -> Resu
     let group = group(&root, version, site)?;
     for (file, text) in settings(version, &number, limits) {
         let path = group.join(file);
-        fs::write(&path, &text).map_err(|error| {
+        write_setting(&path, &text).map_err(|error| {
             Cause::Unavailable(format!("`limits`: this kernel does not take `{text}` in {}: {error}", path.display()))
         })?;
     }
@@ -44,7 +45,7 @@ fn group(root: &Path, version: Version, site: &mut Site<'_>) -> Result<PathBuf, 
     }
     if version == Version::Two {
         // It stays so: others may count on it by the time this is undone.
-        let _ = fs::write(root.join("cgroup.subtree_control"), "+io");
+        let _ = write_setting(root.join("cgroup.subtree_control"), "+io");
     }
     let name = format!("{OWN_PREFIX}{}-{}", std::process::id(), COUNTER.fetch_add(1, Ordering::Relaxed));
     let path = root.join(name);

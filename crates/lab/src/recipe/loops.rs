@@ -6,11 +6,11 @@ use crate::error::Cause;
 use crate::site::{MadePaths, Site};
 use crate::step::{Loop, LoopFill};
 use crate::undo::Undo;
+use plumb_engine::guard::OutputFile;
 use plumb_engine::guard::space::Space;
 use plumb_engine::rng::Rng;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 /// How many at most: each is a file, a device and some memory of the kernel.
@@ -89,7 +89,8 @@ fn attach(command: &Command, site: &mut Site<'_>) -> Result<PathBuf, Cause> {
 
 fn make_image(image: &Path, step: &Loop, number: u64, site: &mut Site<'_>) -> Result<(), Cause> {
     let action = |source: std::io::Error| Cause::io(format!("write the image {}", image.display()))(source);
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(image).map_err(action)?;
+    let mut file =
+        OutputFile::made_up("the image", image).private().create_new().map_err(std::io::Error::from).map_err(action)?;
     file.set_len(step.size.0).map_err(action)?;
     if step.fill == LoopFill::Sparse {
         return Ok(());

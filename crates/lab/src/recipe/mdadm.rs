@@ -7,6 +7,7 @@ use crate::site::{MadePaths, Site};
 use crate::step::{Mdadm, Wait};
 use crate::system;
 use crate::undo::Undo;
+use plumb_engine::guard::write_setting;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -42,7 +43,7 @@ pub(super) fn build(step: &Mdadm, site: &mut Site<'_>) -> Result<MadePaths, Caus
     if let Some(delay) = &step.safe_mode_delay {
         let setting = Array::at(&array).dir.join("safe_mode_delay");
         let action = format!("write {} to {}", delay.0, setting.display());
-        fs::write(&setting, &delay.0).map_err(Cause::io(action))?;
+        write_setting(&setting, &delay.0).map_err(Cause::io(action))?;
     }
     if step.wait == Wait::Sync {
         let timeout = step.timeout.map_or(SYNC_TIMEOUT, |seconds| Duration::from_secs(seconds.0));

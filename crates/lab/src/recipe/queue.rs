@@ -6,6 +6,7 @@ use crate::site::{MadePaths, Site};
 use crate::step::{QueueSettings, Readahead, Word};
 use crate::system;
 use crate::undo::{Undo, setting_now};
+use plumb_engine::guard::write_setting;
 use plumb_sorted::{SortedMap, short_list};
 use std::fs;
 use std::io;
@@ -100,7 +101,7 @@ fn unknown(queue: &Path, name: &str, value: &Word, error: io::Error) -> Cause {
 /// thing than what was asked.
 pub(super) fn write(path: &Path, name: &str, value: &Word) -> Result<(), Cause> {
     let said = format!("{name} = {value}");
-    fs::write(path, &value.0).map_err(|error| {
+    write_setting(path, &value.0).map_err(|error| {
         let now = system::text(path).unwrap_or_default();
         Cause::field("set", &said, format!("the kernel rejects it ({error}); {} shows `{now}`", path.display()))
     })?;

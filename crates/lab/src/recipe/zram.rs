@@ -6,7 +6,7 @@ use crate::site::{MadePaths, Site};
 use crate::step::Zram;
 use crate::system;
 use crate::undo::Undo;
-use std::fs;
+use plumb_engine::guard::write_setting;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ fn add(step: &Zram, site: &mut Site<'_>) -> Result<PathBuf, Cause> {
     let number = hot_add(site)?;
     let node = PathBuf::from(format!("/dev/zram{number}"));
     for (file, value) in settings(step, number) {
-        fs::write(&file, &value).map_err(|error| match file.ends_with("comp_algorithm") {
+        write_setting(&file, &value).map_err(|error| match file.ends_with("comp_algorithm") {
             true => {
                 let known = system::text(&file).unwrap_or_default();
                 Cause::field("algorithm", &value, format!("this kernel has {known}"))

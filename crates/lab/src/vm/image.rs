@@ -374,7 +374,7 @@ fn library_directories() -> Vec<PathBuf> {
 }
 
 fn read_conf(path: &Path, directories: &mut Vec<PathBuf>, depth: u32) {
-    let Ok(text) = std::fs::read_to_string(path) else { return };
+    let Ok(text) = plumb_text::bounded::read_to_string(path) else { return };
     for line in text.lines().map(|line| line.split('#').next().unwrap_or_default().trim()) {
         if let Some(pattern) = line.strip_prefix("include ") {
             // All that is in use is `include /etc/ld.so.conf.d/*.conf`.

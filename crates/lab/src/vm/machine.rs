@@ -9,6 +9,7 @@ use crate::host::HostError;
 use crate::link::{FarHost, Link};
 use crate::protocol::HostFacts;
 use crate::surroundings::Surroundings;
+use plumb_engine::guard::OutputFile;
 use plumb_queue::Receiver;
 use plumb_workload::Bytes;
 use rustix::fs::OFlags;
@@ -16,7 +17,6 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::net::Shutdown;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -197,13 +197,10 @@ impl MachineFiles {
             let mut disks = Vec::new();
             for (number, bytes) in sizes.iter().enumerate() {
                 let path = dir.path().join(format!("{DISK_SERIAL}{}", number + 1));
-                File::create(&path)?.set_len(*bytes)?;
+                OutputFile::made_up("the disk", &path).create_new()?.set_len(*bytes)?;
                 disks.push(path);
             }
-            let opens_direct = |path: &PathBuf| {
-                let flags = OFlags::DIRECT.bits().cast_signed();
-                std::fs::OpenOptions::new().read(true).write(true).custom_flags(flags).open(path).is_ok()
-            };
+            let opens_direct = |path: &PathBuf| plumb_probe::read_only::open(path, OFlags::DIRECT).is_ok();
             let direct = disks.iter().all(opens_direct);
             Ok(MachineFiles { dir, disks, direct })
         };
@@ -235,7 +232,10 @@ impl Process {
     ) -> Result<Process, HostError> {
         let errors = tempfile::tempfile().map_err(|error| failed(format!("cannot make a file: {error}")))?;
         let stderr = errors.try_clone().map_err(|error| failed(format!("cannot copy a descriptor: {error}")))?;
-        let console = File::create_new(room.dir.path().join("console"))
+        let console = room.dir.path().join("console");
+        let console = OutputFile::made_up("the console", &console)
+            .create_new()
+            .map_err(std::io::Error::from)
             .and_then(|_| File::open(room.dir.path().join("console")))
             .map_err(|error| failed(format!("cannot make the console's file: {error}")))?;
         let mut command = Command::new(program);

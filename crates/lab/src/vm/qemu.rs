@@ -58,7 +58,7 @@ impl Chosen {
 /// Why not.
 pub(super) fn kvm() -> Result<(), NoKvm> {
     let open = |path| move |source| NoKvm::Open { path, source };
-    std::fs::OpenOptions::new().read(true).write(true).open("/dev/kvm").map_err(open("/dev/kvm"))?;
+    plumb_engine::guard::open_channel("/dev/kvm").map_err(open("/dev/kvm"))?;
     let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").map_err(open("/proc/cpuinfo"))?;
     if std::env::consts::ARCH == "x86_64" && !has_virtualisation(&cpuinfo) {
         return Err(NoKvm::NoExtensions);

@@ -1,5 +1,7 @@
 //! Recipes, built for real, and taken down.
 
+#![allow(clippy::disallowed_methods)] // tests write files
+
 mod bench;
 mod built;
 mod kernel;

@@ -9,6 +9,8 @@ pub use compare::{CompareArguments, GateArguments, NoiseArguments};
 pub use measure::{FitForArguments, RunArguments, SweepArguments, TryArguments, WatchArguments};
 pub use net::NetArguments;
 
+use crate::commands::agent::listen::Keyless;
+use crate::commands::agent::local::LOCAL;
 use crate::stream::StreamArguments;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -110,11 +112,17 @@ pub enum PlumbCommand {
         /// Draw its rates over time and its latency by percentile, in block characters.
         #[arg(long, conflicts_with = "diff")]
         plot: bool,
+        /// Replace the names of hosts, users, paths, serials, addresses and UUIDs; standard error says how many.
+        #[arg(long)]
+        anonymise: bool,
     },
     /// Query stored results in SQL, read-only.
     Query {
         /// A SELECT statement [default: list the tables].
         sql: Option<String>,
+        /// End the query after this time.
+        #[arg(long, value_name = "TIME", default_value = "30s")]
+        timeout: plumb_workload::Nanos,
     },
     /// Add a tag to a run, or remove it.
     Tag {
@@ -144,6 +152,9 @@ pub enum PlumbCommand {
         /// Write the same numbers to a Parquet file; needs a Plumb that was built with `--features parquet`.
         #[arg(long, value_name = "FILE", conflicts_with_all = ["csv", "ndjson"])]
         parquet: Option<PathBuf>,
+        /// Replace the names of hosts, users, paths, serials, addresses and UUIDs; standard error says how many.
+        #[arg(long)]
+        anonymise: bool,
     },
     /// Add results from files to the database: Plumb's own and those of other tools.
     ///
@@ -191,8 +202,15 @@ pub enum PlumbCommand {
 /// Arguments of `plumb agent`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct AgentArguments {
-    /// Wait for clients at this address, with a port or without [default port: 8766]. Beyond this host, keys are needed.
-    #[arg(long, value_name = "ADDRESS", required_unless_present = "init")]
+    /// Wait for clients. Without ADDRESS, or at `local` or `unix:PATH`, for those of this user and root on this host; an address
+    /// of TCP, with a port or without [default port: 8766], needs --keys.
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        num_args = 0..=1,
+        default_missing_value = LOCAL,
+        required_unless_present = "init"
+    )]
     pub listen: Option<String>,
     /// Encrypt, and admit only clients that prove that they know the token: FILE is the server.keys that --init makes.
     #[arg(long, value_name = "FILE", requires = "listen")]
@@ -212,6 +230,9 @@ pub struct AgentArguments {
     /// Clients may interrupt each other, and end it, as those of elbencho's services do.
     #[arg(skip)]
     pub obeys: bool,
+    /// Clients without keys, over TCP.
+    #[arg(skip)]
+    pub keyless: Keyless,
 }
 
 /// What Plumb starts itself with: the far end of a host. It is parsed apart, so that it appears in no help, completion or suggestion.
@@ -227,6 +248,9 @@ pub struct FarEndArguments {
     /// With --detached: the server.keys.
     #[arg(long, value_name = "FILE")]
     pub keys: Option<PathBuf>,
+    /// With --detached: clients without keys are served on loopback, as those of other tools' services.
+    #[arg(long)]
+    pub keyless: bool,
     /// With --rank and --detached: what clients may use.
     #[arg(long, value_name = "PATH")]
     pub allow: Vec<PathBuf>,
@@ -331,6 +355,9 @@ pub struct ReportArguments {
     /// Write Markdown; with --svg, charts are images in it.
     #[arg(long, value_name = "FILE")]
     pub md: Option<PathBuf>,
+    /// Replace the names of hosts, users, paths, serials, addresses and UUIDs; standard error says how many.
+    #[arg(long)]
+    pub anonymise: bool,
 }
 
 /// What a report may be about.

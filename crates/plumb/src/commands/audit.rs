@@ -7,7 +7,7 @@ use crate::output;
 use crate::session;
 use plumb_report::audit::{Detail, page};
 use plumb_result::Audit;
-use std::io::Read;
+use plumb_text::bounded;
 use std::path::Path;
 
 /// Audits each file. All are read before any is shown, so that a bad one does not leave half of the output.
@@ -41,14 +41,12 @@ pub fn run(arguments: &AuditArguments, common: &Common) -> Result<End, Stopped> 
 
 /// Reads and audits one file; `-` is standard input.
 fn one(path: &Path) -> Result<Audit, Stopped> {
-    let mut text = String::new();
     let (name, read) = if path == Path::new("-") {
-        ("<stdin>".to_owned(), std::io::stdin().read_to_string(&mut text).map(drop))
+        ("<stdin>".to_owned(), bounded::text_of(std::io::stdin()))
     } else {
-        let opened = std::fs::File::open(path).and_then(|mut file| file.read_to_string(&mut text)).map(drop);
-        (path.display().to_string(), opened)
+        (path.display().to_string(), bounded::read_to_string(path))
     };
-    read.map_err(|error| {
+    let text = read.map_err(|error| {
         Stopped::usage(format!("cannot read {name}: {error}; `plumb audit` takes TOML files, see docs/audit.md"))
     })?;
     let study = plumb_audit::read(&name, &text).map_err(Stopped::usage)?;

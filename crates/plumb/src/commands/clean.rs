@@ -36,9 +36,17 @@ pub fn run(paths: &[PathBuf], common: &Common) -> Result<End, Stopped> {
     for path in plumb_lab::remove_leftovers(&surroundings) {
         lines.push(format!("removed {}", path.display()));
     }
-    for found in plumb_lab::recover(&surroundings.journals(), &mut |_| {}).map_err(Stopped::io)? {
-        if found.undone > 0 {
-            lines.push(format!("took down what process {} left of {}", found.pid, found.tag));
+    let mut taken_down: Vec<String> = Vec::new();
+    match plumb_lab::recover(&surroundings.journals(), &mut |line| taken_down.push(line.to_owned())) {
+        Ok(recovered) => {
+            for found in recovered.iter().filter(|found| found.undone > 0) {
+                lines.push(format!("took down what process {} left of {}", found.pid, found.tag));
+            }
+        }
+        Err(error) => {
+            lines.append(&mut taken_down);
+            lines.push(error.to_string());
+            end = End::Io;
         }
     }
     // Every scan includes the registered ones.

@@ -8,6 +8,7 @@ use crate::meanwhile::Meanwhile;
 use crate::output;
 use crate::session;
 use plumb_document::json;
+use plumb_engine::guard::OutputFile;
 use plumb_engine::sim::SimRun;
 use plumb_report::Style;
 use plumb_report::run::{Detail, KeptResult, PageOptions, RunConditions, page_with};
@@ -17,7 +18,6 @@ use plumb_result::medians::{Medians, medians};
 use plumb_store::{Store, TagChange};
 use plumb_study::{Bench, Progress, RunError, RunOutcome, RunRequest};
 use std::borrow::Cow;
-use std::fs::OpenOptions;
 use std::path::Path;
 
 /// Runs of one workload, one after the other.
@@ -104,7 +104,7 @@ impl Measured {
                 true => self.json(assertions)?,
                 false => self.page(&medians, &conditions, arguments, common, &Style::PLAIN),
             };
-            std::fs::write(path, text).map_err(|error| Stopped::io(format!("{}: {error}", path.display())))?;
+            OutputFile::named("--output", path).replace(text.as_bytes())?;
         }
         let runs: Vec<String> = self.outcomes.iter().map(|outcome| outcome.result.id.clone()).collect();
         arguments.report_file.run(&medians.result, &runs, store)?;
@@ -180,8 +180,7 @@ fn utilisation(outcome: &RunOutcome) -> impl Iterator<Item = Utilisation> {
 /// Refuses a file that cannot be written before anything is measured for it.
 fn writable(path: Option<&Path>) -> Result<(), Stopped> {
     let Some(path) = path else { return Ok(()) };
-    let opened = OpenOptions::new().create(true).append(true).open(path);
-    opened.map(|_| ()).map_err(|error| Stopped::usage(format!("--output {}: {error}", path.display())))
+    OutputFile::named("--output", path).check().map_err(Stopped::of_check)
 }
 
 #[cfg(test)]

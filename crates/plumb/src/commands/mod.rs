@@ -12,6 +12,7 @@ pub mod explain;
 pub mod fit_for;
 pub mod gate;
 pub mod measure;
+pub mod names;
 pub mod net;
 pub mod noise;
 #[cfg(target_os = "linux")]

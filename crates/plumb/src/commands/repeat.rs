@@ -2,6 +2,7 @@
 
 use super::run::{Loaded, takes};
 use crate::args::RunArguments;
+use super::names::Names;
 use crate::common::Common;
 use crate::exit::{End, Stopped};
 use crate::meanwhile::Meanwhile;
@@ -79,6 +80,14 @@ pub fn run(
     };
     let unstored = session::incomplete(&bench, what, common);
     end(repeated.of(), verdict, is_met, unstored, error)
+}
+
+/// The same with the names that are to be printed.
+pub fn named(repeated: Repeated, names: &mut Names) -> Result<Repeated, Stopped> {
+    Ok(match repeated {
+        Repeated::Rounds(rounds) => Repeated::Rounds(Box::new(names.shown(*rounds)?)),
+        Repeated::Ladder(ladder) => Repeated::Ladder(Box::new(names.shown(*ladder)?)),
+    })
 }
 
 /// Prints what was repeated: its matrix and its window, or its loads.

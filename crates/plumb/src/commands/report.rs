@@ -1,10 +1,12 @@
 //! `plumb report`, and the reports that measurements write at their end.
 
+use super::names::Names;
 use crate::args::{ReportArguments, ReportFile};
 use crate::common::Common;
 use crate::exit::{End, Stopped};
 use crate::output;
 use crate::session;
+use plumb_engine::guard::OutputFile;
 use plumb_report::full::{self, FullReport, PhaseOverTime};
 use plumb_result::repeat::Repeated;
 use plumb_result::tidy::TidyTable;
@@ -22,28 +24,36 @@ pub fn run(arguments: &ReportArguments, common: &Common) -> Result<End, Stopped>
         ));
     }
     let store = session::store_to_read(common)?;
-    let report = Subject::find(&store, &arguments.subjects)?.report(&store)?;
+    let subject = Subject::find(&store, &arguments.subjects)?;
+    let mut names = Names::of(arguments.anonymise);
+    if names.are_replaced() {
+        subject.learn(&store, &mut names)?;
+    }
+    let mut report = subject.report(&store)?;
+    names.replace_in_report(&mut report);
     let mut written: Vec<String> = Vec::new();
     if let Some(path) = &arguments.html {
-        write(path, report.html().as_bytes(), &mut written)?;
+        write(OutputFile::named("--html", path), path, report.html().as_bytes(), &mut written)?;
     }
     if let Some(path) = &arguments.xlsx {
-        write(path, &report.workbook().map_err(Stopped::io)?, &mut written)?;
+        write(OutputFile::named("--xlsx", path), path, &report.workbook().map_err(Stopped::io)?, &mut written)?;
     }
     for (directory, ending) in [(&arguments.svg, "svg"), (&arguments.png, "png")] {
         let Some(directory) = directory else { continue };
-        std::fs::create_dir_all(directory).map_err(|error| failed(directory, &error))?;
+        std::fs::create_dir_all(directory)
+            .map_err(|error| Stopped::io(format!("cannot create {}: {error}", directory.display())))?;
         for chart in report.charts() {
             let picture = match ending {
                 "svg" => chart.svg().into_bytes(),
                 _ => png(&chart)?,
             };
-            write(&directory.join(format!("{}.{ending}", chart.name)), &picture, &mut written)?;
+            let path = directory.join(format!("{}.{ending}", chart.name));
+            write(OutputFile::made_up(&format!("--{ending}"), &path), &path, &picture, &mut written)?;
         }
     }
     if let Some(path) = &arguments.md {
         let images = arguments.svg.as_deref().map(|images| relative(images, path));
-        write(path, report.markdown(images.as_deref()).as_bytes(), &mut written)?;
+        write(OutputFile::named("--md", path), path, report.markdown(images.as_deref()).as_bytes(), &mut written)?;
     }
     if written.is_empty() && [&arguments.svg, &arguments.png].iter().all(|directory| directory.is_none()) {
         output::print(&report.markdown(None));
@@ -52,6 +62,7 @@ pub fn run(arguments: &ReportArguments, common: &Common) -> Result<End, Stopped>
     } else {
         output::print(&written.iter().map(|path| format!("{path}\n")).collect::<String>());
     }
+    names.report();
     Ok(End::Done)
 }
 
@@ -65,12 +76,8 @@ fn png(_: &plumb_chart::Chart) -> Result<Vec<u8>, Stopped> {
     Err(Stopped::usage("this Plumb was built without PNG; use --svg"))
 }
 
-fn failed(path: &Path, error: &std::io::Error) -> Stopped {
-    Stopped::io(format!("cannot write {}: {error}", path.display()))
-}
-
-fn write(path: &Path, content: &[u8], written: &mut Vec<String>) -> Result<(), Stopped> {
-    std::fs::write(path, content).map_err(|error| failed(path, &error))?;
+fn write(output: OutputFile<'_>, path: &Path, content: &[u8], written: &mut Vec<String>) -> Result<(), Stopped> {
+    output.replace(content)?;
     written.push(path.display().to_string());
     Ok(())
 }
@@ -174,6 +181,30 @@ impl Subject {
         Ok(Subject::Runs { selection: sql.to_owned(), ids })
     }
 
+    /// Collects the names in all that the report is made of.
+    fn learn(&self, store: &Store, names: &mut Names) -> Result<(), Stopped> {
+        let runs = match self {
+            Subject::Run(run) => vec![run.clone()],
+            Subject::Comparison(id) => {
+                let comparison = store.comparison(id)?;
+                names.learn(&comparison)?;
+                comparison.runs
+            }
+            Subject::Sweep(id) => {
+                let sweep = store.sweep(id)?;
+                names.learn(&sweep)?;
+                sweep.runs
+            }
+            Subject::Repeated(id) => store.repeated(id)?.of().runs.clone(),
+            Subject::Study(id) => {
+                names.learn(&answer(&StudyEvidence::load(store, id)?))?;
+                store.study_runs(id)?.into_iter().filter_map(|run| run.run_id).collect()
+            }
+            Subject::Runs { ids, .. } => ids.clone(),
+        };
+        names.learn_runs(store, &runs)
+    }
+
     fn report(self, store: &Store) -> Result<FullReport, Stopped> {
         match self {
             Subject::Run(run) => of_run(&store.get(&run)?, &[run], Some(store)),
@@ -259,8 +290,7 @@ impl ReportFile {
     /// Refuses a file that cannot be written before anything is measured for it.
     pub fn writable(&self) -> Result<(), Stopped> {
         let Some(path) = &self.path else { return Ok(()) };
-        let opened = std::fs::OpenOptions::new().create(true).append(true).open(path);
-        opened.map(|_| ()).map_err(|error| Stopped::usage(format!("--report {}: {error}", path.display())))
+        OutputFile::named("--report", path).check().map_err(Stopped::of_check)
     }
 
     /// Writes the report of a run, or of the medians of several, by their ids.
@@ -311,6 +341,6 @@ impl ReportFile {
             Some("md") => report.markdown(None).into_bytes(),
             _ => report.html().into_bytes(),
         };
-        std::fs::write(path, content).map_err(|error| failed(path, &error))
+        Ok(OutputFile::named("--report", path).replace(&content)?)
     }
 }

@@ -196,8 +196,8 @@ pub fn load(name: &str, set: &[String], mut scale: Scale) -> Result<Loaded, Stop
         set.iter().map(|text| text.parse::<Override>()).collect::<Result<Vec<_>, _>>().map_err(Stopped::usage)?;
     let path = Path::new(name);
     if path.is_file() {
-        let text =
-            std::fs::read_to_string(path).map_err(|error| Stopped::io(format!("{}: {error}", path.display())))?;
+        let text = plumb_text::bounded::read_to_string(path)
+            .map_err(|error| Stopped::io(format!("{}: {error}", path.display())))?;
         let workload = native::parse_with(name, &text, &overrides).map_err(Stopped::usage)?;
         return Ok(Loaded { workload, policies: Policies::AsWritten, banner: None });
     }

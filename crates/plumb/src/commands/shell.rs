@@ -7,6 +7,7 @@ use crate::help::manual;
 use crate::output;
 use clap::CommandFactory;
 use clap_complete::Shell;
+use plumb_engine::guard::OutputFile;
 use std::path::Path;
 
 /// Completions for a shell.
@@ -25,11 +26,9 @@ pub fn man(command: &[String], all: Option<&Path>) -> Result<End, Stopped> {
         output::print(&page.ok_or_else(missing)?.text);
         return Ok(End::Done);
     };
-    let failed = |path: &Path, error: std::io::Error| Stopped::io(format!("cannot write {}: {error}", path.display()));
-    std::fs::create_dir_all(dir).map_err(|error| failed(dir, error))?;
+    std::fs::create_dir_all(dir).map_err(|error| Stopped::io(format!("cannot create {}: {error}", dir.display())))?;
     for page in manual::pages().map_err(Stopped::io)? {
-        let path = dir.join(&page.file);
-        std::fs::write(&path, &page.text).map_err(|error| failed(&path, error))?;
+        OutputFile::made_up("--all", &dir.join(&page.file)).write(page.text.as_bytes())?;
     }
     Ok(End::Done)
 }

@@ -1,5 +1,6 @@
 //! `plumb list`, `show`, `query`, `tag`, `export`, `import`: what is stored.
 
+use super::names::Names;
 use crate::common::Common;
 use crate::exit::{End, Stopped};
 use crate::output;
@@ -14,10 +15,12 @@ use plumb_report::{diff, list, run};
 use plumb_result::reader::{self, FILE_BYTES_MAX, ResultFileError};
 use plumb_result::tidy::TidyTable;
 use plumb_result::{Interval, RunResult, RunVerdict};
-use plumb_store::{FactDifference, Filter, Imported, QueryCell, RunStatus, Store, StoreError, TagChange};
+use plumb_store::{FactDifference, Filter, Imported, QueryCell, QueryLimits, RunStatus, Store, StoreError, TagChange};
 use plumb_trust::{ComparisonSide, SideRecord};
+use plumb_workload::Nanos;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Stored runs, newest first.
 pub fn list(tag: Option<&str>, number: u32, common: &Common) -> Result<End, Stopped> {
@@ -59,12 +62,20 @@ pub fn list(tag: Option<&str>, number: u32, common: &Common) -> Result<End, Stop
 }
 
 /// One run, or what differs between two.
-pub fn show(id: &str, other: Option<&str>, common: &Common) -> Result<End, Stopped> {
+pub fn show(id: &str, other: Option<&str>, mut names: Names, common: &Common) -> Result<End, Stopped> {
+    let end = show_named(id, other, &mut names, common)?;
+    names.report();
+    Ok(end)
+}
+
+fn show_named(id: &str, other: Option<&str>, names: &mut Names, common: &Common) -> Result<End, Stopped> {
     let store = session::store_to_read(common)?;
     let id = match store.find(id) {
         Err(not_found @ StoreError::NotFound { .. }) => match store.find_repeated(id)?.filter(|_| other.is_none()) {
             Some(repeated) => {
-                super::repeat::show(&store.repeated(&repeated)?, common)?;
+                let repeated = store.repeated(&repeated)?;
+                names.learn_runs(&store, &repeated.of().runs)?;
+                super::repeat::show(&super::repeat::named(repeated, names)?, common)?;
                 return Ok(End::Done);
             }
             None => return Err(not_found.into()),
@@ -72,39 +83,14 @@ pub fn show(id: &str, other: Option<&str>, common: &Common) -> Result<End, Stopp
         found => found?,
     };
     if let Some(other) = other {
-        let other = store.find(other)?;
-        let differences = store.diff(&id, &other)?;
-        if common.json {
-            session::print_json(&differences)?;
-            return Ok(End::Done);
-        }
-        if differences.is_empty() {
-            output::print("no differences: the two runs agree in everything that is stored\n");
-            return Ok(End::Done);
-        }
-        if !common.verbose {
-            let (left, right) = (store.get(&id)?, store.get(&other)?);
-            let settings = changed_settings(&left, &right, &differences);
-            output::print(&diff::page(&left, &right, &settings, &session::table_style()));
-            return Ok(End::Done);
-        }
-        let rows: Vec<Vec<String>> = differences
-            .iter()
-            .map(|difference| {
-                let side = |value: &Option<String>| value.clone().unwrap_or_else(|| MISSING.to_owned());
-                vec![difference.fact.clone(), side(&difference.left), side(&difference.right)]
-            })
-            .collect();
-        let head = ["fact", short_id(&id), short_id(&other)];
-        output::print(&list::table(&head, &rows, &session::table_style()));
-        return Ok(End::Done);
+        return show_difference(&store, &id, &store.find(other)?, names, common);
     }
     let result = match store.get(&id) {
         Err(StoreError::NoResult { id, status, reason }) => {
             let reason = reason.map_or(String::new(), |reason| format!(": {reason}"));
-            return show_series(&store, &id, &format!("{status}{reason}"), common);
+            return show_series(&store, &id, &names.text(format!("{status}{reason}")), common);
         }
-        result => result?,
+        result => names.shown(result?)?,
     };
     if common.json {
         session::print_json(&result)?;
@@ -121,16 +107,60 @@ pub fn show(id: &str, other: Option<&str>, common: &Common) -> Result<End, Stopp
     Ok(End::Done)
 }
 
+/// What differs between two runs.
+fn show_difference(
+    store: &Store,
+    id: &str,
+    other: &str,
+    names: &mut Names,
+    common: &Common,
+) -> Result<End, Stopped> {
+    names.learn_runs(store, &[id.to_owned(), other.to_owned()])?;
+    let mut differences = store.diff(id, other)?;
+    for difference in &mut differences {
+        difference.fact = names.text(std::mem::take(&mut difference.fact));
+        for side in [&mut difference.left, &mut difference.right] {
+            *side = side.take().map(|value| names.text(value));
+        }
+    }
+    if common.json {
+        session::print_json(&differences)?;
+        return Ok(End::Done);
+    }
+    if differences.is_empty() {
+        output::print("no differences: the two runs agree in everything that is stored\n");
+        return Ok(End::Done);
+    }
+    if !common.verbose {
+        let (left, right) = (names.shown(store.get(id)?)?, names.shown(store.get(other)?)?);
+        let settings = changed_settings(&left, &right, &differences);
+        output::print(&diff::page(&left, &right, &settings, &session::table_style()));
+        return Ok(End::Done);
+    }
+    let rows: Vec<Vec<String>> = differences
+        .iter()
+        .map(|difference| {
+            let side = |value: &Option<String>| value.clone().unwrap_or_else(|| MISSING.to_owned());
+            vec![difference.fact.clone(), side(&difference.left), side(&difference.right)]
+        })
+        .collect();
+    let head = ["fact", short_id(id), short_id(other)];
+    output::print(&list::table(&head, &rows, &session::table_style()));
+    Ok(End::Done)
+}
+
 /// A run's seconds and percentiles, drawn.
-pub fn plot(id: &str, common: &Common) -> Result<End, Stopped> {
+pub fn plot(id: &str, mut names: Names, common: &Common) -> Result<End, Stopped> {
     if common.json {
         return Err(Stopped::usage("--plot has no JSON; `plumb show --json` has the numbers"));
     }
     let store = session::store_to_read(common)?;
-    let result = store.get(id)?;
-    let phases = store.intervals(&result.id)?;
+    let result = names.shown(store.get(id)?)?;
+    let mut phases = store.intervals(&result.id)?;
+    phases.iter_mut().for_each(|phase| phase.name = names.text(std::mem::take(&mut phase.name)));
     let series: Vec<_> = phases.iter().map(|phase| (phase.name.as_str(), phase.intervals.as_slice())).collect();
     output::print(&plumb_report::plot::page(&result, &series, &session::style()));
+    names.report();
     Ok(End::Done)
 }
 
@@ -221,12 +251,13 @@ fn show_series(store: &Store, id: &str, status: &str, common: &Common) -> Result
     Ok(End::Done)
 }
 
-/// A SELECT over the store.
-pub fn query(sql: Option<&str>, common: &Common) -> Result<End, Stopped> {
+/// A SELECT over the store, ended after a time.
+pub fn query(sql: Option<&str>, timeout: Nanos, common: &Common) -> Result<End, Stopped> {
     const TABLES: &str =
         "SELECT name AS 'table', sql AS definition FROM sqlite_schema WHERE type = 'table' ORDER BY name";
     let store = session::store_to_read(common)?;
-    let table = store.query(sql.unwrap_or(TABLES)).map_err(Stopped::usage)?;
+    let limits = QueryLimits { time: Duration::from_nanos(timeout.0), ..QueryLimits::default() };
+    let table = store.query_within(sql.unwrap_or(TABLES), &limits).map_err(Stopped::usage)?;
     if common.json {
         session::print_json(&table)?;
         return Ok(End::Done);
@@ -367,7 +398,13 @@ pub enum ExportForm<'a> {
 }
 
 /// Writes runs out: those that are named, those of a study, or all.
-pub fn export(runs: &[String], study: Option<&str>, form: &ExportForm<'_>, common: &Common) -> Result<End, Stopped> {
+pub fn export(
+    runs: &[String],
+    study: Option<&str>,
+    form: &ExportForm<'_>,
+    mut names: Names,
+    common: &Common,
+) -> Result<End, Stopped> {
     if common.json && !matches!(form, ExportForm::Json) {
         return Err(Stopped::usage(
             "--json and --csv, --ndjson or --parquet exclude each other; `plumb export` writes JSON by default",
@@ -385,21 +422,38 @@ pub fn export(runs: &[String], study: Option<&str>, form: &ExportForm<'_>, commo
         }
         None => runs.iter().map(|run| store.find(run)).collect::<Result<Vec<_>, _>>()?,
     };
-    let numbers = || Ok::<_, Stopped>(store.tidy(&ids, &plumb_study::placed::columns(&store, &ids)?)?);
+    names.learn_runs(&store, &ids)?;
+    let mut numbers = || {
+        let mut numbers = store.tidy(&ids, &plumb_study::placed::columns(&store, &ids)?)?;
+        names.replace_in_numbers(&mut numbers);
+        Ok::<_, Stopped>(numbers)
+    };
     match form {
+        ExportForm::Json if names.are_replaced() => output::print(&anonymous_json(&store, &ids, &mut names)?),
         ExportForm::Json => output::print(&store.export_json(&ids)?),
         ExportForm::Text(form) => output::print(&form(&numbers()?)),
         ExportForm::Parquet(file) => write_parquet(numbers, file)?,
     }
+    names.report();
     Ok(End::Done)
+}
+
+/// As [`Store::export_json`], with names replaced.
+fn anonymous_json(store: &Store, ids: &[String], names: &mut Names) -> Result<String, Stopped> {
+    let text = |id: &String| {
+        let result = names.shown(store.get(id)?)?;
+        plumb_document::json::to_string(&result).map_err(Stopped::io)
+    };
+    let texts = ids.iter().map(text).collect::<Result<Vec<_>, _>>()?;
+    Ok(if texts.is_empty() { "[]\n".to_owned() } else { format!("[\n{}\n]\n", texts.join(",\n")) })
 }
 
 #[cfg(feature = "parquet")]
 fn write_parquet(numbers: impl FnOnce() -> Result<TidyTable, Stopped>, path: &Path) -> Result<(), Stopped> {
-    let failed = |error: &dyn std::fmt::Display| Stopped::io(format!("cannot write {}: {error}", path.display()));
     let numbers = numbers()?;
-    let file = std::fs::File::create(path).map_err(|error| failed(&error))?;
-    plumb_parquet::write(&numbers, file).map_err(|error| failed(&error))?;
+    let mut columns = Vec::new();
+    plumb_parquet::write(&numbers, &mut columns).map_err(Stopped::io)?;
+    plumb_engine::guard::OutputFile::named("--parquet", path).replace(&columns)?;
     output::print(&format!("{}\n", path.display()));
     Ok(())
 }

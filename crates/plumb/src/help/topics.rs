@@ -472,7 +472,7 @@ pub const TOPICS: &[Topic] = &[
     Topic {
         command: "agent",
         examples: &[
-            example("Serve clients on this host", "plumb agent --listen 127.0.0.1 --allow /mnt/data"),
+            example("Serve your own clients on this host (`--hosts local`)", "plumb agent --listen --allow /mnt/data"),
             example("Make keys for other hosts", "plumb agent --init keys"),
             example("Serve them", "plumb agent --listen 0.0.0.0 --keys keys/server.keys --allow /mnt/data"),
         ],

@@ -3,8 +3,9 @@
 use super::Stamped;
 use super::spec::Destination;
 use crate::exit::Stopped;
+use plumb_engine::guard::OutputFile;
 use plumb_queue::{Receiver, Sender, bounded};
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
@@ -120,26 +121,19 @@ impl FileSink {
 
 /// Adds to files, which destroys nothing. A device is no place for lines.
 fn open(path: &Path) -> Result<Opened, Stopped> {
-    let failed = |error: &dyn std::fmt::Display| Stopped::usage(format!("--stream {}: {error}", path.display()));
-    if let Ok(metadata) = std::fs::metadata(path) {
-        let kind = metadata.file_type();
-        if kind.is_block_device() {
-            return Err(failed(&"a block device, whose contents the lines would destroy; name a file"));
-        }
-        if kind.is_fifo() {
-            return Ok(Opened::Pipe(path.to_owned()));
-        }
+    if std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_fifo()) {
+        return Ok(Opened::Pipe(path.to_owned()));
     }
-    OpenOptions::new().create(true).append(true).open(path).map(Opened::File).map_err(|error| failed(&error))
+    OutputFile::named("--stream", path).append().map(Opened::File).map_err(Stopped::usage)
 }
 
 fn write_all(opened: Opened, lines: &Receiver<Arc<Stamped>>, print: Printer) -> io::Result<()> {
     let mut file = match opened {
         Opened::File(file) => file,
-        Opened::Pipe(path) => OpenOptions::new().write(true).open(path)?,
+        Opened::Pipe(path) => OutputFile::named("--stream", &path).append()?,
     };
     // Each line goes out at once, so that its reader has it as soon as it is there.
-    lines.iter().try_for_each(|event| file.write_all(print(&event).as_bytes()))
+    lines.iter().try_for_each(|event| file.write_all(plumb_text::visible(&print(&event)).as_bytes()))
 }
 
 #[cfg(test)]

@@ -254,7 +254,7 @@ fn token(arguments: &StreamArguments) -> Result<Option<Token>, Stopped> {
     let variable = || std::env::var(TOKEN_VARIABLE).ok().filter(|token| !token.is_empty());
     let (text, source) = match &arguments.token_file {
         Some(path) => {
-            let text = std::fs::read_to_string(path)
+            let text = plumb_text::bounded::read_to_string(path)
                 .map_err(|error| Stopped::usage(format!("--stream-token-file {}: {error}", path.display())))?;
             (text, format!("--stream-token-file {}", path.display()))
         }

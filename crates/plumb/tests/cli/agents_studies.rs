@@ -1,6 +1,6 @@
 //! Studies, sweeps, noise floors and gates over agents on loopback.
 
-use crate::agents::Agent;
+use crate::agents::{Agent, socket};
 use crate::common::ports::free_port;
 use crate::common::{Home, Said, assert_no_test_data, wait_until};
 use crate::mpi::launchers;
@@ -17,12 +17,12 @@ struct Fleet {
 impl Fleet {
     fn start() -> Fleet {
         let (home, ports) = (Home::new(), [free_port(), free_port()]);
-        let agents = ports.map(|port| Agent::on_loopback(&home, port, "")).into();
+        let agents = ports.map(|port| Agent::local(&home, port, "")).into();
         Fleet { home, ports, agents }
     }
 
     fn names(&self) -> String {
-        self.ports.map(|port| format!("127.0.0.1:{port}")).join(",")
+        self.ports.map(socket).join(",")
     }
 
     fn hosts(&self) -> String {
@@ -74,7 +74,7 @@ fn a_study_runs_on_its_hosts() {
     wait_until("a run has ended", || has_run(home.plumb("study list --json").expect(0).json()));
     child.kill().unwrap();
     child.wait().unwrap();
-    let other = format!("study resume --hosts 127.0.0.1:{}", fleet.ports[0]);
+    let other = format!("study resume --hosts {}", socket(fleet.ports[0]));
     home.plumb(&other).expect(2).complains(&[&format!("was begun with {both}"), "leave --hosts out"]);
     let before = ended(home);
     assert!(before < 4, "the kill came too late");
@@ -148,9 +148,9 @@ fn a_study_goes_on_when_its_host_is_back() {
     let lost = fleet.agents.pop().unwrap();
     drop(lost);
     let said = fleet.home.plumb(&format!("study run s.toml {hosts} --no-check")).expect(4);
-    said.complains(&[&format!("host 127.0.0.1:{}", fleet.ports[1]), "resume --failed"]);
+    said.complains(&[&format!("host {}", socket(fleet.ports[1])), "resume --failed"]);
     assert_eq!(runs(&fleet.home).iter().filter(|(status, _)| status == "failed").count(), 2);
-    fleet.agents.push(Agent::on_loopback(&fleet.home, fleet.ports[1], ""));
+    fleet.agents.push(Agent::local(&fleet.home, fleet.ports[1], ""));
     let said = fleet.home.plumb("study resume --failed");
     assert!([0, 3].contains(&said.code), "{said:?}");
     assert!(runs(&fleet.home).iter().all(|(status, _)| status == "done" || status == "rejected"));
@@ -200,7 +200,7 @@ fn sweeps_floors_and_gates_are_of_hosts() {
     home.plumb("noise sim:ssd --budget 30s").expect(0);
     let places = home.query("SELECT DISTINCT place FROM noise ORDER BY place");
     assert_eq!(places.len(), 2, "{places:?}");
-    assert!(places[1][0].as_str().unwrap().contains(&format!(" by 1 127.0.0.1:{}", fleet.ports[0])), "{places:?}");
+    assert!(places[1][0].as_str().unwrap().contains(&format!(" by 1 {}", socket(fleet.ports[0]))), "{places:?}");
     let gate = "gate --baseline sim:ssd --candidate sim:ssd?slow=50% --budget 5m --json";
     let judged = home.plumb(&format!("{gate} {hosts}")).expect(1).json();
     let run = judged["runs"][0].as_str().unwrap();
@@ -273,7 +273,7 @@ fn a_comparison_keeps_what_it_has() {
     let output = running.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(4), "{said}");
-    assert!(said.contains(&format!("host 127.0.0.1:{}", fleet.ports[1])), "{said}");
+    assert!(said.contains(&format!("host {}", socket(fleet.ports[1]))), "{said}");
     assert!(said.contains("the comparison is of the runs before it"), "{said}");
     let comparison: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert!(comparison["runs"].as_array().unwrap().len() >= 2, "{comparison}");

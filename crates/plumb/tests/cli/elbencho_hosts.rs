@@ -21,7 +21,9 @@ impl Services {
         let ports = [free_port(), free_port()];
         let agents = ports.map(|port| {
             let line = format!("as elbencho --service --foreground --port {port}");
-            Agent::start(home.command(line.split(' ')), &home.work().join(format!("{port}.log")))
+            let mut command = home.command(line.split(' '));
+            command.env("PLUMB_AGENT_ALLOW", home.work());
+            Agent::start(command, &home.work().join(format!("{port}.log")))
         });
         Services { agents: agents.into(), ports, home }
     }
@@ -174,10 +176,11 @@ fn services_are_interrupted_and_ended() {
     services.lead("-r -s 1m -b 64k f").expect(0);
     // An agent that is no service obeys nobody.
     let port = free_port();
-    let line = format!("agent --listen 127.0.0.1:{port}");
-    let mut other = Agent::start(services.home.command(line.split(' ')), &services.file("agent.log"));
-    let quit = services.home.plumb(&format!("as elbencho --hosts 127.0.0.1:{port} --quit"));
-    quit.expect(1).complains(&["was not started as a service"]);
+    services.home.plumb("agent --init keys").expect(0);
+    let mut other = Agent::with_keys(&services.home, port, "");
+    let mut quit = services.home.command(format!("as elbencho --hosts 127.0.0.1:{port} --quit").split(' '));
+    quit.env("PLUMB_HOSTS_KEYS", "keys/client.keys");
+    Said::of(quit).expect(1).complains(&["was not started as a service"]);
     assert!(other.child.try_wait().unwrap().is_none());
     services.lead("--quit").expect(0);
     for agent in &mut services.agents {

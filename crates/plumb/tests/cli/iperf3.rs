@@ -462,6 +462,53 @@ fn only_users_are_served() {
         .complains(&["line 1 is not NAME,SHA-256"]);
 }
 
+// Protects the server's key: whatever is wrong with a token, the client gets the same bytes, and not at once. Before, each was answered
+// as soon as its fault was found.
+#[test]
+fn refusals_are_all_the_same() {
+    if !needs::tools(&["openssl"]) {
+        return;
+    }
+    let home = Home::new();
+    let at = |name: &str| home.work().join(name).display().to_string();
+    let openssl = |line: &str| Said::of(run("openssl", line)).expect(0);
+    openssl(&format!("genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:2048 -out {}", at("key")));
+    openssl(&format!("pkey -in {} -pubout -out {}", at("key"), at("public")));
+    // printf '{alice}secret' | sha256sum
+    let hash = "27b307f21eb6137ab56a3c80a93a5db840e79a697f80f3381c87edaa79a83f6f";
+    std::fs::write(at("users"), format!("alice,{hash}\n")).unwrap();
+    let serves = format!("--rsa-private-key-path {} --authorized-users-path {}", at("key"), at("users"));
+    let server = Server::ours(&home, &serves);
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+    let sealed = |text: &str| {
+        std::fs::write(at("claim"), text).unwrap();
+        let (public, claim, out) = (at("public"), at("claim"), at("sealed"));
+        openssl(&format!(
+            "pkeyutl -encrypt -pkeyopt rsa_padding_mode:oaep -pubin -inkey {public} -in {claim} -out {out}"
+        ));
+        openssl(&format!("base64 -A -in {out}")).out.trim().to_owned()
+    };
+    let claim = |user: &str, password: &str, at: u64| sealed(&format!("user: {user}\npwd:  {password}\nts:   {at}"));
+    let tokens = [
+        ("another block", "A".repeat(342) + "=="),
+        ("too short", "QUJD".to_owned()),
+        ("not base64", "!".to_owned()),
+        ("not a claim", sealed("nothing")),
+        ("unknown user", claim("mallory", "secret", now)),
+        ("wrong password", claim("alice", "Secret", now)),
+        ("old", claim("alice", "secret", now - 1000)),
+    ];
+    for (name, token) in tokens {
+        let began = std::time::Instant::now();
+        let params = format!(r#"{{"tcp":true,"len":1000,"time":1,"parallel":1,"authtoken":"{token}"}}"#);
+        let mut control = begun(server.port, b'a', &params);
+        let mut answer = Vec::new();
+        let _ = control.read_to_end(&mut answer);
+        assert_eq!(answer, [0xfe, 0, 0, 0, 142, 0, 0, 0, 0], "{name}");
+        assert!(began.elapsed() >= Duration::from_millis(240), "{name}: {:?}", began.elapsed());
+    }
+}
+
 // Protects the native protocol: only whoever has the token is served, and only by the server that it knows.
 #[test]
 fn ends_of_plumb_prove_themselves() {

@@ -1,11 +1,14 @@
 //! The command line from outside: the real program, on simulated devices and small files.
 
+#![allow(clippy::disallowed_methods)] // tests write files
+
 #[path = "../common/mod.rs"]
 mod common;
 
 mod agents;
 mod agents_lost;
 mod agents_studies;
+mod anonymise;
 mod audit;
 mod bonnie;
 mod commands;
@@ -29,6 +32,7 @@ mod flushes;
 mod fs_mark;
 mod gate;
 mod getc_putc;
+mod hostile_text;
 mod ignored_signals;
 mod import;
 mod interrupted;
@@ -41,6 +45,7 @@ mod iperf2;
 mod iperf3;
 mod leftovers;
 mod live_export;
+mod made_files;
 mod md_workbench;
 mod mdtest;
 mod modes;
@@ -52,6 +57,7 @@ mod netperf;
 mod network;
 mod noise;
 mod output;
+mod outputs;
 mod pages;
 mod posix;
 mod postmark;
@@ -69,10 +75,12 @@ mod study;
 mod study_check;
 mod study_conduct;
 mod study_question;
+mod swapped;
 mod sweep;
 mod sysbench;
 mod trace;
 mod training;
+mod trusted;
 mod try_storage;
 mod unstored;
 mod vdbench;

@@ -181,3 +181,32 @@ fn only_whom_it_is_told_to_serve() {
     assert!(net["server_certificate"].is_string(), "{net}");
     Said::of(hosts.plumb(0, &home, &line)).expect(4).complains(&["serves only who has its token"]);
 }
+
+// Protects those who open a server to a network by mistake: each that authenticates no one says so. Before, only iperf3's did.
+#[test]
+fn open_servers_say_so() {
+    if !needs::root_and(&["ip"]) {
+        return;
+    }
+    let (home, hosts) = (Home::new(), Hosts::new());
+    for (number, line) in [
+        "as iperf -s -p 5301 -B 0.0.0.0",
+        "as iperf -s -u -p 5302 -B 198.51.100.1",
+        "as netserver -D -p 5303 -L 0.0.0.0",
+        "as iperf3 -s -p 5304 -B 0.0.0.0",
+        "net --serve --port 5305 --bind 198.51.100.1",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let log = home.work().join(format!("log{number}"));
+        let mut command = hosts.plumb(0, &home, line);
+        let file = std::fs::File::create(&log).unwrap();
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(file).spawn().unwrap();
+        let serving = Serving(child);
+        crate::common::wait_until(line, || {
+            std::fs::read_to_string(&log).unwrap().contains("warning: no authentication")
+        });
+        drop(serving);
+    }
+}

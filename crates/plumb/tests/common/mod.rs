@@ -70,6 +70,8 @@ impl Home {
             "PLUMB_FILL",
             "PLUMB_DB",
             "PLUMB_MPI",
+            "PLUMB_AGENT_ALLOW",
+            "XDG_RUNTIME_DIR",
             "PLUMB_STREAM",
             "PLUMB_STREAM_TOKEN",
             "NO_COLOR",

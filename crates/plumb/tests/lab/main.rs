@@ -1,5 +1,7 @@
 //! Hosts: this machine, one over ssh, virtual ones. Nothing may be left of them, whatever ends them.
 
+#![allow(clippy::disallowed_methods)] // tests write files
+
 #[path = "../common/mod.rs"]
 mod common;
 

@@ -2,6 +2,8 @@
 //!
 //! Loop devices and mounts need root; without it these tests are skipped out loud. They measure, so one runs at a time.
 
+#![allow(clippy::disallowed_methods)] // tests write files
+
 #[path = "../common/mod.rs"]
 mod common;
 

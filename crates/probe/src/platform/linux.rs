@@ -4,7 +4,7 @@
 use super::{ClockPair, XfsGeometry};
 use crate::error::ProbeError;
 use rustix::fd::AsFd;
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, StatxFlags};
+use rustix::fs::{AtFlags, CWD, FileType, OFlags, StatxFlags};
 use rustix::io::Errno;
 use rustix::ioctl::{Getter, Opcode, Updater, ioctl, opcode};
 use rustix::time::{ClockId, clock_gettime};
@@ -140,7 +140,7 @@ pub(crate) fn xfs_geometry(path: &Path) -> Result<XfsGeometry, ProbeError> {
 
 fn open(path: &Path) -> rustix::io::Result<rustix::fd::OwnedFd> {
     // Non-blocking, so that a named pipe at the path cannot hold us.
-    rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK, Mode::empty())
+    crate::read_only::open(path, OFlags::NONBLOCK)
 }
 
 /// The C library that this program runs on.

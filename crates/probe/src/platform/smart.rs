@@ -4,7 +4,7 @@
 #![allow(unsafe_code)]
 
 use crate::error::ProbeError;
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::OFlags;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
@@ -178,8 +178,7 @@ fn pass_through(wanted: AtaPage) -> [u8; 16] {
 /// For reading only, and without waiting for a medium.
 fn open(device: &str) -> Result<OwnedFd, ProbeError> {
     let path = format!("/dev/{device}");
-    rustix::fs::open(&path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())
-        .map_err(ProbeError::open(&path))
+    crate::read_only::open(&path, OFlags::NONBLOCK).map_err(ProbeError::open(&path))
 }
 
 #[cfg(test)]

@@ -33,6 +33,7 @@ pub use workbook::WorkbookError;
 use crate::document::{ReportPart, markdown};
 use plumb_chart::Chart;
 use plumb_result::tidy::TidyTable;
+use plumb_text::markdown::escaped;
 
 /// A report.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,6 +45,13 @@ pub struct FullReport {
 }
 
 impl FullReport {
+    /// Replaces every text in it: in paragraphs, tables, charts and numbers.
+    pub fn map_texts(&mut self, change: &mut dyn FnMut(&str) -> String) {
+        self.title = change(&self.title);
+        self.parts.iter_mut().for_each(|part| part.map_texts(change));
+        self.numbers.map_texts(change);
+    }
+
     /// As one HTML file, which needs no network and no script.
     pub fn html(&self) -> String {
         html::page(self)
@@ -59,7 +67,7 @@ impl FullReport {
                 (part, _) => part.clone(),
             })
             .collect();
-        format!("# {}\n\n{}", self.title, markdown(&parts, images.unwrap_or_default()))
+        format!("# {}\n\n{}", escaped(&self.title), markdown(&parts, images.unwrap_or_default()))
     }
 
     /// As a workbook for Excel and LibreOffice: the answer, a sheet with its own charts for each question, and every number.

@@ -3,6 +3,7 @@
 use plumb_result::stream::{StreamEvent, StreamMeasured, StreamOps, Streamed};
 use plumb_result::{Finding, Level, Tier};
 use plumb_sorted::SortedMap;
+use plumb_text::visible;
 use plumb_workload::OpKind;
 use std::fmt::Write;
 
@@ -309,7 +310,7 @@ impl Text {
 
 /// Backslashes, double quotes and line breaks are escaped; everything else stands as it is.
 fn escaped(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+    visible(text).replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ use crate::table::Align;
 use plumb_result::study::{EffectLine, GatheredFinding, StudyCell, StudyReport};
 use plumb_result::{Finding, Level, Metric};
 use plumb_sorted::{SortedMap, short_list};
+use plumb_text::markdown::escaped;
 
 /// The page for a terminal. In full it has every contrast and every cell in a line of their own, and how each system is built.
 pub fn page(report: &StudyReport, detail: Detail, style: &Style) -> String {
@@ -27,7 +28,7 @@ pub fn page(report: &StudyReport, detail: Detail, style: &Style) -> String {
 
 /// The page as Markdown, in full.
 pub fn page_markdown(report: &StudyReport) -> String {
-    format!("# {}\n\n{}", report.name, markdown(&parts(report, Detail::Full), ""))
+    format!("# {}\n\n{}", escaped(&report.name), markdown(&parts(report, Detail::Full), ""))
 }
 
 /// Everything that is said of it.

@@ -114,6 +114,7 @@ fn colours_are_extra() {
     let mut history = DeviceHistory::default();
     history.push(&now.devices);
     let coloured = screen(&now, &history, &title(), &Style { width: 80, colour: Colour::Ansi }, 24).join("\n");
+    let coloured = plumb_text::visible(&coloured).into_owned();
     let plain = screen(&now, &history, &title(), &Style { width: 80, colour: Colour::Never }, 24).join("\n");
     let mut bare = coloured.clone();
     for code in ["1", "2", "31", "32", "33", "0"] {

@@ -66,7 +66,7 @@ pub(super) fn wrong(name: &str, host: &HostForm, agents: &[String], fail: &mut d
     }
     for (place, agent) in agents.iter().enumerate() {
         if agent.is_empty() || agent.contains(char::is_whitespace) {
-            fail(format!("`{agent}` is no host"), "write HOST, HOST:PORT or ssh:HOST");
+            fail(format!("`{agent}` is no host"), "write HOST, HOST:PORT, ssh:HOST, local or unix:PATH");
         } else if agents[..place].contains(agent) {
             fail(format!("`{name}` names {agent} twice"), "name each host once");
         }

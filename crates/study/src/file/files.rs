@@ -26,7 +26,7 @@ pub struct Beside(pub PathBuf);
 
 impl StudyFiles for Beside {
     fn bytes(&mut self, path: &Path) -> Result<Vec<u8>, StudyFileError> {
-        Ok(std::fs::read(self.0.join(path))?)
+        Ok(plumb_text::bounded::read(self.0.join(path))?)
     }
 }
 

@@ -46,7 +46,7 @@ const BASES_MAX: usize = 16;
 /// A file that cannot be read, or that makes no sense as it is written.
 pub fn plan_file(path: &Path, options: &PlanOptions) -> Result<Plan, StudyError> {
     let name = path.display().to_string();
-    let text = std::fs::read_to_string(path)
+    let text = plumb_text::bounded::read_to_string(path)
         .map_err(|error| StudyError::Read { path: name.clone(), reason: error.to_string() })?;
     let directory = path.parent().map_or_else(PathBuf::new, Path::to_owned);
     plan(&name, &text, options, &mut Beside(directory))

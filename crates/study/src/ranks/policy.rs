@@ -4,6 +4,7 @@ use super::order::RunOrder;
 use plumb_document::{ToDocument, Value};
 use plumb_engine::control_group_directory;
 use plumb_engine::guard::Permissions;
+use plumb_workload::files::Names;
 use plumb_workload::validate::validate;
 use plumb_workload::{Activity, Target, Workload};
 use std::path::{Component, Path, PathBuf};
@@ -103,8 +104,7 @@ impl AgentPolicy {
         if let Some(address) = hosts.into_iter().next() {
             return Err(PolicyError::Network { address: address.clone() });
         }
-        let is_here = |target: &Target| !matches!(target, Target::Sim(_) | Target::Null(_) | Target::Host(_));
-        if workload.target.values().any(is_here) {
+        if workload.target.values().any(uses_base) {
             self.admit_path(base, base)?;
         }
         // Whatever kinds of targets and of work there are, their paths are texts.
@@ -146,11 +146,29 @@ impl AgentPolicy {
         match self.allows(path, base) {
             true => Ok(()),
             false => {
+                // `.` says nothing to someone who does not know where the agent was started.
+                let shown = if path == Path::new(".") { std::path::absolute(path).ok() } else { None };
+                let path = shown.as_deref().unwrap_or(path);
                 let allowed: Vec<String> = self.allow.iter().map(|path| format!("`{}`", path.display())).collect();
                 let allowed = if allowed.is_empty() { "no path".to_owned() } else { allowed.join(", ") };
                 Err(PolicyError::Path { path: path.display().to_string(), allowed })
             }
         }
+    }
+}
+
+/// Whether a target has files below the base, the working directory of a job. One with absolute names only does not:
+/// each of these is checked by itself.
+fn uses_base(target: &Target) -> bool {
+    match target {
+        Target::Sim(_) | Target::Null(_) | Target::Host(_) => false,
+        Target::JobFiles(files) => match &files.names {
+            Names::Said(paths) | Names::Made(paths) => !paths.iter().all(|path| path.is_absolute()),
+            Names::Numbered { path, .. } => !path.is_absolute(),
+            Names::Postmark(_) | Names::Trees(_) => true,
+        },
+        Target::Device(device) => !device.path.is_absolute(),
+        _ => true,
     }
 }
 

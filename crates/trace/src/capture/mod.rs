@@ -12,6 +12,7 @@ mod block_programs;
 mod btf;
 mod by_bpf;
 mod by_ptrace;
+#[expect(clippy::disallowed_methods, reason = "writes settings of tracefs; this crate depends on no guard")]
 mod by_tracefs;
 mod event;
 mod kernel;

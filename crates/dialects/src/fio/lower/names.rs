@@ -36,7 +36,8 @@ pub(super) fn files(job: &FioJob, copy: u32, places: &mut dyn Places) -> Names {
         1 => (name("0"), !name("0").contains("{}")),
         _ => (name("{}"), name("{}").matches("{}").count() == 1),
     };
-    if has_one_place {
+    // A name that the user typed is one of their files, whatever the option is called.
+    if has_one_place && !is_typed(&files.filename_format) {
         return Names::Numbered { path: PathBuf::from(path), count: files.nrfiles, per_directory: None };
     }
     Names::Said((0..files.nrfiles).map(|number| PathBuf::from(name(&number.to_string()))).collect())
@@ -48,6 +49,13 @@ fn in_directory(directory: Option<&String>, name: &str) -> String {
         Some(directory) => format!("{}/{name}", directory.trim_end_matches('/')),
         None => name.to_owned(),
     }
+}
+
+/// Whether a `filename_format` is a name that the user typed out: with nothing in it but text, the name of the job, which they
+/// typed as well, and the client, it names one file for each job.
+fn is_typed(format: &str) -> bool {
+    let format = format.to_ascii_lowercase();
+    !format.is_empty() && !["$jobnum", "$filenum"].iter().any(|variable| format.contains(variable))
 }
 
 /// A name by `filename_format`, of a file's number and the client whose job it is. Its variables are known in any case.

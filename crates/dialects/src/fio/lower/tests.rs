@@ -544,6 +544,21 @@ fn names_are_made_by_the_format() {
     assert_eq!(names::plain("  /dev/sda 1"), "dev-sda-1");
 }
 
+/// F6: fails where the option's name decides, and `precious.db` counts as a name that fio made up.
+#[test]
+fn a_format_without_a_number_is_a_name_that_the_user_typed() {
+    let names = |format: &str| {
+        let lowered = lowered(&format!("[p2.db]\nfilename_format={format}\ndirectory=d\nsize=1m\n"));
+        files(&lowered, 0).names.clone()
+    };
+    for (format, name) in [("precious.db", "d/precious.db"), ("$jobname", "d/p2.db"), ("$JobName.$clientuid", "d/p2.db.")] {
+        assert_eq!(names(format), Names::Said(vec![name.into()]), "{format}");
+    }
+    for (format, path) in [("$jobname.$JOBNUM", "d/p2.db.0"), ("x$filenum", "d/x0")] {
+        assert_eq!(names(format), Names::Numbered { path: path.into(), count: 1, per_directory: None }, "{format}");
+    }
+}
+
 proptest! {
     /// Whatever is read, lowering gives a workload that can be printed and read, or says the problem.
     #[test]

@@ -1,6 +1,6 @@
 //! Colours of text, by the variables S_COLORS and S_COLORS_SGR.
 
-/// The escape in front of each kind of text, and the one after it; all empty where there is no colour.
+/// The mark of a colour (`plumb_text::visible`) in front of each kind of text, and the one after it; all empty where there is no colour.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Palette {
     /// Percentages of 75 and more.
@@ -27,7 +27,7 @@ pub fn palette(when: Option<&str>, codes: Option<&str>, is_terminal: bool) -> Pa
     if !is_coloured {
         return Palette::default();
     }
-    let escape = |code: &str| format!("\x1b[{code}m");
+    let escape = plumb_text::visible::colour;
     let mut palette = Palette {
         percent_high: escape("31;1"),
         percent_low: escape("35;1"),

@@ -1,6 +1,7 @@
 //! The surface of a test as a heat map of block characters.
 
 use super::report::Surface;
+use plumb_text::visible::colour;
 
 /// From nothing to the most.
 const SHADES: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -74,7 +75,9 @@ pub fn map(surface: &Surface, edges: Edges, unit: &str, colours: Colours) -> Str
             let step = (*value > 0.0).then(|| (heat(*value, least, most) * 7.0).round() as usize);
             let cell = step.map_or('·', |step| SHADES[1 + step]).to_string().repeat(4);
             match (step, colours) {
-                (Some(step), Colours::Ansi256) => text.push_str(&format!("  \x1b[38;5;{}m{cell}\x1b[0m", SCALE[step])),
+                (Some(step), Colours::Ansi256) => {
+                    text.push_str(&format!("  {}{cell}{}", colour(&format!("38;5;{}", SCALE[step])), colour("0")));
+                }
                 _ => text.push_str(&format!("  {cell}")),
             }
         }
@@ -96,6 +99,7 @@ mod tests {
         let plain = map(&surface, Edges::default(), "kB/s", Colours::Never);
         assert!(plain.contains("▁▁▁▁  ████") && plain.contains("····  ▅▅▅▅") && !plain.contains('\x1b'), "{plain}");
         let coloured = map(&surface, Edges::default(), "kB/s", Colours::Ansi256);
+        let coloured = plumb_text::visible(&coloured);
         let cells = ["\x1b[38;5;27m▁▁▁▁\x1b[0m", "\x1b[38;5;196m████\x1b[0m", "  ····"];
         cells.iter().for_each(|cell| assert!(coloured.contains(cell), "{coloured}"));
     }

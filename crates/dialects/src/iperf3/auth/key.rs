@@ -4,6 +4,7 @@ use super::Padding;
 use base64::prelude::{BASE64_STANDARD, Engine};
 use rsa::BoxedUint;
 use sha1::Sha1;
+use zeroize::Zeroizing;
 
 /// Why a file holds no key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -26,8 +27,12 @@ pub enum KeyWrong {
 #[derive(Debug, Clone)]
 pub struct PublicKey(rsa::PublicKey);
 
-/// The key of a server.
-pub struct PrivateKey(rsa::PrivateKey);
+/// The key of a server. The crate overwrites it when it is dropped.
+pub struct PrivateKey {
+    key: rsa::PrivateKey,
+    /// The public modulus, without leading zeros: as long as every encrypted block, and larger.
+    modulus: Vec<u8>,
+}
 
 impl std::fmt::Debug for PrivateKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -98,15 +103,25 @@ impl PrivateKey {
         let primes = vec![secret(first)?, secret(second)?];
         let exponent = BoxedUint::from_be_slice_vartime(exponent);
         let key = rsa::PrivateKey::from_components(secret(modulus)?, exponent, secret(private)?, primes);
-        key.map(PrivateKey).map_err(|_| KeyWrong::Malformed)
+        let key = key.map_err(|_| KeyWrong::Malformed)?;
+        Ok(PrivateKey { key, modulus: modulus.to_vec() })
     }
 
-    pub(super) fn decrypt(&self, bytes: &[u8], padding: Padding) -> Option<Vec<u8>> {
-        match padding {
-            Padding::Oaep => self.0.oaep_decrypt::<Sha1>(bytes),
-            Padding::Pkcs1 => self.0.pkcs1v15_decrypt(bytes),
+    /// Decrypts a block. Bytes that cannot be a block of this key cost as much work as those that can: another block is
+    /// decrypted in their place.
+    pub(super) fn decrypt(&self, bytes: &[u8], padding: Padding) -> Option<Zeroizing<Vec<u8>>> {
+        let is_block = bytes.len() == self.modulus.len() && bytes < self.modulus.as_slice();
+        let mut other = vec![0; self.modulus.len()];
+        if let Some(last) = other.last_mut() {
+            *last = 2;
         }
-        .ok()
+        super::step("decrypt");
+        let block = if is_block { bytes } else { &other };
+        let text = match padding {
+            Padding::Oaep => self.key.oaep_decrypt::<Sha1>(block),
+            Padding::Pkcs1 => self.key.pkcs1v15_decrypt(block),
+        };
+        text.ok().map(Zeroizing::new).filter(|_| is_block)
     }
 }
 
@@ -118,12 +133,14 @@ fn public(modulus: &[u8], exponent: &[u8]) -> Result<rsa::PublicKey, KeyWrong> {
     rsa::PublicKey::new(modulus, exponent).map_err(|_| KeyWrong::Malformed)
 }
 
-/// The bytes of a block of PEM.
-fn pem(text: &str, label: &str) -> Option<Vec<u8>> {
+/// Decodes a block of PEM, which may be a secret key.
+fn pem(text: &str, label: &str) -> Option<Zeroizing<Vec<u8>>> {
     let (_, rest) = text.split_once(&format!("-----BEGIN {label}-----"))?;
     let (body, _) = rest.split_once(&format!("-----END {label}-----"))?;
-    let body: String = body.split_whitespace().collect();
-    BASE64_STANDARD.decode(body).ok()
+    // Never reallocated: a smaller buffer would be freed with a part of the key in it.
+    let mut digits = Zeroizing::new(String::with_capacity(body.len()));
+    digits.extend(body.split_whitespace());
+    BASE64_STANDARD.decode(digits.as_bytes()).ok().map(Zeroizing::new)
 }
 
 /// Values of DER, one behind the other.

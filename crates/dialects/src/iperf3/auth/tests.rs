@@ -9,8 +9,13 @@ const OLD_KEY: &str = include_str!("tests/old_key.pem");
 /// A token of `alice`, `secret`, 1795200302, as OpenSSL made it (`pkeyutl -encrypt -pkeyopt rsa_padding_mode:oaep`).
 const OPENSSL: &str = include_str!("tests/token.txt");
 
+thread_local! {
+    /// Steps of the examinations so far.
+    pub static STEPS: std::cell::RefCell<Vec<&'static str>> = const { std::cell::RefCell::new(Vec::new()) };
+}
+
 fn claim() -> Claim {
-    Claim { user: "alice".to_owned(), password: "secret".to_owned(), at: 1_795_200_302 }
+    Claim { user: "alice".to_owned(), password: "secret".to_owned().into(), at: 1_795_200_302 }
 }
 
 fn gate(padding: Padding) -> Gate {
@@ -22,8 +27,8 @@ fn gate(padding: Padding) -> Gate {
 
 #[test]
 fn the_text_of_a_token_is_iperf3s() {
-    assert_eq!(claim().text(), "user: alice\npwd:  secret\nts:   1795200302");
-    let odd = Claim { password: "a\npwd:  b\nts:   c".to_owned(), ..claim() };
+    assert_eq!(*claim().text(), "user: alice\npwd:  secret\nts:   1795200302");
+    let odd = Claim { password: "a\npwd:  b\nts:   c".to_owned().into(), ..claim() };
     assert_eq!(Claim::read(odd.text().as_bytes()), Some(odd));
     for wrong in
         ["", "user: a", "user: a\npwd:  b", "user: a\npwd:  b\nts:   ", "user: a\npwd:  b\nts:   1x", "a\nb\n1"]
@@ -34,7 +39,7 @@ fn the_text_of_a_token_is_iperf3s() {
 
 #[test]
 fn what_openssl_encrypted_is_admitted_once() {
-    let mut gate = gate(Padding::Oaep);
+    let gate = gate(Padding::Oaep);
     let token = OPENSSL.trim();
     assert_eq!(gate.admit(Some(token), 1_795_200_300), Ok("alice".to_owned()));
     assert_eq!(gate.admit(Some(token), 1_795_200_301), Err(Denied::Replayed("alice".to_owned())));
@@ -57,17 +62,17 @@ fn both_paddings_are_read_back_and_not_by_each_other() {
             assert_eq!(admitted, expected, "{padding:?} {reads:?}");
         }
     }
-    assert!(Claim { password: "x".repeat(200), ..claim() }.token(&public, Padding::Oaep).is_none());
+    assert!(Claim { password: "x".repeat(200).into(), ..claim() }.token(&public, Padding::Oaep).is_none());
 }
 
 #[test]
 fn whoever_is_not_known_is_not_admitted() {
     let public = PublicKey::read(PUBLIC).expect("a key");
     let token = |user: &str, password: &str, at| {
-        Claim { user: user.to_owned(), password: password.to_owned(), at }.token(&public, Padding::Oaep)
+        Claim { user: user.to_owned(), password: password.to_owned().into(), at }.token(&public, Padding::Oaep)
     };
     let now = 1_795_200_302;
-    let mut gate = gate(Padding::Oaep);
+    let gate = gate(Padding::Oaep);
     for token in
         [token("alice", "Secret", now), token("bob", "secret", now), token("", "", now), token("eve", "-", now)]
     {
@@ -79,7 +84,7 @@ fn whoever_is_not_known_is_not_admitted() {
         assert_eq!(gate.admit(Some(garbage), now), Err(Denied::Unreadable), "{} bytes", garbage.len());
     }
     // A flood of tokens of one who is known ends at the limit, and is over with their time.
-    gate.taken = vec![([0; 32], now + 10); TOKENS_MAX];
+    *gate.taken.lock().expect("sound") = vec![([0; 32], now + 10); TOKENS_MAX];
     assert_eq!(gate.admit(token("alice", "secret", now).as_deref(), now), Err(Denied::Many));
     assert!(gate.admit(token("alice", "secret", now + 11).as_deref(), now + 11).is_ok());
 }
@@ -109,4 +114,47 @@ fn users_and_keys_that_are_malformed_are_named() {
         changed[at] ^= 0x55;
         assert!(PrivateKey::read(&wrap(&changed)).is_err(), "byte {at}");
     }
+}
+
+// Protects the server's key: a token that cannot be decrypted, an unknown user and a wrong password cost the same steps as one that
+// is right, in both paddings. Before, an unreadable token ended the examination, and one of another length was not decrypted at all.
+#[test]
+fn all_tokens_cost_the_same_steps() {
+    let public = PublicKey::read(PUBLIC).expect("a key");
+    for padding in [Padding::Oaep, Padding::Pkcs1] {
+        let gate = gate(padding);
+        let token = |claim: Claim| claim.token(&public, padding).expect("short");
+        let unknown = Claim { user: "mallory".to_owned(), ..claim() };
+        let wrong = Claim { password: "Secret".to_owned().into(), ..claim() };
+        let other = if padding == Padding::Oaep { Padding::Pkcs1 } else { Padding::Oaep };
+        let base64 = |bytes: &[u8]| BASE64_STANDARD.encode(bytes);
+        let unreadable = [
+            claim().token(&public, other).expect("short"),
+            base64(&public.encrypt(b"no claim", padding).expect("short")),
+            base64(&[0; 256]),
+            base64(&[255; 256]),
+            base64(&[1; 255]),
+            base64(&[1; 257]),
+            base64(b""),
+            "!".to_owned(),
+            "A".repeat(TOKEN_BYTES_MAX + 1),
+        ];
+        let denied = [(token(unknown), Denied::Wrong), (token(wrong), Denied::Wrong)];
+        let cases = unreadable.into_iter().map(|token| (token, Denied::Unreadable)).chain(denied);
+        for (token, expected) in cases {
+            STEPS.with_borrow_mut(Vec::clear);
+            assert_eq!(gate.admit(Some(&token), claim().at), Err(expected), "{token}");
+            assert_eq!(STEPS.with_borrow(Vec::clone), ["decrypt", "users", "hash"], "{token}");
+        }
+        STEPS.with_borrow_mut(Vec::clear);
+        assert!(gate.admit(Some(&token(claim())), claim().at).is_ok());
+        assert_eq!(STEPS.with_borrow(Vec::clone), ["decrypt", "users", "hash"]);
+    }
+}
+
+#[test]
+fn answers_come_at_multiples_of_a_step() {
+    let at = |ms| answer_at(Duration::from_millis(ms)).as_millis();
+    assert_eq!([at(0), at(1), at(249), at(250), at(700)], [250, 250, 250, 500, 750]);
+    assert!(answer_at(Duration::MAX) > Duration::from_secs(1));
 }

@@ -1,43 +1,78 @@
 //! An agent that waits for clients: each that is admitted gets a process of its own, which ends with it.
 
-use super::rank::GREETING_PATIENCE;
+use super::local::{self, LocalListener};
 use crate::exit::{End, Stopped};
 use crate::output::error_line;
+use crate::pending::{Pending, PendingLimits, PendingPlace};
 use plumb_channel::{Channel, ChannelError, FIRST_BYTE, Identity};
-use plumb_cluster::star::answer;
+use plumb_cluster::star::{answer, read_line};
 use plumb_engine::signals::StopFlag;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What a client's token is good for.
 pub const PURPOSE: &str = "plumb agent";
 
-/// Connections at a time, admitted or not. Each has a process once it is admitted.
+/// Admitted clients at a time: each has a process.
 const SESSIONS_MAX: usize = 16;
+
+/// Connections that have not proved anything yet: each has a thread, for [`ADMISSION_PATIENCE`] at most.
+const PENDING: PendingLimits = PendingLimits { all: 64, of_address: 16 };
+
+/// From its first byte on, a client must have proved who it is within this time.
+const ADMISSION_PATIENCE: Duration = Duration::from_secs(5);
+
+/// An admitted client's greeting, where there is no place for it.
+const GREETING_PATIENCE: Duration = Duration::from_secs(1);
 
 /// How often is looked whether the agent is to end.
 const LOOK_AGAIN: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 
-/// Where an agent listens, and whom it admits.
+/// An address of an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AgentAddress {
+    /// A port of TCP.
+    Tcp(SocketAddr),
+    /// A socket in the file system, for this user and root.
+    Local(PathBuf),
+}
+
+/// Clients that are admitted over TCP without keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Keyless {
+    /// None: a port of loopback is reached by every user of the host.
+    #[default]
+    Refused,
+    /// Those on loopback whose user the kernel's table of connections shows to be this one: services of tools whose
+    /// scripts have no keys. They must have named the directories that clients may use.
+    OnLoopback,
+}
+
+/// Settings of an agent that listens.
 pub struct Listening {
-    /// Addresses, each with a port.
-    pub addresses: Vec<SocketAddr>,
-    /// Its keys; without them only this host is served.
+    /// Its addresses.
+    pub addresses: Vec<AgentAddress>,
+    /// Its keys. Without them, only this user and root are served, on this host.
     pub identity: Option<Identity>,
-    /// What the processes of clients are told, behind `agent --rank`.
+    /// Clients without keys.
+    pub keyless: Keyless,
+    /// Whether directories were named that clients may use.
+    pub has_allowed: bool,
+    /// Arguments of the clients' processes, after `agent --rank`.
     pub words: Vec<OsString>,
     /// This program.
     pub program: PathBuf,
-    /// Who speaks: `plumb agent`, or the tool that it stands for.
+    /// Name in messages: `plumb agent`, or the tool that it stands for.
     pub name: &'static str,
     /// Clients may interrupt each other, and end it.
     pub obeys: bool,
@@ -51,6 +86,7 @@ pub const END_AGENT: u8 = 98;
 /// What all connections share.
 struct Shared {
     listening: Listening,
+    pending: Arc<Pending>,
     sessions: AtomicUsize,
     processes: Mutex<Vec<Pid>>,
     ends: AtomicBool,
@@ -91,38 +127,63 @@ impl Shared {
     }
 }
 
+/// A place among the admitted clients, until this is dropped.
+struct Session<'a>(&'a Shared);
+
+impl Session<'_> {
+    fn take(shared: &Shared) -> Option<Session<'_>> {
+        let is_room = shared.sessions.fetch_add(1, Ordering::AcqRel) < SESSIONS_MAX;
+        let session = Session(shared);
+        is_room.then_some(session)
+    }
+}
+
+impl Drop for Session<'_> {
+    fn drop(&mut self) {
+        self.0.sessions.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
 /// A listening agent, before it serves.
 pub struct Door {
-    listeners: Vec<TcpListener>,
+    tcp: Vec<TcpListener>,
+    local: Vec<LocalListener>,
     shared: Arc<Shared>,
 }
 
 impl Door {
-    /// Opens the ports.
+    /// Opens the ports and sockets.
     ///
     /// # Errors
     /// An address that others reach without keys, or one that cannot be had.
     pub fn open(listening: Listening) -> Result<Door, Stopped> {
-        let beyond = listening.addresses.iter().find(|address| !address.ip().is_loopback());
-        if let (Some(address), None) = (beyond, &listening.identity) {
-            return Err(Stopped::usage(format!(
-                "{address} is reached by other hosts: make keys with `plumb agent --init DIR`, start this with `--keys \
-                 DIR/server.keys`, and give clients DIR/client.keys; or listen on 127.0.0.1"
-            )));
+        let (mut tcp, mut local) = (Vec::new(), Vec::new());
+        for address in &listening.addresses {
+            match address {
+                AgentAddress::Tcp(address) => {
+                    check_keys(&listening, *address)?;
+                    let listener = TcpListener::bind(address)
+                        .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
+                        .map_err(|error| Stopped::io(format!("cannot listen on {address}: {error}")))?;
+                    tcp.push(listener);
+                }
+                AgentAddress::Local(_) if listening.identity.is_some() => {
+                    return Err(Stopped::usage(
+                        "--keys are for TCP; name an address as well, such as `--listen 127.0.0.1` or `--listen 0.0.0.0`",
+                    ));
+                }
+                AgentAddress::Local(path) => local.push(LocalListener::bind(path)?),
+            }
         }
-        let bound = listening.addresses.iter().map(|address| {
-            TcpListener::bind(address)
-                .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
-                .map_err(|error| Stopped::io(format!("cannot listen on {address}: {error}")))
-        });
-        let listeners = bound.collect::<Result<Vec<_>, _>>()?;
         let (sessions, processes, ends) = (AtomicUsize::new(0), Mutex::default(), AtomicBool::new(false));
-        Ok(Door { listeners, shared: Arc::new(Shared { listening, sessions, processes, ends }) })
+        let shared = Arc::new(Shared { listening, pending: Pending::new(PENDING), sessions, processes, ends });
+        Ok(Door { tcp, local, shared })
     }
 
-    /// Where it listens.
-    pub fn addresses(&self) -> Vec<SocketAddr> {
-        self.listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect()
+    /// Its addresses, as clients name them.
+    pub fn addresses(&self) -> Vec<String> {
+        let tcp = self.tcp.iter().filter_map(|listener| Some(listener.local_addr().ok()?.to_string()));
+        tcp.chain(self.local.iter().map(|local| format!("{}{}", local::UNIX, local.path().display()))).collect()
     }
 
     /// Serves until a signal comes, or a client ends it that may. Processes of clients are ended by the kernel's signal when this one ends.
@@ -131,16 +192,21 @@ impl Door {
     /// The system's.
     pub fn serve(&self, stop: StopFlag) -> Result<End, Stopped> {
         while !stop.requested() && !self.shared.ends.load(Ordering::Acquire) {
-            let mut fds: Vec<PollFd<'_>> =
-                self.listeners.iter().map(|listener| PollFd::new(listener, PollFlags::IN)).collect();
+            let all = self.tcp.iter().map(AsFd::as_fd).chain(self.local.iter().map(|local| local.listener.as_fd()));
+            let mut fds: Vec<PollFd<'_>> = all.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
             match poll(&mut fds, Some(&LOOK_AGAIN)) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(Stopped::io(error)),
             }
             drop(fds);
-            for listener in &self.listeners {
+            for listener in &self.tcp {
                 while let Ok((stream, peer)) = listener.accept() {
                     self.meet(stream, peer);
+                }
+            }
+            for local in &self.local {
+                while let Ok((stream, _)) = local.listener.accept() {
+                    self.meet_local(stream);
                 }
             }
         }
@@ -148,39 +214,120 @@ impl Door {
     }
 
     fn meet(&self, stream: TcpStream, peer: SocketAddr) {
-        let shared = Arc::clone(&self.shared);
-        if shared.sessions.fetch_add(1, Ordering::AcqRel) >= SESSIONS_MAX {
-            shared.sessions.fetch_sub(1, Ordering::AcqRel);
-            refuse(&stream, "too many clients at a time");
-            return;
-        }
-        // The kernel ends a client's process when the thread that started it does: this one waits for it.
-        let thread = std::thread::Builder::new().name("plumb-client".to_owned()).stack_size(256 << 10);
-        let begun = thread.spawn(move || {
-            if let Err(why) = admit(&shared, stream) {
+        let Ok(place) = self.shared.pending.enter(&stream, peer.ip()) else { return };
+        self.spawn(move |shared| {
+            let Err(why) = admit(shared, stream, place) else { return };
+            if !matches!(why, AdmitError::Displaced) || shared.pending.is_first_to_tell() {
                 error_line!("{}: {}: {why}", shared.listening.name, peer.ip());
             }
-            shared.sessions.fetch_sub(1, Ordering::AcqRel);
         });
-        if begun.is_err() {
-            self.shared.sessions.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    fn meet_local(&self, stream: UnixStream) {
+        // The kernel has said who it is: strangers take no thread.
+        if !local::is_own(&stream) {
+            refuse(&stream, OTHER_USER);
+            error_line!("{}: {}", self.shared.listening.name, AdmitError::OtherUser);
+            return;
         }
+        self.spawn(move |shared| {
+            if let Err(why) = admit_local(shared, stream) {
+                error_line!("{}: {why}", shared.listening.name);
+            }
+        });
+    }
+
+    fn spawn(&self, serve: impl FnOnce(&Shared) + Send + 'static) {
+        let shared = Arc::clone(&self.shared);
+        // The kernel ends a client's process when the thread that started it does: this one waits for it. Without a
+        // thread, the connection is closed.
+        let thread = std::thread::Builder::new().name("plumb-client".to_owned()).stack_size(256 << 10);
+        let _ = thread.spawn(move || serve(&shared));
     }
 }
 
-/// Says why a client is not served. A real fio takes it for what it is: not its protocol.
-fn refuse(mut stream: &TcpStream, why: &str) {
-    let _ = stream.set_write_timeout(Some(Duration::from_secs(1)));
-    let _ = stream.write_all(answer(Some(why)).as_bytes());
-    let _ = stream.shutdown(Shutdown::Write);
+/// Refuses to listen where clients without keys would be served that nothing tells from others.
+fn check_keys(listening: &Listening, address: SocketAddr) -> Result<(), Stopped> {
+    const KEYS: &str = "make keys with `plumb agent --init DIR`, start this with `--keys DIR/server.keys`, and give clients \
+                        DIR/client.keys";
+    if listening.identity.is_some() {
+        return Ok(());
+    }
+    if !address.ip().is_loopback() {
+        return Err(Stopped::usage(format!("{address} is reached by other hosts: {KEYS}; or listen at `local`")));
+    }
+    match (listening.keyless, listening.has_allowed) {
+        (Keyless::Refused, _) => Err(Stopped::usage(format!(
+            "{address} is reached by every user of this host: listen at `local` (`plumb agent --listen`, and `--hosts local` \
+             for its clients), or {KEYS}"
+        ))),
+        (Keyless::OnLoopback, false) => {
+            let here = std::env::current_dir().unwrap_or_else(|_| "/mnt/data".into());
+            Err(Stopped::usage(format!(
+                "clients without keys are not authenticated, so this needs the directories that they may use: set \
+                 PLUMB_AGENT_ALLOW={} (several are separated by colons); or admit only who has keys, with \
+                 PLUMB_AGENT_KEYS=DIR/server.keys, which `plumb agent --init DIR` makes",
+                here.display()
+            )))
+        }
+        (Keyless::OnLoopback, true) => Ok(()),
+    }
 }
 
-/// Why a client was not served to its end.
+const OTHER_USER: &str = "without keys, an agent serves only the user who started it";
+const BUSY: &str = "too many clients at a time";
+
+/// Tells a client why it is not served. A real fio takes it for what it is: not its protocol.
+fn refuse(mut stream: impl Write + SocketTimeout, why: &str) {
+    stream.write_at_most(Duration::from_secs(1));
+    let _ = stream.write_all(answer(Some(why)).as_bytes());
+    stream.end();
+}
+
+/// Sockets of both kinds.
+trait SocketTimeout {
+    fn write_at_most(&self, time: Duration);
+    /// Says that nothing more comes.
+    fn end(&self);
+}
+
+impl SocketTimeout for &TcpStream {
+    fn write_at_most(&self, time: Duration) {
+        let _ = self.set_write_timeout(Some(time));
+    }
+
+    fn end(&self) {
+        let _ = self.shutdown(Shutdown::Write);
+    }
+}
+
+impl SocketTimeout for &UnixStream {
+    fn write_at_most(&self, time: Duration) {
+        let _ = self.set_write_timeout(Some(time));
+    }
+
+    fn end(&self) {
+        let _ = self.shutdown(Shutdown::Write);
+    }
+}
+
+/// Reason why a client was not served to its end.
 #[derive(Debug, thiserror::Error)]
 enum AdmitError {
-    /// It said nothing.
-    #[error("sent nothing for {} s", GREETING_PATIENCE.as_secs())]
+    /// It sent nothing.
+    #[error("sent nothing for {} s", ADMISSION_PATIENCE.as_secs())]
     Silent,
+    /// Others came after it before it had proved anything.
+    #[error(
+        "connections that prove nothing were closed for newer ones ({} in all, {} of one address); further ones are not \
+         reported",
+        PENDING.all,
+        PENDING.of_address
+    )]
+    Displaced,
+    /// All places of admitted clients are taken.
+    #[error("{BUSY} ({SESSIONS_MAX})")]
+    Busy,
     /// It has no keys, and this agent has.
     #[error("came without keys")]
     NoKeys,
@@ -188,7 +335,7 @@ enum AdmitError {
     #[error("came with keys, and this agent was started without `--keys`")]
     Keys,
     /// Without keys, an agent serves one user.
-    #[error("another user of this host")]
+    #[error("another user of this host, or one that the kernel does not name")]
     OtherUser,
     /// Its keys or its encryption.
     #[error(transparent)]
@@ -198,25 +345,56 @@ enum AdmitError {
     Io(#[from] io::Error),
 }
 
-/// Lets a client in, and serves it to its end.
-fn admit(shared: &Shared, stream: TcpStream) -> Result<(), AdmitError> {
+/// Admits a client, and serves it to its end.
+fn admit(shared: &Shared, stream: TcpStream, place: PendingPlace) -> Result<(), AdmitError> {
+    let admitted = prove(shared, stream);
+    let is_displaced = place.is_closed();
+    drop(place);
+    match admitted {
+        Err(_) if is_displaced => Err(AdmitError::Displaced),
+        Err(error) => Err(error),
+        Ok(None) => Ok(()),
+        Ok(Some(Admitted::Plain(stream))) => {
+            let Some(_session) = Session::take(shared) else {
+                refuse(&stream, BUSY);
+                return Err(AdmitError::Busy);
+            };
+            let input = Stdio::from(OwnedFd::from(stream.try_clone()?));
+            let child = shared.spawn(input, Stdio::from(OwnedFd::from(stream)))?;
+            Ok(shared.attend(child)?)
+        }
+        Ok(Some(Admitted::Secure(channel))) => match Session::take(shared) {
+            Some(_session) => Ok(through_channel(shared, channel)?),
+            None => {
+                refuse_secure(channel);
+                Err(AdmitError::Busy)
+            }
+        },
+    }
+}
+
+/// A client that may be served.
+enum Admitted {
+    Plain(TcpStream),
+    Secure(Channel),
+}
+
+/// Waits until a client has proved who it is; `None` where it only looked whether the port is open.
+fn prove(shared: &Shared, stream: TcpStream) -> Result<Option<Admitted>, AdmitError> {
     let listening = &shared.listening;
+    let until = Instant::now() + ADMISSION_PATIENCE;
     stream.set_nonblocking(false)?;
     stream.set_nodelay(true)?;
-    stream.set_read_timeout(Some(GREETING_PATIENCE))?;
+    stream.set_read_timeout(Some(ADMISSION_PATIENCE))?;
     let mut first = [0];
     match stream.peek(&mut first) {
-        // Somebody looks whether the port is open.
-        Ok(0) => return Ok(()),
+        Ok(0) => return Ok(None),
         Ok(_) => {}
         Err(_) => return Err(AdmitError::Silent),
     }
     stream.set_read_timeout(None)?;
     match (&listening.identity, first[0] == FIRST_BYTE) {
-        (Some(identity), true) => {
-            let channel = Channel::accept(stream, identity, PURPOSE)?;
-            Ok(through_channel(shared, channel)?)
-        }
+        (Some(identity), true) => Ok(Some(Admitted::Secure(Channel::accept_until(stream, identity, PURPOSE, until)?))),
         (Some(_), false) => {
             refuse(&stream, "this agent admits only who has its keys (client.keys)");
             Err(AdmitError::NoKeys)
@@ -225,32 +403,56 @@ fn admit(shared: &Shared, stream: TcpStream) -> Result<(), AdmitError> {
             refuse(&stream, "this agent has no keys");
             Err(AdmitError::Keys)
         }
+        (None, false) if is_own(&stream) => Ok(Some(Admitted::Plain(stream))),
         (None, false) => {
-            if !is_own(&stream) {
-                refuse(&stream, "without keys, an agent serves only the user who started it");
-                return Err(AdmitError::OtherUser);
-            }
-            let input = Stdio::from(OwnedFd::from(stream.try_clone()?));
-            let child = shared.spawn(input, Stdio::from(OwnedFd::from(stream)))?;
-            Ok(shared.attend(child)?)
+            refuse(&stream, OTHER_USER);
+            Err(AdmitError::OtherUser)
         }
     }
+}
+
+/// Serves a client of this user's to its end.
+fn admit_local(shared: &Shared, stream: UnixStream) -> Result<(), AdmitError> {
+    stream.set_nonblocking(false)?;
+    let Some(_session) = Session::take(shared) else {
+        refuse(&stream, BUSY);
+        return Err(AdmitError::Busy);
+    };
+    let input = Stdio::from(OwnedFd::from(stream.try_clone()?));
+    let child = shared.spawn(input, Stdio::from(OwnedFd::from(stream)))?;
+    Ok(shared.attend(child)?)
+}
+
+/// Tells a client with keys, over its channel, that there is no place for it.
+fn refuse_secure(mut channel: Channel) {
+    channel.set_deadline(Some(Instant::now() + GREETING_PATIENCE));
+    // What it has sent must have been read, or closing takes the answer from it.
+    let _ = read_line(&mut channel);
+    let _ = channel.write_all(answer(Some(BUSY)).as_bytes());
+    channel.close();
 }
 
 /// Whether the other end of a connection inside this host belongs to this user, or to root. Source: proc_net(5), `tcp`.
 fn is_own(stream: &TcpStream) -> bool {
     let (Ok(here), Ok(there)) = (stream.local_addr(), stream.peer_addr()) else { return false };
-    let own = rustix::process::getuid().as_raw();
     let file = if here.is_ipv4() { "/proc/net/tcp" } else { "/proc/net/tcp6" };
-    // Without it there is no way to know, and nobody is kept out who could read this process's files otherwise.
-    let Ok(table) = std::fs::read_to_string(file) else { return true };
+    // Without the table no one is admitted.
+    let Ok(table) = std::fs::read_to_string(file) else { return false };
+    let own = rustix::process::getuid().as_raw();
+    user_of(&table, there, here).is_some_and(|user| user == own || user == 0)
+}
+
+/// The user of the socket at `there` that is connected to `here`. Only in an established connection does the table show a
+/// socket's owner: for one that was closed (FIN_WAIT, TIME_WAIT) it shows user 0, whoever had it.
+fn user_of(table: &str, there: SocketAddr, here: SocketAddr) -> Option<u32> {
+    const ESTABLISHED: &str = "01";
     let (local, remote) = (as_in_proc(there), as_in_proc(here));
-    let user = table.lines().find_map(|line| {
+    table.lines().find_map(|line| {
         let mut words = line.split_whitespace().skip(1);
-        (words.next()? == local && words.next()? == remote).then_some(())?;
-        words.nth(4)?.parse::<u32>().ok()
-    });
-    user.is_some_and(|user| user == own || user == 0)
+        let is_it = words.next()? == local && words.next()? == remote && words.next()? == ESTABLISHED;
+        is_it.then_some(())?;
+        words.nth(3)?.parse::<u32>().ok()
+    })
 }
 
 /// An address as the kernel's table has it: groups of four bytes in the machine's order.
@@ -307,5 +509,35 @@ mod tests {
             drop(client);
         }
         assert_eq!(as_in_proc("127.0.0.1:8765".parse().unwrap()), "0100007F:223D");
+    }
+
+    // Protects keyless services: who sends a conversation and closes is in TIME_WAIT or FIN_WAIT when it is looked for, where the
+    // table shows user 0. Before, that was taken for root.
+    #[test]
+    fn a_connection_that_was_closed_has_no_user() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (stream, _) = listener.accept().unwrap();
+        let (here, there) = (stream.local_addr().unwrap(), stream.peer_addr().unwrap());
+        client.write_all(b"plumb-agent").unwrap();
+        assert!(is_own(&stream));
+        drop(client);
+        let table = || std::fs::read_to_string("/proc/net/tcp").unwrap();
+        let until = Instant::now() + Duration::from_secs(10);
+        let row = format!("{} {}", as_in_proc(there), as_in_proc(here));
+        while table().contains(&format!("{row} 01")) && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert!(!is_own(&stream));
+        let rows = |state: &str, user: u32| {
+            format!(
+                "  sl  local_address rem_address   st\n   0: {row} {state} 00000000:00000000 00:00000000 00000000 {user:>5} 0 1\n"
+            )
+        };
+        assert_eq!(user_of(&rows("01", 1000), there, here), Some(1000));
+        for state in ["04", "05", "06", "08"] {
+            assert_eq!(user_of(&rows(state, 0), there, here), None, "{state}");
+        }
+        assert_eq!(user_of("", there, here), None, "an empty table admits no one");
     }
 }

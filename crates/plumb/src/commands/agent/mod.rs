@@ -2,6 +2,7 @@
 //! for runs on many hosts.
 
 pub mod listen;
+pub mod local;
 pub mod rank;
 
 use crate::args::{AgentArguments, FarEndArguments};
@@ -9,15 +10,17 @@ use crate::commands::net::{MadeKeys, make_keys};
 use crate::exit::{End, Stopped};
 use crate::output::{self, error_line};
 use crate::session;
-use listen::{Door, Listening};
+use crate::unauthenticated;
+use listen::{AgentAddress, Door, Keyless, Listening};
 use plumb_channel::Identity;
+use plumb_engine::guard::{OutputFile, open_channel};
 use plumb_engine::signals;
 use plumb_lab::agent::{AgentSettings, serve};
 use plumb_lab::vm::VmSpec;
 use plumb_lab::{Host, HostError, Vm};
+use plumb_text::bounded::{INPUT_BYTES_MAX, line_at_most};
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 use std::ffi::OsString;
-use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::os::unix::process::CommandExt;
@@ -57,13 +60,14 @@ pub fn far_end(arguments: &FarEndArguments) -> Result<End, Stopped> {
         return rank::run(arguments);
     }
     if let Some(address) = &arguments.detached {
-        let FarEndArguments { keys, allow, allow_exec, obeys, .. } = arguments;
+        let FarEndArguments { keys, allow, allow_exec, obeys, keyless, .. } = arguments;
         let listening = AgentArguments {
             listen: Some(address.clone()),
             keys: keys.clone(),
             allow: allow.clone(),
             allow_exec: *allow_exec,
             obeys: *obeys,
+            keyless: if *keyless { Keyless::OnLoopback } else { Keyless::Refused },
             ..AgentArguments::default()
         };
         return listen(&listening, "plumb agent", Ground::Back);
@@ -85,7 +89,7 @@ pub fn far_end(arguments: &FarEndArguments) -> Result<End, Stopped> {
         None => serve(std::io::stdin(), std::io::stdout(), settings, stop),
         Some(path) => {
             let said = |error: std::io::Error| Stopped::io(format!("{}: {error}", path.display()));
-            let port = OpenOptions::new().read(true).write(true).open(path).map_err(said)?;
+            let port = open_channel(path).map_err(said)?;
             serve(port.try_clone().map_err(said)?, port, settings, stop)
         }
     };
@@ -113,7 +117,7 @@ fn init_keys(directory: &Path) -> Result<End, Stopped> {
 /// The address cannot be had, or the keys cannot be read.
 pub fn serve_clients(arguments: &AgentArguments, name: &'static str) -> Result<End, Stopped> {
     match &arguments.pid_file {
-        Some(file) => in_background(arguments, Some(file)).map(|_| End::Done),
+        Some(file) => in_background(arguments, name, Some(file)).map(|_| End::Done),
         None => listen(arguments, name, Ground::Fore),
     }
 }
@@ -133,33 +137,64 @@ fn own_program() -> Result<PathBuf, Stopped> {
 fn listen(arguments: &AgentArguments, name: &'static str, ground: Ground) -> Result<End, Stopped> {
     let identity = arguments.keys.as_deref().map(Identity::load).transpose().map_err(Stopped::usage)?;
     let words = rank_words(arguments);
-    let addresses = addresses(arguments.listen.as_deref().unwrap_or("127.0.0.1"), PORT)?;
-    let door =
-        Door::open(Listening { addresses, identity, words, program: own_program()?, name, obeys: arguments.obeys })?;
+    let addresses = agent_addresses(arguments)?;
+    let door = Door::open(Listening {
+        addresses: addresses.clone(),
+        identity,
+        keyless: arguments.keyless,
+        has_allowed: !arguments.allow.is_empty(),
+        words,
+        program: own_program()?,
+        name,
+        obeys: arguments.obeys,
+    })?;
     let stop = signals::install().map_err(|error| Stopped::io(format!("cannot watch for signals: {error}")))?;
     for address in door.addresses() {
         error_line!("{name}: listening on {address}");
     }
+    if ground == Ground::Fore {
+        warn_of_strangers(name, arguments);
+    }
     if ground == Ground::Back {
         let _ = rustix::process::setsid();
         output::print("listening\n");
-        let nothing = OpenOptions::new().read(true).write(true).open("/dev/null").map_err(Stopped::io)?;
+        let nothing = open_channel("/dev/null").map_err(Stopped::io)?;
         let silent = rustix::stdio::dup2_stdout(&nothing).and_then(|()| rustix::stdio::dup2_stderr(&nothing));
         silent.map_err(|error| Stopped::io(format!("cannot go on in the background: {error}")))?;
     }
     door.serve(stop)
 }
 
+/// Returns the addresses at which an agent is to listen.
+fn agent_addresses(arguments: &AgentArguments) -> Result<Vec<AgentAddress>, Stopped> {
+    let address = arguments.listen.as_deref().unwrap_or(local::LOCAL);
+    match local::socket_of(address)? {
+        Some(path) => Ok(vec![AgentAddress::Local(path)]),
+        None => Ok(addresses(address, PORT)?.into_iter().map(AgentAddress::Tcp).collect()),
+    }
+}
+
+/// Says that clients over TCP are served without authentication, where that is so.
+fn warn_of_strangers(name: &str, arguments: &AgentArguments) {
+    if arguments.keys.is_none() && arguments.keyless == Keyless::OnLoopback {
+        let allowed: Vec<String> = arguments.allow.iter().map(|path| path.display().to_string()).collect();
+        unauthenticated::warn_on_loopback(name, &allowed.join(":"));
+    }
+}
+
 /// Serves in the background: this process goes once the other one, whose number this is, listens. It may write that to a file.
 ///
 /// # Errors
 /// The address cannot be had, or the keys cannot be read.
-pub fn in_background(arguments: &AgentArguments, file: Option<&Path>) -> Result<u32, Stopped> {
-    let address = arguments.listen.as_deref().unwrap_or("127.0.0.1");
+pub fn in_background(arguments: &AgentArguments, name: &str, file: Option<&Path>) -> Result<u32, Stopped> {
+    let address = arguments.listen.as_deref().unwrap_or(local::LOCAL);
     let mut command = std::process::Command::new(own_program()?);
     command.args(["agent", "--detached", address]).args(rank_words(arguments));
     if let Some(keys) = &arguments.keys {
         command.arg("--keys").arg(keys);
+    }
+    if arguments.keyless == Keyless::OnLoopback {
+        command.arg("--keyless");
     }
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(Stopped::io)?;
@@ -172,13 +207,15 @@ pub fn in_background(arguments: &AgentArguments, file: Option<&Path>) -> Result<
         if let Some(mut said) = child.stderr.take() {
             let _ = said.read_to_string(&mut why);
         }
-        let _ = child.wait();
-        return Err(Stopped::io(why.trim().trim_start_matches("error: ")));
+        let is_usage = child.wait().is_ok_and(|status| status.code() == Some(End::Usage.number().into()));
+        let why = why.trim().trim_start_matches("error: ");
+        return Err(if is_usage { Stopped::usage(why) } else { Stopped::io(why) });
     }
+    warn_of_strangers(name, arguments);
     if let Some(file) = file {
-        std::fs::write(file, format!("{}\n", child.id())).map_err(|error| {
+        let number = format!("{}\n", child.id());
+        OutputFile::named("--pid-file", file).replace(number.as_bytes()).inspect_err(|_| {
             let _ = child.kill();
-            Stopped::io(format!("{}: {error}", file.display()))
         })?;
     }
     Ok(child.id())
@@ -212,7 +249,7 @@ pub fn addresses(text: &str, port: u16) -> Result<Vec<SocketAddr>, Stopped> {
 /// Boots a machine and passes requests on to it.
 fn relay(file: &Path, program: std::path::PathBuf) -> Result<End, Stopped> {
     let said = |error: &dyn std::fmt::Display| Stopped::usage(format!("{}: {error}", file.display()));
-    let text = std::fs::read_to_string(file).map_err(|error| said(&error))?;
+    let text = plumb_text::bounded::read_to_string(file).map_err(|error| said(&error))?;
     let spec: VmSpec = plumb_document::toml::from_str(&text).map_err(|error| said(&error))?;
     let mut host: Box<dyn Host> = Box::new(Vm::boot(&spec, &session::surroundings(program)?)?);
     let answer = |reply: &plumb_lab::protocol::Reply| -> Result<(), Stopped> {
@@ -220,8 +257,10 @@ fn relay(file: &Path, program: std::path::PathBuf) -> Result<End, Stopped> {
         let mut out = std::io::stdout().lock();
         writeln!(out, "{line}").and_then(|()| out.flush()).map_err(Stopped::io)
     };
-    for line in std::io::stdin().lock().lines() {
-        let line = line.map_err(Stopped::io)?;
+    let mut input = std::io::stdin().lock();
+    let unread = |error| Stopped::io(format!("standard input: {error}"));
+    while let Some(line) = line_at_most(&mut input, INPUT_BYTES_MAX).map_err(unread)? {
+        let line = String::from_utf8_lossy(&line);
         if line.trim().is_empty() {
             continue;
         }

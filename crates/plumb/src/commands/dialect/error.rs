@@ -1,6 +1,7 @@
 //! Failures outside the measurement: result files, recordings, steps between phases.
 
 use crate::exit::Stopped;
+use plumb_engine::guard::OutputError;
 use plumb_trace::TraceError;
 use std::io;
 
@@ -15,6 +16,9 @@ pub enum DialectError {
         /// The system's word.
         source: io::Error,
     },
+    /// An output that cannot be written, or must not be.
+    #[error(transparent)]
+    Output(#[from] OutputError),
     /// A recording that cannot be read, or not be merged.
     #[error(transparent)]
     Recording(#[from] TraceError),

@@ -6,7 +6,8 @@ use super::runner::{Dialect, Load, RunEnded, Step, conclude};
 use crate::exit::End;
 use crate::output::{self, error_line, error_text};
 use plumb_dialects::fs_mark::print::{self, To};
-use plumb_dialects::fs_mark::{self, Settings, lower};
+use plumb_dialects::fs_mark::{self, DEFAULT_LOG, Settings, lower};
+use plumb_engine::guard::OutputFile;
 use plumb_engine::signals::StopFlag;
 use plumb_study::{Bench, Progress};
 use plumb_workload::Workload;
@@ -27,10 +28,18 @@ pub struct Quiet;
 impl Progress for Quiet {}
 
 impl FsMark {
+    /// The log; its default name was typed by nobody.
+    fn log(&self) -> OutputFile<'_> {
+        match self.settings.log.as_str() {
+            DEFAULT_LOG => OutputFile::made_up("-l", DEFAULT_LOG),
+            path => OutputFile::named("-l", path),
+        }
+    }
+
     fn say(&self, text: &str, to: To) -> Step<()> {
         match to {
             To::Output => output::print(text),
-            To::Log => hpc::or_report(hpc::add("-l", &self.settings.log, text), TOOL, End::DialectFailed)?,
+            To::Log => hpc::or_report(hpc::add(self.log(), text), TOOL, End::DialectFailed)?,
         }
         Ok(())
     }

@@ -6,8 +6,8 @@ use crate::exit::End;
 use crate::output::{error_line, print};
 use plumb_dialects::aiori::{FileSystem, Launched, OP_CSV_HEAD, op_csv_row};
 use plumb_engine::LoggedOp;
+use plumb_engine::guard::OutputFile;
 use std::cell::RefCell;
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
@@ -105,18 +105,16 @@ pub fn read_count(path: &str) -> Option<u64> {
 ///
 /// # Errors
 /// It cannot be written.
-pub fn write(option: &str, path: &str, text: &str) -> Result<(), DialectError> {
-    std::fs::write(path, text).map_err(DialectError::file(format!("{option}: cannot write {path}")))
+pub fn write(output: OutputFile<'_>, text: &str) -> Result<(), DialectError> {
+    Ok(output.write(text.as_bytes())?)
 }
 
 /// Adds text to a file.
 ///
 /// # Errors
 /// It cannot be written.
-pub fn add(option: &str, path: &str, text: &str) -> Result<(), DialectError> {
-    let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
-    let added = file.and_then(|mut file| file.write_all(text.as_bytes()));
-    added.map_err(DialectError::file(format!("{option}: cannot write {path}")))
+pub fn add(output: OutputFile<'_>, text: &str) -> Result<(), DialectError> {
+    Ok(output.add(text.as_bytes())?)
 }
 
 /// Writes operations of `bytes` bytes each to a file of `savePerOpDataCSV`.
@@ -124,7 +122,7 @@ pub fn add(option: &str, path: &str, text: &str) -> Result<(), DialectError> {
 /// # Errors
 /// It cannot be written.
 pub fn write_ops(path: &str, bytes: u64, ops: &mut dyn Iterator<Item = LoggedOp>) -> io::Result<()> {
-    let mut file = BufWriter::new(File::create(path)?);
+    let mut file = BufWriter::new(OutputFile::made_up("savePerOpDataCSV", path).create()?);
     file.write_all(OP_CSV_HEAD.as_bytes())?;
     for op in ops {
         let row = op_csv_row(bytes, op.submit_ns, op.complete_ns.saturating_sub(op.submit_ns));

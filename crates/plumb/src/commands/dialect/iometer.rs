@@ -5,10 +5,11 @@ use super::runner::{Dialect, Load, RunEnded, Step, conclude, page, refuse};
 use crate::exit::End;
 use crate::output::{self, error_line};
 use plumb_dialects::iometer::{self, Action, Config, Place, Settings, Test, lower, print};
+use plumb_engine::guard::OutputFile;
 use plumb_engine::signals::StopFlag;
 use plumb_study::{Bench, Progress};
 use plumb_workload::Workload;
-use std::io::{Read, Write};
+use std::io::Read;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
@@ -79,10 +80,7 @@ impl IoMeter {
             output::print(text);
             return Ok(());
         };
-        let opened = std::fs::OpenOptions::new().append(true).create(true).open(path);
-        opened
-            .and_then(|mut file| file.write_all(text.as_bytes()))
-            .or_else(|error| refuse(&format!("{TOOL}: {path}: {error}\n")))
+        OutputFile::named("/r", path).add(text.as_bytes()).or_else(|error| refuse(&format!("{TOOL}: {error}\n")))
     }
 }
 

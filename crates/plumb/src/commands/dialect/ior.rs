@@ -14,6 +14,7 @@ use plumb_dialects::ior::lower::lower;
 use plumb_dialects::ior::print::{self, Done, Session};
 use plumb_dialects::ior::{self, Access, AccessKind, Api, Asked, Facts, Form, IorError, Lowered, Test};
 use plumb_engine::LoggedOp;
+use plumb_engine::guard::OutputFile;
 use plumb_engine::signals::StopFlag;
 use plumb_result::PhaseMeasurement;
 use plumb_sorted::SortedMap;
@@ -58,7 +59,7 @@ impl Dialect for Ior {
     type Listener<'a> = Watching<'a>;
 
     fn read(call: &ToolCall<'_>) -> Step<Ior> {
-        let mut file = |path: &str| std::fs::read_to_string(path).map_err(FileError::io(path));
+        let mut file = |path: &str| plumb_text::bounded::read_to_string(path).map_err(FileError::io(path));
         let launched = hpc::launched();
         let tests = match ior::read(call.words, launched.as_ref(), &mut file) {
             Ok(Asked::Help) => return page(&ior::help()),
@@ -164,14 +165,18 @@ impl Dialect for Ior {
         for access in &watching.accesses {
             if let Some(path) = test.rank_csv.as_deref().filter(|_| access.kind != AccessKind::WriteCheck) {
                 hpc::or_report(
-                    hpc::add("saveRankPerformanceDetailsCSV", path, &print::rank_csv(access)),
+                    hpc::add(OutputFile::named("saveRankPerformanceDetailsCSV", path), &print::rank_csv(access)),
                     "ior",
                     FAILED,
                 )?;
             }
             let at_wall = access.at_wall().filter(|_| access.kind == AccessKind::Write);
             if let (Some(path), Some((_, most, _)), false) = (&test.status_file, at_wall, test.dry) {
-                hpc::or_report(hpc::write("stoneWallingStatusFile", path, &most.to_string()), "ior", FAILED)?;
+                hpc::or_report(
+                    hpc::write(OutputFile::named("stoneWallingStatusFile", path), &most.to_string()),
+                    "ior",
+                    FAILED,
+                )?;
             }
         }
         let of_calls = watching.accesses.iter().flat_map(|access| access.failed.first()).next().cloned();
@@ -206,7 +211,11 @@ impl Ior {
             report.print(&print::head(&session));
         }
         for path in tests.iter().filter_map(|test| test.rank_csv.as_deref()) {
-            hpc::or_report(hpc::write("saveRankPerformanceDetailsCSV", path, print::rank_csv_head()), "ior", FAILED)?;
+            hpc::or_report(
+                hpc::write(OutputFile::named("saveRankPerformanceDetailsCSV", path), print::rank_csv_head()),
+                "ior",
+                FAILED,
+            )?;
         }
         Ok(Ior {
             tests,
@@ -263,7 +272,7 @@ impl Ior {
             _ => print::summary(&done, per_node) + &print::tail(&done, &ended),
         };
         match &first.test.summary_file {
-            Some(path) => hpc::or_report(hpc::write("summaryFile", path, &text), "ior", FAILED),
+            Some(path) => hpc::or_report(hpc::write(OutputFile::named("summaryFile", path), &text), "ior", FAILED),
             None => {
                 self.report.print(&text);
                 Ok(())
@@ -301,7 +310,8 @@ fn hints(test: &Test) -> Step<SortedMap<String, String>> {
     let mut all = of_variables.map_err(|error| wrong("environment", &error))?;
     if let Some(path) = &test.hints_file {
         let option = "--mpiio.hintsFileName";
-        let text = std::fs::read_to_string(path).map_err(DialectError::file(format!("{option}: cannot read {path}")));
+        let text = plumb_text::bounded::read_to_string(path)
+            .map_err(DialectError::file(format!("{option}: cannot read {path}")));
         let text = hpc::or_report(text, "ior", FAILED)?;
         all.extend(hints::hints(text.lines()).map_err(|error| wrong(path, &error))?);
     }

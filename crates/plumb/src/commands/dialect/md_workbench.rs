@@ -8,14 +8,15 @@ use crate::exit::End;
 use crate::output::error_line;
 use plumb_dialects::md_workbench::{self, Asked, Facts, Part, PartKind, Settings, Sums, lower, print};
 use plumb_engine::LoggedOp;
+use plumb_engine::guard::{OutputFile, Remover};
 use plumb_engine::signals::StopFlag;
 use plumb_result::PhaseMeasurement;
 use plumb_sorted::SortedSet;
 use plumb_study::{Bench, Division, Progress, RunError};
 use plumb_workload::Workload;
 use std::cell::{Cell, RefCell};
-use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 const TOOL: &str = "md-workbench";
@@ -32,6 +33,8 @@ pub struct MdWorkbench {
     /// Where the next run goes on.
     position: Cell<u64>,
     report: Report,
+    /// Removes the directory, where it is left empty.
+    remover: Remover,
 }
 
 impl Dialect for MdWorkbench {
@@ -106,6 +109,7 @@ impl MdWorkbench {
         };
         let facts = Facts { seed: settings.data_seed.unwrap_or_else(hpc::seed_by_clock), start };
         Ok(MdWorkbench {
+            remover: Remover::new(&[PathBuf::from(&settings.directory)], []),
             parts: Part::all(&settings),
             settings,
             facts,
@@ -151,10 +155,11 @@ impl MdWorkbench {
     fn conclude(&self) -> Step<()> {
         let Settings { directory, status_file, .. } = &self.settings;
         if !self.settings.cleans_up {
-            let written = hpc::write("--run-info-file", status_file, &print::status(self.position.get()));
+            let written =
+                hpc::write(OutputFile::named("--run-info-file", status_file), &print::status(self.position.get()));
             return hpc::or_report(written, TOOL, End::DialectFailed);
         }
-        if self.settings.dummy.is_none() && std::fs::remove_dir(directory).is_err() {
+        if self.settings.dummy.is_none() && !self.remover.remove_dir(Path::new(directory)).unwrap_or(false) {
             self.report.print(&format!("Unable to remove directory {directory}\n"));
         }
         Ok(())
@@ -169,7 +174,7 @@ fn now() -> String {
 /// Where an earlier run stopped.
 fn position(path: &str) -> Result<u64, DialectError> {
     let what = || format!("--run-info-file: cannot read {path}, which a run without -3 leaves");
-    let text = std::fs::read_to_string(path).map_err(DialectError::file(what()))?;
+    let text = plumb_text::bounded::read_to_string(path).map_err(DialectError::file(what()))?;
     let no_position = || io::Error::new(io::ErrorKind::InvalidData, "it holds no `pos: NUMBER`");
     print::position(&text).ok_or_else(|| DialectError::file(what())(no_position()))
 }
@@ -196,10 +201,8 @@ impl Watching<'_> {
             let path = print::latency_file(&self.tool.settings, prefix, &part, name);
             // The first rank replaces what an earlier run left.
             let is_new = self.written.insert(path.clone());
-            let mut file = match is_new {
-                true => BufWriter::new(File::create(path)?),
-                false => BufWriter::new(OpenOptions::new().append(true).open(path)?),
-            };
+            let output = OutputFile::made_up("--latency", &path);
+            let mut file = BufWriter::new(if is_new { output.create()? } else { output.append()? });
             if is_new {
                 file.write_all(print::LATENCY_HEAD.as_bytes())?;
             }

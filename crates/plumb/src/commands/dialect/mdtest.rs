@@ -11,6 +11,7 @@ use plumb_dialects::mdtest::print::OpFile;
 use plumb_dialects::mdtest::trace::{self, Trace};
 use plumb_dialects::mdtest::{self, Asked, Facts, IterationResult, Lowered, Settings, Test, lower, print};
 use plumb_engine::LoggedOp;
+use plumb_engine::guard::OutputFile;
 use plumb_engine::signals::StopFlag;
 use plumb_result::PhaseMeasurement;
 use plumb_study::{Bench, Division, Progress, RunError};
@@ -137,7 +138,11 @@ impl Dialect for Mdtest {
         }
         let ended_early = ended.result.is_err() || ended.signal.is_some() || failed;
         if let (Some(path), Some(items)) = (&self.settings.status_file, items_at_wall) {
-            hpc::or_report(hpc::write("-x", path, &items.to_string()), "mdtest", End::DialectFailed)?;
+            hpc::or_report(
+                hpc::write(OutputFile::named("-x", path), &items.to_string()),
+                "mdtest",
+                End::DialectFailed,
+            )?;
         }
         self.keep(result, run, ended_early)?;
         match ended_early {
@@ -162,7 +167,7 @@ impl Mdtest {
         report.print(&format!("{before}{}{after}", print::place(&settings, &file_system, seed)));
         if let Some(path) = &settings.rank_csv {
             hpc::or_report(
-                hpc::write("--saveRankPerformanceDetails", path, &print::csv_head()),
+                hpc::write(OutputFile::named("--saveRankPerformanceDetails", path), &print::csv_head()),
                 "mdtest",
                 End::DialectFailed,
             )?;
@@ -193,7 +198,11 @@ impl Mdtest {
         match &self.settings.rank_csv {
             Some(path) => {
                 let rows = print::csv(&results, run.items);
-                hpc::or_report(hpc::add("--saveRankPerformanceDetails", path, &rows), "mdtest", End::DialectFailed)
+                hpc::or_report(
+                    hpc::add(OutputFile::named("--saveRankPerformanceDetails", path), &rows),
+                    "mdtest",
+                    End::DialectFailed,
+                )
             }
             None => Ok(()),
         }

@@ -8,6 +8,7 @@ use plumb_dialects::vdbench::print::{self, Done, HEADER_EVERY};
 use plumb_dialects::vdbench::print_files::{self, FilesDone};
 use plumb_dialects::vdbench::{self, Action, Places, Rate, Run, Script, Settings, lower};
 use plumb_engine::PhaseNow;
+use plumb_engine::guard::OutputFile;
 use plumb_engine::signals::StopFlag;
 use plumb_result::measurement::PhaseMeasurement;
 use plumb_study::{Bench, Progress};
@@ -101,10 +102,12 @@ impl Vdbench {
         let Some(directory) = &self.settings.output else { return end };
         let path = std::path::Path::new(directory).join("summary.html");
         let page = format!("<title>Vdbench summary</title><pre>\n{}</pre>\n", self.printed.borrow());
-        match std::fs::create_dir_all(directory).and_then(|()| std::fs::write(&path, page)) {
+        let summary = OutputFile::made_up("-o", &path);
+        let made = std::fs::create_dir_all(directory).map_err(summary.failed("create its directory"));
+        match made.and_then(|()| summary.replace(page.as_bytes())) {
             Ok(()) => end,
             Err(error) => {
-                error_line!("{TOOL}: cannot write '{}': {error}", path.display());
+                error_line!("{TOOL}: {error}");
                 End::DialectFailed
             }
         }

@@ -10,6 +10,7 @@ use crate::progress::LiveLine;
 use crate::session;
 use crate::space_budget::{DataSizes, virtual_time};
 use plumb_document::json;
+use plumb_engine::guard::OutputFile;
 use plumb_result::gate::{GateAnswer, GateSource};
 use plumb_result::{RunResult, RunVerdict};
 use plumb_stats::schedule::Side;
@@ -21,7 +22,6 @@ use plumb_study::gate::{
 };
 use plumb_workload::named::Scale;
 use plumb_workload::{Nanos, Workload};
-use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ pub(super) fn run(
     common: &Common,
 ) -> Result<(GateOutcome, bool), Stopped> {
     if let Some(keep) = &arguments.keep {
-        super::writable(keep)?;
+        super::writable("--keep", keep)?;
     }
     let baseline = before(baseline, arguments, common)?;
     let (candidate, alone, unstored) = match candidate {
@@ -186,15 +186,5 @@ pub(super) fn keep(path: &Path, outcome: &GateOutcome, arguments: &GateArguments
 fn write(path: &Path, runs: &[RunResult]) -> Result<(), Stopped> {
     let texts: Result<Vec<String>, _> = runs.iter().map(|run| json::to_string(run)).collect();
     let text = format!("[\n{}\n]\n", texts.map_err(Stopped::io)?.join(",\n"));
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let failed = |error: std::io::Error| Stopped::io(format!("cannot write {}: {error}", path.display()));
-    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let half_made = directory.join(format!(".{name}.{}", std::process::id()));
-    let made = std::fs::File::create_new(&half_made)
-        .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
-        .and_then(|()| std::fs::rename(&half_made, path));
-    made.map_err(|error| {
-        let _ = std::fs::remove_file(&half_made);
-        failed(error)
-    })
+    Ok(OutputFile::named("--keep", path).replace(text.as_bytes())?)
 }

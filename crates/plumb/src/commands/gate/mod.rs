@@ -12,6 +12,7 @@ use crate::ranks;
 use crate::session;
 use crate::space_budget::{DataSizes, check_lengths, virtual_time};
 use plumb_document::json;
+use plumb_engine::guard::OutputFile;
 use plumb_report::gate as page;
 use plumb_result::Gate;
 use plumb_result::gate::GateAnswer;
@@ -47,8 +48,9 @@ pub fn run(arguments: &GateArguments, common: &Common) -> Result<End, Stopped> {
         return Err(Stopped::usage("--margin: expected a share above 0 and up to 100%, such as `5%`"));
     }
     arguments.hosts.join()?;
-    let outputs = [&arguments.junit, &arguments.md, &arguments.bencher];
-    outputs.into_iter().flatten().try_for_each(|path| writable(path))?;
+    let outputs = [("--junit", &arguments.junit), ("--md", &arguments.md), ("--bencher", &arguments.bencher)];
+    let named = outputs.into_iter().filter_map(|(option, path)| Some((option, path.as_deref()?)));
+    named.into_iter().try_for_each(|(option, path)| writable(option, path))?;
     let baseline = match (&arguments.baseline, &arguments.keep) {
         (Some(text), _) => Reference::parse(text, arguments.keep.as_deref())?,
         (None, Some(keep)) => Reference::File(keep.clone()),
@@ -193,9 +195,8 @@ fn longer(needed: Duration) -> Nanos {
 }
 
 /// Refuses a file that cannot be written before anything is measured for it.
-fn writable(path: &Path) -> Result<(), Stopped> {
-    let opened = std::fs::OpenOptions::new().create(true).append(true).open(path);
-    opened.map(|_| ()).map_err(|error| Stopped::usage(format!("{}: {error}", path.display())))
+fn writable(option: &str, path: &Path) -> Result<(), Stopped> {
+    OutputFile::named(option, path).check().map_err(Stopped::of_check)
 }
 
 /// The page, or JSON, and every file that was asked for.
@@ -205,16 +206,15 @@ fn write_all(arguments: &GateArguments, gate: &Gate, common: &Common) -> Result<
     } else {
         output::print(&page::page(gate, common.verbose, &session::style()));
     }
-    let write = |path: &Option<PathBuf>, text: &dyn Fn() -> Result<String, Stopped>| match path {
-        Some(path) => {
-            let failed = |error| Stopped::io(format!("cannot write {}: {error}", path.display()));
-            std::fs::write(path, text()?).map_err(failed)
-        }
+    let write = |option: &str, path: &Option<PathBuf>, text: &dyn Fn() -> Result<String, Stopped>| match path {
+        Some(path) => Ok::<(), Stopped>(OutputFile::named(option, path).replace(text()?.as_bytes())?),
         None => Ok(()),
     };
-    write(&arguments.junit, &|| Ok(page::junit(gate)))?;
-    write(&arguments.md, &|| Ok(page::markdown(gate)))?;
-    write(&arguments.bencher, &|| Ok(json::to_string_pretty(&page::bencher(gate)).map_err(Stopped::io)? + "\n"))?;
+    write("--junit", &arguments.junit, &|| Ok(page::junit(gate)))?;
+    write("--md", &arguments.md, &|| Ok(page::markdown(gate)))?;
+    write("--bencher", &arguments.bencher, &|| {
+        Ok(json::to_string_pretty(&page::bencher(gate)).map_err(Stopped::io)? + "\n")
+    })?;
     if arguments.github {
         session::to_github(&page::annotations(gate), &page::markdown(gate), common.json)?;
     }

@@ -59,8 +59,8 @@ impl Expectations {
     /// Those of a file, before others.
     pub(super) fn add(&mut self, path: &Path) -> Result<(), Stopped> {
         let name = path.display().to_string();
-        let text =
-            std::fs::read_to_string(path).map_err(|error| Stopped::usage(format!("cannot read {name}: {error}")))?;
+        let text = plumb_text::bounded::read_to_string(path)
+            .map_err(|error| Stopped::usage(format!("cannot read {name}: {error}")))?;
         let file = Expectations::parse(&name, &text)?;
         self.expected.splice(0..0, file.expected);
         Ok(())

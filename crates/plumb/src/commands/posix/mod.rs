@@ -16,6 +16,7 @@ use crate::session;
 use arguments::{Level, PosixCommand};
 use expected::Expectations;
 use plumb_document::json;
+use plumb_engine::guard::OutputFile;
 use plumb_report::posix as page;
 use plumb_result::Conformance;
 use std::path::Path;
@@ -49,7 +50,7 @@ fn conform(arguments: &PosixArguments, common: &Common) -> Result<End, Stopped> 
     }
     write_all(arguments, &conformance, common)?;
     if let Some(path) = &arguments.write_expected {
-        write(path, &expected::written(&conformance))?;
+        write("--write-expected", path, &expected::written(&conformance))?;
     }
     if !common.no_store
         && let Err(stopped) = session::store(common).and_then(|mut store| Ok(store.save_conformance(&conformance)?))
@@ -67,8 +68,8 @@ fn conform(arguments: &PosixArguments, common: &Common) -> Result<End, Stopped> 
     })
 }
 
-fn write(path: &Path, text: &str) -> Result<(), Stopped> {
-    std::fs::write(path, text).map_err(|error| Stopped::io(format!("cannot write {}: {error}", path.display())))
+fn write(option: &str, path: &Path, text: &str) -> Result<(), Stopped> {
+    Ok(OutputFile::named(option, path).replace(text.as_bytes())?)
 }
 
 /// The page, JSON or TAP, and every file that was asked for.
@@ -81,13 +82,13 @@ fn write_all(arguments: &PosixArguments, conformance: &Conformance, common: &Com
         output::print(&page::page(conformance, common.verbose, &session::style()));
     }
     if let Some(path) = &arguments.junit {
-        write(path, &page::junit(conformance))?;
+        write("--junit", path, &page::junit(conformance))?;
     }
     if let Some(path) = &arguments.md {
-        write(path, &page::markdown(conformance))?;
+        write("--md", path, &page::markdown(conformance))?;
     }
     if let Some(path) = &arguments.output {
-        write(path, &(json::to_string_pretty(conformance).map_err(Stopped::io)? + "\n"))?;
+        write("--output", path, &(json::to_string_pretty(conformance).map_err(Stopped::io)? + "\n"))?;
     }
     if arguments.github {
         session::to_github(

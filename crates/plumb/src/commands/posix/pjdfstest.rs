@@ -4,6 +4,7 @@ use super::test::{Calls, Selection, cases_at};
 use crate::commands::dialect::ToolCall;
 use crate::exit::{End, Stopped};
 use crate::output;
+use plumb_engine::guard::OutputFile;
 use plumb_posix::{Done, Outcome, PjdfstestFile};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -53,7 +54,8 @@ fn install(directory: &Path) -> Result<End, Stopped> {
             std::fs::create_dir_all(parent).map_err(failed)?;
         }
         let text = format!("#!/bin/sh\n{MARK}\nexec '{program}' as pjdfstest {}\n", file.name);
-        std::fs::write(&path, text).map_err(failed)?;
+        let output = OutputFile::made_up("--install", &path);
+        output.replace(text.as_bytes())?;
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).map_err(failed)?;
     }
     output::print(&format!(

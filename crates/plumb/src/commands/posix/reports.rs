@@ -24,7 +24,7 @@ fn of_file(path: &Path) -> Result<Conformance, Stopped> {
     let failed = |error: &dyn std::fmt::Display| {
         Stopped::usage(format!("{}: {error}; expected the JSON of `plumb posix`", path.display()))
     };
-    let text = std::fs::read_to_string(path).map_err(|error| failed(&error))?;
+    let text = plumb_text::bounded::read_to_string(path).map_err(|error| failed(&error))?;
     let report: Conformance = json::from_str(&text).map_err(|error| failed(&error))?;
     match report.schema == POSIX_SCHEMA {
         true => Ok(report),
@@ -42,7 +42,7 @@ pub(super) fn diff(before: &Path, after: &Path, common: &Common) -> Result<End, 
 /// Writes a matrix.
 pub(super) fn matrix(reports: &[PathBuf], html: &Path, common: &Common) -> Result<End, Stopped> {
     let reports: Vec<Conformance> = reports.iter().map(|name| read(name, common)).collect::<Result<_, _>>()?;
-    write(html, &page::matrix(&reports))?;
+    write("--html", html, &page::matrix(&reports))?;
     output::print(&format!("wrote {}\n", html.display()));
     Ok(End::Done)
 }

@@ -68,7 +68,7 @@ pub(super) fn cases_at(
     let show = std::io::stderr().is_terminal();
     let mut progress = |ended: usize, total: usize| {
         if show {
-            crate::output::error_text!("\r{ended} of {total} cases ");
+            crate::output::redraw("\r", &format!("{ended} of {total} cases "), "");
         }
     };
     let request = Request {
@@ -85,7 +85,7 @@ pub(super) fn cases_at(
     };
     let report = plumb_posix::run(request);
     if show {
-        crate::output::error_text!("\r\x1b[K");
+        crate::output::redraw("\r\x1b[K", "", "");
     }
     remove(directory);
     report.map_err(|error| match error {

@@ -80,7 +80,8 @@ pub fn run(arguments: &StudyRunArguments, common: &Common) -> Result<End, Stoppe
     let plan = study.plan()?;
     let mut store = store(common)?;
     let file = &study.file;
-    let text = std::fs::read_to_string(file).map_err(|error| Stopped::io(format!("{}: {error}", file.display())))?;
+    let text = plumb_text::bounded::read_to_string(file)
+        .map_err(|error| Stopped::io(format!("{}: {error}", file.display())))?;
     let absolute = std::path::absolute(file).map_err(|error| Stopped::io(format!("{}: {error}", file.display())))?;
     let options = plumb_document::json::to_string(&study).map_err(Stopped::io)?;
     if let Some(open) = store.studies()?.iter().find(|study| study.plan_hash == plan.hash && !study.done) {

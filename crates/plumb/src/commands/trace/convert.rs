@@ -1,12 +1,11 @@
 //! `plumb trace convert`.
 
-use super::{InputArguments, stopped};
+use super::{InputArguments, new_file, stopped};
 use crate::exit::{End, Stopped};
 use crate::output::{self, error_line};
+use plumb_engine::guard::OutputFile;
 use plumb_trace::{Anonymised, Extensions, Facts, OutputFormat, convert, open_as};
-use std::fs::OpenOptions;
-use std::io::{BufWriter, ErrorKind};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::BufWriter;
 use std::path::Path;
 
 /// Writes a recording in another format. A file that exists is left alone, and one that was not finished is removed.
@@ -23,14 +22,7 @@ pub fn run(
     };
     let mut reader = open_as(path, input.waits(), input.format()?).map_err(stopped)?;
     // Recordings name files and programs, which is nobody else's business.
-    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(target).map_err(|error| match error
-        .kind()
-    {
-        ErrorKind::AlreadyExists => {
-            Stopped::usage(format!("{} exists; remove it, or name another file", target.display()))
-        }
-        _ => Stopped::io(format!("{}: {error}", target.display())),
-    })?;
+    let file = new_file(OutputFile::named("OUTPUT", target).private())?;
     // What its file says of itself may name the program and the machine.
     let mut facts = if anonymise.is_some() { Facts::default() } else { reader.facts().cloned().unwrap_or_default() };
     if anonymise.is_some() {

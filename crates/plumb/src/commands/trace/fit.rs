@@ -1,12 +1,13 @@
 //! `plumb trace fit`: a workload that is like a recording, and how like it is.
 
 use super::replay::{self, At};
-use super::{FitArguments, ReplayArguments, stopped};
+use super::{FitArguments, ReplayArguments, new_file, stopped};
 use crate::common::Common;
 use crate::exit::{End, Stopped};
 use crate::output::{self, error_line};
 use crate::session;
 use plumb_engine::LoggedOp;
+use plumb_engine::guard::OutputFile;
 use plumb_engine::sim::SimRun;
 use plumb_report::trace::{goodness, goodness_verdict};
 use plumb_sorted::{SortedMap, short_list};
@@ -19,8 +20,7 @@ use plumb_workload::{
     Arrival, Blocks, Bytes, End as PhaseEnd, FileTarget, Flush, Nanos, OpKind, Pace, PerSecond, Phase, SimDevice,
     SimModel, SimTarget, Size, Stop, Target, WorkerGroup, Workload,
 };
-use std::fs::OpenOptions;
-use std::io::{Cursor, ErrorKind, Write};
+use std::io::{Cursor, Write};
 use std::path::{Path, PathBuf};
 
 /// The target of a model.
@@ -133,13 +133,14 @@ pub fn run(arguments: &FitArguments, common: &Common) -> Result<End, Stopped> {
         found.into_iter().filter(|(name, _)| own.contains(name)).partition(|(name, _)| is_few(name));
     let few: Vec<&str> = few.into_iter().map(|(name, _)| name).collect();
     lines.extend(many);
-    for (path, text) in [(&arguments.output, Some(&toml)), (&arguments.model, model.as_ref())] {
+    let outputs = [("--output", &arguments.output, Some(&toml)), ("--model", &arguments.model, model.as_ref())];
+    for (option, path, text) in outputs {
         if let (Some(path), Some(text)) = (path, text) {
-            write(path, text)?;
+            write(option, path, text)?;
         }
     }
     if let Some((path, job)) = fio {
-        write(path, &job)?;
+        write("--fio", path, &job)?;
     }
     if common.json {
         let line = |(name, distance): &(&str, f64)| {
@@ -175,14 +176,9 @@ pub fn run(arguments: &FitArguments, common: &Common) -> Result<End, Stopped> {
     Ok(End::Done)
 }
 
-fn write(path: &Path, text: &str) -> Result<(), Stopped> {
-    let opened = OpenOptions::new().write(true).create_new(true).open(path);
-    opened.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| match error.kind() {
-        ErrorKind::AlreadyExists => {
-            Stopped::usage(format!("{} exists; remove it, or name another file", path.display()))
-        }
-        _ => Stopped::io(format!("{}: {error}", path.display())),
-    })
+fn write(option: &str, path: &Path, text: &str) -> Result<(), Stopped> {
+    let output = OutputFile::named(option, path);
+    Ok(new_file(output)?.write_all(text.as_bytes()).map_err(output.failed("write to it"))?)
 }
 
 /// Ops that go one way over the range.

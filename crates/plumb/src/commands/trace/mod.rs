@@ -13,11 +13,21 @@ use crate::args::{PageArguments, ReportFile};
 use crate::common::Common;
 use crate::exit::{End, Stopped};
 use clap::{Args, Subcommand};
+use plumb_engine::guard::{OutputError, OutputFile};
 use plumb_trace::iolog::Waits;
 use plumb_trace::{Extensions, Format, TraceError};
 use plumb_workload::Bytes;
 use std::ffi::OsString;
+use std::fs::File;
 use std::path::PathBuf;
+
+/// Makes a file of an output that must be new.
+fn new_file(output: OutputFile<'_>) -> Result<File, Stopped> {
+    output.create_new().map_err(|error| match error {
+        OutputError::Exists { .. } => Stopped::usage(error),
+        error => error.into(),
+    })
+}
 
 /// What to do with recordings.
 #[derive(Debug, Subcommand)]

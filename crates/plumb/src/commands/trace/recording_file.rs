@@ -3,13 +3,13 @@
 //! It gets its name when it is whole, so that a kill leaves nothing. Some file systems have no files without a name
 //! (FUSE, NFS): there the name is made first, with a recording without ops in it, which can be read.
 
+use plumb_engine::guard::OutputFile;
 use plumb_trace::{Facts, Names, OwnWriter};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, ErrorKind, Seek, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// Other names that are tried if somebody took the name during the recording.
@@ -37,6 +37,7 @@ impl RecordingFile {
     ///
     /// # Errors
     /// [`ErrorKind::AlreadyExists`] where there is something of that name; those of the directory.
+    #[expect(clippy::disallowed_methods, reason = "makes a file without a name, which replaces nothing")]
     pub(super) fn create(path: &Path, facts: &Facts) -> io::Result<RecordingFile> {
         if path.symlink_metadata().is_ok() {
             return Err(ErrorKind::AlreadyExists.into());
@@ -110,7 +111,7 @@ impl RecordingFile {
 }
 
 fn new_file(path: &Path) -> io::Result<File> {
-    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
+    Ok(OutputFile::named("--output", path).private().create_new()?)
 }
 
 /// Gives a file without a name this one, which must be free. Source: open(2), O_TMPFILE.

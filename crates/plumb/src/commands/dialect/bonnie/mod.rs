@@ -12,9 +12,9 @@ use crate::output::{self, error_line, error_text};
 pub use getc_putc::GetcPutc;
 use plumb_dialects::bonnie::table::PrintedRun;
 use plumb_dialects::bonnie::{html, table};
+use plumb_text::bounded;
 use prepared::{Prepared, SEMAPHORE_KEY, SEMAPHORES, prepared};
 pub use run::Bonnie;
-use std::io::Read;
 pub use zcav::Zcav;
 
 /// As `bon_csv2html`: a page of the lines of a file, or of standard input.
@@ -28,16 +28,18 @@ pub fn csv2txt(_call: &ToolCall<'_>) -> Result<End, Stopped> {
 }
 
 fn convert(file: Option<&String>, reader: fn(&str) -> PrintedRun) -> Result<End, Stopped> {
-    let mut bytes = Vec::new();
     let read = match file {
-        Some(path) => std::fs::read(path).map(|read| bytes = read),
-        None => std::io::stdin().read_to_end(&mut bytes).map(drop),
+        Some(path) => bounded::read(path),
+        None => bounded::bytes_of(std::io::stdin(), bounded::INPUT_BYTES_MAX),
     };
-    if let Err(error) = read {
-        let name = file.map_or("standard input", String::as_str);
-        error_line!("{name}: {error}");
-        return Ok(End::DialectFailed);
-    }
+    let bytes = match read {
+        Ok(bytes) => bytes,
+        Err(error) => {
+            let name = file.map_or("standard input", String::as_str);
+            error_line!("{name}: {error}");
+            return Ok(End::DialectFailed);
+        }
+    };
     let printed = reader(&String::from_utf8_lossy(&bytes));
     error_text!("{}", printed.err);
     output::print(&printed.out);

@@ -113,7 +113,7 @@ fn group_number(name: &str) -> Option<u32> {
 }
 
 fn entry(path: &str, is_it: impl Fn(&[&str]) -> bool) -> Option<Vec<String>> {
-    let text = std::fs::read_to_string(path).ok()?;
+    let text = plumb_text::bounded::read_to_string(path).ok()?;
     let mut lines = text.lines().map(|line| line.split(':').collect::<Vec<&str>>());
     let found = lines.find(|fields| is_it(fields))?;
     Some(found.into_iter().map(str::to_owned).collect())

@@ -13,11 +13,12 @@ use plumb_dialects::bonnie::Refusal;
 use plumb_dialects::bonnie::zcav::print::{self, ZcavTimes};
 use plumb_dialects::bonnie::zcav::{ZcavBlocks, ZcavDevice, ZcavSettings, lower};
 use plumb_engine::LoggedOp;
+use plumb_engine::guard::OutputFile;
 use plumb_engine::signals::StopFlag;
 use plumb_result::PhaseMeasurement;
 use plumb_study::{Bench, Progress};
 use plumb_workload::{OpKind, Workload};
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{Seek, SeekFrom};
 use std::time::Duration;
 
@@ -88,7 +89,7 @@ impl Dialect for Zcav {
             match &device.log {
                 None => output::print(&text),
                 Some(path) => {
-                    std::fs::write(path, text).map_err(|error| Stopped::io(format!("{path}: {error}")))?;
+                    OutputFile::named("the log", path).write(text.as_bytes()).map_err(Stopped::from)?;
                 }
             }
         }
@@ -110,11 +111,15 @@ fn prepared(call: &ToolCall<'_>) -> Result<(ZcavSettings, Vec<ZcavBlocks>, KeptS
         if let Some(bytes) = simulated {
             return Ok(ZcavBlocks::new(&settings, bytes));
         }
-        let mut file = match settings.writes {
-            true => OpenOptions::new().write(true).open(device.file()),
-            false => File::open(device.file()),
-        }
-        .map_err(|_| Refusal(format!("Can't open {}\n", device.path)))?;
+        // The guard opens it for writing later.
+        let may_write = || {
+            let (access, flags) = (rustix::fs::Access::WRITE_OK, rustix::fs::AtFlags::EACCESS);
+            rustix::fs::accessat(rustix::fs::CWD, device.file(), access, flags).map_err(std::io::Error::from)
+        };
+        let permitted = if settings.writes { may_write() } else { Ok(()) };
+        let mut file = permitted
+            .and_then(|()| File::open(device.file()))
+            .map_err(|_| Refusal(format!("Can't open {}\n", device.path)))?;
         let bytes = file.seek(SeekFrom::End(0)).map_err(|_| Refusal("Can't lseek().\n".to_owned()))?;
         Ok(ZcavBlocks::new(&settings, bytes))
     };

@@ -70,5 +70,5 @@ fn sync(path: &str) -> Result<(), DialectError> {
 
 /// Source: proc_sys_vm(5), `drop_caches`: 1 is the page cache, 2 are dentries and inodes.
 fn drop_caches() -> Result<(), DialectError> {
-    std::fs::write("/proc/sys/vm/drop_caches", "3").map_err(DialectError::DropCaches)
+    plumb_engine::guard::write_setting("/proc/sys/vm/drop_caches", "3").map_err(DialectError::DropCaches)
 }

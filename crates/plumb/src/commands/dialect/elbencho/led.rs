@@ -20,6 +20,7 @@ use plumb_dialects::elbencho::tree::{self, Entry};
 use plumb_dialects::elbencho::{self, Action, Settings};
 use plumb_document::json;
 use plumb_sorted::SortedMap;
+use plumb_text::bounded;
 use plumb_workload::Workload;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -39,7 +40,7 @@ pub struct Led {
 
 /// The hosts of a command line, with their ports.
 pub fn names(settings: &Settings) -> Step<Vec<String>> {
-    let lines = settings.hosts.file.as_deref().map(std::fs::read_to_string).unwrap_or_else(|| Ok(String::new()));
+    let lines = settings.hosts.file.as_deref().map(bounded::read_to_string).unwrap_or_else(|| Ok(String::new()));
     let lines = told(lines.map_err(|error| format!("--hostsfile: cannot read it: {error}")))?;
     told(settings.hosts.names(&lines))
 }
@@ -140,7 +141,7 @@ fn asked(call: &ToolCall<'_>, settings: &Settings, names: &[String]) -> Step<Par
     }
     let mut files = SortedMap::new();
     let mut read = |path: &str| {
-        let text = std::fs::read_to_string(path).map_err(FileError::io(path))?;
+        let text = bounded::read_to_string(path).map_err(FileError::io(path))?;
         files.insert(path.to_owned(), text.clone());
         Ok(text)
     };
@@ -285,12 +286,13 @@ pub fn serve<T>(settings: &Settings) -> Step<T> {
         keys,
         allow: list("PLUMB_AGENT_ALLOW").map(|paths| std::env::split_paths(&paths).collect()).unwrap_or_default(),
         obeys: true,
+        keyless: agent::listen::Keyless::OnLoopback,
         ..AgentArguments::default()
     };
     if settings.action == Action::ServiceInForeground {
         return Err(agent::serve_clients(&arguments, "elbencho")?.into());
     }
-    let number = agent::in_background(&arguments, None)?;
+    let number = agent::in_background(&arguments, "elbencho", None)?;
     page(&format!("Running in background. PID: {number}; address: {address}:{}\n", settings.hosts.port))
 }
 

@@ -54,7 +54,7 @@ impl Dialect for Elbencho {
     type Listener<'a> = Watching<'a>;
 
     fn read(call: &ToolCall<'_>) -> Step<Elbencho> {
-        let mut file = |path: &str| std::fs::read_to_string(path).map_err(FileError::io(path));
+        let mut file = |path: &str| plumb_text::bounded::read_to_string(path).map_err(FileError::io(path));
         let settings = match elbencho::read(call.words, &mut file) {
             Ok(settings) => settings,
             Err(wrong) => {

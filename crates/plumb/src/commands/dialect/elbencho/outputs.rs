@@ -4,7 +4,8 @@ use crate::commands::dialect::error::DialectError;
 use plumb_dialects::elbencho::Settings;
 use plumb_dialects::elbencho::lower::Geometry;
 use plumb_dialects::elbencho::print::{PhaseReport, csv, json, table};
-use std::fs::{File, OpenOptions};
+use plumb_engine::guard::OutputFile;
+use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{BufRead, BufReader, Read, Write};
 
@@ -31,8 +32,7 @@ impl ResultFile {
     /// # Errors
     /// It cannot be made.
     pub fn open(option: &'static str, path: &str) -> Result<ResultFile, DialectError> {
-        let file = OpenOptions::new().create(true).append(true).open(path);
-        let file = file.map_err(DialectError::file(format!("--{option}: cannot write {path}")))?;
+        let file = OutputFile::named(&format!("--{option}"), path).append()?;
         Ok(ResultFile { option, path: path.to_owned(), file })
     }
 

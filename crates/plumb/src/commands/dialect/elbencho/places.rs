@@ -6,6 +6,7 @@ use plumb_dialects::elbencho::Settings;
 use plumb_dialects::elbencho::lower::{Found, Places};
 use plumb_dialects::elbencho::tree::{self, Entry};
 use plumb_dialects::fio::value::lists;
+use plumb_engine::guard::OutputFile;
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom};
 use std::os::unix::ffi::OsStrExt;
@@ -67,7 +68,7 @@ impl Places for HostPlaces {
     }
 
     fn tree_file(&mut self, path: &str) -> Result<Vec<u8>, FileError> {
-        std::fs::read(path).map_err(FileError::io(path))
+        plumb_text::bounded::read(path).map_err(FileError::io(path))
     }
 
     fn look_through(&mut self, path: &str) -> Result<Vec<Entry>, FileError> {
@@ -78,7 +79,7 @@ impl Places for HostPlaces {
 
     fn keep_tree(&mut self, path: &str, text: &str) -> Result<(), FileError> {
         let failed = FileError::io(path);
-        match std::fs::read(path) {
+        match plumb_text::bounded::read(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Ok(there) if there.is_empty() || there.starts_with(tree::ENCODED.as_bytes()) => {}
             Ok(_) => {
@@ -86,7 +87,7 @@ impl Places for HostPlaces {
             }
             Err(error) => return Err(failed(error)),
         }
-        std::fs::write(path, text).map_err(failed)
+        OutputFile::named("--treescan", path).replace(text.as_bytes()).map_err(|error| failed(error.into()))
     }
 }
 

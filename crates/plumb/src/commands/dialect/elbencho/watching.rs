@@ -18,7 +18,7 @@ use plumb_engine::{LoggedOp, PhaseNow, WorkerNow, WorkerState};
 use plumb_result::PhaseMeasurement;
 use plumb_study::{HostTold, Progress};
 use plumb_workload::{OpKind, Target as WorkloadTarget, WorkerGroup};
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 
 /// Looks on while the phases run.
 pub struct Watching<'a> {
@@ -151,7 +151,7 @@ impl<'a> Watching<'a> {
     /// Takes the line of progress away.
     pub fn clear(&mut self) {
         if self.width > 0 {
-            error_text!("\r{:width$}\r", "", width = self.width);
+            output::redraw("\r", &format!("{:width$}", "", width = self.width), "\r");
             self.width = 0;
         }
     }
@@ -348,9 +348,7 @@ impl<'a> Watching<'a> {
         match self.shown {
             Live::Lines => error_line!("{line}"),
             Live::OneLine => {
-                let mut stderr = std::io::stderr();
-                // A reader that went away is no reason to end a measurement.
-                let _ = write!(stderr, "\r{line:width$}", width = self.width);
+                output::redraw("\r", &format!("{line:width$}", width = self.width), "");
                 self.width = line.chars().count();
             }
             Live::Auto | Live::Off => {}

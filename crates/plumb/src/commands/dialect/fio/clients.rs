@@ -446,6 +446,7 @@ pub fn serve(invocation: &Invocation) -> Step<End> {
         allow,
         allow_exec: list("PLUMB_AGENT_ALLOW_EXEC").is_some_and(|said| said == "1"),
         pid_file: invocation.daemonize.as_ref().map(PathBuf::from),
+        keyless: crate::commands::agent::listen::Keyless::OnLoopback,
         ..crate::args::AgentArguments::default()
     };
     crate::commands::agent::serve_clients(&arguments, "fio").map_err(Cut::Stopped)

@@ -5,8 +5,9 @@ use plumb_dialects::FileError;
 use plumb_dialects::fio::lower::{AskedRecording, Found, Places, RecordedFiles};
 use plumb_dialects::fio::{self, Files, Machine, MissingFile};
 use plumb_sorted::SortedMap;
+use plumb_text::bounded;
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{Seek, SeekFrom};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
@@ -47,15 +48,15 @@ pub struct DiskFiles {
 impl Files for DiskFiles {
     fn read(&mut self, path: &str) -> Result<String, MissingFile> {
         let missing = |reason: String| MissingFile { reason };
-        let mut bytes = Vec::new();
-        if path == "-" {
+        let bytes = if path == "-" {
             if std::mem::replace(&mut self.stdin_taken, true) {
                 return Err(missing("standard input has already been read".to_owned()));
             }
-            std::io::stdin().read_to_end(&mut bytes).map_err(|error| missing(error.to_string()))?;
+            bounded::bytes_of(std::io::stdin(), bounded::INPUT_BYTES_MAX)
         } else {
-            bytes = std::fs::read(path).map_err(|error| missing(error.to_string()))?;
-        }
+            bounded::read(path)
+        };
+        let bytes = bytes.map_err(|error| missing(error.to_string()))?;
         // Comments may be in any encoding.
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }

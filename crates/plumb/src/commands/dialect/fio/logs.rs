@@ -12,11 +12,11 @@ use plumb_dialects::fio::print::{
 };
 use plumb_dialects::fio::value::choice::LogName;
 use plumb_engine::LoggedOp;
+use plumb_engine::guard::OutputFile;
 use plumb_engine::op::Role;
 use plumb_sorted::{SortedMap, SortedSet, short_list};
 use plumb_workload::{BlockStream, OpKind, WorkerGroup};
 use std::cell::RefCell;
-use std::fs::OpenOptions;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -260,10 +260,10 @@ impl<'a> Logs<'a> {
         for (quantity, base) in wanted {
             let path = name(base, quantity.suffix());
             let out = match form.writing {
-                LogWriting::Lines => LogOut::Plain(self.file(path)?.out),
+                LogWriting::Lines => LogOut::Plain(self.file(path, LogNaming::MadeUp)?.out),
                 LogWriting::Records => {
                     let packed = PathBuf::from(format!("{}.fz", path.display()));
-                    LogOut::Packed(ZlibEncoder::new(self.file(packed)?.out, Compression::default()))
+                    LogOut::Packed(ZlibEncoder::new(self.file(packed, LogNaming::MadeUp)?.out, Compression::default()))
                 }
             };
             series.push(JobLog::new(out, quantity, form, directions()));
@@ -271,7 +271,7 @@ impl<'a> Logs<'a> {
         let hist = match &asked.hist {
             None => None,
             Some(base) => {
-                let out = self.file(name(base, "clat_hist"))?.out;
+                let out = self.file(name(base, "clat_hist"), LogNaming::MadeUp)?.out;
                 let window_ms = u64::from(asked.hist_ms.or(asked.avg_ms).unwrap_or(1));
                 Some(HistLog::new(out, window_ms, asked.hist_coarseness, form.epoch_ms))
             }
@@ -279,7 +279,7 @@ impl<'a> Logs<'a> {
         let recording = match &job.replay.write_iolog {
             None => None,
             Some(path) => {
-                let Opened { mut out, is_new } = self.file(PathBuf::from(path))?;
+                let Opened { mut out, is_new } = self.file(PathBuf::from(path), LogNaming::Typed("write_iolog"))?;
                 if is_new {
                     out.write_all(iolog_header().as_bytes()).map_err(DialectError::file(path.as_str()))?;
                 }
@@ -290,15 +290,16 @@ impl<'a> Logs<'a> {
     }
 
     /// A log's file: empty where this run has not begun it.
-    fn file(&mut self, path: PathBuf) -> Result<Opened, DialectError> {
+    fn file(&mut self, path: PathBuf, naming: LogNaming) -> Result<Opened, DialectError> {
         let is_new = self.begun.insert(path.clone());
         let file: Box<dyn Write> = match &self.place {
             Place::Memory(all) => Box::new(KeptLog { name: path.to_string_lossy().into_owned(), all: all.clone() }),
             Place::Disk => {
-                let mut options = OpenOptions::new();
-                let options =
-                    if is_new { options.write(true).create(true).truncate(true) } else { options.append(true) };
-                Box::new(options.open(&path).map_err(DialectError::file(format!("log {}", path.display())))?)
+                let output = match naming {
+                    LogNaming::Typed(option) => OutputFile::named(option, &path),
+                    LogNaming::MadeUp => OutputFile::made_up("log", &path),
+                };
+                Box::new(if is_new { output.create()? } else { output.append()? })
             }
         };
         Ok(Opened { out: BufWriter::new(file), is_new })
@@ -385,6 +386,15 @@ fn directory_of(path: &str) -> &str {
         Some((directory, _)) => directory,
         None => ".",
     }
+}
+
+/// The origin of a log's name.
+#[derive(Debug, Clone, Copy)]
+enum LogNaming {
+    /// The value of this option.
+    Typed(&'static str),
+    /// The log's kind and number are added: `X_bw.1.log`.
+    MadeUp,
 }
 
 /// A file that is open for writing.

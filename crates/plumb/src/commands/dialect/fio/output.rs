@@ -6,6 +6,7 @@ use crate::exit::Stopped;
 use crate::output::{self, error_text};
 use plumb_dialects::fio::invocation::{Invocation, OutputFormat};
 use plumb_dialects::fio::print::{Format, JsonFormat, Report, TerseVersion, print};
+use plumb_engine::guard::OutputFile;
 use std::fs::File;
 use std::io::Write;
 
@@ -25,9 +26,7 @@ impl Output {
         let path = invocation.output.clone().unwrap_or_default();
         let file = match &invocation.output {
             None => None,
-            Some(path) => {
-                Some(File::create(path).map_err(DialectError::file(format!("--output: cannot write {path}")))?)
-            }
+            Some(path) => Some(OutputFile::named("--output", path).create()?),
         };
         let version = match invocation.terse_version {
             2 => TerseVersion::V2,
@@ -88,10 +87,13 @@ impl Output {
                 output::print(text);
                 Ok(())
             }
-            Some(file) => file.write_all(text.as_bytes()).and_then(|()| file.flush()).map_err(|error| {
-                complain(format!("{}: {error}", self.path));
-                Stopped::io(format!("{}: {error}", self.path))
-            }),
+            // As it would be on standard output: such files are read on terminals.
+            Some(file) => {
+                file.write_all(plumb_text::visible(text).as_bytes()).and_then(|()| file.flush()).map_err(|error| {
+                    complain(format!("{}: {error}", self.path));
+                    Stopped::io(format!("{}: {error}", self.path))
+                })
+            }
         }
     }
 }

@@ -8,11 +8,13 @@ use super::logs::{Logs, Place};
 use super::report::Reporter;
 use super::schedulers::Schedulers;
 use super::trigger::TriggerWatch;
+use crate::output;
 use plumb_dialects::fio::Fio;
 use plumb_dialects::fio::invocation::Eta as When;
 use plumb_dialects::fio::lower::{Lowered, LoweredJob};
 use plumb_dialects::fio::print::{Eta, LogDirection, LogPriority, LogSample, LogValue, Remaining, eta_line, log_line};
 use plumb_dialects::fio::value::direction::{AccessOrder, Ops};
+use plumb_engine::guard::OutputFile;
 use plumb_engine::signals::StopFlag;
 use plumb_engine::{JobFilesError, LoggedOp, PhaseNow, WorkerNow, WorkerState};
 use plumb_result::measurement::Moved;
@@ -176,21 +178,23 @@ impl<'a> Watching<'a> {
     /// Takes the line away.
     pub fn clear(&mut self) {
         if self.width > 0 {
-            self.write(&format!("\r{:width$}\r", "", width = self.width));
+            self.write("\r", &format!("{:width$}", "", width = self.width), "\r");
             self.width = 0;
         }
     }
 
-    fn write(&self, text: &str) {
-        // A reader that went away is no reason to end a measurement.
-        let _ = match self.shown {
-            Shown::Nowhere => Ok(()),
-            Shown::Error => io::stderr().write_all(text.as_bytes()),
+    /// `before` and `after` move the cursor, `text` has names of jobs.
+    fn write(&self, before: &str, text: &str, after: &str) {
+        match self.shown {
+            Shown::Nowhere => {}
+            Shown::Error => output::redraw(before, text, after),
             Shown::Output => {
+                let text = format!("{before}{}{after}", plumb_text::visible::screen_line(text));
                 let mut stdout = io::stdout();
-                stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush())
+                // A reader that went away is no reason to end a measurement.
+                let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
             }
-        };
+        }
     }
 
     fn show(&mut self, now: &dyn PhaseNow) {
@@ -201,11 +205,11 @@ impl<'a> Watching<'a> {
         let total = Total::of(&workers);
         let line = eta_line(&self.eta(now, &workers, &total));
         self.last_shown = total;
-        let text = format!("\r{line:width$}", width = self.width);
+        let text = format!("{line:width$}", width = self.width);
         self.width = line.chars().count();
-        self.write(&text);
+        self.write("\r", &text, "");
         if self.new_line.as_mut().is_some_and(Every::is_due) {
-            self.write("\n");
+            self.write("", "", "\n");
             self.width = 0;
         }
     }
@@ -345,7 +349,10 @@ struct Aggregate {
 
 impl Aggregate {
     fn new(name: &str) -> io::Result<Aggregate> {
-        let file = |direction: &str| File::create(format!("{name}-{direction}_bw.log"));
+        let file = |direction: &str| {
+            let path = format!("{name}-{direction}_bw.log");
+            OutputFile::made_up("--bandwidth-log", &path).create()
+        };
         Ok(Aggregate {
             files: [file("read")?, file("write")?, file("trim")?],
             every: Every::new(AGGREGATE_INTERVAL),

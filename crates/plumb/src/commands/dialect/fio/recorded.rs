@@ -3,8 +3,8 @@
 use crate::commands::dialect::error::DialectError;
 use crate::recordings::waits;
 use plumb_dialects::fio::lower::{AskedRecording, Merge, RecordedFile, RecordedFiles, RecordedName};
+use plumb_engine::guard::OutputFile;
 use plumb_trace::{FileName, MergedPart, MergedRecording, TraceError, outline};
-use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
@@ -28,7 +28,7 @@ pub fn files(asked: &AskedRecording) -> Result<RecordedFiles, TraceError> {
 pub fn write(merge: &Merge) -> Result<(), DialectError> {
     let path = Path::new(&merge.path);
     let merged = open(&merge.from)?;
-    let file = File::create(path).map_err(DialectError::file(merge.path.as_str()))?;
+    let file = OutputFile::named("merge_blktrace_file", path).create()?;
     Ok(plumb_trace::write(merged, &mut BufWriter::new(file), path)?)
 }
 

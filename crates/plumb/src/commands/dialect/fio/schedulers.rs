@@ -2,6 +2,7 @@
 
 use plumb_dialects::fio::Fio;
 use plumb_dialects::fio::lower::Lowered;
+use plumb_engine::guard::write_setting;
 use plumb_result::observe::LayerKind;
 use plumb_sorted::{SortedMap, SortedSet};
 use std::io;
@@ -69,7 +70,7 @@ impl Schedulers {
             let has = listed.trim().to_owned();
             return Err(SchedulerError::Unknown { asked: asked.to_owned(), disk: disk.to_owned(), has });
         }
-        std::fs::write(path, asked).map_err(|source| SchedulerError::Denied { path: path.to_owned(), source })?;
+        write_setting(path, asked).map_err(|source| SchedulerError::Denied { path: path.to_owned(), source })?;
         self.before.entry(path.to_owned()).or_insert_with(|| now.to_owned());
         Ok(())
     }
@@ -78,7 +79,7 @@ impl Schedulers {
 impl Drop for Schedulers {
     fn drop(&mut self) {
         for (path, before) in &self.before {
-            if let Err(error) = std::fs::write(path, before) {
+            if let Err(error) = write_setting(path, before) {
                 super::complain(format!("{} could not be put back to {before}: {error}", path.display()));
             }
         }

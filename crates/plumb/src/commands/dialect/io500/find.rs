@@ -6,7 +6,7 @@ use plumb_cluster::ClusterError;
 use plumb_dialects::io500::{Find, FindResult, FoundByThread};
 use plumb_engine::signals::StopFlag;
 use plumb_study::{Follower, JoinedRanks, Progress, Task};
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, Dir, FileType, OFlags, Stat};
 use rustix::io::Errno;
 use std::ffi::{CStr, OsStr, OsString};
 use std::io;
@@ -48,7 +48,7 @@ impl Conditions {
         let changed =
             |file: &String| rustix::fs::stat(file.as_str()).map(|stat| changed_ns(&stat)).map_err(failed(file));
         let newer_than_ns = find.newer_than.as_ref().map(changed).transpose()?;
-        rustix::fs::openat(CWD, find.root.as_str(), DIRECTORY, Mode::empty()).map_err(failed(&find.root))?;
+        plumb_probe::read_only::open(find.root.as_str(), DIRECTORY).map_err(failed(&find.root))?;
         Ok(Conditions { newer_than_ns, bytes: find.bytes })
     }
 
@@ -272,7 +272,7 @@ impl Search {
     }
 
     fn read(&self, path: &Path, found: &mut Found, inside: &mut Vec<PathBuf>) -> Result<(), Errno> {
-        let directory = rustix::fs::openat(CWD, path, DIRECTORY, Mode::empty())?;
+        let directory = plumb_probe::read_only::open(path, DIRECTORY)?;
         for entry in Dir::read_from(&directory)? {
             let entry = entry?;
             let name = entry.file_name();

@@ -20,6 +20,7 @@ use plumb_dialects::io500::{self, Asked, FindResult, Given, Outcome, Phase, Plan
 use plumb_dialects::ior::Access;
 use plumb_dialects::md_workbench::{Part, Sums};
 use plumb_dialects::mdtest::{IterationResult, Lowered};
+use plumb_engine::guard::OutputFile;
 use plumb_engine::signals::StopFlag;
 use plumb_result::PhaseMeasurement;
 use plumb_study::{Bench, Progress};
@@ -212,7 +213,7 @@ impl Io500 {
             ("result.txt", &result),
             ("result_summary.txt", &head),
         ] {
-            reported(hpc::write("resultdir", &plan.result(name), text))?;
+            reported(hpc::write(OutputFile::made_up("resultdir", &plan.result(name)), text))?;
         }
         output::print(&head);
         plan.invalid().iter().for_each(|why| output::print(&print::invalid(why)));
@@ -239,7 +240,7 @@ impl Io500 {
             }
             Work::Workbench(_) => return self.start_workbench(task, clock, report),
             Work::Timestamp => {
-                reported(hpc::write("resultdir", &self.plan.timestamp_file(), ""))?;
+                reported(hpc::write(OutputFile::made_up("resultdir", &self.plan.timestamp_file()), ""))?;
                 return self.conclude(&task, &clock, Outcome::default());
             }
             Work::Find(find) => {
@@ -254,7 +255,7 @@ impl Io500 {
                     return Err(End::Interrupted.into());
                 }
                 let csv = self.plan.result(&format!("{}.csv", task.phase.name()));
-                reported(hpc::write("resultdir", &csv, &result.csv()))?;
+                reported(hpc::write(OutputFile::made_up("resultdir", &csv), &result.csv()))?;
                 return self.conclude(&task, &clock, of_find(&result));
             }
         };
@@ -300,7 +301,7 @@ impl Io500 {
     /// Writes what the tool printed.
     fn keep_report(&self, running: &Running) -> Step<()> {
         let path = self.plan.result(&format!("{}.txt", running.task.phase.name()));
-        reported(hpc::write("resultdir", &path, &running.tool.report().kept()))
+        reported(hpc::write(OutputFile::made_up("resultdir", &path), &running.tool.report().kept()))
     }
 
     /// Judges a phase by IO500's rules, and prints its result.
@@ -326,11 +327,11 @@ impl Io500 {
     /// Prints a line, also to the summary.
     fn say(&self, line: &str) -> Step<()> {
         output::print(line);
-        reported(hpc::add("resultdir", &self.plan.result("result_summary.txt"), line))
+        reported(hpc::add(OutputFile::made_up("resultdir", &self.plan.result("result_summary.txt")), line))
     }
 
     fn add_result(&self, text: &str) -> Step<()> {
-        reported(hpc::add("resultdir", &self.plan.result("result.txt"), text))
+        reported(hpc::add(OutputFile::made_up("resultdir", &self.plan.result("result.txt")), text))
     }
 
     /// The scores of what was measured.

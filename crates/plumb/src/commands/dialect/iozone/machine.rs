@@ -10,7 +10,7 @@ pub struct Here;
 
 impl Machine for Here {
     fn file(&mut self, path: &str) -> Result<String, FileError> {
-        std::fs::read_to_string(path).map_err(FileError::io(path))
+        plumb_text::bounded::read_to_string(path).map_err(FileError::io(path))
     }
 
     fn uname(&mut self) -> String {

@@ -16,6 +16,7 @@ use plumb_dialects::iozone::print::report::{Surface, surfaces, surfaces_until};
 use plumb_dialects::iozone::print::throughput::ThroughputReport;
 use plumb_dialects::iozone::print::{MeasuredPass, biff, head, heat, report, table};
 use plumb_dialects::iozone::{Rate, Settings, TestMode};
+use plumb_engine::guard::OutputFile;
 use plumb_engine::guard::{Guard, Refusal};
 use plumb_report::style::Colour;
 use plumb_study::RunError;
@@ -122,7 +123,7 @@ pub fn end(settings: &Settings, command: &[String], watching: Watching<'_>, ende
 /// As IOzone's handler: the report and the spreadsheets of what there is, and its files are removed unless `-w` keeps them.
 fn interrupted(settings: &Settings, command: &[String], watching: Watching<'_>) -> Result<(), Stopped> {
     output::print("\niozone: interrupted\n\n");
-    let Watching { mut measured, begun, lowered, .. } = watching;
+    let Watching { mut measured, begun, lowered, remover, .. } = watching;
     let sheets = match settings.mode {
         TestMode::Throughput { .. } => {
             // The test at hand has no rate yet.
@@ -151,7 +152,9 @@ fn interrupted(settings: &Settings, command: &[String], watching: Watching<'_>) 
             let Target::Scratch(scratch) = target else { continue };
             for path in (0..scratch.names.count()).filter_map(|number| scratch.names.path(number)) {
                 // What is not there was not made yet.
-                let _ = std::fs::remove_file(path);
+                if let Err(refusal) = remover.remove_file(&path) {
+                    error_line!("iozone: {refusal}");
+                }
             }
         }
     }
@@ -237,9 +240,7 @@ fn finish(settings: &Settings, command: &[String], measured: &[MeasuredPass]) ->
 fn save(settings: &Settings, command: &[String], sheets: &Sheets, measured: &[MeasuredPass]) -> Result<(), Stopped> {
     let command = format!("{} ", command.join(" "));
     let is_workbook = |path: &str| path.to_ascii_lowercase().ends_with(".xlsx");
-    let write = |path: &str, bytes: Vec<u8>| {
-        std::fs::write(path, bytes).map_err(|error| Stopped::io(format!("{path}: {error}")))
-    };
+    let write = |path: &str, bytes: Vec<u8>| OutputFile::named("-b", path).replace(&bytes).map_err(Stopped::from);
     if let Some(path) = settings.biff.as_deref().filter(|path| !is_workbook(path)) {
         let bytes = match &sheets.report {
             Some(report) => biff::throughput(&command, report),

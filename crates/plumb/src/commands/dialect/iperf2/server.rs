@@ -1,10 +1,11 @@
-//! The server: many clients at once. It sends to nobody but a client of TCP that has asked for it, and one report of 128 bytes
-//! to whoever has sent a stream of datagrams and said that it is over.
+//! The server: many clients at once. It sends only to clients of TCP that have asked for it, and up to two reports of 128 bytes
+//! to the sender of a stream of datagrams that is over, if the stream had as many bytes.
 
 use super::client::first_facts;
 use super::running::Running;
 use super::{TestError, ahead_us, banner, met, now_us, options};
 use crate::output::{error_line, print};
+use crate::unauthenticated::warn_beyond_loopback;
 use plumb_dialects::iperf2::{
     Ask, DASHES, Look, Met, Settings, Stream, Test, answer, blocks as blocks_of, bounces as bounces_of, flow, form,
     tcp_head,
@@ -37,7 +38,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(100);
 const LOOK_FOR_END: Duration = Duration::from_millis(5);
 
 /// Reports of one stream: they may be lost on the way.
-const REPORTS: u32 = 2;
+const REPORTS: u64 = 2;
 
 struct Shared {
     settings: Settings,
@@ -55,6 +56,7 @@ pub fn serve(settings: &Settings, bind: Option<IpAddr>, stop: StopFlag) -> Resul
     if bind.is_none() {
         error_line!("plumb: listening on loopback only; use -B 0.0.0.0 or -B :: to serve other hosts");
     }
+    warn_beyond_loopback("plumb", address, "iperf has no keys: use a firewall, or `plumb net --serve --keys FILE`");
     let at = SocketAddr::new(address, settings.port);
     let own = SocketOptions { shares_port: true, ..options(&settings.test) };
     let failed = |source| TestError::Connect { what: "listener bind failed", source };
@@ -196,14 +198,19 @@ fn receive_datagrams(shared: &Shared, socket: &UdpSocket, from: SocketAddr) -> R
     }
     let is_ended = running.flows.counts(0).datagrams.ended;
     let rows = running.finish();
-    // No more than has come.
-    for _ in 0..if is_ended { REPORTS } else { 0 } {
-        if let Some(row) = rows.first() {
-            let _ = socket.send(&Running::report(row).bytes(ask.trip_times));
-        }
+    let Some(row) = rows.first().filter(|_| is_ended) else { return Ok(()) };
+    let report = Running::report(row).bytes(ask.trip_times);
+    for _ in 0..reports(length as u64, row.bytes, report.len() as u64) {
+        let _ = socket.send(&report);
         std::thread::sleep(LOOK_AGAIN);
     }
     Ok(())
+}
+
+/// Returns how many reports a sender is owed. Nothing proves that datagrams come from the address that they bear, so that no more
+/// bytes are sent there than have come: `first` of the first datagram, `all` of the whole stream.
+fn reports(first: u64, all: u64, report: u64) -> u64 {
+    (all.max(first) / report.max(1)).min(REPORTS)
 }
 
 /// Prints the line of a new stream, and the names of the columns.
@@ -297,4 +304,19 @@ fn move_bytes(shared: &Shared, mut socket: TcpStream, from: SocketAddr) -> Resul
     running.finish();
     running.flows.hang_up();
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Protects strangers whose address is forged: 24 bytes brought 256 before.
+    #[test]
+    fn no_more_is_sent_than_has_come() {
+        for (first, all, expected) in
+            [(24, 24, 0), (24, 0, 0), (127, 127, 0), (128, 128, 1), (24, 255, 1), (1470, 0, 2), (24, 1 << 30, 2)]
+        {
+            assert_eq!(reports(first, all, 128), expected, "{first} {all}");
+        }
+    }
 }

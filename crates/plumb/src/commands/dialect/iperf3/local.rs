@@ -2,7 +2,7 @@
 
 use super::control::TestError;
 use plumb_dialects::iperf3::{Params, Settings};
-use plumb_engine::guard::{Access, FileOpening, GuardedFile, Intent, IoMode, Permissions};
+use plumb_engine::guard::{Access, FileOpening, GuardedFile, Intent, IoMode, Permissions, WrittenContent};
 use plumb_engine::net::{KeepAlive, SocketOptions};
 use std::fs::File;
 use std::path::PathBuf;
@@ -118,7 +118,8 @@ impl StreamFile {
                 file
             }
             None => {
-                let guard = plumb_engine::write_guard(self.permissions.clone());
+                // What comes may be anything: it is the user's.
+                let guard = plumb_engine::write_guard(self.permissions.clone()).writing(WrittenContent::Users);
                 let opening = FileOpening { intent: Intent::Truncate, mode: IoMode::Buffered, needed_bytes: bytes };
                 received.insert(guard.open_file(&self.path, opening).map_err(|refusal| failed(&refusal))?)
             }

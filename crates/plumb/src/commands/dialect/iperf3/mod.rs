@@ -21,6 +21,7 @@ use output::{Out, Paper};
 use plumb_dialects::iperf3::{
     self, Asked, COOKIE_BYTES, Client, Ending, Json, Opened, Output, Settings, Start, VERSION, help,
 };
+use plumb_engine::guard::OutputFile;
 use plumb_engine::net::{Flow, buffers};
 use plumb_engine::signals::{self, StopFlag};
 use std::net::{IpAddr, SocketAddr};
@@ -61,7 +62,11 @@ pub fn as_iperf3(call: &ToolCall<'_>) -> Result<End, Stopped> {
     }
     let local = Local::of(&settings, &session::permissions(call.common)?);
     match &settings.end {
-        iperf3::End::Server(server) if server.daemon && std::env::var_os(DAEMON).is_none() => in_background(),
+        iperf3::End::Server(server) if server.daemon && std::env::var_os(DAEMON).is_none() => {
+            // The process in the background is not heard.
+            server::warn_of_strangers(&bind.into(), server.key.is_some());
+            in_background()
+        }
         iperf3::End::Server(server) => {
             let gate = match users::gate(server, settings.padding) {
                 Ok(gate) => gate,
@@ -112,8 +117,9 @@ fn in_background() -> Result<End, Stopped> {
 
 fn write_pid(settings: &Settings) -> Result<(), Stopped> {
     let Some(path) = &settings.pid_file else { return Ok(()) };
-    std::fs::write(path, format!("{}\0", std::process::id()))
-        .map_err(|error| Stopped { end: End::DialectFailed, message: format!("iperf3: error - {path}: {error}") })
+    OutputFile::named("--pidfile", path)
+        .write(format!("{}\0", std::process::id()).as_bytes())
+        .map_err(|error| Stopped { end: End::DialectFailed, message: format!("iperf3: error - {error}") })
 }
 
 fn as_client(

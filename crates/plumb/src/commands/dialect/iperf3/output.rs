@@ -4,6 +4,7 @@ use crate::output::{error_line, print};
 use jiff::Zoned;
 use jiff::fmt::strtime;
 use plumb_dialects::iperf3::{Ending, Interval, Json, Output, Report, Start, before_start_json};
+use plumb_engine::guard::OutputFile;
 use std::fs::File;
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -73,8 +74,8 @@ impl Paper {
     /// The file cannot be opened, or the format of time stamps is none.
     pub fn open(path: Option<&str>, stamp: Option<&str>) -> Result<Paper, PaperError> {
         let open = |path: &str| {
-            let file = File::options().create(true).append(true).open(path);
-            file.map_err(|source| PaperError::Log { path: path.to_owned(), source })
+            let file = OutputFile::named("--logfile", path).append();
+            file.map_err(|error| PaperError::Log { path: path.to_owned(), source: error.into() })
         };
         let file = path.map(open).transpose()?;
         let stamp = stamp.map(Stamp::of).transpose()?.unwrap_or_default();
@@ -91,7 +92,7 @@ impl Paper {
         match &self.file {
             // A full disk must not end a measurement.
             Some(file) => {
-                _ = file.lock().unwrap_or_else(PoisonError::into_inner).write_all(text.as_bytes());
+                _ = file.lock().unwrap_or_else(PoisonError::into_inner).write_all(plumb_text::visible(text).as_bytes());
             }
             None => print(text),
         }

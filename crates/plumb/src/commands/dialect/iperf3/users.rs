@@ -3,8 +3,9 @@
 use jiff::Timestamp;
 use plumb_dialects::iperf3::{Claim, Client, Gate, Padding, PrivateKey, PublicKey, Server, Users};
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read, Write};
+use zeroize::Zeroizing;
 
 /// Longest file of a key or of users.
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -31,10 +32,13 @@ pub enum UsersError {
     Long,
 }
 
-fn text(path: &str) -> Result<String, UsersError> {
-    let mut text = String::new();
-    let read = File::open(path).and_then(|file| file.take(FILE_BYTES_MAX).read_to_string(&mut text));
-    read.map_err(|error| wrong(path, &error))?;
+/// Reads a file, which may hold a key. It is overwritten in memory when it is dropped.
+fn text(path: &str) -> Result<Zeroizing<String>, UsersError> {
+    let file = File::open(path).map_err(|error| wrong(path, &error))?;
+    let length = file.metadata().map_or(0, |found| found.len()).min(FILE_BYTES_MAX);
+    // Large enough from the start: a smaller buffer would be freed with a part of the key in it.
+    let mut text = Zeroizing::new(String::with_capacity(length as usize + 1));
+    file.take(FILE_BYTES_MAX).read_to_string(&mut text).map_err(|error| wrong(path, &error))?;
     Ok(text)
 }
 
@@ -56,7 +60,7 @@ pub fn token(client: &Client, padding: Padding) -> Result<Option<String>, UsersE
     let (Some(user), Some(path)) = (&client.user, &client.key) else { return Ok(None) };
     let key = PublicKey::read(&text(path)?).map_err(|error| wrong(path, &error))?;
     let password = match std::env::var("IPERF3_PASSWORD") {
-        Ok(password) => password,
+        Ok(password) => Zeroizing::new(password),
         Err(_) => ask().map_err(UsersError::Password)?,
     };
     let claim = Claim { user: user.clone(), password, at: Timestamp::now().as_second() };
@@ -64,14 +68,14 @@ pub fn token(client: &Client, padding: Padding) -> Result<Option<String>, UsersE
 }
 
 /// Asks on the terminal, which does not show the answer.
-fn ask() -> io::Result<String> {
-    let mut terminal = OpenOptions::new().read(true).write(true).open("/dev/tty")?;
+fn ask() -> io::Result<Zeroizing<String>> {
+    let mut terminal = plumb_engine::guard::open_channel("/dev/tty")?;
     terminal.write_all(b"Password: ")?;
     let before = tcgetattr(&terminal)?;
     let mut silent = before.clone();
     silent.local_modes.remove(LocalModes::ECHO);
     tcsetattr(&terminal, OptionalActions::Flush, &silent)?;
-    let mut line = Vec::new();
+    let mut line = Zeroizing::new(Vec::with_capacity(PASSWORD_BYTES_MAX));
     let mut byte = [0];
     let read = loop {
         match terminal.read(&mut byte) {
@@ -84,5 +88,6 @@ fn ask() -> io::Result<String> {
     tcsetattr(&terminal, OptionalActions::Flush, &before)?;
     terminal.write_all(b"\n")?;
     read?;
-    String::from_utf8(line).map_err(|_| io::ErrorKind::InvalidData.into())
+    let text = std::str::from_utf8(&line).map_err(|_| io::ErrorKind::InvalidData)?;
+    Ok(Zeroizing::new(text.to_owned()))
 }

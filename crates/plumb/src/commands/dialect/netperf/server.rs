@@ -5,6 +5,7 @@ use super::control::{Control, PATIENCE, is_readable, until_end};
 use super::{TestError, Ticks, any, buffers, is_over, resolve, unexpected};
 use crate::exit::{End, Stopped};
 use crate::output::{error_line, print};
+use crate::unauthenticated::warn_beyond_loopback;
 use plumb_dialects::netperf::{
     Direction, Kind, Length, Message, Refused, Request, Response, Results, Server as Settings, flow, length_ops,
 };
@@ -47,6 +48,15 @@ pub fn serve(settings: &Settings) -> Result<End, Stopped> {
             return Ok(super::FAILED);
         }
     };
+    if settings.passphrase.is_none() {
+        for at in listeners.iter().filter_map(|listener| listener.local_addr().ok()) {
+            warn_beyond_loopback(
+                "plumb",
+                at.ip(),
+                "use a firewall, or a passphrase (-Z), which netperf sends in plain text",
+            );
+        }
+    }
     if !settings.foreground {
         drop(listeners);
         return in_background();

@@ -1,6 +1,7 @@
 //! Lines of standard input.
 
 use plumb_engine::signals::StopFlag;
+use plumb_text::bounded::{LINE_BYTES_MAX, TooLong};
 use std::io;
 
 /// What was read and not asked for yet.
@@ -14,12 +15,15 @@ impl Typed {
     /// The next line, without its end; `None` behind the last, and on Ctrl-C, which the standard library would read over.
     ///
     /// # Errors
-    /// Standard input cannot be read.
+    /// Standard input cannot be read, or has a line of more than [`LINE_BYTES_MAX`].
     pub fn next(&mut self, stop: Option<StopFlag>) -> io::Result<Option<String>> {
         loop {
             if let Some(end) = self.bytes.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = self.bytes.drain(..=end).take(end).collect();
                 return Ok(Some(String::from_utf8_lossy(&line).into_owned()));
+            }
+            if self.bytes.len() as u64 > LINE_BYTES_MAX {
+                return Err(TooLong { limit_bytes: LINE_BYTES_MAX, what: "a line" }.into());
             }
             if self.is_over {
                 let line = std::mem::take(&mut self.bytes);

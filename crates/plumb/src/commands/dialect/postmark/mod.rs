@@ -9,12 +9,13 @@ use crate::exit::{End, Stopped};
 use crate::output::{self, error_line};
 use lines::Typed;
 use plumb_dialects::postmark::{Answer, BANNER, CONFIGURATION, Compat, Language, PROMPT};
+use plumb_engine::guard::OutputFile;
 use plumb_engine::signals::StopFlag;
 use plumb_study::Bench;
 use run::{Run, Watching};
 use std::cell::Cell;
 use std::collections::VecDeque;
-use std::io::Write;
+use std::io::ErrorKind;
 
 /// Files of commands that load one another.
 const DEPTH_MAX: usize = 100;
@@ -128,10 +129,12 @@ fn complain(what: impl std::fmt::Display) {
 impl Shell {
     fn configuration(&mut self, named: Option<&str>) -> Result<(), Stopped> {
         let path = named.unwrap_or(CONFIGURATION);
-        match std::fs::read(path) {
+        match plumb_text::bounded::read(path) {
             Ok(text) => self.file(path, &text, true)?,
             // The tool says nothing, and waits for commands.
-            Err(error) if named.is_some() && self.compat == Compat::Meant => {
+            Err(error)
+                if named.is_some() && (self.compat == Compat::Meant || error.kind() == ErrorKind::FileTooLarge) =>
+            {
                 complain(format!("cannot read configuration file '{path}': {error}"));
             }
             Err(_) => {}
@@ -148,11 +151,14 @@ impl Shell {
 
     fn load_commands(&mut self, path: &str) -> Result<(), Stopped> {
         let loaded = self.sources.iter().filter(|source| !source.ends_all).count();
-        match std::fs::read(path) {
+        match plumb_text::bounded::read(path) {
             Ok(_) if loaded >= DEPTH_MAX => {
                 complain(format!("'{path}' is nested in {DEPTH_MAX} other files; does it load itself?"));
             }
             Ok(text) => self.file(path, &text, false)?,
+            Err(error) if error.kind() == ErrorKind::FileTooLarge => {
+                complain(format!("cannot read configuration file '{path}': {error}"));
+            }
             Err(_) => complain(format!("cannot read configuration file '{path}'")),
         }
         Ok(())
@@ -192,9 +198,11 @@ impl Shell {
 /// To the end of a file, or to standard output where there is none.
 fn put(to: Option<&str>, text: &str) {
     let Some(path) = to else { return output::print(text) };
-    let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
-    if file.and_then(|mut file| file.write_all(text.as_bytes())).is_err() {
+    if let Err(error) = OutputFile::named("run", path).add(text.as_bytes()) {
         complain(format!("Cannot direct output to file '{path}'"));
+        if error.is_refusal() {
+            complain(error.to_string());
+        }
         output::print(text);
     }
 }

@@ -10,11 +10,10 @@ use plumb_dialects::fio::Fio;
 use plumb_dialects::fio::invocation::Trigger;
 use plumb_dialects::fio::value::choice::LogName;
 use plumb_document::json;
+use plumb_engine::guard::{OutputError, OutputFile};
 use plumb_engine::signals::StopFlag;
 use plumb_sorted::SortedSet;
 use plumb_study::{HostTold, Progress, Second};
-use std::fs::OpenOptions;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// What is done here while hosts run their jobs.
@@ -91,8 +90,8 @@ enum LogError {
     #[error("`{0}` is no log of these jobs")]
     NotAsked(String),
     /// It cannot be written here.
-    #[error("log {}: {source}", path.display())]
-    Write { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Write(#[from] OutputError),
 }
 
 impl Serving {
@@ -109,10 +108,8 @@ impl Serving {
         let host = self.place_name().replace('/', "_");
         let path = PathBuf::from(format!("{own_name}.{host}"));
         let is_new = begun.insert(path.clone());
-        let mut options = OpenOptions::new();
-        let options = if is_new { options.write(true).create(true).truncate(true) } else { options.append(true) };
-        let written = options.open(&path).and_then(|mut file| file.write_all(lines.as_bytes()));
-        written.map_err(|source| LogError::Write { path, source })
+        let output = OutputFile::made_up("log", &path);
+        Ok(if is_new { output.write(lines.as_bytes())? } else { output.add(lines.as_bytes())? })
     }
 }
 

@@ -8,6 +8,8 @@ use super::control::{Control, PURPOSE, TestError};
 use super::output::Paper;
 use crate::exit::{End, Stopped};
 use crate::output::error_line;
+use crate::pending::{Pending, PendingLimits};
+use crate::unauthenticated::warn_beyond_loopback;
 use plumb_channel::{Channel, FIRST_BYTE, Identity, same};
 use plumb_dialects::iperf3::{
     AUTHORIZATION_FAILED, COOKIE_BYTES, Gate, Limits, Output, Server as Asked, Settings, State, udp_reply,
@@ -19,8 +21,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::Ordering::{AcqRel, Acquire};
-use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Acquire;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -28,8 +30,11 @@ use std::time::{Duration, Instant};
 const TESTS_MAX: usize = 64;
 const TESTS_OF_ADDRESS_MAX: usize = 16;
 
-/// Connections whose cookie has not come yet.
-const STRANGERS_MAX: usize = 512;
+/// Connections whose cookie has not come yet: one address may open all streams of a test at once.
+const PENDING: PendingLimits = PendingLimits { all: 512, of_address: 256 };
+
+/// Datagrams that are looked at together.
+const DATAGRAMS_MAX: usize = 512;
 
 /// A cookie must come within this time, and parameters and streams within that.
 const COOKIE_PATIENCE: Duration = Duration::from_secs(5);
@@ -70,7 +75,8 @@ struct Registry {
 /// What all connections share.
 struct Shared {
     registry: Mutex<Registry>,
-    strangers: AtomicUsize,
+    /// Connections whose cookie has not come yet.
+    pending: Arc<Pending>,
     settings: Settings,
     limits: Limits,
     /// Seconds whose mean the limit of the rate is about.
@@ -80,7 +86,7 @@ struct Shared {
     /// Only clients that prove a token are served.
     identity: Option<Identity>,
     /// Only iperf3's users are served.
-    gate: Option<Mutex<Gate>>,
+    gate: Option<Gate>,
     /// Streams may come by SCTP.
     has_sctp: bool,
     /// The test of a server that makes only one is over.
@@ -148,11 +154,7 @@ pub fn serve(
     if bind == Bind::Loopback {
         error_line!("plumb: listening on loopback only; use -B 0.0.0.0 or -B :: to serve other hosts");
     }
-    if matches!(bind, Bind::Address(address) if !address.is_loopback()) && identity.is_none() && gate.is_none() {
-        error_line!(
-            "plumb: warning: whoever reaches this port is served; `plumb net --serve --keys` admits who has a token"
-        );
-    }
+    warn_of_strangers(&bind, identity.is_some() || gate.is_some());
     let port = sockets.tcp.first().and_then(|first| first.local_addr().ok()).map_or(settings.port, |at| at.port());
     let place = match &bind {
         Bind::Elsewhere(Elsewhere::Unix(path)) => path.display().to_string(),
@@ -161,13 +163,13 @@ pub fn serve(
     };
     let shared = Arc::new(Shared {
         registry: Mutex::default(),
-        strangers: AtomicUsize::new(0),
+        pending: Pending::new(PENDING),
         limits: Limits { rate: asked.rate_limit, time_s: asked.time_limit.unwrap_or(86400) },
         rate_seconds: asked.rate_seconds,
         one_off: asked.one_off,
         local,
         identity,
-        gate: gate.map(Mutex::new),
+        gate,
         has_sctp: has_sctp().is_ok(),
         settings: settings.clone(),
         over: AtomicBool::new(false),
@@ -212,6 +214,15 @@ pub fn serve(
         std::thread::sleep(Duration::from_millis(20));
     }
     Ok(End::Done)
+}
+
+/// Says that whoever reaches a server beyond this host is served, unless it knows its users.
+pub fn warn_of_strangers(bind: &Bind, knows_users: bool) {
+    if let Bind::Address(address) = bind
+        && !knows_users
+    {
+        warn_beyond_loopback("plumb", *address, "`plumb net --serve --keys FILE` admits who has a token");
+    }
 }
 
 /// Where clients come.
@@ -307,10 +318,7 @@ impl Sockets {
 
 /// A connection came: of a new client, or a stream of one that is known.
 fn meet(shared: &Arc<Shared>, stream: TcpStream, peer: SocketAddr, order: u64) {
-    if shared.strangers.fetch_add(1, AcqRel) >= STRANGERS_MAX {
-        shared.strangers.fetch_sub(1, AcqRel);
-        return;
-    }
+    let Ok(place) = shared.pending.enter(&stream, peer.ip()) else { return };
     let other = Arc::clone(shared);
     let run = move || {
         let shared = &other;
@@ -320,7 +328,7 @@ fn meet(shared: &Arc<Shared>, stream: TcpStream, peer: SocketAddr, order: u64) {
             control.read(&mut cookie, until, "a cookie")?;
             Ok(control)
         });
-        shared.strangers.fetch_sub(1, AcqRel);
+        drop(place);
         // Whoever sends no cookie is not heard of.
         let Ok(mut control) = met else { return };
         let known = {
@@ -353,9 +361,8 @@ fn meet(shared: &Arc<Shared>, stream: TcpStream, peer: SocketAddr, order: u64) {
             registry.tests.swap_remove(at);
         }
     };
-    if std::thread::Builder::new().name("iperf3".to_owned()).stack_size(256 << 10).spawn(run).is_err() {
-        shared.strangers.fetch_sub(1, AcqRel);
-    }
+    // Without a thread for it, the connection is closed.
+    let _ = std::thread::Builder::new().name("iperf3".to_owned()).stack_size(256 << 10).spawn(run);
 }
 
 /// A connection, in TLS where its first byte says so and there is a key for it. Whoever begins TLS without is left alone.
@@ -391,7 +398,7 @@ fn greet(shared: &Shared, socket: &UdpSocket, order: &mut u64) {
     let mut came = VecDeque::new();
     let take = |socket: &UdpSocket, came: &mut VecDeque<(SocketAddr, [u8; 4])>| {
         let mut bytes = [0; 16];
-        while came.len() < STRANGERS_MAX
+        while came.len() < DATAGRAMS_MAX
             && let Ok((length, from)) = socket.recv_from(&mut bytes)
         {
             if length == 4 {

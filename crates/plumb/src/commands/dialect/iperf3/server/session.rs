@@ -7,7 +7,8 @@ use super::super::{named, now_ms, start_of, system};
 use super::{Arrival, LOOK_AGAIN, SETUP_PATIENCE, Shared, Waiting};
 use plumb_channel::same;
 use plumb_dialects::iperf3::{
-    COOKIE_BYTES, Json, Output, PARAMS_BYTES_MAX, Params, RESULTS_BYTES_MAX, Refused, Report, Results, State, flow,
+    COOKIE_BYTES, Json, Output, PARAMS_BYTES_MAX, Params, RESULTS_BYTES_MAX, Refused, Report, Results, State,
+    answer_at, flow,
 };
 use plumb_engine::net::{Flow, Flows};
 use plumb_queue::{Receiver, Sender, channel};
@@ -84,13 +85,13 @@ fn test(
     let bytes = control.read_json(PARAMS_BYTES_MAX, "parameters")?;
     let params = Params::read(&bytes, &shared.limits).map_err(|refused| refuse(control, &refused))?;
     if let Some(gate) = &shared.gate {
-        let admitted = {
-            let mut gate = gate.lock().unwrap_or_else(PoisonError::into_inner);
-            gate.admit(params.token.as_deref(), now_ms() / 1000)
-        };
-        match admitted {
+        let began = Instant::now();
+        match gate.admit(params.token.as_deref(), now_ms() / 1000) {
             Ok(user) => out.text(&format!("Authentication succeeded for user '{user}'\n")),
             Err(denied) => {
+                // One answer for all, at a time that shows no difference between them.
+                let elapsed = began.elapsed();
+                std::thread::sleep(answer_at(elapsed) - elapsed);
                 refuse(control, &Refused::Denied);
                 return Err(denied.into());
             }

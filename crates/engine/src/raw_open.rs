@@ -1,0 +1,28 @@
+//! Calls of open(2) on targets: the write guard admitted the directory or the file first, and no other crate can use them.
+
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Result;
+use rustix::path::Arg;
+use std::os::fd::{AsFd, OwnedFd};
+
+#[expect(clippy::disallowed_methods, reason = "opens targets that the write guard admitted")]
+pub(crate) fn open(path: impl Arg, flags: OFlags, mode: Mode) -> Result<OwnedFd> {
+    rustix::fs::open(path, flags, mode)
+}
+
+#[expect(clippy::disallowed_methods, reason = "opens targets that the write guard admitted")]
+pub(crate) fn openat(directory: impl AsFd, path: impl Arg, flags: OFlags, mode: Mode) -> Result<OwnedFd> {
+    rustix::fs::openat(directory, path, flags, mode)
+}
+
+#[cfg(target_os = "linux")]
+#[expect(clippy::disallowed_methods, reason = "opens targets that the write guard admitted")]
+pub(crate) fn openat2(
+    directory: impl AsFd,
+    path: impl Arg,
+    flags: OFlags,
+    mode: Mode,
+    resolve: rustix::fs::ResolveFlags,
+) -> Result<OwnedFd> {
+    rustix::fs::openat2(directory, path, flags, mode, resolve)
+}

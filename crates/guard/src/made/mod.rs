@@ -1,0 +1,319 @@
+//! The register of files that runs made or took: in which state each was left. A file that still has the length and the
+//! change time of then holds what Plumb put there: nobody can set a change time.
+//!
+//! It is one file of lines in a directory of Plumb's own state. Each run appends once, after it has ended, under a lock.
+//! Each line has a checksum; a damaged one is passed over, so that damage makes files less expendable, never more. Lines of
+//! files that are gone or known better are dropped from time to time, and the oldest ones beyond [`BYTES_MAX`].
+
+mod record;
+mod trusted;
+
+use crate::beneath::Identity;
+pub(super) use record::{FileKey, FileState, Known, Record};
+use rustix::fs::OFlags;
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{self, Read as _, Write as _};
+use std::ops::Range;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Name of the register in its directory.
+const REGISTER: &str = "register";
+
+/// Name of the next register, while it is written.
+const NEXT: &str = "register.next";
+
+/// The register is never longer, bytes: some 120,000 files.
+const BYTES_MAX: u64 = 16 << 20;
+
+/// Each time that the register has grown by this much, lines are dropped that are of no use any more, bytes.
+const TIDY_BYTES: u64 = 1 << 20;
+
+/// What was read of the register is not compared with it again for so long.
+const FRESH: Duration = Duration::from_millis(100);
+
+/// Knows in which state runs left the files that they made or took.
+#[derive(Debug, Clone)]
+pub struct MadeFiles {
+    directory: PathBuf,
+    loaded: Arc<Mutex<Loaded>>,
+}
+
+/// The register, read.
+#[derive(Debug, Default)]
+struct Loaded {
+    /// Which file it was read from.
+    from: Option<Identity>,
+    text: Vec<u8>,
+    /// The last line of each file.
+    last: HashMap<(u64, u64), Range<usize>>,
+    /// When it was last compared with what is on the disk.
+    at: Option<Instant>,
+}
+
+impl MadeFiles {
+    /// With its register in a directory, which is made when it is needed.
+    pub fn new(directory: PathBuf) -> MadeFiles {
+        MadeFiles { directory, loaded: Arc::default() }
+    }
+
+    /// What the register says of a file, if `suffices` agrees. What was read a moment ago is asked first: a hundred thousand
+    /// files of a run are looked up one by one.
+    pub(super) fn known(&self, key: FileKey, suffices: impl Fn(Known) -> bool) -> Option<Known> {
+        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        if loaded.at.is_some_and(|at| at.elapsed() < FRESH)
+            && let Some(known) = loaded.last(key).filter(|&known| suffices(known))
+        {
+            return Some(known);
+        }
+        loaded.at = None;
+        let dir = trusted::open(&self.directory).ok()?;
+        loaded.refresh(dir.as_fd()).ok()?;
+        loaded.at = Some(Instant::now());
+        loaded.last(key).filter(|&known| suffices(known))
+    }
+
+    /// Appends records.
+    ///
+    /// # Errors
+    /// The register cannot be written, is locked by a process that was stopped, or is not private to this user.
+    pub(super) fn add(&self, records: &[Record]) -> io::Result<()> {
+        if records.is_empty() {
+            return Ok(());
+        }
+        self.loaded.lock().unwrap_or_else(PoisonError::into_inner).at = None;
+        let dir = trusted::make(&self.directory)?;
+        let _lock = trusted::lock(dir.as_fd())?;
+        // Ends a line that was cut when the last run was killed.
+        let mut text = String::from("\n");
+        for record in records {
+            text.push_str(&record.line());
+        }
+        let (mut file, stat) = trusted::open_to_write(dir.as_fd(), REGISTER, OFlags::APPEND)?;
+        file.write_all(text.as_bytes())?;
+        let before = u64::try_from(stat.st_size).unwrap_or(0);
+        let after = before + text.len() as u64;
+        if before / TIDY_BYTES != after / TIDY_BYTES {
+            tidy(dir.as_fd(), BYTES_MAX)?;
+        }
+        Ok(())
+    }
+}
+
+impl Loaded {
+    fn last(&self, key: FileKey) -> Option<Known> {
+        let line = self.last.get(&(key.identity.device, key.identity.inode))?;
+        let record = Record::parse(self.text.get(line.clone())?)?;
+        (record.key == key).then_some(record.known)
+    }
+
+    /// Reads what has come since the last time.
+    fn refresh(&mut self, dir: BorrowedFd<'_>) -> io::Result<()> {
+        let (file, stat) = trusted::open_file(dir, REGISTER)?;
+        let (from, length) = (Identity::of(&stat), u64::try_from(stat.st_size).unwrap_or(0));
+        if self.from != Some(from) || (self.text.len() as u64) > length {
+            *self = Loaded { from: Some(from), ..Loaded::default() };
+        }
+        let known = self.text.len();
+        let wanted = length.min(2 * BYTES_MAX).saturating_sub(known as u64);
+        if wanted == 0 {
+            return Ok(());
+        }
+        self.text.resize(known + wanted as usize, 0);
+        file.read_exact_at(&mut self.text[known..], known as u64).inspect_err(|_| self.text.truncate(known))?;
+        // A line that is just being written counts when it is whole.
+        let whole = self.text.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1).max(known);
+        self.text.truncate(whole);
+        let mut at = known;
+        for line in self.text[known..].split(|&byte| byte == b'\n') {
+            if let Some(Identity { device, inode }) = record::identity_of_line(line) {
+                self.last.insert((device, inode), at..at + line.len());
+            }
+            at += line.len() + 1;
+        }
+        Ok(())
+    }
+}
+
+/// Writes the register anew, with the last line of each file that is still there; of more than half of `bytes_max`, the
+/// newest. The caller holds the lock.
+fn tidy(dir: BorrowedFd<'_>, bytes_max: u64) -> io::Result<()> {
+    let (file, _) = trusted::open_file(dir, REGISTER)?;
+    let mut text = Vec::new();
+    file.take(2 * BYTES_MAX).read_to_end(&mut text)?;
+    let mut seen = std::collections::HashSet::new();
+    let (mut kept, mut kept_bytes) = (Vec::new(), 0);
+    // The newest first.
+    for line in text.split(|&byte| byte == b'\n').rev() {
+        let Some(record) = Record::parse(line) else { continue };
+        let identity = record.key.identity;
+        if !seen.insert((identity.device, identity.inode)) || !is_there(&record.path, identity) {
+            continue;
+        }
+        kept_bytes += line.len() as u64 + 1;
+        if kept_bytes > bytes_max / 2 {
+            break;
+        }
+        kept.push(line);
+    }
+    match rustix::fs::unlinkat(dir, NEXT, rustix::fs::AtFlags::empty()) {
+        Ok(()) | Err(rustix::io::Errno::NOENT) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let (mut next, _): (File, _) = trusted::open_to_write(dir, NEXT, OFlags::EXCL)?;
+    let mut all = Vec::with_capacity(kept_bytes as usize);
+    for line in kept.into_iter().rev() {
+        all.extend_from_slice(line);
+        all.push(b'\n');
+    }
+    next.write_all(&all)?;
+    // The old register is whole until the new one is.
+    next.sync_data()?;
+    Ok(rustix::fs::renameat(dir, NEXT, dir, REGISTER)?)
+}
+
+fn is_there(path: &Path, identity: Identity) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|meta| Identity::of_metadata(&meta) == identity)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mark::Whose;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn record(path: &Path) -> Record {
+        let file = File::open(path).unwrap();
+        let stat = rustix::fs::fstat(&file).unwrap();
+        let known = Known::Left { whose: Whose::Plumb, state: FileState::of(&stat) };
+        Record { key: FileKey::of(file.as_fd(), &stat).unwrap(), known, path: path.to_owned() }
+    }
+
+    fn file(dir: &Path, name: &str) -> PathBuf {
+        let path = dir.join(name);
+        fs::write(&path, name).unwrap();
+        path
+    }
+
+    #[test]
+    fn a_file_is_known_in_the_state_of_the_last_record_until_another_takes_its_place() {
+        let place = tempfile::tempdir().unwrap();
+        let made = MadeFiles::new(place.path().join("state/made"));
+        let path = file(place.path(), "file");
+        assert_eq!(made.known(record(&path).key, |_| true), None, "nothing is known at first");
+        for length in [4, 5] {
+            fs::write(&path, vec![1; length]).unwrap();
+            let left = record(&path);
+            made.add(std::slice::from_ref(&left)).unwrap();
+            assert_eq!(made.known(left.key, |_| true), Some(left.known));
+            assert_eq!(MadeFiles::new(place.path().join("state/made")).known(left.key, |_| true), Some(left.known));
+        }
+        let before = record(&path);
+        let other = file(place.path(), "other");
+        fs::rename(&other, &path).unwrap();
+        assert_ne!(record(&path).key, before.key);
+        assert_eq!(made.known(record(&path).key, |_| true), None);
+    }
+
+    #[test]
+    fn the_register_is_private_whatever_the_umask_and_believed_only_then() {
+        let place = tempfile::tempdir().unwrap();
+        let directory = place.path().join("made");
+        let made = MadeFiles::new(directory.clone());
+        let path = file(place.path(), "file");
+        let left = record(&path);
+        made.add(std::slice::from_ref(&left)).unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&directory), mode(&directory.join(REGISTER))), (0o700, 0o600));
+        let open_to_others = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        for (path, open, closed) in [
+            (directory.join(REGISTER), 0o620, 0o600),
+            (directory.join(REGISTER), 0o602, 0o600),
+            (directory.clone(), 0o770, 0o700),
+            (place.path().to_owned(), 0o777, 0o700),
+        ] {
+            open_to_others(&path, open);
+            assert_eq!(MadeFiles::new(directory.clone()).known(left.key, |_| true), None, "{} {open:o}", path.display());
+            assert!(made.add(std::slice::from_ref(&left)).is_err());
+            open_to_others(&path, closed);
+            assert_eq!(MadeFiles::new(directory.clone()).known(left.key, |_| true), Some(left.known));
+        }
+        // A link in place of the register is not followed.
+        fs::rename(directory.join(REGISTER), place.path().join("elsewhere")).unwrap();
+        std::os::unix::fs::symlink(place.path().join("elsewhere"), directory.join(REGISTER)).unwrap();
+        assert_eq!(MadeFiles::new(directory.clone()).known(left.key, |_| true), None);
+        assert!(made.add(std::slice::from_ref(&left)).is_err());
+    }
+
+    #[test]
+    fn a_cut_or_damaged_register_loses_what_was_damaged_and_nothing_else() {
+        let place = tempfile::tempdir().unwrap();
+        let directory = place.path().join("made");
+        let made = MadeFiles::new(directory.clone());
+        let [one, two, three] = ["one", "two", "three"].map(|name| record(&file(place.path(), name)));
+        made.add(&[one.clone(), two.clone()]).unwrap();
+        let register = directory.join(REGISTER);
+        let mut text = fs::read(&register).unwrap();
+        // The second line is cut within.
+        text.truncate(text.len() - 20);
+        fs::write(&register, &text).unwrap();
+        made.add(std::slice::from_ref(&three)).unwrap();
+        let known = |record: &Record| MadeFiles::new(directory.clone()).known(record.key, |_| true).is_some();
+        assert!(known(&one) && !known(&two) && known(&three));
+        text = fs::read(&register).unwrap();
+        text.splice(0..0, *b"\0\xff garbage 2 ffff\n2 1 1 b1.1 plumb 1 1.1 / 00000000\n");
+        fs::write(&register, &text).unwrap();
+        assert!(known(&one) && !known(&two) && known(&three));
+        fs::write(&register, vec![0; 5000]).unwrap();
+        assert!(!known(&one));
+        made.add(std::slice::from_ref(&one)).unwrap();
+        assert!(known(&one));
+    }
+
+    // Protects the user's disk: a register that grew without bound would.
+    #[test]
+    fn lines_of_files_that_are_gone_or_known_better_are_dropped_and_the_oldest_beyond_the_limit() {
+        let place = tempfile::tempdir().unwrap();
+        let directory = place.path().join("made");
+        let made = MadeFiles::new(directory.clone());
+        let [gone, stays, last] = ["gone", "stays", "last"].map(|name| file(place.path(), name));
+        for path in [&gone, &stays, &stays, &last] {
+            made.add(&[record(path)]).unwrap();
+        }
+        let (before, key) = (fs::metadata(directory.join(REGISTER)).unwrap().len(), record(&gone).key);
+        fs::remove_file(&gone).unwrap();
+        let dir = trusted::open(&directory).unwrap();
+        tidy(dir.as_fd(), BYTES_MAX).unwrap();
+        let after = fs::metadata(directory.join(REGISTER)).unwrap().len();
+        assert!(after < before * 2 / 3, "{before} to {after}");
+        assert_eq!(MadeFiles::new(directory.clone()).known(key, |_| true), None);
+        let known = |path: &Path| MadeFiles::new(directory.clone()).known(record(path).key, |_| true).is_some();
+        assert!(known(&stays) && known(&last));
+        tidy(dir.as_fd(), after).unwrap();
+        assert!(!known(&stays) && known(&last));
+        assert!(!directory.join(NEXT).exists());
+        // Growing by a step tidies by itself.
+        let many: Vec<Record> = vec![record(&last); TIDY_BYTES as usize / 50];
+        made.add(&many).unwrap();
+        assert!(fs::metadata(directory.join(REGISTER)).unwrap().len() < 1000);
+    }
+
+    #[test]
+    fn runs_that_end_at_once_lose_no_line() {
+        let place = tempfile::tempdir().unwrap();
+        let directory = place.path().join("made");
+        let records: Vec<Record> = (0..40).map(|number| record(&file(place.path(), &number.to_string()))).collect();
+        std::thread::scope(|scope| {
+            for part in records.chunks(5) {
+                let made = MadeFiles::new(directory.clone());
+                scope.spawn(move || part.iter().for_each(|record| made.add(std::slice::from_ref(record)).unwrap()));
+            }
+        });
+        let made = MadeFiles::new(directory);
+        assert!(records.iter().all(|record| made.known(record.key, |_| true) == Some(record.known)));
+    }
+}

@@ -1,0 +1,266 @@
+//! A line of the register: which file, in which state a run left it, and whose it is.
+
+use crate::beneath::Identity;
+use crate::maker::BOOT_ID;
+use crate::mark::{Mark, Whose};
+use rustix::fs::Stat;
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::os::fd::BorrowedFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// The first word of a line.
+const FORMAT: &str = "2";
+
+/// Which file, told apart from a later one that gets its inode number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FileKey {
+    pub(super) identity: Identity,
+    origin: Origin,
+}
+
+/// Distinguishes a file from later ones of its number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    /// Its time of birth.
+    Born { s: i64, ns: u32 },
+    /// Checksum of the start of the system, where the file system keeps no time of birth.
+    Boot(u32),
+}
+
+/// What changes when anybody writes to a file, sets its times, or renames or links it: nobody can set the change time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FileState {
+    length_bytes: u64,
+    changed_s: i64,
+    changed_ns: u64,
+}
+
+/// What the register says of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Known {
+    /// A run left it in this state.
+    Left { whose: Whose, state: FileState },
+    /// A run takes it, whose mark the file system cannot keep.
+    Taken(Mark),
+}
+
+/// A line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Record {
+    pub(crate) key: FileKey,
+    pub(crate) known: Known,
+    /// To see later whether the file is still there.
+    pub(crate) path: PathBuf,
+}
+
+impl FileKey {
+    /// The key of an open file.
+    pub(crate) fn of(file: BorrowedFd<'_>, stat: &Stat) -> Option<FileKey> {
+        let origin = match birth_of(file).ok()? {
+            Some((s, ns)) => Origin::Born { s, ns },
+            None => Origin::Boot(this_boot()),
+        };
+        Some(FileKey { identity: Identity::of(stat), origin })
+    }
+}
+
+impl FileState {
+    // The fields' types differ between architectures.
+    #[allow(clippy::unnecessary_cast)]
+    pub(crate) fn of(stat: &Stat) -> FileState {
+        FileState {
+            length_bytes: stat.st_size as u64,
+            changed_s: stat.st_ctime as i64,
+            changed_ns: stat.st_ctime_nsec as u64,
+        }
+    }
+}
+
+impl Record {
+    /// The line, with its checksum and its end.
+    pub(super) fn line(&self) -> String {
+        let FileKey { identity: Identity { device, inode }, origin } = self.key;
+        let mut line = format!("{FORMAT} {device:x} {inode:x} ");
+        // Writing to a string never fails.
+        let _ = match origin {
+            Origin::Born { s, ns } => write!(line, "b{s}.{ns} "),
+            Origin::Boot(boot) => write!(line, "t{boot:x} "),
+        };
+        let _ = match self.known {
+            Known::Left { whose, state: FileState { length_bytes, changed_s, changed_ns } } => {
+                let whose = if whose == Whose::Plumb { "plumb" } else { "owner" };
+                write!(line, "{whose} {length_bytes} {changed_s}.{changed_ns} ")
+            }
+            Known::Taken(mark) => write!(line, "taken {} - ", mark.word()),
+        };
+        escape(&self.path, &mut line);
+        let sum = crc32c::crc32c(line.as_bytes());
+        let _ = writeln!(line, " {sum:08x}");
+        line
+    }
+
+    /// Reads a line without its end; `None` where it is damaged or of another version.
+    pub(super) fn parse(line: &[u8]) -> Option<Record> {
+        let line = std::str::from_utf8(line).ok()?;
+        let (text, sum) = line.rsplit_once(' ')?;
+        if u32::from_str_radix(sum, 16).ok()? != crc32c::crc32c(text.as_bytes()) {
+            return None;
+        }
+        let mut words = text.split(' ');
+        let identity = identity_of_words(&mut words)?;
+        let origin = words.next()?;
+        let origin = match (origin.strip_prefix('b').and_then(|born| born.split_once('.')), origin.strip_prefix('t')) {
+            (Some((s, ns)), _) => Origin::Born { s: s.parse().ok()?, ns: ns.parse().ok()? },
+            (None, Some(boot)) => Origin::Boot(u32::from_str_radix(boot, 16).ok()?),
+            (None, None) => return None,
+        };
+        let (kind, first, second) = (words.next()?, words.next()?, words.next()?);
+        let left = |whose| {
+            let (s, ns) = second.split_once('.')?;
+            let state = FileState {
+                length_bytes: first.parse().ok()?,
+                changed_s: s.parse().ok()?,
+                changed_ns: ns.parse().ok()?,
+            };
+            Some(Known::Left { whose, state })
+        };
+        let known = match kind {
+            "plumb" => left(Whose::Plumb)?,
+            "owner" => left(Whose::Owner)?,
+            "taken" => Known::Taken(Mark::of_word(first)?),
+            _ => return None,
+        };
+        let path = unescape(words.next()?)?;
+        words.next().is_none().then_some(Record { key: FileKey { identity, origin }, known, path })
+    }
+}
+
+/// The file that a line is about, without a look at the rest of it.
+pub(super) fn identity_of_line(line: &[u8]) -> Option<Identity> {
+    // The longest start of a line: format, device, inode.
+    let start = line.get(..line.len().min(40))?;
+    identity_of_words(&mut std::str::from_utf8(start).ok()?.split(' '))
+}
+
+fn identity_of_words<'a>(words: &mut impl Iterator<Item = &'a str>) -> Option<Identity> {
+    if words.next()? != FORMAT {
+        return None;
+    }
+    let mut number = || u64::from_str_radix(words.next()?, 16).ok();
+    Some(Identity { device: number()?, inode: number()? })
+}
+
+/// Writes a path without blanks, ends of lines, and bytes that are no ASCII.
+fn escape(path: &Path, line: &mut String) {
+    for &byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'!'..=b'~' if byte != b'%' => line.push(byte.into()),
+            _ => {
+                let _ = write!(line, "%{byte:02x}");
+            }
+        }
+    }
+}
+
+fn unescape(text: &str) -> Option<PathBuf> {
+    let (mut path, mut rest) = (Vec::new(), text.as_bytes());
+    while let Some((&first, tail)) = rest.split_first() {
+        if first == b'%' {
+            let digits = std::str::from_utf8(tail.get(..2)?).ok()?;
+            path.push(u8::from_str_radix(digits, 16).ok()?);
+            rest = &tail[2..];
+        } else {
+            path.push(first);
+            rest = tail;
+        }
+    }
+    Some(PathBuf::from(OsString::from_vec(path)))
+}
+
+fn this_boot() -> u32 {
+    static BOOT: OnceLock<u32> = OnceLock::new();
+    *BOOT.get_or_init(|| crc32c::crc32c(&std::fs::read(BOOT_ID).unwrap_or_default()))
+}
+
+/// Seconds and nanoseconds of a file's time of birth; `None` where the file system keeps none.
+#[cfg(target_os = "linux")]
+fn birth_of(file: BorrowedFd<'_>) -> rustix::io::Result<Option<(i64, u32)>> {
+    use rustix::fs::{AtFlags, StatxFlags};
+    let seen = rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::BTIME)?;
+    let is_kept = StatxFlags::from_bits_retain(seen.stx_mask).contains(StatxFlags::BTIME);
+    Ok(is_kept.then_some((seen.stx_btime.tv_sec, seen.stx_btime.tv_nsec)))
+}
+
+#[cfg(target_os = "freebsd")]
+// The fields' types differ between architectures.
+#[allow(clippy::unnecessary_cast)]
+fn birth_of(file: BorrowedFd<'_>) -> rustix::io::Result<Option<(i64, u32)>> {
+    let seen = rustix::fs::fstat(file)?;
+    Ok(Some((seen.st_birthtime as i64, seen.st_birthtime_nsec as u32)))
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "freebsd")))]
+fn birth_of(_: BorrowedFd<'_>) -> rustix::io::Result<Option<(i64, u32)>> {
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mark::RunName;
+    use std::ffi::OsStr;
+
+    fn records() -> Vec<Record> {
+        let state = FileState { length_bytes: 4096, changed_s: -3, changed_ns: 999_999_999 };
+        let odd = OsStr::from_bytes(b"/a b/100%/new\nline/\xff\xc3\xa9");
+        let known = [
+            Known::Left { whose: Whose::Plumb, state },
+            Known::Left { whose: Whose::Owner, state },
+            Known::Taken(Mark::taken(Whose::Plumb, RunName(7))),
+        ];
+        let origins = [Origin::Born { s: 1_700_000_000, ns: 5 }, Origin::Boot(u32::MAX)];
+        let mut records = Vec::new();
+        for (number, known) in known.into_iter().enumerate() {
+            for origin in origins {
+                let key = FileKey { identity: Identity { device: u64::MAX, inode: number as u64 }, origin };
+                records.push(Record { key, known, path: PathBuf::from(odd) });
+            }
+        }
+        records
+    }
+
+    #[test]
+    fn a_line_reads_back_as_it_was_written() {
+        for record in records() {
+            let line = record.line();
+            let text = line.strip_suffix('\n').unwrap().as_bytes();
+            assert_eq!(Record::parse(text), Some(record.clone()), "{line}");
+            assert_eq!(identity_of_line(text), Some(record.key.identity));
+            assert!(!text.contains(&b'\n'));
+        }
+    }
+
+    // Protects files from a register that a crash or another program damaged: no changed byte makes a file expendable.
+    #[test]
+    fn a_damaged_line_says_nothing() {
+        for record in records() {
+            let line = record.line();
+            let text = line.trim_end().as_bytes();
+            for at in 0..text.len() {
+                for flip in [1, 0x10, 0x80] {
+                    let mut damaged = text.to_vec();
+                    damaged[at] ^= flip;
+                    // A checksum may be written with capital letters.
+                    if !damaged.eq_ignore_ascii_case(text) {
+                        assert_eq!(Record::parse(&damaged), None, "byte {at} of {line}");
+                    }
+                }
+                assert_eq!(Record::parse(&text[..at]), None, "cut at {at}: {line}");
+            }
+        }
+        assert_eq!(Record::parse(b""), None);
+    }
+}

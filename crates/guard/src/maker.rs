@@ -1,0 +1,105 @@
+//! The process that took a file, as marks name it: short enough for an extended attribute, and enough to see later whether
+//! it still runs.
+
+use std::fs;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// A process, told apart from every other one of its machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Maker {
+    /// Checksum over host, start of the system and PID namespace: process ids of another place mean nothing here.
+    pub(super) place: u32,
+    /// Process id.
+    pub(super) pid: u32,
+    /// Start time, clock ticks since boot. Source: proc_pid_stat(5), field 22.
+    pub(super) started_ticks: u64,
+}
+
+/// Whether the process of a mark still runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Life {
+    /// It does, and it is not this process.
+    Alive,
+    /// It does not, or it is this process in an earlier run.
+    Over,
+    /// It ran on another machine, before the last boot, or in another container.
+    Elsewhere,
+}
+
+impl Maker {
+    /// This process.
+    pub(super) fn this() -> Maker {
+        // A forked worker inherits the value of its parent.
+        static THIS: Mutex<Option<Maker>> = Mutex::new(None);
+        let pid = std::process::id();
+        let mut known = THIS.lock().unwrap_or_else(PoisonError::into_inner);
+        match *known {
+            Some(maker) if maker.pid == pid => maker,
+            _ => {
+                let maker = Maker::of(pid);
+                *known = Some(maker);
+                maker
+            }
+        }
+    }
+
+    /// A process of this place.
+    pub(super) fn of(pid: u32) -> Maker {
+        Maker { place: this_place(), pid, started_ticks: started_ticks(pid).unwrap_or(0) }
+    }
+
+    /// Whether it still runs.
+    pub(super) fn life(self) -> Life {
+        if self.place != this_place() {
+            return Life::Elsewhere;
+        }
+        let is_alive = self.pid != std::process::id() && started_ticks(self.pid) == Some(self.started_ticks);
+        if is_alive { Life::Alive } else { Life::Over }
+    }
+}
+
+/// Checksum over host, start of the system and PID namespace.
+pub(super) fn this_place() -> u32 {
+    static PLACE: OnceLock<u32> = OnceLock::new();
+    *PLACE.get_or_init(|| {
+        let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+        let namespace = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+        let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        let text = format!("{name}\n{}\n{}\n{}", read("/etc/machine-id"), read(BOOT_ID), namespace.display());
+        crc32c::crc32c(text.as_bytes())
+    })
+}
+
+/// Differs after each start of the system. Source: proc_sys_kernel(5).
+pub(super) const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+
+/// When a process started; `None` if there is none, or if it only waits to be reaped.
+fn started_ticks(pid: u32) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The command may contain blanks and brackets; what follows its last bracket does not.
+    let (_, rest) = text.rsplit_once(')')?;
+    let mut fields = rest.split_whitespace();
+    if matches!(fields.next()?, "Z" | "X") {
+        return None;
+    }
+    fields.nth(18)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_runs_until_it_ends_and_other_places_are_not_judged() {
+        let this = Maker::this();
+        assert_eq!(this.life(), Life::Over, "this process in another run");
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let of_child = Maker { pid: child.id(), started_ticks: started_ticks(child.id()).unwrap(), ..this };
+        assert_eq!(of_child.life(), Life::Alive);
+        assert_eq!(Maker { started_ticks: 1, ..of_child }.life(), Life::Over, "the same id, another process");
+        assert_eq!(Maker { place: this.place ^ 1, ..of_child }.life(), Life::Elsewhere);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(of_child.life(), Life::Over);
+    }
+}

@@ -1,0 +1,278 @@
+//! Files that results go to: reports, logs, recordings, databases, state. Every output of the program is opened here.
+//!
+//! An [`OutputFile`] is never a block device, nor a character device that keeps anything. A name that the user typed may lead through
+//! symbolic links, which are followed once; a name that Plumb or a tool made up may not, because others can foresee it. Either way
+//! the opened descriptor is judged before anything is cut off or written.
+
+mod channel;
+mod database;
+mod error;
+mod place;
+mod private;
+mod replace;
+mod setting;
+
+pub use channel::open_channel;
+pub use database::{DATABASE_SIDE_FILES, Database};
+pub use error::OutputError;
+pub use private::{make_private, private_directory};
+pub use setting::write_setting;
+
+use super::beneath::Identity;
+use super::device::SystemDevices;
+use super::output::keeps_nothing;
+use super::{kind_name, os};
+use place::{Entry, Place};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+/// Attempts to open a name that other programs make and remove meanwhile.
+const ATTEMPTS_MAX: u32 = 100;
+
+/// Mode of a new file that others may read; the umask takes its share.
+const SHARED_MODE: Mode = Mode::from_bits_retain(0o666);
+
+/// Mode of a file of state or of secrets, whatever the umask.
+const PRIVATE_MODE: Mode = Mode::from_bits_retain(0o600);
+
+/// The origin of an output's name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum NameOrigin {
+    /// The user typed it.
+    Typed,
+    /// Plumb or a tool made it up, so that others can foresee it.
+    MadeUp,
+}
+
+/// A file to write results to, not opened yet.
+///
+/// ```no_run
+/// # use plumb_guard::OutputFile;
+/// # use std::path::Path;
+/// OutputFile::named("--html", Path::new("report.html")).replace(b"<html>")?;
+/// # Ok::<(), plumb_guard::OutputError>(())
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct OutputFile<'a> {
+    option: &'a str,
+    path: &'a Path,
+    origin: NameOrigin,
+    mode: Mode,
+}
+
+/// A place that was opened.
+struct Opened {
+    file: File,
+    stat: Stat,
+}
+
+/// What becomes of a missing file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum IfMissing {
+    Make,
+    Fail,
+}
+
+impl<'a> OutputFile<'a> {
+    /// An output under a name that the user typed. `option` is named in errors: `--html`.
+    ///
+    /// Symbolic links are followed once. `/dev/stdout`, `/dev/fd/N`, terminals, pipes and `/dev/null` can be written.
+    pub fn named(option: &'a str, path: &'a (impl AsRef<Path> + ?Sized)) -> OutputFile<'a> {
+        OutputFile { option, path: path.as_ref(), origin: NameOrigin::Typed, mode: SHARED_MODE }
+    }
+
+    /// An output under a name that Plumb or a tool made up. `option` says in errors which output it is.
+    ///
+    /// A symbolic link under this name is refused; so is a file that has another name, unless it is replaced.
+    pub fn made_up(option: &'a str, path: &'a (impl AsRef<Path> + ?Sized)) -> OutputFile<'a> {
+        OutputFile { option, path: path.as_ref(), origin: NameOrigin::MadeUp, mode: SHARED_MODE }
+    }
+
+    /// Gives the file mode 0600, whatever the umask, when it is made.
+    pub fn private(self) -> OutputFile<'a> {
+        OutputFile { mode: PRIVATE_MODE, ..self }
+    }
+
+    /// Opens the file, empty. An open descriptor (`/dev/stdout`) is written from its place on.
+    ///
+    /// # Errors
+    /// [`OutputError`].
+    pub fn create(self) -> Result<File, OutputError> {
+        let place = self.place()?;
+        let is_named_file = matches!(place, Place::Entry(_));
+        let opened = self.open(place, OFlags::empty(), IfMissing::Make)?;
+        if is_named_file && opened.stat.st_size > 0 {
+            opened.file.set_len(0).map_err(self.failed("truncate it"))?;
+        }
+        Ok(opened.file)
+    }
+
+    /// Makes the file.
+    ///
+    /// # Errors
+    /// [`OutputError::Exists`] if anything has this name; otherwise as [`OutputFile::create`].
+    pub fn create_new(self) -> Result<File, OutputError> {
+        match self.place()? {
+            Place::Entry(entry) => match self.make(&entry) {
+                Err(Errno::EXIST) => Err(OutputError::Exists { option: self.option.into(), path: self.path.into() }),
+                Err(error) => Err(self.failed("create it")(error)),
+                Ok(file) => Ok(file),
+            },
+            _ => Err(OutputError::Exists { option: self.option.into(), path: self.path.into() }),
+        }
+    }
+
+    /// Opens the file for adding at its end. A missing file is made.
+    ///
+    /// # Errors
+    /// [`OutputError`].
+    pub fn append(self) -> Result<File, OutputError> {
+        self.open(self.place()?, OFlags::APPEND, IfMissing::Make).map(|opened| opened.file)
+    }
+
+    /// Adds text at the end of the file. A missing file is made.
+    ///
+    /// # Errors
+    /// [`OutputError`].
+    pub fn add(self, text: &[u8]) -> Result<(), OutputError> {
+        self.append()?.write_all(text).map_err(self.failed("write to it"))
+    }
+
+    /// Empties the file and writes `content`.
+    ///
+    /// # Errors
+    /// [`OutputError`].
+    pub fn write(self, content: &[u8]) -> Result<(), OutputError> {
+        self.create()?.write_all(content).map_err(self.failed("write to it"))
+    }
+
+    /// Checks that the output can be written, before anything is measured for it. Makes nothing.
+    ///
+    /// # Errors
+    /// [`OutputError`].
+    pub fn check(self) -> Result<(), OutputError> {
+        match self.place()? {
+            // Opening a pipe waits for its reader.
+            Place::Stream(stat) => self.judge(&stat),
+            Place::Entry(entry) if matches!(entry.stat(), Err(Errno::NOENT)) => {
+                entry.can_be_made().map_err(self.failed("create it"))
+            }
+            place => self.open(place, OFlags::empty(), IfMissing::Fail).map(drop),
+        }
+    }
+
+    /// Wraps an error of the system that came up while the output was written.
+    pub fn failed<E: Into<std::io::Error>>(self, action: &'static str) -> impl FnOnce(E) -> OutputError {
+        move |source| OutputError::Io {
+            option: self.option.into(),
+            path: self.path.into(),
+            action,
+            source: source.into(),
+        }
+    }
+
+    fn place(&self) -> Result<Place, OutputError> {
+        Place::of(self.path, self.origin).map_err(|(action, error)| self.failed(action)(error))
+    }
+
+    fn open(&self, place: Place, flags: OFlags, missing: IfMissing) -> Result<Opened, OutputError> {
+        match place {
+            Place::Descriptor(number) => {
+                let file = os::duplicate(number).map_err(|error| match error {
+                    Errno::BADF => OutputError::NoDescriptor { option: self.option.into(), path: self.path.into() },
+                    error => self.failed("open it for writing")(error),
+                })?;
+                self.judged(file)
+            }
+            Place::Stream(stat) => {
+                // Opening a device is an act already: a tape is rewound.
+                self.judge(&stat)?;
+                let flags = flags | OFlags::WRONLY | OFlags::NOCTTY | OFlags::CLOEXEC;
+                let file = place::open_stream(self.path, flags).map_err(self.failed("open it for writing"))?;
+                self.judged(file)
+            }
+            Place::Entry(entry) => self.open_entry(&entry, flags, missing),
+        }
+    }
+
+    fn open_entry(&self, entry: &Entry, flags: OFlags, missing: IfMissing) -> Result<Opened, OutputError> {
+        for _ in 0..ATTEMPTS_MAX {
+            let stat = match entry.stat() {
+                Err(Errno::NOENT) if missing == IfMissing::Make => match self.make(entry) {
+                    // Another program made it just now.
+                    Err(Errno::EXIST) => continue,
+                    made => return self.judged(made.map_err(self.failed("create it"))?),
+                },
+                found => found.map_err(self.failed("examine it"))?,
+            };
+            self.judge(&stat)?;
+            self.refuse_second_name(&stat)?;
+            match entry.open(flags | OFlags::WRONLY) {
+                // Another program removed or exchanged it just now.
+                Err(Errno::NOENT | Errno::LOOP) => continue,
+                opened => {
+                    let opened = self.judged(opened.map_err(self.failed("open it for writing"))?)?;
+                    self.refuse_second_name(&opened.stat)?;
+                    return Ok(opened);
+                }
+            }
+        }
+        Err(self.failed("open it for writing")(Errno::AGAIN))
+    }
+
+    /// Makes a file that is not there.
+    fn make(&self, entry: &Entry) -> Result<File, Errno> {
+        let file = entry.make(self.mode)?;
+        if self.mode == PRIVATE_MODE {
+            rustix::fs::fchmod(&file, PRIVATE_MODE)?;
+        }
+        Ok(file)
+    }
+
+    fn judged(&self, file: impl Into<OwnedFd>) -> Result<Opened, OutputError> {
+        let file = File::from(file.into());
+        let stat = rustix::fs::fstat(&file).map_err(self.failed("examine it"))?;
+        self.judge(&stat)?;
+        Ok(Opened { file, stat })
+    }
+
+    /// Refuses what no output may be written to.
+    fn judge(&self, stat: &Stat) -> Result<(), OutputError> {
+        let (option, path) = (self.option.to_owned(), self.path.to_owned());
+        let kind = FileType::from_raw_mode(stat.st_mode);
+        match kind {
+            FileType::RegularFile if stat.st_size > 0 => SystemDevices::this()
+                .refuse_if_image(self.path, Identity::of(stat))
+                .map_err(|source| OutputError::InUse { option, source: Box::new(source) }),
+            FileType::RegularFile => Ok(()),
+            FileType::Symlink => Err(OutputError::Link { option, path }),
+            FileType::BlockDevice => Err(OutputError::Device { option, path }),
+            kind if self.origin == NameOrigin::Typed && keeps_nothing(kind, stat) => Ok(()),
+            _ => Err(OutputError::WrongKind { option, path, found: kind_name(stat) }),
+        }
+    }
+
+    /// Refuses to write into a file of a made-up name that has another name: it may be somebody's data.
+    fn refuse_second_name(&self, stat: &Stat) -> Result<(), OutputError> {
+        let is_regular = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+        if self.origin == NameOrigin::MadeUp && is_regular && stat.st_nlink > 1 {
+            return Err(OutputError::SecondName { option: self.option.into(), path: self.path.into() });
+        }
+        Ok(())
+    }
+}
+
+/// Returns `true` if two answers of stat(2) are about the same file.
+fn is_same(one: &Stat, other: &Stat) -> bool {
+    Identity::of(one) == Identity::of(other)
+}
+
+/// Flags of statat(2) for the name itself.
+const OF_NAME: AtFlags = AtFlags::SYMLINK_NOFOLLOW;
+
+#[cfg(test)]
+mod tests;

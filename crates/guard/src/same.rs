@@ -1,0 +1,74 @@
+//! Whether a copy that is about to be written is there already: then nothing is lost by writing it again.
+
+use super::blank::{NotBlank, Patience, READ_MAX_BYTES, ReadTo, WINDOW_BYTES, Window};
+use std::os::fd::BorrowedFd;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+/// What a copy writes, without any change: the input from one byte on, into the output from another on.
+#[derive(Debug, Clone, Copy)]
+pub struct CopySource<'a> {
+    /// The input, a file.
+    pub file: BorrowedFd<'a>,
+    /// Its name, for messages.
+    pub path: &'a Path,
+    /// The first byte of the input that is copied.
+    pub from_bytes: u64,
+    /// Where it goes in the output.
+    pub to_bytes: u64,
+}
+
+/// Proves that an output, from where the copy begins to its end, is what the copy puts there.
+///
+/// # Errors
+/// The first byte that differs, as data that somebody may miss; more than is read for this; whatever keeps it from being read.
+pub(super) fn prove(
+    output: BorrowedFd<'_>,
+    path: &Path,
+    source: &CopySource<'_>,
+    patience: Patience,
+) -> Result<(), NotBlank> {
+    let length = u64::try_from(rustix::fs::fstat(output)?.st_size).unwrap_or(0);
+    let bytes_max = patience.bytes_max.min(READ_MAX_BYTES);
+    if length.saturating_sub(source.to_bytes) > bytes_max {
+        return Err(NotBlank::TooLarge { bytes_max });
+    }
+    // An open description of its own: how the copy reads its input stays as it was asked for.
+    let input = super::open_again(source.file, source.path, super::Access::Read, super::IoMode::Buffered);
+    let input = input.map_err(std::io::Error::other)?;
+    let mut there = Window::new(output, path, WINDOW_BYTES);
+    let mut wanted = Window::new(std::os::fd::AsFd::as_fd(&input), source.path, WINDOW_BYTES);
+    let outcome = compare(&mut there, &mut wanted, length, source, patience);
+    there.close()?;
+    wanted.close()?;
+    outcome
+}
+
+fn compare(
+    there: &mut Window<'_>,
+    wanted: &mut Window<'_>,
+    length: u64,
+    source: &CopySource<'_>,
+    patience: Patience,
+) -> Result<(), NotBlank> {
+    let mut at = source.to_bytes;
+    while at < length {
+        if patience.stop.is_some_and(|stop| stop.load(Ordering::Relaxed) != 0) {
+            return Err(NotBlank::Stopped);
+        }
+        if there.read(at)? == ReadTo::Nothing {
+            return Err(NotBlank::Changed);
+        }
+        let of_input = source.from_bytes.saturating_add(at - source.to_bytes);
+        if wanted.read(of_input)? == ReadTo::Nothing {
+            return Err(NotBlank::Data { offset_bytes: at });
+        }
+        let (output, input) = (there.seen(), wanted.seen());
+        let both = output.len().min(input.len());
+        if let Some(differs) = output[..both].iter().zip(&input[..both]).position(|(a, b)| a != b) {
+            return Err(NotBlank::Data { offset_bytes: at + differs as u64 });
+        }
+        at += both as u64;
+    }
+    Ok(())
+}

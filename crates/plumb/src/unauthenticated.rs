@@ -1,0 +1,42 @@
+//! The warning of servers that admit clients without authentication.
+
+use crate::output::error_line;
+use std::net::IpAddr;
+
+/// Prints, for a server that is reached by other hosts and authenticates no one, that whoever reaches it is served.
+/// `way_out` says how to admit fewer. Loopback needs no warning.
+pub fn warn_beyond_loopback(name: &str, address: IpAddr, way_out: &str) {
+    if let Some(line) = warning(name, address, way_out) {
+        error_line!("{line}");
+    }
+}
+
+/// Prints, for a service of another tool's protocol that has no keys, what is open to whom.
+pub fn warn_on_loopback(name: &str, allowed: &str) {
+    error_line!(
+        "{name}: warning: this protocol has no authentication: whatever runs as this user or root on this host may use {allowed} \
+         through this port; PLUMB_AGENT_KEYS=FILE admits only who has keys (docs/agents.md)"
+    );
+}
+
+fn warning(name: &str, address: IpAddr, way_out: &str) -> Option<String> {
+    let is_beyond = !address.to_canonical().is_loopback();
+    is_beyond.then(|| format!("{name}: warning: no authentication: whoever reaches {address} is served; {way_out}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_addresses_of_other_hosts_need_a_warning() {
+        let said = |text: &str| warning("iperf", text.parse().unwrap(), "use a firewall");
+        for here in ["127.0.0.1", "127.9.0.1", "::1", "::ffff:127.0.0.1"] {
+            assert_eq!(said(here), None, "{here}");
+        }
+        for beyond in ["0.0.0.0", "::", "192.0.2.1", "2001:db8::1"] {
+            let line = said(beyond).unwrap();
+            assert!(line.contains("no authentication") && line.contains(beyond), "{line}");
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Names and files of others: what they hold steers no terminal, opens no markup and takes no memory without end.
+
+use crate::common::{Home, Said, needs};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Sets the title of a terminal, colours what follows, and reverses it.
+const EVIL: &str = "\u{1b}]0;PWN\u{7}\u{1b}[31m\u{202e}x";
+
+/// Nothing in the output steers a terminal.
+#[track_caller]
+fn assert_tame(said: &Said) {
+    for (name, text) in [("output", &said.out), ("error", &said.err)] {
+        let hidden = text.chars().find(|&c| plumb_text::visible::is_hidden(c));
+        assert!(hidden.is_none(), "{}: {hidden:?} in standard {name}:\n{text:?}", said.command);
+    }
+}
+
+/// A run in a directory with a hostile name.
+fn with_run(home: &Home) {
+    let directory = home.work().join(format!("{EVIL}\n::error::y"));
+    std::fs::create_dir(&directory).unwrap();
+    let words = ["as", "fio", "--name=a", "--rw=write", "--size=64k", "--directory"].map(OsStr::new);
+    home.with(words.into_iter().chain([directory.as_os_str()])).ran();
+}
+
+// Fails before names were made visible: the name of a directory stood raw in the pages of `list`, `show`, `query` and `report`.
+#[test]
+fn a_directory_s_name_steers_no_terminal() {
+    let home = Home::new();
+    with_run(&home);
+    for line in ["list", "show", "show -v", "query", "report", "export", "export --csv", "show --json", "list --json"] {
+        assert_tame(&home.plumb(line).expect(0));
+    }
+    let said = home.with(["query", "SELECT path FROM target"]);
+    assert_tame(&said);
+    let said = home.with(["query", "SELECT facts FROM target"]);
+    assert_tame(&said);
+    // JSON that is printed has the name as it is.
+    let shown = home.plumb("show --json").expect(0).json();
+    assert!(shown.to_string().contains("\u{202e}"), "{shown}");
+    // Where a runner reads along, a line feed in a name begins no command.
+    let mut list = home.command(["show", "-v"]);
+    list.env("GITHUB_ACTIONS", "true");
+    let said = Said::of(list).expect(0);
+    assert!(!said.out.lines().any(|line| line.trim_start().starts_with("::error")), "{}", said.out);
+}
+
+// Fails before: what the database holds was printed as it is.
+#[test]
+fn what_is_stored_steers_no_terminal() {
+    let home = Home::new();
+    home.plumb("run random-read sim:ssd --time 1s").ran();
+    let database = rusqlite::Connection::open(home.work().join("../data/plumb/plumb.db")).unwrap();
+    database.execute("UPDATE run SET name = ?1", [format!("{EVIL}\nsecond line")]).unwrap();
+    database.execute("INSERT INTO run_tag (run_id, tag) SELECT id, ?1 FROM run", [EVIL]).unwrap();
+    drop(database);
+    let said = home.plumb("list").expect(0).says(&["\\u001b]0;PWN"]);
+    assert_tame(&said);
+    assert_eq!(said.out.lines().count(), 2, "a line feed in a name begins no row: {}", said.out);
+    assert_tame(&home.with(["query", "SELECT name FROM run"]).expect(0));
+}
+
+// Fails before: a process named so, which does I/O, was printed by `watch` as it is.
+#[test]
+fn a_process_s_name_steers_no_terminal() {
+    let home = Home::new();
+    let program = home.work().join("\u{1b}]0;P\u{7}\u{1b}[31m");
+    let dd = ["/bin/dd", "/usr/bin/dd"].into_iter().find(|path| Path::new(path).exists()).unwrap();
+    std::fs::copy(dd, &program).unwrap();
+    let mut writer = Command::new(&program);
+    writer.args(["if=/dev/zero", "of=written", "bs=16k", "oflag=dsync", "status=none"]).current_dir(home.work());
+    let mut writer = writer.stderr(Stdio::null()).spawn().unwrap();
+    let said = home.plumb("watch --count 2 --interval 500ms");
+    writer.kill().unwrap();
+    writer.wait().unwrap();
+    let kind = Command::new("stat").args(["-f", "-c", "%T"]).arg(home.work()).output().unwrap();
+    assert_tame(&said);
+    if String::from_utf8_lossy(&kind.stdout).contains("tmpfs") {
+        return needs::not_shown("who writes: the test directory lies in memory");
+    }
+    said.expect(0).says(&["\\u001b]0;P\\u0007"]);
+}
+
+// Fails before: titles of audited studies, errors with words of a file, and the user's own words.
+#[test]
+fn titles_and_errors_steer_no_terminal() {
+    let home = Home::new();
+    let title = "title = \"a\\u001b]0;PWN\\u0007\\u202eb\"";
+    home.file("study.toml", &format!("[study]\n{title}\n"));
+    assert_tame(&home.plumb("audit study.toml"));
+    home.file("job.fio", &format!("[a]\nrw={EVIL}\n{EVIL}=1\n"));
+    assert_tame(&home.plumb("as fio job.fio"));
+    home.file("w.toml", &format!("name = \"{}\"\n", "\\u001b[31m"));
+    assert_tame(&home.plumb("run w.toml sim:ssd"));
+    for words in [["show", EVIL], ["explain", EVIL], [EVIL, "x"], ["run", EVIL], ["as", EVIL]] {
+        assert_tame(&home.with(words));
+    }
+    let unreadable = home.with(["as", "dd", &format!("if=/nonexistent/{EVIL}")]);
+    assert_tame(&unreadable);
+}
+
+// Fails before: the title of a report stood in its Markdown as it is.
+#[test]
+fn names_open_no_markup_in_markdown() {
+    let home = Home::new();
+    home.plumb("run random-read sim:ssd --time 1s").ran();
+    home.with(["tag", "last", "x"]).expect(0);
+    let sql = "SELECT id FROM run -- <script>alert(1)</script> ![a](http://b) [c](javascript:d)";
+    let said = home.with(["report", sql]).expect(0);
+    assert!(said.out.contains("&lt;script&gt;alert(1)&lt;/script&gt; \\!\\[a\\](http://b)"), "{}", said.out);
+    assert!(!said.out.contains("<script") && !said.out.contains("![a](") && !said.out.contains("[c]("), "{}", said.out);
+}
+
+/// Runs under a limit of memory: what reads without a limit fails here, and takes nothing from others.
+fn within_memory(home: &Home, words: &[&str], input: Option<&str>) -> Said {
+    let plain = home.command(words);
+    let mut command = Command::new("bash");
+    command.args(["-c", "ulimit -v 4000000; exec \"$0\" \"$@\""]).arg(plain.get_program()).args(plain.get_args());
+    command.current_dir(home.work()).stdin(Stdio::null());
+    for (name, value) in plain.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    if let Some(path) = input {
+        command.stdin(std::fs::File::open(path).unwrap());
+    }
+    let output = command.output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    let code = output.status.code().unwrap_or(-1);
+    Said { command: format!("{words:?}"), code, out: text(output.stdout), err: text(output.stderr) }
+}
+
+// Fails before: each of these took memory as long as there was any, 1 GiB in 4 s.
+#[test]
+fn inputs_without_an_end_are_refused() {
+    let home = Home::new();
+    const ZERO: &str = "/dev/zero";
+    for words in [
+        &["as", "fio", "--parse-only", ZERO] as &[&str],
+        &["audit", ZERO],
+        &["study", "plan", ZERO],
+        &["as", "postmark", ZERO],
+        &["as", "dbench", "-c", ZERO, "-D", ".", "-t", "1", "1"],
+        &["as", "elbencho", "-c", ZERO, "-w", "-s", "4k", "f"],
+        &["as", "ior", "-f", ZERO],
+        &["as", "iometer", "/c", ZERO],
+        &["as", "filebench", "-f", ZERO],
+        &["as", "vdbench", "-f", ZERO],
+        &["as", "io500", ZERO],
+        &["as", "bon_csv2html", ZERO],
+        &["import", ZERO],
+        &["agent", "--vm", ZERO],
+    ] {
+        let said = within_memory(&home, words, None);
+        let all = format!("{}{}", said.out, said.err);
+        assert!(said.code != 0 && all.contains("MiB"), "{words:?}: {} {all}", said.code);
+        assert!(!all.contains("memory allocation") && said.code < 128 && said.code > 0, "{words:?}: {all}");
+    }
+    for words in [&["audit", "-"] as &[&str], &["as", "fio", "--parse-only", "-"], &["as", "bon_csv2txt"], &["as", "postmark"]] {
+        let said = within_memory(&home, words, Some(ZERO));
+        let all = format!("{}{}", said.out, said.err);
+        assert!(all.contains("MiB") && !all.contains("memory allocation"), "{words:?}: {} {all}", said.code);
+    }
+}
+
+// Fails before: a query had no end, and took the memory of the machine.
+#[test]
+fn queries_have_limits() {
+    let home = Home::new();
+    home.plumb("run random-read sim:ssd --time 1s").ran();
+    home.with(["query", "SELECT randomblob(1000000000)"]).expect(2).complains(&["larger than 64 MiB"]);
+    let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n";
+    home.with(["query", "--timeout", "300ms", endless]).expect(2).complains(&["ended after 300ms", "--timeout"]);
+    let wide = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 1000) SELECT zeroblob(1000000) FROM n";
+    home.with(["query", wide]).expect(2).complains(&["the answer", "LIMIT"]);
+    home.with(["query", "SELECT count(*) FROM run"]).expect(0);
+}
+
+// Protects scripts: a name with letters of any script, which is not UTF-8 even, is printed as the tool prints it.
+#[test]
+fn ordinary_names_stay_as_they_are() {
+    let home = Home::new();
+    let said = home.plumb("as fio --name=größe-磁盘 --rw=write --size=64k --filename=ä.0").ran();
+    assert!(said.out.contains("größe-磁盘: (g=0)"), "{}", said.out);
+    let name = OsStr::from_bytes(b"a\xff");
+    std::fs::write(home.work().join(name), "x").unwrap();
+    let mut words = vec![OsStr::new("as").to_owned(), OsStr::new("dd").to_owned()];
+    let mut operand = OsStr::new("if=").to_owned();
+    operand.push(name);
+    words.push(operand);
+    home.with(words).expect(0);
+}

@@ -1,0 +1,316 @@
+//! Outputs: no option writes results onto a device, through a planted link, or into another program's database. Every test here
+//! failed before outputs had one way to be opened (`guard/src/outputs`), unless it says otherwise.
+
+use crate::common::disks::{Loop, system};
+use crate::common::{Home, Said, needs};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+/// A recording of this repository.
+fn recording() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../trace/golden/strace_y.txt")
+}
+
+/// A short write of fio's, of 64 KiB.
+const FIO: &str = "as fio --name=x --ioengine=psync --rw=write --size=64k --bs=4k --filename=f";
+
+/// Command lines that write an output to `OUT`, with their exit code where that is a device. `RUN` is a stored run, `TRACE` a
+/// recording. PostMark prints what it cannot write, and ends well.
+const COMMANDS: &[(&str, i32)] = &[
+    ("--db OUT list", 5),
+    ("--db OUT export", 5),
+    ("--db OUT query SELECT", 5),
+    ("--db OUT tag RUN +x", 5),
+    ("report RUN --html OUT", 5),
+    ("report RUN --xlsx OUT", 5),
+    ("report RUN --md OUT", 5),
+    ("trace show TRACE --report OUT", 5),
+    ("posix . --only open.eisdir --junit OUT", 5),
+    ("posix . --only open.eisdir --output OUT", 5),
+    ("agent --listen 127.0.0.1:0 --pid-file OUT", 5),
+    ("FIO --output=OUT", 1),
+    ("FIO --write_iolog=OUT", 1),
+    ("as iozone -i 0 -s 64k -r 4k -f f2 -b OUT", 5),
+    ("as fs_mark -d fsm -n 2 -s 0 -l OUT", 1),
+    ("as elbencho -w -t 1 -s 64k -b 4k --resfile OUT f3", 1),
+    ("as elbencho -w -t 1 -s 64k -b 4k --csvfile OUT f3", 1),
+    ("as elbencho -w -t 1 -s 64k -b 4k --jsonfile OUT f3", 1),
+    ("as postmark postmark.conf", 0),
+    ("as ior -a POSIX -w -b 64k -t 4k -o f4 -O summaryFile=OUT", 1),
+    ("as ior -a POSIX -w -b 64k -t 4k -o f4 -O saveRankPerformanceDetailsCSV=OUT", 1),
+    ("as iperf3 -c 127.0.0.1 -p 1 --logfile OUT", 1),
+    ("as iperf3 -s -1 -p 15299 --pidfile OUT", 1),
+];
+
+/// A home with a stored run and the files that the commands read.
+struct Prepared {
+    home: Home,
+    run: String,
+}
+
+impl Prepared {
+    fn new() -> Prepared {
+        let home = Home::new();
+        Said::of(home.command(FIO.split(' '))).ran();
+        let rows = home.query("SELECT id FROM run");
+        let run = rows[0][0].as_str().unwrap().to_owned();
+        Prepared { home, run }
+    }
+
+    /// Runs a command of the table. Its output goes to `out`.
+    fn write(&self, line: &str, out: &Path) -> Said {
+        let postmark = format!("set number 5\nset transactions 5\nrun {}\nquit\n", out.display());
+        self.home.file("postmark.conf", &postmark);
+        let trace = recording();
+        let line = line.replace("FIO", FIO).replace("RUN", &self.run).replace("TRACE", trace.to_str().unwrap());
+        self.home.with(line.split(' ').map(|word| word.replace("OUT", out.to_str().unwrap())))
+    }
+}
+
+/// Issue 41: all of these overwrote the device, a mounted one too, and ended with 0.
+#[test]
+fn no_output_is_written_onto_a_device() {
+    if !needs::root_and(&["losetup", "mkfs.ext4", "mount", "umount"]) {
+        return;
+    }
+    let device = Loop::in_memory(16 << 20);
+    system("mkfs.ext4", &["-q", device.device()]);
+    let prepared = Prepared::new();
+    let mounted = tempfile::tempdir().unwrap();
+    for is_mounted in [false, true] {
+        let point = mounted.path().to_str().unwrap();
+        if is_mounted {
+            system("mount", &["-o", "ro", device.device(), point]);
+        }
+        let before = std::fs::read(device.device()).unwrap();
+        for (line, code) in COMMANDS {
+            let said = prepared.write(line, Path::new(device.device())).expect(*code);
+            assert!(said.err.contains("is a block device"), "{said:?}");
+            assert!(std::fs::read(device.device()).unwrap() == before, "{line} changed the device");
+        }
+        if is_mounted {
+            system("umount", &[point]);
+        }
+    }
+}
+
+/// Scripts redirect outputs: sinks, standard output, and descriptors of the shell (process substitution). Passed before, too.
+#[test]
+fn sinks_and_descriptors_can_be_written() {
+    let prepared = Prepared::new();
+    for (line, _) in COMMANDS.iter().filter(|(line, _)| !line.starts_with("--db") && !line.starts_with("agent")) {
+        if line.starts_with("as iperf3") {
+            continue;
+        }
+        let said = prepared.write(line, Path::new("/dev/null"));
+        assert!([0, 1, 3].contains(&said.code) && !said.err.contains("/dev/null"), "{said:?}");
+    }
+    let said = prepared.write("report RUN --md OUT", Path::new("/dev/stdout")).expect(0);
+    assert!(said.out.contains("# "), "{said:?}");
+    let plumb = prepared.home.command([""; 0]);
+    let script = format!(
+        "\"$0\" report {} --md /dev/fd/3 3>kept >/dev/null && \"$0\" report {} --md >(cat >piped)",
+        prepared.run, prepared.run
+    );
+    let mut shell = std::process::Command::new("bash");
+    shell.args(["-c", &format!("{script}; wait $!")]).arg(plumb.get_program()).current_dir(prepared.home.work());
+    shell.envs(plumb.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    Said::of(shell).expect(0);
+    for name in ["kept", "piped"] {
+        let text = std::fs::read_to_string(prepared.home.work().join(name)).unwrap();
+        assert!(text.contains("# "), "{name}: {text}");
+    }
+}
+
+/// A report named by the user replaces a file at once: other names of the file keep the old content, and its mode stays.
+#[test]
+fn reports_replace_files_at_once() {
+    let prepared = Prepared::new();
+    let (old, other) = (prepared.home.file("old.html", "old"), prepared.home.work().join("other.html"));
+    std::fs::set_permissions(&old, std::fs::Permissions::from_mode(0o640)).unwrap();
+    std::fs::hard_link(&old, &other).unwrap();
+    for line in ["report RUN --html OUT", "report RUN --md OUT", "trace show TRACE --report OUT"] {
+        prepared.write(line, &old).expect(0);
+        assert_ne!(std::fs::read_to_string(&old).unwrap(), "old", "{line}");
+        assert_eq!(std::fs::read_to_string(&other).unwrap(), "old", "{line}");
+        assert_eq!(std::fs::metadata(&old).unwrap().mode() & 0o7777, 0o640, "{line}");
+    }
+}
+
+/// Commands that write a file whose name they make up.
+const MADE_UP: &[(&str, &str)] = &[
+    ("as fs_mark -d fsm -n 2 -s 0", "fs_log.txt"),
+    ("FIO --write_bw_log=X", "X_bw.1.log"),
+    ("FIO --write_lat_log=X", "X_clat.1.log"),
+    ("FIO --write_hist_log=X --log_hist_msec=10", "X_clat_hist.1.log"),
+    ("FIO --bandwidth-log", "agg-read_bw.log"),
+    ("as iozone -i 0 -s 64k -r 4k -f f2 -Q", "wol.dat"),
+    ("man --all .", "plumb.1"),
+    ("report RUN --svg .", "CHART"),
+];
+
+/// Issue 41: `fs_log.txt`, `X_bw.1.log`, `wol.dat` and others were opened through links that others had planted.
+#[test]
+fn planted_links_lead_nowhere() {
+    let prepared = Prepared::new();
+    let work = prepared.home.work();
+    prepared.write("report RUN --svg charts", &work).expect(0);
+    let chart = std::fs::read_dir(work.join("charts")).unwrap().next().unwrap().unwrap().file_name();
+    let victim = prepared.home.file("victim", "precious");
+    for (line, name) in MADE_UP {
+        let name = name.replace("CHART", chart.to_str().unwrap());
+        let planted = work.join(&name);
+        for target in [victim.clone(), work.join("missing")] {
+            let _ = std::fs::remove_file(&planted);
+            symlink(&target, &planted).unwrap();
+            let said = prepared.write(line, &work);
+            assert!(said.code != 0 && said.err.contains("is a symbolic link"), "{said:?}");
+            assert!(!work.join("missing").exists(), "{line} made a file through {name}");
+        }
+        std::fs::remove_file(&planted).unwrap();
+        std::fs::hard_link(&victim, &planted).unwrap();
+        let _ = prepared.write(line, &work);
+        assert_eq!(std::fs::read_to_string(&victim).unwrap(), "precious", "{line}");
+        std::fs::remove_file(&planted).unwrap();
+        let said = prepared.write(line, &work);
+        assert!([0, 3].contains(&said.code) && planted.is_file(), "{name}: {said:?}");
+    }
+}
+
+/// The content of a small database of SQLite's, made by another program.
+fn foreign(path: &Path) {
+    let connection = rusqlite::Connection::open(path).unwrap();
+    connection.execute_batch("CREATE TABLE bookmark (url TEXT); INSERT INTO bookmark VALUES ('x');").unwrap();
+}
+
+/// Commands that only read the database.
+const READING: &[&str] = &[
+    "list",
+    "show last",
+    "query SELECT(1)",
+    "export",
+    "export --csv",
+    "study list",
+    "report last --md out.md",
+    "posix diff a b",
+];
+
+/// Issue 41: `--db EMPTYFILE list` wrote 430 KB into the file.
+#[test]
+fn commands_that_read_make_and_fill_no_database() {
+    let home = Home::new();
+    let empty = home.file("empty.db", "");
+    for line in READING {
+        let words = line.split(' ').map(|word| word.replace('(', " ("));
+        let said = home.with(["--db", "empty.db"].into_iter().map(str::to_owned).chain(words));
+        assert!([0, 2].contains(&said.code), "{said:?}");
+        assert_eq!(std::fs::metadata(&empty).unwrap().len(), 0, "{line}");
+    }
+    home.plumb("--db empty.db list").expect(0).says(&["no runs are stored"]);
+    let names: Vec<_> = std::fs::read_dir(home.work()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["empty.db"], "no side files");
+    home.plumb("list").expect(0);
+    assert!(
+        !home.work().join("../data/plumb").exists(),
+        "the user's data directory was made by a command that only reads"
+    );
+    // A command that measures fills it.
+    Said::of(home.command(format!("--db empty.db {}", NATIVE).split(' '))).ran();
+    home.plumb("--db empty.db list").expect(0).says(&["random-read"]);
+}
+
+/// A measurement in virtual time.
+const NATIVE: &str = "run random-read --at sim:nvme --seed 1";
+
+/// Another program's database keeps every byte, its log too. Before, opening it folded its log.
+#[test]
+fn foreign_databases_are_refused() {
+    let home = Home::new();
+    let path = home.work().join("places.sqlite");
+    foreign(&path);
+    let text = home.file(
+        "notes.txt",
+        "precious notes, longer than the header of a database, so that it is no short file at all\n",
+    );
+    // A log that nobody has folded yet.
+    let holder = rusqlite::Connection::open(&path).unwrap();
+    holder
+        .execute_batch("PRAGMA journal_mode=WAL; PRAGMA wal_autocheckpoint=0; INSERT INTO bookmark VALUES ('y');")
+        .unwrap();
+    let copy = home.work().join("copy.sqlite");
+    for suffix in ["", "-wal"] {
+        let of = |path: &Path| PathBuf::from(format!("{}{suffix}", path.display()));
+        std::fs::copy(of(&path), of(&copy)).unwrap();
+    }
+    drop(holder);
+    let content = |path: &Path| std::fs::read(path).unwrap();
+    let (before, log) = (content(&copy), content(&home.work().join("copy.sqlite-wal")));
+    for line in ["list", "export", NATIVE] {
+        home.plumb(&format!("--db copy.sqlite {line}")).expect(5).complains(&["another program's database"]);
+        assert!(content(&copy) == before && content(&home.work().join("copy.sqlite-wal")) == log, "{line}");
+        let notes = content(&text);
+        assert_ne!(home.plumb(&format!("--db notes.txt {line}")).code, 0);
+        assert_eq!(content(&text), notes, "{line}");
+    }
+}
+
+/// Links that others planted where SQLite puts its files; and a link of the user's own, which is followed.
+#[test]
+fn databases_follow_only_links_of_the_user() {
+    let home = Home::new();
+    let victim = home.file("victim", "precious");
+    for suffix in ["-wal", "-shm", "-journal"] {
+        let side = home.work().join(format!("plumb.db{suffix}"));
+        symlink(&victim, &side).unwrap();
+        home.plumb(&format!("--db plumb.db {NATIVE}")).expect(5).complains(&["is a symbolic link"]);
+        std::fs::remove_file(&side).unwrap();
+    }
+    // The user's data directory is elsewhere, and so is a database that was named.
+    let data = home.work().join("../data");
+    std::fs::create_dir(home.work().join("big")).unwrap();
+    symlink(home.work().join("big"), data.join("plumb")).unwrap();
+    Said::of(home.command(NATIVE.split(' '))).ran();
+    assert!(home.work().join("big/plumb.db").is_file());
+    symlink("big/plumb.db", home.work().join("mine.db")).unwrap();
+    home.plumb("--db mine.db list").expect(0).says(&["random-read"]);
+    // Under the name that Plumb made up, nobody's link is followed.
+    std::fs::rename(home.work().join("big/plumb.db"), home.work().join("moved.db")).unwrap();
+    symlink(home.work().join("moved.db"), home.work().join("big/plumb.db")).unwrap();
+    home.plumb("list").expect(5).complains(&["is a symbolic link"]);
+    assert_eq!(std::fs::read_to_string(&victim).unwrap(), "precious");
+}
+
+/// Issue 41: databases and queue files were 0644 or worse, by the umask; what earlier versions left is closed.
+#[test]
+fn state_is_private_whatever_the_umask() {
+    let home = Home::new();
+    let plumb = home.command([""; 0]);
+    let script = format!("umask 0; \"$0\" {NATIVE}; \"$0\" {FIO}; true");
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", &script]).arg(plumb.get_program()).current_dir(home.work());
+    shell.envs(plumb.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    Said::of(shell).expect(0);
+    let data = home.work().join("../data/plumb");
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().mode() & 0o7777;
+    let check = || {
+        assert_eq!(mode(&data), 0o700);
+        for entry in std::fs::read_dir(&data).unwrap() {
+            let path = entry.unwrap().path();
+            assert_eq!(mode(&path), if path.is_dir() { 0o700 } else { 0o600 }, "{}", path.display());
+        }
+    };
+    check();
+    let queue = data.join("plumb.db-queue");
+    let queued = std::fs::read_dir(&queue).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
+    assert!(!queued.is_empty(), "the short run waits in the queue");
+    queued.iter().for_each(|path| assert_eq!(mode(path), 0o600, "{}", path.display()));
+    // As earlier versions left it.
+    let open = |path: &Path, mode: u32| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    open(&data, 0o755);
+    open(&queue, 0o755);
+    open(&data.join("plumb.db"), 0o644);
+    queued.iter().for_each(|path| open(path, 0o644));
+    let runs = home.query("SELECT count(*) FROM run");
+    assert_eq!(runs[0][0], 2, "no result is lost");
+    check();
+}

@@ -1,0 +1,92 @@
+//! Undo journals that another user could have written: nothing in them is done, by no command that reads them.
+
+use crate::common::{Home, needs};
+use std::fs::{Permissions, create_dir_all, metadata, set_permissions, write};
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+
+const STRANGER: u32 = 65534;
+
+/// A journal whose process is gone, which runs a command and writes a file.
+fn forged(home: &Home, ran: &Path, written: &Path) -> PathBuf {
+    let dir = home.work().join("../state/plumb/journals");
+    create_dir_all(&dir).unwrap();
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    let begin = format!(r#"{{"line":"begin","version":1,"pid":999999,"boot":"{}","tag":"x"}}"#, boot.trim());
+    let setting = format!(
+        r#"{{"line":"ahead","id":0,"undo":{{"undo":"setting","path":"{}","value":"forged"}}}}"#,
+        written.display()
+    );
+    let cmd =
+        format!(r#"{{"line":"ahead","id":1,"undo":{{"undo":"cmd","run":"touch {}","timeout_s":5}}}}"#, ran.display());
+    let path = dir.canonicalize().unwrap().join("1-0.journal");
+    write(&path, format!("{begin}\n{setting}\n{cmd}\n")).unwrap();
+    for (path, mode) in [(&dir.join("../.."), 0o755), (&dir.join(".."), 0o755), (&dir, 0o755), (&path, 0o644)] {
+        set_permissions(path, Permissions::from_mode(mode)).unwrap();
+    }
+    path
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    set_permissions(path, Permissions::from_mode(mode)).unwrap();
+}
+
+// Protects root with the HOME of another user, and every user whose state directory others can write to. Before, `plumb clean` ran the
+// command and wrote the file.
+#[test]
+fn forged_journals_are_named_and_left_alone() {
+    let home = Home::new();
+    let (ran, written) = (home.work().join("ran"), home.work().join("written"));
+    write(&written, "kept").unwrap();
+    let journal = forged(&home, &ran, &written);
+    let dir = journal.parent().unwrap();
+    let refused = |reason: &str| {
+        let said = home.plumb("clean").expect(4);
+        for part in [&*journal.display().to_string(), reason, "not trusted"] {
+            assert!(said.out.contains(part), "{part}: {}", said.out);
+        }
+        assert!(!ran.exists() && journal.exists(), "{}", said.out);
+        assert_eq!(std::fs::read_to_string(&written).unwrap(), "kept");
+    };
+    set_mode(&journal, 0o666);
+    refused("others can write to");
+    set_mode(&journal, 0o644);
+    set_mode(dir, 0o777);
+    refused("others can write to");
+    set_mode(dir, 0o755);
+    if needs::is_root() {
+        // As the review did: all of it is the other user's.
+        for path in [&journal, dir, dir.parent().unwrap()] {
+            chown(path, Some(STRANGER), None).unwrap();
+        }
+        refused("user 65534 owns");
+        home.file(
+            "s.toml",
+            "[experiment]\nname = \"s\"\nquestion = \"Which?\"\n[[factor]]\nname = \"dir\"\nlevels = [\"a\", \"b\"]\n[target]\npath = \
+             \"${dir}\"\n[workload]\nrandom-read = { size = \"1MiB\", cache = \"warm\", time = \"100ms\" }\n[design]\nplots = 1\nrepeat = \
+             2\n[compare]\nby = \"dir\"\nmetrics = [\"read.iops\"]\n",
+        );
+        for name in ["a", "b"] {
+            std::fs::create_dir(home.work().join(name)).unwrap();
+        }
+        for line in ["study plan s.toml --check", "study run s.toml", "study resume"] {
+            let said = home.plumb(line);
+            assert!(
+                said.err.contains("not trusted") || said.out.contains("not trusted") || line.ends_with("resume"),
+                "{said:?}"
+            );
+            assert!(!ran.exists() && journal.exists(), "{line}");
+        }
+        for path in [&journal, dir, dir.parent().unwrap()] {
+            chown(path, Some(0), None).unwrap();
+        }
+    } else {
+        needs::skip("needs root, to give files to another user");
+    }
+    // This user's own, as an earlier version left it: its command runs, and only settings of the kernel are written.
+    let said = home.plumb("clean").expect(4);
+    assert!(ran.exists(), "{}", said.out);
+    assert_eq!(std::fs::read_to_string(&written).unwrap(), "kept");
+    assert!(said.out.contains("not a setting of the kernel"), "{}", said.out);
+    assert_eq!(metadata(&journal).unwrap().permissions().mode() & 0o777, 0o600);
+}

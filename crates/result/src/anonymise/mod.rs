@@ -1,0 +1,251 @@
+//! Results without the names of whoever measured them.
+//!
+//! [`Anonymiser::learn`] collects host names, serials, users, paths, addresses and UUIDs from the fields of results that hold them. From then
+//! on they are replaced wherever they stand: in those fields, in findings, in commands, and in pages that are made of the results. Addresses,
+//! UUIDs, world wide names and absolute paths are also recognised by their form. One original has one replacement in all that one
+//! `Anonymiser` writes.
+
+mod fields;
+mod scan;
+
+use fields::FieldName;
+use plumb_document::{FromDocument, Node, ReadError, Spanned, Table, ToDocument, Value, WriteError};
+use plumb_sorted::SortedMap;
+use std::net::IpAddr;
+
+/// The kind of a name that is replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum NameKind {
+    /// A host, a server of a network file system.
+    Host,
+    /// A serial number or a world wide name.
+    Serial,
+    /// A user.
+    User,
+    /// A path: a target, a mount point, a home directory.
+    Path,
+    /// An IP or MAC address.
+    Address,
+    /// A UUID of a file system or a device.
+    Uuid,
+}
+
+impl NameKind {
+    const ALL: [NameKind; 6] =
+        [NameKind::Host, NameKind::Serial, NameKind::User, NameKind::Path, NameKind::Address, NameKind::Uuid];
+
+    /// The word that replacements begin with.
+    pub const fn name(self) -> &'static str {
+        match self {
+            NameKind::Host => "host",
+            NameKind::Serial => "serial",
+            NameKind::User => "user",
+            NameKind::Path => "path",
+            NameKind::Address => "address",
+            NameKind::Uuid => "uuid",
+        }
+    }
+}
+
+/// A result cannot be anonymised.
+#[derive(Debug, thiserror::Error)]
+pub enum AnonymiseError {
+    /// It has no form as a document.
+    #[error("it cannot be anonymised: {0}")]
+    Write(#[from] WriteError),
+    /// It would not be a result any more.
+    #[error("it cannot be anonymised: {0}; please report this")]
+    Read(#[from] ReadError),
+}
+
+/// A name that results hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct KnownName {
+    text: String,
+    kind: NameKind,
+    /// It is a word of the format, too, such as a host that is called `device`: replaced only if a field holds nothing else.
+    is_ambiguous: bool,
+}
+
+/// Replaces names, the same one always by the same word.
+#[derive(Debug, Clone, Default)]
+pub struct Anonymiser {
+    /// The longest first.
+    known: Vec<KnownName>,
+    replacements: SortedMap<(NameKind, String), String>,
+    /// How many replacements of each kind there are.
+    counts: SortedMap<NameKind, usize>,
+}
+
+impl Anonymiser {
+    /// An anonymiser that knows no names yet.
+    pub fn new() -> Anonymiser {
+        Anonymiser::default()
+    }
+
+    /// Collects the names in the fields of a result, or of anything that is made of results.
+    ///
+    /// # Errors
+    /// A value that has no form as a document.
+    pub fn learn<T: ToDocument + FromDocument>(&mut self, value: &T) -> Result<(), AnonymiseError> {
+        let node = plumb_document::write(value)?;
+        self.learn_node(&node, &mut Vec::new());
+        self.known.sort_by(|a, b| b.text.len().cmp(&a.text.len()).then_with(|| a.text.cmp(&b.text)));
+        self.known.dedup_by(|a, b| a.text == b.text);
+        self.find_ambiguous::<T>(&node);
+        Ok(())
+    }
+
+    /// A name of a host that no field of a result holds.
+    pub fn learn_host(&mut self, name: &str) {
+        self.know(NameKind::Host, name);
+        self.known.sort_by(|a, b| b.text.len().cmp(&a.text.len()).then_with(|| a.text.cmp(&b.text)));
+    }
+
+    /// The value with all names replaced.
+    ///
+    /// # Errors
+    /// It has no form as a document.
+    pub fn anonymous<T: ToDocument + FromDocument>(&mut self, value: &T) -> Result<T, AnonymiseError> {
+        self.learn(value)?;
+        let mut node = plumb_document::write(value)?;
+        self.rewrite(&mut node, &mut Vec::new());
+        Ok(plumb_document::read(&node)?)
+    }
+
+    /// The text with all names replaced that were learned, or that have the form of one.
+    pub fn text(&mut self, text: &str) -> String {
+        scan::replaced(self, text)
+    }
+
+    /// Says how many names of each kind were replaced, and by which words: `2 hosts (host-1, host-2)`. Never the names.
+    pub fn summary(&self) -> String {
+        let of = |kind: NameKind| {
+            let count = self.counts.get(&kind).copied().unwrap_or(0);
+            let name = kind.name();
+            let plural = if kind == NameKind::Address { "es" } else { "s" };
+            match count {
+                0 => None,
+                1 => Some(format!("1 {name} ({name}-1)")),
+                2 => Some(format!("2 {name}{plural} ({name}-1, {name}-2)")),
+                count => Some(format!("{count} {name}{plural} ({name}-1 to {name}-{count})")),
+            }
+        };
+        let parts: Vec<String> = NameKind::ALL.into_iter().filter_map(of).collect();
+        let ambiguous = self.known.iter().filter(|name| name.is_ambiguous).count();
+        let mut text = match parts.is_empty() {
+            true => "anonymised: nothing had to be replaced".to_owned(),
+            false => format!("anonymised: {}", parts.join(", ")),
+        };
+        if ambiguous > 0 {
+            text.push_str(&format!(
+                "; {ambiguous} of them {} also a word of reports, and replaced only in fields of its own: look for it before you \
+                 publish",
+                if ambiguous == 1 { "is" } else { "are" }
+            ));
+        }
+        text
+    }
+
+    /// The word for a name.
+    fn replacement(&mut self, kind: NameKind, name: &str) -> String {
+        // Host names and digits of UUIDs and addresses are the same in either case.
+        let key = match kind {
+            NameKind::Path | NameKind::User => name.to_owned(),
+            _ => name.to_ascii_lowercase(),
+        };
+        if let Some(word) = self.replacements.get(&(kind, key.clone())) {
+            return word.clone();
+        }
+        let count = self.counts.entry(kind).or_insert(0);
+        *count += 1;
+        let word = format!("{}-{count}", kind.name());
+        self.replacements.insert((kind, key), word.clone());
+        word
+    }
+
+    fn know(&mut self, kind: NameKind, text: &str) {
+        let text = text.trim();
+        // A single letter is not a name, and these two are on every machine. Addresses have a form.
+        if text.len() < 2 || matches!(text, "root" | "localhost") || text.parse::<IpAddr>().is_ok() || scan::is_kept_path(text) {
+            return;
+        }
+        if self.known.iter().all(|known| known.text != text) {
+            self.known.push(KnownName { text: text.to_owned(), kind, is_ambiguous: false });
+        }
+    }
+
+    fn learn_node(&mut self, node: &Node, path: &mut Vec<String>) {
+        match node.get_ref() {
+            Value::Text(text) => {
+                for (kind, name) in fields::names(&FieldName::of(path), text) {
+                    self.know(kind, &name);
+                }
+            }
+            Value::List(list) => list.iter().for_each(|one| self.learn_node(one, path)),
+            Value::Table(table) => {
+                for (key, one) in table.iter() {
+                    path.push(key.get_ref().clone());
+                    self.learn_node(one, path);
+                    path.pop();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Finds the names without which the value could not be read back: they are words of its format.
+    fn find_ambiguous<T: FromDocument>(&mut self, node: &Node) {
+        let is_readable = |anonymiser: &Anonymiser| {
+            let mut changed = node.clone();
+            anonymiser.clone().rewrite(&mut changed, &mut Vec::new());
+            plumb_document::read::<T>(&changed).is_ok()
+        };
+        if is_readable(self) {
+            return;
+        }
+        for index in 0..self.known.len() {
+            let only = Anonymiser { known: vec![self.known[index].clone()], ..Anonymiser::default() };
+            if !is_readable(&only) {
+                self.known[index].is_ambiguous = true;
+            }
+        }
+    }
+
+    fn rewrite(&mut self, node: &mut Node, path: &mut Vec<String>) {
+        match node.get_mut() {
+            Value::Text(text) => *text = self.field(&FieldName::of(path), text),
+            Value::List(list) => list.iter_mut().for_each(|one| self.rewrite(one, path)),
+            Value::Table(table) => {
+                let mut has_names = false;
+                for (key, one) in table.iter_mut() {
+                    path.push(key.get_ref().clone());
+                    self.rewrite(one, path);
+                    path.pop();
+                    has_names |= self.text(key.get_ref()) != *key.get_ref();
+                }
+                if has_names {
+                    let mut changed = Table::new();
+                    for (key, one) in std::mem::take(table) {
+                        changed.insert(Spanned::new(0..0, self.text(key.get_ref())), one);
+                    }
+                    *table = changed;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A text in a field: one that holds nothing but an ambiguous name is replaced, too.
+    fn field(&mut self, field: &FieldName<'_>, text: &str) -> String {
+        let whole = fields::names(field, text).into_iter().find(|(_, name)| name == text);
+        let is_ambiguous = self.known.iter().any(|known| known.is_ambiguous && known.text == text);
+        match whole {
+            Some((kind, name)) if is_ambiguous => self.replacement(kind, &name),
+            _ => self.text(text),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
