@@ -44,9 +44,23 @@ fn main() {
     // Without it, a file size limit ends the program as before: no reason not to begin.
     let _ = signals::survive_file_size_limits();
     Clock::begin_calibration();
-    let code = command();
+    let code = on_a_large_stack(command);
     ranks::dismiss(code);
     signals::leave(code)
+}
+
+/// Runs a function on a stack of at least 1 MiB: on the first thread's, or where that is limited (`ulimit -s`) on another's.
+fn on_a_large_stack(run: fn() -> u8) -> u8 {
+    const LEAST_BYTES: u64 = 1 << 20;
+    const USUAL_BYTES: usize = 8 << 20;
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Stack).current;
+    if limit.is_none_or(|bytes| bytes >= LEAST_BYTES) {
+        return run();
+    }
+    match std::thread::Builder::new().stack_size(USUAL_BYTES).spawn(run) {
+        Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+        Err(_) => run(),
+    }
 }
 
 /// Runs what the command line asks for; the exit code.

@@ -44,6 +44,7 @@ fn write_new(path: &Path, document: &[u8]) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn it_goes_beside_the_database_and_replaces_nothing() {
@@ -55,6 +56,8 @@ mod tests {
         assert!(write_new(&directory.path().join("link.json"), b"x").is_err());
         assert!(write_new(&kept, b"x").is_err());
         assert_eq!(std::fs::read(&kept).unwrap(), b"{}");
+        // The last directory that is tried is one for everybody's temporary files.
+        assert_eq!(kept.metadata().unwrap().permissions().mode() & 0o777, 0o600);
         assert!(!directory.path().join("elsewhere").exists());
     }
 

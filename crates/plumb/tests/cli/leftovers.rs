@@ -4,11 +4,11 @@ use crate::common::{Home, Said, needs};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The same command with a limit of files' sizes, in blocks of 512 bytes.
-fn with_file_limit(home: &Home, blocks: u32, line: &str) -> Said {
+/// The same command with limits that a shell sets.
+fn limited(home: &Home, limit: &str, line: &str) -> Said {
     let plain = home.command(line.split_whitespace());
     let mut command = Command::new("env");
-    let script = format!("ulimit -f {blocks}; exec \"$@\"");
+    let script = format!("ulimit {limit}; exec \"$@\"");
     command.args(["--default-signal=XFSZ", "sh", "-c", &script, "sh"]).arg(plain.get_program()).args(plain.get_args());
     command.current_dir(home.work()).envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
     Said::of(command)
@@ -23,7 +23,7 @@ fn a_file_size_limit_is_an_error_and_no_death() {
     for line in
         ["list", "show last", "run random-read --at sim:ssd", "compare sim:ssd sim:ssd", "export --csv", "clean"]
     {
-        let said = with_file_limit(&home, 8, line);
+        let said = limited(&home, "-f 8", line);
         assert!([0, 4].contains(&said.code), "{said:?}");
         assert!(said.code == 0 || said.err.contains("error"), "{said:?}");
     }
@@ -39,9 +39,26 @@ fn programs_that_are_started_die_of_their_file_size_limit() {
     }
     let home = Home::new();
     home.file("fill.sh", "ulimit -f 1; exec dd if=/dev/zero of=full bs=64k count=1");
-    let said = with_file_limit(&home, 1_000_000, "trace record --by ptrace -o a.trace -- sh fill.sh");
+    let said = limited(&home, "-f 1000000", "trace record --by ptrace -o a.trace -- sh fill.sh");
     // 25 is SIGXFSZ.
     assert!(said.err.contains("signal: 25 (SIGXFSZ)"), "{said:?}");
+}
+
+/// Protects: a small stack (in KiB) ends no command. On main each of these overflows it.
+#[test]
+fn a_small_stack_is_enough() {
+    let home = Home::new();
+    for line in [
+        "--version",
+        "run random-read --at sim:ssd",
+        "list",
+        "show last",
+        "compare sim:ssd sim:ssd",
+        "as fio --parse-only",
+    ] {
+        let said = limited(&home, "-s 64", line);
+        assert!((0..=3).contains(&said.code), "{said:?}");
+    }
 }
 
 fn directory(parent: &Path, name: &str, files: &[&str]) -> PathBuf {
