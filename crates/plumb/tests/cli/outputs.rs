@@ -36,8 +36,8 @@ const COMMANDS: &[(&str, i32)] = &[
     ("as elbencho -w -t 1 -s 64k -b 4k --csvfile OUT f3", 1),
     ("as elbencho -w -t 1 -s 64k -b 4k --jsonfile OUT f3", 1),
     ("as postmark postmark.conf", 0),
-    ("as ior -a POSIX -w -b 64k -t 4k -o f4 -O summaryFile=OUT", 1),
-    ("as ior -a POSIX -w -b 64k -t 4k -o f4 -O saveRankPerformanceDetailsCSV=OUT", 1),
+    ("as ior -a POSIX -w -b 64k -t 4k -o f4 -O summaryFile=OUT", 255),
+    ("as ior -a POSIX -w -b 64k -t 4k -o f4 -O saveRankPerformanceDetailsCSV=OUT", 255),
     ("as iperf3 -c 127.0.0.1 -p 1 --logfile OUT", 1),
     ("as iperf3 -s -1 -p 15299 --pidfile OUT", 1),
 ];

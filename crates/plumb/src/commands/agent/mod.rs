@@ -156,6 +156,9 @@ fn listen(arguments: &AgentArguments, name: &'static str, ground: Ground) -> Res
 /// The address cannot be had, or the keys cannot be read.
 pub fn in_background(arguments: &AgentArguments, file: Option<&Path>) -> Result<u32, Stopped> {
     let address = arguments.listen.as_deref().unwrap_or("127.0.0.1");
+    if let Some(file) = file {
+        OutputFile::named("--pid-file", file).check()?;
+    }
     let mut command = std::process::Command::new(own_program()?);
     command.args(["agent", "--detached", address]).args(rank_words(arguments));
     if let Some(keys) = &arguments.keys {
