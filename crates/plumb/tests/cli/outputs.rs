@@ -51,7 +51,8 @@ struct Prepared {
 impl Prepared {
     fn new() -> Prepared {
         let home = Home::new();
-        Said::of(home.command(FIO.split(' '))).ran();
+        // Its report has charts.
+        home.plumb(NATIVE).expect(0);
         let rows = home.query("SELECT id FROM run");
         let run = rows[0][0].as_str().unwrap().to_owned();
         Prepared { home, run }
