@@ -61,6 +61,9 @@ pub fn store(common: &Common) -> Result<Store, Stopped> {
 pub fn store_to_read(common: &Common) -> Result<Store, Stopped> {
     must_be_there(common)?;
     let mut store = Store::open_to_read(&database(common)?)?;
+    if let Some(link) = common.db.as_ref().filter(|path| path.is_symlink()) {
+        store.take_in_queue_of_link(link);
+    }
     tell_of_queue(&store);
     // Runs that were killed are marked where that can be done now; if not, another command does it.
     store.wait_at_most(BUSY_WHILE_READING)?;
@@ -93,9 +96,9 @@ fn database(common: &Common) -> Result<PathBuf, Stopped> {
         return Ok(Database::followed(path)?);
     }
     let directory = data_directory()?;
-    // Earlier versions made it by the umask.
+    // Earlier versions made it by the umask. A read-only home can be read all the same.
     if directory.exists() {
-        close_directory(&directory)?;
+        let _ = private_directory(&directory);
     }
     Ok(directory.join("plumb.db"))
 }
@@ -125,6 +128,9 @@ pub fn recovered_store(common: &Common) -> Result<RecoveredStore, Stopped> {
         _ => {}
     }
     let mut store = Store::open(&path)?;
+    if let Some(link) = common.db.as_ref().filter(|path| path.is_symlink()) {
+        store.take_in_queue_of_link(link);
+    }
     tell_of_queue(&store);
     let recovered = store.recover()?;
     Ok(RecoveredStore { store, recovered })

@@ -277,7 +277,19 @@ impl RunLog for Queue {
 impl Store {
     /// Takes in all that waits beside the database. Where it does not take it, it waits on.
     pub(crate) fn take_in_queue(&mut self, damaged: Damaged) {
-        let Ok(files) = files_in(&directory_of(&self.path)) else { return };
+        self.take_in_directory(&directory_of(&self.path), damaged);
+    }
+
+    /// Takes in what waits next to a symbolic link to this database: earlier versions queued runs there.
+    pub fn take_in_queue_of_link(&mut self, link: &Path) {
+        // A store in memory would lose them.
+        if self.in_file {
+            self.take_in_directory(&directory_of(link), Damaged::IsPutAside);
+        }
+    }
+
+    fn take_in_directory(&mut self, directory: &Path, damaged: Damaged) {
+        let Ok(files) = files_in(directory) else { return };
         if files.is_empty() {
             return;
         }
@@ -293,7 +305,7 @@ impl Store {
             })
         });
         let _ = self.wait_at_most(crate::BUSY_TIMEOUT);
-        self.waiting = taken.err().map(|reason| Box::new(Waiting { directory: directory_of(&self.path), reason }));
+        self.waiting = taken.err().map(|reason| Box::new(Waiting { directory: directory.to_owned(), reason }));
     }
 
     /// A run that the database does not take must not keep the others waiting.

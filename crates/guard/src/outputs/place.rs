@@ -50,11 +50,11 @@ impl Place {
                 {
                     return Ok(Place::Stream(stat));
                 }
-                followed(path).map_err(|error| ("follow it", error))?
+                followed(path).map_err(|error| ("open it for writing", error))?
             }
         };
         let name = real.file_name().ok_or(("open it for writing", Errno::ISDIR))?.to_owned();
-        let dir = open_directory(parent(&real)).map_err(|error| ("open its directory", error))?;
+        let dir = open_directory(parent(&real)).map_err(|error| ("open it for writing", error))?;
         Ok(Place::Entry(Entry { dir, name }))
     }
 }

@@ -36,8 +36,8 @@ const COMMANDS: &[(&str, i32)] = &[
     ("as elbencho -w -t 1 -s 64k -b 4k --csvfile OUT f3", 1),
     ("as elbencho -w -t 1 -s 64k -b 4k --jsonfile OUT f3", 1),
     ("as postmark postmark.conf", 0),
-    ("as ior -a POSIX -w -b 64k -t 4k -o f4 -O summaryFile=OUT", 1),
-    ("as ior -a POSIX -w -b 64k -t 4k -o f4 -O saveRankPerformanceDetailsCSV=OUT", 1),
+    ("as ior -a POSIX -w -b 64k -t 4k -o f4 -O summaryFile=OUT", 255),
+    ("as ior -a POSIX -w -b 64k -t 4k -o f4 -O saveRankPerformanceDetailsCSV=OUT", 255),
     ("as iperf3 -c 127.0.0.1 -p 1 --logfile OUT", 1),
     ("as iperf3 -s -1 -p 15299 --pidfile OUT", 1),
 ];
@@ -51,7 +51,8 @@ struct Prepared {
 impl Prepared {
     fn new() -> Prepared {
         let home = Home::new();
-        Said::of(home.command(FIO.split(' '))).ran();
+        // Its report has charts.
+        home.plumb(NATIVE).expect(0);
         let rows = home.query("SELECT id FROM run");
         let run = rows[0][0].as_str().unwrap().to_owned();
         Prepared { home, run }

@@ -188,6 +188,9 @@ fn warn_of_strangers(name: &str, arguments: &AgentArguments) {
 /// The address cannot be had, or the keys cannot be read.
 pub fn in_background(arguments: &AgentArguments, name: &str, file: Option<&Path>) -> Result<u32, Stopped> {
     let address = arguments.listen.as_deref().unwrap_or(local::LOCAL);
+    if let Some(file) = file {
+        OutputFile::named("--pid-file", file).check()?;
+    }
     let mut command = std::process::Command::new(own_program()?);
     command.args(["agent", "--detached", address]).args(rank_words(arguments));
     if let Some(keys) = &arguments.keys {

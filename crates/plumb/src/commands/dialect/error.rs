@@ -57,6 +57,11 @@ pub enum DialectError {
 }
 
 impl DialectError {
+    /// Returns `true` if Plumb refused an output.
+    pub fn is_refusal(&self) -> bool {
+        matches!(self, DialectError::Output(error) if error.is_refusal())
+    }
+
     /// For the errors of one file.
     pub fn file(what: impl Into<String>) -> impl FnOnce(io::Error) -> DialectError {
         let what = what.into();

@@ -9,6 +9,7 @@ use super::recorded;
 use super::report::Reporter;
 use super::schedulers::Schedulers;
 use super::{complain, debug_lines, layout, told, warn};
+use crate::commands::dialect::error::DialectError;
 use crate::exit::End;
 use plumb_dialects::fio::Fio;
 use plumb_dialects::fio::debug::line;
@@ -93,7 +94,9 @@ pub fn end(mut watching: Watching<'_>, ended: &RunEnded) -> Step<End> {
     }
     tell_failures(&failed);
     let uncertified = usize::from(watching.act.as_ref().is_some_and(ActWatch::failed));
-    Ok(match u8::try_from(failed.len() + uncertified) {
+    // fio passes over a log that the system does not let it write. One that Plumb refuses is a mistake in the job.
+    let refused = usize::from(watching.logs.error.as_ref().is_some_and(DialectError::is_refusal));
+    Ok(match u8::try_from(failed.len() + uncertified + refused) {
         _ if ended.signal.is_some() => End::DialectCode(STOPPED_BY_SIGNAL),
         Ok(0) => End::Done,
         Ok(count) => End::DialectCode(count),
