@@ -22,9 +22,9 @@ mod stream;
 mod terminal;
 
 use crate::output::{error_line, error_text};
-use commands::names::Names;
 use args::{Arguments, FarEndArguments, PlumbCommand, Tool};
 use clap::Parser;
+use commands::names::Names;
 use commands::store::ExportForm;
 use commands::study::StudyCommand;
 use exit::{End, Stopped};
