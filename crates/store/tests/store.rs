@@ -7,8 +7,8 @@ use plumb_result::compare::{COMPARE_SCHEMA, Comparison, Contrast, Replicate};
 use plumb_result::{ContrastVerdict, Metric, RunVerdict};
 use plumb_result::{NOISE_SCHEMA, Noise, NoiseFloor};
 use plumb_store::{
-    Filter, FurtherColumns, NoiseIn, NoiseWork, Partial, QueryCell, QueryLimits, RunStatus, SCHEMA_VERSION, Store, StoreError,
-    TagChange,
+    Filter, FurtherColumns, NoiseIn, NoiseWork, Partial, QueryCell, QueryLimits, RunStatus, SCHEMA_VERSION, Store,
+    StoreError, TagChange,
 };
 use plumb_workload::OpKind;
 use std::fs;
