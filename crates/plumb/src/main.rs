@@ -25,9 +25,9 @@ mod terminal;
 mod unauthenticated;
 
 use crate::output::{error_line, error_text};
-use commands::names::Names;
 use args::{Arguments, FarEndArguments, PlumbCommand, Tool};
 use clap::Parser;
+use commands::names::Names;
 use commands::store::ExportForm;
 use commands::study::StudyCommand;
 use exit::{End, Stopped};

@@ -57,8 +57,8 @@ impl Style {
 
     /// Items as a list with commas, broken between them where that is possible, and set as [`Style::wrap`] does.
     pub fn wrap_list(&self, items: &[String], indent: usize) -> String {
-        // A space that no item contains stands for those inside of items.
-        const INSIDE: char = '\u{1f}';
+        // A noncharacter of one column stands for the spaces inside of items: hidden ones would be measured as they are printed.
+        const INSIDE: char = '\u{fdd0}';
         let fits = |item: &str| measure::width(item) < self.width.saturating_sub(indent).max(20);
         let items: Vec<String> = items
             .iter()

@@ -9,8 +9,8 @@ use plumb_result::compare::{COMPARE_SCHEMA, Comparison, Contrast, Replicate};
 use plumb_result::{ContrastVerdict, Metric, RunVerdict};
 use plumb_result::{NOISE_SCHEMA, Noise, NoiseFloor};
 use plumb_store::{
-    Filter, FurtherColumns, NoiseIn, NoiseWork, Partial, QueryCell, RunStatus, SCHEMA_VERSION, Store, StoreError,
-    TagChange,
+    Filter, FurtherColumns, NoiseIn, NoiseWork, Partial, QueryCell, QueryLimits, RunStatus, SCHEMA_VERSION, Store,
+    StoreError, TagChange,
 };
 use plumb_workload::OpKind;
 use std::fs;
@@ -562,4 +562,20 @@ fn the_environment_column_and_its_facts_agree() {
         .unwrap();
     let kernel = QueryCell::Text(environment().kernel);
     assert_eq!(table.rows, [vec![kernel.clone(), kernel, QueryCell::Text("A CPU".to_owned())]]);
+}
+
+// Fails before: a query had no limits, and took memory and time as long as there was any.
+#[test]
+fn a_query_ends_at_its_limits() {
+    let store = with_two_runs();
+    let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)";
+    let brief = QueryLimits { time: std::time::Duration::from_millis(50), ..QueryLimits::default() };
+    let error = store.query_within(&format!("{endless} SELECT count(*) FROM n"), &brief).unwrap_err();
+    assert!(matches!(error, StoreError::QueryTime { .. }), "{error}");
+    let small = QueryLimits { answer_bytes: 1 << 20, ..QueryLimits::default() };
+    let error = store.query_within(&format!("{endless} SELECT i FROM n"), &small).unwrap_err();
+    assert!(matches!(error, StoreError::QuerySize { what: "the answer", .. }), "{error}");
+    let error = store.query("SELECT zeroblob(1000000000)").unwrap_err();
+    assert!(matches!(error, StoreError::QuerySize { what: "a value", .. }), "{error}");
+    assert_eq!(store.query("SELECT count(*) FROM run").unwrap().rows, [[QueryCell::Integer(2)]]);
 }

@@ -16,7 +16,7 @@ pub const LINE_BYTES_MAX: u64 = 1 << 20;
 /// An input is longer than its limit. It is the source of the [`io::Error`] that the readers of this module return, which callers print
 /// after the input's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("longer than {} MiB, the limit for {what}; is it the right file? A shorter one can be read", .limit_bytes >> 20)]
+#[error("longer than {} MiB, the limit for {what}; use a shorter one", .limit_bytes >> 20)]
 pub struct TooLong {
     /// The limit, bytes.
     pub limit_bytes: u64,

@@ -15,8 +15,8 @@ pub fn escaped(text: &str) -> String {
             '>' => out.push_str("&gt;"),
             '&' => out.push_str("&amp;"),
             '|' | '*' | '_' | '\\' | '`' | '[' | ']' => out.extend(['\\', c]),
-            // Strikes through what follows; one that stands alone is a tilde.
-            '~' if text[index + 1..].chars().next().is_some_and(|next| !next.is_whitespace()) => out.push_str("\\~"),
+            // Two strike through what follows; one alone stands before an estimate.
+            '~' if text[index + 1..].starts_with('~') || text[..index].ends_with('~') => out.push_str("\\~"),
             '!' if text[index..].starts_with("![") => out.push_str("\\!"),
             c if index == 0 && begins_block(text) => out.extend(['\\', c]),
             '\n' | '\r' | '\t' => out.push(' '),

@@ -37,7 +37,8 @@ impl Names {
 
     /// Collects the names in stored runs. A run without a result has none.
     pub fn learn_runs(&mut self, store: &Store, runs: &[String]) -> Result<(), Stopped> {
-        for run in runs.iter().filter(|_| self.0.is_some()) {
+        let runs = if self.are_replaced() { runs } else { &[] };
+        for run in runs {
             match store.get(run) {
                 Ok(result) => self.learn(&result)?,
                 Err(StoreError::NoResult { .. } | StoreError::NotFound { .. }) => {}

@@ -1,8 +1,8 @@
 //! `plumb run` of a workload that is repeated: in rounds until figures are steady, or at each load of a ladder.
 
+use super::names::Names;
 use super::run::{Loaded, takes};
 use crate::args::RunArguments;
-use super::names::Names;
 use crate::common::Common;
 use crate::exit::{End, Stopped};
 use crate::meanwhile::Meanwhile;

@@ -108,13 +108,7 @@ fn show_named(id: &str, other: Option<&str>, names: &mut Names, common: &Common)
 }
 
 /// What differs between two runs.
-fn show_difference(
-    store: &Store,
-    id: &str,
-    other: &str,
-    names: &mut Names,
-    common: &Common,
-) -> Result<End, Stopped> {
+fn show_difference(store: &Store, id: &str, other: &str, names: &mut Names, common: &Common) -> Result<End, Stopped> {
     names.learn_runs(store, &[id.to_owned(), other.to_owned()])?;
     let mut differences = store.diff(id, other)?;
     for difference in &mut differences {
@@ -423,7 +417,7 @@ pub fn export(
         None => runs.iter().map(|run| store.find(run)).collect::<Result<Vec<_>, _>>()?,
     };
     names.learn_runs(&store, &ids)?;
-    let mut numbers = || {
+    let numbers = |names: &mut Names| {
         let mut numbers = store.tidy(&ids, &plumb_study::placed::columns(&store, &ids)?)?;
         names.replace_in_numbers(&mut numbers);
         Ok::<_, Stopped>(numbers)
@@ -431,8 +425,8 @@ pub fn export(
     match form {
         ExportForm::Json if names.are_replaced() => output::print(&anonymous_json(&store, &ids, &mut names)?),
         ExportForm::Json => output::print(&store.export_json(&ids)?),
-        ExportForm::Text(form) => output::print(&form(&numbers()?)),
-        ExportForm::Parquet(file) => write_parquet(numbers, file)?,
+        ExportForm::Text(form) => output::print(&form(&numbers(&mut names)?)),
+        ExportForm::Parquet(file) => write_parquet(|| numbers(&mut names), file)?,
     }
     names.report();
     Ok(End::Done)

@@ -560,6 +560,7 @@ pub const TOPICS: &[Topic] = &[
         examples: &[
             example("Print all runs as JSON", "plumb export"),
             example("Print the latest run as CSV", "plumb export last --csv"),
+            example("Print it without names of hosts, users and paths", "plumb export last --anonymise"),
             example("Print a study as CSV, with a column for each factor", "plumb export --study raid4-vs-raid5 --csv"),
             example(
                 "Write all numbers by column (builds with the feature `parquet`)",

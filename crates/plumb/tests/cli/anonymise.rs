@@ -16,7 +16,7 @@ const ORIGINALS: [&str; 8] = [HOST, USER, SERIAL, MOUNT, "alicecooper/bench", AD
 
 /// Stores two runs of a host with these names in its environment, its targets and its findings.
 fn stored(home: &Home) -> [String; 2] {
-    home.plumb("run random-read sim:ssd --time 1s --name nightly").ran();
+    home.plumb("run random-read --at sim:ssd --set time=200ms --set size=64MiB").ran();
     let mut results = home.plumb("export").expect(0).json();
     let mut result = results[0].take();
     result["environment"]["hostname"] = HOST.into();
@@ -87,10 +87,8 @@ fn no_format_has_a_name() {
         assert_anonymous(&line, &said.out);
         assert_anonymous(&line, &said.err);
     }
-    let said = home.plumb(&format!(
-        "report {one} --html r.html --md r.md --xlsx r.xlsx --svg charts --anonymise"
-    ));
-    assert_anonymous("report", &said.expect(0).complains(&["1 host", "path-1", "address-1"]).err);
+    let said = home.plumb(&format!("report {one} --html r.html --md r.md --xlsx r.xlsx --svg charts --anonymise"));
+    assert_anonymous("report", &said.expect(0).complains(&["2 hosts", "path-1", "address-1"]).err);
     let read = |name: &str| std::fs::read_to_string(home.work().join(name)).unwrap();
     assert_anonymous("html", &read("r.html"));
     assert_anonymous("md", &read("r.md"));

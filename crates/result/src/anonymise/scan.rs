@@ -11,11 +11,13 @@ struct Found {
 }
 
 /// Paths that every machine has.
-const SYSTEM: [&str; 10] = ["/proc", "/sys", "/etc", "/bin", "/sbin", "/lib", "/boot", "/usr/bin", "/usr/sbin", "/usr/lib"];
+const SYSTEM: [&str; 10] =
+    ["/proc", "/sys", "/etc", "/bin", "/sbin", "/lib", "/boot", "/usr/bin", "/usr/sbin", "/usr/lib"];
 
 /// Whether a path says nothing of its owner: the root, directories of the system, a device by the kernel's own name.
 pub(super) fn is_kept_path(path: &str) -> bool {
-    let is_below = |directory: &str| path.strip_prefix(directory).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    let is_below =
+        |directory: &str| path.strip_prefix(directory).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
     match path.strip_prefix("/dev") {
         Some("") => true,
         Some(rest) if rest.starts_with('/') => !rest[1..].contains('/') && rest.len() > 1,
@@ -111,7 +113,9 @@ fn by_form(before: Option<char>, rest: &str) -> Option<Found> {
         b'~' if rest.starts_with("~/") && before != Some('/') => {
             Some(Found { kind: NameKind::Path, length: path_length(rest) })
         }
-        b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F' => uuid(rest).or_else(|| mac(rest)).or_else(|| wide_name(rest)).or_else(|| address(rest)),
+        b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F' => {
+            uuid(rest).or_else(|| mac(rest)).or_else(|| wide_name(rest)).or_else(|| address(rest))
+        }
         b'n' | b't' | b'w' => wide_name(rest),
         _ => None,
     }
@@ -173,7 +177,8 @@ fn mac(text: &str) -> Option<Found> {
 /// A world wide name: `naa.5000…`, `eui.0025…`, `wwn-0x5000…`, `0x5000…`.
 fn wide_name(text: &str) -> Option<Found> {
     const DIGITS: usize = 12;
-    let prefix = ["naa.", "eui.", "nvme.", "t10.", "wwn-0x", "0x5"].into_iter().find(|prefix| text.starts_with(prefix))?;
+    let prefix =
+        ["naa.", "eui.", "nvme.", "t10.", "wwn-0x", "0x5"].into_iter().find(|prefix| text.starts_with(prefix))?;
     let rest = &text[prefix.len()..];
     let is_end = |c: char| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_'));
     let length = rest.find(is_end).unwrap_or(rest.len());
