@@ -59,14 +59,22 @@ impl Maker {
 }
 
 /// Checksum over host, start of the system and PID namespace.
-pub(super) fn this_place() -> u32 {
+fn this_place() -> u32 {
     static PLACE: OnceLock<u32> = OnceLock::new();
     *PLACE.get_or_init(|| {
-        let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
         let namespace = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+        let boot = fs::read_to_string(BOOT_ID).unwrap_or_default();
+        crc32c::crc32c_append(this_host(), format!("{boot}\n{}", namespace.display()).as_bytes())
+    })
+}
+
+/// Checksum over the host's name and its id: names repeat.
+pub(super) fn this_host() -> u32 {
+    static HOST: OnceLock<u32> = OnceLock::new();
+    *HOST.get_or_init(|| {
         let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
-        let text = format!("{name}\n{}\n{}\n{}", read("/etc/machine-id"), read(BOOT_ID), namespace.display());
-        crc32c::crc32c(text.as_bytes())
+        let id = fs::read_to_string("/etc/machine-id").unwrap_or_default();
+        crc32c::crc32c(format!("{name}\n{id}").as_bytes())
     })
 }
 

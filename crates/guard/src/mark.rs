@@ -2,10 +2,10 @@
 //!
 //! While the run lasts, the mark tells its workers, and other processes of the same benchmark, that the file is theirs to
 //! write to. After the run it proves nothing on this machine: the register ([`MadeFiles`](super::MadeFiles)) does, because
-//! the attribute cannot hold the file's change time, which its own writing moves. Other hosts of a shared file system have
-//! no register of this one, and trust length and modification time for a short time.
+//! the attribute cannot hold the file's change time, which its own writing moves. Other hosts of a shared file system and
+//! other users have another register, and trust length and modification time for a short time.
 
-use super::maker::{Life, Maker, this_place};
+use super::maker::{Life, Maker};
 use crate::os;
 use rustix::fs::Stat;
 use std::os::fd::BorrowedFd;
@@ -23,7 +23,7 @@ const BASE: u32 = 36;
 /// A file that a run of another host makes is shared with it for so long, seconds.
 const SHARED_MAKING_S: u64 = 300;
 
-/// A file that a run of another host left is known by length and modification time for so long, seconds.
+/// A file that a run with another register left is known by length and modification time for so long, seconds.
 const SHARED_LEFT_S: u64 = 3600;
 
 /// Clocks of hosts that share a file system differ by less than this, seconds.
@@ -53,8 +53,8 @@ pub(super) enum Mark {
         /// Seconds since 1970.
         at_s: u64,
     },
-    /// A run left it like this.
-    Left { whose: Whose, place: u32, at_s: u64, as_: LeftAs },
+    /// A run left it like this, and registered it in a register of this name.
+    Left { whose: Whose, register: u32, at_s: u64, as_: LeftAs },
     /// Of versions that kept no register: it tells who made the file, and not whether it is still as it was.
     Old(Whose),
 }
@@ -92,9 +92,9 @@ impl Mark {
         Mark::Taken { whose, run, maker: Maker::of(pid), at_s: now_s() }
     }
 
-    /// The mark of a file that a run of this place leaves.
-    pub(super) fn left(whose: Whose, stat: &Stat) -> Mark {
-        Mark::Left { whose, place: this_place(), at_s: now_s(), as_: LeftAs::of(stat) }
+    /// The mark of a file that a run leaves.
+    pub(super) fn left(whose: Whose, register: u32, stat: &Stat) -> Mark {
+        Mark::Left { whose, register, at_s: now_s(), as_: LeftAs::of(stat) }
     }
 
     /// The one that wrote the mark.
@@ -109,8 +109,8 @@ impl Mark {
         matches!(self, Mark::Taken { run, .. } if run == name)
     }
 
-    /// Whether the mark alone says, for a run, that a file in this state may be written to.
-    pub(super) fn suffices(self, name: RunName, stat: &Stat) -> bool {
+    /// Whether the mark alone says, for a run with this register, that a file in this state may be written to.
+    pub(super) fn suffices(self, name: RunName, own_register: u32, stat: &Stat) -> bool {
         match self {
             Mark::Taken { run, .. } if run == name => true,
             Mark::Taken { maker, at_s, .. } => match maker.life() {
@@ -118,8 +118,8 @@ impl Mark {
                 Life::Over => false,
                 Life::Elsewhere => is_within(at_s, SHARED_MAKING_S),
             },
-            Mark::Left { place, at_s, as_, .. } => {
-                place != this_place() && is_within(at_s, SHARED_LEFT_S) && as_ == LeftAs::of(stat)
+            Mark::Left { register, at_s, as_, .. } => {
+                register != own_register && is_within(at_s, SHARED_LEFT_S) && as_ == LeftAs::of(stat)
             }
             Mark::Old(_) => false,
         }
@@ -133,8 +133,8 @@ impl Mark {
                 let numbers = [run.0, maker.place.into(), maker.pid.into(), maker.started_ticks, at_s];
                 word(['t', letter(whose)], &numbers)
             }
-            Mark::Left { whose, place, at_s, as_: LeftAs { length_bytes, written_s, written_ns } } => {
-                word(['l', letter(whose)], &[place.into(), at_s, length_bytes, written_s, written_ns])
+            Mark::Left { whose, register, at_s, as_: LeftAs { length_bytes, written_s, written_ns } } => {
+                word(['l', letter(whose)], &[register.into(), at_s, length_bytes, written_s, written_ns])
             }
             Mark::Old(whose) => word(['f', letter(whose)], &[]),
         }
@@ -154,9 +154,9 @@ impl Mark {
                 let maker = Maker { place: place.try_into().ok()?, pid: pid.try_into().ok()?, started_ticks };
                 Some(Mark::Taken { whose, run: RunName(run), maker, at_s })
             }
-            ("l", &[place, at_s, length_bytes, written_s, written_ns]) => {
+            ("l", &[register, at_s, length_bytes, written_s, written_ns]) => {
                 let as_ = LeftAs { length_bytes, written_s, written_ns };
-                Some(Mark::Left { whose, place: place.try_into().ok()?, at_s, as_ })
+                Some(Mark::Left { whose, register: register.try_into().ok()?, at_s, as_ })
             }
             _ => None,
         }
@@ -245,7 +245,7 @@ mod tests {
     #[test]
     fn every_mark_is_read_as_it_was_written_and_belongs_to_one_inode() {
         for whose in [Whose::Plumb, Whose::Owner] {
-            let left = Mark::Left { whose, place: 9, at_s: 1, as_: LEFT };
+            let left = Mark::Left { whose, register: 9, at_s: 1, as_: LEFT };
             for mark in [Mark::taken(whose, RunName(u64::MAX)), left] {
                 let value = mark.value(INODE);
                 assert_eq!(Mark::of_value(&value, INODE), Some(mark), "{value}");
@@ -263,7 +263,7 @@ mod tests {
         let maker = Maker { place: u32::MAX, pid: 4 << 20, started_ticks: 10_u64.pow(10) };
         let taken = Mark::Taken { whose: Whose::Plumb, run: RunName(u64::MAX), maker, at_s: 1 << 31 };
         let as_ = LeftAs { length_bytes: 1 << 44, written_s: 1 << 31, written_ns: 999_999_999 };
-        for mark in [taken, Mark::Left { whose: Whose::Plumb, place: u32::MAX, at_s: 1 << 31, as_ }] {
+        for mark in [taken, Mark::Left { whose: Whose::Plumb, register: u32::MAX, at_s: 1 << 31, as_ }] {
             let value = mark.value(u64::from(u32::MAX));
             assert!(value.len() <= 64, "{} bytes: {value}", value.len());
         }
@@ -276,7 +276,7 @@ mod tests {
         let left = "held nothing, format 1, inode 77, left with 4096 bytes, written at 12.000000005";
         assert_eq!(old(left), Some(Mark::Old(Whose::Owner)));
         assert_eq!(old("held nothing, format 1, inode 77, lent to 0123456789abcdef"), Some(Mark::Old(Whose::Owner)));
-        assert!(!Mark::Old(Whose::Plumb).suffices(RunName(1), &stat()), "an old mark never suffices");
+        assert!(!Mark::Old(Whose::Plumb).suffices(RunName(1), 9, &stat()), "an old mark never suffices");
         for damaged in ["", "test data, format 1, inode 7", "2 25 tp", "2 25 tp.1.2", "2 25 xp.1.2.3.4.5", "2 é"] {
             assert_eq!(Mark::of_value(damaged, INODE), None, "{damaged}");
         }
@@ -286,21 +286,21 @@ mod tests {
     #[test]
     fn only_a_run_that_lasts_or_another_host_is_believed() {
         let (mine, stat, now) = (RunName(1), stat(), now_s());
-        assert!(Mark::taken(Whose::Plumb, mine).suffices(mine, &stat));
+        assert!(Mark::taken(Whose::Plumb, mine).suffices(mine, 9, &stat));
         let other = |maker, at_s| Mark::Taken { whose: Whose::Plumb, run: RunName(2), maker, at_s };
         let this = Maker::this();
-        assert!(!other(this, now).suffices(mine, &stat), "an earlier run of this process");
+        assert!(!other(this, now).suffices(mine, 9, &stat), "an earlier run of this process");
         let init = Maker { pid: 4_000_000, ..this };
-        assert!(!other(init, now).suffices(mine, &stat), "one that is dead");
+        assert!(!other(init, now).suffices(mine, 9, &stat), "one that is dead");
         let elsewhere = Maker { place: this.place ^ 1, ..this };
-        assert!(other(elsewhere, now).suffices(mine, &stat));
-        assert!(!other(elsewhere, now - SHARED_MAKING_S - 2).suffices(mine, &stat));
-        assert!(!other(elsewhere, now + CLOCKS_DIFFER_S + 5).suffices(mine, &stat));
+        assert!(other(elsewhere, now).suffices(mine, 9, &stat));
+        assert!(!other(elsewhere, now - SHARED_MAKING_S - 2).suffices(mine, 9, &stat));
+        assert!(!other(elsewhere, now + CLOCKS_DIFFER_S + 5).suffices(mine, 9, &stat));
         let as_ = LeftAs::of(&stat);
-        let left = |place, at_s, as_| Mark::Left { whose: Whose::Plumb, place, at_s, as_ };
-        assert!(!left(this.place, now, as_).suffices(mine, &stat), "the register of this place knows better");
-        assert!(left(elsewhere.place, now, as_).suffices(mine, &stat));
-        assert!(!left(elsewhere.place, now, LEFT).suffices(mine, &stat));
-        assert!(!left(elsewhere.place, now - SHARED_LEFT_S - 2, as_).suffices(mine, &stat));
+        let left = |register, at_s, as_| Mark::Left { whose: Whose::Plumb, register, at_s, as_ };
+        assert!(!left(9, now, as_).suffices(mine, 9, &stat), "the own register knows better");
+        assert!(left(8, now, as_).suffices(mine, 9, &stat));
+        assert!(!left(8, now, LEFT).suffices(mine, 9, &stat));
+        assert!(!left(8, now - SHARED_LEFT_S - 2, as_).suffices(mine, 9, &stat));
     }
 }

@@ -78,12 +78,7 @@ impl Guard {
         self.permissions.names_file(Identity::of(stat))
     }
 
-    fn open_output_file(
-        &self,
-        path: &Path,
-        opening: OutputOpening<'_>,
-        stat: Option<&Stat>,
-    ) -> Result<File, Refusal> {
+    fn open_output_file(&self, path: &Path, opening: OutputOpening<'_>, stat: Option<&Stat>) -> Result<File, Refusal> {
         // Of a link, what it points to. What is missing is made where its name is.
         let real: PathBuf = match stat {
             Some(_) => path.canonicalize().map_err(Refusal::io(path, "follow it"))?,

@@ -1,12 +1,14 @@
 //! The files that a run made or took: known to all its workers while it lasts, and registered as it leaves them.
 
-use super::made::{FileKey, FileState, Known, Record};
+use super::made::{FileKey, FileState, Known, MadeFiles, Record};
+use super::maker::this_host;
 use super::mark::{Mark, Whose};
 use super::{Guard, Identity};
 use rustix::fs::{FileType, Mode, OFlags, Stat};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -84,8 +86,9 @@ impl Guard {
     /// Whose an open file is, where a run made or took it and nothing has written to it since but that run, or this one.
     pub(super) fn known_as(&self, file: BorrowedFd<'_>, stat: &Stat) -> Option<KnownFile> {
         let by_mark = |mark: Mark| KnownFile { whose: mark.whose(), is_of_this_run: mark.is_of(self.run) };
+        let register = self.register_name();
         let mark = Mark::read(file, Identity::of(stat).inode);
-        if let Some(mark) = mark.filter(|mark| mark.suffices(self.run, stat)) {
+        if let Some(mark) = mark.filter(|mark| mark.suffices(self.run, register, stat)) {
             return Some(by_mark(mark));
         }
         if let Some(whose) = self.has_opened(file, stat) {
@@ -93,12 +96,18 @@ impl Guard {
         }
         let suffices = |known| match known {
             Known::Left { state, .. } => state == FileState::of(stat),
-            Known::Taken(mark) => mark.suffices(self.run, stat),
+            Known::Taken(mark) => mark.suffices(self.run, register, stat),
         };
         match self.made.as_ref()?.known(FileKey::of(file, stat)?, suffices)? {
             Known::Left { whose, .. } => Some(KnownFile { whose, is_of_this_run: false }),
             Known::Taken(mark) => Some(by_mark(mark)),
         }
+    }
+
+    /// The name of the register, different from that of every other host and user.
+    fn register_name(&self) -> u32 {
+        let directory = self.made.as_ref().map_or(Path::new(""), MadeFiles::directory);
+        crc32c::crc32c_append(this_host(), directory.as_os_str().as_bytes())
     }
 
     fn has_opened(&self, file: BorrowedFd<'_>, stat: &Stat) -> Option<Whose> {
@@ -229,7 +238,7 @@ impl Guard {
             (None, Evidence::Mark) => self.has_opened(file.as_fd(), &stat)?,
         };
         // For other hosts; the register's change time is that of this.
-        let _ = Mark::left(whose, &stat).put(file.as_fd(), inode);
+        let _ = Mark::left(whose, self.register_name(), &stat).put(file.as_fd(), inode);
         let stat = rustix::fs::fstat(&file).ok()?;
         let known = Known::Left { whose, state: FileState::of(&stat) };
         Some(Record { key: FileKey::of(file.as_fd(), &stat)?, known, path: path.to_owned() })

@@ -292,7 +292,11 @@ fn files_of_earlier_versions_are_taken_over_where_their_content_is_proved() {
     }
 }
 
-fn copying<'a>(content: WrittenContent, copy_of: Option<CopySource<'a>>, cut_to_bytes: Option<u64>) -> OutputOpening<'a> {
+fn copying<'a>(
+    content: WrittenContent,
+    copy_of: Option<CopySource<'a>>,
+    cut_to_bytes: Option<u64>,
+) -> OutputOpening<'a> {
     OutputOpening {
         creates: true,
         is_new: false,

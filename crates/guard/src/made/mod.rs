@@ -61,6 +61,11 @@ impl MadeFiles {
         MadeFiles { directory, loaded: Arc::default() }
     }
 
+    /// Where the register is.
+    pub(super) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
     /// What the register says of a file, if `suffices` agrees. What was read a moment ago is asked first: a hundred thousand
     /// files of a run are looked up one by one.
     pub(super) fn known(&self, key: FileKey, suffices: impl Fn(Known) -> bool) -> Option<Known> {
@@ -237,7 +242,12 @@ mod tests {
             (place.path().to_owned(), 0o777, 0o700),
         ] {
             open_to_others(&path, open);
-            assert_eq!(MadeFiles::new(directory.clone()).known(left.key, |_| true), None, "{} {open:o}", path.display());
+            assert_eq!(
+                MadeFiles::new(directory.clone()).known(left.key, |_| true),
+                None,
+                "{} {open:o}",
+                path.display()
+            );
             assert!(made.add(std::slice::from_ref(&left)).is_err());
             open_to_others(&path, closed);
             assert_eq!(MadeFiles::new(directory.clone()).known(left.key, |_| true), Some(left.known));

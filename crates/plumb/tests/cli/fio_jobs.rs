@@ -74,8 +74,14 @@ fn a_log_is_no_permission_to_overwrite_what_it_names() {
     assert_ne!(std::fs::read(&made).unwrap(), bytes, "a directory covers its files");
     std::fs::remove_file(&made).unwrap();
     std::fs::write(&made, &bytes).unwrap();
+    // A name that fio would make up is no permission either.
+    home.plumb("as fio --name=made --read_iolog=log").expect(1).complains(&[&way_out]);
+    assert_eq!(std::fs::read(&made).unwrap(), bytes);
+    std::fs::remove_file(&made).unwrap();
+    home.plumb("as fio --name=made --rw=write --size=64k").expect(0);
+    let ours = std::fs::read(&made).unwrap();
     home.plumb("as fio --name=made --read_iolog=log").expect(0);
-    assert_ne!(std::fs::read(&made).unwrap(), bytes, "the job's own files");
+    assert_ne!(std::fs::read(&made).unwrap(), ours, "the job's own files");
 }
 
 /// Protects: the histogram and the log of latencies are of the same readings of the clock, to the nanosecond.

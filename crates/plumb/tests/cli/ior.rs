@@ -1,6 +1,6 @@
 //! `plumb as ior` from outside.
 
-use crate::common::Home;
+use crate::common::{Home, Said};
 
 fn read(home: &Home, name: &str) -> String {
     std::fs::read_to_string(home.work().join(name)).unwrap()
@@ -161,9 +161,16 @@ fn a_file_with_wrong_data_stays() {
     // Of the second rank; the first removes what all share.
     bytes[100 << 10] ^= 1;
     std::fs::write(home.work().join("out"), bytes).unwrap();
-    home.plumb(&format!("as ior -r -R -K {layout}")).expect(1).says(&["Incorrect data on read (1 transfers)"]);
+    // Somebody else has written to it: it is not removed without permission.
+    home.plumb(&format!("as ior -r -K {layout}")).expect(5).complains(&["PLUMB_ALLOW="]);
+    let allowed = |line: String| {
+        let mut command = home.command(line.split(' '));
+        command.env("PLUMB_ALLOW", "./out");
+        Said::of(command)
+    };
+    allowed(format!("as ior -r -R -K {layout}")).expect(1).says(&["Incorrect data on read (1 transfers)"]);
     assert!(home.work().join("out").exists());
-    home.plumb(&format!("as ior -r -K {layout}")).expect(0);
+    allowed(format!("as ior -r -K {layout}")).expect(0);
     assert!(!home.work().join("out").exists(), "nobody looked");
     home.plumb(&format!("as ior -w -r -R -K {layout}")).expect(0);
     assert!(!home.work().join("out").exists(), "nothing was wrong");

@@ -251,14 +251,14 @@ fn published_series_run_as_typed() {
     for _ in 0..2 {
         for line in [
             "as iozone -Ra -s 64 -S 1024 -i 0 -i 1 -b namn.xls",
-            "as bonnie++ -u root -r 0 -s 2",
+            "as bonnie++ -u root -r 0 -s 2 -n 1",
             "as dd if=/dev/zero of=test bs=64k count=20 oflag=dsync",
             "as dd if=test of=/dev/null bs=64k",
             "as dd if=test of=copy bs=64k",
             "as dd if=/dev/urandom of=test2 bs=64k count=20 conv=fsync",
             "as dd if=test2 of=copy bs=64k",
             "as bonnie++ -d raid -r 0 -n 1 -s 2 -u root",
-            "as bonnie++ -d raid -m FREEBSD_gmirror -u root -r 0 -s 2",
+            "as bonnie++ -d raid -m FREEBSD_gmirror -u root -r 0 -s 2 -n 0",
             "as iozone -Raz -n 64 -g 128 -b results_all.xls -f raid/1",
             "as dd if=/dev/zero of=testfile bs=4k count=64",
             "as dd if=testfile of=/dev/null bs=4k count=64",

@@ -444,6 +444,8 @@ fn a_file_that_another_task_found_wrong_stays() {
         let mut bytes = std::fs::read(home.work().join("out")).unwrap();
         bytes[100 << 10] ^= 1;
         std::fs::write(home.work().join("out"), bytes).unwrap();
+        // Somebody else has written to it: to write to it or remove it needs permission.
+        let layout = format!("{layout} --plumb-allow ./out");
         let wrong = launcher.plumb(&home, 3, &format!("as ior -r -R -K {layout}"));
         wrong.says(&["Incorrect data on read (1 transfers)"]);
         assert!(home.work().join("out").exists());

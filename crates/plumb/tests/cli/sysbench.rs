@@ -71,7 +71,11 @@ fn the_same_calls_are_made_as_by_sysbench() {
             command
         };
         assert!(real("prepare").output().unwrap().status.success());
-        let real = counts(&home, &real(&format!("{words} run")));
+        let of_real = counts(&home, &real(&format!("{words} run")));
+        // Files of our own: those that the real one made are read first, to see whether they hold anything.
+        assert!(real("cleanup").output().unwrap().status.success());
+        home.plumb(&format!("as sysbench {FILES} prepare")).expect(0);
+        let real = of_real;
         let ours = counts(&home, &home.command(format!("as sysbench {FILES} {words} run").split_whitespace()));
         assert_eq!(real, ours, "{words}");
         assert!(!real.is_empty());
@@ -141,8 +145,9 @@ fn validated_files_are_sysbenchs() {
         assert!(real("--file-test-mode=seqrd --events=256 run").0, "files of ours, which ours has written over");
         assert!(real("--file-test-mode=seqrewr --events=256 run").0);
         plumb("--file-test-mode=seqrd --events=256 run").expect(0);
-        plumb("cleanup").expect(0);
-        assert!(real("prepare").0);
+        // The real one has written to them: they are no longer as ours left them.
+        plumb("cleanup").expect(5).complains(&["test_file.0", "PLUMB_ALLOW="]);
+        assert!(real("cleanup").0 && real("prepare").0);
         plumb("--file-test-mode=rndrd --events=256 run").expect(0);
     }
     // A block that was changed behind its back, and one in the place of another.
