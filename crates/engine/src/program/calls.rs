@@ -136,9 +136,8 @@ impl Calls {
             self.has_opened = true;
             return self.open_by_mpi(op);
         }
-        let open = |directory: BorrowedFd<'_>, path: &CStr| {
-            rustix::fs::openat(directory, path, opening.flags, opening.mode)
-        };
+        let open =
+            |directory: BorrowedFd<'_>, path: &CStr| rustix::fs::openat(directory, path, opening.flags, opening.mode);
         let file = self.files.call(op.file, open)?;
         let mut handle = Handle { number: op.file, ..Handle::default() };
         match opening.step.stream {
@@ -288,11 +287,9 @@ impl Calls {
             Call::Utimens => {
                 let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
                 let times = Timestamps { last_access: now, last_modification: now };
-                files.call(op.file, |dir, name| {
-                    rustix::fs::utimensat(dir, name, &times, AtFlags::SYMLINK_NOFOLLOW)
-                })
+                files.call(op.file, |dir, name| rustix::fs::utimensat(dir, name, &times, AtFlags::SYMLINK_NOFOLLOW))
             }
-            // Nobody else writes to a file set's directories.
+            // The directories of a file set are the run's own.
             Call::Chmod if matches!(files, Files::Set(_)) => {
                 files.call(op.file, |dir, name| rustix::fs::chmodat(dir, name, mode, AtFlags::empty()))
             }
