@@ -203,7 +203,7 @@ impl OpenDirs {
     ) -> Result<T, Errno> {
         let spot = self.at(base, path)?;
         match call(spot.dir, spot.name) {
-            Err(rustix::io::Errno::NOENT) if spot.was_open => self.call_again(base, path, &mut call),
+            Err(rustix::io::Errno::NOENT) if spot.was_open && is_gone(spot.dir) => self.call_again(base, path, &mut call),
             done => Ok(done?),
         }
     }
@@ -223,6 +223,20 @@ impl OpenDirs {
         let spot = self.at(base, path)?;
         Ok(call(spot.dir, spot.name)?)
     }
+}
+
+/// Whether an open directory was removed.
+#[cold]
+fn is_gone(dir: BorrowedFd<'_>) -> bool {
+    // Not fstat(2), which tools make themselves: what a recording of calls shows stays theirs.
+    #[cfg(target_os = "linux")]
+    let links = rustix::fs::statx(dir, c"", rustix::fs::AtFlags::EMPTY_PATH, rustix::fs::StatxFlags::NLINK)
+        .map(|found| u64::from(found.stx_nlink));
+    #[cfg(not(target_os = "linux"))]
+    #[allow(clippy::useless_conversion)]
+    let links = rustix::fs::fstat(dir).map(|found| u64::from(found.st_nlink));
+    // A file server that has forgotten it answers with an error.
+    links.is_ok_and(|links| links == 0) || links.is_err()
 }
 
 impl Drop for OpenDirs {

@@ -201,15 +201,7 @@ impl Calls {
             Call::Fallocate => {
                 nothing(rustix::fs::fallocate(self.handle(op)?.fd()?, FallocateFlags::empty(), op.offset, op.length))
             }
-            Call::Map => {
-                let Some(StepRules::Map(map)) = self.rules.get(usize::from(op.rules)) else {
-                    return Err(Errno(libc::EINVAL));
-                };
-                let handle = of(&mut self.handles, op)?;
-                let file = handle.file.as_ref().ok_or(Errno(libc::EBADF))?;
-                handle.mapping = Some(mapping::map(file, map).map_err(system)?);
-                Ok(0)
-            }
+            Call::Map => self.map(op),
             Call::Unmap => match self.handle(op)?.mapping.take() {
                 Some(_) => Ok(0),
                 None => Err(Errno(libc::EINVAL)),
@@ -263,6 +255,16 @@ impl Calls {
             },
             _ => Err(Errno(libc::ENOSYS)),
         }
+    }
+
+    fn map(&mut self, op: &CallOp) -> Completion {
+        let Some(StepRules::Map(map)) = self.rules.get(usize::from(op.rules)) else {
+            return Err(Errno(libc::EINVAL));
+        };
+        let handle = of(&mut self.handles, op)?;
+        let file = handle.file.as_ref().ok_or(Errno(libc::EBADF))?;
+        handle.mapping = Some(mapping::map(file, map).map_err(system)?);
+        Ok(0)
     }
 
     /// Calls on names.

@@ -284,7 +284,12 @@ pub(crate) fn open(
         let mut occupied = 0;
         for (number, path) in all.iter().enumerate() {
             match door.look(path) {
-                Ok(FoundName::Nothing | FoundName::Directory) => continue,
+                Ok(FoundName::Directory) => continue,
+                // A link that leads nowhere is not replaced either.
+                Ok(FoundName::Nothing) => {
+                    door.admit_removal(path)?;
+                    continue;
+                }
                 // A directory that a program makes first is not there yet.
                 Err(Refusal::NoDirectory { .. }) if number > 0 => continue,
                 Ok(FoundName::File { occupied_bytes, .. }) => occupied += occupied_bytes,

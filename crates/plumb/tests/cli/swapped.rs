@@ -191,7 +191,9 @@ fn links_in_own_trees_are_not_followed() {
         files.iter().for_each(|file| fs::write(victim.join(file), PRECIOUS).unwrap());
         symlink(&victim, &link).unwrap();
         let said = home.plumb(line);
-        assert_ne!(said.code, 0, "{said:?}");
+        // mdtest ends with 0 whatever fails, and warns.
+        let is_told = if line.contains("mdtest") { said.out.contains("WARNING: ") } else { said.code != 0 };
+        assert!(is_told, "{line}: {said:?}");
         for file in files {
             assert_eq!(fs::read_to_string(victim.join(file)).unwrap(), PRECIOUS, "{line}: {file}");
         }
