@@ -35,7 +35,7 @@ fn budget() -> usize {
     })
 }
 
-/// From where paths begin.
+/// Directories from which paths begin.
 enum Bases {
     /// At directories that the user typed, opened when they are used first.
     Roots(Arc<Roots>),
@@ -71,7 +71,7 @@ pub(crate) struct OpenDirs {
     last: usize,
 }
 
-/// Where a call goes: a directory, and a name in it.
+/// A directory and a name in it, for one call.
 pub(crate) struct Spot<'a> {
     pub(crate) dir: BorrowedFd<'a>,
     pub(crate) name: &'a CStr,
@@ -80,18 +80,18 @@ pub(crate) struct Spot<'a> {
 }
 
 impl OpenDirs {
-    /// From directories that the user typed, with room for this many directories below them.
+    /// Starts at directories that the user typed, with room for this many directories below them.
     pub(crate) fn below_roots(roots: Arc<Roots>, dirs: u64) -> OpenDirs {
         let open_bases = (0..roots.count()).map(|_| None).collect();
         OpenDirs { bases: Bases::Roots(roots), open_bases, bases_open: 0, slots: slots(dirs), last: 0 }
     }
 
-    /// From open directories, with room for this many directories below them.
+    /// Starts at open directories, with room for this many directories below them.
     pub(crate) fn below(bases: Vec<OwnedFd>, dirs: u64) -> OpenDirs {
         OpenDirs { bases: Bases::Given(bases), open_bases: Vec::new(), bases_open: 0, slots: slots(dirs), last: 0 }
     }
 
-    /// A base itself.
+    /// Opens a base itself.
     ///
     /// # Errors
     /// The system's; `ESTALE` if another directory is there now.
@@ -125,7 +125,7 @@ impl OpenDirs {
         Ok(false)
     }
 
-    /// Where a path leads that begins at a base. Costs no call where its directory is open.
+    /// Finds the directory and the name of a path that begins at a base. Makes no system call if the directory is open.
     ///
     /// # Errors
     /// The system's: `ELOOP` where a symbolic link is on the way, `ESTALE` where the base is another directory now.
@@ -176,20 +176,21 @@ impl OpenDirs {
         let path = path.to_bytes();
         for number in 0..self.slots.len() {
             let slot = &self.slots[number];
-            let is_there = slot.path.strip_prefix(path).is_some_and(|rest| rest.first().is_none_or(|&byte| byte == b'/'));
+            let is_there =
+                slot.path.strip_prefix(path).is_some_and(|rest| rest.first().is_none_or(|&byte| byte == b'/'));
             if slot.base == base && is_there {
                 self.forget(number);
             }
         }
     }
 
-    /// Opens the directory of a path before it is used, in no op's time. What is wrong shows when it is used.
+    /// Opens the directory of a path before its op is timed. An error shows in the op.
     #[inline]
     pub(crate) fn warm(&mut self, base: u32, path: &CStr) {
         let _ = self.at(base, path);
     }
 
-    /// Makes a call where a path leads. A directory that was open and has been removed and made anew is opened once more.
+    /// Makes a call with the directory and the name of a path. A directory that was open and has been removed and made anew is opened once more.
     ///
     /// # Errors
     /// The call's, and those of [`OpenDirs::at`].
@@ -202,7 +203,7 @@ impl OpenDirs {
     ) -> Result<T, Errno> {
         let spot = self.at(base, path)?;
         match call(spot.dir, spot.name) {
-            Err(rustix::io::Errno::NOENT) if spot.was_open => self.call_again(base, path, &mut call),
+            Err(rustix::io::Errno::NOENT) if spot.was_open && is_gone(spot.dir) => self.call_again(base, path, &mut call),
             done => Ok(done?),
         }
     }
@@ -222,6 +223,20 @@ impl OpenDirs {
         let spot = self.at(base, path)?;
         Ok(call(spot.dir, spot.name)?)
     }
+}
+
+/// Whether an open directory was removed.
+#[cold]
+fn is_gone(dir: BorrowedFd<'_>) -> bool {
+    // Not fstat(2), which tools make themselves: what a recording of calls shows stays theirs.
+    #[cfg(target_os = "linux")]
+    let links = rustix::fs::statx(dir, c"", rustix::fs::AtFlags::EMPTY_PATH, rustix::fs::StatxFlags::NLINK)
+        .map(|found| u64::from(found.stx_nlink));
+    #[cfg(not(target_os = "linux"))]
+    #[allow(clippy::useless_conversion)]
+    let links = rustix::fs::fstat(dir).map(|found| u64::from(found.st_nlink));
+    // A file server that has forgotten it answers with an error.
+    links.is_ok_and(|links| links == 0) || links.is_err()
 }
 
 impl Drop for OpenDirs {

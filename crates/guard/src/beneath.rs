@@ -103,7 +103,7 @@ fn open_unlinked(dir: BorrowedFd<'_>, name: &OsStr, flags: OFlags, mode: Mode) -
 /// Whether something that is mounted below a directory is entered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mounts {
-    /// It is: mounting needs rights that whoever swaps names lacks.
+    /// It is: mounting needs more rights than swapping names does.
     Entered,
     /// It is `EXDEV`.
     Refused,
@@ -177,8 +177,7 @@ fn open_beneath_by_steps(
     if path.first() == Some(&b'/') {
         return Err(Errno::XDEV);
     }
-    let names: Vec<&[u8]> =
-        path.split(|&byte| byte == b'/').filter(|name| !name.is_empty() && *name != b".").collect();
+    let names: Vec<&[u8]> = path.split(|&byte| byte == b'/').filter(|name| !name.is_empty() && *name != b".").collect();
     if names.contains(&b"..".as_slice()) {
         return Err(Errno::XDEV);
     }

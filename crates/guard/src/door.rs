@@ -59,7 +59,7 @@ pub struct Door {
     naming: Naming,
     file_mode: Mode,
     dir: Option<OpenDir>,
-    /// From where files are reached; without them, each path is followed from its beginning.
+    /// Directories from which files are reached; without them, each path is followed from its beginning.
     roots: Option<Arc<Roots>>,
     /// The one that was opened last.
     root: Option<(usize, OwnedFd)>,
@@ -102,7 +102,7 @@ impl Door {
         self.file_mode = Mode::from_raw_mode(mode as RawMode);
     }
 
-    /// It, reaching files from these directories: below them, no symbolic link is followed.
+    /// Reaches files from these directories from here on: below them, no symbolic link is followed.
     pub fn within(self, roots: Arc<Roots>) -> Door {
         Door { roots: Some(roots), ..self }
     }
@@ -191,7 +191,7 @@ impl Door {
         }
     }
 
-    /// Whether a call that unlinks a name may do so: nothing bears it, or a file that may be written to, or a directory, which is not
+    /// Admits a call that unlinks a name: the name is free, or that of a file that may be written to, or of a directory, which is not
     /// unlinked.
     ///
     /// # Errors
@@ -210,8 +210,8 @@ impl Door {
         }
     }
 
-    /// Whether a tree in which a tool removes numbered items may be removed from: no pipe, socket or device lies in it. What does not
-    /// exist may. Reads directories only.
+    /// Admits a tool that removes numbered items from a tree: it holds no pipe, socket or device, or does not exist. Reads directories
+    /// only.
     ///
     /// # Errors
     /// [`Refusal::WrongKind`] with the first such entry; [`Refusal::Io`].

@@ -156,7 +156,7 @@ fn older(path: &Path) -> Refusal {
     Refusal::Io {
         path: path.to_owned(),
         action: "remove it",
-        source: std::io::Error::other("it is older than this run; remove it by hand if nobody needs it"),
+        source: std::io::Error::other("it is older than this run; remove it by hand if it is not needed"),
     }
 }
 

@@ -48,8 +48,8 @@ enum State {
     Unseen,
     /// It did not exist when it was looked for: the run itself makes it, and a link there is somebody else's.
     Absent,
-    /// It is this directory.
-    Is(Identity),
+    /// It is this directory, of a file system with this number of its own (`f_fsid`; 0 where it has none).
+    Is(Identity, u64),
 }
 
 impl Roots {
@@ -131,9 +131,11 @@ impl Roots {
         }
         let found = Identity::of(&rustix::fs::fstat(&opened)?);
         match state {
-            State::Is(known) if known != found => return Err(Errno::STALE),
-            State::Is(_) => {}
-            State::Unseen | State::Absent => root.set(State::Is(found)),
+            State::Is(known, _) if known == found => {}
+            // A file system that is mounted again may be on another loop device.
+            State::Is(known, system) if known.inode == found.inode && system != 0 && system == system_of(&opened)? => {}
+            State::Is(..) => return Err(Errno::STALE),
+            State::Unseen | State::Absent => root.set(State::Is(found, system_of(&opened)?)),
         }
         Ok(opened)
     }
@@ -186,6 +188,11 @@ impl Root {
     fn set(&self, state: State) {
         *self.state.lock().unwrap_or_else(PoisonError::into_inner) = state;
     }
+}
+
+/// The number that a file system gives itself.
+fn system_of(dir: &OwnedFd) -> rustix::io::Result<u64> {
+    Ok(rustix::fs::fstatvfs(dir)?.f_fsid)
 }
 
 /// The directory of a path; empty for the working directory, `None` for `/`.

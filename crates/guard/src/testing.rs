@@ -232,7 +232,7 @@ pub struct Swapping {
 }
 
 impl Swapping {
-    /// Begins.
+    /// Begins to exchange them.
     pub fn begin(directory: &Path, link: &Path, victim: &Victim) -> Swapping {
         use rustix::fs::{CWD, RenameFlags};
         use std::sync::atomic::Ordering::Relaxed;
@@ -260,7 +260,7 @@ impl Swapping {
         Swapping { stop, thread: Some(thread) }
     }
 
-    /// Ends. Returns how often the two were exchanged.
+    /// Ends the exchanges. Returns how often the two were exchanged.
     pub fn end(mut self) -> u64 {
         self.stop.store(true, std::sync::atomic::Ordering::Relaxed);
         self.thread.take().map_or(0, |thread| thread.join().unwrap())

@@ -127,19 +127,13 @@ impl SyncBackend for WholeFiles {
             }
             #[cfg(not(target_os = "linux"))]
             FileCall::Statx => Err(Errno(libc::ENOSYS)),
-            FileCall::Unlink => {
-                dirs.call(base, path, |dir, name| rustix::fs::unlinkat(dir, name, AtFlags::empty()))
-            }
-            FileCall::Mkdir if files.makes_parents => {
-                make_with_parents(dirs, base, path, mode(files.new.directory))
-            }
+            FileCall::Unlink => dirs.call(base, path, |dir, name| rustix::fs::unlinkat(dir, name, AtFlags::empty())),
+            FileCall::Mkdir if files.makes_parents => make_with_parents(dirs, base, path, mode(files.new.directory)),
             FileCall::Mkdir => {
                 let mode = mode(files.new.directory);
                 dirs.call(base, path, |dir, name| rustix::fs::mkdirat(dir, name, mode))
             }
-            FileCall::Rmdir => {
-                dirs.call(base, path, |dir, name| rustix::fs::unlinkat(dir, name, AtFlags::REMOVEDIR))
-            }
+            FileCall::Rmdir => dirs.call(base, path, |dir, name| rustix::fs::unlinkat(dir, name, AtFlags::REMOVEDIR)),
         };
         if let Err(errno) = called {
             return if files.passes_over_errno == Some(errno.0) { Ok(0) } else { Err(errno) };
@@ -160,7 +154,6 @@ impl SyncBackend for WholeFiles {
     }
 
     fn works_between_ops(&self) -> bool {
-        self.has_directories
-            || self.call == FileCall::Create || self.context.payload.works_each_op()
+        self.has_directories || self.call == FileCall::Create || self.context.payload.works_each_op()
     }
 }

@@ -1,8 +1,8 @@
 //! Files as one op each: made, looked at and removed with all that belongs to that, by their own names or by those that
 //! their directory gives.
 
-use super::descriptor::{close, errno, nothing, write_whole};
 use super::calls::NamedPlaces;
+use super::descriptor::{close, errno, nothing, write_whole};
 use super::op::CallOp;
 use crate::backend::{Completion, Errno};
 use plumb_workload::program::{FileStep, FileWork, Held};
@@ -66,13 +66,7 @@ impl Directories {
         match step.does {
             FileWork::Make => {
                 let length = step.lengths.get(op.offset as usize).or(step.lengths.last());
-                let moved = self.make(
-                    files,
-                    file,
-                    length.map_or(0, |length| length.0),
-                    memory,
-                    step.flush,
-                )?;
+                let moved = self.make(files, file, length.map_or(0, |length| length.0), memory, step.flush)?;
                 return Ok(moved);
             }
             FileWork::Link => files.call_two((other, file), |(from, old), (to, new)| {
@@ -88,14 +82,7 @@ impl Directories {
         if step.flush { self.flush(op.file as u32) } else { Ok(0) }
     }
 
-    fn make(
-        &self,
-        files: &mut NamedPlaces,
-        number: u32,
-        length: u64,
-        memory: &mut [u8],
-        flushes: bool,
-    ) -> Completion {
+    fn make(&self, files: &mut NamedPlaces, number: u32, length: u64, memory: &mut [u8], flushes: bool) -> Completion {
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
         let mode = Mode::RUSR | Mode::WUSR;
         let file = files.call(number, |directory, name| crate::raw_open::openat(directory, name, flags, mode))?;

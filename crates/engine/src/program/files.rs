@@ -112,19 +112,19 @@ pub(super) struct FileTable {
     lent: Vec<u32>,
 }
 
-/// Where names from one number on lie, up to the next one's.
+/// Root and prefix of the names from one number on, up to the next entry's.
 struct NamePlace {
     from: u32,
     root: u32,
     skip: usize,
 }
 
-/// Where each of these paths lies.
+/// Finds the root and prefix of each path.
 fn places_of(paths: &[PathBuf], roots: &Roots) -> Vec<NamePlace> {
     let mut places: Vec<NamePlace> = Vec::new();
     for (from, path) in (0..).zip(paths) {
         let (root, rest) = roots.find(path).unwrap_or((usize::MAX, path));
-        // Where the rest begins in the path, of which it is a part.
+        // The rest is a part of the path: its address tells where it begins.
         let begins = |path: &Path| path.as_os_str().as_bytes().as_ptr() as usize;
         let (root, skip) = (root as u32, begins(rest).saturating_sub(begins(path)));
         if places.last().is_none_or(|last| (last.root, last.skip) != (root, skip)) {
@@ -135,7 +135,7 @@ fn places_of(paths: &[PathBuf], roots: &Roots) -> Vec<NamePlace> {
 }
 
 impl FileTable {
-    /// The directory of the user's that a name lies in, and the path from there on.
+    /// The number of the root of a name, and the path from there on.
     #[inline]
     pub(super) fn beneath(&self, number: u32) -> Option<(u32, &CStr)> {
         let path = self.paths.bytes(number)?;
@@ -153,7 +153,8 @@ impl FileTable {
 
     /// Whether names lie in directories below those of the user's.
     pub(super) fn has_directories(&self) -> bool {
-        (0..self.count() as u32).any(|number| self.beneath(number).is_some_and(|(_, path)| path.to_bytes().contains(&b'/')))
+        (0..self.count() as u32)
+            .any(|number| self.beneath(number).is_some_and(|(_, path)| path.to_bytes().contains(&b'/')))
     }
 
     #[inline]
@@ -302,7 +303,12 @@ pub(crate) fn open(
         let mut occupied = 0;
         for (number, path) in all.iter().enumerate() {
             match door.look(path) {
-                Ok(FoundName::Nothing | FoundName::Directory) => continue,
+                Ok(FoundName::Directory) => continue,
+                // A link that leads nowhere is not replaced either.
+                Ok(FoundName::Nothing) => {
+                    door.admit_removal(path)?;
+                    continue;
+                }
                 // A directory that a program makes first is not there yet.
                 Err(Refusal::NoDirectory { .. }) if number > 0 => continue,
                 Ok(FoundName::File { occupied_bytes, .. }) => occupied += occupied_bytes,

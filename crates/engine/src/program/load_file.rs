@@ -367,9 +367,7 @@ impl Client {
             last_modification: at(found.st_mtime as i64 - OLDER_CHANGE_S),
         };
         // The name may be another file's by now, or nobody's: the tool does not look.
-        let _ = self.at(number, |dir, name| {
-            rustix::fs::utimensat(dir, name, &times, AtFlags::SYMLINK_NOFOLLOW)
-        });
+        let _ = self.at(number, |dir, name| rustix::fs::utimensat(dir, name, &times, AtFlags::SYMLINK_NOFOLLOW));
         Ok(0)
     }
 }

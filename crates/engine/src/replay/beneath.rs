@@ -241,6 +241,31 @@ mod tests {
         assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1, "nothing was made outside");
     }
 
+    /// 2,000 rounds of making, renaming and removing while the directory is exchanged with a link to another one.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn an_exchanged_directory_leads_nowhere() {
+        use crate::guard::testing::{Swapping, Victim};
+        use rustix::fs::AtFlags;
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().join(name);
+        fs::create_dir(at("d")).unwrap();
+        let victim = Victim::new(place.path(), &["f", "g"]);
+        let paths = Arc::new(Paths::new(&["/d/f", "/d/g", "/d"].map(str::to_owned)));
+        let swapping = Swapping::begin(&at("d"), &at("e"), &victim);
+        for _ in 0..2000 {
+            let root = File::open(place.path()).unwrap();
+            let mut beneath = Beneath::new(root.into(), place.path().to_owned(), Arc::clone(&paths));
+            let flags = OFlags::RDWR | OFlags::CREATE | OFlags::TRUNC;
+            let _ = beneath.at(0, |dir, name| open_beneath(dir, name, flags, Mode::RUSR).map(drop));
+            let _ = beneath.at(0, |dir, name| Ok(rustix::fs::renameat(dir, name, dir, "g")?));
+            let _ = beneath.at(1, |dir, name| Ok(rustix::fs::unlinkat(dir, name, AtFlags::empty())?));
+        }
+        let swaps = swapping.end();
+        victim.is_unharmed("replay");
+        assert!(swaps > 100, "only {swaps} exchanges");
+    }
+
     /// A directory that is replaced is not remembered.
     #[test]
     #[cfg(target_os = "linux")]

@@ -92,7 +92,8 @@ fn trees_are_not_written_to_elsewhere() {
 }
 
 fn blocks(target: &str) -> String {
-    let job = JobText::writes("job").job("files.unlink = true").stream("ranges = [{ start = \"0\", length = \"4KiB\" }]");
+    let job =
+        JobText::writes("job").job("files.unlink = true").stream("ranges = [{ start = \"0\", length = \"4KiB\" }]");
     on_target(target, &[job])
 }
 
@@ -139,7 +140,9 @@ fn shared_sets_are_not_written_to_elsewhere() {
     let place = Place::new();
     let all: Vec<String> = (1..=20).map(|file| format!("{file:08}")).collect();
     let victim = Victim::new(place.base(), &all);
-    let step = |name: &str, does: &str| format!("{{ shared = {{ name = \"{name}\", does = {does}, file = {{ set = \"set\" }} }} }}");
+    let step = |name: &str, does: &str| {
+        format!("{{ shared = {{ name = \"{name}\", does = {does}, file = {{ set = \"set\" }} }} }}")
+    };
     let steps = [
         step("remove", "\"remove\""),
         step("create", "\"create\""),

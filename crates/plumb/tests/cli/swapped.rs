@@ -52,8 +52,10 @@ impl Swapped {
     /// Panics unless all files of others are as they were, with no others beside them.
     #[track_caller]
     fn is_unharmed(&self, way: &str) {
-        let mut found: Vec<String> =
-            fs::read_dir(&self.victim).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        let mut found: Vec<String> = fs::read_dir(&self.victim)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
         let mut expected = self.files.clone();
         (found.sort_unstable(), expected.sort_unstable());
         assert_eq!(found, expected, "{way}");
@@ -106,7 +108,12 @@ fn other_tools_keep_to_their_directories() {
         ("as elbencho -d -w -F -D -t 1 -n 1 -N 2 -s 4k --nolive d", 12, "d/r0/d0", &["r0-f0", "r0-f1"]),
         ("as mdtest -n 2 -w 8 -d out", 12, "out/test-dir.0-0/mdtest_tree.0", &mdtest),
         ("as fs_mark -d out -n 4 -s 4096 -D 1 -N 4", 12, "out/00", &["precious"]),
-        ("as sysbench fileio --file-num=2 --file-total-size=8k --file-test-mode=seqwr prepare", 2, "d", &["test_file.0"]),
+        (
+            "as sysbench fileio --file-num=2 --file-total-size=8k --file-test-mode=seqwr prepare",
+            2,
+            "d",
+            &["test_file.0"],
+        ),
     ];
     for (line, rounds, directory, files) in ways {
         survives(&Home::new(), line, rounds, directory, files);
@@ -127,7 +134,10 @@ fn tools_with_scripts_keep_to_their_directories() {
     let first = ["00000001", "00000002", "00000003", "00000004"];
     survives(&home, "as filebench -f set.f", 4, "set/00000001", &first);
     let home = Home::new();
-    home.file("run.pm", "set location pm\nset number 20\nset transactions 20\nset subdirectories 1\nset size 500 1000\nrun\nquit\n");
+    home.file(
+        "run.pm",
+        "set location pm\nset number 20\nset transactions 20\nset subdirectories 1\nset size 500 1000\nrun\nquit\n",
+    );
     fs::create_dir(home.work().join("pm")).unwrap();
     let mut swapped = Swapped::begin(&home, "pm/elsewhere", &["1", "2", "3"]);
     for _ in 0..6 {
@@ -136,9 +146,12 @@ fn tools_with_scripts_keep_to_their_directories() {
     }
     swapped.end();
     let home = Home::new();
-    home.file("load", "Mkdir \"\\clients\" NT_STATUS_OK\nMkdir \"\\clients\\client1\" NT_STATUS_OK\n\
+    home.file(
+        "load",
+        "Mkdir \"\\clients\" NT_STATUS_OK\nMkdir \"\\clients\\client1\" NT_STATUS_OK\n\
                        NTCreateX \"\\clients\\client1\\a\" 0x40 0x5 2 NT_STATUS_OK\nWriteX 2 0 512 512 NT_STATUS_OK\n\
-                       Close 2 NT_STATUS_OK\nUnlink \"\\clients\\client1\\a\" NT_STATUS_OK\n");
+                       Close 2 NT_STATUS_OK\nUnlink \"\\clients\\client1\\a\" NT_STATUS_OK\n",
+    );
     survives(&home, "as dbench -c load -t 1 1", 3, "clients/client0", &["a"]);
 }
 
@@ -178,7 +191,9 @@ fn links_in_own_trees_are_not_followed() {
         files.iter().for_each(|file| fs::write(victim.join(file), PRECIOUS).unwrap());
         symlink(&victim, &link).unwrap();
         let said = home.plumb(line);
-        assert_ne!(said.code, 0, "{said:?}");
+        // mdtest ends with 0 whatever fails, and warns.
+        let is_told = if line.contains("mdtest") { said.out.contains("WARNING: ") } else { said.code != 0 };
+        assert!(is_told, "{line}: {said:?}");
         for file in files {
             assert_eq!(fs::read_to_string(victim.join(file)).unwrap(), PRECIOUS, "{line}: {file}");
         }
@@ -196,8 +211,14 @@ fn only_files_are_removed() {
     let mut names = vec!["pipe", "socket"];
     if needs::is_root() {
         // As /dev/null is.
-        rustix::fs::mknodat(CWD, at("null"), FileType::CharacterDevice, Mode::RUSR | Mode::WUSR, rustix::fs::makedev(1, 3))
-            .unwrap();
+        rustix::fs::mknodat(
+            CWD,
+            at("null"),
+            FileType::CharacterDevice,
+            Mode::RUSR | Mode::WUSR,
+            rustix::fs::makedev(1, 3),
+        )
+        .unwrap();
         names.push("null");
     }
     symlink("nowhere", at("dangling")).unwrap();

@@ -197,7 +197,14 @@ fn own_files(settings: &Settings, geometry: &Geometry, kind: PhaseKind, rank: u3
     let parts = SweepParts::Files { lengths: vec![Bytes(geometry.file_bytes)] };
     let lengths = vec![Bytes(geometry.file_bytes)];
     let order = order_in_files(settings, geometry, kind);
-    let of = DataWork { kind, rank, thread, parts, order, files: JobFiles { names: files, lengths, typed: typed(settings) } };
+    let of = DataWork {
+        kind,
+        rank,
+        thread,
+        parts,
+        order,
+        files: JobFiles { names: files, lengths, typed: typed(settings) },
+    };
     let work = opened_in_turn(settings, geometry, of);
     Share { work: Some(work), entries, bytes: entries.saturating_mul(geometry.file_bytes), ..NOTHING }
 }

@@ -57,7 +57,7 @@ impl NamedPlaces {
         does(spot.dir, spot.name)
     }
 
-    /// Makes a symbolic link beside the file that it leads to, by whose name alone.
+    /// Makes a symbolic link that names the file next to it.
     pub(in crate::program) fn symlink_beside(&mut self, number: u32, link: u32) -> Result<(), Errno> {
         let NamedPlaces { table, others, .. } = self;
         let (_, path) = table.beneath(number).ok_or(Errno(libc::ENOENT))?;
@@ -93,7 +93,7 @@ impl Files {
         if let Files::Names(NamedPlaces { table, dirs, .. }) = self
             && let Some((root, _)) = table.beneath(0)
         {
-            // What is wrong shows when it is used.
+            // An error shows in the first op.
             let _ = dirs.base(root);
         }
     }
@@ -112,7 +112,7 @@ impl Files {
         }
     }
 
-    /// Makes a symbolic link to the file of a number, which says where that lies from the link.
+    /// Makes a symbolic link whose content leads to the file of a number.
     pub(super) fn symlink(&mut self, number: u64, link: u64) -> Result<(), Errno> {
         match self {
             Files::Names(NamedPlaces { table, others, .. }) => {

@@ -111,7 +111,9 @@ impl Calls {
             return;
         };
         let unopened = match &self.files {
-            Files::Names(names) if ranks > 1 => names.table.path(op.file as u32).and_then(|path| why_not(path, changes)),
+            Files::Names(names) if ranks > 1 => {
+                names.table.path(op.file as u32).and_then(|path| why_not(path, changes))
+            }
             _ => None,
         };
         let Some(mpi) = &mut self.mpi else { return };
@@ -155,7 +157,8 @@ impl Calls {
     #[cold]
     pub(super) fn after_open(&mut self, op: &CallOp) {
         let Some(step) = self.open_rules(op).map(|rules| &rules.step) else { return };
-        let (changes, Some(mpi), Files::Names(NamedPlaces { table, .. })) = (step.changes(), &self.mpi, &self.files) else {
+        let (changes, Some(mpi), Files::Names(NamedPlaces { table, .. })) = (step.changes(), &self.mpi, &self.files)
+        else {
             return;
         };
         let Some(path) = table.path(op.file as u32).filter(|_| changes) else { return };

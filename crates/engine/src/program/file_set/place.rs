@@ -9,9 +9,9 @@
 //! believes the file longer than it is, and a later append leaves a hole.
 
 use crate::backend::{Completion, Errno};
-use crate::program::descriptor::{close, errno};
 use crate::open_dirs::OpenDirs;
 use crate::program::calls::Spot;
+use crate::program::descriptor::{close, errno};
 use crate::program::op::CallOp;
 use crate::tree::{ExtraDirectory, FileId, PathBuffer, PathWriter, TreeShape};
 use plumb_workload::OpKind;

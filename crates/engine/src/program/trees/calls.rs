@@ -120,9 +120,9 @@ impl TreeCalls {
                 close(file)?;
                 Ok(item.bytes.0)
             }
-            TreeWork::Mknod => paths
-                .call(|dir, name| rustix::fs::mknodat(dir, name, FileType::RegularFile, NODE_MODE, 0))
-                .map(|()| 0),
+            TreeWork::Mknod => {
+                paths.call(|dir, name| rustix::fs::mknodat(dir, name, FileType::RegularFile, NODE_MODE, 0)).map(|()| 0)
+            }
             TreeWork::Read { bytes } => {
                 let flags =
                     if matches!(step.does, TreeWork::Read { .. }) { flags } else { flags.difference(OFlags::RDWR) };
@@ -132,9 +132,7 @@ impl TreeCalls {
                 close(file)?;
                 if read < bytes.0 { Err(Errno(libc::EIO)) } else { Ok(read) }
             }
-            TreeWork::Unlink => {
-                paths.call(|dir, name| rustix::fs::unlinkat(dir, name, AtFlags::empty())).map(|()| 0)
-            }
+            TreeWork::Unlink => paths.call(|dir, name| rustix::fs::unlinkat(dir, name, AtFlags::empty())).map(|()| 0),
             // Each of its ops does something else.
             TreeWork::Renew(_) => Err(Errno(libc::EINVAL)),
         }

@@ -1,7 +1,7 @@
 //! Where trees lie: paths written when they are needed, and what the guard says of them.
 
-use crate::files::paths::Paths;
 use crate::backend::Errno;
+use crate::files::paths::Paths;
 use crate::guard::{FoundName, Guard, Naming, Pinning, Refusal, Roots};
 use crate::open_dirs::OpenDirs;
 use crate::program::calls::Spot;
@@ -52,7 +52,7 @@ impl TreeFiles {
         TreeFiles { names: TreeNames { places, ..names }, roots: Arc::new(roots), places: found }
     }
 
-    /// From which root an entry is reached, and how much of its path stands before the rest.
+    /// The number of the root of an entry, and the length of its path before the rest.
     fn spot(&self, name: TreeName) -> (u32, usize) {
         let place = match name.entry {
             TreeEntry::Place(place) => place as usize,
@@ -109,7 +109,7 @@ pub(crate) fn open(
     if changes {
         let mut door = guard.door(Naming::Generated).within(Arc::clone(&files.roots));
         for place in &files.names.places {
-            // Files of the trees are opened without following links; what they lie in is the user's word.
+            // Files of the trees are opened without following links; the places are what the user typed.
             if !matches!(door.look(place)?, FoundName::Nothing | FoundName::Directory) {
                 return Err(Refusal::io(place, "make trees in it")(rustix::io::Errno::NOTDIR));
             }

@@ -12,7 +12,6 @@ use plumb_result::measurement::Fault;
 use plumb_result::{PhaseMeasurement, WorkerMeasurement};
 use plumb_study::Progress;
 use plumb_workload::{OpKind, Target};
-use std::fs::File;
 use std::io::Write;
 use std::process::Command;
 use std::time::Duration;
