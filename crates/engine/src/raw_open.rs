@@ -14,15 +14,3 @@ pub(crate) fn open(path: impl Arg, flags: OFlags, mode: Mode) -> Result<OwnedFd>
 pub(crate) fn openat(directory: impl AsFd, path: impl Arg, flags: OFlags, mode: Mode) -> Result<OwnedFd> {
     rustix::fs::openat(directory, path, flags, mode)
 }
-
-#[cfg(target_os = "linux")]
-#[expect(clippy::disallowed_methods, reason = "opens targets that the write guard admitted")]
-pub(crate) fn openat2(
-    directory: impl AsFd,
-    path: impl Arg,
-    flags: OFlags,
-    mode: Mode,
-    resolve: rustix::fs::ResolveFlags,
-) -> Result<OwnedFd> {
-    rustix::fs::openat2(directory, path, flags, mode, resolve)
-}

@@ -339,7 +339,8 @@ impl OpenTargets {
     /// may have made some of them.
     pub(crate) fn list_files(&self, guard: &Guard, workload: &Workload) {
         for (name, target) in &self.targets {
-            let mut groups = workload.phase.iter().flat_map(|phase| &phase.workers).filter(|group| group.target == *name);
+            let mut groups =
+                workload.phase.iter().flat_map(|phase| &phase.workers).filter(|group| group.target == *name);
             match target {
                 OpenTarget::Job(target) if groups.any(crate::files::changes) => target.list_files(guard),
                 OpenTarget::Scratch(files) => files.list_files(guard),

@@ -91,7 +91,7 @@ fn open_entry_by_steps(dir: BorrowedFd<'_>, name: &OsStr, flags: OFlags, mode: M
 
 /// Opens an entry that is no symbolic link, whatever is mounted there.
 fn open_unlinked(dir: BorrowedFd<'_>, name: &OsStr, flags: OFlags, mode: Mode) -> rustix::io::Result<(OwnedFd, Stat)> {
-    let fd = match rustix::fs::openat(dir, name, flags, mode) {
+    let fd = match crate::raw_open::openat(dir, name, flags, mode) {
         Err(Errno::NOTDIR | Errno::MLINK) if is_symlink(dir, name) => return Err(Errno::LOOP),
         done => done?,
     };
@@ -138,7 +138,7 @@ pub fn open_beneath(
     let alone = flags.difference(OFlags::NOFOLLOW);
     let mut attempts = 0;
     loop {
-        match rustix::fs::openat2(dir, path, alone, mode, resolve) {
+        match crate::raw_open::openat2(dir, path, alone, mode, resolve) {
             Err(Errno::AGAIN) if attempts < ATTEMPTS_MAX => attempts += 1,
             Err(Errno::NOSYS) => {
                 IS_MISSING.store(true, Relaxed);
@@ -182,7 +182,7 @@ fn open_beneath_by_steps(
         return Err(Errno::XDEV);
     }
     let Some((last, above)) = names.split_last() else {
-        return rustix::fs::openat(dir, ".", flags, mode);
+        return crate::raw_open::openat(dir, ".", flags, mode);
     };
     let step = |from: BorrowedFd<'_>, name: &[u8], flags: OFlags, mode: Mode| {
         let name = OsStr::from_bytes(name);

@@ -6,7 +6,9 @@ use super::device::SystemDevices;
 use super::mark::Whose;
 use super::pass::has_one_name;
 use super::taken::KnownFile;
-use super::{Access, FileLocation, FileOpening, Guard, GuardedFile, IoMode, PassReason, Refusal, open_again_as, wrong_kind};
+use super::{
+    Access, FileLocation, FileOpening, Guard, GuardedFile, IoMode, PassReason, Refusal, open_again_as, wrong_kind,
+};
 use super::{Intent, Roots, kind_name, read_only_file_system};
 use plumb_workload::files::NewModes;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, RawMode, Stat, StatVfsMountFlags};
@@ -249,11 +251,15 @@ impl Door {
         if self.dir.as_ref().is_none_or(|dir| dir.path != parent) {
             let fd = match self.roots.as_ref().map_or(Ok(None), |roots| roots.open_parent_from(path, &mut self.root))? {
                 Some(fd) => fd,
-                None => crate::raw_open::open(parent, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
-                    .map_err(|error| match error {
-                        Errno::NOENT => Refusal::NoDirectory { path: path.to_owned(), directory: parent.to_owned() },
-                        error => Refusal::io(path, "open its directory")(error),
-                    })?,
+                None => {
+                    crate::raw_open::open(parent, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+                        .map_err(|error| match error {
+                            Errno::NOENT => {
+                                Refusal::NoDirectory { path: path.to_owned(), directory: parent.to_owned() }
+                            }
+                            error => Refusal::io(path, "open its directory")(error),
+                        })?
+                }
             };
             let stat = rustix::fs::fstatvfs(&fd).map_err(Refusal::io(path, "check its file system"))?;
             let is_read_only = stat.f_flag.contains(StatVfsMountFlags::RDONLY);
@@ -285,12 +291,10 @@ impl Door {
         }
         // For reading first: to be opened for writing is something that other programs see. O_NONBLOCK: a pipe of that name
         // must not make the guard wait.
-        let judged =
-            crate::raw_open::openat(&dir.fd, name, plain - OFlags::RDWR | OFlags::RDONLY, Mode::empty()).map_err(|error| {
-                match error {
-                    Errno::LOOP | Errno::MLINK => Refusal::Symlink { path: path.to_owned() },
-                    error => Refusal::io(path, "open it for reading and writing")(error),
-                }
+        let judged = crate::raw_open::openat(&dir.fd, name, (plain - OFlags::RDWR) | OFlags::RDONLY, Mode::empty())
+            .map_err(|error| match error {
+                Errno::LOOP | Errno::MLINK => Refusal::Symlink { path: path.to_owned() },
+                error => Refusal::io(path, "open it for reading and writing")(error),
             })?;
         let stat = rustix::fs::fstat(&judged).map_err(Refusal::io(path, "check the opened file"))?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {

@@ -59,10 +59,10 @@ pub use outputs::{
 };
 pub use permissions::{Allow, Permissions};
 pub use refusal::{NotBelow, Refusal};
-pub use same::CopySource;
-pub use taken::{Provenance, WrittenContent};
 pub use remover::Remover;
 pub use roots::{Pinning, Roots};
+pub use same::CopySource;
+pub use taken::{Provenance, WrittenContent};
 pub use test_data::{Recognise, TestBlock};
 pub use users::Program;
 

@@ -123,8 +123,8 @@ impl Roots {
             (State::Absent, Some(above), Some(name)) => {
                 open_beneath(self.open(above)?.as_fd(), name.as_bytes(), DIRECTORY, Mode::empty(), Mounts::Entered)?
             }
-            _ if root.path.as_os_str().is_empty() => rustix::fs::openat(CWD, ".", DIRECTORY, Mode::empty())?,
-            _ => rustix::fs::openat(CWD, &root.path, DIRECTORY, Mode::empty())?,
+            _ if root.path.as_os_str().is_empty() => crate::raw_open::openat(CWD, ".", DIRECTORY, Mode::empty())?,
+            _ => crate::raw_open::openat(CWD, &root.path, DIRECTORY, Mode::empty())?,
         };
         if self.pinning == Pinning::Free {
             return Ok(opened);

@@ -11,7 +11,6 @@ mod claim;
 mod command;
 mod error;
 pub mod host;
-#[expect(clippy::disallowed_methods, reason = "journals are made with O_EXCL and checked before they are believed")]
 mod journal;
 mod leftovers;
 mod link;

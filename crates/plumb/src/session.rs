@@ -325,7 +325,7 @@ fn colour(terminal: bool) -> Colour {
 pub fn to_github(annotations: &str, summary: &str, is_for_program: bool) -> Result<(), Stopped> {
     output::print_commands(annotations, is_for_program);
     let Some(path) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) else { return Ok(()) };
-    Ok(OutputFile::named("GITHUB_STEP_SUMMARY", &path).add(summary.as_bytes())?)
+    Ok(OutputFile::named("GITHUB_STEP_SUMMARY", &path).append_all(summary.as_bytes())?)
 }
 
 /// Writes JSON to standard output.

@@ -288,9 +288,7 @@ impl Calls {
             Call::Utimens => {
                 let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
                 let times = Timestamps { last_access: now, last_modification: now };
-                files.call(op.file, |dir, name| {
-                    rustix::fs::utimensat(dir, name, &times, AtFlags::SYMLINK_NOFOLLOW)
-                })
+                files.call(op.file, |dir, name| rustix::fs::utimensat(dir, name, &times, AtFlags::SYMLINK_NOFOLLOW))
             }
             // Nobody else writes to a file set's directories.
             Call::Chmod if matches!(files, Files::Set(_)) => {
@@ -402,7 +400,7 @@ impl Calls {
 /// Changes the mode of a file, and of no other one that a link in its place leads to: fchmodat(2) follows it, so the file is opened
 /// without any right first.
 fn change_mode(dir: BorrowedFd<'_>, name: &CStr, mode: Mode) -> rustix::io::Result<()> {
-    let file = rustix::fs::openat(dir, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+    let file = crate::raw_open::openat(dir, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
     rustix::fs::chmod(format!("/proc/self/fd/{}", file.as_raw_fd()), mode)
 }
 

@@ -126,7 +126,7 @@ impl Directories {
 /// Opens a directory of the table to be read or flushed.
 fn open(files: &mut NamedPlaces, number: u32) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    files.call(number, |directory, name| rustix::fs::openat(directory, name, flags, Mode::empty()))
+    files.call(number, |directory, name| crate::raw_open::openat(directory, name, flags, Mode::empty()))
 }
 
 /// The next entry whose name begins with no dot.

@@ -2,9 +2,7 @@
 
 use super::trees::{self, TreeFiles, WallMark};
 use crate::files::paths::Paths;
-use crate::guard::{
-    Create, Door, FoundName, Guard, Naming, PassReason, Pinning, Refusal, Roots,
-};
+use crate::guard::{Create, Door, FoundName, Guard, Naming, PassReason, Pinning, Refusal, Roots};
 use crate::mpi_io::MpiIo;
 use crate::setting::Setting;
 use plumb_workload::files::Names;

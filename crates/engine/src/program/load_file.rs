@@ -358,6 +358,7 @@ impl Client {
         Ok(moved as u64)
     }
 
+    #[allow(clippy::unnecessary_cast, reason = "the type differs between systems")]
     fn set_times(&mut self, op: &LoadOp) -> Completion {
         let open = self.open.get(usize::from(op.slot)).and_then(Option::as_ref).ok_or(Errno(libc::EBADF))?;
         let (found, number) = (rustix::fs::fstat(&open.file).map_err(errno)?, open.name);

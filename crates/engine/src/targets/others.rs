@@ -167,7 +167,7 @@ impl OpenTargets {
                 let shape = Arc::new(TreeShape::new(target, offer.seed)?);
                 let state = TreeState::from_bytes(Arc::clone(&shape), offer.state).ok_or(OthersError::Unknown)?;
                 let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-                let fd = rustix::fs::open(offer.path, flags, Mode::empty());
+                let fd = crate::raw_open::open(offer.path, flags, Mode::empty());
                 let fd = fd.map_err(|error| OthersError::Open(error.into()))?;
                 let root = TreeRoot::OfOthers { fd, path: offer.path.to_owned() };
                 let files = FileSet { shape, state: Some(state) };

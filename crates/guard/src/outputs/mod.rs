@@ -138,7 +138,7 @@ impl<'a> OutputFile<'a> {
     ///
     /// # Errors
     /// [`OutputError`].
-    pub fn add(self, text: &[u8]) -> Result<(), OutputError> {
+    pub fn append_all(self, text: &[u8]) -> Result<(), OutputError> {
         self.append()?.write_all(text).map_err(self.failed("write to it"))
     }
 

@@ -13,7 +13,7 @@ type Way = (&'static str, fn(OutputFile<'_>) -> Result<(), OutputError>);
 const WAYS: [Way; 6] = [
     ("create", |output| output.create().and_then(|mut file| file.write_all(b"new").map_err(output.failed("write")))),
     ("append", |output| output.append().and_then(|mut file| file.write_all(b"new").map_err(output.failed("write")))),
-    ("add", |output| output.add(b"new")),
+    ("append_all", |output| output.append_all(b"new")),
     ("write", |output| output.write(b"new")),
     ("replace", |output| output.replace(b"new")),
     ("check", |output| output.check()),

@@ -57,7 +57,8 @@ impl Swapped {
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .collect();
         let mut expected = self.files.clone();
-        (found.sort_unstable(), expected.sort_unstable());
+        found.sort_unstable();
+        expected.sort_unstable();
         assert_eq!(found, expected, "{way}");
         for file in &self.files {
             assert_eq!(fs::read_to_string(self.victim.join(file)).unwrap(), PRECIOUS, "{way}: {file}");

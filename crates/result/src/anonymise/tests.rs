@@ -6,7 +6,7 @@ use proptest::prelude::*;
 fn knowing(names: &[(NameKind, &str)]) -> Anonymiser {
     let mut anonymiser = Anonymiser::new();
     names.iter().for_each(|(kind, name)| anonymiser.know(*kind, name));
-    anonymiser.known.sort_by(|a, b| b.text.len().cmp(&a.text.len()));
+    anonymiser.known.sort_by_key(|known| std::cmp::Reverse(known.text.len()));
     anonymiser
 }
 

@@ -12,7 +12,6 @@ mod block_programs;
 mod btf;
 mod by_bpf;
 mod by_ptrace;
-#[expect(clippy::disallowed_methods, reason = "writes settings of tracefs; this crate depends on no guard")]
 mod by_tracefs;
 mod event;
 mod kernel;
@@ -23,6 +22,7 @@ mod requests;
 mod ring_programs;
 mod rings;
 mod session;
+#[expect(clippy::disallowed_methods, reason = "writes settings of tracefs; this crate depends on no guard")]
 mod tracefs;
 
 pub use crate::own::Facts;

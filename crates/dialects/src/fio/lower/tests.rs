@@ -551,7 +551,9 @@ fn a_format_without_a_number_is_a_name_that_the_user_typed() {
         let lowered = lowered(&format!("[p2.db]\nfilename_format={format}\ndirectory=d\nsize=1m\n"));
         files(&lowered, 0).names.clone()
     };
-    for (format, name) in [("precious.db", "d/precious.db"), ("$jobname", "d/p2.db"), ("$JobName.$clientuid", "d/p2.db.")] {
+    for (format, name) in
+        [("precious.db", "d/precious.db"), ("$jobname", "d/p2.db"), ("$JobName.$clientuid", "d/p2.db.")]
+    {
         assert_eq!(names(format), Names::Said(vec![name.into()]), "{format}");
     }
     for (format, path) in [("$jobname.$JOBNUM", "d/p2.db.0"), ("x$filenum", "d/x0")] {

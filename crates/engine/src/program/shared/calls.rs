@@ -453,7 +453,8 @@ impl<'a> SharedCalls<'a> {
         let parent = of.shape.write_directory(directory, &mut self.path);
         self.last = None;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let opened = of.dir(parent).and_then(|dir| crate::raw_open::openat(dir, self.path.name(), flags, Mode::empty()));
+        let opened =
+            of.dir(parent).and_then(|dir| crate::raw_open::openat(dir, self.path.name(), flags, Mode::empty()));
         let fd = opened.map_err(errno)?;
         self.entries_bytes(fd)
     }
