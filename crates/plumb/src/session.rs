@@ -329,7 +329,7 @@ pub fn to_github(annotations: &str, summary: &str, is_for_program: bool) -> Resu
         output::print(annotations);
     }
     let Some(path) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) else { return Ok(()) };
-    Ok(OutputFile::named("GITHUB_STEP_SUMMARY", &path).add(summary.as_bytes())?)
+    Ok(OutputFile::named("GITHUB_STEP_SUMMARY", &path).append_all(summary.as_bytes())?)
 }
 
 /// Writes JSON to standard output.

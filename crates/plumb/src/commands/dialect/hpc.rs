@@ -114,7 +114,7 @@ pub fn write(output: OutputFile<'_>, text: &str) -> Result<(), DialectError> {
 /// # Errors
 /// It cannot be written.
 pub fn add(output: OutputFile<'_>, text: &str) -> Result<(), DialectError> {
-    Ok(output.add(text.as_bytes())?)
+    Ok(output.append_all(text.as_bytes())?)
 }
 
 /// Writes operations of `bytes` bytes each to a file of `savePerOpDataCSV`.

@@ -80,7 +80,7 @@ impl IoMeter {
             output::print(text);
             return Ok(());
         };
-        OutputFile::named("/r", path).add(text.as_bytes()).or_else(|error| refuse(&format!("{TOOL}: {error}\n")))
+        OutputFile::named("/r", path).append_all(text.as_bytes()).or_else(|error| refuse(&format!("{TOOL}: {error}\n")))
     }
 }
 

@@ -183,7 +183,7 @@ impl<'a> Watching<'a> {
             };
             let name = format!("Iozone_histogram_child_{number}.txt");
             let text = latency::histogram(phase.pass, number, &below);
-            OutputFile::made_up("the histogram", &name).add(text.as_bytes())?;
+            OutputFile::made_up("the histogram", &name).append_all(text.as_bytes())?;
         }
         Ok(())
     }

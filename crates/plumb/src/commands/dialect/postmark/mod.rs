@@ -192,7 +192,7 @@ impl Shell {
 /// To the end of a file, or to standard output where there is none.
 fn put(to: Option<&str>, text: &str) {
     let Some(path) = to else { return output::print(text) };
-    if let Err(error) = OutputFile::named("run", path).add(text.as_bytes()) {
+    if let Err(error) = OutputFile::named("run", path).append_all(text.as_bytes()) {
         complain(format!("Cannot direct output to file '{path}'"));
         if error.is_refusal() {
             complain(error.to_string());

@@ -109,7 +109,8 @@ impl Serving {
         let path = PathBuf::from(format!("{own_name}.{host}"));
         let is_new = begun.insert(path.clone());
         let output = OutputFile::made_up("log", &path);
-        Ok(if is_new { output.write(lines.as_bytes())? } else { output.add(lines.as_bytes())? })
+        let written = if is_new { output.write(lines.as_bytes()) } else { output.append_all(lines.as_bytes()) };
+        Ok(written?)
     }
 }
 
