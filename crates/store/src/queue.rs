@@ -588,7 +588,7 @@ mod tests {
         begun(&owner_that_is_gone(), &path);
         assert!(found(&path).is_over);
         let end = line("an end", &Failed { failed: "no reason".to_owned() }).unwrap();
-        OpenOptions::new().append(true).open(&path).unwrap().write_all(&end).unwrap();
+        fs::OpenOptions::new().append(true).open(&path).unwrap().write_all(&end).unwrap();
         let found = found(&path);
         assert!(found.is_over && matches!(found.says, Says::Run(_, End::Failed(reason)) if reason == "no reason"));
     }

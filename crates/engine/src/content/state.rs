@@ -76,7 +76,8 @@ impl SavedState {
     /// Writes a file, whole or not at all.
     pub(super) fn save(&self, path: &Path, name: &str, worker: u32) -> Result<(), ContentError> {
         let why = |source| ContentError::SaveState { path: path.to_owned(), source };
-        let state = OutputFile::made_up("the verify state", path);
+        // Readable for all, as fio's.
+        let state = OutputFile::made_up("the verify state", path).with_mode(0o644);
         state.replace(&self.bytes(name, worker)).map_err(|error| why(error.into()))
     }
 

@@ -10,7 +10,7 @@ use crate::program::TreeState;
 use crate::terms::Stamping;
 use crate::tree::{TreeError, TreeShape};
 use plumb_workload::{Phase, Target, Workload};
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::OFlags;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -166,8 +166,7 @@ impl OpenTargets {
             (Some(OpenTarget::Tree(own)), Some(Target::Tree(target))) => {
                 let shape = Arc::new(TreeShape::new(target, offer.seed)?);
                 let state = TreeState::from_bytes(Arc::clone(&shape), offer.state).ok_or(OthersError::Unknown)?;
-                let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-                let fd = crate::raw_open::open(offer.path, flags, Mode::empty());
+                let fd = plumb_probe::read_only::open(offer.path, OFlags::DIRECTORY);
                 let fd = fd.map_err(|error| OthersError::Open(error.into()))?;
                 let root = TreeRoot::OfOthers { fd, path: offer.path.to_owned() };
                 let files = FileSet { shape, state: Some(state) };

@@ -29,8 +29,8 @@ impl Database {
     /// [`OutputError`]; also if the directory does not exist.
     pub fn at(path: &Path) -> Result<Database, OutputError> {
         let output = OutputFile::made_up("--db", path);
-        let name = path.file_name().ok_or(Errno::ISDIR).map_err(output.failed("open it for writing"))?;
-        let directory = parent(path).canonicalize().map_err(output.failed("open its directory"))?;
+        let name = path.file_name().ok_or(Errno::ISDIR).map_err(output.failed())?;
+        let directory = parent(path).canonicalize().map_err(output.failed())?;
         let database = Database { path: directory.join(name) };
         database.check("")?;
         DATABASE_SIDE_FILES.iter().try_for_each(|suffix| database.check(suffix))?;
@@ -44,7 +44,7 @@ impl Database {
     pub fn followed(path: &Path) -> Result<PathBuf, OutputError> {
         match rustix::fs::lstat(path) {
             Ok(stat) if FileType::from_raw_mode(stat.st_mode).is_symlink() => {
-                followed(path).map_err(OutputFile::named("--db", path).failed("follow it"))
+                followed(path).map_err(OutputFile::named("--db", path).failed())
             }
             _ => Ok(path.to_owned()),
         }
@@ -109,7 +109,7 @@ impl Database {
         let output = OutputFile::made_up("--db", &path);
         match rustix::fs::statat(CWD, &path, OF_NAME) {
             Err(Errno::NOENT) => Ok(()),
-            Err(error) => Err(output.failed("examine it")(error)),
+            Err(error) => Err(output.failed()(error)),
             Ok(stat) => {
                 output.judge(&stat)?;
                 match suffix {

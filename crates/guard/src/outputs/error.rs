@@ -86,14 +86,12 @@ pub enum OutputError {
     },
 
     /// The system refused.
-    #[error("{option}: {path}: could not {action}: {source}", path = path.display())]
+    #[error("{option}: cannot write {path}: {source}", path = path.display())]
     Io {
         /// The option.
         option: String,
         /// The path as typed.
         path: PathBuf,
-        /// The attempted action, `open it for writing`.
-        action: &'static str,
         /// The system's error.
         source: io::Error,
     },

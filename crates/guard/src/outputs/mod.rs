@@ -23,7 +23,7 @@ use super::device::SystemDevices;
 use super::output::keeps_nothing;
 use super::{kind_name, os};
 use place::{Entry, Place};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawMode, Stat};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io::Write;
@@ -97,6 +97,11 @@ impl<'a> OutputFile<'a> {
         OutputFile { mode: PRIVATE_MODE, ..self }
     }
 
+    /// Gives the file this mode when it is made; the umask takes its share.
+    pub fn with_mode(self, mode: u32) -> OutputFile<'a> {
+        OutputFile { mode: Mode::from_raw_mode(mode as RawMode), ..self }
+    }
+
     /// Opens the file, empty. An open descriptor (`/dev/stdout`) is written from its place on.
     ///
     /// # Errors
@@ -106,7 +111,7 @@ impl<'a> OutputFile<'a> {
         let is_named_file = matches!(place, Place::Entry(_));
         let opened = self.open(place, OFlags::empty(), IfMissing::Make)?;
         if is_named_file && opened.stat.st_size > 0 {
-            opened.file.set_len(0).map_err(self.failed("truncate it"))?;
+            opened.file.set_len(0).map_err(self.failed())?;
         }
         Ok(opened.file)
     }
@@ -119,7 +124,7 @@ impl<'a> OutputFile<'a> {
         match self.place()? {
             Place::Entry(entry) => match self.make(&entry) {
                 Err(Errno::EXIST) => Err(OutputError::Exists { option: self.option.into(), path: self.path.into() }),
-                Err(error) => Err(self.failed("create it")(error)),
+                Err(error) => Err(self.failed()(error)),
                 Ok(file) => Ok(file),
             },
             _ => Err(OutputError::Exists { option: self.option.into(), path: self.path.into() }),
@@ -139,7 +144,7 @@ impl<'a> OutputFile<'a> {
     /// # Errors
     /// [`OutputError`].
     pub fn append_all(self, text: &[u8]) -> Result<(), OutputError> {
-        self.append()?.write_all(text).map_err(self.failed("write to it"))
+        self.append()?.write_all(text).map_err(self.failed())
     }
 
     /// Empties the file and writes `content`.
@@ -147,7 +152,7 @@ impl<'a> OutputFile<'a> {
     /// # Errors
     /// [`OutputError`].
     pub fn write(self, content: &[u8]) -> Result<(), OutputError> {
-        self.create()?.write_all(content).map_err(self.failed("write to it"))
+        self.create()?.write_all(content).map_err(self.failed())
     }
 
     /// Checks that the output can be written, before anything is measured for it. Makes nothing.
@@ -159,24 +164,19 @@ impl<'a> OutputFile<'a> {
             // Opening a pipe waits for its reader.
             Place::Stream(stat) => self.judge(&stat),
             Place::Entry(entry) if matches!(entry.stat(), Err(Errno::NOENT)) => {
-                entry.can_be_made().map_err(self.failed("create it"))
+                entry.can_be_made().map_err(self.failed())
             }
             place => self.open(place, OFlags::empty(), IfMissing::Fail).map(drop),
         }
     }
 
     /// Wraps an error of the system that came up while the output was written.
-    pub fn failed<E: Into<std::io::Error>>(self, action: &'static str) -> impl FnOnce(E) -> OutputError {
-        move |source| OutputError::Io {
-            option: self.option.into(),
-            path: self.path.into(),
-            action,
-            source: source.into(),
-        }
+    pub fn failed<E: Into<std::io::Error>>(self) -> impl FnOnce(E) -> OutputError {
+        move |source| OutputError::Io { option: self.option.into(), path: self.path.into(), source: source.into() }
     }
 
     fn place(&self) -> Result<Place, OutputError> {
-        Place::of(self.path, self.origin).map_err(|(action, error)| self.failed(action)(error))
+        Place::of(self.path, self.origin).map_err(self.failed())
     }
 
     fn open(&self, place: Place, flags: OFlags, missing: IfMissing) -> Result<Opened, OutputError> {
@@ -184,7 +184,7 @@ impl<'a> OutputFile<'a> {
             Place::Descriptor(number) => {
                 let file = os::duplicate(number).map_err(|error| match error {
                     Errno::BADF => OutputError::NoDescriptor { option: self.option.into(), path: self.path.into() },
-                    error => self.failed("open it for writing")(error),
+                    error => self.failed()(error),
                 })?;
                 self.judged(file)
             }
@@ -192,7 +192,7 @@ impl<'a> OutputFile<'a> {
                 // Opening a device is an act already: a tape is rewound.
                 self.judge(&stat)?;
                 let flags = flags | OFlags::WRONLY | OFlags::NOCTTY | OFlags::CLOEXEC;
-                let file = place::open_stream(self.path, flags).map_err(self.failed("open it for writing"))?;
+                let file = place::open_stream(self.path, flags).map_err(self.failed())?;
                 self.judged(file)
             }
             Place::Entry(entry) => self.open_entry(&entry, flags, missing),
@@ -205,9 +205,9 @@ impl<'a> OutputFile<'a> {
                 Err(Errno::NOENT) if missing == IfMissing::Make => match self.make(entry) {
                     // Another program made it just now.
                     Err(Errno::EXIST) => continue,
-                    made => return self.judged(made.map_err(self.failed("create it"))?),
+                    made => return self.judged(made.map_err(self.failed())?),
                 },
-                found => found.map_err(self.failed("examine it"))?,
+                found => found.map_err(self.failed())?,
             };
             self.judge(&stat)?;
             self.refuse_second_name(&stat)?;
@@ -215,13 +215,13 @@ impl<'a> OutputFile<'a> {
                 // Another program removed or exchanged it just now.
                 Err(Errno::NOENT | Errno::LOOP) => continue,
                 opened => {
-                    let opened = self.judged(opened.map_err(self.failed("open it for writing"))?)?;
+                    let opened = self.judged(opened.map_err(self.failed())?)?;
                     self.refuse_second_name(&opened.stat)?;
                     return Ok(opened);
                 }
             }
         }
-        Err(self.failed("open it for writing")(Errno::AGAIN))
+        Err(self.failed()(Errno::AGAIN))
     }
 
     /// Makes a file that is not there.
@@ -235,7 +235,7 @@ impl<'a> OutputFile<'a> {
 
     fn judged(&self, file: impl Into<OwnedFd>) -> Result<Opened, OutputError> {
         let file = File::from(file.into());
-        let stat = rustix::fs::fstat(&file).map_err(self.failed("examine it"))?;
+        let stat = rustix::fs::fstat(&file).map_err(self.failed())?;
         self.judge(&stat)?;
         Ok(Opened { file, stat })
     }

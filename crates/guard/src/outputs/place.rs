@@ -29,14 +29,11 @@ pub(super) struct Entry {
     pub(super) name: OsString,
 }
 
-/// An attempted action, and the system's error.
-pub(super) type Failed = (&'static str, Errno);
-
 impl Place {
     /// Follows a typed path once. Of a made-up path only the directory is followed.
-    pub(super) fn of(path: &Path, origin: NameOrigin) -> Result<Place, Failed> {
+    pub(super) fn of(path: &Path, origin: NameOrigin) -> Result<Place, Errno> {
         if path.as_os_str().as_bytes().ends_with(b"/") {
-            return Err(("open it for writing", Errno::ISDIR));
+            return Err(Errno::ISDIR);
         }
         let real = match origin {
             NameOrigin::MadeUp => path.to_owned(),
@@ -50,11 +47,11 @@ impl Place {
                 {
                     return Ok(Place::Stream(stat));
                 }
-                followed(path).map_err(|error| ("open it for writing", error))?
+                followed(path)?
             }
         };
-        let name = real.file_name().ok_or(("open it for writing", Errno::ISDIR))?.to_owned();
-        let dir = open_directory(parent(&real)).map_err(|error| ("open it for writing", error))?;
+        let name = real.file_name().ok_or(Errno::ISDIR)?.to_owned();
+        let dir = open_directory(parent(&real))?;
         Ok(Place::Entry(Entry { dir, name }))
     }
 }

@@ -1,7 +1,7 @@
 //! Rewriting a report: readers and a crash see the old file or the new one, never a part.
 
 use super::place::{Entry, Place};
-use super::{IfMissing, NameOrigin, Opened, OutputError, OutputFile, PRIVATE_MODE, SHARED_MODE, is_same};
+use super::{IfMissing, NameOrigin, Opened, OutputError, OutputFile, PRIVATE_MODE, is_same};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::ffi::OsString;
@@ -32,7 +32,7 @@ impl OutputFile<'_> {
             Place::Entry(entry) => entry,
             place => {
                 let opened = self.open(place, OFlags::empty(), IfMissing::Fail)?;
-                return write_all(&opened.file, write).map_err(self.failed("write to it"));
+                return write_all(&opened.file, write).map_err(self.failed());
             }
         };
         let old = self.replaced(&entry)?;
@@ -40,13 +40,13 @@ impl OutputFile<'_> {
             Ok(made) => made,
             Err(error) => match &old {
                 Some(old) if is_of_directory(error) => return self.rewrite(old, write),
-                _ => return Err(self.failed("create a file next to it")(error)),
+                _ => return Err(self.failed()(error)),
             },
         };
         let made = write_all(&file, write).and_then(|()| file.sync_all());
         if let Err(error) = made {
             entry.remove_beside(&name);
-            return Err(self.failed("write to it")(error));
+            return Err(self.failed()(error));
         }
         match (entry.take_over(&name), &old) {
             (Ok(()), _) => Ok(()),
@@ -57,7 +57,7 @@ impl OutputFile<'_> {
             }
             (Err(error), _) => {
                 entry.remove_beside(&name);
-                Err(self.failed("replace it")(error))
+                Err(self.failed()(error))
             }
         }
     }
@@ -66,14 +66,14 @@ impl OutputFile<'_> {
     fn replaced(&self, entry: &Entry) -> Result<Option<Opened>, OutputError> {
         let stat = match entry.stat() {
             Err(Errno::NOENT) => return Ok(None),
-            found => found.map_err(self.failed("examine it"))?,
+            found => found.map_err(self.failed())?,
         };
         self.judge(&stat)?;
-        let file = entry.open(OFlags::WRONLY).map_err(self.failed("open it for writing"))?;
+        let file = entry.open(OFlags::WRONLY).map_err(self.failed())?;
         let opened = self.judged(file)?;
         match is_same(&stat, &opened.stat) {
             true => Ok(Some(opened)),
-            false => Err(self.failed("open it for writing")(Errno::AGAIN)),
+            false => Err(self.failed()(Errno::AGAIN)),
         }
     }
 
@@ -83,7 +83,7 @@ impl OutputFile<'_> {
             let number = COUNTER.fetch_add(1, Ordering::Relaxed);
             let name = OsString::from(format!(".plumb-{}-{number}.new", std::process::id()));
             // Nobody else may read it before its mode is known.
-            let mode = if old.is_some() || self.mode == PRIVATE_MODE { PRIVATE_MODE } else { SHARED_MODE };
+            let mode = if old.is_some() { PRIVATE_MODE } else { self.mode };
             let file = match entry.make_beside(&name, mode) {
                 Err(Errno::EXIST) => continue,
                 made => made?,
@@ -116,8 +116,8 @@ impl OutputFile<'_> {
         if self.origin == NameOrigin::MadeUp {
             self.refuse_second_name(&old.stat)?;
         }
-        old.file.set_len(0).map_err(self.failed("truncate it"))?;
-        write_all(&old.file, write).map_err(self.failed("write to it"))
+        old.file.set_len(0).map_err(self.failed())?;
+        write_all(&old.file, write).map_err(self.failed())
     }
 }
 

@@ -11,8 +11,8 @@ fn mode(path: &Path) -> u32 {
 type Way = (&'static str, fn(OutputFile<'_>) -> Result<(), OutputError>);
 
 const WAYS: [Way; 6] = [
-    ("create", |output| output.create().and_then(|mut file| file.write_all(b"new").map_err(output.failed("write")))),
-    ("append", |output| output.append().and_then(|mut file| file.write_all(b"new").map_err(output.failed("write")))),
+    ("create", |output| output.create().and_then(|mut file| file.write_all(b"new").map_err(output.failed()))),
+    ("append", |output| output.append().and_then(|mut file| file.write_all(b"new").map_err(output.failed()))),
     ("append_all", |output| output.append_all(b"new")),
     ("write", |output| output.write(b"new")),
     ("replace", |output| output.replace(b"new")),
@@ -60,7 +60,7 @@ fn typed_names_lead_through_links_and_are_written() {
         std::fs::write(real.join("file"), "old").unwrap();
         write(OutputFile::named("--html", &typed)).unwrap();
         let expected = match way {
-            "append" | "add" => "oldnew",
+            "append" | "append_all" => "oldnew",
             "check" => "old",
             _ => "new",
         };

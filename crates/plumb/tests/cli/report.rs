@@ -95,7 +95,7 @@ fn a_comparison_is_reported_with_its_runs_as_dots() {
     // What was measured last was a comparison, and so is the report of it.
     home.plumb("report last --html again.html").expect(0);
     assert_eq!(read(&home, "again.html"), html);
-    home.plumb(&format!("{line}x/y.html")).expect(2).complains(&["--report c.htmlx/y.html"]);
+    home.plumb(&format!("{line}x/y.html")).expect(2).complains(&["--report: cannot write c.htmlx/y.html"]);
 }
 
 /// IOzone's matrix, as it ran here and as a file of another machine's.

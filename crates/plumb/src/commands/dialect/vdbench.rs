@@ -103,7 +103,7 @@ impl Vdbench {
         let path = std::path::Path::new(directory).join("summary.html");
         let page = format!("<title>Vdbench summary</title><pre>\n{}</pre>\n", self.printed.borrow());
         let summary = OutputFile::made_up("-o", &path);
-        let made = std::fs::create_dir_all(directory).map_err(summary.failed("create its directory"));
+        let made = std::fs::create_dir_all(directory).map_err(summary.failed());
         match made.and_then(|()| summary.replace(page.as_bytes())) {
             Ok(()) => end,
             Err(error) => {

@@ -178,7 +178,7 @@ pub fn run(arguments: &FitArguments, common: &Common) -> Result<End, Stopped> {
 
 fn write(option: &str, path: &Path, text: &str) -> Result<(), Stopped> {
     let output = OutputFile::named(option, path);
-    Ok(new_file(output)?.write_all(text.as_bytes()).map_err(output.failed("write to it"))?)
+    Ok(new_file(output)?.write_all(text.as_bytes()).map_err(output.failed())?)
 }
 
 /// Ops that go one way over the range.

@@ -89,7 +89,7 @@ impl Dialect for Zcav {
             match &device.log {
                 None => output::print(&text),
                 Some(path) => {
-                    OutputFile::named("the log", path).write(text.as_bytes()).map_err(Stopped::from)?;
+                    OutputFile::named("-l", path).write(text.as_bytes()).map_err(Stopped::from)?;
                 }
             }
         }
