@@ -238,12 +238,11 @@ impl Door {
         }
         // For reading first: to be opened for writing is something that other programs see. O_NONBLOCK: a pipe of that name
         // must not make the guard wait.
-        let judged = rustix::fs::openat(&dir.fd, name, plain - OFlags::RDWR | OFlags::RDONLY, Mode::empty()).map_err(
-            |error| match error {
+        let judged = rustix::fs::openat(&dir.fd, name, plain.difference(OFlags::RDWR) | OFlags::RDONLY, Mode::empty())
+            .map_err(|error| match error {
                 Errno::LOOP | Errno::MLINK => Refusal::Symlink { path: path.to_owned() },
                 error => Refusal::io(path, "open it for reading and writing")(error),
-            },
-        )?;
+            })?;
         let stat = rustix::fs::fstat(&judged).map_err(Refusal::io(path, "check the opened file"))?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             return Err(wrong_kind(path, &stat));
