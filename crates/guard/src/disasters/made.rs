@@ -33,6 +33,9 @@ fn lent_to_plumb(dir: &Path, name: &str) -> PathBuf {
 
 type Taken = fn(&Path, &str) -> PathBuf;
 
+/// What somebody does to a file.
+type Change = fn(&Path);
+
 const TAKEN: [(&str, Taken); 2] = [("made by Plumb", made_by_plumb), ("lent to Plumb", lent_to_plumb)];
 
 #[track_caller]
@@ -143,7 +146,7 @@ fn a_copy_with_all_attributes_in_the_place_of_what_plumb_left_is_somebodys() {
 #[test]
 fn after_anything_that_moves_the_change_time_the_content_decides() {
     let dir = on_disk();
-    let changes: [(&str, fn(&Path)); 5] = [
+    let changes: [(&str, Change); 5] = [
         ("chmod", |path| fs::set_permissions(path, fs::Permissions::from_mode(0o640)).unwrap()),
         ("rename", |path| {
             let other = path.with_extension("renamed");
@@ -228,10 +231,9 @@ fn a_file_that_two_runs_share_is_known_however_they_end() {
     at(made.file(), 0, &random_bytes(5000));
     // To the second, the first is another process that lives.
     let inode = Identity::of(&rustix::fs::fstat(made.file()).unwrap()).inode;
-    let mut child = Command::new("sleep").arg("60").spawn().unwrap();
-    let alive = crate::mark::Mark::taken_by(crate::mark::Whose::Plumb, first.run, child.id());
+    let other = Holder(Command::new("sleep").arg("60").spawn().unwrap());
+    let alive = crate::mark::Mark::taken_by(crate::mark::Whose::Plumb, first.run, other.0.id());
     if alive.put(made.file().as_fd(), inode).is_err() {
-        child.kill().unwrap();
         return skipped("this file system has no extended attributes");
     }
     let shared = second.open_file(&path, OVERWRITE).unwrap();
@@ -243,8 +245,7 @@ fn a_file_that_two_runs_share_is_known_however_they_end() {
     drop(shared);
     assert_eq!(second.open_file(&path, OVERWRITE).unwrap().origin(), PassReason::TestData, "in its next phase");
     second.give_back();
-    child.kill().unwrap();
-    child.wait().unwrap();
+    drop(other);
     assert_eq!(run_once(&path, OVERWRITE, |_| {}), PassReason::TestData);
 }
 

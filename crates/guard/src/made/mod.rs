@@ -252,6 +252,15 @@ mod tests {
             open_to_others(&path, closed);
             assert_eq!(MadeFiles::new(directory.clone()).known(left.key, |_| true), Some(left.known));
         }
+        // Root believes no directory of another user.
+        if rustix::process::geteuid().is_root() {
+            for path in [&directory, &directory.join(REGISTER), &place.path().to_owned()] {
+                std::os::unix::fs::chown(path, Some(1000), None).unwrap();
+                assert_eq!(MadeFiles::new(directory.clone()).known(left.key, |_| true), None, "{}", path.display());
+                assert!(made.add(std::slice::from_ref(&left)).is_err());
+                std::os::unix::fs::chown(path, Some(0), None).unwrap();
+            }
+        }
         // A link in place of the register is not followed.
         fs::rename(directory.join(REGISTER), place.path().join("elsewhere")).unwrap();
         std::os::unix::fs::symlink(place.path().join("elsewhere"), directory.join(REGISTER)).unwrap();
