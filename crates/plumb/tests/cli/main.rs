@@ -5,6 +5,7 @@ mod common;
 
 mod agents;
 mod agents_lost;
+mod agents_strangers;
 mod agents_studies;
 mod audit;
 mod bonnie;
