@@ -232,6 +232,19 @@ mod tests {
         assert!(matches!(Trust::load(&client), Err(KeyError::Open { .. })));
     }
 
+    // Protects keys in memory that is freed: what holds one overwrites it when it is dropped. Before, nothing did.
+    #[test]
+    fn keys_are_overwritten_when_they_are_dropped() {
+        fn key(_: &impl zeroize::ZeroizeOnDrop) {}
+        let Identity { seed, token, .. } = &Identity::make().expect("keys");
+        key(seed);
+        key(token);
+        key(&bytes_of(&"ab".repeat(32)).expect("digits"));
+        let made = Identity::make().expect("keys");
+        key(&made.trust().token);
+        assert!(**seed != [0; 32] && seed != &made.seed, "they are random");
+    }
+
     #[test]
     fn a_malformed_file_is_named_with_what_is_wrong() {
         let dir = tempfile::tempdir().expect("a directory");

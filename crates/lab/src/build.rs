@@ -55,6 +55,8 @@ impl Builder {
         listener: Listener<'_>,
     ) -> Result<MadeNames, LabError> {
         let mut system = match self.system.take() {
+            // Without anything to undo, there is nothing to write down.
+            None if steps.is_empty() => return Ok(MadeNames::new()),
             None => {
                 let journal = UndoJournal::create(&self.journals, tag).map_err(|error| match error {
                     JournalError::Untrusted(source) => LabError::UntrustedPlace { dir: self.journals.clone(), source },

@@ -70,10 +70,19 @@ impl HostsArguments {
         if let Some(path) = &self.hosts_file {
             hosts.extend(listed(path)?);
         }
+        hosts.iter_mut().for_each(make_absolute);
         match hosts.is_empty() && self.are_given() {
             true => Err(Stopped::usage("no host is named in --hosts or --hosts-file")),
             false => Ok(hosts),
         }
+    }
+}
+
+/// Makes the path of a socket absolute: a study starts its runs in another directory.
+fn make_absolute(host: &mut String) {
+    let path = host.strip_prefix(local::UNIX).filter(|path| !path.is_empty());
+    if let Some(path) = path.and_then(|path| std::path::absolute(path).ok()) {
+        *host = format!("{}{}", local::UNIX, path.display());
     }
 }
 
@@ -301,7 +310,10 @@ fn secured(address: SocketAddr, trust: &Trust) -> Result<Reached, ReachError> {
                 let link = Link { reader: Box::new(channel.clone()), writer: Box::new(channel) };
                 return Ok(Reached { link, own_address });
             }
-            Err(ChannelError::Closed) if tries < CONNECT_TRIES => std::thread::sleep(CONNECT_AGAIN * tries),
+            // A refused token ends the connection as well, after the client's proof.
+            Err(ChannelError::Closed | ChannelError::Refused) if tries < CONNECT_TRIES => {
+                std::thread::sleep(CONNECT_AGAIN * tries);
+            }
             Err(error @ ChannelError::Closed) => return Err(ReachError::Displaced(error)),
             Err(error) => return Err(error.into()),
         }

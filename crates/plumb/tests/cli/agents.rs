@@ -5,7 +5,6 @@ use crate::common::{Home, Said, assert_no_test_data, metric, needs, wait_until};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -28,7 +27,7 @@ impl Agent {
 
     /// One for clients of this user, which they reach at [`socket`].
     pub fn local(home: &Home, number: u16, more: &str) -> Agent {
-        Agent::listening(home, &socket(number), number, more)
+        Agent::listening(home, &socket(home, number), number, more)
     }
 
     /// One with keys, on loopback.
@@ -57,8 +56,8 @@ impl Agent {
 }
 
 /// The host of [`Agent::local`], as `--hosts` takes it.
-pub fn socket(number: u16) -> String {
-    format!("unix:agent{number}.sock")
+pub fn socket(home: &Home, number: u16) -> String {
+    format!("unix:{}/agent{number}.sock", home.work().display())
 }
 
 impl Drop for Agent {
@@ -69,7 +68,7 @@ impl Drop for Agent {
 }
 
 /// A short workload that does its own writes, and what reads it back.
-const WORKLOAD: &str = "name = \"w\"\n[target.data.file]\npath = \"data\"\nsize = \"8MiB\"\n[[phase]]\nname = \"read\"\n\
+pub const WORKLOAD: &str = "name = \"w\"\n[target.data.file]\npath = \"data\"\nsize = \"8MiB\"\n[[phase]]\nname = \"read\"\n\
                         stop.time = \"1s\"\n[[phase.workers]]\ntarget = \"data\"\nwork.blocks.mix.read = 1\n";
 
 // Protects the way from `--hosts` to one result: both hosts are measured, named and added up, the client's host is none of them, and
@@ -80,7 +79,7 @@ fn a_run_is_made_by_its_hosts() {
     home.file("w.toml", WORKLOAD);
     let ports = [free_port(), free_port()];
     let agents = ports.map(|port| Agent::local(&home, port, ""));
-    let names = ports.map(socket);
+    let names = ports.map(|port| socket(&home, port));
     home.file("hosts", &format!("{}  # one\n\n# none\n{}\n", names[0], names[1]));
     let result = home.plumb("run w.toml --hosts-file hosts --json").ran().json();
     let ranks = &result["ranks"];
@@ -108,7 +107,7 @@ fn an_agent_has_rules_of_its_own() {
     std::fs::create_dir(home.work().join("out")).unwrap();
     std::os::unix::fs::symlink(home.work().join("out"), home.work().join("in/link")).unwrap();
     let _agent = Agent::local(&home, port, "--allow in");
-    let run = |more: &str| home.plumb(&format!("run w.toml --hosts {} {more}", socket(port)));
+    let run = |more: &str| home.plumb(&format!("run w.toml --hosts {} {more}", socket(&home, port)));
     home.file("w.toml", WORKLOAD);
     run("--at in").ran();
     for out in ["out", "in/../out", "in/link", "/", "in/link/none"] {
@@ -197,7 +196,7 @@ fn answer_to(at: &Path, bytes: &[u8]) -> String {
     said
 }
 
-const VERSION: &str = env!("CARGO_PKG_VERSION");
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 // Protects an agent from hostile clients: whatever is sent, it goes on to serve others, and keeps neither memory nor processes.
 #[test]
@@ -241,7 +240,7 @@ fn a_hostile_client_does_no_harm() {
     wait_until("places are free again", || answer_to(&at, b"x").contains("does not answer as an agent"));
     drop(silent);
     wait_until("no process is left", || agent.sessions().is_empty());
-    home.plumb(&format!("run w.toml --hosts {}", socket(port))).ran();
+    home.plumb(&format!("run w.toml --hosts {}", socket(&home, port))).ran();
 }
 
 /// Something that is no agent of this version: it answers each client with these bytes.
@@ -278,7 +277,7 @@ fn a_hostile_agent_does_no_harm() {
     ];
     for (answer, expected) in cases {
         let impostor = impostor(answer);
-        let said = home.plumb(&format!("run w.toml --hosts {},127.0.0.1:{impostor}", socket(port)));
+        let said = home.plumb(&format!("run w.toml --hosts {},127.0.0.1:{impostor}", socket(&home, port)));
         assert!([2, 4].contains(&said.code), "{said:?}");
         assert!(said.err.contains(expected), "{expected}: {}", said.err);
     }
@@ -286,11 +285,11 @@ fn a_hostile_agent_does_no_harm() {
     assert_no_test_data(&home.work());
     let nobody = format!("run w.toml --hosts 127.0.0.1:{}", free_port());
     home.plumb(&nobody).expect(4).complains(&["plumb agent --listen"]);
-    home.plumb(&format!("run w.toml --hosts {0},{0}", socket(port))).expect(2).complains(&["named twice"]);
+    home.plumb(&format!("run w.toml --hosts {0},{0}", socket(&home, port))).expect(2).complains(&["named twice"]);
 }
 
 /// A server of fio's jobs, in a directory that they may use.
-fn fio_server(home: &Home, port: u16, directory: &Path) -> Agent {
+pub fn fio_server(home: &Home, port: u16, directory: &Path) -> Agent {
     let mut command = home.command(["as", "fio", &format!("--server=ip:127.0.0.1,{port}")]);
     command.current_dir(directory).env("PLUMB_AGENT_ALLOW", directory);
     Agent::start(command, &home.work().join(format!("fio{port}.log")))
@@ -473,169 +472,12 @@ fn other_commands_measure_on_hosts_too() {
     let port = free_port();
     let _agent = Agent::local(&home, port, "--allow here");
     std::fs::create_dir(home.work().join("here")).unwrap();
-    let hosts = format!("--hosts {}", socket(port));
+    let hosts = format!("--hosts {}", socket(&home, port));
     let tried = home.plumb(&format!("try sim:ssd --quick {hosts}")).ran();
-    assert!(tried.out.contains("1 rank on unix:agent") && tried.out.contains(", agents"), "{}", tried.out);
+    assert!(tried.out.contains("1 rank on unix:/") && tried.out.contains(", agents"), "{}", tried.out);
     home.plumb(&format!("try there --quick {hosts}")).expect(4).complains(&["the agent does not allow `there`"]);
     home.plumb(&format!("try here/none --quick {hosts}")).expect(4).complains(&["none"]);
     let compared =
         home.plumb(&format!("compare sim:ssd sim:ssd?slow=50% --for random-read --json {hosts}")).ran().json();
     assert!(compared["contrasts"].as_array().is_some_and(|all| !all.is_empty()), "{compared}");
-}
-
-// Protects a host from its other users: without keys, an agent is reached by a socket that names its peers, and by no port. Before,
-// it listened on a port of loopback, and whoever sent a conversation and closed was taken for root.
-#[test]
-fn without_keys_an_agent_serves_its_own_user() {
-    let home = Home::new();
-    home.file("w.toml", WORKLOAD);
-    for loopback in ["127.0.0.1:0", "[::1]:0", "localhost:0"] {
-        let said = home.plumb(&format!("agent --listen {loopback}")).expect(2);
-        said.complains(&["is reached by every user of this host", "--hosts local", "agent --init", "--keys"]);
-    }
-    let port = free_port();
-    let agent = Agent::start(home.command(["agent", "--listen", "--allow", "."]), &home.work().join("agent.log"));
-    assert!(agent.says().contains("listening on unix:"), "{}", agent.says());
-    home.plumb("run w.toml --hosts local").ran();
-    home.plumb("agent --listen").expect(4).complains(&["another agent listens there"]);
-    home.plumb("agent --init keys").expect(0);
-    home.plumb("agent --listen --keys keys/server.keys").expect(2).complains(&["--keys are for TCP"]);
-    // Keys are for other hosts of the same run.
-    home.plumb("run w.toml --hosts local --hosts-keys keys/client.keys").ran();
-    let nobody = format!("run w.toml --hosts 127.0.0.1:{port}");
-    home.plumb(&nobody).expect(4).complains(&["is reached by `--hosts local`"]);
-    drop(agent);
-    home.plumb("run w.toml --hosts local").expect(4).complains(&["agent.sock", "plumb agent --listen"]);
-    if !needs::is_root() {
-        needs::skip("needs root, to be another user");
-        return;
-    }
-    // Another user cannot reach the socket; where one can, the kernel's word counts.
-    let open =
-        tempfile::Builder::new().permissions(std::os::unix::fs::PermissionsExt::from_mode(0o755)).tempdir().unwrap();
-    let at = open.path().join("sock");
-    let mut command = home.command(["agent", "--listen", &format!("unix:{}", at.display())]);
-    command.current_dir(home.work());
-    let agent = Agent::start(command, &home.work().join("open.log"));
-    std::fs::set_permissions(&at, std::os::unix::fs::PermissionsExt::from_mode(0o666)).unwrap();
-    if !needs::tools(&["/usr/bin/python3"]) {
-        return;
-    }
-    let script = format!(
-        "import socket\ns = socket.socket(socket.AF_UNIX)\ns.connect('{}')\ns.sendall(b'plumb-agent 1 {VERSION} 1 2 10 x\\n')\n\
-         print(s.recv(200).decode())",
-        at.display()
-    );
-    let mut stranger = Command::new("/usr/bin/python3");
-    let said = stranger.args(["-c", &script]).uid(65534).gid(65534).current_dir("/").output().unwrap();
-    let said = String::from_utf8_lossy(&said.stdout).into_owned();
-    assert!(said.contains("serves only the user who started it"), "{said}");
-    wait_until("it says who came", || agent.says().contains("another user of this host"));
-    assert!(agent.sessions().is_empty());
-}
-
-// Protects scripts and hosts: a service of a tool whose protocol has no keys names what may be used, says so, and admits no one whose
-// connection has no owner. Before, it served without any of that, and all of the working directory.
-#[test]
-fn services_without_authentication_need_allowed_directories() {
-    let home = Home::new();
-    let port = free_port();
-    home.plumb(&format!("as fio --server=,{port}")).expect(2).complains(&[
-        "not authenticated",
-        "PLUMB_AGENT_ALLOW=",
-        "PLUMB_AGENT_KEYS=",
-    ]);
-    home.plumb(&format!("as elbencho --service --foreground --port {port}"))
-        .expect(2)
-        .complains(&["not authenticated", "PLUMB_AGENT_ALLOW="]);
-    let server = fio_server(&home, port, &home.work());
-    wait_until("it warns", || server.says().contains("no authentication"));
-    home.file("a.fio", "[a]\nsize=64k\nrw=write\n");
-    home.plumb(&format!("as fio --client=,{port} a.fio")).expect(0).says(&["a: (groupid=0"]);
-    if !needs::is_root() {
-        needs::skip("needs root, to be another user");
-        return;
-    }
-    if !needs::tools(&["/usr/bin/python3"]) {
-        return;
-    }
-    // A whole conversation at once, and the end: the kernel's table shows user 0 for what is left of the connection.
-    let script = format!(
-        "import socket\nfor _ in range(30):\n s = socket.create_connection(('127.0.0.1', {port}))\n \
-         s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)\n s.sendall(b'plumb-agent 1 {VERSION} 1 2 10 x\\n')\n s.close()"
-    );
-    let mut stranger = Command::new("/usr/bin/python3");
-    assert!(stranger.args(["-c", &script]).uid(65534).gid(65534).current_dir("/").status().unwrap().success());
-    wait_until("all are refused", || server.says().matches("another user of this host").count() == 30);
-    assert!(!server.says().contains("the client is gone"), "{}", server.says());
-    wait_until("no process is left", || server.sessions().is_empty());
-}
-
-// Protects valid jobs: an agent that was started outside its allowed directory serves those whose files are all inside. Before, it
-// refused each with "does not allow `.`".
-#[test]
-fn an_agent_started_elsewhere_serves_its_directory() {
-    let home = Home::new();
-    let (port, inside) = (free_port(), home.work().join("inside"));
-    std::fs::create_dir(&inside).unwrap();
-    let elsewhere = tempfile::tempdir().unwrap();
-    let mut command = home.command(["as", "fio", &format!("--server=,{port}")]);
-    command.current_dir(elsewhere.path()).env("PLUMB_AGENT_ALLOW", &inside);
-    let _server = Agent::start(command, &home.work().join("server.log"));
-    let job = |more: &str| {
-        home.file("j.fio", &format!("[j]\nsize=64k\nrw=write\n{more}\n"));
-        home.plumb(&format!("as fio --client=,{port} j.fio"))
-    };
-    let (directory, file) = (inside.display(), inside.join("named"));
-    job(&format!("directory={directory}")).expect(0).says(&["j: (groupid=0"]);
-    assert!(inside.join("j.0.0").exists());
-    job(&format!("filename={}", file.display())).expect(0);
-    assert!(file.exists());
-    let here = elsewhere.path().canonicalize().unwrap();
-    job("").expect(1).complains(&["does not allow", &here.display().to_string()]);
-    job(&format!("filename={}", here.join("f").display())).expect(1).complains(&["does not allow"]);
-    job(&format!("directory={directory}\nfilename=../out")).expect(1).complains(&["does not allow"]);
-    assert_eq!(std::fs::read_dir(&here).unwrap().count(), 0);
-}
-
-// Protects those who have keys: connections that prove nothing take no place of theirs, and the one that is turned away hears why.
-// Before, 24 held connections starved an agent, and its clients heard of another TLS.
-#[test]
-fn strangers_do_not_starve_those_who_have_keys() {
-    let home = Home::new();
-    home.file("w.toml", WORKLOAD);
-    home.plumb("agent --init keys").expect(0);
-    let port = free_port();
-    let agent = Agent::with_keys(&home, port, "");
-    let run = format!("run w.toml --hosts 127.0.0.1:{port} --hosts-keys keys/client.keys");
-    let ends = std::sync::atomic::AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        for number in 0..24 {
-            let ends = &ends;
-            // Each holds a connection, and opens another when it is closed; some begin a handshake.
-            scope.spawn(move || {
-                while !ends.load(std::sync::atomic::Ordering::Relaxed) {
-                    let Ok(mut stream) = TcpStream::connect(("127.0.0.1", port)) else { continue };
-                    let _ = stream.set_read_timeout(Some(Duration::from_millis(200)));
-                    if number % 2 == 0 {
-                        let _ = stream.write_all(&[0x16, 3, 1]);
-                    }
-                    while !ends.load(std::sync::atomic::Ordering::Relaxed) {
-                        match stream.read(&mut [0]) {
-                            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
-                            _ => break,
-                        }
-                    }
-                }
-            });
-        }
-        std::thread::sleep(Duration::from_millis(500));
-        let said: Vec<Said> = (0..6).map(|_| home.plumb(&run)).collect();
-        ends.store(true, std::sync::atomic::Ordering::Relaxed);
-        for said in said {
-            said.ran();
-        }
-    });
-    wait_until("it says so once", || agent.says().matches("connections that prove nothing").count() == 1);
-    wait_until("no process is left", || agent.sessions().is_empty());
 }

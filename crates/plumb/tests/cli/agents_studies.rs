@@ -22,7 +22,7 @@ impl Fleet {
     }
 
     fn names(&self) -> String {
-        self.ports.map(socket).join(",")
+        self.ports.map(|port| socket(&self.home, port)).join(",")
     }
 
     fn hosts(&self) -> String {
@@ -74,7 +74,7 @@ fn a_study_runs_on_its_hosts() {
     wait_until("a run has ended", || has_run(home.plumb("study list --json").expect(0).json()));
     child.kill().unwrap();
     child.wait().unwrap();
-    let other = format!("study resume --hosts {}", socket(fleet.ports[0]));
+    let other = format!("study resume --hosts {}", socket(&fleet.home, fleet.ports[0]));
     home.plumb(&other).expect(2).complains(&[&format!("was begun with {both}"), "leave --hosts out"]);
     let before = ended(home);
     assert!(before < 4, "the kill came too late");
@@ -148,7 +148,7 @@ fn a_study_goes_on_when_its_host_is_back() {
     let lost = fleet.agents.pop().unwrap();
     drop(lost);
     let said = fleet.home.plumb(&format!("study run s.toml {hosts} --no-check")).expect(4);
-    said.complains(&[&format!("host {}", socket(fleet.ports[1])), "resume --failed"]);
+    said.complains(&[&format!("host {}", socket(&fleet.home, fleet.ports[1])), "resume --failed"]);
     assert_eq!(runs(&fleet.home).iter().filter(|(status, _)| status == "failed").count(), 2);
     fleet.agents.push(Agent::local(&fleet.home, fleet.ports[1], ""));
     let said = fleet.home.plumb("study resume --failed");
@@ -200,7 +200,10 @@ fn sweeps_floors_and_gates_are_of_hosts() {
     home.plumb("noise sim:ssd --budget 30s").expect(0);
     let places = home.query("SELECT DISTINCT place FROM noise ORDER BY place");
     assert_eq!(places.len(), 2, "{places:?}");
-    assert!(places[1][0].as_str().unwrap().contains(&format!(" by 1 {}", socket(fleet.ports[0]))), "{places:?}");
+    assert!(
+        places[1][0].as_str().unwrap().contains(&format!(" by 1 {}", socket(&fleet.home, fleet.ports[0]))),
+        "{places:?}"
+    );
     let gate = "gate --baseline sim:ssd --candidate sim:ssd?slow=50% --budget 5m --json";
     let judged = home.plumb(&format!("{gate} {hosts}")).expect(1).json();
     let run = judged["runs"][0].as_str().unwrap();
@@ -273,7 +276,7 @@ fn a_comparison_keeps_what_it_has() {
     let output = running.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(4), "{said}");
-    assert!(said.contains(&format!("host {}", socket(fleet.ports[1]))), "{said}");
+    assert!(said.contains(&format!("host {}", socket(&fleet.home, fleet.ports[1]))), "{said}");
     assert!(said.contains("the comparison is of the runs before it"), "{said}");
     let comparison: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert!(comparison["runs"].as_array().unwrap().len() >= 2, "{comparison}");

@@ -60,11 +60,14 @@ fn forged_journals_are_named_and_left_alone() {
             chown(path, Some(STRANGER), None).unwrap();
         }
         refused("user 65534 owns");
+        let dirs = ["a", "b"].map(|name| home.work().join(name).display().to_string());
         home.file(
             "s.toml",
-            "[experiment]\nname = \"s\"\nquestion = \"Which?\"\n[[factor]]\nname = \"dir\"\nlevels = [\"a\", \"b\"]\n[target]\npath = \
-             \"${dir}\"\n[workload]\nrandom-read = { size = \"1MiB\", cache = \"warm\", time = \"100ms\" }\n[design]\nplots = 1\nrepeat = \
-             2\n[compare]\nby = \"dir\"\nmetrics = [\"read.iops\"]\n",
+            &format!(
+                "[experiment]\nname = \"s\"\nquestion = \"Which?\"\n[[factor]]\nname = \"dir\"\nlevels = {dirs:?}\n[target]\npath = \
+                 \"${{dir}}\"\n[workload]\nrandom-read = {{ size = \"1MiB\", cache = \"warm\", time = \"100ms\" }}\n[design]\nplots = \
+                 1\nrepeat = 2\n[compare]\nby = \"dir\"\nmetrics = [\"read.iops\"]\n"
+            ),
         );
         for name in ["a", "b"] {
             std::fs::create_dir(home.work().join(name)).unwrap();

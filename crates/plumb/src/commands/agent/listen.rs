@@ -27,7 +27,7 @@ pub const PURPOSE: &str = "plumb agent";
 const SESSIONS_MAX: usize = 16;
 
 /// Connections that have not proved anything yet: each has a thread, for [`ADMISSION_PATIENCE`] at most.
-const PENDING: PendingLimits = PendingLimits { all: 64, of_address: 16 };
+const PENDING: PendingLimits = PendingLimits { all: 256, of_address: 128 };
 
 /// From its first byte on, a client must have proved who it is within this time.
 const ADMISSION_PATIENCE: Duration = Duration::from_secs(5);

@@ -1,0 +1,172 @@
+//! Agents and strangers: other users of the host, services without authentication, and connections that prove nothing.
+
+use crate::agents::{Agent, VERSION, WORKLOAD, fio_server};
+use crate::common::ports::free_port;
+use crate::common::{Home, Said, needs, wait_until};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+// Protects a host from its other users: without keys, an agent is reached by a socket that names its peers, and by no port. Before,
+// it listened on a port of loopback, and whoever sent a conversation and closed was taken for root.
+#[test]
+fn without_keys_an_agent_serves_its_own_user() {
+    let home = Home::new();
+    home.file("w.toml", WORKLOAD);
+    for loopback in ["127.0.0.1:0", "[::1]:0", "localhost:0"] {
+        let said = home.plumb(&format!("agent --listen {loopback}")).expect(2);
+        said.complains(&["is reached by every user of this host", "--hosts local", "agent --init", "--keys"]);
+    }
+    let port = free_port();
+    let agent = Agent::start(home.command(["agent", "--listen", "--allow", "."]), &home.work().join("agent.log"));
+    assert!(agent.says().contains("listening on unix:"), "{}", agent.says());
+    home.plumb("run w.toml --hosts local").ran();
+    home.plumb("agent --listen").expect(4).complains(&["another agent listens there"]);
+    home.plumb("agent --init keys").expect(0);
+    home.plumb("agent --listen --keys keys/server.keys").expect(2).complains(&["--keys are for TCP"]);
+    // Keys are for other hosts of the same run.
+    home.plumb("run w.toml --hosts local --hosts-keys keys/client.keys").ran();
+    let nobody = format!("run w.toml --hosts 127.0.0.1:{port}");
+    home.plumb(&nobody).expect(4).complains(&["is reached by `--hosts local`"]);
+    drop(agent);
+    home.plumb("run w.toml --hosts local").expect(4).complains(&["agent.sock", "plumb agent --listen"]);
+    if !needs::is_root() {
+        needs::skip("needs root, to be another user");
+        return;
+    }
+    // Another user cannot reach the socket; where one can, the kernel's word counts.
+    let open =
+        tempfile::Builder::new().permissions(std::os::unix::fs::PermissionsExt::from_mode(0o755)).tempdir().unwrap();
+    let at = open.path().join("sock");
+    let mut command = home.command(["agent", "--listen", &format!("unix:{}", at.display())]);
+    command.current_dir(home.work());
+    let agent = Agent::start(command, &home.work().join("open.log"));
+    std::fs::set_permissions(&at, std::os::unix::fs::PermissionsExt::from_mode(0o666)).unwrap();
+    if !needs::tools(&["/usr/bin/python3"]) {
+        return;
+    }
+    let script = format!(
+        "import socket\ns = socket.socket(socket.AF_UNIX)\ns.connect('{}')\ns.sendall(b'plumb-agent 1 {VERSION} 1 2 10 x\\n')\n\
+         print(s.recv(200).decode())",
+        at.display()
+    );
+    let mut stranger = Command::new("/usr/bin/python3");
+    let said = stranger.args(["-c", &script]).uid(65534).gid(65534).current_dir("/").output().unwrap();
+    let said = String::from_utf8_lossy(&said.stdout).into_owned();
+    assert!(said.contains("serves only the user who started it"), "{said}");
+    wait_until("it says who came", || agent.says().contains("another user of this host"));
+    assert!(agent.sessions().is_empty());
+}
+
+// Protects scripts and hosts: a service of a tool whose protocol has no keys names what may be used, says so, and admits no one whose
+// connection has no owner. Before, it served without any of that, and all of the working directory.
+#[test]
+fn services_without_authentication_need_allowed_directories() {
+    let home = Home::new();
+    let port = free_port();
+    home.plumb(&format!("as fio --server=,{port}")).expect(2).complains(&[
+        "not authenticated",
+        "PLUMB_AGENT_ALLOW=",
+        "PLUMB_AGENT_KEYS=",
+    ]);
+    home.plumb(&format!("as elbencho --service --foreground --port {port}"))
+        .expect(2)
+        .complains(&["not authenticated", "PLUMB_AGENT_ALLOW="]);
+    let server = fio_server(&home, port, &home.work());
+    wait_until("it warns", || server.says().contains("no authentication"));
+    home.file("a.fio", "[a]\nsize=64k\nrw=write\n");
+    home.plumb(&format!("as fio --client=,{port} a.fio")).expect(0).says(&["a: (groupid=0"]);
+    if !needs::is_root() {
+        needs::skip("needs root, to be another user");
+        return;
+    }
+    if !needs::tools(&["/usr/bin/python3"]) {
+        return;
+    }
+    // A whole conversation at once, and the end: the kernel's table shows user 0 for what is left of the connection.
+    let script = format!(
+        "import socket\nfor _ in range(30):\n s = socket.create_connection(('127.0.0.1', {port}))\n \
+         s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)\n s.sendall(b'plumb-agent 1 {VERSION} 1 2 10 x\\n')\n s.close()"
+    );
+    let mut stranger = Command::new("/usr/bin/python3");
+    assert!(stranger.args(["-c", &script]).uid(65534).gid(65534).current_dir("/").status().unwrap().success());
+    wait_until("all are refused", || server.says().matches("another user of this host").count() == 30);
+    assert!(!server.says().contains("the client is gone"), "{}", server.says());
+    wait_until("no process is left", || server.sessions().is_empty());
+}
+
+// Protects valid jobs: an agent that was started outside its allowed directory serves those whose files are all inside. Before, it
+// refused each with "does not allow `.`".
+#[test]
+fn an_agent_started_elsewhere_serves_its_directory() {
+    let home = Home::new();
+    let (port, inside) = (free_port(), home.work().join("inside"));
+    std::fs::create_dir(&inside).unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let mut command = home.command(["as", "fio", &format!("--server=,{port}")]);
+    command.current_dir(elsewhere.path()).env("PLUMB_AGENT_ALLOW", &inside);
+    let _server = Agent::start(command, &home.work().join("server.log"));
+    let job = |more: &str| {
+        home.file("j.fio", &format!("[j]\nsize=64k\nrw=write\n{more}\n"));
+        home.plumb(&format!("as fio --client=,{port} j.fio"))
+    };
+    let (directory, file) = (inside.display(), inside.join("named"));
+    job(&format!("directory={directory}")).expect(0).says(&["j: (groupid=0"]);
+    let names = std::fs::read_dir(&inside).unwrap().flatten().map(|entry| entry.file_name().into_string().unwrap());
+    let names: Vec<String> = names.collect();
+    assert!(names.iter().any(|name| name.ends_with("j.0.0")), "{names:?}");
+    job(&format!("filename={}", file.display())).expect(0);
+    assert!(file.exists());
+    let here = elsewhere.path().canonicalize().unwrap();
+    job("").expect(1).complains(&["does not allow", &here.display().to_string()]);
+    job(&format!("filename={}", here.join("f").display())).expect(1).complains(&["does not allow"]);
+    job(&format!("directory={directory}\nfilename=../out")).expect(1).complains(&["does not allow"]);
+    assert_eq!(std::fs::read_dir(&here).unwrap().count(), 0);
+}
+
+// Protects those who have keys: connections that prove nothing take no place of theirs, and the one that is turned away hears why.
+// Before, 24 held connections starved an agent, and its clients heard of another TLS.
+#[test]
+fn strangers_do_not_starve_those_who_have_keys() {
+    let home = Home::new();
+    home.file("w.toml", WORKLOAD);
+    home.plumb("agent --init keys").expect(0);
+    let port = free_port();
+    let agent = Agent::with_keys(&home, port, "");
+    let run = format!("run w.toml --hosts 127.0.0.1:{port} --hosts-keys keys/client.keys");
+    let ends = AtomicBool::new(false);
+    let said: Vec<Said> = std::thread::scope(|scope| {
+        for number in 0..24 {
+            let ends = &ends;
+            // Each holds a connection, and opens another when it is closed; some begin a handshake.
+            scope.spawn(move || {
+                while !ends.load(Ordering::Relaxed) {
+                    std::thread::sleep(Duration::from_millis(50));
+                    let Ok(mut stream) = TcpStream::connect(("127.0.0.1", port)) else { continue };
+                    let _ = stream.set_read_timeout(Some(Duration::from_millis(200)));
+                    if number % 2 == 0 {
+                        let _ = stream.write_all(&[0x16, 3, 1]);
+                    }
+                    let is_open = |error: std::io::Error| error.kind() == std::io::ErrorKind::WouldBlock;
+                    while !ends.load(Ordering::Relaxed) && stream.read(&mut [0]).is_err_and(is_open) {}
+                }
+            });
+        }
+        std::thread::sleep(Duration::from_millis(500));
+        let said = (0..6).map(|_| home.plumb(&run)).collect();
+        ends.store(true, Ordering::Relaxed);
+        said
+    });
+    for said in said {
+        said.ran();
+    }
+    // More than there are places: the oldest make room.
+    let held: Vec<TcpStream> = (0..200).map(|_| TcpStream::connect(("127.0.0.1", port)).unwrap()).collect();
+    home.plumb(&run).ran();
+    drop(held);
+    wait_until("it says so once", || agent.says().matches("connections that prove nothing").count() == 1);
+    wait_until("no process is left", || agent.sessions().is_empty());
+}
