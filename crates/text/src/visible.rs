@@ -26,7 +26,8 @@ pub fn is_hidden(character: char) -> bool {
     }
 }
 
-/// Returns the text for output: hidden characters are escaped, and the colours that [`colour`] marked are shown. Line feeds and tabs stay.
+/// Returns the text for output: hidden characters are escaped, and the colours that [`colour`] marked are shown. Line feeds,
+/// carriage returns before them, and tabs stay.
 pub fn visible(text: &str) -> Cow<'_, str> {
     escape(text, is_hidden, Marks::Shown)
 }
@@ -84,7 +85,9 @@ fn escape(text: &str, is_escaped: impl Fn(char) -> bool, marks: Marks) -> Cow<'_
             rest = after;
             continue;
         }
-        if is_escaped(character) {
+        // The lines of CSV end so; nothing is drawn over.
+        let is_line_end = rest.starts_with("\r\n") && !is_escaped('\n');
+        if is_escaped(character) && !is_line_end {
             push_escaped(&mut out, character);
         } else {
             out.push(character);
@@ -121,7 +124,8 @@ mod tests {
         assert_eq!(visible("a\u{202e}b\u{2066}c\u{200f}"), "a\\u202eb\\u2066c\\u200f");
         assert_eq!(visible("\u{9b}31m\u{7f}\r\u{8}"), "\\u009b31m\\u007f\\u000d\\u0008");
         assert_eq!(visible("\u{e0041}"), "\\udb40\\udc41");
-        assert_eq!(visible_line("a\nb\tc"), "a\\u000ab\\u0009c");
+        assert_eq!(visible_line("a\nb\tc\r\n"), "a\\u000ab\\u0009c\\u000d\\u000a");
+        assert_eq!(visible("a,b\r\nc\rd"), "a,b\r\nc\\u000dd");
     }
 
     #[test]
@@ -148,7 +152,7 @@ mod tests {
         #[test]
         fn nothing_hidden_is_left(text in any::<String>()) {
             let page = visible(&text);
-            prop_assert!(!page.chars().any(is_hidden));
+            prop_assert!(!page.replace("\r\n", "\n").chars().any(is_hidden));
             let seen = |text: &str| text.chars().filter(|&c| !is_hidden(c)).collect::<String>();
             if !text.chars().any(is_hidden) {
                 prop_assert_eq!(&*page, &*text);

@@ -12,7 +12,7 @@ const EVIL: &str = "\u{1b}]0;PWN\u{7}\u{1b}[31m\u{202e}x";
 #[track_caller]
 fn assert_tame(said: &Said) {
     for (name, text) in [("output", &said.out), ("error", &said.err)] {
-        let hidden = text.chars().find(|&c| plumb_text::visible::is_hidden(c));
+        let hidden = text.replace("\r\n", "\n").chars().find(|&c| plumb_text::visible::is_hidden(c));
         assert!(hidden.is_none(), "{}: {hidden:?} in standard {name}:\n{text:?}", said.command);
     }
 }
