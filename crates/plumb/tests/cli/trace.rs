@@ -382,6 +382,7 @@ fn every_way_records_the_same_ops() {
         let home = Home::new();
         let said = home.with(["trace", "record", "--by", by, "-o", "sh.trace", "--", "sh", "-c", script]);
         if said.code == 4 && said.err.contains("cannot record") {
+            cannot_record(&said);
             return None;
         }
         assert!(said.expect(0).out.contains(&format!("By {by}: a recorded call takes about")));
@@ -392,12 +393,37 @@ fn every_way_records_the_same_ops() {
         ["fsync d/a 0 0 0", "mkdir d 0 0 0", "rename d/a 0 0 0", "unlink d/b 0 0 0", "write d/a 77824 4096 4096"];
     expected.iter().for_each(|op| assert!(stopped.iter().any(|known| known == op), "{op}: {stopped:#?}"));
     for by in ["tracefs", "bpf"] {
-        match recorded(by) {
-            Some(ops) => assert_eq!(ops, stopped, "{by}"),
-            None => needs::skip("the kernel does not let root record by its events"),
+        if let Some(ops) = recorded(by) {
+            assert_eq!(ops, stopped, "{by}");
         }
     }
     assert_eq!(instances(), [""; 0], "nothing is left in tracefs");
+}
+
+/// Says why the kernel's events were not used.
+#[track_caller]
+fn cannot_record(said: &Said) {
+    match said.err.contains("PID namespace") {
+        true => needs::not_shown("in a PID namespace the kernel's events have other process numbers"),
+        false => needs::skip("the kernel lets nobody record by its events"),
+    }
+}
+
+/// Protects containers: in a PID namespace, main records by the kernel's events and finds no op, because they have other
+/// process numbers. It is recorded by ptrace instead, and the other ways say why they cannot.
+#[test]
+fn in_a_pid_namespace_ops_are_recorded_by_ptrace() {
+    if !needs::root_and(&["unshare", "dd"]) {
+        return;
+    }
+    let home = Home::new();
+    let plain = home.command("trace record -o a.trace -- dd if=/dev/zero of=a bs=4k count=3".split(' '));
+    let mut command = std::process::Command::new("unshare");
+    command.args(["--pid", "--fork", "--mount-proc"]).arg(plain.get_program()).args(plain.get_args());
+    command.current_dir(home.work()).envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let said = Said::of(command).expect(0);
+    assert!(said.out.contains("By ptrace: ") && said.err.contains("in a PID namespace: "), "{said:?}");
+    assert_eq!(ops_below(&home, "a.trace").into_iter().filter(|op| op.starts_with("write a ")).count(), 3);
 }
 
 /// Buffers of Plumb's in tracefs, looked at in a mount namespace: this machine may have it mounted or not.
@@ -435,8 +461,8 @@ fn root_needs_no_mounted_tracefs() {
         command.args(["-m", "sh", "-c", unmount, "sh"]).arg(plain.get_program()).args(plain.get_args());
         command.current_dir(home.work()).envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
         let said = Said::of(command);
-        if by.is_some() && said.code == 4 && said.err.contains("Operation not permitted") {
-            needs::skip("the kernel lets nobody record");
+        if said.err.contains("PID namespace") || by.is_some() && said.err.contains("Operation not permitted") {
+            cannot_record(&said);
             continue;
         }
         let method = by.unwrap_or("bpf");

@@ -37,6 +37,7 @@ use session::Session;
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
 use std::process::ExitStatus;
 use std::thread;
 use std::time::Duration;
@@ -252,6 +253,14 @@ impl Event {
     }
 }
 
+/// Whether process numbers here are not those of the system, which the kernel's events have: in a PID namespace, such as a
+/// container's. Without this, such a recording has no ops.
+fn has_own_process_numbers() -> bool {
+    // Inode of the system's namespace. Source: linux/proc_ns.h, PROC_PID_INIT_INO.
+    const OF_SYSTEM: u64 = 0xeffffffc;
+    fs::metadata("/proc/self/ns/pid").is_ok_and(|found| found.ino() != OF_SYSTEM)
+}
+
 /// Records a subject into `out`, until the program or all processes have ended, or `stop` says so.
 ///
 /// # Errors
@@ -264,6 +273,11 @@ pub fn record<W: Write + Send>(
     facts: &Facts,
     stop: &dyn Fn() -> bool,
 ) -> Result<Captured, CaptureError> {
+    if method != Method::Ptrace && !matches!(subject, Subject::Devices(..)) && has_own_process_numbers() {
+        let error =
+            io::Error::other("the kernel's events have the numbers of the system; record outside of the container");
+        return Err(kernel("follow processes in a PID namespace")(error));
+    }
     match method {
         Method::Bpf => record_by_bpf(subject, out, facts, stop),
         Method::Tracefs => record_by_tracefs(subject, out, facts, stop),
