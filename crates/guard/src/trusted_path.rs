@@ -18,8 +18,8 @@ use std::path::{Component, Path, PathBuf};
 
 /// Symbolic links on the way to one file. Source: `MAXSYMLINKS` of the kernel.
 const LINKS_MAX: usize = 40;
-/// Bits of a mode with which others than the owner can write.
-const OTHERS_WRITE: u32 = 0o022;
+const GROUP_WRITES: u32 = 0o020;
+const OTHERS_WRITE: u32 = 0o002;
 const PRIVATE_DIRECTORY: Mode = Mode::RWXU;
 const PRIVATE_FILE: Mode = Mode::RUSR.union(Mode::WUSR);
 
@@ -135,7 +135,7 @@ impl TrustedDir {
         let Walk { dir, path, .. } = walk;
         let dir = TrustedDir { dir: open_directory(&dir, OsStr::new("."), &path, READ)?, path, user };
         let found = dir.stat()?;
-        if mode(&found) & OTHERS_WRITE != 0 {
+        if others_write(&found, user) {
             return Err(UntrustedPath::Writable { path: dir.path });
         }
         Ok(dir)
@@ -183,7 +183,7 @@ impl TrustedDir {
         let dir = open_directory(&self.dir, name, &path, READ)?;
         let found = rustix::fs::fstat(&dir).map_err(|error| UntrustedPath::io(&path, error))?;
         check_owner(&path, &found, self.user)?;
-        if mode(&found) & OTHERS_WRITE != 0 {
+        if others_write(&found, self.user) {
             return Err(UntrustedPath::Writable { path });
         }
         Ok(TrustedDir { dir, path, user: self.user })
@@ -268,7 +268,7 @@ pub fn open_trusted_file(path: &Path, user: u32) -> Result<File, UntrustedPath> 
         }
         let path = walk.path.join(&name);
         let dir = rustix::fs::fstat(&walk.dir).map_err(|error| UntrustedPath::io(&walk.path, error))?;
-        if mode(&dir) & OTHERS_WRITE != 0 {
+        if others_write(&dir, user) {
             return Err(UntrustedPath::Writable { path: walk.path });
         }
         if walk.follow(&name)? {
@@ -343,7 +343,7 @@ impl Walk {
         let found = rustix::fs::fstat(&dir).map_err(|error| UntrustedPath::io(&path, error))?;
         check_owner(&path, &found, self.user)?;
         let is_sticky = mode(&found) & 0o1000 != 0;
-        if mode(&found) & OTHERS_WRITE != 0 && !is_sticky {
+        if others_write(&found, self.user) && !is_sticky {
             return Err(UntrustedPath::Writable { path });
         }
         (self.dir, self.path) = (dir, path);
@@ -399,6 +399,14 @@ fn push_front(left: &mut VecDeque<OsString>, path: &Path) {
     }
 }
 
+/// Returns `true` if anyone but `user` can write to a file or directory. Many systems give each user a group of the same number,
+/// with a umask that lets it write: that group has no other member. Root's group may have some.
+fn others_write(found: &Stat, user: u32) -> bool {
+    let is_own_group = user != 0 && found.st_gid == user;
+    let others = if is_own_group { OTHERS_WRITE } else { GROUP_WRITES | OTHERS_WRITE };
+    mode(found) & others != 0
+}
+
 fn check_owner(path: &Path, found: &Stat, user: u32) -> Result<(), UntrustedPath> {
     match found.st_uid {
         0 => Ok(()),
@@ -412,9 +420,9 @@ fn check_file(path: &Path, found: &Stat, user: u32) -> Result<(), UntrustedPath>
         return Err(UntrustedPath::Kind { path: path.to_owned(), expected: "regular file" });
     }
     check_owner(path, found, user)?;
-    match mode(found) & OTHERS_WRITE {
-        0 => Ok(()),
-        _ => Err(UntrustedPath::Writable { path: path.to_owned() }),
+    match others_write(found, user) {
+        false => Ok(()),
+        true => Err(UntrustedPath::Writable { path: path.to_owned() }),
     }
 }
 
@@ -447,8 +455,10 @@ mod tests {
             set_mode(&dir.path().join(way), 0o755);
         }
         assert!(TrustedDir::open(&last, me()).is_ok());
+        // A group of the user's own number may write, except root's.
+        let modes: &[u32] = if me() == 0 { &[0o775, 0o757] } else { &[0o757] };
         for way in ["a", "a/b", "a/b/c"] {
-            for mode in [0o775, 0o757] {
+            for &mode in modes {
                 set_mode(&dir.path().join(way), mode);
                 let error = TrustedDir::open(&last, me()).unwrap_err();
                 assert!(matches!(&error, UntrustedPath::Writable { path } if path.ends_with(way)), "{way}: {error}");
@@ -484,6 +494,25 @@ mod tests {
         assert_eq!(again.names().unwrap(), ["new", "old"]);
     }
 
+    // Protects users whose umask lets their own group write: their directories are trusted. Other groups are other users.
+    #[test]
+    fn a_group_of_the_users_own_number_is_no_other_user() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut found = rustix::fs::stat(dir.path()).unwrap();
+        for (mode, group, user, expected) in [
+            (0o755, 1000, 1000, false),
+            (0o775, 1000, 1000, false),
+            (0o775, 100, 1000, true),
+            (0o757, 1000, 1000, true),
+            (0o775, 0, 0, true),
+            (0o755, 0, 0, false),
+        ] {
+            found.st_mode = (found.st_mode & !0o777) | mode;
+            found.st_gid = group;
+            assert_eq!(others_write(&found, user), expected, "{mode:o}, group {group}, user {user}");
+        }
+    }
+
     #[test]
     fn files_that_others_could_have_written_are_refused() {
         let dir = tempfile::tempdir().unwrap();
@@ -491,9 +520,9 @@ mod tests {
         let trusted = TrustedDir::open(dir.path(), me()).unwrap();
         let open = |name: &str| trusted.open_private_file(name.as_ref());
         fs::write(path("file"), "").unwrap();
-        set_mode(&path("file"), 0o660);
+        set_mode(&path("file"), 0o602);
         assert!(matches!(open("file"), Err(UntrustedPath::Writable { .. })));
-        assert_eq!(mode_of(&path("file")), 0o660, "it is left alone");
+        assert_eq!(mode_of(&path("file")), 0o602, "it is left alone");
         set_mode(&path("file"), 0o600);
         symlink(path("file"), path("link")).unwrap();
         assert!(matches!(open("link"), Err(UntrustedPath::Kind { .. })));
