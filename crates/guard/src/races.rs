@@ -1,7 +1,7 @@
 //! A directory that is exchanged with a symbolic link while files in it are opened and removed: 2,000 rounds for each door.
 
 use crate::testing::{Swapping, Victim, guard};
-use crate::{Create, MadeFiles, Naming, OutputOpening, Permissions, Pinning, Remover, Roots};
+use crate::{Create, WrittenContent, Naming, OutputOpening, Permissions, Pinning, Remover, Roots};
 use rustix::fs::OFlags;
 use std::fs;
 use std::io::Write;
@@ -36,9 +36,9 @@ fn doors_open_and_remove_nothing_elsewhere() {
                 Naming::Generated => path.parent().unwrap().parent().unwrap(),
             };
             let roots = Arc::new(Roots::new(&[typed.to_owned()], [], Pinning::Pinned));
-            let mut first = unnamed.door(naming, None).within(Arc::clone(&roots));
+            let mut first = unnamed.door(naming).within(Arc::clone(&roots));
             let _ = first.open(path, Create::Never);
-            let mut second = unnamed.door(naming, None).within(roots);
+            let mut second = unnamed.door(naming).within(roots);
             if let Ok(mut passed) = second.open(path, Create::IfMissing) {
                 let _ = passed.file.write_all(b"x");
             }
@@ -51,17 +51,17 @@ fn doors_open_and_remove_nothing_elsewhere() {
 #[test]
 fn outputs_of_copies_go_nowhere_else() {
     let unnamed = guard(Permissions::none());
-    let registry = tempfile::tempdir().unwrap();
-    let made = MadeFiles::new(registry.path().to_owned());
     let opening = OutputOpening {
         creates: true,
         is_new: false,
         cut_to_bytes: Some(0),
         empty_input: None,
+        content: WrittenContent::Users,
+        copy_of: None,
         stream_flags: OFlags::empty(),
     };
     survives("dd", |path| {
-        if let Ok(mut output) = unnamed.open_output(path, &made, opening) {
+        if let Ok(mut output) = unnamed.open_output(path, opening) {
             let _ = output.write_all(b"x");
         }
     });

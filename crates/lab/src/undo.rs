@@ -571,7 +571,7 @@ mod tests {
         assert_eq!(fs::read_to_string(&file).unwrap(), "kept");
         // By way of a link below /sys, which leads to another place of it.
         let queue = fs::read_dir("/sys/block").into_iter().flatten().flatten().next().map(|disk| disk.path());
-        match queue.map(|disk| open_setting(&disk.join("queue/nr_requests"))) {
+        match queue.map(|disk| kernel_setting(&disk.join("queue/nr_requests"))) {
             Some(Ok(_)) => {}
             Some(Err(UndoError::Io(error))) => eprintln!("SKIPPED: no setting to open here: {error}"),
             None => eprintln!("SKIPPED: no disk here"),
