@@ -91,7 +91,7 @@ fn sinks_are_written_and_directories_refused() {
     for (way, write) in WAYS {
         write(OutputFile::named("--output", "/dev/null")).unwrap_or_else(|error| panic!("{way}: {error}"));
         let error = write(OutputFile::named("--output", "/")).unwrap_err();
-        assert!(error.to_string().contains("--output: /"), "{way}: {error}");
+        assert!(error.to_string().starts_with("--output: "), "{way}: {error}");
         let error = write(OutputFile::named("--output", "/nosuch/dir/f")).unwrap_err();
         assert!(!error.is_refusal() && error.to_string().contains("/nosuch/dir/f"), "{way}: {error}");
         let error = write(OutputFile::named("--output", "/dev/fd/987")).unwrap_err();
