@@ -154,17 +154,17 @@ impl Guard {
         if self.content == WrittenContent::Users {
             return Mark::remove(file);
         }
-        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let mark = Mark::taken(whose, self.run);
         let is_marked = mark.put(file, identity.inode).is_ok();
         if let Some(key) = rustix::fs::fstat(file).ok().and_then(|stat| FileKey::of(file, &stat)) {
             // Best effort: a file that is neither marked nor registered is unknown next time, and must be named then.
             if let (false, Some(made)) = (is_marked, &self.made) {
-                let _ = made.add(&[Record { key, known: Known::Taken(mark), path: path.clone() }]);
+                let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+                let _ = made.add(&[Record { key, known: Known::Taken(mark), path }]);
             }
             self.locked().opened.insert((identity.device, identity.inode), (key, whose));
         }
-        self.push(path, Evidence::Mark);
+        self.push(path.to_owned(), Evidence::Mark);
     }
 
     fn push(&self, path: PathBuf, evidence: Evidence) {
@@ -187,14 +187,14 @@ impl Guard {
 
     /// Says where workers in other processes may have made files: those of this run are registered when it gives back.
     pub fn look_later(&self, path: PathBuf) {
-        self.push(std::path::absolute(&path).unwrap_or(path), Evidence::Mark);
+        self.push(path, Evidence::Mark);
     }
 
     /// Registers, when this run gives back, a file that bears no mark. Its name passed the guard when the run began: there was
     /// nothing, or something that may be written to, which is somebody else's where `is_lent` says so.
     pub fn register_later(&self, path: PathBuf, is_lent: bool) {
         let whose = if is_lent { Whose::Owner } else { Whose::Plumb };
-        self.push(std::path::absolute(&path).unwrap_or(path), Evidence::Name(whose));
+        self.push(path, Evidence::Name(whose));
     }
 
     /// Registers how this run leaves the files that it made and took. Called when all that the run had open is closed. A run
@@ -202,9 +202,11 @@ impl Guard {
     pub fn give_back(&self) {
         let files = std::mem::take(&mut self.locked().files);
         let (mut seen, mut records) = (HashSet::new(), Vec::new());
+        // Asked for once: a hundred thousand paths may be relative.
+        let base = std::env::current_dir().unwrap_or_default();
         for TakenFile { path, evidence } in &files {
             if seen.insert(path) {
-                records.extend(self.leave(path, *evidence));
+                records.extend(self.leave(&base.join(path), *evidence));
             }
         }
         self.locked().opened.clear();
