@@ -351,7 +351,7 @@ fn admit(shared: &Shared, stream: TcpStream, place: PendingPlace) -> Result<(), 
     let is_displaced = place.is_closed();
     drop(place);
     match admitted {
-        Err(_) if is_displaced => Err(AdmitError::Displaced),
+        Err(_) | Ok(None) if is_displaced => Err(AdmitError::Displaced),
         Err(error) => Err(error),
         Ok(None) => Ok(()),
         Ok(Some(Admitted::Plain(stream))) => {

@@ -5,6 +5,7 @@ use crate::exit::{End, Stopped};
 use crate::output::error_line;
 use crate::session;
 use plumb_engine::signals::StopFlag;
+use plumb_lab::LabError;
 use plumb_lab::host::Listener;
 use plumb_lab::step::Safety;
 use plumb_study::plan::Plan;
@@ -30,7 +31,11 @@ impl CheckRequest<'_> {
     /// Looks at all that the open plots need. What a killed process has left is taken down first: it would be in the way.
     pub fn answer(&self, is_open: impl Fn(u32) -> bool, hosts: &mut LabHosts, listener: Listener<'_>) -> Preflight {
         if let Err(error) = hosts.recover(&mut *listener) {
-            listener(&format!("warning: {error}"));
+            match error {
+                // Progress is shown on terminals only, and this is for everyone.
+                LabError::UntrustedJournals { .. } => error_line!("warning: {error}"),
+                error => listener(&format!("warning: {error}")),
+            }
         }
         let safety = Safety { typed: self.typed.to_owned(), ..self.plan.safety.clone() };
         let plan = Plan { safety, ..self.plan.clone() };

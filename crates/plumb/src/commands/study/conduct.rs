@@ -15,6 +15,7 @@ use crate::ranks;
 use crate::session;
 use clap::Args;
 use plumb_engine::signals::{self, StopFlag};
+use plumb_lab::LabError;
 use plumb_sorted::SortedSet;
 use plumb_store::{Store, StoreError, StoredStudy};
 use plumb_study::conduct::{ConductEnded, ConductSetting, Conducted, FrozenStudy, StudyOrigin, conduct};
@@ -233,7 +234,10 @@ impl StudySite {
         let stream = has_screen || !streams.is_empty();
         let mut teller = StudyReporter::with_streams(streams);
         teller.tell(&format!("study {} · {} plots, {} runs", study.id, study.plan.plots.len(), study.plan.runs.len()));
-        if let Err(error) = self.hosts.recover(&mut |line| teller.tell(line)) {
+        let is_told = |error: &LabError| !arguments.no_check && matches!(error, LabError::UntrustedJournals { .. });
+        if let Err(error) = self.hosts.recover(&mut |line| teller.tell(line))
+            && !is_told(&error)
+        {
             teller.tell(&format!("warning: {error}"));
         }
         if has_screen {
