@@ -262,9 +262,12 @@ impl Client {
         dirs.call(*base, name_of(names, number)?, call)
     }
 
-    /// Opens the directory of a name, to read or to flush it.
+    /// Opens the directory of a name, to read or to flush it, as dbench does.
     fn open_parent(&mut self, number: u32) -> Result<OwnedFd, Errno> {
-        self.at(number, |dir, _| open_directory(dir, c"."))
+        let name = self.name(number)?.to_bytes();
+        let end = name.iter().rposition(|&letter| letter == b'/');
+        let parent = CString::new(end.map_or(b".".as_slice(), |end| &name[..end])).map_err(|_| Errno(libc::EINVAL))?;
+        self.dirs.call(self.base, &parent, open_directory)
     }
 
     /// Looks for a name as a server does for clients that take `a` for `A`.

@@ -100,12 +100,15 @@ fn blocks(target: &str) -> String {
 /// Files of jobs, named by the user or by the tool: fio, vdbench, IOMeter, elbencho's data.
 #[test]
 fn job_files_are_not_written_to_elsewhere() {
-    for (names, files) in [("said = [\"d/f\"]", 1), ("numbered = { path = \"d/f.{}\", count = 20 }", 20)] {
+    let said = ("said = [\"d/f\"]", "[]", 1);
+    // Names that a tool makes up are taken wherever a link leads that the user typed: here they typed the directory above.
+    let made = ("numbered = { path = \"d/f.{}\", count = 20 }", "[\".\"]", 20);
+    for (names, typed, files) in [said, made] {
         let place = Place::new();
         fs::create_dir(place.base().join("d")).unwrap();
         let all: Vec<String> = (0..20).map(|file| format!("f.{file}")).chain(["f".to_owned()]).collect();
         let victim = Victim::new(place.base(), &all);
-        let text = blocks(&format!("[target.data.job-files]\nnames.{names}\nlengths = [\"4KiB\"]\n"));
+        let text = blocks(&format!("[target.data.job-files]\nnames.{names}\nlengths = [\"4KiB\"]\ntyped = {typed}\n"));
         // Each file is laid out, opened and removed.
         survives(names, &place, &text, &place.base().join("d"), &victim, 3 * files);
     }

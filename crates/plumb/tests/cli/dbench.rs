@@ -99,8 +99,6 @@ fn calls(home: &Home, command: &Command) -> Vec<String> {
             name => name.trim_end_matches("at"),
         };
         let file = arguments.split('"').nth(1).map_or("", |path| path.rsplit('/').next().unwrap_or(path));
-        // Of a directory that is open already, ours opens `.` to list it: through its name, a link could be followed.
-        let file = if (name, file) == ("open", ".") { "client0" } else { file };
         // A descriptor has another number; how a call ended, and what it moved, is the same.
         let result = if result.starts_with("-1") {
             result.split(' ').nth(1).unwrap_or("")
