@@ -1,5 +1,5 @@
-//! Opening what lies below a directory, and nothing else: no symbolic link is followed, no mount is entered, `..` does
-//! not exist. By `openat2(2)` where the kernel has it (Linux 5.6), else step by step.
+//! Opening what lies below a directory, and nothing else: no symbolic link is followed and `..` does not exist; a mount is entered
+//! only where the caller allows it. By `openat2(2)` where the kernel has it (Linux 5.6), else step by step.
 
 use crate::refusal::NotBelow;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
@@ -7,6 +7,7 @@ use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::fs::Metadata;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path};
 
@@ -80,19 +81,123 @@ pub(crate) fn open_entry(dir: BorrowedFd<'_>, name: &OsStr, flags: OFlags, mode:
 
 /// The same without `openat2`. FreeBSD's word for a symbolic link is `EMLINK`.
 fn open_entry_by_steps(dir: BorrowedFd<'_>, name: &OsStr, flags: OFlags, mode: Mode) -> rustix::io::Result<OwnedFd> {
-    let fd = match rustix::fs::openat(dir, name, flags, mode) {
-        Err(Errno::NOTDIR | Errno::MLINK) if is_symlink(dir, name) => return Err(Errno::LOOP),
-        done => done?,
-    };
-    let stat = rustix::fs::fstat(&fd)?;
-    if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink {
-        return Err(Errno::LOOP);
-    }
+    let (fd, stat) = open_unlinked(dir, name, flags, mode)?;
     let parent = rustix::fs::fstat(dir)?;
     if Identity::of(&stat).device != Identity::of(&parent).device || mount_id(fd.as_fd()) != mount_id(dir) {
         return Err(Errno::XDEV);
     }
     Ok(fd)
+}
+
+/// Opens an entry that is no symbolic link, whatever is mounted there.
+fn open_unlinked(dir: BorrowedFd<'_>, name: &OsStr, flags: OFlags, mode: Mode) -> rustix::io::Result<(OwnedFd, Stat)> {
+    let fd = match rustix::fs::openat(dir, name, flags, mode) {
+        Err(Errno::NOTDIR | Errno::MLINK) if is_symlink(dir, name) => return Err(Errno::LOOP),
+        done => done?,
+    };
+    // With O_PATH, the link itself is opened.
+    let stat = rustix::fs::fstat(&fd)?;
+    if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink { Err(Errno::LOOP) } else { Ok((fd, stat)) }
+}
+
+/// Whether something that is mounted below a directory is entered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mounts {
+    /// It is: mounting needs more rights than swapping names does.
+    Entered,
+    /// It is `EXDEV`.
+    Refused,
+}
+
+/// Opens what lies below a directory, one name or several. A symbolic link anywhere on the way, or at its end, is `ELOOP`; a path
+/// that leads out is `EXDEV`. The empty path is the directory itself.
+///
+/// # Errors
+/// The system's.
+#[cfg(target_os = "linux")]
+pub fn open_beneath(
+    dir: BorrowedFd<'_>,
+    path: &[u8],
+    flags: OFlags,
+    mode: Mode,
+    mounts: Mounts,
+) -> rustix::io::Result<OwnedFd> {
+    use rustix::fs::ResolveFlags;
+    use std::sync::atomic::AtomicBool;
+    use std::sync::atomic::Ordering::Relaxed;
+    /// The kernel has no `openat2`.
+    static IS_MISSING: AtomicBool = AtomicBool::new(false);
+    let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let path = if path.is_empty() { b"." } else { path };
+    if IS_MISSING.load(Relaxed) {
+        return open_beneath_by_steps(dir, path, flags, mode, mounts);
+    }
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    let resolve = if mounts == Mounts::Refused { resolve | ResolveFlags::NO_XDEV } else { resolve };
+    // With O_NOFOLLOW, a link in the place of a directory would be ENOTDIR; no link is followed without it either.
+    let alone = flags.difference(OFlags::NOFOLLOW);
+    let mut attempts = 0;
+    loop {
+        match rustix::fs::openat2(dir, path, alone, mode, resolve) {
+            Err(Errno::AGAIN) if attempts < ATTEMPTS_MAX => attempts += 1,
+            Err(Errno::NOSYS) => {
+                IS_MISSING.store(true, Relaxed);
+                return open_beneath_by_steps(dir, path, flags, mode, mounts);
+            }
+            // A seccomp filter that does not know the call; whatever else EPERM means, the steps end with it too.
+            Err(Errno::PERM) => return open_beneath_by_steps(dir, path, flags, mode, mounts),
+            done => return done,
+        }
+    }
+}
+
+/// The same where there is no `openat2`.
+///
+/// # Errors
+/// The system's.
+#[cfg(not(target_os = "linux"))]
+pub fn open_beneath(
+    dir: BorrowedFd<'_>,
+    path: &[u8],
+    flags: OFlags,
+    mode: Mode,
+    mounts: Mounts,
+) -> rustix::io::Result<OwnedFd> {
+    open_beneath_by_steps(dir, path, flags | OFlags::NOFOLLOW | OFlags::CLOEXEC, mode, mounts)
+}
+
+/// Opens each directory on the way by itself, without following a link.
+fn open_beneath_by_steps(
+    dir: BorrowedFd<'_>,
+    path: &[u8],
+    flags: OFlags,
+    mode: Mode,
+    mounts: Mounts,
+) -> rustix::io::Result<OwnedFd> {
+    if path.first() == Some(&b'/') {
+        return Err(Errno::XDEV);
+    }
+    let names: Vec<&[u8]> = path.split(|&byte| byte == b'/').filter(|name| !name.is_empty() && *name != b".").collect();
+    if names.contains(&b"..".as_slice()) {
+        return Err(Errno::XDEV);
+    }
+    let Some((last, above)) = names.split_last() else {
+        return rustix::fs::openat(dir, ".", flags, mode);
+    };
+    let step = |from: BorrowedFd<'_>, name: &[u8], flags: OFlags, mode: Mode| {
+        let name = OsStr::from_bytes(name);
+        match mounts {
+            Mounts::Refused => open_entry_by_steps(from, name, flags, mode),
+            Mounts::Entered => open_unlinked(from, name, flags, mode).map(|(fd, _)| fd),
+        }
+    };
+    let mut here: Option<OwnedFd> = None;
+    for name in above {
+        let from = here.as_ref().map_or(dir, AsFd::as_fd);
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        here = Some(step(from, name, flags, Mode::empty())?);
+    }
+    step(here.as_ref().map_or(dir, AsFd::as_fd), last, flags, mode)
 }
 
 fn is_symlink(dir: BorrowedFd<'_>, name: &OsStr) -> bool {
@@ -153,6 +258,41 @@ mod tests {
             assert_eq!(open("to-file", OFlags::RDWR), Err(Errno::LOOP));
             assert_eq!(open("to-dir", OFlags::RDONLY | OFlags::DIRECTORY), Err(Errno::LOOP));
             assert_eq!(open("absent", OFlags::RDONLY), Err(Errno::NOENT));
+        }
+    }
+
+    type BeneathOpener = fn(BorrowedFd<'_>, &[u8], OFlags, Mode, Mounts) -> rustix::io::Result<OwnedFd>;
+
+    const BENEATH_OPENERS: [BeneathOpener; 2] = [open_beneath, |dir, path, flags, mode, mounts| {
+        open_beneath_by_steps(dir, path, flags | OFlags::NOFOLLOW, mode, mounts)
+    }];
+
+    /// Links on the way are as little followed as those at the end, and no path leads out, with `openat2` or without.
+    #[test]
+    fn paths_stay_beneath_with_openat2_or_without() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir_all(dir.path().join("root/a/b")).unwrap();
+        fs::write(dir.path().join("root/a/b/file"), "x").unwrap();
+        fs::write(dir.path().join("outside"), "x").unwrap();
+        symlink("a", dir.path().join("root/link")).unwrap();
+        symlink("..", dir.path().join("root/a/up")).unwrap();
+        let root = File::open(dir.path().join("root")).unwrap();
+        for open in BENEATH_OPENERS {
+            for mounts in [Mounts::Entered, Mounts::Refused] {
+                let open =
+                    |path: &str, flags| open(root.as_fd(), path.as_bytes(), flags, Mode::empty(), mounts).map(drop);
+                let place = OFlags::PATH | OFlags::DIRECTORY;
+                assert_eq!(open("a/b/file", OFlags::RDWR), Ok(()));
+                assert_eq!(open("a/b", place), Ok(()));
+                assert_eq!(open("", place), Ok(()));
+                assert_eq!(open("link/b/file", OFlags::RDWR), Err(Errno::LOOP));
+                assert_eq!(open("link", place), Err(Errno::LOOP));
+                assert_eq!(open("a/up/a", place), Err(Errno::LOOP));
+                assert_eq!(open("a/none/c", place), Err(Errno::NOENT));
+                for out in ["../outside", "a/../../outside", "/etc/passwd"] {
+                    assert_eq!(open(out, OFlags::RDONLY), Err(Errno::XDEV), "{out}");
+                }
+            }
         }
     }
 

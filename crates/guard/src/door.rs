@@ -1,22 +1,22 @@
 //! The door of the guard for files that lie under the names of another tool's language: anywhere, many of one directory,
 //! and opened again by each worker.
 
-use super::beneath::Identity;
+use super::beneath::{Identity, Mounts, open_beneath};
 use super::device::SystemDevices;
 use super::made::MadeFiles;
 use super::mark::Mark;
 use super::{FileLocation, FileOpening, Guard, GuardedFile, IoMode, PassReason, Refusal, wrong_kind};
-use super::{Intent, kind_name, read_only_file_system};
+use super::{Intent, Roots, kind_name, read_only_file_system};
 use plumb_workload::files::NewModes;
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawMode, Stat, StatVfsMountFlags};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, RawMode, Stat, StatVfsMountFlags};
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::os::fd::AsFd;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How files got their names.
@@ -58,6 +58,10 @@ pub struct Door {
     made: Option<MadeFiles>,
     file_mode: Mode,
     dir: Option<OpenDir>,
+    /// Directories from which files are reached; without them, each path is followed from its beginning.
+    roots: Option<Arc<Roots>>,
+    /// The one that was opened last.
+    root: Option<(usize, OwnedFd)>,
     /// Files that the system uses as devices now.
     in_use: Option<Vec<Identity>>,
 }
@@ -81,7 +85,7 @@ impl Guard {
     /// A door for files of one naming. `made` knows files that bear no mark because their file system has none.
     pub fn door(&self, naming: Naming, made: Option<MadeFiles>) -> Door {
         let file_mode = Mode::from_raw_mode(NewModes::default().laid_out as RawMode);
-        Door { guard: self.clone(), naming, made, file_mode, dir: None, in_use: None }
+        Door { guard: self.clone(), naming, made, file_mode, dir: None, roots: None, root: None, in_use: None }
     }
 }
 
@@ -95,6 +99,11 @@ impl Door {
     /// New files get this mode, from which the umask is taken.
     pub fn make_with(&mut self, mode: u32) {
         self.file_mode = Mode::from_raw_mode(mode as RawMode);
+    }
+
+    /// Reaches files from these directories from here on: below them, no symbolic link is followed.
+    pub fn within(self, roots: Arc<Roots>) -> Door {
+        Door { roots: Some(roots), ..self }
     }
 
     /// What bears a name; symbolic links are followed.
@@ -181,6 +190,43 @@ impl Door {
         }
     }
 
+    /// Admits a call that unlinks a name: the name is free, or that of a file that may be written to, or of a directory, which is not
+    /// unlinked.
+    ///
+    /// # Errors
+    /// [`Refusal::WrongKind`] for devices, pipes and sockets, [`Refusal::Symlink`]; else as [`Door::open`].
+    pub fn admit_removal(&mut self, path: &Path) -> Result<(), Refusal> {
+        let (dir, name) = self.enter(path)?;
+        let stat = match rustix::fs::statat(&dir.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => stat,
+            Err(Errno::NOENT) => return Ok(()),
+            Err(error) => return Err(Refusal::io(path, "look at it")(error)),
+        };
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => self.open(path, Create::Never).map(drop),
+            FileType::Directory => Ok(()),
+            _ => Err(wrong_kind(path, &stat)),
+        }
+    }
+
+    /// Admits a tool that removes numbered items from a tree: it holds no pipe, socket or device, or does not exist. Reads directories
+    /// only.
+    ///
+    /// # Errors
+    /// [`Refusal::WrongKind`] with the first such entry; [`Refusal::Io`].
+    pub fn admit_tree_removal(&mut self, path: &Path) -> Result<(), Refusal> {
+        let (dir, name) = match self.enter(path) {
+            Err(Refusal::NoDirectory { .. }) => return Ok(()),
+            entered => entered?,
+        };
+        match open_beneath(dir.fd.as_fd(), name.as_bytes(), LISTED, Mode::empty(), Mounts::Entered) {
+            // A link is not followed later either.
+            Err(Errno::NOENT | Errno::LOOP | Errno::NOTDIR) => Ok(()),
+            Err(error) => Err(Refusal::io(path, "open it")(error)),
+            Ok(tree) => refuse_special(tree.as_fd(), path, 0),
+        }
+    }
+
     /// Makes a directory of a generated name; one that is there already stays.
     ///
     /// # Errors
@@ -200,11 +246,14 @@ impl Door {
         };
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         if self.dir.as_ref().is_none_or(|dir| dir.path != parent) {
-            let fd = rustix::fs::open(parent, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
-                .map_err(|error| match error {
-                    Errno::NOENT => Refusal::NoDirectory { path: path.to_owned(), directory: parent.to_owned() },
-                    error => Refusal::io(path, "open its directory")(error),
-                })?;
+            let fd = match self.roots.as_ref().map_or(Ok(None), |roots| roots.open_parent_from(path, &mut self.root))? {
+                Some(fd) => fd,
+                None => rustix::fs::open(parent, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+                    .map_err(|error| match error {
+                        Errno::NOENT => Refusal::NoDirectory { path: path.to_owned(), directory: parent.to_owned() },
+                        error => Refusal::io(path, "open its directory")(error),
+                    })?,
+            };
             let stat = rustix::fs::fstatvfs(&fd).map_err(Refusal::io(path, "check its file system"))?;
             let is_read_only = stat.f_flag.contains(StatVfsMountFlags::RDONLY);
             self.dir = Some(OpenDir { path: parent.to_owned(), fd, is_read_only });
@@ -285,6 +334,47 @@ impl Door {
         let opening = FileOpening { intent: Intent::Overwrite, mode: IoMode::Buffered, needed_bytes: 0 };
         self.guard.open_at(place, opening, || {})
     }
+}
+
+/// How a directory is opened to be listed.
+const LISTED: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY);
+
+/// Deeper directories are left alone: paths end before.
+const LEVELS_MAX: usize = 300;
+
+/// Refuses a directory that holds a pipe, socket or device, at any depth.
+fn refuse_special(dir: BorrowedFd<'_>, path: &Path, level: usize) -> Result<(), Refusal> {
+    let failed = |error| Refusal::io(path, "look through it")(error);
+    for entry in Dir::read_from(dir).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let name = OsStr::from_bytes(entry.file_name().to_bytes());
+        if matches!(name.as_bytes(), b"." | b"..") {
+            continue;
+        }
+        let kind = match entry.file_type() {
+            FileType::Unknown => rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)
+                .map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode)),
+            kind => kind,
+        };
+        match kind {
+            FileType::Directory if level < LEVELS_MAX => {
+                match open_beneath(dir, name.as_bytes(), LISTED, Mode::empty(), Mounts::Entered) {
+                    Ok(inner) => refuse_special(inner.as_fd(), &path.join(name), level + 1)?,
+                    Err(Errno::NOENT | Errno::LOOP | Errno::NOTDIR) => {}
+                    Err(error) => return Err(Refusal::io(&path.join(name), "open it")(error)),
+                }
+            }
+            FileType::Fifo | FileType::Socket | FileType::BlockDevice | FileType::CharacterDevice => {
+                let path = path.join(name);
+                return match rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
+                    Ok(stat) => Err(wrong_kind(&path, &stat)),
+                    Err(error) => Err(Refusal::io(&path, "look at it")(error)),
+                };
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// Another host has made a file and marked it within this time.

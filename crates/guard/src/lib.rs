@@ -28,6 +28,8 @@ mod pass;
 mod permissions;
 mod quoted;
 mod refusal;
+mod remover;
+mod roots;
 pub mod signature;
 pub mod space;
 mod test_data;
@@ -35,6 +37,7 @@ pub mod testdir;
 mod users;
 
 pub(crate) use beneath::Identity;
+pub use beneath::{Mounts, open_beneath};
 pub use blank::{NotBlank, READ_MAX_BYTES};
 pub use door::{Create, Door, FoundName, Naming, PassedFile};
 pub use expendable::{Expendable, NamedDevice, Right, disks, serials};
@@ -44,11 +47,15 @@ pub use opened::{Access, GuardedDir, GuardedFile, IoMode, PassReason, open_again
 pub use output::OutputOpening;
 pub use permissions::{Allow, Permissions};
 pub use refusal::{NotBelow, Refusal};
+pub use remover::Remover;
+pub use roots::{Pinning, Roots};
 pub use test_data::{Recognise, TestBlock};
 pub use users::Program;
 
 #[cfg(test)]
 mod disasters;
+#[cfg(test)]
+mod races;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 #[cfg(test)]

@@ -185,3 +185,86 @@ impl Drop for Mounted {
         run("umount", &[self.point.path().to_str().unwrap()]);
     }
 }
+
+/// What others' files hold that no run may touch.
+pub const PRECIOUS: &str = "precious";
+
+/// A directory of others with these files.
+pub struct Victim {
+    path: PathBuf,
+    files: Vec<String>,
+}
+
+impl Victim {
+    /// Makes it, as `victim` in a directory.
+    pub fn new(place: &Path, files: &[impl AsRef<str>]) -> Victim {
+        let path = place.join("victim");
+        std::fs::create_dir(&path).unwrap();
+        let mut files: Vec<String> = files.iter().map(|file| file.as_ref().to_owned()).collect();
+        files.sort_unstable();
+        for file in &files {
+            std::fs::write(path.join(file), PRECIOUS).unwrap();
+        }
+        Victim { path, files }
+    }
+
+    /// Panics unless all files are as they were, and no others there.
+    #[track_caller]
+    pub fn is_unharmed(&self, way: &str) {
+        let entries = std::fs::read_dir(&self.path).unwrap().map(|entry| entry.unwrap().file_name());
+        let mut found: Vec<String> = entries.map(|name| name.into_string().unwrap()).collect();
+        found.sort_unstable();
+        assert_eq!(found, self.files, "{way}");
+        for file in &self.files {
+            assert_eq!(std::fs::read_to_string(self.path.join(file)).unwrap(), PRECIOUS, "{way}: {file}");
+        }
+    }
+}
+
+/// Exchanges a directory and a symbolic link to a victim, over and over, in a thread of its own.
+pub struct Swapping {
+    stop: std::sync::Arc<std::sync::atomic::AtomicBool>,
+    thread: Option<std::thread::JoinHandle<u64>>,
+}
+
+impl Swapping {
+    /// Begins to exchange them.
+    pub fn begin(directory: &Path, link: &Path, victim: &Victim) -> Swapping {
+        use rustix::fs::{CWD, RenameFlags};
+        use std::sync::atomic::Ordering::Relaxed;
+        let stop = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let stops = std::sync::Arc::clone(&stop);
+        let (directory, link, victim) = (directory.to_owned(), link.to_owned(), victim.path.clone());
+        let thread = std::thread::spawn(move || {
+            let mut swaps = 0;
+            while !stops.load(Relaxed) {
+                match rustix::fs::renameat_with(CWD, &directory, CWD, &link, RenameFlags::EXCHANGE) {
+                    Ok(()) => swaps += 1,
+                    // One of them was removed, or is not made yet.
+                    Err(_) => {
+                        let _ = std::os::unix::fs::symlink(&victim, &link);
+                        std::thread::yield_now();
+                    }
+                }
+                // Both orders last for about as long as a few calls.
+                for _ in 0..swaps % 7 * 40 {
+                    std::hint::spin_loop();
+                }
+            }
+            swaps
+        });
+        Swapping { stop, thread: Some(thread) }
+    }
+
+    /// Ends the exchanges. Returns how often the two were exchanged.
+    pub fn end(mut self) -> u64 {
+        self.stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        self.thread.take().map_or(0, |thread| thread.join().unwrap())
+    }
+}
+
+impl Drop for Swapping {
+    fn drop(&mut self) {
+        self.stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    }
+}

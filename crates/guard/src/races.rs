@@ -1,0 +1,77 @@
+//! A directory that is exchanged with a symbolic link while files in it are opened and removed: 2,000 rounds for each door.
+
+use crate::testing::{Swapping, Victim, guard};
+use crate::{Create, MadeFiles, Naming, OutputOpening, Permissions, Pinning, Remover, Roots};
+use rustix::fs::OFlags;
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+const ROUNDS: usize = 2000;
+
+/// Makes the calls of a round while the directory `d` is exchanged, and looks after the others' files.
+fn survives(way: &str, mut round: impl FnMut(&Path)) {
+    let place = tempfile::tempdir().unwrap();
+    let directory = place.path().join("d");
+    fs::create_dir(&directory).unwrap();
+    let victim = Victim::new(place.path(), &["f"]);
+    let swapping = Swapping::begin(&directory, &place.path().join("e"), &victim);
+    for _ in 0..ROUNDS {
+        round(&directory.join("f"));
+    }
+    let swaps = swapping.end();
+    victim.is_unharmed(way);
+    assert!(swaps > 100, "{way}: only {swaps} exchanges");
+}
+
+#[test]
+fn doors_open_and_remove_nothing_elsewhere() {
+    let unnamed = guard(Permissions::none());
+    for naming in [Naming::Said, Naming::Generated] {
+        survives(&format!("{naming:?}"), |path| {
+            // Names that a tool makes up lie below what the user typed; a name that the user said is judged wherever it leads.
+            let typed = match naming {
+                Naming::Said => path.parent().unwrap(),
+                Naming::Generated => path.parent().unwrap().parent().unwrap(),
+            };
+            let roots = Arc::new(Roots::new(&[typed.to_owned()], [], Pinning::Pinned));
+            let mut first = unnamed.door(naming, None).within(Arc::clone(&roots));
+            let _ = first.open(path, Create::Never);
+            let mut second = unnamed.door(naming, None).within(roots);
+            if let Ok(mut passed) = second.open(path, Create::IfMissing) {
+                let _ = passed.file.write_all(b"x");
+            }
+            let _ = second.admit_removal(path);
+            let _ = second.remove(path);
+        });
+    }
+}
+
+#[test]
+fn outputs_of_copies_go_nowhere_else() {
+    let unnamed = guard(Permissions::none());
+    let registry = tempfile::tempdir().unwrap();
+    let made = MadeFiles::new(registry.path().to_owned());
+    let opening = OutputOpening {
+        creates: true,
+        is_new: false,
+        cut_to_bytes: Some(0),
+        empty_input: None,
+        stream_flags: OFlags::empty(),
+    };
+    survives("dd", |path| {
+        if let Ok(mut output) = unnamed.open_output(path, &made, opening) {
+            let _ = output.write_all(b"x");
+        }
+    });
+}
+
+#[test]
+fn nothing_is_cleaned_up_elsewhere() {
+    survives("clean-up", |path| {
+        let remover = Remover::new(&[], [path.to_owned()]);
+        let _ = remover.remove_file(path);
+        let _ = remover.remove_tree(path.parent().unwrap());
+    });
+}
