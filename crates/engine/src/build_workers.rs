@@ -327,7 +327,7 @@ fn load_group(
 ) -> Result<LoadGroup, WorkerPlanError> {
     match (program.load_file(), targets.get(&seat.group.target)) {
         (Some(step), Some(OpenTarget::Scratch(files))) => {
-            LoadGroup::new(step, files.directory(), setting.base).map_err(|error| seat.error(error))
+            LoadGroup::new(step, files.directory(), files.roots(), setting.base).map_err(|error| seat.error(error))
         }
         _ => Err(seat.error("a load file needs a directory; use a `scratch` target")),
     }

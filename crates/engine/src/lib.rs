@@ -32,6 +32,7 @@ mod mpi_io;
 pub mod net;
 mod observer;
 pub mod op;
+mod open_dirs;
 mod oplog;
 mod os;
 mod others;

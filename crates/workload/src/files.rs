@@ -16,6 +16,10 @@ pub struct JobFiles {
     /// that are taken as they are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lengths: Vec<Bytes>,
+    /// Directories that the user named, in which the files lie: links on the way to them are followed once, and none below them.
+    /// Without any, those are the directories of the files themselves.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub typed: Vec<PathBuf>,
 }
 
 impl JobFiles {

@@ -38,7 +38,8 @@ pub fn lower(settings: &Settings, pid: u32, numbers: &mut NumberSource) -> Workl
     if settings.files_ki > 0 {
         small_files(settings, pid, numbers, &mut names, &mut phases);
     }
-    let scratch = ScratchTarget { path: PathBuf::new(), names: Names::Made(names) };
+    // All lies below the directory of the run.
+    let scratch = ScratchTarget { path: PathBuf::new(), names: Names::Made(names), typed: vec![PathBuf::new()] };
     Workload {
         name: "bonnie".to_owned(),
         description: format!("Bonnie++ {}", settings.version.name()),

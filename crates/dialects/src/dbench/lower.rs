@@ -37,6 +37,7 @@ pub fn lower(settings: &Settings) -> Workload {
     let target = Target::Scratch(ScratchTarget {
         path: PathBuf::from(&settings.directory),
         names: Names::Made(vec![PathBuf::from("clients")]),
+        typed: Vec::new(),
     });
     Workload {
         name: "dbench".to_owned(),

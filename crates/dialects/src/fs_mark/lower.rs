@@ -86,8 +86,9 @@ pub fn lower(settings: &Settings, second: u64, seed: u64) -> Workload {
             FileOrder::Forward,
             vec![Step::Unlink { file: Pick::Own, missing: Default::default() }],
         )])));
+        let typed = vec![PathBuf::from(&settings.threads[thread])];
         let names = Names::Made(places.names);
-        target.insert(name, Target::Scratch(ScratchTarget { path: PathBuf::new(), names }));
+        target.insert(name, Target::Scratch(ScratchTarget { path: PathBuf::new(), names, typed }));
     }
     let end = End { flush: Flush::None, clock: ClockScope::Inside };
     let mut phase = vec![Phase { end, ..Phase::new(WRITE, writers) }];

@@ -135,7 +135,10 @@ pub fn lower(
         *longest = end.max(*longest);
         let lengths = if is_device { Vec::new() } else { vec![Bytes(*longest)] };
         let name = format!("target-{}", place + 1);
-        target.insert(name.clone(), Target::JobFiles(JobFiles { names: Names::Said(vec![path.clone()]), lengths }));
+        target.insert(
+            name.clone(),
+            Target::JobFiles(JobFiles { names: Names::Said(vec![path.clone()]), lengths, typed: Vec::new() }),
+        );
         let accesses = Accesses {
             lines: spec.lines.iter().map(|line| line.access).collect(),
             start: Bytes(start),

@@ -88,7 +88,9 @@ pub fn lower(test: &Test, facts: &Facts) -> Lowered {
     }
     let names = Names::Said(names.iter().map(PathBuf::from).collect());
     let target = match test.calls() {
-        Api::Posix | Api::Mmap | Api::MpiIo(_) => Target::Scratch(ScratchTarget { path: PathBuf::new(), names }),
+        Api::Posix | Api::Mmap | Api::MpiIo(_) => {
+            Target::Scratch(ScratchTarget { path: PathBuf::new(), names, typed: Vec::new() })
+        }
         Api::Dummy(delays) => Target::Null(NullTarget {
             size: Bytes(test.all_bytes()),
             files: Some(Box::new(NullFiles { names, delays })),

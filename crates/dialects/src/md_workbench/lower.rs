@@ -51,7 +51,7 @@ pub(super) fn names(settings: &Settings, start: u64) -> TreeNames {
 pub fn lower(settings: &Settings, facts: &Facts) -> Workload {
     let named = Names::Trees(Box::new(names(settings, facts.start)));
     let target = match settings.dummy {
-        None => Target::Scratch(ScratchTarget { path: PathBuf::new(), names: named }),
+        None => Target::Scratch(ScratchTarget { path: PathBuf::new(), names: named, typed: Vec::new() }),
         Some(delays) => Target::Null(NullTarget {
             size: Bytes(settings.object_bytes.max(1)),
             files: Some(Box::new(NullFiles { names: named, delays })),

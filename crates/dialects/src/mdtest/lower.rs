@@ -109,7 +109,7 @@ pub fn lower(settings: &Settings, facts: &Facts) -> Lowered {
     let lowering = Lowering { settings, facts, names: &names };
     let named = Names::Trees(Box::new(names.clone()));
     let target = match settings.dummy {
-        None => Target::Scratch(ScratchTarget { path: PathBuf::new(), names: named }),
+        None => Target::Scratch(ScratchTarget { path: PathBuf::new(), names: named, typed: Vec::new() }),
         Some(delays) => Target::Null(NullTarget {
             size: Bytes(settings.write_bytes.max(1)),
             files: Some(Box::new(NullFiles { names: named, delays })),

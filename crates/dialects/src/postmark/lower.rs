@@ -170,7 +170,11 @@ pub fn lower(settings: &Settings, compat: Compat) -> Result<Plan, CannotRun> {
         Phase { end: End { flush: Flush::None, clock: ClockScope::Outside }, ..Phase::new(kind.name(), vec![workers]) }
     });
     let names = Names::Postmark(Box::new(run.clone()));
-    let target = Target::Scratch(ScratchTarget { path: PathBuf::new(), names });
+    let typed = match run.locations.as_slice() {
+        [] => vec![PathBuf::new()],
+        locations => locations.iter().map(|location| location.path.clone()).collect(),
+    };
+    let target = Target::Scratch(ScratchTarget { path: PathBuf::new(), names, typed });
     let workload = Workload {
         name: "postmark".to_owned(),
         description: String::new(),

@@ -57,7 +57,7 @@ pub fn lower(settings: &Settings, lengths: &[Option<u64>], seed: u64) -> Workloa
 fn of_steps(settings: &Settings, name: &str, steps: Vec<Step>, seed: u64) -> Workload {
     let group = WorkerGroup::new(TARGET, Work::Program(Box::new(Program::new(steps))));
     let phase = Phase { end: NO_FLUSH, ..Phase::new(name, vec![group]) };
-    let target = Target::Scratch(ScratchTarget { path: Default::default(), names: names(settings) });
+    let target = Target::Scratch(ScratchTarget { path: Default::default(), names: names(settings), typed: Vec::new() });
     workload(phase, target, seed)
 }
 
@@ -195,6 +195,6 @@ fn run(settings: &Settings, mode: TestMode, seed: u64) -> Workload {
         end: NO_FLUSH,
         ..Phase::new("run", vec![group])
     };
-    let files = JobFiles { names: names(settings), lengths: vec![Bytes(settings.file_bytes())] };
+    let files = JobFiles { names: names(settings), lengths: vec![Bytes(settings.file_bytes())], typed: Vec::new() };
     workload(phase, Target::JobFiles(files), seed)
 }

@@ -110,6 +110,7 @@ pub fn lower(
                 Target::JobFiles(JobFiles {
                     names: Names::Said(vec![PathBuf::from(&storage.path)]),
                     lengths: storage.bytes.map(Bytes).into_iter().collect(),
+                    typed: Vec::new(),
                 })
             });
             let part =

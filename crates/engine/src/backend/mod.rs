@@ -34,6 +34,7 @@ pub(crate) use elsewhere::{io_uring, libaio, splice};
 
 use crate::backend::payload::Payload;
 use crate::content::{Concluded, Mismatch};
+use crate::guard::Roots;
 pub(crate) use crate::op::Slot;
 use crate::op::{BlockOp, Operation};
 use plumb_workload::OpKind;
@@ -333,6 +334,8 @@ pub(crate) struct BlockFiles {
     /// By number; [`NOT_OPEN`] for those whose turn has not come.
     pub(crate) fds: Vec<RawFd>,
     pub(crate) paths: Vec<PathBuf>,
+    /// The directories that calls on names begin at; those of the files themselves without any.
+    pub(crate) roots: Option<Arc<Roots>>,
     /// Of jobs, only where they are mapped.
     pub(crate) lengths: Vec<u64>,
     pub(crate) kind: FileKind,

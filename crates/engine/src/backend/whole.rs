@@ -4,15 +4,18 @@
 use crate::backend::psync::execute_common;
 use crate::backend::{BlockContext, Completion, Errno, SyncBackend, has_context};
 use crate::content::Mismatch;
+use crate::guard::{Pinning, Roots};
 use crate::op::BlockOp;
+use crate::open_dirs::OpenDirs;
 use plumb_workload::OpKind;
 use plumb_workload::backend::FileCall;
-use rustix::fs::{Mode, OFlags, RawMode};
+use rustix::fs::{AtFlags, Mode, OFlags, RawMode};
 use std::ffi::{CStr, CString, OsStr};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Whether an op is a call on a name: those of a stream read or write, those of a sweep are of the call's own kind.
 fn is_call(kind: OpKind) -> bool {
@@ -29,39 +32,64 @@ fn is_call(kind: OpKind) -> bool {
     )
 }
 
-/// `mkdir`, and once more when its missing parents were made. Another thread may have made any of them meanwhile.
-fn make_with_parents(path: &CStr, mode: Mode) -> rustix::io::Result<()> {
-    let make = || rustix::fs::mkdir(path, mode);
-    let made = make();
-    if made != Err(rustix::io::Errno::NOENT) {
+/// `mkdir`, and once more when its missing parents were made, up to the base. Another thread may have made any of them meanwhile.
+fn make_with_parents(dirs: &mut OpenDirs, base: u32, path: &CStr, mode: Mode) -> Result<(), Errno> {
+    let made = dirs.call(base, path, |dir, name| rustix::fs::mkdirat(dir, name, mode));
+    if made != Err(Errno(libc::ENOENT)) {
         return made;
     }
     let parent = Path::new(OsStr::from_bytes(path.to_bytes())).parent();
     let parent = parent.filter(|parent| !parent.as_os_str().is_empty());
     let Some(parent) = parent.and_then(|parent| CString::new(parent.as_os_str().as_bytes()).ok()) else { return made };
-    match make_with_parents(&parent, mode) {
-        Ok(()) | Err(rustix::io::Errno::EXIST) => make(),
+    match make_with_parents(dirs, base, &parent, mode) {
+        Ok(()) | Err(Errno(libc::EEXIST)) => dirs.call(base, path, |dir, name| rustix::fs::mkdirat(dir, name, mode)),
         failed => failed,
     }
 }
+
+/// Directories below those of the user's that are kept open.
+const DIRECTORIES: u64 = 64;
 
 /// One call, and the names it is done on.
 pub(crate) struct WholeFiles {
     context: BlockContext,
     call: FileCall,
-    paths: Vec<CString>,
+    /// By number: its root, and its path from there on.
+    paths: Vec<(u32, CString)>,
+    dirs: OpenDirs,
+    /// Files lie in several directories, which are opened outside the time of their ops.
+    has_directories: bool,
     /// A file that was made, until it is closed outside the time of its op.
     made: Option<OwnedFd>,
 }
 
 impl WholeFiles {
     pub(crate) fn new(call: FileCall, context: BlockContext) -> io::Result<WholeFiles> {
-        let c_path = |path: &std::path::PathBuf| {
-            CString::new(path.as_os_str().as_bytes())
-                .map_err(|_| io::Error::other(format!("{}: a path with a zero byte; use another name", path.display())))
+        let roots = match &context.files.roots {
+            Some(roots) => Arc::clone(roots),
+            None => Arc::new(Roots::new(&[], context.files.paths.iter().cloned(), Pinning::Pinned)),
         };
-        let paths = context.files.paths.iter().map(c_path).collect::<Result<_, _>>()?;
-        Ok(WholeFiles { context, call, paths, made: None })
+        let c_path = |path: &std::path::PathBuf| {
+            let (root, rest) = roots
+                .find(path)
+                .ok_or_else(|| io::Error::other(format!("{}: no name of a file or directory", path.display())))?;
+            let rest = CString::new(rest.as_os_str().as_bytes()).map_err(|_| {
+                io::Error::other(format!("{}: a path with a zero byte; use another name", path.display()))
+            })?;
+            Ok::<_, io::Error>((root as u32, rest))
+        };
+        let paths = context.files.paths.iter().map(c_path).collect::<Result<Vec<_>, _>>()?;
+        let has_directories = paths.iter().any(|(root, path)| *root != paths[0].0 || path.to_bytes().contains(&b'/'));
+        let dirs = OpenDirs::below_roots(roots, DIRECTORIES);
+        let mut whole = WholeFiles { context, call, paths, dirs, has_directories, made: None };
+        whole.warm(0);
+        Ok(whole)
+    }
+
+    fn warm(&mut self, file: usize) {
+        if let Some((base, path)) = self.paths.get(file) {
+            self.dirs.warm(*base, path);
+        }
     }
 }
 
@@ -76,30 +104,38 @@ impl SyncBackend for WholeFiles {
             // There are no open files to flush.
             return if files.fds.is_empty() { Ok(0) } else { execute_common(files, op) };
         }
-        let Some(name) = self.paths.get(op.file as usize) else { return Err(Errno(libc::ENOENT)) };
-        let path = name.as_c_str();
+        let Some((base, path)) = self.paths.get(op.file as usize) else { return Err(Errno(libc::ENOENT)) };
+        let (base, path, dirs) = (*base, path.as_c_str(), &mut self.dirs);
         let mode = |mode: u32| Mode::from_raw_mode(mode as RawMode);
         let called = match self.call {
             FileCall::Create => {
-                let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC;
-                rustix::fs::open(path, flags, mode(files.new.opened)).map(|file| self.made = Some(file))
+                let flags = OFlags::CREATE | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+                let mode = mode(files.new.opened);
+                let made = dirs.call(base, path, |dir, name| rustix::fs::openat(dir, name, flags, mode));
+                made.map(|file| self.made = Some(file))
             }
-            FileCall::Stat | FileCall::StatDir => rustix::fs::stat(path).map(drop),
-            FileCall::Lstat => rustix::fs::lstat(path).map(drop),
+            FileCall::Stat | FileCall::StatDir => {
+                dirs.call(base, path, |dir, name| rustix::fs::statat(dir, name, AtFlags::empty()).map(drop))
+            }
+            FileCall::Lstat => {
+                dirs.call(base, path, |dir, name| rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).map(drop))
+            }
             #[cfg(target_os = "linux")]
             FileCall::Statx => {
-                let (flags, all) = (rustix::fs::AtFlags::empty(), rustix::fs::StatxFlags::ALL);
-                rustix::fs::statx(rustix::fs::CWD, path, flags, all).map(drop)
+                let (flags, all) = (AtFlags::empty(), rustix::fs::StatxFlags::ALL);
+                dirs.call(base, path, |dir, name| rustix::fs::statx(dir, name, flags, all).map(drop))
             }
             #[cfg(not(target_os = "linux"))]
-            FileCall::Statx => Err(rustix::io::Errno::NOSYS),
-            FileCall::Unlink => rustix::fs::unlink(path),
-            FileCall::Mkdir if files.makes_parents => make_with_parents(path, mode(files.new.directory)),
-            FileCall::Mkdir => rustix::fs::mkdir(path, mode(files.new.directory)),
-            FileCall::Rmdir => rustix::fs::rmdir(path),
+            FileCall::Statx => Err(Errno(libc::ENOSYS)),
+            FileCall::Unlink => dirs.call(base, path, |dir, name| rustix::fs::unlinkat(dir, name, AtFlags::empty())),
+            FileCall::Mkdir if files.makes_parents => make_with_parents(dirs, base, path, mode(files.new.directory)),
+            FileCall::Mkdir => {
+                let mode = mode(files.new.directory);
+                dirs.call(base, path, |dir, name| rustix::fs::mkdirat(dir, name, mode))
+            }
+            FileCall::Rmdir => dirs.call(base, path, |dir, name| rustix::fs::unlinkat(dir, name, AtFlags::REMOVEDIR)),
         };
-        if let Err(error) = called {
-            let errno = Errno::from(error);
+        if let Err(errno) = called {
             return if files.passes_over_errno == Some(errno.0) { Ok(0) } else { Err(errno) };
         }
         Ok(u64::from(op.length))
@@ -110,7 +146,14 @@ impl SyncBackend for WholeFiles {
         self.context.payload.after(op, 0, moved)
     }
 
+    fn before(&mut self, op: &BlockOp) {
+        self.context.payload.before(op, 0);
+        if self.has_directories {
+            self.warm(op.file as usize);
+        }
+    }
+
     fn works_between_ops(&self) -> bool {
-        self.call == FileCall::Create || self.context.payload.works_each_op()
+        self.has_directories || self.call == FileCall::Create || self.context.payload.works_each_op()
     }
 }

@@ -5,7 +5,9 @@ use super::paths::Paths;
 use super::{FileUse, HeldDevice, JobFilesError, JobTarget, Lengths, asked_of, changes, donor};
 use crate::backend::FileKind;
 use crate::files::failed::Unopened;
-use crate::guard::{Create, Door, FoundName, Guard, MadeFiles, MountedDevice, Naming, PassReason, PassedFile, Refusal};
+use crate::guard::{
+    Create, Door, FoundName, Guard, MadeFiles, MountedDevice, Naming, PassReason, PassedFile, Pinning, Refusal, Roots,
+};
 use crate::os::{self, Space};
 use crate::signals::StopFlag;
 use plumb_sorted::SortedMap;
@@ -71,8 +73,14 @@ pub(crate) fn lay_out(
 ) -> Result<Laid, JobFilesError> {
     let paths = Paths::new(&files.names, layout.base);
     let naming = if paths.are_generated() { Naming::Generated } else { Naming::Said };
+    // A command before a job may mount the file system of its files.
+    let runs_commands = members.iter().any(|member| member.process.run_before.is_some());
+    let pinning = if runs_commands { Pinning::Free } else { Pinning::Pinned };
+    let typed = super::paths::typed(&files.typed, layout.base);
+    let all = (0..paths.count()).map(|number| paths.path(number));
+    let roots = Arc::new(Roots::new(&typed, all, pinning));
     let mut laid = LaidOut {
-        door: layout.guard.door(naming, Some(layout.made.clone())),
+        door: layout.guard.door(naming, Some(layout.made.clone())).within(Arc::clone(&roots)),
         lengths: Vec::new(),
         kind: FileKind::Regular,
         direct_alignment_bytes: 512,
@@ -117,6 +125,7 @@ pub(crate) fn lay_out(
         paths: laid.paths,
         guard: layout.guard.clone(),
         made: layout.made.clone(),
+        roots,
     };
     Ok(Laid { target, failed })
 }
@@ -168,6 +177,9 @@ impl LaidOut {
                     }
                 }
                 FileCall::Stat | FileCall::Lstat | FileCall::Statx | FileCall::Unlink => {
+                    if call == FileCall::Unlink {
+                        self.door.admit_removal(&path)?;
+                    }
                     if self.door.look(&path)? == FoundName::Nothing || call == FileCall::Unlink {
                         self.door.open(&path, Create::IfMissing)?;
                     }
@@ -189,7 +201,13 @@ impl LaidOut {
 
     /// A call on what an earlier phase makes: what is there already must be test data, where the call changes it.
     fn called_later(&mut self, path: &Path, call: FileCall) -> Result<(), JobFilesError> {
-        let changes = matches!(call, FileCall::Create | FileCall::Unlink);
+        if call == FileCall::Unlink {
+            return match self.door.admit_removal(path) {
+                Err(Refusal::NoDirectory { .. }) => Ok(()),
+                outcome => Ok(outcome?),
+            };
+        }
+        let changes = call == FileCall::Create;
         if changes && matches!(self.look_later(path)?, FoundName::File { .. }) {
             self.door.open(path, Create::Never)?;
         }

@@ -16,7 +16,7 @@ pub(crate) mod open;
 pub(crate) mod paths;
 
 use crate::backend::FileKind;
-use crate::guard::{Door, Guard, GuardedFile, MadeFiles, Naming, Refusal};
+use crate::guard::{Door, Guard, GuardedFile, MadeFiles, Naming, Refusal, Roots};
 pub(crate) use lengths::Lengths;
 use paths::Paths;
 use plumb_workload::{Backend, Bytes, FileCall, WorkerGroup};
@@ -37,6 +37,8 @@ pub(crate) struct JobTarget {
     devices: Vec<HeldDevice>,
     guard: Guard,
     made: MadeFiles,
+    /// The directories that the user typed.
+    roots: Arc<Roots>,
     first_path: PathBuf,
 }
 
@@ -51,7 +53,7 @@ impl JobTarget {
     /// A door for its files.
     pub(crate) fn door(&self) -> Door {
         let naming = if self.paths.are_generated() { Naming::Generated } else { Naming::Said };
-        self.guard.door(naming, Some(self.made.clone()))
+        self.guard.door(naming, Some(self.made.clone())).within(Arc::clone(&self.roots))
     }
 
     /// A door for other files, whose names the user said.

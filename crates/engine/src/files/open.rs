@@ -218,6 +218,7 @@ impl JobOpener {
         if *backend == Backend::Mmap {
             files.lengths = self.target.lengths.to_vec();
         }
+        files.roots = Some(Arc::clone(&self.target.roots));
         files.new = self.rules.new;
         files.opener = Some(Arc::clone(self) as Arc<dyn Opener>);
         files.flush_at_close = group.work.moves().write && group.syncs.at_close;
@@ -267,7 +268,7 @@ fn read_through(file: &File) -> io::Result<()> {
 
 /// Raises the limit of open files as far as this process may. Workers of one process share it, so that all that may be
 /// had is asked for.
-pub(super) fn allow_open_files(count: usize) -> Result<(), JobFilesError> {
+pub(crate) fn allow_open_files(count: usize) -> Result<(), JobFilesError> {
     let needed = (count as u64).saturating_add(OTHER_DESCRIPTORS);
     let limit = rustix::process::getrlimit(Resource::Nofile);
     if limit.current.is_none_or(|current| current >= needed) && count < 1000 {

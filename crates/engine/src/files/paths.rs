@@ -109,6 +109,11 @@ fn pieces(path: &[u8], directories: bool) -> Vec<PathPiece> {
     pieces
 }
 
+/// Directories that the user typed, in full.
+pub(crate) fn typed(typed: &[PathBuf], base: &Path) -> Vec<PathBuf> {
+    typed.iter().map(|path| if path.as_os_str().is_empty() { base.to_owned() } else { within(base, path) }).collect()
+}
+
 /// A path that begins at `base` where it is relative. The working directory itself adds nothing to it, so that messages
 /// name files as the user did.
 fn within(base: &Path, path: &Path) -> PathBuf {

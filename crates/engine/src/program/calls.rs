@@ -8,7 +8,7 @@ mod records;
 use super::aio::Aio;
 use super::command::run_command;
 use super::content::RecordMemory;
-use super::descriptor::{close, errno, lock, nothing, system};
+use super::descriptor::{close, lock, nothing, system};
 use super::directory::Directories;
 use super::mapping;
 use super::op::{Call, CallOp, RecordPart};
@@ -21,12 +21,14 @@ use crate::backend::{Begun, Completion, Errno, NotBegun, SyncBackend, Unfinished
 use crate::clock::{Clock, Ticks};
 use crate::content::Mismatch;
 use crate::op::Seek;
-pub(super) use files::Files;
+pub(super) use files::{Files, NamedPlaces, Spot};
 use handle::{Handle, of};
 pub(super) use mpi::MpiCalls;
 use plumb_workload::OpKind;
 use plumb_workload::program::Transfer;
-use rustix::fs::{Access, AtFlags, FallocateFlags, Mode, RawMode, Timespec, Timestamps, UTIME_NOW};
+use rustix::fs::{Access, AtFlags, FallocateFlags, Mode, OFlags, RawMode, Timespec, Timestamps, UTIME_NOW};
+use std::ffi::CStr;
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -134,8 +136,9 @@ impl Calls {
             self.has_opened = true;
             return self.open_by_mpi(op);
         }
-        let (directory, path) = self.files.at(op.file)?;
-        let file = rustix::fs::openat(directory, path, opening.flags, opening.mode).map_err(errno)?;
+        let open =
+            |directory: BorrowedFd<'_>, path: &CStr| rustix::fs::openat(directory, path, opening.flags, opening.mode);
+        let file = self.files.call(op.file, open)?;
         let mut handle = Handle { number: op.file, ..Handle::default() };
         match opening.step.stream {
             None => handle.file = Some(file),
@@ -180,7 +183,6 @@ impl Calls {
 
     /// Calls that move no data.
     fn without_data(&mut self, op: &CallOp) -> Completion {
-        let files = &self.files;
         match op.call {
             Call::Open => self.open(op),
             Call::Close => self.close(op),
@@ -199,15 +201,7 @@ impl Calls {
             Call::Fallocate => {
                 nothing(rustix::fs::fallocate(self.handle(op)?.fd()?, FallocateFlags::empty(), op.offset, op.length))
             }
-            Call::Map => {
-                let Some(StepRules::Map(map)) = self.rules.get(usize::from(op.rules)) else {
-                    return Err(Errno(libc::EINVAL));
-                };
-                let handle = of(&mut self.handles, op)?;
-                let file = handle.file.as_ref().ok_or(Errno(libc::EBADF))?;
-                handle.mapping = Some(mapping::map(file, map).map_err(system)?);
-                Ok(0)
-            }
+            Call::Map => self.map(op),
             Call::Unmap => match self.handle(op)?.mapping.take() {
                 Some(_) => Ok(0),
                 None => Err(Errno(libc::EINVAL)),
@@ -218,85 +212,36 @@ impl Calls {
                 };
                 lock(self.handle(op)?.fd()?, kind, 0, 0)
             }
-            Call::Unlink => {
-                let (directory, path) = files.at(op.file)?;
-                nothing(rustix::fs::unlinkat(directory, path, AtFlags::empty()))
-            }
-            Call::UnlinkIfThere => {
-                let (directory, path) = files.at(op.file)?;
-                match rustix::fs::unlinkat(directory, path, AtFlags::empty()) {
-                    Err(rustix::io::Errno::NOENT) => Ok(0),
-                    done => nothing(done),
-                }
-            }
-            Call::Stat => {
-                let (directory, path) = files.at(op.file)?;
-                nothing(rustix::fs::statat(directory, path, files.follow()).map(drop))
-            }
-            Call::Access => {
-                let (directory, path) = files.at(op.file)?;
-                nothing(match files {
-                    Files::Set(_) => rustix::fs::accessat(directory, path, Access::READ_OK, AtFlags::empty()),
-                    Files::Names(_) | Files::Trees(_) => rustix::fs::access(path, Access::EXISTS),
-                })
-            }
-            Call::Utimens => {
-                let (directory, path) = files.at(op.file)?;
-                let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
-                let times = Timestamps { last_access: now, last_modification: now };
-                nothing(rustix::fs::utimensat(directory, path, &times, files.follow()))
-            }
-            Call::Chmod => {
-                let (directory, path) = files.at(op.file)?;
-                let mode = Mode::from_raw_mode(op.other as RawMode);
-                nothing(rustix::fs::chmodat(directory, path, mode, AtFlags::empty()))
-            }
-            Call::Rename => self.files.set()?.renamed(),
+            Call::Unlink
+            | Call::UnlinkIfThere
+            | Call::Stat
+            | Call::Access
+            | Call::Utimens
+            | Call::Chmod
+            | Call::Rename
+            | Call::Link
+            | Call::Symlink
+            | Call::Readlink
+            | Call::Mkdir
+            | Call::MkdirIfMissing
+            | Call::Rmdir => self.on_names(op),
             // The loop waits; there is nothing to make.
             Call::Pause => Ok(0),
-            Call::Link => {
-                let ((from, old), (to, new)) = (files.at(op.file)?, files.other(op.other)?);
-                nothing(rustix::fs::linkat(from, old, to, new, AtFlags::empty()))
-            }
-            Call::Symlink => {
-                let (directory, new) = files.other(op.other)?;
-                nothing(rustix::fs::symlinkat(files.link_content(op.file)?, directory, new))
-            }
-            Call::Readlink => {
-                let (directory, path) = files.at(op.file)?;
-                let content = self.memory.piece(LINK_BYTES as u64);
-                nothing(rustix::fs::readlinkat_raw(directory, path, content).map(drop))
-            }
-            Call::Mkdir => {
-                let (directory, path) = files.at(op.file)?;
-                nothing(rustix::fs::mkdirat(directory, path, Mode::from_raw_mode(op.other as RawMode)))
-            }
-            Call::MkdirIfMissing => {
-                let (directory, path) = files.at(op.file)?;
-                match rustix::fs::mkdirat(directory, path, Mode::from_raw_mode(op.other as RawMode)) {
-                    Err(rustix::io::Errno::EXIST) => Ok(0),
-                    done => nothing(done),
-                }
-            }
-            Call::Rmdir => {
-                let (directory, path) = files.at(op.file)?;
-                nothing(rustix::fs::unlinkat(directory, path, AtFlags::REMOVEDIR))
-            }
             Call::Readdir => self.files.set()?.read_directory(),
-            Call::List => self.directories.list(files.at(op.file)?.1, op.file as u32),
+            Call::List => self.directories.list(self.files.named()?, op.file as u32),
             Call::EndList => self.directories.end_list(),
             Call::HoldDirectories => {
                 let Some(StepRules::Hold(held)) = self.rules.get(usize::from(op.rules)) else {
                     return Err(Errno(libc::EINVAL));
                 };
-                self.directories.hold(files.table()?, held)
+                self.directories.hold(self.files.named()?, held)
             }
             Call::OfFile => {
                 let Some(StepRules::OfFile(step)) = self.rules.get(usize::from(op.rules)) else {
                     return Err(Errno(libc::EINVAL));
                 };
                 let piece = self.memory.piece(step.record.0);
-                self.directories.of_file(files.table()?, step, op, piece)
+                self.directories.of_file(self.files.named()?, step, op, piece)
             }
             Call::Tree => match (&mut self.files, self.rules.get(usize::from(op.rules))) {
                 (Files::Trees(trees), Some(StepRules::Tree(step))) => {
@@ -310,6 +255,62 @@ impl Calls {
             },
             _ => Err(Errno(libc::ENOSYS)),
         }
+    }
+
+    fn map(&mut self, op: &CallOp) -> Completion {
+        let Some(StepRules::Map(map)) = self.rules.get(usize::from(op.rules)) else {
+            return Err(Errno(libc::EINVAL));
+        };
+        let handle = of(&mut self.handles, op)?;
+        let file = handle.file.as_ref().ok_or(Errno(libc::EBADF))?;
+        handle.mapping = Some(mapping::map(file, map).map_err(system)?);
+        Ok(0)
+    }
+
+    /// Calls on names.
+    fn on_names(&mut self, op: &CallOp) -> Completion {
+        let passes = |passed: rustix::io::Errno, done: Result<(), Errno>| match done {
+            Err(error) if error.0 == passed.raw_os_error() => Ok(()),
+            done => done,
+        };
+        let follow = self.files.follow();
+        let mode = Mode::from_raw_mode(op.other as RawMode);
+        let files = &mut self.files;
+        let unlink = |dir: BorrowedFd<'_>, name: &CStr| rustix::fs::unlinkat(dir, name, AtFlags::empty());
+        let mkdir = |dir: BorrowedFd<'_>, name: &CStr| rustix::fs::mkdirat(dir, name, mode);
+        let done = match op.call {
+            Call::Unlink => files.call(op.file, unlink),
+            Call::UnlinkIfThere => passes(rustix::io::Errno::NOENT, files.call(op.file, unlink)),
+            Call::Stat => files.call(op.file, |dir, name| rustix::fs::statat(dir, name, follow).map(drop)),
+            Call::Access => {
+                let access = if matches!(files, Files::Set(_)) { Access::READ_OK } else { Access::EXISTS };
+                files.call(op.file, |dir, name| rustix::fs::accessat(dir, name, access, AtFlags::empty()))
+            }
+            Call::Utimens => {
+                let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
+                let times = Timestamps { last_access: now, last_modification: now };
+                files.call(op.file, |dir, name| rustix::fs::utimensat(dir, name, &times, AtFlags::SYMLINK_NOFOLLOW))
+            }
+            // The directories of a file set are the run's own.
+            Call::Chmod if matches!(files, Files::Set(_)) => {
+                files.call(op.file, |dir, name| rustix::fs::chmodat(dir, name, mode, AtFlags::empty()))
+            }
+            Call::Chmod => files.call(op.file, |dir, name| change_mode(dir, name, mode)),
+            Call::Rename => files.set()?.renamed().map(drop),
+            Call::Link => files.call_two((op.file, op.other), |(from, old), (to, new)| {
+                rustix::fs::linkat(from, old, to, new, AtFlags::empty())
+            }),
+            Call::Symlink => files.symlink(op.file, op.other),
+            Call::Readlink => {
+                let content = self.memory.piece(LINK_BYTES as u64);
+                files.call(op.file, |dir, name| rustix::fs::readlinkat_raw(dir, name, &mut *content).map(drop))
+            }
+            Call::Mkdir => files.call(op.file, mkdir),
+            Call::MkdirIfMissing => passes(rustix::io::Errno::EXIST, files.call(op.file, mkdir)),
+            Call::Rmdir => files.call(op.file, |dir, name| rustix::fs::unlinkat(dir, name, AtFlags::REMOVEDIR)),
+            _ => Err(Errno(libc::ENOSYS)),
+        };
+        done.map(|()| 0)
     }
 
     /// Longest time of all calls that were made of one record, ns; `None` where one call is all.
@@ -364,8 +365,8 @@ impl Calls {
             self.after_open(op);
         } else if op.kind == OpKind::Create && op.call == Call::Open {
             let handle = &self.handles[usize::from(op.handle)];
-            if let (Ok(fd), Files::Names(table)) = (handle.fd(), &self.files) {
-                table.made(op.file as u32, fd);
+            if let (Ok(fd), Files::Names(names)) = (handle.fd(), &self.files) {
+                names.table.made(op.file as u32, fd);
             }
         }
         let wait = std::mem::take(&mut self.wait);
@@ -395,6 +396,13 @@ impl Calls {
     fn locks(&self, op: &CallOp) -> bool {
         self.transfer(op).is_ok_and(|transfer| transfer.locks)
     }
+}
+
+/// Changes the mode of a file, and of no other one that a link in its place leads to: fchmodat(2) follows it, so the file is opened
+/// without any right first.
+fn change_mode(dir: BorrowedFd<'_>, name: &CStr, mode: Mode) -> rustix::io::Result<()> {
+    let file = rustix::fs::openat(dir, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+    rustix::fs::chmod(format!("/proc/self/fd/{}", file.as_raw_fd()), mode)
 }
 
 impl SyncBackend for Calls {
@@ -502,7 +510,7 @@ impl SyncBackend for Calls {
         let table = match &self.files {
             Files::Set(set) => return set.path_of(op),
             Files::Trees(trees) => return trees.paths.path_buf(op.file),
-            Files::Names(table) => table,
+            Files::Names(names) => &names.table,
         };
         let number = match op.kind {
             _ if matches!(op.call, Call::Open | Call::OfFile) => op.file,

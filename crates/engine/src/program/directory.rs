@@ -1,12 +1,12 @@
 //! Files as one op each: made, looked at and removed with all that belongs to that, by their own names or by those that
 //! their directory gives.
 
+use super::calls::NamedPlaces;
 use super::descriptor::{close, errno, nothing, write_whole};
-use super::files::FileTable;
 use super::op::CallOp;
 use crate::backend::{Completion, Errno};
 use plumb_workload::program::{FileStep, FileWork, Held};
-use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags};
+use rustix::fs::{AtFlags, Dir, Mode, OFlags};
 use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -28,9 +28,8 @@ struct Listing {
 
 impl Directories {
     /// Opens a directory to be read.
-    pub(super) fn list(&mut self, path: &CStr, number: u32) -> Completion {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let directory = rustix::fs::openat(CWD, path, flags, Mode::empty()).map_err(errno)?;
+    pub(super) fn list(&mut self, files: &mut NamedPlaces, number: u32) -> Completion {
+        let directory = open(files, number)?;
         let entries = Dir::read_from(&directory).map_err(errno)?;
         self.listing = Some(Listing { directory, entries, number });
         Ok(0)
@@ -46,52 +45,49 @@ impl Directories {
     }
 
     /// Opens directories that are flushed later.
-    pub(super) fn hold(&mut self, files: &FileTable, held: &Held) -> Completion {
+    pub(super) fn hold(&mut self, files: &mut NamedPlaces, held: &Held) -> Completion {
         self.held.clear();
         for number in held.first..held.first.saturating_add(held.count) {
-            let path = files.path(number).ok_or(Errno(libc::ENOENT))?;
-            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-            self.held.push(rustix::fs::openat(CWD, path, flags, Mode::empty()).map_err(errno)?);
+            self.held.push(open(files, number)?);
         }
         self.rules = Some(*held);
         Ok(0)
     }
 
     /// One file.
-    pub(super) fn of_file(&mut self, files: &FileTable, step: &FileStep, op: &CallOp, memory: &mut [u8]) -> Completion {
-        let path = || files.path(op.file as u32).ok_or(Errno(libc::ENOENT));
+    pub(super) fn of_file(
+        &mut self,
+        files: &mut NamedPlaces,
+        step: &FileStep,
+        op: &CallOp,
+        memory: &mut [u8],
+    ) -> Completion {
+        let (file, other) = (op.file as u32, op.other as u32);
         match step.does {
             FileWork::Make => {
                 let length = step.lengths.get(op.offset as usize).or(step.lengths.last());
-                let moved = self.make(
-                    path()?,
-                    length.map_or(0, |length| length.0),
-                    memory,
-                    step.flush.then_some(op.file as u32),
-                )?;
+                let moved = self.make(files, file, length.map_or(0, |length| length.0), memory, step.flush)?;
                 return Ok(moved);
             }
-            FileWork::Link => {
-                nothing(rustix::fs::link(files.path(op.other as u32).ok_or(Errno(libc::ENOENT))?, path()?))?
-            }
-            FileWork::Symlink => {
-                let other = files.path(op.other as u32).ok_or(Errno(libc::ENOENT))?.to_bytes_with_nul();
-                let last = other.iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);
-                let name = CStr::from_bytes_with_nul(&other[last..]).map_err(|_| Errno(libc::EINVAL))?;
-                nothing(rustix::fs::symlink(name, path()?))?
-            }
+            FileWork::Link => files.call_two((other, file), |(from, old), (to, new)| {
+                rustix::fs::linkat(from, old, to, new, AtFlags::empty())
+            })?,
+            FileWork::Symlink => files.symlink_beside(other, file)?,
             FileWork::Look | FileWork::Remove if step.listed => return self.listed(step, memory),
-            FileWork::Look => return look(CWD, path()?, memory),
-            FileWork::Remove => nothing(rustix::fs::unlinkat(CWD, path()?, AtFlags::empty()))?,
+            FileWork::Look => return files.with(file, |directory, name| look(directory, name, memory)),
+            FileWork::Remove => {
+                files.call(file, |directory, name| rustix::fs::unlinkat(directory, name, AtFlags::empty()))?
+            }
         };
         if step.flush { self.flush(op.file as u32) } else { Ok(0) }
     }
 
-    fn make(&self, path: &CStr, length: u64, memory: &mut [u8], flush: Option<u32>) -> Completion {
+    fn make(&self, files: &mut NamedPlaces, number: u32, length: u64, memory: &mut [u8], flushes: bool) -> Completion {
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
-        let file = rustix::fs::openat(CWD, path, flags, Mode::RUSR | Mode::WUSR).map_err(errno)?;
+        let mode = Mode::RUSR | Mode::WUSR;
+        let file = files.call(number, |directory, name| rustix::fs::openat(directory, name, flags, mode))?;
         let done = write_whole(&file, memory, length)?;
-        if let Some(number) = flush {
+        if flushes {
             rustix::fs::fsync(&file).map_err(errno)?;
             self.flush(number)?;
         }
@@ -125,6 +121,12 @@ impl Directories {
         let directory = self.held.get(place as usize).ok_or(Errno(libc::EBADF))?;
         nothing(rustix::fs::fsync(directory))
     }
+}
+
+/// Opens a directory of the table to be read or flushed.
+fn open(files: &mut NamedPlaces, number: u32) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    files.call(number, |directory, name| rustix::fs::openat(directory, name, flags, Mode::empty()))
 }
 
 /// The next entry whose name begins with no dot.

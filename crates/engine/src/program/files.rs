@@ -2,11 +2,13 @@
 
 use super::trees::{self, TreeFiles, WallMark};
 use crate::files::paths::Paths;
-use crate::guard::{Create, Door, FoundName, Guard, MadeFiles, Naming, PassReason, Refusal, mark_lent, mark_made};
+use crate::guard::{
+    Create, Door, FoundName, Guard, MadeFiles, Naming, PassReason, Pinning, Refusal, Roots, mark_lent, mark_made,
+};
 use crate::mpi_io::MpiIo;
 use crate::setting::Setting;
 use plumb_workload::files::Names;
-use plumb_workload::program::{Postmark, RecordOrder, Transfer};
+use plumb_workload::program::{FileWork, Postmark, RecordOrder, Step, Transfer};
 use plumb_workload::{Phase, Program, ScratchTarget, Work, Workload};
 use std::ffi::{CStr, CString};
 use std::os::fd::BorrowedFd;
@@ -75,11 +77,17 @@ impl PathList {
         self.bounds.len() - 1
     }
 
+    /// A path with its NUL.
     #[inline]
-    fn get(&self, number: u32) -> Option<&CStr> {
+    fn bytes(&self, number: u32) -> Option<&[u8]> {
         let number = number as usize;
         let (from, to) = (*self.bounds.get(number)?, *self.bounds.get(number + 1)?);
-        CStr::from_bytes_with_nul(self.text.get(from..to)?).ok()
+        self.text.get(from..to)
+    }
+
+    #[inline]
+    fn get(&self, number: u32) -> Option<&CStr> {
+        CStr::from_bytes_with_nul(self.bytes(number)?).ok()
     }
 }
 
@@ -88,6 +96,11 @@ pub(super) struct FileTable {
     paths: PathList,
     /// Length of what stands before a file's name in its path.
     directory_bytes: usize,
+    /// The directories that the user typed.
+    roots: Arc<Roots>,
+    /// Of each name: its root, and the length of what stands before the rest of its path. Names that follow one another mostly share
+    /// both.
+    places: Vec<NamePlace>,
     /// Files of these names are marked as they are made, so that they are known again.
     marks: Option<MadeFiles>,
     /// Names of files that the user allowed: what replaces them is not marked.
@@ -96,7 +109,51 @@ pub(super) struct FileTable {
     lent: Vec<u32>,
 }
 
+/// Root and prefix of the names from one number on, up to the next entry's.
+struct NamePlace {
+    from: u32,
+    root: u32,
+    skip: usize,
+}
+
+/// Finds the root and prefix of each path.
+fn places_of(paths: &[PathBuf], roots: &Roots) -> Vec<NamePlace> {
+    let mut places: Vec<NamePlace> = Vec::new();
+    for (from, path) in (0..).zip(paths) {
+        let (root, rest) = roots.find(path).unwrap_or((usize::MAX, path));
+        // The rest is a part of the path: its address tells where it begins.
+        let begins = |path: &Path| path.as_os_str().as_bytes().as_ptr() as usize;
+        let (root, skip) = (root as u32, begins(rest).saturating_sub(begins(path)));
+        if places.last().is_none_or(|last| (last.root, last.skip) != (root, skip)) {
+            places.push(NamePlace { from, root, skip });
+        }
+    }
+    places
+}
+
 impl FileTable {
+    /// The number of the root of a name, and the path from there on.
+    #[inline]
+    pub(super) fn beneath(&self, number: u32) -> Option<(u32, &CStr)> {
+        let path = self.paths.bytes(number)?;
+        let place = match self.places.as_slice() {
+            [place] => place,
+            places => places.get(places.partition_point(|place| place.from <= number).checked_sub(1)?)?,
+        };
+        Some((place.root, CStr::from_bytes_with_nul(path.get(place.skip..)?).ok()?))
+    }
+
+    /// The directories of the user's.
+    pub(super) fn roots(&self) -> &Arc<Roots> {
+        &self.roots
+    }
+
+    /// Whether names lie in directories below those of the user's.
+    pub(super) fn has_directories(&self) -> bool {
+        (0..self.count() as u32)
+            .any(|number| self.beneath(number).is_some_and(|(_, path)| path.to_bytes().contains(&b'/')))
+    }
+
     #[inline]
     pub(super) fn path(&self, number: u32) -> Option<&CStr> {
         self.paths.get(number)
@@ -132,6 +189,11 @@ impl ScratchFiles {
         &self.first_path
     }
 
+    /// The directories of the user's in which they lie.
+    pub(crate) fn roots(&self) -> Arc<Roots> {
+        Arc::clone(&self.table.roots)
+    }
+
     /// The directory of the first name.
     pub(crate) fn directory(&self) -> PathBuf {
         let parent = self.path(0).parent().map(Path::to_owned).unwrap_or_default();
@@ -150,7 +212,7 @@ impl ScratchFiles {
 
     /// A door for its files.
     pub(crate) fn door(&self) -> Door {
-        self.guard.door(Naming::Said, self.table.marks.clone())
+        self.guard.door(Naming::Said, self.table.marks.clone()).within(Arc::clone(&self.table.roots))
     }
 }
 
@@ -170,6 +232,8 @@ pub(crate) fn open(
         let table = FileTable {
             paths: PathList::new(std::iter::empty()),
             directory_bytes: 0,
+            roots: Arc::clone(&trees.roots),
+            places: Vec::new(),
             marks: None,
             allowed: Vec::new(),
             lent: Vec::new(),
@@ -210,14 +274,22 @@ pub(crate) fn open(
     let of_phases = workload.phase.iter().map(|phase| bytes_of_segments(name, phase));
     most_bytes = most_bytes.max(of_phases.max().unwrap_or(0));
     let made = setting.test_dirs.made_files();
+    let typed = crate::files::paths::typed(&target.typed, &base);
+    let roots = Arc::new(Roots::new(&typed, all.iter().cloned(), Pinning::Pinned));
     let (mut allowed, mut lent) = (Vec::new(), Vec::new());
     if changes {
+        let removes = groups_of(workload, name).any(|program| program.all_steps().any(removes));
         let naming = if said { Naming::Said } else { Naming::Generated };
-        let mut door = guard.door(naming, Some(made.clone()));
+        let mut door = guard.door(naming, Some(made.clone())).within(Arc::clone(&roots));
         let mut occupied = 0;
         for (number, path) in all.iter().enumerate() {
             match door.look(path) {
-                Ok(FoundName::Nothing | FoundName::Directory) => continue,
+                Ok(FoundName::Directory) => continue,
+                // A link that leads nowhere is not replaced either.
+                Ok(FoundName::Nothing) => {
+                    door.admit_removal(path)?;
+                    continue;
+                }
                 // A directory that a program makes first is not there yet.
                 Err(Refusal::NoDirectory { .. }) if number > 0 => continue,
                 Ok(FoundName::File { occupied_bytes, .. }) => occupied += occupied_bytes,
@@ -228,6 +300,11 @@ pub(crate) fn open(
             match door.open(path, Create::Never)?.origin {
                 PassReason::Allowed => allowed.push(number as u32),
                 PassReason::Blank => lent.push(number as u32),
+                // `/dev/null` takes what is written to it, and is not to be removed for that.
+                PassReason::Sink if removes => {
+                    let expected = "a file: the program removes what it has written to";
+                    return Err(Refusal::WrongKind { path: path.clone(), found: "a character device", expected });
+                }
                 _ => {}
             }
         }
@@ -245,8 +322,10 @@ pub(crate) fn open(
         if base.as_os_str().is_empty() || base == Path::new(".") { 0 } else { base.as_os_str().len() + 1 };
     // A mark is a call for each file; PostMark's live for a moment, and nothing of them is there behind a run.
     let marked = said && postmark.is_none();
+    let places = places_of(&all, &roots);
     let paths = PathList::new(all.into_iter());
-    let table = FileTable { paths, directory_bytes, marks: marked.then_some(made), allowed, lent };
+    let marks = marked.then_some(made);
+    let table = FileTable { paths, directory_bytes, roots, places, marks, allowed, lent };
     Ok(ScratchFiles {
         table: Arc::new(table),
         first_path,
@@ -256,6 +335,21 @@ pub(crate) fn open(
         mark: Arc::default(),
         mpi_io: setting.mpi_io.clone(),
     })
+}
+
+/// The programs over a target.
+fn groups_of<'w>(workload: &'w Workload, target: &'w str) -> impl Iterator<Item = &'w Program> {
+    let groups = workload.phase.iter().flat_map(|phase| &phase.workers);
+    groups.filter(move |group| group.target == target).filter_map(|group| group.work.program())
+}
+
+/// Whether a step removes a file.
+fn removes(step: &Step) -> bool {
+    match step {
+        Step::Unlink { .. } | Step::Postmark(_) => true,
+        Step::OfFile(step) => step.does == FileWork::Remove,
+        _ => false,
+    }
 }
 
 /// Bytes from the beginning of a file to the end of what a program may write of it. How much a wall lets through is not

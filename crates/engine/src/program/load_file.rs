@@ -5,14 +5,16 @@ use super::descriptor::{errno, lock, nothing};
 use crate::backend::{Begun, Completion, Errno, NotBegun, SyncBackend};
 use crate::barrier::{Barrier, Body};
 use crate::bind::begin;
+use crate::guard::Roots;
 use crate::instances::{AnySource, AnySync, run_any_sync};
 use crate::op::BlockOp;
+use crate::open_dirs::OpenDirs;
 use crate::pacer::{AnyPacer, Closed};
 use crate::source::Source;
 use crate::terms::Ended;
 use crate::worker_error::WorkerError;
 use plumb_workload::program::{LoadAct, LoadFile, LoadFileStep, LoadOp, LockKind};
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Timespec, Timestamps};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Timespec, Timestamps};
 use std::ffi::{CStr, CString};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -28,6 +30,9 @@ const ENTRIES_BYTES: usize = 32 << 10;
 
 /// Directories within one another that are removed.
 const DEPTH_MAX: u32 = 64;
+
+/// Directories that a client keeps open.
+const DIRECTORIES: u64 = 256;
 
 /// A file's times become older by this, as dbench sets them, s.
 const OLDER_ACCESS_S: i64 = 10;
@@ -48,17 +53,26 @@ pub(crate) struct LoadGroup {
     step: LoadFileStep,
     file: Arc<LoadFile>,
     directory: PathBuf,
+    roots: Arc<Roots>,
+    /// The number of the directory among them.
+    base: u32,
 }
 
 impl LoadGroup {
-    /// Reads the load file; a relative path begins at `base`.
-    pub(crate) fn new(step: &LoadFileStep, directory: PathBuf, base: &Path) -> Result<LoadGroup, LoadGroupError> {
+    /// Reads the load file; a relative path begins at `base`. The clients work in `directory`, one of the roots.
+    pub(crate) fn new(
+        step: &LoadFileStep,
+        directory: PathBuf,
+        roots: Arc<Roots>,
+        base: &Path,
+    ) -> Result<LoadGroup, LoadGroupError> {
         let path = base.join(&step.path);
         let read = std::fs::read(&path);
         let text = read.map_err(|source| LoadGroupError::Read { path: path.clone(), source })?;
         let file = LoadFile::parse(&String::from_utf8_lossy(&text));
         let file = file.map_err(|source| LoadGroupError::Parse { path, source })?;
-        Ok(LoadGroup { step: step.clone(), file: Arc::new(file), directory })
+        let base = roots.find(&directory.join(RECORDED)).map_or(u32::MAX, |(base, _)| base as u32);
+        Ok(LoadGroup { step: step.clone(), file: Arc::new(file), directory, roots, base })
     }
 }
 
@@ -121,7 +135,10 @@ struct Client {
     step: LoadFileStep,
     file: Arc<LoadFile>,
     directory: PathBuf,
-    root: OwnedFd,
+    base: u32,
+    dirs: OpenDirs,
+    /// For new names.
+    others: OpenDirs,
     names: Vec<CString>,
     open: Vec<Option<OpenFile>>,
     zeros: Vec<u8>,
@@ -131,8 +148,9 @@ struct Client {
 
 impl Client {
     fn new(group: &LoadGroup, number: u32) -> std::io::Result<Client> {
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let root = rustix::fs::openat(CWD, &group.directory, flags, Mode::empty())?;
+        let mut dirs = OpenDirs::below_roots(Arc::clone(&group.roots), DIRECTORIES);
+        let others = OpenDirs::below_roots(Arc::clone(&group.roots), DIRECTORIES);
+        dirs.base(group.base).map_err(|error| std::io::Error::from_raw_os_error(error.0))?;
         let own = format!("client{number}");
         let names = group.file.names.iter().map(|name| CString::new(name.replace(RECORDED, &own)));
         let bytes = group.file.largest_bytes() as usize;
@@ -140,7 +158,9 @@ impl Client {
             step: group.step.clone(),
             file: Arc::clone(&group.file),
             directory: group.directory.clone(),
-            root,
+            base: group.base,
+            dirs,
+            others,
             names: names.collect::<Result<_, _>>()?,
             open: (0..group.file.slots).map(|_| None).collect(),
             zeros: vec![0; bytes],
@@ -169,32 +189,38 @@ impl Client {
             LoadAct::Rename => {
                 self.resolve(op.name);
                 self.resolve(op.new_name);
-                let (old, new) = (self.name(op.name)?, self.name(op.new_name)?);
-                let done = rustix::fs::renameat(&self.root, old, &self.root, new);
+                let Client { dirs, others, names, base, .. } = self;
+                let (old, new) = (name_of(names, op.name)?, name_of(names, op.new_name)?);
+                let done = dirs.call(*base, old, |dir, name| match others.at(*base, new) {
+                    Ok(to) => rustix::fs::renameat(dir, name, to.dir, to.name),
+                    Err(error) => Err(rustix::io::Errno::from_raw_os_error(error.0)),
+                });
+                dirs.renamed(*base, old);
+                others.renamed(*base, old);
                 self.changed(op, op.new_name, done)
             }
             LoadAct::Unlink => {
                 self.resolve(op.name);
-                let done = rustix::fs::unlinkat(&self.root, self.name(op.name)?, AtFlags::empty());
+                let done = self.at(op.name, |dir, name| rustix::fs::unlinkat(dir, name, AtFlags::empty()));
                 self.changed(op, op.name, done)
             }
             LoadAct::Rmdir => {
                 self.resolve(op.name);
-                let done = rustix::fs::unlinkat(&self.root, self.name(op.name)?, AtFlags::REMOVEDIR);
+                let done = self.at(op.name, |dir, name| rustix::fs::unlinkat(dir, name, AtFlags::REMOVEDIR));
                 self.changed(op, op.name, done)
             }
             LoadAct::Mkdir => {
                 self.resolve(op.name);
                 // It may be there already.
-                let _ = rustix::fs::mkdirat(&self.root, self.name(op.name)?, Mode::from_raw_mode(0o777));
+                let _ = self.at(op.name, |dir, name| rustix::fs::mkdirat(dir, name, Mode::from_raw_mode(0o777)));
                 Ok(0)
             }
             LoadAct::Deltree => {
-                let name = self.name(op.name)?;
-                let done = remove_files(self.root.as_fd(), name, DEPTH_MAX);
                 // Nothing is there the first time.
-                done.or_else(|error| if error == rustix::io::Errno::NOENT { Ok(()) } else { Err(errno(error)) })?;
-                Ok(0)
+                match self.at(op.name, |dir, name| remove_files(dir, name, DEPTH_MAX)) {
+                    Ok(()) | Err(Errno(libc::ENOENT)) => Ok(0),
+                    Err(error) => Err(error),
+                }
             }
             LoadAct::QueryPath => {
                 self.resolve(op.name);
@@ -219,21 +245,32 @@ impl Client {
     }
 
     fn name(&self, number: u32) -> Result<&CStr, Errno> {
-        self.names.get(number as usize).map(CString::as_c_str).ok_or(Errno(libc::ENOENT))
+        name_of(&self.names, number)
     }
 
-    /// The directory of a name.
-    fn parent(&self, number: u32) -> Result<CString, Errno> {
+    /// Makes a call with the directory of a name, and the last part of it.
+    fn at<T>(
+        &mut self,
+        number: u32,
+        call: impl FnMut(BorrowedFd<'_>, &CStr) -> rustix::io::Result<T>,
+    ) -> Result<T, Errno> {
+        let Client { dirs, names, base, .. } = self;
+        dirs.call(*base, name_of(names, number)?, call)
+    }
+
+    /// Opens the directory of a name, to read or to flush it, as dbench does.
+    fn open_parent(&mut self, number: u32) -> Result<OwnedFd, Errno> {
         let name = self.name(number)?.to_bytes();
         let end = name.iter().rposition(|&letter| letter == b'/');
-        let parent = end.map_or(b".".as_slice(), |end| &name[..end]);
-        CString::new(parent).map_err(|_| Errno(libc::EINVAL))
+        let parent = CString::new(end.map_or(b".".as_slice(), |end| &name[..end])).map_err(|_| Errno(libc::EINVAL))?;
+        self.dirs.call(self.base, &parent, open_directory)
     }
 
     /// Looks for a name as a server does for clients that take `a` for `A`.
     fn resolve(&mut self, number: u32) {
+        let is_there = self.at(number, |dir, name| rustix::fs::statat(dir, name, AtFlags::empty()).map(drop)).is_ok();
         let Ok(name) = self.name(number) else { return };
-        if rustix::fs::statat(&self.root, name, AtFlags::empty()).is_ok() || self.step.no_resolve {
+        if is_there || self.step.no_resolve {
             return;
         }
         let wanted = name.to_bytes();
@@ -254,21 +291,20 @@ impl Client {
 
     /// Reads the directory of a name while `goes_on` says so.
     fn each_entry(&mut self, number: u32, goes_on: &mut dyn FnMut(&[u8]) -> bool) {
-        let Ok(parent) = self.parent(number) else { return };
-        let Ok(directory) = open_directory(self.root.as_fd(), &parent) else { return };
+        let Ok(directory) = self.open_parent(number) else { return };
         // What it lacks by now, nobody asks for.
         let _ = each_name(&directory, &mut self.entries, &mut |name| Ok(goes_on(name.to_bytes())));
     }
 
     /// What came of a change of a directory: right where it ended as it was recorded.
-    fn changed(&self, op: &LoadOp, number: u32, done: rustix::io::Result<()>) -> Completion {
+    fn changed(&mut self, op: &LoadOp, number: u32, done: Result<(), Errno>) -> Completion {
         match (done, op.succeeds) {
             (Ok(()), true) | (Err(_), false) => {}
-            (Err(error), true) => return Err(errno(error)),
+            (Err(error), true) => return Err(error),
             (Ok(()), false) => return Err(Errno(libc::EEXIST)),
         }
         if self.step.sync_directories {
-            let directory = open_directory(self.root.as_fd(), &self.parent(number)?).map_err(errno)?;
+            let directory = self.open_parent(number)?;
             rustix::fs::fdatasync(directory).map_err(errno)?;
         }
         Ok(0)
@@ -276,7 +312,6 @@ impl Client {
 
     fn open(&mut self, op: &LoadOp, is_directory: bool, create: bool, truncate: bool) -> Completion {
         self.resolve(op.name);
-        let name = self.name(op.name)?;
         let of_directory = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let wanted = [(create, OFlags::CREATE), (truncate, OFlags::TRUNC), (self.step.sync_open, OFlags::SYNC)];
         let of_file = wanted
@@ -284,14 +319,14 @@ impl Client {
             .filter(|(wanted, _)| *wanted)
             .fold(OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW, |flags, (_, flag)| flags | flag);
         if is_directory {
-            let _ = rustix::fs::mkdirat(&self.root, name, Mode::RWXU);
+            let _ = self.at(op.name, |dir, name| rustix::fs::mkdirat(dir, name, Mode::RWXU));
         }
         let flags = if is_directory { of_directory } else { of_file };
         let mode = Mode::RUSR | Mode::WUSR;
-        let opened = match rustix::fs::openat(&self.root, name, flags, mode) {
-            Err(rustix::io::Errno::ISDIR) => rustix::fs::openat(&self.root, name, of_directory, mode),
+        let opened = self.at(op.name, |dir, name| match rustix::fs::openat(dir, name, flags, mode) {
+            Err(rustix::io::Errno::ISDIR) => rustix::fs::openat(dir, name, of_directory, mode),
             opened => opened,
-        };
+        });
         match (opened, op.succeeds) {
             (Ok(file), true) => {
                 rustix::fs::fstat(&file).map_err(errno)?;
@@ -301,7 +336,7 @@ impl Client {
                 Ok(0)
             }
             (Err(_), false) => Ok(0),
-            (Err(error), true) => Err(errno(error)),
+            (Err(error), true) => Err(error),
             (Ok(_), false) => Err(Errno(libc::EEXIST)),
         }
     }
@@ -324,20 +359,24 @@ impl Client {
 
     fn set_times(&mut self, op: &LoadOp) -> Completion {
         let open = self.open.get(usize::from(op.slot)).and_then(Option::as_ref).ok_or(Errno(libc::EBADF))?;
-        let found = rustix::fs::fstat(&open.file).map_err(errno)?;
+        let (found, number) = (rustix::fs::fstat(&open.file).map_err(errno)?, open.name);
         let at = |seconds: i64| Timespec { tv_sec: seconds as _, tv_nsec: 0 };
         let times = Timestamps {
             last_access: at(found.st_atime as i64 - OLDER_ACCESS_S),
             last_modification: at(found.st_mtime as i64 - OLDER_CHANGE_S),
         };
         // The name may be another file's by now, or nobody's: the tool does not look.
-        let _ = rustix::fs::utimensat(&self.root, self.name(open.name)?, &times, AtFlags::empty());
+        let _ = self.at(number, |dir, name| rustix::fs::utimensat(dir, name, &times, AtFlags::SYMLINK_NOFOLLOW));
         Ok(0)
     }
 }
 
+fn name_of(names: &[CString], number: u32) -> Result<&CStr, Errno> {
+    names.get(number as usize).map(CString::as_c_str).ok_or(Errno(libc::ENOENT))
+}
+
 fn open_directory(root: BorrowedFd<'_>, name: &CStr) -> rustix::io::Result<OwnedFd> {
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let directory = rustix::fs::openat(root, name, flags, Mode::empty())?;
     // As opendir(3) does.
     rustix::fs::fstat(&directory)?;
@@ -434,6 +473,7 @@ impl SyncBackend for Client {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::guard::Pinning;
 
     const LOAD: &str = "\
 # A comment
@@ -467,7 +507,8 @@ Unlink \"\\clients\\client1\\a b\" NT_STATUS_OBJECT_NAME_NOT_FOUND
             no_resolve: false,
         };
         std::fs::write(directory.join("load"), text).unwrap();
-        let group = LoadGroup::new(&step, directory.to_owned(), directory).unwrap();
+        let roots = Arc::new(Roots::new(&[directory.to_owned()], [], Pinning::Pinned));
+        let group = LoadGroup::new(&step, directory.to_owned(), roots, directory).unwrap();
         (Client::new(&group, 7).unwrap(), LoadSource { file: Arc::clone(&group.file), at: 0 })
     }
 

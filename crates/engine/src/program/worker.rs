@@ -1,6 +1,6 @@
 //! The workers of programs.
 
-use super::calls::{Calls, Files, LINK_BYTES, MpiCalls};
+use super::calls::{Calls, Files, LINK_BYTES, MpiCalls, NamedPlaces};
 use super::compile::Compiled;
 use super::content::RecordMemory;
 use super::file_set::{SetPlace, SetState};
@@ -88,7 +88,9 @@ impl SetWorker {
                 barrier.report().fill_cost_ns.store(memory()?.fill_cost_ns(), Relaxed);
                 barrier.report().fill_cost_bytes.store(largest as u64, Relaxed);
                 let memory = memory()?;
-                let files = Files::Set(Box::new(SetPlace::new(root, place, copies, self.shape)));
+                let opened = SetPlace::new(root, place, copies, self.shape);
+                let failed = |source| WorkerError::Backend { backend: "psync", source };
+                let files = Files::Set(Box::new(opened.map_err(failed)?));
                 let handles = self.program.handles;
                 let mut calls = Calls::new(files, handles, Streams::none(), memory, false, *barrier.clock());
                 calls.use_rules(&self.program.rules);
@@ -354,8 +356,8 @@ impl NamedWorker {
     }
 
     fn run(self, barrier: &Barrier) -> Result<Ended, WorkerError> {
-        let files = match &self.files {
-            NamedFiles::Names(files) => Files::Names(Arc::clone(files)),
+        let mut files = match &self.files {
+            NamedFiles::Names(files) => Files::Names(NamedPlaces::new(Arc::clone(files))),
             NamedFiles::Trees(files) => {
                 let read_back = self.program.trees().map(TreeStep::read_back_bytes).max().unwrap_or(0);
                 Files::Trees(Box::new(TreeCalls::new(Arc::clone(files), read_back)?))
@@ -381,6 +383,7 @@ impl NamedWorker {
         if barrier.is_alone() && !has_helpers && self.mpi_io.is_none() {
             unshare_fds::take(&[]);
         }
+        files.prepare();
         let calls = self.calls(barrier, files)?;
         self.run_on(barrier, calls)
     }

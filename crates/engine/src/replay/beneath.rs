@@ -1,10 +1,11 @@
 //! Recorded paths below the replay's directory, and nowhere else.
 //!
 //! A recorded path is taken apart by its names alone: `/` at its beginning, `.` and `..` never lead out. What is left is opened
-//! step by step by the kernel, which follows no link and enters no mount (openat2(2), `RESOLVE_BENEATH`).
+//! beneath the root: no link is followed and no mount is entered (openat2(2), `RESOLVE_BENEATH`, or step by step).
 
 use super::order::Ancestors;
 use crate::backend::{Completion, Errno};
+use crate::guard::Mounts;
 use plumb_workload::replay::path_names;
 use rustix::fs::{Mode, OFlags};
 use std::collections::HashMap;
@@ -15,10 +16,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// `openat2` asks to be called again when something was renamed meanwhile; after this many times it is no accident.
-#[cfg(target_os = "linux")]
-const ATTEMPTS_MAX: u32 = 100;
-
 /// In place of the number of a file: the recording mentions none.
 const NOT_MENTIONED: u32 = u32::MAX;
 
@@ -26,25 +23,8 @@ const NOT_MENTIONED: u32 = u32::MAX;
 const DIRECTORIES_MAX: usize = 256;
 
 /// Opens what lies below a directory, one name or several.
-#[cfg(target_os = "linux")]
 pub(super) fn open_beneath(dir: BorrowedFd<'_>, path: &str, flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
-    use rustix::fs::ResolveFlags;
-    let resolve =
-        ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_XDEV;
-    let path = if path.is_empty() { "." } else { path };
-    let mut attempts = 0;
-    loop {
-        match rustix::fs::openat2(dir, path, flags | OFlags::CLOEXEC, mode, resolve) {
-            Err(rustix::io::Errno::AGAIN) if attempts < ATTEMPTS_MAX => attempts += 1,
-            done => return Ok(done?),
-        }
-    }
-}
-
-/// There is no such call here.
-#[cfg(not(target_os = "linux"))]
-pub(super) fn open_beneath(_dir: BorrowedFd<'_>, _path: &str, _flags: OFlags, _mode: Mode) -> Result<OwnedFd, Errno> {
-    Err(Errno(libc::ENOSYS))
+    Ok(crate::guard::open_beneath(dir, path.as_bytes(), flags, mode, Mounts::Refused)?)
 }
 
 /// Where the files of a recording lie.
@@ -259,6 +239,31 @@ mod tests {
         assert_eq!(open(2), Err(Errno(libc::ELOOP)));
         assert_eq!(open(3), Ok(()));
         assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1, "nothing was made outside");
+    }
+
+    /// 2,000 rounds of making, renaming and removing while the directory is exchanged with a link to another one.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn an_exchanged_directory_leads_nowhere() {
+        use crate::guard::testing::{Swapping, Victim};
+        use rustix::fs::AtFlags;
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().join(name);
+        fs::create_dir(at("d")).unwrap();
+        let victim = Victim::new(place.path(), &["f", "g"]);
+        let paths = Arc::new(Paths::new(&["/d/f", "/d/g", "/d"].map(str::to_owned)));
+        let swapping = Swapping::begin(&at("d"), &at("e"), &victim);
+        for _ in 0..2000 {
+            let root = File::open(place.path()).unwrap();
+            let mut beneath = Beneath::new(root.into(), place.path().to_owned(), Arc::clone(&paths));
+            let flags = OFlags::RDWR | OFlags::CREATE | OFlags::TRUNC;
+            let _ = beneath.at(0, |dir, name| open_beneath(dir, name, flags, Mode::RUSR).map(drop));
+            let _ = beneath.at(0, |dir, name| Ok(rustix::fs::renameat(dir, name, dir, "g")?));
+            let _ = beneath.at(1, |dir, name| Ok(rustix::fs::unlinkat(dir, name, AtFlags::empty())?));
+        }
+        let swaps = swapping.end();
+        victim.is_unharmed("replay");
+        assert!(swaps > 100, "only {swaps} exchanges");
     }
 
     /// A directory that is replaced is not remembered.

@@ -1,6 +1,7 @@
 //! Makes a tree: its directories, and the share of its files that exist before the first phase.
 
 use super::{ExtraDirectory, FileId, PathBuffer, TreeShape};
+use crate::open_dirs::OpenDirs;
 use crate::signals::StopFlag;
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{Mode, OFlags};
@@ -10,6 +11,9 @@ use std::path::PathBuf;
 
 /// Files are filled in pieces of at most this, bytes.
 const PIECE_BYTES: u64 = 1 << 20;
+
+/// Directories that are kept open while files are made in them.
+const LAYOUT_DIRECTORIES: u64 = 64;
 
 /// What was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -83,6 +87,7 @@ pub fn layout(
 /// Makes all directories of a tree below `root`, level by level, then the further ones, and says how many.
 pub fn make_directories(root: BorrowedFd<'_>, shape: &TreeShape, stop: StopFlag) -> Result<u64, LayoutError> {
     let mut path = PathBuffer::new();
+    let mut dirs = open_dirs(root, shape)?;
     let mut made = 0;
     for level in 1..=shape.depth() {
         for number in 0..shape.width.pow(level) {
@@ -90,7 +95,7 @@ pub fn make_directories(root: BorrowedFd<'_>, shape: &TreeShape, stop: StopFlag)
                 return Err(LayoutError::Stopped);
             }
             shape.write_directory(level, number, &mut path);
-            make_directory(root, &path)?;
+            make_directory(&mut dirs, &path)?;
             made += 1;
         }
     }
@@ -99,15 +104,26 @@ pub fn make_directories(root: BorrowedFd<'_>, shape: &TreeShape, stop: StopFlag)
             return Err(LayoutError::Stopped);
         }
         shape.write_extra(ExtraDirectory { owner: ExtraDirectory::BEFOREHAND, number }, &mut path);
-        make_directory(root, &path)?;
+        make_directory(&mut dirs, &path)?;
         made += 1;
     }
     Ok(made)
 }
 
-fn make_directory(root: BorrowedFd<'_>, path: &PathBuffer) -> Result<(), LayoutError> {
-    rustix::fs::mkdirat(root, path.as_c_str(), Mode::from_raw_mode(0o755))
-        .map_err(|source| LayoutError::Directory { path: path.as_path().to_owned(), source })
+fn make_directory(dirs: &mut OpenDirs, path: &PathBuffer) -> Result<(), LayoutError> {
+    let mode = Mode::from_raw_mode(0o755);
+    dirs.call(0, path.as_c_str(), |dir, name| rustix::fs::mkdirat(dir, name, mode)).map_err(|error| {
+        LayoutError::Directory { path: path.as_path().to_owned(), source: Errno::from_raw_os_error(error.0) }
+    })
+}
+
+/// The directories of a tree, opened as they are needed.
+fn open_dirs(root: BorrowedFd<'_>, shape: &TreeShape) -> Result<OpenDirs, LayoutError> {
+    let root = root.try_clone_to_owned().map_err(|error| LayoutError::Directory {
+        path: PathBuf::new(),
+        source: Errno::from_io_error(&error).unwrap_or(Errno::MFILE),
+    })?;
+    Ok(OpenDirs::below(vec![root], shape.leaves().min(LAYOUT_DIRECTORIES)))
 }
 
 /// Makes and fills those of a range of files that exist before the first phase. The directories must be there. Several
@@ -120,6 +136,7 @@ pub fn make_files(
     fill: &mut dyn FnMut(&mut [u8]),
 ) -> Result<TreeLayout, LayoutError> {
     let mut path = PathBuffer::new();
+    let mut dirs = open_dirs(root, shape)?;
     let mut piece = Vec::new();
     let mut made = TreeLayout::default();
     for file in files.map(FileId).filter(|file| shape.is_preallocated(*file)) {
@@ -129,8 +146,12 @@ pub fn make_files(
         shape.write_path(file, &mut path);
         let size = shape.size_of(file);
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let handle = rustix::fs::openat(root, path.as_c_str(), flags, Mode::from_raw_mode(0o644))
-            .map_err(|source| LayoutError::Create { path: path.as_path().to_owned(), source })?;
+        let mode = Mode::from_raw_mode(0o644);
+        let opened = dirs.call(0, path.as_c_str(), |dir, name| rustix::fs::openat(dir, name, flags, mode));
+        let handle = opened.map_err(|error| LayoutError::Create {
+            path: path.as_path().to_owned(),
+            source: Errno::from_raw_os_error(error.0),
+        })?;
         write_whole(handle.as_fd(), size, &mut piece, fill).map_err(|source| LayoutError::Write {
             path: path.as_path().to_owned(),
             size,

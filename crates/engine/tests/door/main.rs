@@ -25,5 +25,6 @@ mod seeds;
 mod series;
 mod simulated;
 mod stopping;
+mod swaps;
 mod trees;
 mod verification;

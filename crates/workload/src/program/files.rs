@@ -16,6 +16,10 @@ pub struct ScratchTarget {
     pub path: PathBuf,
     /// What files and directories are called in it, by their number.
     pub names: Names,
+    /// Directories that the user named, in which the files lie: links on the way to them are followed once, and none below them.
+    /// Without any, those are the directories of the files themselves.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub typed: Vec<PathBuf>,
 }
 
 fn is_empty(path: &std::path::Path) -> bool {

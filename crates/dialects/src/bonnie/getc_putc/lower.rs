@@ -23,7 +23,10 @@ pub fn lower(settings: &GetcPutcSettings, pid: u32) -> Workload {
         name: "getc-putc".to_owned(),
         description: "getc_putc of Bonnie++ 2.00a".to_owned(),
         seed: Workload::DEFAULT_SEED,
-        target: SortedMap::from([(TARGET.to_owned(), Target::Scratch(ScratchTarget { path: PathBuf::new(), names }))]),
+        target: SortedMap::from([(
+            TARGET.to_owned(),
+            Target::Scratch(ScratchTarget { path: PathBuf::new(), names, typed: Vec::new() }),
+        )]),
         phase: GetcPutcTest::ALL.into_iter().map(|test| phase(settings, test)).collect(),
         repeat: None,
     }

@@ -155,7 +155,7 @@ fn call_work(
     };
     ShareWork {
         target_name,
-        files: JobFiles { names, lengths: Vec::new() },
+        files: JobFiles { names, lengths: Vec::new(), typed: typed(settings) },
         sweep,
         rules: FileRules { prepare: LATER, drop_cached: false, new: NEW, ..FileRules::default() },
         log_ops: settings.output.ops_log.is_some(),
@@ -165,6 +165,11 @@ fn call_work(
         backend: Backend::Files(call),
         depth: 1,
     }
+}
+
+/// The directories that the user named; files that the user named lie in theirs.
+pub(super) fn typed(settings: &Settings) -> Vec<PathBuf> {
+    settings.paths.iter().map(PathBuf::from).collect()
 }
 
 /// Modes of what it makes, as strace shows elbencho 3.1-10's.
@@ -192,7 +197,14 @@ fn own_files(settings: &Settings, geometry: &Geometry, kind: PhaseKind, rank: u3
     let parts = SweepParts::Files { lengths: vec![Bytes(geometry.file_bytes)] };
     let lengths = vec![Bytes(geometry.file_bytes)];
     let order = order_in_files(settings, geometry, kind);
-    let of = DataWork { kind, rank, thread, parts, order, files: JobFiles { names: files, lengths } };
+    let of = DataWork {
+        kind,
+        rank,
+        thread,
+        parts,
+        order,
+        files: JobFiles { names: files, lengths, typed: typed(settings) },
+    };
     let work = opened_in_turn(settings, geometry, of);
     Share { work: Some(work), entries, bytes: entries.saturating_mul(geometry.file_bytes), ..NOTHING }
 }
@@ -324,6 +336,7 @@ fn shared_files(
     let files = JobFiles {
         names: Names::Said(settings.paths.iter().map(PathBuf::from).collect()),
         lengths: if geometry.path_type == PathType::File { vec![Bytes(file_bytes)] } else { Vec::new() },
+        typed: Vec::new(),
     };
     let of = DataWork { kind, rank, thread, parts: SweepParts::Said(parts), order, files };
     let mut work = data_work(settings, geometry, of);

@@ -234,7 +234,11 @@ fn numbered(settings: &Settings, pieces: &[Piece<'_>]) -> ThreadFiles {
         Some(FilePart { file: file?, start: Bytes(piece.start), length: Bytes(piece.length) })
     });
     let parts = parts.collect();
-    ThreadFiles { files: JobFiles { names: Names::Said(paths), lengths }, parts, whole }
+    ThreadFiles {
+        files: JobFiles { names: Names::Said(paths), lengths, typed: super::jobs::typed(settings) },
+        parts,
+        whole,
+    }
 }
 
 fn below(settings: &Settings, path: &str) -> PathBuf {

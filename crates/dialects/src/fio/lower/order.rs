@@ -324,7 +324,7 @@ impl Lowering<'_> {
             let size = layout.ranges.iter().map(end).max().unwrap_or(0).max(1);
             (Target::Null(NullTarget::of(Bytes(size))), "null".to_owned())
         } else {
-            let files = JobFiles { names: copy.names.clone(), lengths: layout.lengths.clone() };
+            let files = JobFiles { names: copy.names.clone(), lengths: layout.lengths.clone(), typed: Vec::new() };
             let name = match (copy.job.identity.numjobs, copy.job.files.filenames.is_empty()) {
                 (2.., true) => format!("{}.{}", names::plain(&copy.job.name), copy.number),
                 _ => copy.job.name.clone(),

@@ -87,7 +87,7 @@ fn target(settings: &Settings) -> Target {
         }
         TestMode::Single(_) | TestMode::Auto(_) => Names::Said(vec![settings.file.clone().into()]),
     };
-    Target::Scratch(ScratchTarget { path: Default::default(), names })
+    Target::Scratch(ScratchTarget { path: Default::default(), names, typed: Vec::new() })
 }
 
 /// The passes on each size that are printed, in order.

@@ -5,7 +5,7 @@
 //! part, with nothing to move ([`Calls::take_part`]). Others would wait for it for ever, within the library. Where such a call itself
 //! fails, MPI does not say in which state it leaves the file, and the run ends.
 
-use super::{Calls, Files, Handle, of};
+use super::{Calls, Files, Handle, NamedPlaces, of};
 use crate::backend::{Completion, Errno};
 use crate::mpi_io::{MpiFile, MpiIo, MpiIoError};
 use crate::program::op::{Call, CallOp};
@@ -110,8 +110,10 @@ impl Calls {
         let (Some(ranks), changes) = (rules.step.mpi.as_ref().map(|mpi| mpi.ranks), rules.step.changes()) else {
             return;
         };
-        let unopened = match self.files.at(op.file) {
-            Ok((_, path)) if ranks > 1 => why_not(path, changes),
+        let unopened = match &self.files {
+            Files::Names(names) if ranks > 1 => {
+                names.table.path(op.file as u32).and_then(|path| why_not(path, changes))
+            }
             _ => None,
         };
         let Some(mpi) = &mut self.mpi else { return };
@@ -127,7 +129,8 @@ impl Calls {
         let (Some(StepRules::Open(rules)), Some(mpi)) = (rules.get(usize::from(op.rules)), &mut self.mpi) else {
             return Err(Errno(libc::EINVAL));
         };
-        let (_, path) = self.files.at(op.file)?;
+        let Files::Names(NamedPlaces { table, .. }) = &self.files else { return Err(Errno(libc::EINVAL)) };
+        let path = table.path(op.file as u32).ok_or(Errno(libc::ENOENT))?;
         let view = rules.step.mpi.as_ref().and_then(|mpi| mpi.view);
         mpi.ranks = rules.step.mpi.as_ref().map_or(1, |mpi| mpi.ranks);
         if let Some(errno) = mpi.unopened.take() {
@@ -154,7 +157,10 @@ impl Calls {
     #[cold]
     pub(super) fn after_open(&mut self, op: &CallOp) {
         let Some(step) = self.open_rules(op).map(|rules| &rules.step) else { return };
-        let (changes, Some(mpi), Files::Names(table)) = (step.changes(), &self.mpi, &self.files) else { return };
+        let (changes, Some(mpi), Files::Names(NamedPlaces { table, .. })) = (step.changes(), &self.mpi, &self.files)
+        else {
+            return;
+        };
         let Some(path) = table.path(op.file as u32).filter(|_| changes) else { return };
         match opened_again(path, &mpi.before) {
             Some(file) => {

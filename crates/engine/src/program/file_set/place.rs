@@ -1,15 +1,17 @@
 //! A file set as calls see it: paths below its root, and what only file sets know.
 //!
-//! Nothing outside the tree is touched: every path is relative to the directory given at the start, no last component
-//! is followed where it is a symbolic link, and files come into existence by `O_CREAT|O_EXCL` and
+//! Nothing outside the tree is touched: every directory is opened beneath the one given at the start, no component is followed
+//! where it is a symbolic link, and files come into existence by `O_CREAT|O_EXCL` and
 //! `RENAME_NOREPLACE`, so that nothing that exists is ever replaced or truncated.
 //!
 //! File sets go through the page cache: `O_DIRECT` is for block I/O, where offsets and sizes are aligned. A read or write
 //! that moves fewer bytes than asked for is reported as what it moved; after a short write (a full file system) the source
 //! believes the file longer than it is, and a later append leaves a hole.
 
-use crate::backend::Completion;
-use crate::program::descriptor::{close, errno, nothing};
+use crate::backend::{Completion, Errno};
+use crate::open_dirs::OpenDirs;
+use crate::program::calls::Spot;
+use crate::program::descriptor::{close, errno};
 use crate::program::op::CallOp;
 use crate::tree::{ExtraDirectory, FileId, PathBuffer, PathWriter, TreeShape};
 use plumb_workload::OpKind;
@@ -23,13 +25,19 @@ use std::sync::Arc;
 /// Room for the entries of a directory, as the C library's `readdir` has it.
 const ENTRIES_BYTES: usize = 32 << 10;
 
+/// Directories of second names that are kept open.
+const OTHER_DIRECTORIES: u64 = 64;
+
 /// The root of a file set, and the paths of the op at hand below it.
 pub(in crate::program) struct SetPlace {
-    root: OwnedFd,
+    /// Open directories: below the root, and below that of the set that files are copied to.
+    dirs: OpenDirs,
+    /// The same for the other name of an op.
+    others: OpenDirs,
     /// Path of the root, for messages.
     pub(in crate::program) place: PathBuf,
-    /// The root of the set that files are copied to.
-    copies: Option<(OwnedFd, PathBuf)>,
+    /// That of the root of the set that files are copied to.
+    copies: Option<PathBuf>,
     /// The op at hand is on a copy.
     is_there: bool,
     shape: Arc<TreeShape>,
@@ -52,9 +60,13 @@ impl SetPlace {
         place: PathBuf,
         copies: Option<(OwnedFd, PathBuf)>,
         shape: Arc<TreeShape>,
-    ) -> SetPlace {
-        SetPlace {
-            root,
+    ) -> std::io::Result<SetPlace> {
+        let (there, copies) = copies.unzip();
+        let roots: Vec<OwnedFd> = std::iter::once(root).chain(there).collect();
+        let again = roots.iter().map(OwnedFd::try_clone).collect::<Result<Vec<_>, _>>()?;
+        Ok(SetPlace {
+            dirs: OpenDirs::below(roots, shape.leaves()),
+            others: OpenDirs::below(again, shape.leaves().min(OTHER_DIRECTORIES)),
             place,
             copies,
             is_there: false,
@@ -63,7 +75,7 @@ impl SetPlace {
             shape,
             entries: vec![MaybeUninit::uninit(); ENTRIES_BYTES].into_boxed_slice(),
             rename: if cfg!(target_os = "linux") { Rename::NoReplace } else { Rename::Plain },
-        }
+        })
     }
 
     /// Writes the paths of an op, before the clock is read.
@@ -78,7 +90,7 @@ impl SetPlace {
             | OpKind::Fdatasync
             | OpKind::Truncate
             | OpKind::Fallocate
-            | OpKind::Delay => {}
+            | OpKind::Delay => return,
             OpKind::Symlink => {
                 self.path.write(|shape, path| shape.write_link(FileId(op.file), path));
                 self.other.write_file(FileId(op.other));
@@ -92,27 +104,50 @@ impl SetPlace {
             }
             _ => self.path.write_file(FileId(op.file)),
         }
-    }
-
-    /// The root that the path of the op at hand begins at.
-    #[inline]
-    pub(in crate::program) fn root(&self) -> BorrowedFd<'_> {
-        match &self.copies {
-            Some((root, _)) if self.is_there => root.as_fd(),
-            _ => self.root.as_fd(),
+        let base = self.base();
+        match op.kind {
+            // The first path is what the link says.
+            OpKind::Symlink => {}
+            _ => self.dirs.warm(base, self.path.as_c_str()),
+        }
+        if matches!(op.kind, OpKind::Symlink | OpKind::Rename | OpKind::Link) {
+            self.others.warm(base, self.other.as_c_str());
         }
     }
 
-    /// The path of the op at hand.
+    /// The number of the root that the path of the op at hand begins at.
     #[inline]
-    pub(in crate::program) fn path(&self) -> &CStr {
-        self.path.as_c_str()
+    fn base(&self) -> u32 {
+        u32::from(self.is_there && self.copies.is_some())
     }
 
-    /// Its new name, where it has one.
+    /// Makes a call with the directory and the name of the op at hand.
     #[inline]
-    pub(in crate::program) fn other(&self) -> &CStr {
-        self.other.as_c_str()
+    pub(in crate::program) fn call<T>(
+        &mut self,
+        call: impl FnMut(BorrowedFd<'_>, &CStr) -> rustix::io::Result<T>,
+    ) -> Result<T, Errno> {
+        self.dirs.call(self.base(), self.path.as_c_str(), call)
+    }
+
+    /// Makes a link of its other name that says its path.
+    pub(in crate::program) fn symlink(&mut self) -> Result<(), Errno> {
+        let base = self.base();
+        let content = self.path.as_c_str();
+        self.others.call(base, self.other.as_c_str(), |dir, name| rustix::fs::symlinkat(content, dir, name))
+    }
+
+    /// Makes a call with both.
+    pub(in crate::program) fn call_two<T>(
+        &mut self,
+        call: impl Fn(Spot<'_>, Spot<'_>) -> rustix::io::Result<T>,
+    ) -> Result<T, Errno> {
+        let base = self.base();
+        let SetPlace { dirs, others, path, other, .. } = self;
+        dirs.call(base, path.as_c_str(), |dir, name| match others.at(base, other.as_c_str()) {
+            Ok(spot) => call((dir, name), (spot.dir, spot.name)),
+            Err(error) => Err(rustix::io::Errno::from_raw_os_error(error.0)),
+        })
     }
 
     /// The path of any op, for messages.
@@ -120,7 +155,7 @@ impl SetPlace {
         let mut path = PathBuffer::new();
         write_path(&self.shape, op, &mut path);
         let place = match &self.copies {
-            Some((_, place)) if op.is_there() => place,
+            Some(place) if op.is_there() => place,
             _ => &self.place,
         };
         place.join(path.as_path())
@@ -130,20 +165,20 @@ impl SetPlace {
         #[cfg(target_os = "linux")]
         if self.rename == Rename::NoReplace {
             let flags = rustix::fs::RenameFlags::NOREPLACE;
-            let (from, to) = (self.path.as_c_str(), self.other.as_c_str());
-            match rustix::fs::renameat_with(&self.root, from, &self.root, to, flags) {
+            let renamed = self.call_two(|(from, old), (to, new)| rustix::fs::renameat_with(from, old, to, new, flags));
+            match renamed {
                 // What a file system that does not know the flag says, rename(2).
-                Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => self.rename = Rename::Plain,
-                done => return nothing(done),
+                Err(Errno(libc::EINVAL | libc::ENOSYS)) => self.rename = Rename::Plain,
+                done => return done.map(|()| 0),
             }
         }
-        nothing(rustix::fs::renameat(&self.root, self.path.as_c_str(), &self.root, self.other.as_c_str()))
+        self.call_two(|(from, old), (to, new)| rustix::fs::renameat(from, old, to, new)).map(|()| 0)
     }
 
     #[cfg(target_os = "linux")]
     pub(in crate::program) fn read_directory(&mut self) -> Completion {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let directory = rustix::fs::openat(&self.root, self.path.as_c_str(), flags, Mode::empty()).map_err(errno)?;
+        let directory = self.call(|dir, name| rustix::fs::openat(dir, name, flags, Mode::empty()))?;
         let mut entries = rustix::fs::RawDir::new(directory.as_fd(), &mut self.entries);
         while let Some(entry) = entries.next() {
             entry.map_err(errno)?;
@@ -154,7 +189,7 @@ impl SetPlace {
     #[cfg(not(target_os = "linux"))]
     pub(in crate::program) fn read_directory(&mut self) -> Completion {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let directory = rustix::fs::openat(&self.root, self.path.as_c_str(), flags, Mode::empty()).map_err(errno)?;
+        let directory = self.call(|dir, name| rustix::fs::openat(dir, name, flags, Mode::empty()))?;
         for entry in rustix::fs::Dir::new(directory).map_err(errno)? {
             entry.map_err(errno)?;
         }

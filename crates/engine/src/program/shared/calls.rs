@@ -162,9 +162,9 @@ impl<'a> SharedCalls<'a> {
         loop {
             let picked = self.pick(step, set, &of.state.files, of.shape.files(), Entries::existing);
             let file = picked.ok_or_else(|| self.no_file(number))?;
-            of.shape.write_path(Entry::File(file), &mut self.path);
+            let dir = of.shape.write_path(Entry::File(file), &mut self.path);
             self.last = Some((set, Entry::File(file)));
-            match call(of.root(), self.path.as_c_str()) {
+            match of.dir(dir).and_then(|dir| call(dir.as_fd(), self.path.name())) {
                 Ok(done) => return Ok((file, done)),
                 Err(rustix::io::Errno::NOENT) if attempts < ATTEMPTS_MAX => attempts += 1,
                 Err(error) => return Err(errno(error)),
@@ -195,10 +195,10 @@ impl<'a> SharedCalls<'a> {
         let of = self.set(set);
         let taken = self.pick(step, set, &of.state.files, of.shape.files(), Entries::take_missing);
         let file = taken.ok_or_else(|| self.no_file(number))?;
-        of.shape.write_path(Entry::File(file), &mut self.path);
+        let dir = of.shape.write_path(Entry::File(file), &mut self.path);
         self.last = Some((set, Entry::File(file)));
         let flags = step.flags | OFlags::CREATE;
-        match rustix::fs::openat(of.root(), self.path.as_c_str(), flags, FILE_MODE) {
+        match of.dir(dir).and_then(|dir| rustix::fs::openat(dir, self.path.name(), flags, FILE_MODE)) {
             Ok(fd) => {
                 of.state.files.exists_now(file);
                 self.keep(step, handle, Open { fd, set, file })
@@ -252,9 +252,9 @@ impl<'a> SharedCalls<'a> {
             }
         };
         let of = self.set(set);
-        of.shape.write_path(Entry::File(file), &mut self.path);
+        let dir = of.shape.write_path(Entry::File(file), &mut self.path);
         self.last = Some((set, Entry::File(file)));
-        match rustix::fs::unlinkat(of.root(), self.path.as_c_str(), AtFlags::empty()) {
+        match of.dir(dir).and_then(|dir| rustix::fs::unlinkat(dir, self.path.name(), AtFlags::empty())) {
             Ok(()) => {
                 of.state.files.is_missing_now(file);
                 Ok(0)
@@ -419,9 +419,9 @@ impl<'a> SharedCalls<'a> {
         let of = self.set(set);
         let taken = self.pick(step, set, &of.state.leaves, of.shape.leaves(), Entries::take_missing);
         let leaf = taken.ok_or_else(|| self.no_file(number))?;
-        of.shape.write_path(Entry::Leaf(leaf), &mut self.path);
+        let dir = of.shape.write_path(Entry::Leaf(leaf), &mut self.path);
         self.last = Some((set, Entry::Leaf(leaf)));
-        let made = rustix::fs::mkdirat(of.root(), self.path.as_c_str(), DIRECTORY_MODE);
+        let made = of.dir(dir).and_then(|dir| rustix::fs::mkdirat(dir, self.path.name(), DIRECTORY_MODE));
         if made.is_ok() {
             of.state.leaves.exists_now(leaf)
         } else {
@@ -435,9 +435,9 @@ impl<'a> SharedCalls<'a> {
         let of = self.set(set);
         let taken = self.pick(step, set, &of.state.leaves, of.shape.leaves(), Entries::take_existing);
         let leaf = taken.ok_or_else(|| self.no_file(number))?;
-        of.shape.write_path(Entry::Leaf(leaf), &mut self.path);
+        let dir = of.shape.write_path(Entry::Leaf(leaf), &mut self.path);
         self.last = Some((set, Entry::Leaf(leaf)));
-        let removed = rustix::fs::unlinkat(of.root(), self.path.as_c_str(), AtFlags::REMOVEDIR);
+        let removed = of.dir(dir).and_then(|dir| rustix::fs::unlinkat(dir, self.path.name(), AtFlags::REMOVEDIR));
         if removed.is_ok() {
             of.state.leaves.is_missing_now(leaf)
         } else {
@@ -450,10 +450,11 @@ impl<'a> SharedCalls<'a> {
         let set = self.set_of(step)?;
         let of = self.set(set);
         let directory = of.state.directory(of.shape.directories());
-        of.shape.write_directory(directory, &mut self.path);
+        let parent = of.shape.write_directory(directory, &mut self.path);
         self.last = None;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let fd = rustix::fs::openat(of.root(), self.path.as_c_str(), flags, Mode::empty()).map_err(errno)?;
+        let opened = of.dir(parent).and_then(|dir| rustix::fs::openat(dir, self.path.name(), flags, Mode::empty()));
+        let fd = opened.map_err(errno)?;
         self.entries_bytes(fd)
     }
 

@@ -5,7 +5,8 @@ use super::shape::{Entry, PathText, SharedShape};
 use super::state::SharedState;
 use crate::content::Filler;
 use crate::engine_error::EngineError;
-use crate::guard::{Guard, GuardedDir};
+use crate::files::open::allow_open_files;
+use crate::guard::{Guard, GuardedDir, Mounts, open_beneath};
 use crate::observer::{FileSetStep, Observer};
 use crate::prepare::PrepareError;
 use crate::rng::{Rng, StreamId};
@@ -19,14 +20,19 @@ use plumb_workload::{Content, SharedTree, Workload};
 use rustix::fs::{Advice, AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 use std::cmp::Ordering;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Permissions of files and directories, before the umask.
 pub(super) const FILE_MODE: Mode = Mode::from_raw_mode(0o666);
 pub(super) const DIRECTORY_MODE: Mode = Mode::from_raw_mode(0o755);
+
+/// Directories of a set that are held open at most; those above are opened for each use.
+const HELD_MAX: u32 = 1 << 16;
 
 /// A file set that all workers share, laid out.
 pub(crate) struct SharedSet {
@@ -36,11 +42,68 @@ pub(crate) struct SharedSet {
     pub(super) access: TreeAccess,
     pub(super) content: Content,
     pub(super) room: Room,
+    dirs: HeldDirs,
+}
+
+/// Directories of the set that stay open, for all workers.
+struct HeldDirs {
+    /// By number, as far as they may be held; they are never removed while the set is used.
+    held: Box<[OnceLock<OwnedFd>]>,
+}
+
+impl HeldDirs {
+    fn new(directories: u32) -> HeldDirs {
+        // As many as may be had; what is refused here only costs an opening for each use.
+        let _ = allow_open_files(directories.clamp(1000, HELD_MAX) as usize);
+        let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX);
+        let most = u64::from(directories.min(HELD_MAX)).min(limit / 2);
+        HeldDirs { held: (0..most).map(|_| OnceLock::new()).collect() }
+    }
+}
+
+/// An open directory of the set.
+pub(super) enum SetDir<'a> {
+    /// It stays open.
+    Held(BorrowedFd<'a>),
+    /// For this use.
+    Own(OwnedFd),
+}
+
+impl AsFd for SetDir<'_> {
+    #[inline]
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            SetDir::Held(fd) => *fd,
+            SetDir::Own(fd) => fd.as_fd(),
+        }
+    }
 }
 
 impl SharedSet {
     pub(super) fn root(&self) -> BorrowedFd<'_> {
         self.root.as_fd()
+    }
+
+    /// The directory of this number: opened when it is used first, beneath the root and through no link.
+    #[inline]
+    pub(super) fn dir(&self, number: u32) -> rustix::io::Result<SetDir<'_>> {
+        match self.dirs.held.get(number as usize).and_then(OnceLock::get) {
+            Some(fd) => Ok(SetDir::Held(fd.as_fd())),
+            None => self.open_dir(number),
+        }
+    }
+
+    #[cold]
+    fn open_dir(&self, number: u32) -> rustix::io::Result<SetDir<'_>> {
+        let mut path = PathText::new();
+        self.shape.write_directory(number, &mut path);
+        let path = path.as_path().as_os_str().as_bytes();
+        let flags = OFlags::PATH | OFlags::DIRECTORY;
+        let opened = open_beneath(self.root(), path, flags, Mode::empty(), Mounts::Entered)?;
+        Ok(match self.dirs.held.get(number as usize) {
+            Some(held) => SetDir::Held(held.get_or_init(|| opened).as_fd()),
+            None => SetDir::Own(opened),
+        })
     }
 
     /// The path of its root.
@@ -79,7 +142,9 @@ pub(crate) fn open_set(
     let room = Room::of(opened.dir.as_fd(), opened.may_be_filled)
         .map_err(|error| failed(format!("cannot read how much space is free: {error}")))?;
     let state = SharedState::new(&shape);
-    let set = SharedSet { root: opened.dir, shape, state, access: target.access, content: target.content, room };
+    let dirs = HeldDirs::new(shape.directories());
+    let (access, content) = (target.access, target.content);
+    let set = SharedSet { root: opened.dir, shape, state, access, content, room, dirs };
     if target.existing == ExistingTree::Trust && !opened.is_empty {
         return Ok(set);
     }
@@ -142,31 +207,33 @@ impl Layout<'_> {
         let (set, mut path) = (self.set, PathText::new());
         for directory in 1..set.shape.directories() {
             self.go_on()?;
-            set.shape.write_directory(directory, &mut path);
-            self.make_directory(&path)?;
+            let parent = set.shape.write_directory(directory, &mut path);
+            self.make_directory(parent, &path)?;
         }
         for leaf in 0..set.shape.leaves() {
             self.go_on()?;
-            set.shape.write_path(Entry::Leaf(leaf), &mut path);
+            let parent = set.shape.write_path(Entry::Leaf(leaf), &mut path);
             if set.state.leaves.exists(leaf) {
-                self.make_directory(&path)?;
+                self.make_directory(parent, &path)?;
             } else if self.existing != ExistingTree::Remove {
-                self.remove(&path, AtFlags::REMOVEDIR)?;
+                self.remove(parent, &path, AtFlags::REMOVEDIR)?;
             }
         }
         Ok(())
     }
 
-    fn make_directory(&self, path: &PathText) -> Result<(), LayoutError> {
-        match rustix::fs::mkdirat(self.set.root(), path.as_c_str(), DIRECTORY_MODE) {
+    fn make_directory(&self, parent: u32, path: &PathText) -> Result<(), LayoutError> {
+        let made = self.set.dir(parent).and_then(|dir| rustix::fs::mkdirat(dir, path.name(), DIRECTORY_MODE));
+        match made {
             Ok(()) => Ok(()),
             Err(Errno::EXIST) if self.existing != ExistingTree::Remove => Ok(()),
             Err(source) => Err(LayoutError::at(path.as_path(), "make directory", source)),
         }
     }
 
-    fn remove(&self, path: &PathText, flags: AtFlags) -> Result<(), LayoutError> {
-        match rustix::fs::unlinkat(self.set.root(), path.as_c_str(), flags) {
+    fn remove(&self, parent: u32, path: &PathText, flags: AtFlags) -> Result<(), LayoutError> {
+        let removed = self.set.dir(parent).and_then(|dir| rustix::fs::unlinkat(dir, path.name(), flags));
+        match removed {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
             Err(source) => Err(LayoutError::at(path.as_path(), "remove", source)),
         }
@@ -214,11 +281,11 @@ impl Layout<'_> {
         filler: &mut Filler,
     ) -> Result<(), LayoutError> {
         let set = self.set;
-        set.shape.write_path(Entry::File(file), path);
+        let parent = set.shape.write_path(Entry::File(file), path);
         if !set.state.files.exists(file) {
             return match self.existing {
                 ExistingTree::Remove => Ok(()),
-                _ => self.remove(path, AtFlags::empty()),
+                _ => self.remove(parent, path, AtFlags::empty()),
             };
         }
         let size = set.shape.size_of(file);
@@ -226,7 +293,8 @@ impl Layout<'_> {
         let failed = |what| move |source| LayoutError::at(path.as_path(), what, source);
         let new = if self.existing == ExistingTree::Remove { OFlags::EXCL } else { OFlags::empty() };
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC | new;
-        let handle = rustix::fs::openat(set.root(), path.as_c_str(), flags, FILE_MODE).map_err(failed("make file"))?;
+        let made = set.dir(parent).and_then(|dir| rustix::fs::openat(dir, path.name(), flags, FILE_MODE));
+        let handle = made.map_err(failed("make file"))?;
         let there = match self.existing {
             ExistingTree::Remove => 0,
             _ => rustix::fs::fstat(&handle).map_err(failed("read the length of file"))?.st_size as u64,

@@ -241,9 +241,9 @@ impl SharedShape {
         }
     }
 
-    /// Writes the path of an entry, relative to the root.
+    /// Writes the path of an entry, relative to the root. Returns the number of its directory.
     #[inline]
-    pub(super) fn write_path(&self, entry: Entry, path: &mut PathText) {
+    pub(super) fn write_path(&self, entry: Entry, path: &mut PathText) -> u32 {
         let (directory, name) = match entry {
             Entry::File(file) => {
                 let at = self.directories.partition_point(|directory| directory.first_file <= file) - 1;
@@ -257,20 +257,22 @@ impl SharedShape {
             }
         };
         path.clear();
-        path.put_before(name);
+        path.put_name(name);
         self.put_above(directory as u32, path);
+        directory as u32
     }
 
-    /// Writes the path of a directory, relative to the root; `.` for the root.
-    pub(super) fn write_directory(&self, directory: u32, path: &mut PathText) {
+    /// Writes the path of a directory, relative to the root; `.` for the root. Returns the number of the one that it lies in.
+    pub(super) fn write_directory(&self, directory: u32, path: &mut PathText) -> u32 {
         path.clear();
         if directory == 0 {
             path.here();
-        } else {
-            let Directory { parent, name, .. } = self.directories[directory as usize];
-            path.put_before(name);
-            self.put_above(parent, path);
+            return 0;
         }
+        let Directory { parent, name, .. } = self.directories[directory as usize];
+        path.put_name(name);
+        self.put_above(parent, path);
+        parent
     }
 
     #[inline]
@@ -294,11 +296,13 @@ pub(super) enum Entry {
 pub(super) struct PathText {
     bytes: [u8; PATH_BYTES],
     start: usize,
+    /// Where the last name begins.
+    name: usize,
 }
 
 impl PathText {
     pub(super) fn new() -> PathText {
-        PathText { bytes: [0; PATH_BYTES], start: PATH_BYTES - 1 }
+        PathText { bytes: [0; PATH_BYTES], start: PATH_BYTES - 1, name: PATH_BYTES - 1 }
     }
 
     #[inline]
@@ -309,6 +313,14 @@ impl PathText {
     fn here(&mut self) {
         self.start = PATH_BYTES - 2;
         self.bytes[self.start] = b'.';
+        self.name = self.start;
+    }
+
+    /// Puts the last name, behind which nothing comes.
+    #[inline]
+    fn put_name(&mut self, name: u32) {
+        self.put_before(name);
+        self.name = self.start;
     }
 
     /// Puts a name in front of what is there, with eight digits or more.
@@ -327,10 +339,10 @@ impl PathText {
         }
     }
 
-    /// For system calls.
+    /// The last name, for system calls in its directory.
     #[inline]
-    pub(super) fn as_c_str(&self) -> &std::ffi::CStr {
-        std::ffi::CStr::from_bytes_with_nul(&self.bytes[self.start..]).unwrap_or_default()
+    pub(super) fn name(&self) -> &std::ffi::CStr {
+        std::ffi::CStr::from_bytes_with_nul(&self.bytes[self.name..]).unwrap_or_default()
     }
 
     /// For people.

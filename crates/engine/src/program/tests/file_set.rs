@@ -77,7 +77,7 @@ impl Tree {
         let memory =
             RecordMemory::with_content(ProgramMemory::default(), Content::Byte(b'w'), largest, stream).unwrap();
         let copies = (File::open(self.copies.path()).unwrap().into(), PathBuf::from("copies"));
-        let place = SetPlace::new(self.root(), PathBuf::new(), Some(copies), self.shape.clone());
+        let place = SetPlace::new(self.root(), PathBuf::new(), Some(copies), self.shape.clone()).unwrap();
         let files = Files::Set(Box::new(place));
         let mut calls = Calls::new(files, program.handles, Streams::none(), memory, false, Clock::monotonic());
         calls.use_rules(&program.rules);

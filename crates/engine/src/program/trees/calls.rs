@@ -5,13 +5,13 @@ use crate::backend::region::Region;
 use crate::backend::{Completion, Errno};
 use crate::content::packets::PacketOf;
 use crate::program::content::RecordMemory;
-use crate::program::descriptor::{close, errno, nothing, read_up_to, write_whole};
+use crate::program::descriptor::{close, errno, read_up_to, write_whole};
 use crate::program::op::CallOp;
 use crate::program::rules::StepRules;
 use crate::worker_error::WorkerError;
 use plumb_workload::OpKind;
 use plumb_workload::program::{TreeEntry, TreeStep, TreeWork};
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
@@ -78,21 +78,29 @@ impl TreeCalls {
 
     /// Makes the calls of the entry whose path was written. `memory` holds what is written, and what was read.
     pub(in crate::program) fn make(&mut self, step: &TreeStep, kind: OpKind, memory: &mut [u8]) -> Completion {
-        let path = self.paths.path();
+        let paths = &mut self.paths;
         let direct = if step.direct { OFlags::DIRECT } else { OFlags::empty() };
         // A link that somebody put in a file's place is not followed to what may be changed.
         let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | direct;
         match step.does_in(kind) {
-            TreeWork::MakePlaces | TreeWork::MakeRoots => match rustix::fs::mkdirat(CWD, path, DIRECTORY_MODE) {
-                Err(rustix::io::Errno::EXIST) => Ok(0),
-                made => nothing(made),
-            },
-            TreeWork::MakeDirectories | TreeWork::Mkdir => nothing(rustix::fs::mkdirat(CWD, path, DIRECTORY_MODE)),
-            TreeWork::RemovePlaces | TreeWork::RemoveRoots | TreeWork::RemoveDirectories | TreeWork::Rmdir => {
-                nothing(rustix::fs::unlinkat(CWD, path, AtFlags::REMOVEDIR))
+            TreeWork::MakePlaces | TreeWork::MakeRoots => {
+                match paths.call(|dir, name| rustix::fs::mkdirat(dir, name, DIRECTORY_MODE)) {
+                    Err(Errno(libc::EEXIST)) => Ok(0),
+                    made => made.map(|()| 0),
+                }
             }
-            TreeWork::Stat => nothing(rustix::fs::statat(CWD, path, AtFlags::empty()).map(drop)),
-            TreeWork::Rename { .. } => nothing(rustix::fs::renameat(CWD, path, CWD, self.paths.other())),
+            TreeWork::MakeDirectories | TreeWork::Mkdir => {
+                paths.call(|dir, name| rustix::fs::mkdirat(dir, name, DIRECTORY_MODE)).map(|()| 0)
+            }
+            TreeWork::RemovePlaces | TreeWork::RemoveRoots | TreeWork::RemoveDirectories | TreeWork::Rmdir => {
+                paths.call(|dir, name| rustix::fs::unlinkat(dir, name, AtFlags::REMOVEDIR)).map(|()| 0)
+            }
+            TreeWork::Stat => {
+                paths.call(|dir, name| rustix::fs::statat(dir, name, AtFlags::empty()).map(drop)).map(|()| 0)
+            }
+            TreeWork::Rename { .. } => {
+                paths.call_two(|(from, old), (to, new)| rustix::fs::renameat(from, old, to, new)).map(|()| 0)
+            }
             TreeWork::Make(item) => {
                 // As mdtest opens again what it made before.
                 let flags = match (item.exists, item.reads_back) {
@@ -100,7 +108,7 @@ impl TreeCalls {
                     (true, true) => flags,
                     (true, false) => flags.difference(OFlags::RDWR) | OFlags::WRONLY,
                 };
-                let file = rustix::fs::openat(CWD, path, flags, FILE_MODE).map_err(errno)?;
+                let file = paths.call(|dir, name| rustix::fs::openat(dir, name, flags, FILE_MODE))?;
                 let written = memory.get_mut(..item.bytes.0 as usize).ok_or(Errno(libc::EINVAL))?;
                 write_whole(&file, written, written.len() as u64)?;
                 if item.reads_back && !written.is_empty() {
@@ -112,17 +120,19 @@ impl TreeCalls {
                 close(file)?;
                 Ok(item.bytes.0)
             }
-            TreeWork::Mknod => nothing(rustix::fs::mknodat(CWD, path, FileType::RegularFile, NODE_MODE, 0)),
+            TreeWork::Mknod => {
+                paths.call(|dir, name| rustix::fs::mknodat(dir, name, FileType::RegularFile, NODE_MODE, 0)).map(|()| 0)
+            }
             TreeWork::Read { bytes } => {
                 let flags =
                     if matches!(step.does, TreeWork::Read { .. }) { flags } else { flags.difference(OFlags::RDWR) };
-                let file = rustix::fs::openat(CWD, path, flags, Mode::empty()).map_err(errno)?;
+                let file = paths.call(|dir, name| rustix::fs::openat(dir, name, flags, Mode::empty()))?;
                 let into = memory.get_mut(..bytes.0 as usize).ok_or(Errno(libc::EINVAL))?;
                 let read = read_up_to(&file, into)?;
                 close(file)?;
                 if read < bytes.0 { Err(Errno(libc::EIO)) } else { Ok(read) }
             }
-            TreeWork::Unlink => nothing(rustix::fs::unlinkat(CWD, path, AtFlags::empty())),
+            TreeWork::Unlink => paths.call(|dir, name| rustix::fs::unlinkat(dir, name, AtFlags::empty())).map(|()| 0),
             // Each of its ops does something else.
             TreeWork::Renew(_) => Err(Errno(libc::EINVAL)),
         }

@@ -1,26 +1,70 @@
 //! Where trees lie: paths written when they are needed, and what the guard says of them.
 
+use crate::backend::Errno;
 use crate::files::paths::Paths;
-use crate::guard::{FoundName, Guard, Naming, Refusal};
+use crate::guard::{FoundName, Guard, Naming, Pinning, Refusal, Roots};
+use crate::open_dirs::OpenDirs;
+use crate::program::calls::Spot;
 use crate::setting::Setting;
 use plumb_workload::files::Names;
 use plumb_workload::program::{TreeEntry, TreeName, TreeNames, TreeWork, put_number};
 use plumb_workload::{ScratchTarget, Workload};
 use std::ffi::{CStr, OsStr};
+use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Directories of a tree that a worker keeps open.
+const DIRECTORIES: u64 = 256;
 
 /// The trees of a target, for all workers and phases.
 pub(crate) struct TreeFiles {
     /// With places that begin where the run does.
     pub(super) names: TreeNames,
+    /// The places, and what they lie in.
+    pub(in crate::program) roots: Arc<Roots>,
+    /// Of each place: its own number among the roots, the number of the one that it lies in, and the length of what stands before
+    /// its own name.
+    places: Vec<PlaceRoots>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct PlaceRoots {
+    inside: u32,
+    above: u32,
+    above_bytes: usize,
 }
 
 impl TreeFiles {
     pub(in crate::program) fn new(names: TreeNames, base: &Path) -> TreeFiles {
         let places = Paths::new(&Names::Made(names.places.clone()), base);
-        let places = (0..places.count()).map(|number| places.path(number)).collect();
-        TreeFiles { names: TreeNames { places, ..names } }
+        let places: Vec<PathBuf> = (0..places.count()).map(|number| places.path(number)).collect();
+        let roots = Roots::new(&places, [], Pinning::Pinned);
+        let found = places.iter().map(|place| {
+            let (above, name) = roots.find(place).unwrap_or((usize::MAX, place));
+            let (inside, _) = roots.find(&place.join("_")).unwrap_or((usize::MAX, place));
+            let begins = |path: &Path| path.as_os_str().as_bytes().as_ptr() as usize;
+            let above_bytes = begins(name).saturating_sub(begins(place));
+            PlaceRoots { inside: inside as u32, above: above as u32, above_bytes }
+        });
+        let found = found.collect();
+        TreeFiles { names: TreeNames { places, ..names }, roots: Arc::new(roots), places: found }
+    }
+
+    /// The number of the root of an entry, and the length of its path before the rest.
+    fn spot(&self, name: TreeName) -> (u32, usize) {
+        let place = match name.entry {
+            TreeEntry::Place(place) => place as usize,
+            _ => name.owner as usize % self.places.len().max(1),
+        };
+        let Some(roots) = self.places.get(place) else { return (u32::MAX, 0) };
+        if matches!(name.entry, TreeEntry::Place(_)) {
+            return (roots.above, roots.above_bytes);
+        }
+        let bytes = self.names.places[place].as_os_str().as_bytes();
+        // As paths are written: a place that is empty or ends with a slash gets none.
+        (roots.inside, bytes.len() + usize::from(!bytes.is_empty() && !bytes.ends_with(b"/")))
     }
 
     /// The first place, or what it lies in where that is not there.
@@ -63,11 +107,19 @@ pub(crate) fn open(
         most_bytes = most_bytes.max(step.made_bytes().saturating_mul(items));
     }
     if changes {
-        let mut door = guard.door(Naming::Generated, None);
+        let mut door = guard.door(Naming::Generated, None).within(Arc::clone(&files.roots));
         for place in &files.names.places {
-            // Files of the trees are opened without following links; what they lie in is the user's word.
+            // Files of the trees are opened without following links; the places are what the user typed.
             if !matches!(door.look(place)?, FoundName::Nothing | FoundName::Directory) {
                 return Err(Refusal::io(place, "make trees in it")(rustix::io::Errno::NOTDIR));
+            }
+        }
+        for place in &files.names.places {
+            for root in 0..names.roots {
+                let owners = if names.flat { names.owners } else { 1 };
+                for owner in 0..owners {
+                    door.admit_tree_removal(&place.join(files.names.root_name(owner, root)))?;
+                }
             }
         }
         if let Some(first) = files.names.places.first() {
@@ -80,9 +132,12 @@ pub(crate) fn open(
 /// Writes the paths of a worker's ops. Items of one directory differ in their numbers only, and are what comes next more
 /// often than not.
 pub(in crate::program) struct TreePaths {
-    files: std::sync::Arc<TreeFiles>,
+    files: Arc<TreeFiles>,
     path: PathBuffer,
     other: PathBuffer,
+    /// Directories that are open, of paths and of other paths.
+    dirs: OpenDirs,
+    others: OpenDirs,
 }
 
 /// A path, rewritten from its item's number on where it can be.
@@ -97,13 +152,16 @@ struct PathBuffer {
     to: u64,
     first_item: u64,
     suffix: Vec<u8>,
+    /// The root from which it is reached, and the length of what stands before the rest of the path.
+    root: u32,
+    skip: usize,
 }
 
 impl PathBuffer {
     #[inline]
-    fn write(&mut self, names: &TreeNames, number: u64) {
+    fn write(&mut self, files: &TreeFiles, number: u64) {
         if !(self.from..self.to).contains(&number) {
-            return self.write_whole(names, number);
+            return self.write_whole(files, number);
         }
         self.text.truncate(self.common);
         put_number(self.first_item + (number - self.from), &mut self.text);
@@ -112,8 +170,10 @@ impl PathBuffer {
     }
 
     #[inline(never)]
-    fn write_whole(&mut self, names: &TreeNames, number: u64) {
+    fn write_whole(&mut self, files: &TreeFiles, number: u64) {
+        let names = &files.names;
         let name = names.name(number);
+        (self.root, self.skip) = files.spot(name);
         self.text.clear();
         let common = names.write_path(name, &mut self.text);
         (self.from, self.to) = (0, 0);
@@ -131,37 +191,52 @@ impl PathBuffer {
         self.text.push(0);
     }
 
-    /// A path with a NUL in it is no path: it is empty, and the system says so.
+    /// The path from its root on. A path with a NUL in it is no path: it is empty, and the system says so.
     #[inline]
     fn path(&self) -> &CStr {
-        CStr::from_bytes_with_nul(&self.text).unwrap_or_default()
+        self.text.get(self.skip..).and_then(|rest| CStr::from_bytes_with_nul(rest).ok()).unwrap_or_default()
     }
 }
 
 impl TreePaths {
-    pub(in crate::program) fn new(files: std::sync::Arc<TreeFiles>) -> TreePaths {
-        TreePaths { files, path: PathBuffer::default(), other: PathBuffer::default() }
+    pub(in crate::program) fn new(files: Arc<TreeFiles>) -> TreePaths {
+        let dirs = || OpenDirs::below_roots(Arc::clone(&files.roots), DIRECTORIES);
+        let (dirs, others) = (dirs(), dirs());
+        TreePaths { files, path: PathBuffer::default(), other: PathBuffer::default(), dirs, others }
     }
 
-    /// Writes the path of the op at hand.
+    /// Writes the path of the op at hand, and opens its directory.
     #[inline]
     pub(in crate::program) fn write(&mut self, number: u64) {
-        self.path.write(&self.files.names, number);
+        self.path.write(&self.files, number);
+        self.dirs.warm(self.path.root, self.path.path());
     }
 
-    /// Writes its other path.
+    /// Writes its other path, and opens its directory.
     pub(in crate::program) fn write_other(&mut self, number: u64) {
-        self.other.write(&self.files.names, number);
+        self.other.write(&self.files, number);
+        self.others.warm(self.other.root, self.other.path());
     }
 
-    /// The path of the op at hand.
+    /// Makes a call with the directory and the name of the op at hand.
     #[inline]
-    pub(in crate::program) fn path(&self) -> &CStr {
-        self.path.path()
+    pub(in crate::program) fn call<T>(
+        &mut self,
+        call: impl FnMut(BorrowedFd<'_>, &CStr) -> rustix::io::Result<T>,
+    ) -> Result<T, Errno> {
+        self.dirs.call(self.path.root, self.path.path(), call)
     }
 
-    pub(in crate::program) fn other(&self) -> &CStr {
-        self.other.path()
+    /// Makes a call with those of both of its names.
+    pub(in crate::program) fn call_two<T>(
+        &mut self,
+        call: impl Fn(Spot<'_>, Spot<'_>) -> rustix::io::Result<T>,
+    ) -> Result<T, Errno> {
+        let TreePaths { path, other, dirs, others, .. } = self;
+        dirs.call(path.root, path.path(), |dir, name| match others.at(other.root, other.path()) {
+            Ok(spot) => call((dir, name), (spot.dir, spot.name)),
+            Err(error) => Err(rustix::io::Errno::from_raw_os_error(error.0)),
+        })
     }
 
     /// The names of the trees.
@@ -186,7 +261,6 @@ impl TreePaths {
 mod tests {
     use super::*;
     use plumb_workload::program::ItemName;
-    use std::sync::Arc;
 
     // Protects every path from what was written before it: items of one directory share what is left standing.
     #[test]
@@ -217,7 +291,9 @@ mod tests {
             for owner in 0..3 {
                 let number = names.number(TreeName { root: 1, owner, entry });
                 paths.write(number);
-                assert_eq!(OsStr::from_bytes(paths.path().to_bytes()), paths.path_buf(number).as_os_str());
+                let whole = paths.path_buf(number);
+                let place = Path::new(if whole.starts_with("/base/a") { "/base/a" } else { "/base/b" });
+                assert_eq!(OsStr::from_bytes(paths.path.path().to_bytes()), whole.strip_prefix(place).unwrap());
                 // Owners of one place share its roots.
                 assert!(seen.insert(paths.path_buf(number)) || entry == TreeEntry::Root);
             }

@@ -233,6 +233,11 @@ impl TreeNames {
         put_number(number, path);
     }
 
+    /// The name of a root in its place; the owner is part of it in a flat tree only.
+    pub fn root_name(&self, owner: u32, root: u32) -> String {
+        if self.flat { format!("{owner}{}{root}", self.root) } else { format!("{}{root}", self.root) }
+    }
+
     /// The path of a name.
     pub fn path(&self, name: TreeName) -> PathBuf {
         let mut path = Vec::new();

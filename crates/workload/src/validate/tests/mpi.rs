@@ -9,7 +9,9 @@ const FSYNC: Step = Step::Fsync { handle: 0 };
 /// `data` is one name, and phase 1 a program of one worker on it.
 fn named(workload: &mut Workload, steps: Vec<Step>) {
     let names = Names::Said(vec!["f".into()]);
-    workload.target.insert("named".into(), Target::Scratch(crate::ScratchTarget { path: "".into(), names }));
+    workload
+        .target
+        .insert("named".into(), Target::Scratch(crate::ScratchTarget { path: "".into(), names, typed: Vec::new() }));
     workload.phase[1].workers[0] = WorkerGroup::new("named", Work::Program(Box::new(Program::new(steps))));
 }
 

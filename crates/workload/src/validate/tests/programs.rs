@@ -346,7 +346,9 @@ fn what_cannot_be_compiled_is_refused_with_its_place() {
 /// `data` is one name, and phase 1 a program of one worker on it.
 fn named(workload: &mut Workload, steps: Vec<Step>) {
     let names = crate::files::Names::Said(vec!["f".into()]);
-    workload.target.insert("named".into(), Target::Scratch(crate::ScratchTarget { path: "".into(), names }));
+    workload
+        .target
+        .insert("named".into(), Target::Scratch(crate::ScratchTarget { path: "".into(), names, typed: Vec::new() }));
     workload.phase[1].workers[0] = WorkerGroup::new("named", Work::Program(Box::new(Program::new(steps))));
 }
 
@@ -460,7 +462,9 @@ fn over_trees(workload: &mut Workload, items: u64, steps: Vec<Step>) {
         flat: false,
     };
     let names = Names::Trees(Box::new(names));
-    workload.target.insert("named".into(), Target::Scratch(crate::ScratchTarget { path: "".into(), names }));
+    workload
+        .target
+        .insert("named".into(), Target::Scratch(crate::ScratchTarget { path: "".into(), names, typed: Vec::new() }));
 }
 
 fn stat(order: ItemOrder, wall: Option<Wall>) -> Step {

@@ -109,7 +109,10 @@ fn targets() {
         (
             |w| {
                 let names = Names::Numbered { path: "x.{}".into(), count: 1 << 28, per_directory: None };
-                w.target.insert("many".into(), Target::JobFiles(JobFiles { names, lengths: Vec::new() }));
+                w.target.insert(
+                    "many".into(),
+                    Target::JobFiles(JobFiles { names, lengths: Vec::new(), typed: Vec::new() }),
+                );
             },
             "target.many.job-files.names.numbered.count",
             "too many for their state",
