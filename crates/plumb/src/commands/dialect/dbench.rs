@@ -7,6 +7,7 @@ use crate::output::{self, error_line, error_text};
 use plumb_dialects::dbench::print::{self, Done};
 use plumb_dialects::dbench::{self, Action, Settings, lower};
 use plumb_engine::PhaseNow;
+use plumb_engine::guard::Remover;
 use plumb_engine::signals::StopFlag;
 use plumb_study::{Bench, Progress};
 use plumb_workload::Workload;
@@ -76,14 +77,15 @@ impl Dialect for Dbench {
     }
 
     fn listen<'a>(&'a self, _run: &'a Workload, _bench: &mut Bench) -> Step<Watching<'a>> {
-        Ok(Watching { settings: &self.settings, last: Done::default() })
+        let remover = Remover::new(&[PathBuf::from(&self.settings.directory)], []);
+        Ok(Watching { settings: &self.settings, last: Done::default(), remover })
     }
 
-    fn print<'a>(&'a self, _run: &'a Workload, _watching: Watching<'a>, ended: &RunEnded) -> Step<()> {
+    fn print<'a>(&'a self, _run: &'a Workload, watching: Watching<'a>, ended: &RunEnded) -> Step<()> {
         // There was no file before.
         if !self.settings.keeps
             && ended.outcome().is_some()
-            && let Err(error) = std::fs::remove_dir_all(self.clients())
+            && let Err(error) = watching.remover.remove_tree(&self.clients())
         {
             error_line!("{TOOL}: cannot remove '{}': {error}", self.clients().display());
         }
@@ -98,6 +100,8 @@ impl Dialect for Dbench {
 pub struct Watching<'a> {
     settings: &'a Settings,
     last: Done,
+    /// Removes what the clients leave.
+    remover: Remover,
 }
 
 impl Progress for Watching<'_> {

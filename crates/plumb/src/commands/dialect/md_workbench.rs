@@ -8,6 +8,7 @@ use crate::exit::End;
 use crate::output::error_line;
 use plumb_dialects::md_workbench::{self, Asked, Facts, Part, PartKind, Settings, Sums, lower, print};
 use plumb_engine::LoggedOp;
+use plumb_engine::guard::Remover;
 use plumb_engine::signals::StopFlag;
 use plumb_result::PhaseMeasurement;
 use plumb_sorted::SortedSet;
@@ -16,6 +17,7 @@ use plumb_workload::Workload;
 use std::cell::{Cell, RefCell};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 const TOOL: &str = "md-workbench";
@@ -32,6 +34,8 @@ pub struct MdWorkbench {
     /// Where the next run goes on.
     position: Cell<u64>,
     report: Report,
+    /// Removes the directory, where it is left empty.
+    remover: Remover,
 }
 
 impl Dialect for MdWorkbench {
@@ -106,6 +110,7 @@ impl MdWorkbench {
         };
         let facts = Facts { seed: settings.data_seed.unwrap_or_else(hpc::seed_by_clock), start };
         Ok(MdWorkbench {
+            remover: Remover::new(&[PathBuf::from(&settings.directory)], []),
             parts: Part::all(&settings),
             settings,
             facts,
@@ -154,7 +159,7 @@ impl MdWorkbench {
             let written = hpc::write("--run-info-file", status_file, &print::status(self.position.get()));
             return hpc::or_report(written, TOOL, End::DialectFailed);
         }
-        if self.settings.dummy.is_none() && std::fs::remove_dir(directory).is_err() {
+        if self.settings.dummy.is_none() && !self.remover.remove_dir(Path::new(directory)).unwrap_or(false) {
             self.report.print(&format!("Unable to remove directory {directory}\n"));
         }
         Ok(())

@@ -11,6 +11,7 @@ use crate::output::{self, error_line, error_text};
 use plumb_dialects::bonnie::Refusal;
 use plumb_dialects::bonnie::getc_putc::print::{self, GetcPutcResults};
 use plumb_dialects::bonnie::getc_putc::{GetcPutcSettings, GetcPutcTest, lower, usage};
+use plumb_engine::guard::Remover;
 use plumb_engine::signals::StopFlag;
 use plumb_result::PhaseMeasurement;
 use plumb_study::{Bench, Progress};
@@ -52,12 +53,13 @@ impl Dialect for GetcPutc {
         if !self.settings.quiet {
             output::print("Extending file...");
         }
-        Ok(Watching { settings: &self.settings, results: GetcPutcResults::default(), refused: None })
+        let remover = run::remover(self.settings.directory.as_deref());
+        Ok(Watching { settings: &self.settings, results: GetcPutcResults::default(), refused: None, remover })
     }
 
     fn print<'a>(&'a self, run: &'a Workload, watching: Watching<'a>, ended: &RunEnded) -> Step<()> {
-        let Watching { results, refused, .. } = watching;
-        run::over(ended, refused, &self.load(run))?;
+        let Watching { results, refused, remover, .. } = watching;
+        run::over(ended, refused, &self.load(run), &remover)?;
         // The last test's end and the line of values are all that its standard output gets besides.
         if !self.settings.quiet {
             output::print("done\n");
@@ -99,6 +101,7 @@ pub struct Watching<'a> {
     results: GetcPutcResults,
     /// The op that failed.
     refused: Option<String>,
+    remover: Remover,
 }
 
 impl Progress for Watching<'_> {

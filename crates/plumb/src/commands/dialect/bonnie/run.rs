@@ -12,13 +12,13 @@ use plumb_dialects::bonnie::lower::lower;
 use plumb_dialects::bonnie::print::{self, Results};
 use plumb_dialects::bonnie::random::NumberSource;
 use plumb_dialects::bonnie::{Meeting, Refusal, Seed, Settings, Test, Version};
-use plumb_engine::guard::{Guard, Refusal as PassRefusal};
+use plumb_engine::guard::{Guard, Refusal as PassRefusal, Remover};
 use plumb_engine::semaphore::Semaphores;
 use plumb_engine::signals::{StopFlag, StopSignal};
 use plumb_result::PhaseMeasurement;
 use plumb_study::{Bench, Progress};
 use plumb_workload::{Target, Workload};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What it ends with when a signal ends it.
 const INTERRUPTED: u8 = 5;
@@ -119,13 +119,14 @@ impl Dialect for Bonnie {
     }
 
     fn listen<'a>(&'a self, _run: &'a Workload, _bench: &mut Bench) -> Step<Watching<'a>> {
-        let semaphores = self.semaphores;
-        Ok(Watching { settings: &self.settings, semaphores, results: Results::default(), refused: None })
+        let (settings, semaphores) = (&self.settings, self.semaphores);
+        let remover = remover(settings.directory.as_deref());
+        Ok(Watching { settings, semaphores, results: Results::default(), refused: None, remover })
     }
 
     fn print<'a>(&'a self, run: &'a Workload, watching: Watching<'a>, ended: &RunEnded) -> Step<()> {
-        let Watching { results, refused, .. } = watching;
-        over(ended, refused, &self.load(run))?;
+        let Watching { results, refused, remover, .. } = watching;
+        over(ended, refused, &self.load(run), &remover)?;
         if self.settings.runs.is_none() {
             let table = print::table(&self.settings, &results);
             if self.settings.quiet { error_text!("{table}") } else { output::print(&table) }
@@ -145,10 +146,15 @@ fn numbers(seed: &Seed) -> Result<NumberSource, Refusal> {
     }
 }
 
+/// Removes what lies below the directory that the user named.
+pub(super) fn remover(directory: Option<&str>) -> Remover {
+    Remover::new(&[PathBuf::from(directory.unwrap_or("."))], [])
+}
+
 /// Cleans up behind what failed or was stopped, which is then all.
-pub(super) fn over(ended: &RunEnded, refused: Option<String>, load: &Load<'_>) -> Step<()> {
+pub(super) fn over(ended: &RunEnded, refused: Option<String>, load: &Load<'_>, remover: &Remover) -> Step<()> {
     let Some(end) = stopped(ended, refused) else { return Ok(()) };
-    if removed(load) {
+    if removed(load, remover) {
         error_line!("Cleaning up test directory after error.");
     }
     Err(end.into())
@@ -167,14 +173,14 @@ pub(super) fn stopped(ended: &RunEnded, refused: Option<String>) -> Option<End> 
 }
 
 /// Removes what the tests left. The names are of this process alone.
-fn removed(load: &Load<'_>) -> bool {
+fn removed(load: &Load<'_>, remover: &Remover) -> bool {
     let mut removed = false;
     for target in load.workload.target.values() {
         let Target::Scratch(scratch) = target else { continue };
         for path in (0..scratch.names.count()).rev().filter_map(|number| scratch.names.path(number)) {
             let path = load.base.join(path);
             // What is not there is removed already.
-            removed |= std::fs::remove_file(&path).or_else(|_| std::fs::remove_dir(&path)).is_ok();
+            removed |= remover.remove_file(&path).or_else(|_| remover.remove_dir(&path)).unwrap_or(false);
         }
     }
     removed
@@ -187,6 +193,7 @@ pub struct Watching<'a> {
     results: Results,
     /// Why it goes no further: an op failed, or the others were not met.
     refused: Option<String>,
+    remover: Remover,
 }
 
 impl Watching<'_> {

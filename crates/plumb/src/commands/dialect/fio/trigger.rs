@@ -2,9 +2,10 @@
 
 use super::complain;
 use plumb_dialects::fio::invocation::Trigger;
+use plumb_engine::guard::Remover;
 use plumb_engine::signals::StopFlag;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
@@ -41,7 +42,7 @@ impl TriggerWatch {
         }
         self.is_pulled = true;
         if let Some(path) = file
-            && let Err(error) = std::fs::remove_file(path)
+            && let Err(error) = Remover::new(&[], [PathBuf::from(path)]).remove_file(Path::new(path))
         {
             complain(format!("trigger file {path} cannot be removed: {error}"));
         }

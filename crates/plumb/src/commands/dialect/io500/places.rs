@@ -2,12 +2,14 @@
 
 use super::super::error::DialectError;
 use plumb_dialects::io500::Plan;
+use plumb_engine::guard::Remover;
 use plumb_sorted::short_list;
 use std::path::{Path, PathBuf};
 
 /// Directories of data that were not there before, the innermost last.
 pub struct Places {
     made: Vec<PathBuf>,
+    remover: Remover,
 }
 
 impl Places {
@@ -24,17 +26,20 @@ impl Places {
         // Those of mdtest are made by its first phase.
         short_list::sort_by(&mut made, Ord::cmp);
         made.dedup();
-        Ok(Places { made })
+        // What the user named are the directories of results and data; those below are IO500's own.
+        let typed = [PathBuf::from(&plan.results), PathBuf::from(&plan.data)];
+        let above = made.iter().cloned();
+        Ok(Places { remover: Remover::new(&typed, above), made })
     }
 
     /// Removes files that phases of this run wrote and no phase removes, and directories that were made for it, where they are
     /// empty. What cannot be removed stays.
     pub fn clear(&self, plan: &Plan) {
         for file in plan.files_left() {
-            let _ = std::fs::remove_file(file);
+            let _ = self.remover.remove_file(Path::new(&file));
         }
         for directory in self.made.iter().rev() {
-            let _ = std::fs::remove_dir(directory);
+            let _ = self.remover.remove_dir(directory);
         }
     }
 }

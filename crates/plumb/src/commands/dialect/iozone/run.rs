@@ -122,7 +122,7 @@ pub fn end(settings: &Settings, command: &[String], watching: Watching<'_>, ende
 /// As IOzone's handler: the report and the spreadsheets of what there is, and its files are removed unless `-w` keeps them.
 fn interrupted(settings: &Settings, command: &[String], watching: Watching<'_>) -> Result<(), Stopped> {
     output::print("\niozone: interrupted\n\n");
-    let Watching { mut measured, begun, lowered, .. } = watching;
+    let Watching { mut measured, begun, lowered, remover, .. } = watching;
     let sheets = match settings.mode {
         TestMode::Throughput { .. } => {
             // The test at hand has no rate yet.
@@ -151,7 +151,9 @@ fn interrupted(settings: &Settings, command: &[String], watching: Watching<'_>) 
             let Target::Scratch(scratch) = target else { continue };
             for path in (0..scratch.names.count()).filter_map(|number| scratch.names.path(number)) {
                 // What is not there was not made yet.
-                let _ = std::fs::remove_file(path);
+                if let Err(refusal) = remover.remove_file(&path) {
+                    error_line!("iozone: {refusal}");
+                }
             }
         }
     }

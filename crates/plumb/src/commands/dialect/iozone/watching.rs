@@ -6,11 +6,12 @@ use plumb_dialects::iozone::lower::{Lowered, LoweredPhase};
 use plumb_dialects::iozone::print::{Child, MeasuredPass, Round, latency, table, throughput};
 use plumb_dialects::iozone::{Pass, Settings, Test, TestMode};
 use plumb_engine::LoggedOp;
+use plumb_engine::guard::Remover;
 use plumb_engine::signals::{StopFlag, StopSignal};
 use plumb_result::measurement::Fault;
 use plumb_result::{PhaseMeasurement, WorkerMeasurement};
 use plumb_study::Progress;
-use plumb_workload::OpKind;
+use plumb_workload::{OpKind, Target};
 use std::fs::File;
 use std::io::Write;
 use std::process::Command;
@@ -44,12 +45,30 @@ pub struct Watching<'a> {
     pub failure: Option<TestFailure>,
     /// The last phase that began.
     pub begun: Option<&'a LoweredPhase>,
+    /// Removes its files after an interruption.
+    pub remover: Remover,
 }
 
 impl<'a> Watching<'a> {
     /// Looks on from now.
     pub fn new(settings: &'a Settings, lowered: &'a Lowered, stop: StopFlag) -> Watching<'a> {
-        Watching { settings, lowered, stop, number: 0, columns: 0, measured: Vec::new(), failure: None, begun: None }
+        let scratch = lowered.workload.target.values().filter_map(|target| match target {
+            Target::Scratch(scratch) => Some(&scratch.names),
+            _ => None,
+        });
+        let paths = scratch.flat_map(|names| (0..names.count()).filter_map(|number| names.path(number)));
+        let remover = Remover::new(&[], paths);
+        Watching {
+            settings,
+            lowered,
+            stop,
+            number: 0,
+            columns: 0,
+            measured: Vec::new(),
+            failure: None,
+            begun: None,
+            remover,
+        }
     }
 
     fn phase(&self) -> Option<&'a LoweredPhase> {

@@ -9,8 +9,10 @@ use plumb_dialects::postmark::{
     Compat, Counts, OUT_OF_FILES, PhaseKind, Plan, ReportForm, Settings, Spent, dots, lower, report,
 };
 use plumb_engine::PhaseNow;
+use plumb_engine::guard::{Refusal, Remover};
 use plumb_result::PhaseMeasurement;
 use plumb_study::{Progress, RunError, RunOutcome};
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// How often dots are looked for, ns.
@@ -55,7 +57,7 @@ impl Shell {
 
     /// Prints the report of a run, or why there is none.
     pub(super) fn told(&self, run: &Run, watching: Watching<'_>, ended: &RunEnded) -> Step<()> {
-        let Watching { began, has_begun, .. } = watching;
+        let Watching { began, has_begun, remover, .. } = watching;
         let plan = &run.plan;
         let outcome = match &ended.result {
             Ok(outcome) if !outcome.result.partial && (self.compat == Compat::Strict || !has_faults(outcome)) => {
@@ -63,7 +65,7 @@ impl Shell {
             }
             result => {
                 if has_begun {
-                    remove_what_is_left(plan);
+                    remove_what_is_left(plan, &remover);
                     output::print("\n");
                 }
                 self.end.set(End::DialectFailed);
@@ -84,7 +86,7 @@ impl Shell {
             }
         };
         if has_faults(outcome) {
-            remove_what_is_left(plan);
+            remove_what_is_left(plan, &remover);
         }
         if plan.runs_out_of_files() {
             return Ok(());
@@ -122,14 +124,20 @@ fn crash(settings: &Settings) -> Result<Option<u8>, Stopped> {
 
 /// Removes the files and subdirectories of a run that did not end: none of them was there before, or the run would have been
 /// refused.
-fn remove_what_is_left(plan: &Plan) {
+fn remove_what_is_left(plan: &Plan, remover: &Remover) {
     let paths = plan.run.paths();
     let (directories, files) = paths.split_at(plan.run.directory_count() as usize);
     for file in files {
-        let _ = std::fs::remove_file(file);
+        complain_of(remover.remove_file(file));
     }
     for directory in directories {
-        let _ = std::fs::remove_dir(directory);
+        complain_of(remover.remove_dir(directory));
+    }
+}
+
+fn complain_of(removed: Result<bool, Refusal>) {
+    if let Err(refusal) = removed {
+        complain(refusal);
     }
 }
 
@@ -150,6 +158,8 @@ pub struct Watching<'a> {
     began: Duration,
     dots: u64,
     has_begun: bool,
+    /// Removes what a run leaves that does not end.
+    remover: Remover,
 }
 
 impl<'a> Watching<'a> {
@@ -162,7 +172,11 @@ impl<'a> Watching<'a> {
             true => Duration::ZERO,
             false => SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default(),
         };
-        Watching { plan, began, dots: 0, has_begun: false }
+        let typed: Vec<PathBuf> = match plan.run.locations.as_slice() {
+            [] => vec![PathBuf::new()],
+            locations => locations.iter().map(|location| location.path.clone()).collect(),
+        };
+        Watching { plan, began, dots: 0, has_begun: false, remover: Remover::new(&typed, []) }
     }
 
     fn dots_up_to(&mut self, count: u64) {
