@@ -125,7 +125,7 @@ struct Calls {
 
 /// The calls of a run of this program.
 fn calls(home: &Home, command: &Command) -> Calls {
-    let calls = "open,openat,creat,close,read,write,lseek,fsync,sync,unlink,unlinkat,mkdir,mkdirat,rmdir,link,linkat,symlink,\
+    let calls = "open,openat,openat2,creat,close,read,write,lseek,fsync,sync,unlink,unlinkat,mkdir,mkdirat,rmdir,link,linkat,symlink,\
                  symlinkat,newfstatat,stat,chdir";
     let text = traced(home, command, &["-e", &format!("trace={calls}")]);
     Calls::read(&text, command.get_program() == "bonnie++")
@@ -183,6 +183,9 @@ fn own_name(path: &str) -> Option<String> {
     (counted && path.len() >= 5).then(|| path.to_owned())
 }
 
+/// Before the name of a directory that is open to name files from.
+const OPEN_DIRECTORY: &str = "directory ";
+
 /// One call in a form that both share: directories are opened and entered in ways of their own, and flags that say
 /// nothing of the load are left out.
 fn event(call: &str, open: &mut SortedMap<String, String>) -> Option<String> {
@@ -191,11 +194,22 @@ fn event(call: &str, open: &mut SortedMap<String, String>) -> Option<String> {
     let result = result.split_whitespace().next()?;
     let arguments = arguments.trim_end().trim_end_matches(')');
     let parts: Vec<&str> = arguments.split(", ").collect();
-    let quoted: Vec<String> =
-        parts.iter().filter_map(|part| own_name(part.strip_prefix('"')?.strip_suffix('"')?)).collect();
+    // Ours opens a numbered directory once, and names files from there: the descriptor stands before the name.
+    let place = |at: usize| at.checked_sub(1).and_then(|before| open.get(parts[before])?.strip_prefix(OPEN_DIRECTORY));
+    let quoted: Vec<String> = (0..parts.len())
+        .filter_map(|at| {
+            let name = own_name(parts[at].strip_prefix('"')?.strip_suffix('"')?)?;
+            Some(place(at).unwrap_or_default().to_owned() + &name)
+        })
+        .collect();
     let of_handle = |open: &SortedMap<String, String>| open.get(*parts.first()?).cloned();
     let failed = result.starts_with('-');
     match name {
+        "openat2" => {
+            let directory = quoted.first().filter(|path| !failed && is_number_of_directory(path))?;
+            open.insert(result.to_owned(), format!("{OPEN_DIRECTORY}{directory}/"));
+            None
+        }
         "open" | "openat" | "creat" => {
             let path = quoted.first().cloned();
             let is_directory = arguments.contains("O_DIRECTORY") || arguments.contains("O_PATH");
@@ -212,7 +226,7 @@ fn event(call: &str, open: &mut SortedMap<String, String>) -> Option<String> {
             Some(format!("open {path} {}", flags.join("|")))
         }
         "close" => {
-            let path = open.remove(*parts.first()?)?;
+            let path = open.remove(*parts.first()?).filter(|path| !path.starts_with(OPEN_DIRECTORY))?;
             Some(format!("close {path}"))
         }
         "read" | "write" => Some(format!("{name} {} {result}", of_handle(open)?)),

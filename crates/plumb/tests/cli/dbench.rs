@@ -68,14 +68,23 @@ fn calls(home: &Home, command: &Command) -> Vec<String> {
         command,
         &[
             "-e",
-            "trace=mkdir,mkdirat,openat,newfstatat,stat,fstat,getdents64,statfs,pwrite64,pread64,fcntl,utimensat,fsync,rename,renameat,unlink,unlinkat,rmdir,close",
+            "trace=mkdir,mkdirat,openat,openat2,newfstatat,stat,fstat,getdents64,statfs,pwrite64,pread64,fcntl,utimensat,fsync,rename,renameat,unlink,unlinkat,rmdir,close",
         ],
     );
     let mut whole = whole_calls(&text);
     // A debug build looks whether what it closes is open.
     whole.retain(|(_, call)| !call.contains("F_GETFD"));
+    // Ours opens the directory of a name first: where that fails, so does what is done with the name.
+    whole.retain(|(_, call)| !call.starts_with("openat2") || call.contains(" = -1 "));
+    for (_, call) in &mut whole {
+        if call.starts_with("openat2") {
+            *call = call.replacen("openat2", "openat", 1).replace("\"clients\"", "\"clients/client0\"");
+        }
+    }
     // The client is the thread that makes its own directory, from its first operation on.
-    let is_first = |call: &str| call.contains("clients/client0\"") && call.starts_with("openat");
+    // Ours names it from the directory above.
+    let is_own = |call: &str| call.contains("clients/client0\"") || call.contains(", \"client0\"");
+    let is_first = |call: &str| is_own(call) && call.starts_with("openat");
     let first = whole.iter().position(|(_, call)| is_first(call)).expect("a client begins");
     let client = whole[first].0;
     let of_client = whole[first..].iter().filter(|(thread, _)| *thread == client).map(|(_, call)| call.clone());

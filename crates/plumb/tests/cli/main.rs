@@ -68,6 +68,7 @@ mod study;
 mod study_check;
 mod study_conduct;
 mod study_question;
+mod swapped;
 mod sweep;
 mod sysbench;
 mod trace;

@@ -168,7 +168,7 @@ fn calls(program: &mut Command, place: &Path) -> Vec<String> {
         "-ff",
         "-ttt",
         "-e",
-        "trace=openat,open,creat,read,write,lseek,fcntl,close,unlink,unlinkat,mkdir,mkdirat,rmdir",
+        "trace=openat,openat2,open,creat,read,write,lseek,fcntl,close,unlink,unlinkat,mkdir,mkdirat,rmdir",
         "-o",
     ]);
     strace.arg(traces.path().join("t")).arg(program.get_program()).args(program.get_args());
@@ -186,22 +186,28 @@ fn calls(program: &mut Command, place: &Path) -> Vec<String> {
         lines.extend(String::from_utf8_lossy(&text).lines().map(str::to_owned));
     }
     lines.sort();
-    let opened = Regex::new(r#"openat\(AT_FDCWD, "((?:s\d+/)?\d+)", ([A-Z_|]+)(?:, 0\d+)?\) += (\d+)"#).unwrap();
+    // Ours opens a directory once, and names files from there.
+    let directory = Regex::new(r#"openat2\((?:\d+|AT_FDCWD), "(s\d+)", .*O_PATH.*\) += (\d+)"#).unwrap();
+    let opened = Regex::new(r#"openat\((AT_FDCWD|\d+), "((?:s\d+/)?\d+)", ([A-Z_|]+)(?:, 0\d+)?\) += (\d+)"#).unwrap();
     let moved = Regex::new(r#"(read|write)\((\d+), .*, (\d+)\) += (-?\d+)"#).unwrap();
     let sought = Regex::new(r"(lseek|fcntl)\((\d+), (.*)\) += (-?\d+)").unwrap();
     let closed = Regex::new(r"close\((\d+)\)").unwrap();
-    let named = Regex::new(r#"(unlink|mkdir|rmdir)(?:at)?\((?:AT_FDCWD, )?"((?:s\d+/)?\d+|s\d+)""#).unwrap();
+    let named = Regex::new(r#"(unlink|mkdir|rmdir)(?:at)?\((?:(AT_FDCWD|\d+), )?"((?:s\d+/)?\d+|s\d+)""#).unwrap();
+    let mut directories: SortedMap<String, String> = SortedMap::new();
     let mut names: SortedMap<String, String> = SortedMap::new();
     let mut calls = Vec::new();
     for line in &lines {
-        if let Some(found) = opened.captures(line) {
+        if let Some(found) = directory.captures(line) {
+            directories.insert(found[2].to_owned(), format!("{}/", &found[1]));
+        } else if let Some(found) = opened.captures(line) {
             // What makes an open safer is ours.
             let ours = ["|O_CLOEXEC", "|O_NOFOLLOW", "|O_LARGEFILE"];
-            let flags = ours.iter().fold(found[2].to_owned(), |flags, ours| flags.replace(ours, ""));
+            let flags = ours.iter().fold(found[3].to_owned(), |flags, ours| flags.replace(ours, ""));
             let mut flags: Vec<&str> = flags.split('|').collect();
             flags.sort_unstable();
-            calls.push(format!("open {} {}", &found[1], flags.join("|")));
-            names.insert(found[3].to_owned(), found[1].to_owned());
+            let name = directories.get(&found[1]).cloned().unwrap_or_default() + &found[2];
+            calls.push(format!("open {name} {}", flags.join("|")));
+            names.insert(found[4].to_owned(), name);
         } else if let Some(found) = moved.captures(line).or_else(|| sought.captures(line))
             && let Some(name) = names.get(&found[2])
         {
@@ -212,7 +218,8 @@ fn calls(program: &mut Command, place: &Path) -> Vec<String> {
             calls.push(format!("close {name}"));
         } else if let Some(found) = named.captures(line) {
             let does = if &found[1] == "unlink" && line.contains("AT_REMOVEDIR") { "rmdir" } else { &found[1] };
-            calls.push(format!("{does} {}", &found[2]));
+            let place = found.get(2).and_then(|fd| directories.get(fd.as_str())).cloned().unwrap_or_default();
+            calls.push(format!("{does} {place}{}", &found[3]));
         }
     }
     calls
