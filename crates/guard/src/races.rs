@@ -1,7 +1,7 @@
 //! A directory that is exchanged with a symbolic link while files in it are opened and removed: 2,000 rounds for each door.
 
 use crate::testing::{Swapping, Victim, guard};
-use crate::{Create, WrittenContent, Naming, OutputOpening, Permissions, Pinning, Remover, Roots};
+use crate::{Create, Naming, OutputOpening, Permissions, Pinning, Remover, Roots, WrittenContent};
 use rustix::fs::OFlags;
 use std::fs;
 use std::io::Write;

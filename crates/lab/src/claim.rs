@@ -158,7 +158,7 @@ mod tests {
         }
         let count = || std::fs::read_dir(parent.path()).unwrap().count();
         let before = count();
-        assert_eq!(DirectoryClaim::remove_left(parent.path(), "a-", |_| true), [PathBuf::new(); 0]);
+        assert!(DirectoryClaim::remove_left(parent.path(), "a-", |_| true).is_empty());
         assert_eq!(count(), before);
         assert!(elsewhere.path().join("target").join(LOCK).exists());
     }
