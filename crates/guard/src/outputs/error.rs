@@ -21,14 +21,14 @@ pub enum OutputError {
         path: PathBuf,
     },
 
-    /// The path is a directory, or a device that keeps what is written.
+    /// The path is a device that keeps what is written, or a pipe or socket under a made-up name.
     #[error("{option}: {path} is {found}; name a file, a pipe or a terminal", path = path.display())]
     WrongKind {
         /// The option.
         option: String,
         /// The path as typed.
         path: PathBuf,
-        /// Its kind, `a directory`.
+        /// Its kind, `a character device`.
         found: &'static str,
     },
 

@@ -249,6 +249,7 @@ impl<'a> OutputFile<'a> {
                 .refuse_if_image(self.path, Identity::of(stat))
                 .map_err(|source| OutputError::InUse { option, source: Box::new(source) }),
             FileType::RegularFile => Ok(()),
+            FileType::Directory => Err(self.failed()(Errno::ISDIR)),
             FileType::Symlink => Err(OutputError::Link { option, path }),
             FileType::BlockDevice => Err(OutputError::Device { option, path }),
             kind if self.origin == NameOrigin::Typed && keeps_nothing(kind, stat) => Ok(()),

@@ -12,10 +12,12 @@ use std::path::Path;
 /// # Errors
 /// The system's own; `EINVAL` for anything but a file.
 pub fn write_setting(path: impl AsRef<Path>, value: impl AsRef<[u8]>) -> io::Result<()> {
-    let setting = open_setting(path.as_ref())?;
-    match FileType::from_raw_mode(rustix::fs::fstat(&setting)?.st_mode) {
-        // The kernel takes a value with one write.
-        FileType::RegularFile => File::from(setting).write_all(value.as_ref()),
-        _ => Err(Errno::INVAL.into()),
+    let mut setting = File::from(open_setting(path.as_ref())?);
+    if FileType::from_raw_mode(rustix::fs::fstat(&setting)?.st_mode) != FileType::RegularFile {
+        return Err(Errno::INVAL.into());
     }
+    // The kernel's files have no length, and need not take one.
+    let _ = setting.set_len(0);
+    // The kernel takes a value with one write.
+    setting.write_all(value.as_ref())
 }
