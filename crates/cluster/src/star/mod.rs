@@ -180,8 +180,13 @@ impl Star {
 /// It refuses, is of another version, or no agent.
 pub fn greet(link: &mut Link, greeting: &Greeting) -> Result<(), JoinError> {
     let failed = |error: std::io::Error| JoinError::Io(error.to_string());
-    link.writer.write_all(greeting.line().as_bytes()).and_then(|()| link.writer.flush()).map_err(failed)?;
-    read_answer(&read_line(&mut *link.reader)?)
+    let sent = link.writer.write_all(greeting.line().as_bytes()).and_then(|()| link.writer.flush());
+    match (sent, read_line(&mut *link.reader)) {
+        (Ok(()), line) => read_answer(&line?),
+        // An agent that refuses at once may be gone before the greeting comes; its answer is there all the same.
+        (Err(_), Ok(line)) => read_answer(&line),
+        (Err(error), Err(_)) => Err(failed(error)),
+    }
 }
 
 /// Sends what there is, and a sign of life where there is nothing.
