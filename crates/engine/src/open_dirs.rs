@@ -203,7 +203,9 @@ impl OpenDirs {
     ) -> Result<T, Errno> {
         let spot = self.at(base, path)?;
         match call(spot.dir, spot.name) {
-            Err(rustix::io::Errno::NOENT) if spot.was_open && is_gone(spot.dir) => self.call_again(base, path, &mut call),
+            Err(rustix::io::Errno::NOENT) if spot.was_open && is_gone(spot.dir) => {
+                self.call_again(base, path, &mut call)
+            }
             done => Ok(done?),
         }
     }
