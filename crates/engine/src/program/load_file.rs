@@ -364,7 +364,8 @@ impl Client {
     #[allow(clippy::unnecessary_cast, reason = "the type differs between systems")]
     fn set_times(&mut self, op: &LoadOp) -> Completion {
         let open = self.open.get(usize::from(op.slot)).and_then(Option::as_ref).ok_or(Errno(libc::EBADF))?;
-        let (found, number) = (rustix::fs::fstat(&open.file).map_err(errno)?, open.name);
+        let number = open.name;
+        let found = rustix::fs::fstat(&open.file).map_err(errno)?;
         let at = |seconds: i64| Timespec { tv_sec: seconds as _, tv_nsec: 0 };
         let times = Timestamps {
             last_access: at(found.st_atime as i64 - OLDER_ACCESS_S),
