@@ -140,7 +140,8 @@ impl Golden {
             }
             text.push_str(session.between());
         }
-        text + session.closing()
+        // The command line prints through this, which turns marks of colours into colours.
+        plumb_text::visible(&(text + session.closing())).into_owned()
     }
 }
 
