@@ -3,7 +3,7 @@
 
 use super::beneath::open_entry;
 use super::{Pinning, Refusal, Roots};
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -59,18 +59,32 @@ impl Remover {
     /// [`Refusal::WrongKind`] for anything else, [`Refusal::Swapped`] and [`Refusal::Symlink`] if its directory is another one now,
     /// [`Refusal::Io`].
     pub fn remove_file(&self, path: &Path) -> Result<bool, Refusal> {
+        self.remove_file_if(path, |is_new, _| is_new)
+    }
+
+    /// Removes a regular file or a symbolic link that is newer than this, or that is empty: such as a file that the user made to
+    /// give a signal. Returns `false` if there is none of that name.
+    ///
+    /// # Errors
+    /// As [`Remover::remove_file`].
+    pub fn remove_signal_file(&self, path: &Path) -> Result<bool, Refusal> {
+        self.remove_file_if(path, |is_new, stat| is_new || stat.st_size == 0)
+    }
+
+    fn remove_file_if(&self, path: &Path, is_expendable: impl Fn(bool, &Stat) -> bool) -> Result<bool, Refusal> {
         let Some((dir, name)) = self.enter(path)? else { return Ok(false) };
         let stat = match rustix::fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW) {
             Err(Errno::NOENT) => return Ok(false),
             found => found.map_err(Refusal::io(path, "look at it"))?,
         };
         match FileType::from_raw_mode(stat.st_mode) {
-            FileType::RegularFile | FileType::Symlink
-                if !self.is_new(dir.as_fd(), name).map_err(Refusal::io(path, "look at it"))? =>
-            {
-                Err(older(path))
+            FileType::RegularFile | FileType::Symlink => {
+                let is_new = self.is_new(dir.as_fd(), name).map_err(Refusal::io(path, "look at it"))?;
+                match is_expendable(is_new, &stat) {
+                    true => unlink(&dir, name, path, AtFlags::empty()),
+                    false => Err(older(path)),
+                }
             }
-            FileType::RegularFile | FileType::Symlink => unlink(&dir, name, path, AtFlags::empty()),
             _ => Err(super::wrong_kind(path, &stat)),
         }
     }
@@ -185,12 +199,15 @@ mod tests {
         fs::write(at("victim/f"), "precious").unwrap();
         symlink("victim", at("e")).unwrap();
         fs::write(at("d/old"), "precious").unwrap();
+        fs::write(at("d/signal"), "").unwrap();
         std::thread::sleep(std::time::Duration::from_millis(30));
         let remover = Remover::new(&[at("d")], []);
         fs::write(at("d/f"), "x").unwrap();
         symlink("/nowhere", at("d/link")).unwrap();
         rustix::fs::mknodat(CWD, at("d/pipe"), FileType::Fifo, Mode::RUSR, 0).unwrap();
         assert!(remover.remove_file(&at("d/old")).unwrap_err().to_string().contains("older than this run"));
+        assert!(remover.remove_signal_file(&at("d/old")).is_err() && at("d/old").exists());
+        assert!(remover.remove_file(&at("d/signal")).is_err() && remover.remove_signal_file(&at("d/signal")).unwrap());
         fs::rename(at("d/old"), at("d/tree/deep/old")).unwrap();
         assert!(remover.remove_tree(&at("d/tree")).unwrap_err().to_string().contains("deep/old"));
         fs::remove_file(at("d/tree/deep/old")).unwrap();

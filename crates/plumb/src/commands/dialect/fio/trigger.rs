@@ -14,12 +14,14 @@ pub struct TriggerWatch {
     trigger: Trigger,
     since: Instant,
     is_pulled: bool,
+    remover: Remover,
 }
 
 impl TriggerWatch {
     /// Watches from now on.
     pub fn new(trigger: &Trigger) -> TriggerWatch {
-        TriggerWatch { trigger: trigger.clone(), since: Instant::now(), is_pulled: false }
+        let remover = Remover::new(&[], trigger.file.as_ref().map(PathBuf::from));
+        TriggerWatch { trigger: trigger.clone(), since: Instant::now(), is_pulled: false, remover }
     }
 
     /// Whether anything can pull it.
@@ -32,7 +34,8 @@ impl TriggerWatch {
         self.is_pulled
     }
 
-    /// Looks whether it is time. Then the file is taken away, as fio does, the command is run, and the jobs are stopped.
+    /// Polls the trigger. Once it is pulled, removes the file as fio does (unless it is older than the run and holds data), runs the
+    /// command, and stops the jobs.
     pub fn look(&mut self, stop: StopFlag) {
         let file = self.trigger.file.as_ref().filter(|path| Path::new(path).exists());
         let timeout = self.trigger.timeout.filter(|time| time.0 > 0);
@@ -42,7 +45,7 @@ impl TriggerWatch {
         }
         self.is_pulled = true;
         if let Some(path) = file
-            && let Err(error) = Remover::new(&[], [PathBuf::from(path)]).remove_file(Path::new(path))
+            && let Err(error) = self.remover.remove_signal_file(Path::new(path))
         {
             complain(format!("trigger file {path} cannot be removed: {error}"));
         }
