@@ -1,4 +1,4 @@
-//! Text for output: nothing hidden is left in it, and names are replaced without an end.
+//! Text for output: no hidden character remains, and the replacement of names terminates.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

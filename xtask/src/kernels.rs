@@ -24,7 +24,7 @@ pub fn report() {
     }
 }
 
-/// Unpacks the kernels that are missing. As root; what fails is printed, and tests that need it say so.
+/// Unpacks missing kernels, as root. Prints failures; tests that need such a kernel report it.
 pub fn provide() {
     for series in SERIES.into_iter().filter(|series| !is_here(series)) {
         if let Err(error) = unpack(series) {
@@ -52,7 +52,7 @@ fn unpack(series: &str) -> Result<()> {
     println!("unpacking {package} into {KERNELS}");
     let dir = Path::new(KERNELS).join(package);
     std::fs::create_dir_all(&dir).with_context(|| dir.display().to_string())?;
-    // apt, whose own user cannot write here, downloads as root then, with a warning.
+    // apt's own user cannot write here, so apt downloads as root, with a warning.
     let work = tempfile::Builder::new().prefix("plumb-kernel-").permissions(Permissions::from_mode(0o700)).tempdir()?;
     let script = "cd \"$0\" && apt-get download --quiet \"$1\" >/dev/null && dpkg-deb -x \"$1\"*.deb \"$2\"";
     let unpacked = run(Command::new("sh").args(["-c", script]).arg(work.path()).arg(package).arg(&dir));

@@ -87,8 +87,8 @@ pub fn report() {
 /// Installs the packages of the tests that are missing.
 ///
 /// # Errors
-/// This is not root, there is no apt, or it fails. A package that the archive does not have is reported and left out: tests
-/// that lack it say so, and fail under CI.
+/// This is not root, apt is missing, or apt fails. A package that the archive lacks is reported and skipped: tests that
+/// need it are skipped, and fail under CI.
 pub fn provide() -> Result<()> {
     provide_some(PACKAGES)
 }
@@ -117,7 +117,7 @@ fn provide_some(packages: impl IntoIterator<Item = &'static Package>) -> Result<
     if install(&all).is_ok() {
         return Ok(());
     }
-    // One package that the archive does not have must not keep the others away.
+    // A package that the archive lacks must not prevent the installation of the others.
     for package in missing {
         if let Err(error) = install(&[package.name]) {
             eprintln!("not installed: {} ({}): {error:#}", package.name, package.purpose);
@@ -147,7 +147,7 @@ pub(crate) fn is_on_path(program: &str) -> bool {
     std::env::var_os("PATH").is_some_and(|path| std::env::split_paths(&path).any(|dir| dir.join(program).is_file()))
 }
 
-/// Those packages that are not installed; `None` where there is no dpkg.
+/// Returns the packages that are not installed; `None` without dpkg.
 fn missing(packages: impl IntoIterator<Item = &'static Package>) -> Option<Vec<&'static Package>> {
     let installed = |package: &Package| {
         let output =

@@ -165,7 +165,7 @@ impl Trust {
 
 #[expect(clippy::disallowed_methods, reason = "makes a new file (O_EXCL); this crate depends on no other")]
 fn write_secret(path: &Path, words: fmt::Arguments<'_>) -> Result<(), KeyError> {
-    // Never reallocated: a smaller buffer would be freed with a part of the key in it.
+    // Never reallocated: a freed smaller buffer would still contain a part of the key.
     let mut text = Zeroizing::new(String::with_capacity(FILE_BYTES_MAX as usize));
     let _ = text.write_fmt(words);
     let of = |error: io::Error| match error.kind() {
@@ -232,7 +232,7 @@ mod tests {
         assert!(matches!(Trust::load(&client), Err(KeyError::Open { .. })));
     }
 
-    // Protects keys in memory that is freed: what holds one overwrites it when it is dropped. Before, nothing did.
+    // Protects keys in freed memory: every holder overwrites its key when it is dropped. Before, none did.
     #[test]
     fn keys_are_overwritten_when_they_are_dropped() {
         fn key(_: &impl zeroize::ZeroizeOnDrop) {}

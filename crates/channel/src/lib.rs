@@ -19,10 +19,10 @@ pub use stream::{Channel, ChannelError, FIRST_BYTE, PATIENCE};
 
 use subtle::ConstantTimeEq;
 
-/// Fills a buffer from the kernel's random number generator. Source: getrandom(2), which waits until it is seeded.
+/// Fills a buffer from the kernel's random number generator. Waits until it is seeded. Source: getrandom(2).
 ///
 /// # Errors
-/// A kernel without that call, or one whose filter of calls forbids it.
+/// The kernel lacks this call, or a seccomp filter forbids it.
 pub fn random(into: &mut [u8]) -> std::io::Result<()> {
     Ok(getrandom::fill(into)?)
 }

@@ -115,10 +115,10 @@ impl hash::Context for Hashing {
     }
 }
 
-/// Returns HMAC-SHA-256 with a key, which never becomes another one.
+/// Returns HMAC-SHA-256 with a key.
 ///
 /// # Errors
-/// The crate refuses the key's length; today it hashes long keys and refuses none.
+/// The crate refuses the key's length. Today it accepts every length, because it hashes long keys.
 pub fn keyed(key: &[u8]) -> Result<Hmac<Sha256>, InvalidLength> {
     Hmac::new_from_slice(key)
 }
@@ -133,15 +133,15 @@ impl rustls_hmac::Hmac for Sha {
     }
 }
 
-/// `None` for a refused key: rustls has no way to hear of it.
+/// `None` for a refused key: rustls takes no error here.
 struct Keyed(Option<Hmac<Sha256>>);
 
 impl Keyed {
-    /// Returns a tag that no other end computes, so that the handshake fails.
+    /// Returns a random tag, so that the handshake fails.
     fn no_tag() -> rustls_hmac::Tag {
         let mut tag = [0; 32];
         if random(&mut tag).is_err() {
-            // A tag that could be guessed must not leave this process.
+            // Never send a tag that could be guessed.
             std::process::abort();
         }
         rustls_hmac::Tag::new(&tag)
@@ -279,7 +279,7 @@ impl ActiveKeyExchange for Exchange {
     }
 }
 
-/// The key of a certificate. As every secret key of its crate, it is overwritten when it is dropped.
+/// The key of a certificate. Its crate overwrites secret keys when they are dropped.
 pub struct Ed25519(pub KeyPair);
 
 impl std::fmt::Debug for Ed25519 {

@@ -65,7 +65,7 @@ pub enum ChannelError {
     /// It ended the connection.
     #[error("the other end closed the connection during the handshake")]
     Closed,
-    /// The token is none that a proof can be made with.
+    /// No proof can be made with this token.
     #[error("the token has a length that is not supported")]
     Key,
     /// The system's.
@@ -130,7 +130,7 @@ impl Channel {
         Channel::accept_until(socket, identity, purpose, Instant::now() + PATIENCE)
     }
 
-    /// The same with a deadline of the caller's.
+    /// As [`Channel::accept`], with a deadline that the caller sets.
     ///
     /// # Errors
     /// As [`Channel::accept`].

@@ -11,7 +11,7 @@ impl std::fmt::Display for Hex<'_> {
     }
 }
 
-/// Parses 32 bytes of 64 digits. They may be a key, and are overwritten when they are dropped.
+/// Parses 64 hexadecimal digits. The bytes may be a key, so they are overwritten when they are dropped.
 pub fn bytes_of(text: &str) -> Option<Zeroizing<[u8; 32]>> {
     let digits: &[u8; 64] = text.as_bytes().try_into().ok()?;
     let mut bytes = Zeroizing::new([0; 32]);

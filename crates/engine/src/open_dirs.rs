@@ -1,7 +1,8 @@
-//! Directories that a worker keeps open, so that calls on names begin at the directory in which the file lies.
+//! Directories that a worker keeps open, so that its calls name each file relative to its parent directory.
 //!
-//! A path of several names would be followed by the kernel through whatever links lie on the way at that moment. So the directory is
-//! opened once, beneath the one that the guard admitted and through no link, and every call gets its descriptor and one name.
+//! The kernel would resolve a path of several names through any symbolic links that are there at that moment. So each
+//! directory is opened once, beneath the one that the guard admitted and without following links. Calls get its
+//! descriptor and one name.
 
 use crate::backend::Errno;
 use crate::guard::{Mounts, Roots, open_beneath};
@@ -14,19 +15,18 @@ use std::sync::OnceLock;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Directories that one worker keeps open at most.
+/// Limit of directories that one worker keeps open.
 const SLOTS_MAX: usize = 4096;
 
-/// Directories of the user's that one worker keeps open at most; most runs have one.
+/// Limit of user-named directories that one worker keeps open; most runs have one.
 const BASES_MAX: usize = 64;
 
-/// How the directories are opened.
 const FLAGS: OFlags = OFlags::PATH.union(OFlags::DIRECTORY);
 
-/// Directories that all workers of this process keep open.
+/// Number of directories that all workers of this process keep open.
 static OPEN: AtomicUsize = AtomicUsize::new(0);
 
-/// This many of them may be open: a quarter of all descriptors.
+/// Returns the limit for [`OPEN`]: a quarter of the descriptors that this process may have.
 fn budget() -> usize {
     static BUDGET: OnceLock<usize> = OnceLock::new();
     *BUDGET.get_or_init(|| {
@@ -35,11 +35,11 @@ fn budget() -> usize {
     })
 }
 
-/// Directories from which paths begin.
+/// Directories that paths are relative to.
 enum Bases {
-    /// At directories that the user typed, opened when they are used first.
+    /// Directories that the user typed, each opened at its first use.
     Roots(Arc<Roots>),
-    /// At directories that are open.
+    /// Directories that are already open.
     Given(Vec<OwnedFd>),
 }
 
@@ -47,7 +47,7 @@ enum Bases {
 #[derive(Default)]
 struct Slot {
     base: u32,
-    /// From the base on.
+    /// The directory's path relative to its base.
     path: Vec<u8>,
     fd: Option<OwnedFd>,
 }
@@ -62,39 +62,39 @@ impl Slot {
 /// Directories that a worker keeps open.
 pub(crate) struct OpenDirs {
     bases: Bases,
-    /// Of roots: those that are open.
+    /// The open roots, by number; empty for `Bases::Given`.
     open_bases: Vec<Option<OwnedFd>>,
     bases_open: usize,
-    /// Each directory has one place, by a hash of its path.
+    /// Direct-mapped by a hash of base and path.
     slots: Vec<Slot>,
-    /// The place of the last one.
+    /// Slot of the directory that was used last.
     last: usize,
 }
 
-/// A directory and a name in it, for one call.
+/// The directory and the name in it that one call operates on.
 pub(crate) struct Spot<'a> {
     pub(crate) dir: BorrowedFd<'a>,
     pub(crate) name: &'a CStr,
-    /// The directory was open before, and may have been removed and made anew meanwhile.
+    /// `true` if an earlier call opened the directory, which may have been removed and recreated since.
     was_open: bool,
 }
 
 impl OpenDirs {
-    /// Starts at directories that the user typed, with room for this many directories below them.
+    /// Starts at directories that the user typed, with slots for `dirs` directories below them.
     pub(crate) fn below_roots(roots: Arc<Roots>, dirs: u64) -> OpenDirs {
         let open_bases = (0..roots.count()).map(|_| None).collect();
         OpenDirs { bases: Bases::Roots(roots), open_bases, bases_open: 0, slots: slots(dirs), last: 0 }
     }
 
-    /// Starts at open directories, with room for this many directories below them.
+    /// Starts at open directories, with slots for `dirs` directories below them.
     pub(crate) fn below(bases: Vec<OwnedFd>, dirs: u64) -> OpenDirs {
         OpenDirs { bases: Bases::Given(bases), open_bases: Vec::new(), bases_open: 0, slots: slots(dirs), last: 0 }
     }
 
-    /// Opens a base itself.
+    /// Returns the descriptor of a base, and opens it if necessary.
     ///
     /// # Errors
-    /// The system's; `ESTALE` if another directory is there now.
+    /// The system's; `ESTALE` if another directory has taken its place.
     pub(crate) fn base(&mut self, base: u32) -> Result<BorrowedFd<'_>, Errno> {
         self.open_base(base)?;
         self.opened_base(base)
@@ -108,7 +108,7 @@ impl OpenDirs {
         opened.map(AsFd::as_fd).ok_or(Errno(libc::ENOENT))
     }
 
-    /// Opens a base where it is not open. Returns whether it was.
+    /// Opens a base if necessary. Returns `true` if it was open already.
     #[inline]
     fn open_base(&mut self, base: u32) -> Result<bool, Errno> {
         let Bases::Roots(roots) = &self.bases else { return Ok(true) };
@@ -125,10 +125,11 @@ impl OpenDirs {
         Ok(false)
     }
 
-    /// Finds the directory and the name of a path that begins at a base. Makes no system call if the directory is open.
+    /// Returns the parent directory and the last name of a path relative to a base. Makes no
+    /// system call if the directory is open.
     ///
     /// # Errors
-    /// The system's: `ELOOP` where a symbolic link is on the way, `ESTALE` where the base is another directory now.
+    /// The system's: `ELOOP` for a symbolic link in the path, `ESTALE` if another directory has taken the base's place.
     #[inline]
     pub(crate) fn at<'a>(&'a mut self, base: u32, path: &'a CStr) -> Result<Spot<'a>, Errno> {
         let bytes = path.to_bytes_with_nul();
@@ -143,7 +144,7 @@ impl OpenDirs {
         Ok(Spot { dir: dir.as_fd(), name, was_open })
     }
 
-    /// Makes a directory the last one, and says whether it was open.
+    /// Selects the slot of a directory as the last one, and opens it if necessary. Returns `true` if it was open already.
     #[inline(never)]
     fn find(&mut self, base: u32, path: &[u8]) -> Result<bool, Errno> {
         self.last = hash(base, path) & (self.slots.len() - 1);
@@ -171,7 +172,7 @@ impl OpenDirs {
         }
     }
 
-    /// Forgets a directory that may have got another name, and those in it.
+    /// Closes a directory that may have been renamed, and those below it.
     pub(crate) fn renamed(&mut self, base: u32, path: &CStr) {
         let path = path.to_bytes();
         for number in 0..self.slots.len() {
@@ -184,13 +185,14 @@ impl OpenDirs {
         }
     }
 
-    /// Opens the directory of a path before its op is timed. An error shows in the op.
+    /// Opens the directory of a path before its op is timed. The op itself reports an error.
     #[inline]
     pub(crate) fn warm(&mut self, base: u32, path: &CStr) {
         let _ = self.at(base, path);
     }
 
-    /// Makes a call with the directory and the name of a path. A directory that was open and has been removed and made anew is opened once more.
+    /// Runs `call` on the parent directory and the last name of a path. If the open directory was removed, opens the
+    /// path's directory again and repeats the call once.
     ///
     /// # Errors
     /// The call's, and those of [`OpenDirs::at`].
@@ -227,17 +229,17 @@ impl OpenDirs {
     }
 }
 
-/// Whether an open directory was removed.
+/// Returns `true` if an open directory was removed.
 #[cold]
 fn is_gone(dir: BorrowedFd<'_>) -> bool {
-    // Not fstat(2), which tools make themselves: what a recording of calls shows stays theirs.
+    // Not fstat(2): the tools call it themselves, and a recorded run must show only their calls.
     #[cfg(target_os = "linux")]
     let links = rustix::fs::statx(dir, c"", rustix::fs::AtFlags::EMPTY_PATH, rustix::fs::StatxFlags::NLINK)
         .map(|found| u64::from(found.stx_nlink));
     #[cfg(not(target_os = "linux"))]
     #[allow(clippy::useless_conversion)]
     let links = rustix::fs::fstat(dir).map(|found| u64::from(found.st_nlink));
-    // A file server that has forgotten it answers with an error.
+    // A file server that no longer knows the directory returns an error.
     links.unwrap_or(0) == 0
 }
 
@@ -247,13 +249,13 @@ impl Drop for OpenDirs {
     }
 }
 
-/// Room for so many directories, a power of two.
+/// Allocates slots for `dirs` directories, rounded up to a power of two.
 fn slots(dirs: u64) -> Vec<Slot> {
     let wanted = usize::try_from(dirs).unwrap_or(SLOTS_MAX).clamp(1, SLOTS_MAX).next_power_of_two();
     (0..wanted).map(|_| Slot::default()).collect()
 }
 
-/// FNV-1a, folded: names of neighbours differ in their last digits.
+/// FNV-1a, folded because neighbouring names differ only in their last digits.
 #[inline]
 fn hash(base: u32, path: &[u8]) -> usize {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64 ^ u64::from(base);
@@ -285,7 +287,7 @@ mod tests {
         })
     }
 
-    /// Names are found again however often a directory gives its place to another.
+    /// Checks that names resolve correctly when directories evict each other from the four slots.
     #[test]
     fn each_name_lies_in_its_own_directory() {
         let place = tempfile::tempdir().unwrap();
@@ -306,7 +308,7 @@ mod tests {
         assert_eq!(make(&mut dirs, "none/f"), Err(Errno(libc::ENOENT)));
     }
 
-    /// A directory that was removed and made anew is the one that counts, and no link is followed to another one.
+    /// Checks that a recreated directory is opened again, and that a link in its place is not followed.
     #[test]
     fn directories_are_opened_anew_but_not_through_links() {
         let place = tempfile::tempdir().unwrap();
@@ -321,7 +323,7 @@ mod tests {
         fs::create_dir(at("victim")).unwrap();
         symlink("victim", at("e")).unwrap();
         rustix::fs::renameat_with(CWD, at("d"), CWD, at("e"), RenameFlags::EXCHANGE).unwrap();
-        // The open directory has another name now, and is still the one that was meant.
+        // The open directory was renamed, but calls still go to it.
         make(&mut dirs, "d/h").unwrap();
         assert!(at("e/h").exists());
         fs::remove_dir_all(at("e")).unwrap();

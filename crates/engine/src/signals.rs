@@ -276,8 +276,8 @@ pub fn install() -> io::Result<StopFlag> {
     installed.map_err(io::Error::from_raw_os_error)
 }
 
-/// Hears a signal from here on, also where whoever started this program ignores it: a shell does that with SIGINT for
-/// what it starts with `&`. For tools that set their handlers without looking.
+/// Handles a signal even if this program was started with the signal ignored, as a shell does with SIGINT for
+/// background jobs (`&`). For tools that set their handlers unconditionally.
 ///
 /// # Errors
 /// As of [`install`].
@@ -289,14 +289,14 @@ pub fn hear(signal: StopSignal) -> io::Result<()> {
     }
 }
 
-/// Makes a file size limit (`ulimit -f`) an error of the write (`EFBIG`) and not the end of the program. To be called
-/// before anything is written.
+/// Makes a write beyond the file size limit (`ulimit -f`) fail with `EFBIG` instead of killing the
+/// program. Call this before the first write.
 ///
-/// A handler that does nothing, because exec resets handlers but not ignored signals: programs that are started from here
-/// begin with the action that the user's shell would give them.
+/// Installs an empty handler instead of ignoring the signal: exec resets handlers but not ignored signals, so child
+/// processes start with the default action.
 ///
 /// # Errors
-/// The system's, from `sigaction`; as good as never.
+/// The system's, from `sigaction`; practically never.
 pub fn survive_file_size_limits() -> io::Result<()> {
     if is_ignored(libc::SIGXFSZ)? {
         return Ok(());

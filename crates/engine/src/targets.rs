@@ -335,8 +335,8 @@ impl OpenTargets {
         }
     }
 
-    /// Lists the files of jobs and programs for the guard, which registers how the run left them: workers in other processes
-    /// may have made some of them.
+    /// Lists the files of jobs and programs for the guard, which registers their final state. Workers in other
+    /// processes may have created some of them.
     pub(crate) fn list_files(&self, guard: &Guard, workload: &Workload) {
         for (name, target) in &self.targets {
             let mut groups =

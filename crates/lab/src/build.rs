@@ -55,7 +55,7 @@ impl Builder {
         listener: Listener<'_>,
     ) -> Result<MadeNames, LabError> {
         let mut system = match self.system.take() {
-            // Without anything to undo, there is nothing to write down.
+            // Steps without an undo need no journal entry.
             None if steps.is_empty() => return Ok(MadeNames::new()),
             None => {
                 let journal = UndoJournal::create(&self.journals, tag).map_err(|error| match error {
@@ -133,11 +133,11 @@ impl Builder {
     }
 }
 
-/// Takes down what processes that are gone have left standing; those that live are let be. Journals that another user can
-/// have written are left alone.
+/// Takes down the systems that exited processes left. Systems of running processes stay, and journals that another user
+/// could have written are ignored.
 ///
 /// # Errors
-/// What is left and why, and which journals are not trusted, after all else was taken down.
+/// [`LabError::Left`] or [`LabError::UntrustedJournals`], after everything else was taken down.
 pub fn recover(journals: &Path, listener: Listener<'_>) -> Result<Vec<RecoveredBuild>, LabError> {
     let AbandonedJournals { journals: abandoned, unreadable: mut left, untrusted } = UndoJournal::abandoned(journals);
     let mut recovered = vec![];

@@ -1,7 +1,7 @@
-//! Directories of a process that are recognised as left behind when the process is gone.
+//! Directories that are recognised as left over once their process is gone.
 //!
-//! They lie in directories that others can write to as well, such as `/tmp`. So a directory counts as Plumb's only if its
-//! name, its owner, its mode and its lock file say so, and as left only if nobody holds the lock.
+//! Their parents, such as `/tmp`, may be writable by others. So a directory counts as Plumb's only if its name, owner,
+//! mode and lock file match, and as left over only if no process holds the lock.
 
 use plumb_engine::guard::OutputFile;
 use plumb_probe::read_only;
@@ -16,17 +16,17 @@ use std::time::{Duration, SystemTime};
 #[derive(Debug)]
 pub(crate) struct DirectoryClaim {
     dir: tempfile::TempDir,
-    /// Locked as long as this process lives.
+    /// Locked until this process exits.
     _lock: File,
 }
 
 const LOCK: &str = "lock";
 
-/// A directory without a lock may be under construction for so long.
+/// Age up to which a directory without a lock may still be under construction.
 const IN_THE_MAKING: Duration = Duration::from_secs(60);
 
 impl DirectoryClaim {
-    /// Makes a new one, for this user alone, with an unpredictable name that begins with `prefix`.
+    /// Creates a directory with mode 0700 and an unpredictable name that starts with `prefix`.
     pub(crate) fn new(parent: &Path, prefix: &str) -> io::Result<DirectoryClaim> {
         let private = Permissions::from_mode(0o700);
         let dir = tempfile::Builder::new().prefix(prefix).permissions(private).tempdir_in(parent)?;
@@ -39,8 +39,8 @@ impl DirectoryClaim {
         self.dir.path()
     }
 
-    /// Removes those whose process is gone. `prepare` cleans up what belongs to one, and says whether it may go. Returns
-    /// those that are gone now.
+    /// Removes directories whose process is gone, and returns their paths. `prepare` first cleans up everything that
+    /// belongs to a directory; if it returns `false`, the directory stays.
     pub(crate) fn remove_left(parent: &Path, prefix: &str, prepare: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
         let mut removed = Vec::new();
         for entry in std::fs::read_dir(parent).into_iter().flatten().flatten() {
@@ -51,12 +51,13 @@ impl DirectoryClaim {
             let Ok(Some(claimed)) = FoundDirectory::open(&path) else { continue };
             let is_gone = match claimed.lock() {
                 Some(lock) => {
-                    // What cannot be removed now is found again.
+                    // The next call retries a failed removal.
                     flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok()
                         && prepare(&path)
                         && std::fs::remove_dir_all(&path).is_ok()
                 }
-                // Killed before the lock was made: then nothing is in it, and else it is not Plumb's.
+                // A process that was killed before it created the lock leaves an empty directory; others are not
+                // Plumb's.
                 None => claimed.age() > IN_THE_MAKING && std::fs::remove_dir(&path).is_ok(),
             };
             if is_gone {
@@ -68,22 +69,22 @@ impl DirectoryClaim {
     }
 }
 
-/// A directory of this user's, which no other user can write to.
+/// A directory that this user owns and no other user can write to.
 pub(crate) struct FoundDirectory(File);
 
 impl FoundDirectory {
-    /// Opens it without following a link; `None` where it is another user's, or others can write to it.
+    /// Opens a directory without following links; `None` if another user owns it or can write to it.
     pub(crate) fn open(path: &Path) -> io::Result<Option<FoundDirectory>> {
         let dir = File::from(read_only::open(path, OFlags::DIRECTORY | OFlags::NOFOLLOW)?);
         let found = dir.metadata()?;
-        // A group of the user's own is no other user.
+        // The process's own group counts as the user.
         let is_own_group = found.gid() == rustix::process::getegid().as_raw();
         let others_may = found.mode() & if is_own_group { 0o002 } else { 0o022 } != 0;
         let is_own = found.uid() == rustix::process::geteuid().as_raw() && !others_may;
         Ok(is_own.then_some(FoundDirectory(dir)))
     }
 
-    /// Its lock, a regular file of the same user's.
+    /// Opens the lock, which must be a regular file of the same user.
     fn lock(&self) -> Option<File> {
         let found = rustix::fs::statat(&self.0, LOCK, AtFlags::SYMLINK_NOFOLLOW).ok()?;
         let is_lock = FileType::from_raw_mode(found.st_mode) == FileType::RegularFile
@@ -92,7 +93,7 @@ impl FoundDirectory {
         is_lock.then(|| read_only::openat(&self.0, LOCK, flags).ok().map(File::from)).flatten()
     }
 
-    /// Time since something was made or removed in it.
+    /// Returns the time since an entry was created or removed.
     pub(crate) fn age(&self) -> Duration {
         let changed = self.0.metadata().and_then(|found| found.modified()).unwrap_or_else(|_| SystemTime::now());
         changed.elapsed().unwrap_or_default()
@@ -105,7 +106,7 @@ mod tests {
     use rustix::fs::Mode;
     use std::os::unix::fs::symlink;
 
-    /// Makes what a killed process leaves: mode 0700, and the lock without a holder.
+    /// Creates a directory as a killed process leaves it: mode 0700, and a lock that is not held.
     fn left(parent: &Path, name: &str) -> PathBuf {
         let path = parent.join(name);
         std::fs::create_dir(&path).unwrap();
@@ -114,7 +115,7 @@ mod tests {
         path
     }
 
-    // Protects: nobody loses a directory that is in use, and what was left goes.
+    // Protects: directories in use stay, left ones are removed.
     #[test]
     fn only_what_is_left_goes() {
         let parent = tempfile::tempdir().unwrap();
@@ -137,8 +138,8 @@ mod tests {
         );
     }
 
-    /// Protects other people's directories and names, in `/tmp` too: on the version before, all of these were taken for
-    /// left directories, and a FIFO as a lock stopped the search for ever.
+    /// Protects other users' directories in `/tmp`: the previous version took all of these for left directories, and
+    /// hung on a FIFO in place of a lock.
     #[test]
     fn what_only_looks_like_one_stays() {
         let (parent, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -163,7 +164,7 @@ mod tests {
         assert!(elsewhere.path().join("target").join(LOCK).exists());
     }
 
-    /// Protects: a kill between making the directory and its lock leaves nothing for ever. Main keeps it.
+    /// Protects: the directory of a process killed before it created the lock is removed later. Main keeps it.
     #[test]
     fn a_directory_killed_in_the_making_goes_once_it_is_old() {
         let parent = tempfile::tempdir().unwrap();
@@ -179,7 +180,7 @@ mod tests {
         assert_eq!(DirectoryClaim::remove_left(parent.path(), "a-", |_| true), [parent.path().join("a-empty")]);
     }
 
-    /// Protects: names below `/tmp` belong to this user alone, whatever the umask.
+    /// Protects: other users cannot list names in a claimed directory below `/tmp`, regardless of the umask.
     #[test]
     fn others_cannot_look_into_one() {
         let parent = tempfile::tempdir().unwrap();

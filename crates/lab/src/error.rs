@@ -39,7 +39,7 @@ pub enum LabError {
     /// The undo journal cannot be written, so nothing is built.
     #[error("undo journal in {}: {source}; nothing was built, because it could not be undone", dir.display())]
     Journal {
-        /// The directory of journals.
+        /// Directory that holds the undo journals.
         dir: PathBuf,
         /// What the system said.
         source: io::Error,
@@ -51,7 +51,7 @@ pub enum LabError {
         dir.display()
     )]
     UntrustedPlace {
-        /// The directory of journals.
+        /// Directory that holds the undo journals.
         dir: PathBuf,
         /// The component that others can change.
         source: UntrustedPath,
@@ -64,7 +64,7 @@ pub enum LabError {
     UntrustedJournals {
         /// The journals, each with the reason.
         journals: Vec<Left>,
-        /// What trusted journals could not take down.
+        /// Parts that trusted journals failed to take down.
         left: Vec<Left>,
     },
     /// A process could not be put under the limits that steps have set.

@@ -73,14 +73,14 @@ impl From<UntrustedPath> for JournalError {
     }
 }
 
-/// The journals that processes which are gone have left.
+/// The journals of processes that are gone.
 #[derive(Debug, Default)]
 pub(crate) struct AbandonedJournals {
-    /// Those that can be acted upon.
+    /// Journals that can be acted upon.
     pub(crate) journals: Vec<UndoJournal>,
-    /// Those that are unreadable or malformed.
+    /// Journals that are unreadable or malformed.
     pub(crate) unreadable: Vec<Left>,
-    /// Those that another user could have written.
+    /// Journals that another user could have written.
     pub(crate) untrusted: Vec<Left>,
 }
 
@@ -135,7 +135,7 @@ impl UndoJournal {
         }
     }
 
-    /// Opens the journals whose processes are gone; they are this process's from now on.
+    /// Opens the journals whose processes are gone, and takes them over.
     pub(crate) fn abandoned(dir: &Path) -> AbandonedJournals {
         let mut found = AbandonedJournals::default();
         let left = |error: &dyn std::fmt::Display| Left {
@@ -177,7 +177,7 @@ impl UndoJournal {
         found
     }
 
-    /// Opens a journal whose process is gone; `None` while it lives.
+    /// Opens a journal whose process is gone; `None` if it is still running.
     fn open(dir: &TrustedDir, name: &OsStr, path: &Path) -> Result<Option<UndoJournal>, JournalError> {
         let file = match dir.open_private_file(name) {
             Err(error) if error.io_kind() == Some(io::ErrorKind::NotFound) => return Ok(None),
@@ -336,7 +336,7 @@ fn is_journal(name: &OsStr) -> bool {
     Path::new(name).extension().is_some_and(|extension| extension == EXTENSION)
 }
 
-/// Names the journals of a directory that is not trusted; nothing in them is read.
+/// Lists the journals of an untrusted directory by name, without reading them.
 fn untrusted_journals(dir: &Path, error: &UntrustedPath) -> Vec<Left> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     let names: Vec<OsString> = entries.map(|entry| entry.file_name()).filter(|name| is_journal(name)).collect();
@@ -486,14 +486,15 @@ mod tests {
         assert!(!path.exists(), "nothing was begun in it");
     }
 
-    /// A journal whose process is gone, which would create `ran`.
+    /// Creates the journal of an exited process; undoing it would create the file `ran`.
     fn forged(dir: &Path, ran: &Path) -> PathBuf {
         let mut journal = UndoJournal::create(dir, "t").unwrap();
         journal.ahead(Undo::Cmd { run: format!("touch {}", ran.display()), timeout_s: 5 }).unwrap();
         journal.path.clone()
     }
 
-    // Protects: nothing in a journal that another user can have written is done, and it is named. Before, all of these were acted upon.
+    // Protects: a journal that another user could have written is reported and not acted upon. Before, all of these
+    // were.
     #[test]
     fn journals_that_others_could_have_written_are_named_and_left_alone() {
         use std::os::unix::fs::{PermissionsExt, chown};
@@ -531,12 +532,12 @@ mod tests {
         } else {
             eprintln!("SKIPPED: only root can give files to somebody else");
         }
-        // It is this user's own again.
+        // Back to this user's own file.
         UndoJournal::abandoned(&journals).journals.pop().unwrap().undo(0, &mut quiet());
         assert!(ran.exists());
     }
 
-    // Protects those whose journals are of an earlier version, readable by others: they are taken, and private from then on.
+    // Protects: journals of earlier versions, which others could read, are accepted and made private.
     #[test]
     fn readable_journals_of_earlier_versions_are_taken() {
         use std::os::unix::fs::PermissionsExt;

@@ -1,4 +1,4 @@
-//! Files that killed processes left, apart from what journals list.
+//! Files that killed processes left and that no journal lists.
 
 use crate::surroundings::Surroundings;
 use crate::{agent, preflight, vm};
@@ -6,13 +6,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// An image that nothing was written to for so long is not being made any more.
+/// Age after which an unfinished image counts as abandoned.
 const HALF_MADE_AGE: Duration = Duration::from_secs(3600);
 
-/// Removes the files of runs, trials of mkfs and virtual machines whose process is gone. Only directories that this user
-/// owns, that no other user can write to, and whose lock is free. Returns what was removed.
+/// Removes the files of runs, mkfs trials and virtual machines whose process is gone, and returns their paths. Removes
+/// only directories that this user owns, that no other user can write to, and whose lock is free.
 ///
-/// Test data of killed runs lies on what a journal lists: call it before [`recover`](crate::recover).
+/// Call this before [`recover`](crate::recover): test data of killed runs is on file systems that a journal lists.
 pub fn remove_leftovers(surroundings: &Surroundings) -> Vec<PathBuf> {
     let temporary = std::env::temp_dir();
     let mut removed = agent::jobs::remove_left(&surroundings.state);
@@ -22,8 +22,8 @@ pub fn remove_leftovers(surroundings: &Surroundings) -> Vec<PathBuf> {
     removed
 }
 
-/// Removes images of virtual machines that a killed process did not finish. The cache is Plumb's own directory, and tempfile's
-/// names are `.tmp` with six more characters.
+/// Removes virtual machine images that a killed process did not finish. The cache is Plumb's own directory; temporary
+/// names are `.tmp` and six more characters (crate tempfile).
 fn remove_half_made(cache: &Path) -> Vec<PathBuf> {
     let is_half_made = |entry: &std::fs::DirEntry| {
         let name = entry.file_name().to_string_lossy().into_owned();
@@ -43,7 +43,7 @@ fn remove_half_made(cache: &Path) -> Vec<PathBuf> {
 mod tests {
     use super::*;
 
-    /// Protects: what a kill left while an image was made, gigabytes perhaps, goes; images and young files stay.
+    /// Protects: unfinished images, which may have gigabytes, are removed; finished images and recent files stay.
     #[test]
     fn only_half_made_images_go() {
         let cache = tempfile::tempdir().unwrap();

@@ -84,10 +84,10 @@ pub(crate) enum UndoError {
     /// A directory is not of the lab's own.
     #[error("its name does not start with `{OWN_PREFIX}`")]
     NotOwn,
-    /// A setting is not one of the kernel's.
+    /// The path is not a kernel setting.
     #[error("it is not a setting of the kernel below /proc/sys or /sys, and was left alone")]
     NotSetting,
-    /// A control group is not of the lab's own.
+    /// The control group was not created by the lab.
     #[error("it is not a control group of Plumb's (`{OWN_PREFIX}…`), and was left alone")]
     NotOwnGroup,
     /// A directory holds a mount.
@@ -420,7 +420,7 @@ const SYSFS_MAGIC: u64 = 0x6265_6572;
 const CGROUP_MAGIC: u64 = 0x0027_e0eb;
 const CGROUP2_MAGIC: u64 = 0x6367_7270;
 
-/// Whether an open file is on a file system of one of these kinds.
+/// Returns `true` if an open file is on one of these kinds of file systems.
 #[cfg(target_os = "linux")]
 fn is_on(file: &fs::File, magics: [u64; 2]) -> io::Result<bool> {
     #[allow(clippy::cast_sign_loss, clippy::unnecessary_cast, reason = "the type differs between processors")]
@@ -433,12 +433,12 @@ fn is_on(_: &fs::File, _: [u64; 2]) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Whether a path says by itself that it is absolute and without `..`.
+/// Returns `true` for an absolute path without `..`.
 fn is_plain(path: &Path) -> bool {
     path.is_absolute() && !path.components().any(|part| part == Component::ParentDir)
 }
 
-/// Whether a path is below one of the directories in which the kernel has its settings.
+/// Returns `true` for a path below the kernel's directories of settings.
 fn is_below_settings(path: &Path) -> bool {
     is_plain(path) && ["/proc/sys", "/sys"].iter().any(|root| path.starts_with(root))
 }
@@ -552,7 +552,7 @@ mod tests {
         assert_eq!(Undo::Setting { path, value: "mq-deadline".to_owned() }.apply().unwrap(), Gone::Already);
     }
 
-    // Protects files from journals: only settings of the kernel are written. Before, any path was.
+    // Protects files from journals: only kernel settings are written. Before, any path was.
     #[test]
     fn only_settings_of_the_kernel_are_written() {
         let dir = tempfile::tempdir().unwrap();
@@ -569,7 +569,7 @@ mod tests {
             assert!(matches!(undo.apply(), Err(UndoError::NotSetting)), "{undo}");
         }
         assert_eq!(fs::read_to_string(&file).unwrap(), "kept");
-        // By way of a link below /sys, which leads to another place of it.
+        // Through a link within /sys.
         let queue = fs::read_dir("/sys/block").into_iter().flatten().flatten().next().map(|disk| disk.path());
         match queue.map(|disk| kernel_setting(&disk.join("queue/nr_requests"))) {
             Some(Ok(_)) => {}

@@ -1,10 +1,10 @@
-//! Opening files and directories for reading. Nothing opened here can be written or made.
+//! Opens files and directories for reading only.
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Result;
 use std::os::fd::{AsFd, OwnedFd};
 
-/// Flags with which an open file could be written, or a missing one made.
+/// Flags that allow writing to a file or creating it.
 const WRITING: OFlags = OFlags::WRONLY
     .union(OFlags::RDWR)
     .union(OFlags::CREATE)
@@ -16,19 +16,19 @@ fn reading(flags: OFlags) -> OFlags {
     (flags - WRITING) | OFlags::CLOEXEC
 }
 
-/// Opens a path for reading, with further `flags` of open(2); those for writing are left out.
+/// Opens a path for reading, with further `flags` of open(2); flags for writing are dropped.
 ///
 /// # Errors
-/// The system's own.
+/// The error that open(2) returned.
 #[expect(clippy::disallowed_methods, reason = "without any flag for writing")]
 pub fn open(path: impl rustix::path::Arg, flags: OFlags) -> Result<OwnedFd> {
     rustix::fs::open(path, reading(flags), Mode::empty())
 }
 
-/// The same for a path below an opened directory.
+/// Opens a path relative to a directory for reading, as [`open`] does.
 ///
 /// # Errors
-/// The system's own.
+/// The error that openat(2) returned.
 #[expect(clippy::disallowed_methods, reason = "without any flag for writing")]
 pub fn openat(directory: impl AsFd, path: impl rustix::path::Arg, flags: OFlags) -> Result<OwnedFd> {
     rustix::fs::openat(directory, path, reading(flags), Mode::empty())

@@ -22,8 +22,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Another patience, in seconds.
 const SETTING: &str = "PLUMB_MPI_PATIENCE";
 
-/// Stack of the thread, as large as that of a program's first thread. A library lets any thread that calls it do what is due for all:
-/// MPICH 4.0.2 packs and unpacks messages of derived types in `MPI_Test`, which took more than 128 KiB of stack.
+/// Stack size of the thread, the same as a main thread's. An MPI library may run pending work of all threads on any thread that
+/// calls it: MPICH 4.0.2 packs and unpacks derived types in `MPI_Test`, which took more than 128 KiB of stack.
 const STACK_BYTES: usize = 8 << 20;
 
 const ALIVE: [u8; 1] = [0];
@@ -192,8 +192,8 @@ fn listen(shared: &Shared, rank: u32) {
 mod tests {
     use super::*;
 
-    /// Protects ranks of MPICH: what a library does within `MPI_Test` fits onto the thread's stack. On main this ends with a
-    /// segmentation fault, as did about one in forty collective calls of IOR with `--mpiio.useStridedDatatype` on a busy machine.
+    /// Protects ranks of MPICH: the work of `MPI_Test` fits on the thread's stack. Main crashes here with a segmentation fault,
+    /// as did about one in forty collective calls of IOR with `--mpiio.useStridedDatatype` on a busy machine.
     #[test]
     fn the_stack_is_as_large_as_a_library_expects() {
         let uses_much = || std::hint::black_box([1_u8; STACK_BYTES / 8]).iter().map(|&byte| usize::from(byte)).sum();

@@ -183,7 +183,7 @@ pub fn greet(link: &mut Link, greeting: &Greeting) -> Result<(), JoinError> {
     let sent = link.writer.write_all(greeting.line().as_bytes()).and_then(|()| link.writer.flush());
     match (sent, read_line(&mut *link.reader)) {
         (Ok(()), line) => read_answer(&line?),
-        // An agent that refuses at once may be gone before the greeting comes; its answer is there all the same.
+        // An agent that refuses at once may close before it reads the greeting; its answer can still be read.
         (Err(_), Ok(line)) => read_answer(&line),
         (Err(error), Err(_)) => Err(failed(error)),
     }

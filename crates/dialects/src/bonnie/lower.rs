@@ -38,7 +38,7 @@ pub fn lower(settings: &Settings, pid: u32, numbers: &mut NumberSource) -> Workl
     if settings.files_ki > 0 {
         small_files(settings, pid, numbers, &mut names, &mut phases);
     }
-    // All lies below the directory of the run.
+    // All files are below the run's directory.
     let scratch = ScratchTarget { path: PathBuf::new(), names: Names::Made(names), typed: vec![PathBuf::new()] };
     Workload {
         name: "bonnie".to_owned(),

@@ -3,7 +3,7 @@
 use crate::Support;
 use Support::{NotYet, Works};
 
-/// The log without `-l`.
+/// Name of the log file unless `-l` is given.
 pub const DEFAULT_LOG: &str = "fs_log.txt";
 
 /// Most threads, files of a thread and bytes of a name, and of a write.

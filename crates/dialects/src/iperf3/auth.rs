@@ -1,9 +1,10 @@
 //! Authentication of iperf3: a user's name, password and time, encrypted with the server's RSA key, in the parameters. Whoever
 //! sees a token can send it again while its time is near; this server takes each only once.
 //!
-//! A server that decrypts what strangers send must not let them learn how far it came (RUSTSEC-2023-0071, Bleichenbacher's
-//! attack). So every refused token costs the same steps, whether it cannot be decrypted, its user is unknown or its password
-//! is wrong: one decryption, one look at all users, one hash. The client gets one answer, at a time that [`answer_at`] rounds up.
+//! A server that decrypts strangers' tokens must not reveal which check failed (RUSTSEC-2023-0071, Bleichenbacher's
+//! attack). So every refused token costs the same steps, whether it cannot be decrypted, its user is unknown or its
+//! password is wrong: one decryption, one comparison with all users, one hash. The answer is always the same, at a time
+//! that [`answer_at`] rounds up.
 
 mod key;
 
@@ -67,7 +68,7 @@ impl Claim {
         Some(Claim { user: user.to_owned(), password: Zeroizing::new(password.to_owned()), at })
     }
 
-    /// A claim of no user's, which is examined in the place of one that cannot be read.
+    /// A claim that matches no user, examined in place of an unreadable one.
     fn of_no_one() -> Claim {
         Claim { user: String::new(), password: Zeroizing::new(String::new()), at: 0 }
     }
@@ -101,13 +102,13 @@ impl Users {
         Ok(Users(users))
     }
 
-    /// Whether name and password belong together. All users are looked at, and an unknown name is compared with a hash
-    /// that no password has.
+    /// Returns `true` if name and password match. In constant time: compares the name with all users, and the password
+    /// of an unknown name with a hash that no password has.
     fn knows(&self, claim: &Claim) -> bool {
         let Claim { user, password, .. } = claim;
         step("users");
         let mut expected = [b'-'; 64];
-        // Of equal names, the first one counts.
+        // The first of equal names wins.
         for (name, hash) in self.0.iter().rev() {
             let is_it = name.as_bytes().ct_eq(user.as_bytes());
             expected.iter_mut().zip(hash).for_each(|(byte, of_user)| byte.conditional_assign(of_user, is_it));
@@ -122,7 +123,7 @@ impl Users {
     }
 }
 
-/// Reason for the server's own log why a client is refused. The client hears only that it is.
+/// Reason for refusing a client, for the server's log only. The client learns only that it was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Denied {
     /// It sent no token.
@@ -134,11 +135,11 @@ pub enum Denied {
     /// Too old, or from the future.
     #[error("the time of {user}'s token is {off} s from the server's; --time-skew-threshold allows {most} s")]
     Skew {
-        /// Who.
+        /// The user that the token names.
         user: String,
-        /// So far.
+        /// Difference between the two clocks, seconds.
         off: u64,
-        /// So far may it be.
+        /// Largest difference allowed, seconds.
         most: u64,
     },
     /// No such user, or another password.
@@ -152,33 +153,33 @@ pub enum Denied {
     Many,
 }
 
-/// Time between a refused token and the answer: a multiple of this.
+/// Answers to refused tokens are sent at multiples of this time.
 const ANSWER_STEP: Duration = Duration::from_millis(250);
 
-/// Returns how long after a token came a client is refused, if the examination took `elapsed`: the next multiple of 250 ms,
-/// in which differences of microseconds disappear.
+/// Returns the time from the arrival of a token to its refusal, if the examination took `elapsed`: the next multiple of
+/// 250 ms, which hides differences of microseconds.
 pub fn answer_at(elapsed: Duration) -> Duration {
     let steps = elapsed.as_nanos() / ANSWER_STEP.as_nanos() + 1;
     ANSWER_STEP * u32::try_from(steps).unwrap_or(u32::MAX)
 }
 
-/// A server's key, its users, and the tokens that it has taken.
+/// A server's key, its users, and the tokens that it has accepted.
 #[derive(Debug)]
 pub struct Gate {
     /// Its key.
     pub key: PrivateKey,
     /// Its users.
     pub users: Users,
-    /// Padding of tokens.
+    /// Padding that clients must use for tokens.
     pub padding: Padding,
     /// Largest difference between a client's clock and this one's, seconds.
     pub skew_s: u64,
-    /// Hashes of tokens that were taken, and the time until which they would be good.
+    /// Hashes of accepted tokens, and the time at which each expires.
     taken: Mutex<Vec<([u8; 32], i64)>>,
 }
 
 impl Gate {
-    /// Creates a server that has taken no token.
+    /// Creates a gate that has not accepted any token yet.
     pub fn new(key: PrivateKey, users: Users, padding: Padding, skew_s: u64) -> Gate {
         Gate { key, users, padding, skew_s, taken: Mutex::default() }
     }
@@ -191,7 +192,7 @@ impl Gate {
         let token = token.ok_or(Denied::NoToken)?;
         let bytes = Some(token).filter(|token| token.len() <= TOKEN_BYTES_MAX);
         let bytes = bytes.and_then(|token| BASE64_STANDARD.decode(token).ok()).unwrap_or_default();
-        // No step is left out because of what an earlier one has found.
+        // Every step runs, even if an earlier one failed.
         let claim = self.key.decrypt(&bytes, self.padding).and_then(|text| Claim::read(&text));
         let is_readable = claim.is_some();
         let claim = claim.unwrap_or_else(Claim::of_no_one);
@@ -221,7 +222,7 @@ impl Gate {
     }
 }
 
-/// Counts a step of an examination, for the test that all tokens cost the same ones.
+/// Counts a step of an examination, for the test that all tokens cost the same steps.
 #[cfg(not(test))]
 fn step(_: &'static str) {}
 

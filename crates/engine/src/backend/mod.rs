@@ -334,7 +334,7 @@ pub(crate) struct BlockFiles {
     /// By number; [`NOT_OPEN`] for those whose turn has not come.
     pub(crate) fds: Vec<RawFd>,
     pub(crate) paths: Vec<PathBuf>,
-    /// The directories that calls on names begin at; those of the files themselves without any.
+    /// Directories that calls on names start at; if `None`, the directories of the files themselves.
     pub(crate) roots: Option<Arc<Roots>>,
     /// Of jobs, only where they are mapped.
     pub(crate) lengths: Vec<u64>,

@@ -32,7 +32,8 @@ fn is_call(kind: OpKind) -> bool {
     )
 }
 
-/// `mkdir`, and once more when its missing parents were made, up to the base. Another thread may have made any of them meanwhile.
+/// Calls `mkdir`; if parents are missing, creates them up to the base and retries. Other threads
+/// may create them at the same time.
 fn make_with_parents(dirs: &mut OpenDirs, base: u32, path: &CStr, mode: Mode) -> Result<(), Errno> {
     let made = dirs.call(base, path, |dir, name| rustix::fs::mkdirat(dir, name, mode));
     if made != Err(Errno(libc::ENOENT)) {
@@ -47,17 +48,17 @@ fn make_with_parents(dirs: &mut OpenDirs, base: u32, path: &CStr, mode: Mode) ->
     }
 }
 
-/// Directories below those of the user's that are kept open.
+/// Limit of open directories below those that the user typed.
 const DIRECTORIES: u64 = 64;
 
 /// One call, and the names it is done on.
 pub(crate) struct WholeFiles {
     context: BlockContext,
     call: FileCall,
-    /// By number: its root, and its path from there on.
+    /// Root of each file, and its path relative to the root.
     paths: Vec<(u32, CString)>,
     dirs: OpenDirs,
-    /// Files lie in several directories, which are opened outside the time of their ops.
+    /// `true` if the files have several directories, which are opened before each op is timed.
     has_directories: bool,
     /// A file that was made, until it is closed outside the time of its op.
     made: Option<OwnedFd>,

@@ -235,10 +235,11 @@ fn yields_nothing(input: &End, copy: &CopySpec) -> bool {
     }
 }
 
-/// Devices that make up what is read: null, zero, full, random, urandom. Source: Documentation/admin-guide/devices.txt.
+/// Devices whose data the kernel generates: null, zero, full, random, urandom. Source:
+/// Documentation/admin-guide/devices.txt.
 const GENERATORS: (u32, &[u32]) = (1, &[3, 5, 7, 8, 9]);
 
-/// Whether what is copied is somebody's. A file that Plumb filled, and that is as it was left, is test data, and so is its copy.
+/// Classifies the data to copy. Generated data is test data, as are files that Plumb filled and nothing has changed since.
 fn content_of(input: &End, copy: &CopySpec, guard: &Guard) -> WrittenContent {
     let Some(fd) = input.fd() else { return WrittenContent::TestData };
     let is_test_data = match input.kind {
@@ -252,11 +253,11 @@ fn content_of(input: &End, copy: &CopySpec, guard: &Guard) -> WrittenContent {
     if is_test_data { WrittenContent::TestData } else { WrittenContent::Users }
 }
 
-/// What is copied byte by byte from a file, which can be compared with what the output holds.
+/// Returns the source of an unconverted copy from a regular file, for comparison with the output; `None` for other copies.
 fn copy_source<'a>(input: &'a End, copy: &CopySpec) -> Option<CopySource<'a>> {
     let file = input.fd().filter(|_| input.kind == FileType::RegularFile)?;
     let is_unchanged = copy.conversion.is_nothing() && copy.pad.is_none() && !copy.output.append;
-    // A redirected standard input begins where another program left it.
+    // A redirected standard input starts at the offset that another program left.
     let passed_bytes = rustix::fs::tell(file).ok().filter(|_| is_unchanged)?;
     let from_bytes = copy.skip.length_bytes(copy.read_block)?.checked_add(passed_bytes)?;
     Some(CopySource { file, path: &input.path, from_bytes, to_bytes: begins_at_bytes(copy) })

@@ -60,7 +60,7 @@ impl JobTarget {
         self.guard.door(Naming::Said)
     }
 
-    /// Lists its files for the guard, which registers those that this run took.
+    /// Lists its files for the guard, which registers the ones that this run marked.
     pub(crate) fn list_files(&self, guard: &Guard) {
         if self.kind == FileKind::Regular {
             (0..self.paths.count()).for_each(|number| guard.look_later(self.paths.path(number)));

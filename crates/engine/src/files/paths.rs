@@ -109,7 +109,7 @@ fn pieces(path: &[u8], directories: bool) -> Vec<PathPiece> {
     pieces
 }
 
-/// Directories that the user typed, in full.
+/// Returns the directories that the user typed, joined to `base`.
 pub(crate) fn typed(typed: &[PathBuf], base: &Path) -> Vec<PathBuf> {
     typed.iter().map(|path| if path.as_os_str().is_empty() { base.to_owned() } else { within(base, path) }).collect()
 }

@@ -266,7 +266,6 @@ impl Calls {
         }
     }
 
-    /// Calls on names.
     fn on_names(&mut self, op: &CallOp) -> Completion {
         let passes = |passed: rustix::io::Errno, done: Result<(), Errno>| match done {
             Err(error) if error.0 == passed.raw_os_error() => Ok(()),
@@ -290,7 +289,7 @@ impl Calls {
                 let times = Timestamps { last_access: now, last_modification: now };
                 files.call(op.file, |dir, name| rustix::fs::utimensat(dir, name, &times, AtFlags::SYMLINK_NOFOLLOW))
             }
-            // Nobody else writes to a file set's directories.
+            // Only the run writes to a file set's directories, so no link can take the file's place.
             Call::Chmod if matches!(files, Files::Set(_)) => {
                 files.call(op.file, |dir, name| rustix::fs::chmodat(dir, name, mode, AtFlags::empty()))
             }
@@ -397,8 +396,8 @@ impl Calls {
     }
 }
 
-/// Changes the mode of a file, and of no other one that a link in its place leads to: fchmodat(2) follows it, so the file is opened
-/// without any right first.
+/// Changes the mode of a file, but not through a symbolic link. fchmodat(2) follows links, so the file is opened with
+/// `O_PATH` and changed through its descriptor.
 fn change_mode(dir: BorrowedFd<'_>, name: &CStr, mode: Mode) -> rustix::io::Result<()> {
     let file = crate::raw_open::openat(dir, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
     rustix::fs::chmod(format!("/proc/self/fd/{}", file.as_raw_fd()), mode)

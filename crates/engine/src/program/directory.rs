@@ -123,7 +123,7 @@ impl Directories {
     }
 }
 
-/// Opens a directory of the table to be read or flushed.
+/// Opens a directory of the table, to read or flush it.
 fn open(files: &mut NamedPlaces, number: u32) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     files.call(number, |directory, name| crate::raw_open::openat(directory, name, flags, Mode::empty()))

@@ -65,7 +65,7 @@ impl PathList {
     fn new(paths: impl Iterator<Item = PathBuf>) -> PathList {
         let (mut text, mut bounds) = (Vec::new(), vec![0]);
         for path in paths {
-            // A path with a NUL in it is no path: it stays empty, and the system says so.
+            // A path that contains a NUL stays empty, so that calls on it fail with ENOENT.
             let path = CString::new(path.into_os_string().into_encoded_bytes()).unwrap_or_default();
             text.extend_from_slice(path.as_bytes_with_nul());
             bounds.push(text.len());
@@ -77,7 +77,7 @@ impl PathList {
         self.bounds.len() - 1
     }
 
-    /// A path with its NUL.
+    /// Returns a path, NUL included.
     #[inline]
     fn bytes(&self, number: u32) -> Option<&[u8]> {
         let number = number as usize;
@@ -91,38 +91,37 @@ impl PathList {
     }
 }
 
-/// Names by number.
+/// The names of a target's files, by number.
 pub(super) struct FileTable {
     paths: PathList,
-    /// Length of what stands before a file's name in its path.
+    /// Length of a path's prefix before the file's name.
     directory_bytes: usize,
-    /// Takes files of these names as they are made, so that the run's other workers know them. Where it does not, the run
-    /// registers them at its end, because a mark is a call for each file.
+    /// Marks files when they are created, so that the run's other workers recognise them. If `None`, the run registers
+    /// them at its end, because each mark costs a system call.
     marks: Option<Guard>,
     /// The directories that the user typed.
     roots: Arc<Roots>,
-    /// Of each name: its root, and the length of what stands before the rest of its path. Names that follow one another mostly share
-    /// both.
+    /// Root and prefix length of each name, run-length encoded: consecutive names mostly share both.
     places: Vec<NamePlace>,
-    /// Names of files that the user allowed: what replaces them is not marked.
+    /// Numbers of files that the user allowed; files that replace them are not marked.
     allowed: Vec<u32>,
-    /// Names of files that somebody else made and that held nothing: what replaces them is lent, too.
+    /// Numbers of blank files that Plumb did not make; files that replace them are lent, too.
     lent: Vec<u32>,
 }
 
-/// Root and prefix of the names from one number on, up to the next entry's.
+/// Root and prefix length of the names from `from` up to the next entry.
 struct NamePlace {
     from: u32,
     root: u32,
     skip: usize,
 }
 
-/// Finds the root and prefix of each path.
+/// Finds the root and the prefix length of each path.
 fn places_of(paths: &[PathBuf], roots: &Roots) -> Vec<NamePlace> {
     let mut places: Vec<NamePlace> = Vec::new();
     for (from, path) in (0..).zip(paths) {
         let (root, rest) = roots.find(path).unwrap_or((usize::MAX, path));
-        // The rest is a part of the path: its address tells where it begins.
+        // `rest` is a slice of the path, so the difference of their addresses is the prefix length.
         let begins = |path: &Path| path.as_os_str().as_bytes().as_ptr() as usize;
         let (root, skip) = (root as u32, begins(rest).saturating_sub(begins(path)));
         if places.last().is_none_or(|last| (last.root, last.skip) != (root, skip)) {
@@ -133,7 +132,7 @@ fn places_of(paths: &[PathBuf], roots: &Roots) -> Vec<NamePlace> {
 }
 
 impl FileTable {
-    /// The number of the root of a name, and the path from there on.
+    /// Returns the root of a name, and the path relative to it.
     #[inline]
     pub(super) fn beneath(&self, number: u32) -> Option<(u32, &CStr)> {
         let path = self.paths.bytes(number)?;
@@ -144,12 +143,12 @@ impl FileTable {
         Some((place.root, CStr::from_bytes_with_nul(path.get(place.skip..)?).ok()?))
     }
 
-    /// The directories of the user's.
+    /// Returns the directories that the user typed.
     pub(super) fn roots(&self) -> &Arc<Roots> {
         &self.roots
     }
 
-    /// Whether names lie in directories below those of the user's.
+    /// Returns `true` if a file is in a subdirectory of those that the user typed.
     pub(super) fn has_directories(&self) -> bool {
         (0..self.count() as u32)
             .any(|number| self.beneath(number).is_some_and(|(_, path)| path.to_bytes().contains(&b'/')))
@@ -160,7 +159,7 @@ impl FileTable {
         self.paths.get(number)
     }
 
-    /// What a link to the file says that lies beside it.
+    /// Returns the file's name without its directory: the content of a link in the same directory.
     pub(super) fn name(&self, number: u32) -> Option<&CStr> {
         let path = self.path(number)?.to_bytes_with_nul();
         CStr::from_bytes_with_nul(path.get(self.directory_bytes..)?).ok()
@@ -175,11 +174,11 @@ impl FileTable {
         self.paths.len()
     }
 
-    /// A file was made under the name of this number.
+    /// Marks a file that was created under the name of this number.
     #[cold]
     pub(super) fn made(&self, number: u32, file: BorrowedFd<'_>) {
         let Some(guard) = self.marks.as_ref().filter(|_| !self.allowed.contains(&number)) else { return };
-        // A tool may remove the file and make it anew; the owner of the first one takes the second for theirs.
+        // A tool may remove and recreate a lent file; its owner will take the new one for theirs.
         match self.lent.contains(&number) {
             true => guard.take_lent(file, &self.path_buf(number)),
             false => guard.take_made(file, &self.path_buf(number)),
@@ -192,30 +191,30 @@ impl ScratchFiles {
         &self.first_path
     }
 
-    /// The directories of the user's in which they lie.
+    /// Returns the directories that the user typed and that contain the files.
     pub(crate) fn roots(&self) -> Arc<Roots> {
         Arc::clone(&self.table.roots)
     }
 
-    /// The directory of the first name.
+    /// Returns the directory of the first file.
     pub(crate) fn directory(&self) -> PathBuf {
         let parent = self.path(0).parent().map(Path::to_owned).unwrap_or_default();
         if parent.as_os_str().is_empty() { PathBuf::from(".") } else { parent }
     }
 
-    /// How many names.
+    /// Returns the number of names.
     pub(crate) fn count(&self) -> usize {
         self.table.count()
     }
 
-    /// The path of a name.
+    /// Returns the path of file `number`.
     pub(crate) fn path(&self, number: usize) -> PathBuf {
         self.table.path_buf(number as u32)
     }
 
-    /// Lists its files for the guard, which registers those that are there when the run gives back.
+    /// Lists its files for the guard, which registers those that exist at the end of the run.
     pub(crate) fn list_files(&self, guard: &Guard) {
-        // PostMark removes what it makes, of which there may be a hundred thousand.
+        // PostMark removes its files, possibly a hundred thousand.
         if !self.changes || self.postmark.is_some() {
             return;
         }
@@ -302,22 +301,22 @@ pub(crate) fn open(
         for (number, path) in all.iter().enumerate() {
             match door.look(path) {
                 Ok(FoundName::Directory) => continue,
-                // A link that leads nowhere is not replaced either.
+                // A dangling link is not replaced either.
                 Ok(FoundName::Nothing) => {
                     door.admit_removal(path)?;
                     continue;
                 }
-                // A directory that a program makes first is not there yet.
+                // The program may create the directory later.
                 Err(Refusal::NoDirectory { .. }) if number > 0 => continue,
                 Ok(FoundName::File { occupied_bytes, .. }) => occupied += occupied_bytes,
                 Ok(_) => {}
                 Err(refusal) => return Err(refusal),
             }
-            // Nothing is made, and nothing is changed: only whether it may be.
+            // Opens without creating or changing anything, only to check permission.
             match door.open(path, Create::Never)?.origin {
                 PassReason::Allowed => allowed.push(number as u32),
                 PassReason::Blank => lent.push(number as u32),
-                // `/dev/null` takes what is written to it, and is not to be removed for that.
+                // Writing to `/dev/null` is harmless, but removing it is not.
                 PassReason::Sink if removes => {
                     let expected = "a file: the program removes what it has written to";
                     return Err(Refusal::WrongKind { path: path.clone(), found: "a character device", expected });

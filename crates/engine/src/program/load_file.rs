@@ -47,7 +47,7 @@ pub(crate) enum LoadGroupError {
     Parse { path: PathBuf, source: plumb_workload::program::LoadFileError },
 }
 
-/// Longest load file, bytes.
+/// Size limit of load files, bytes.
 const LOAD_BYTES_MAX: u64 = 256 << 20;
 
 /// What clients have in common.
@@ -57,12 +57,12 @@ pub(crate) struct LoadGroup {
     file: Arc<LoadFile>,
     directory: PathBuf,
     roots: Arc<Roots>,
-    /// The number of the directory among them.
+    /// The number of `directory` among the roots.
     base: u32,
 }
 
 impl LoadGroup {
-    /// Reads the load file; a relative path begins at `base`. The clients work in `directory`, one of the roots.
+    /// Reads the load file, relative to `base`. The clients work in `directory`, one of the roots.
     pub(crate) fn new(
         step: &LoadFileStep,
         directory: PathBuf,
@@ -70,7 +70,7 @@ impl LoadGroup {
         base: &Path,
     ) -> Result<LoadGroup, LoadGroupError> {
         let path = base.join(&step.path);
-        // The published load of ten minutes has 26 MB.
+        // The load published with dbench, ten minutes long, has 26 MB.
         let read = plumb_text::bounded::read_at_most(&path, LOAD_BYTES_MAX);
         let text = read.map_err(|source| LoadGroupError::Read { path: path.clone(), source })?;
         let file = LoadFile::parse(&String::from_utf8_lossy(&text));
@@ -141,7 +141,7 @@ struct Client {
     directory: PathBuf,
     base: u32,
     dirs: OpenDirs,
-    /// For new names.
+    /// Open directories for the new names of renames.
     others: OpenDirs,
     names: Vec<CString>,
     open: Vec<Option<OpenFile>>,
@@ -252,7 +252,7 @@ impl Client {
         name_of(&self.names, number)
     }
 
-    /// Makes a call with the directory of a name, and the last part of it.
+    /// Runs a call on the directory of a path and its last name.
     fn at<T>(
         &mut self,
         number: u32,
@@ -262,7 +262,7 @@ impl Client {
         dirs.call(*base, name_of(names, number)?, call)
     }
 
-    /// Opens the directory of a name, to read or to flush it, as dbench does.
+    /// Opens a directory to read or flush it, as dbench does.
     fn open_parent(&mut self, number: u32) -> Result<OwnedFd, Errno> {
         let name = self.name(number)?.to_bytes();
         let end = name.iter().rposition(|&letter| letter == b'/');

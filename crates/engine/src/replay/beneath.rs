@@ -241,7 +241,7 @@ mod tests {
         assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1, "nothing was made outside");
     }
 
-    /// 2,000 rounds of making, renaming and removing while the directory is exchanged with a link to another one.
+    /// Creates, renames and removes files in 2,000 rounds while their directory is exchanged with a link to another one.
     #[test]
     #[cfg(target_os = "linux")]
     fn an_exchanged_directory_leads_nowhere() {

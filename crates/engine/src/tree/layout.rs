@@ -12,7 +12,7 @@ use std::path::PathBuf;
 /// Files are filled in pieces of at most this, bytes.
 const PIECE_BYTES: u64 = 1 << 20;
 
-/// Directories that are kept open while files are made in them.
+/// Limit of directories that are kept open while files are created.
 const LAYOUT_DIRECTORIES: u64 = 64;
 
 /// What was made.
@@ -117,7 +117,7 @@ fn make_directory(dirs: &mut OpenDirs, path: &PathBuffer) -> Result<(), LayoutEr
     })
 }
 
-/// The directories of a tree, opened as they are needed.
+/// The directories of a tree, opened on demand.
 fn open_dirs(root: BorrowedFd<'_>, shape: &TreeShape) -> Result<OpenDirs, LayoutError> {
     let root = root.try_clone_to_owned().map_err(|error| LayoutError::Directory {
         path: PathBuf::new(),

@@ -53,7 +53,7 @@ impl Place {
         }
     }
 
-    /// Where runs keep what they know of test directories and files.
+    /// State directory: the records of test directories and files.
     pub fn state(&self) -> &Path {
         self.state.path()
     }

@@ -101,7 +101,7 @@ fn a_second_run_of_the_same_job_works_and_another_file_of_that_name_is_refused()
     }
 }
 
-/// F9: fails where a name that a tool makes up is test data whoever made the file.
+/// F9: fails if a generated name alone makes a file count as test data.
 #[test]
 fn generated_names_are_judged_as_those_that_the_user_typed() {
     let place = Place::new();
@@ -123,7 +123,7 @@ fn generated_names_are_judged_as_those_that_the_user_typed() {
     }
 }
 
-/// A register of the run's state directory that others can write to is not believed.
+/// Checks that a register in the run's state directory is ignored if others can write to it.
 #[test]
 fn a_register_that_others_can_write_makes_no_file_expendable() {
     use std::os::unix::fs::PermissionsExt;

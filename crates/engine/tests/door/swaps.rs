@@ -1,6 +1,7 @@
-//! A directory that is exchanged with a symbolic link, over and over, while a run makes, writes to and removes files in it: nothing in the
-//! directory that the link leads to is touched. At least [`ROUNDS`] names are used for each way in; on the code before, the ways over named
-//! files, trees, file sets and load files overwrote or removed the other directory's files within a few rounds.
+//! Races against a symbolic link: a directory is exchanged with a link over and over, while a run creates, writes to
+//! and removes files in it. Files in the link's target must stay untouched. Each test uses at least [`ROUNDS`] names.
+//! Before directories were kept open, named files, trees, file sets and load files overwrote or removed the target's
+//! files within a few rounds.
 
 use super::common::*;
 use super::jobs::{JobText, on_target};
@@ -9,16 +10,16 @@ use plumb_engine::{Nobody, Observer};
 use std::fs;
 use std::path::Path;
 
-/// Names that are used for each way in.
+/// Number of names that each test uses.
 const ROUNDS: u64 = 2000;
 
-/// Runs a workload until enough names were used; each run uses `names` of them.
+/// Runs a workload until [`ROUNDS`] names were used; each run uses `names` of them.
 #[track_caller]
 fn survives(way: &str, place: &Place, text: &str, swapped: &Path, victim: &Victim, names: u64) {
     let swapping = Swapping::begin(swapped, &place.base().join("e"), victim);
     let mut used = 0;
     while used < ROUNDS {
-        // Whether it is refused, fails or ends does not matter here.
+        // The run may be refused, fail or succeed.
         let _ = place.try_run(text, &mut Nobody);
         used += names;
     }
@@ -51,7 +52,7 @@ fn named_files_are_not_written_to_elsewhere() {
     survives("named files", &place, &text, &place.base().join("d"), &victim, 10);
 }
 
-/// Files in directories that the program makes: fs_mark, Bonnie++, PostMark, sysbench.
+/// Files in directories that the program creates: fs_mark, Bonnie++, PostMark, sysbench.
 #[test]
 fn files_in_own_directories_are_not_written_to_elsewhere() {
     let place = Place::new();
@@ -101,7 +102,7 @@ fn blocks(target: &str) -> String {
 #[test]
 fn job_files_are_not_written_to_elsewhere() {
     let said = ("said = [\"d/f\"]", "[]", 1);
-    // Names that a tool makes up are taken wherever a link leads that the user typed: here they typed the directory above.
+    // Links are followed in the part of a path that the user typed: here the directory above.
     let made = ("numbered = { path = \"d/f.{}\", count = 20 }", "[\".\"]", 20);
     for (names, typed, files) in [said, made] {
         let place = Place::new();
@@ -114,7 +115,7 @@ fn job_files_are_not_written_to_elsewhere() {
     }
 }
 
-/// Files and directories that are called by their names: elbencho's directories and removal, fio's engines for files.
+/// Calls that take names: elbencho's directories and removal, fio's file engines.
 #[test]
 fn calls_on_names_do_not_go_elsewhere() {
     let place = Place::new();
@@ -162,8 +163,8 @@ fn shared_sets_are_not_written_to_elsewhere() {
     survives("shared sets", &place, &text, &place.base().join("set/00000001"), &victim, 20);
 }
 
-/// Begins to exchange when the file set is laid out in the test directory, whose name is known only then, and ends before that is
-/// removed.
+/// Starts the exchanges once the file set is laid out, because the name of the test directory is unknown before. Stops
+/// them before the test directory is removed.
 struct SwapsLater<'a> {
     victim: &'a Victim,
     swapping: Option<Swapping>,
@@ -203,7 +204,7 @@ fn file_sets_are_not_written_to_elsewhere() {
     assert!(later.swaps > 100, "only {} exchanges", later.swaps);
 }
 
-/// Clients that do what a load file says: dbench.
+/// Clients that replay a load file: dbench.
 #[test]
 fn load_files_do_not_go_elsewhere() {
     let place = Place::new();

@@ -290,8 +290,8 @@ fn clean(program: &Path, files: &Path) {
     let _ = plumb(program, files).arg("clean").stdin(Stdio::null()).stdout(Stdio::null()).status();
 }
 
-/// Removes the files and the test data of runs whose agent was killed. They stay as long as test data is left, because
-/// they say where it is.
+/// Removes the files and test data of runs whose agent was killed. The files name the test data, so they
+/// stay until all of it is removed.
 pub(crate) fn remove_left(state: &Path) -> Vec<PathBuf> {
     DirectoryClaim::remove_left(state, ROOM_PREFIX, |files| {
         let test_dirs = TestDirs::new(files.join(DATA).join("plumb/testdirs"));

@@ -103,7 +103,7 @@ fn read(
     let (lines, heard) = channel::<String>();
     std::thread::spawn(move || {
         let mut reader = BufReader::new(reader);
-        // A request that is longer ends the link, as one that is not UTF-8 does.
+        // A longer request ends the connection, as does invalid UTF-8.
         while let Ok(Some(line)) = line_at_most(&mut reader, INPUT_BYTES_MAX) {
             let Ok(line) = String::from_utf8(line) else { return };
             if lines.send(line).is_err() {

@@ -20,7 +20,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 
 const FILES_PREFIX: &str = "plumb-mkfs-";
 
-/// Earlier versions made their directories without a lock. None of their trials took so long.
+/// Age of an abandoned directory of earlier versions, which had no lock. Their trials were always shorter.
 const UNLOCKED_AGE: Duration = Duration::from_secs(3600);
 
 /// Removes the files of trials whose process was killed.
@@ -35,7 +35,7 @@ pub(crate) fn remove_left(parent: &Path) -> Vec<PathBuf> {
     removed
 }
 
-/// Whether this is an old directory of this user's with nothing but trial files in it.
+/// Returns `true` for an old directory of this user that contains only trial files.
 fn is_unlocked_trial(path: &Path) -> bool {
     let is_trial_file = |entry: std::fs::DirEntry| {
         let name = entry.file_name();
@@ -116,8 +116,8 @@ mod tests {
     use super::*;
     use crate::command;
 
-    /// Protects: `plumb clean` removes what a killed study plan left, of this version and of earlier ones, and nothing
-    /// else that has such a name.
+    /// Protects: `plumb clean` removes the directories of killed study plans, of this and earlier versions, and nothing
+    /// else with such a name.
     #[test]
     fn trials_of_killed_processes_go() {
         let parent = tempfile::tempdir().unwrap();

@@ -182,7 +182,7 @@ struct MachineFiles {
 
 const FILES_PREFIX: &str = "plumb-vm-";
 
-/// Removes the files of machines whose process was killed before they had booted.
+/// Removes the files of virtual machines whose process was killed before the boot was complete.
 pub(crate) fn remove_left(parent: &Path) -> Vec<PathBuf> {
     DirectoryClaim::remove_left(parent, FILES_PREFIX, |_| true)
 }

@@ -146,7 +146,7 @@ impl AgentPolicy {
         match self.allows(path, base) {
             true => Ok(()),
             false => {
-                // `.` says nothing to someone who does not know where the agent was started.
+                // `.` alone would not tell the reader which directory the agent was started in.
                 let shown = if path == Path::new(".") { std::path::absolute(path).ok() } else { None };
                 let path = shown.as_deref().unwrap_or(path);
                 let allowed: Vec<String> = self.allow.iter().map(|path| format!("`{}`", path.display())).collect();
@@ -157,8 +157,8 @@ impl AgentPolicy {
     }
 }
 
-/// Whether a target has files below the base, the working directory of a job. One with absolute names only does not:
-/// each of these is checked by itself.
+/// Returns `true` if a target has files relative to the base, the working directory of a job.
+/// Absolute names are checked one by one.
 fn uses_base(target: &Target) -> bool {
     match target {
         Target::Sim(_) | Target::Null(_) | Target::Host(_) => false,

@@ -32,7 +32,7 @@ const PAGE_BYTES: usize = 1 << 16;
 /// A buffer with its files.
 struct Instance {
     tracefs: Tracefs,
-    /// Its directory in tracefs.
+    /// Path relative to the root of tracefs.
     path: String,
     /// One of each processor.
     pipes: Vec<File>,
@@ -41,7 +41,7 @@ struct Instance {
 impl Instance {
     fn new() -> io::Result<Instance> {
         let tracefs = Tracefs::open()?;
-        // What a killed process has left behind.
+        // Buffers left by killed processes.
         for name in tracefs.names(INSTANCES)? {
             let owner = name.strip_prefix(PREFIX).and_then(|pid| pid.parse::<u32>().ok());
             if owner.is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists()) {

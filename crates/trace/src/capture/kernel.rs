@@ -287,7 +287,7 @@ pub(super) fn attach(tracepoint: u64, program: &OwnedFd) -> io::Result<OwnedFd> 
     Ok(event)
 }
 
-/// Gives the calling thread a mount namespace of its own, a copy of the process's.
+/// Moves the calling thread into its own copy of the process's mount namespace.
 pub(super) fn leave_mount_namespace() -> io::Result<()> {
     // SAFETY: no pointers; other threads keep their namespace, and this thread's descriptors stay shared.
     if unsafe { libc::unshare(libc::CLONE_NEWNS) } < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }

@@ -253,8 +253,8 @@ impl Event {
     }
 }
 
-/// Whether process numbers here are not those of the system, which the kernel's events have: in a PID namespace, such as a
-/// container's. Without this, such a recording has no ops.
+/// Returns `true` in a PID namespace such as a container's. The kernel's events have the system's process numbers, so a
+/// recording by them would have no ops there.
 fn has_own_process_numbers() -> bool {
     // Inode of the system's namespace. Source: linux/proc_ns.h, PROC_PID_INIT_INO.
     const OF_SYSTEM: u64 = 0xeffffffc;

@@ -1,7 +1,7 @@
-//! The kernel's tracefs, whether it is mounted or not.
+//! Access to the kernel's tracefs, mounted or not.
 //!
-//! A machine on which nobody traces often has no tracefs mounted. Then this process gets a mount of its own, which has no
-//! path: other processes do not see it, and it goes with its last descriptor.
+//! Many machines do not mount tracefs until it is first used. This process then creates a detached mount: it has no
+//! path, other processes do not see it, and it ends with its last descriptor.
 
 use super::kernel;
 use rustix::fs::{AtFlags, Dir, Mode, OFlags};
@@ -15,22 +15,22 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::thread;
 
-/// Where systems mount it; the second place belongs to kernels before 4.1.
+/// Usual mount points; the second is for kernels before 4.1.
 const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
 /// Type of the file system in statfs(2). Source: linux/magic.h, TRACEFS_MAGIC.
 const MAGIC: i128 = 0x7472_6163;
 
-/// The directory at the top of tracefs. All paths are relative to it.
+/// The root directory of tracefs. All paths are relative to it.
 pub(super) struct Tracefs {
     root: OwnedFd,
 }
 
 impl Tracefs {
-    /// Opens tracefs where it is mounted, else in a mount that only this process has.
+    /// Opens the mounted tracefs, or else creates a mount that only this process has.
     ///
     /// # Errors
-    /// The system's, where it is not mounted and this process may not mount it.
+    /// The system's, if tracefs is not mounted and this process may not mount it.
     pub(super) fn open() -> io::Result<Tracefs> {
         let root = match PLACES.iter().find_map(|place| mounted(Path::new(place))) {
             Some(root) => root,
@@ -46,7 +46,6 @@ impl Tracefs {
         Ok(File::from(rustix::fs::openat(&self.root, path, flags | OFlags::CLOEXEC, Mode::empty())?))
     }
 
-    /// Reads a whole file.
     pub(super) fn read(&self, path: &str) -> io::Result<String> {
         let mut text = String::new();
         self.file(path, OFlags::RDONLY)?.read_to_string(&mut text)?;
@@ -58,7 +57,7 @@ impl Tracefs {
         self.file(path, OFlags::WRONLY | OFlags::TRUNC)?.write_all(text.as_bytes())
     }
 
-    /// Names of a directory's entries.
+    /// Lists the names in a directory.
     pub(super) fn names(&self, path: &str) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in Dir::new(OwnedFd::from(self.file(path, OFlags::RDONLY | OFlags::DIRECTORY)?))? {
@@ -70,18 +69,17 @@ impl Tracefs {
         Ok(names)
     }
 
-    /// Makes a directory.
     pub(super) fn make_directory(&self, path: &str) -> io::Result<()> {
         Ok(rustix::fs::mkdirat(&self.root, path, Mode::RWXU)?)
     }
 
-    /// Removes a directory, which need not be empty: what tracefs shows in it is no entry.
+    /// Removes a directory. It need not be empty: rmdir(2) removes the files that tracefs provides in it.
     pub(super) fn remove_directory(&self, path: &str) -> io::Result<()> {
         Ok(rustix::fs::unlinkat(&self.root, path, AtFlags::REMOVEDIR)?)
     }
 }
 
-/// The directory, if tracefs is mounted there. Whether it may be read shows later, and then says why.
+/// Opens a mount point of tracefs; `None` if it is not mounted there. Missing read permission is reported by later calls.
 fn mounted(place: &Path) -> Option<OwnedFd> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let root = rustix::fs::open(place, flags, Mode::empty()).ok()?;
@@ -89,7 +87,7 @@ fn mounted(place: &Path) -> Option<OwnedFd> {
     (i128::from(found.f_type) == MAGIC).then_some(root)
 }
 
-/// A mount that is in no namespace. Linux 5.2 and later.
+/// Creates a mount that is not attached to any namespace. Linux 5.2 and later.
 fn detached() -> io::Result<OwnedFd> {
     let context = fsopen("tracefs", FsOpenFlags::FSOPEN_CLOEXEC)?;
     fsconfig_create(&context)?;
@@ -98,9 +96,10 @@ fn detached() -> io::Result<OwnedFd> {
     Ok(fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes)?)
 }
 
-/// The same for older kernels: a mount in a namespace of a thread, which ends at once. The descriptor keeps the mount.
+/// The same for older kernels: mounts tracefs in the mount namespace of a short-lived
+/// thread. The descriptor keeps the mount alive.
 fn private() -> io::Result<OwnedFd> {
-    // Any directory will do: it is covered for this thread only. Without /proc nothing could be recorded anyhow.
+    // Any existing directory works, since only this thread sees it covered. Recording needs /proc anyway.
     const COVERED: &str = "/proc";
     let mounted = thread::spawn(|| {
         kernel::leave_mount_namespace()?;
@@ -118,8 +117,8 @@ fn private() -> io::Result<OwnedFd> {
 mod tests {
     use super::*;
 
-    /// Protects: `trace record` as root works where no tracefs is mounted, and leaves and shows no mount. Both ways to a
-    /// mount without a path are tried, whether or not this machine has tracefs mounted.
+    /// Protects: `trace record` as root works without a mounted tracefs, and its own mount is invisible. Tests both
+    /// kinds of mount, even if this machine has tracefs mounted.
     #[test]
     fn tracefs_needs_no_mount_that_others_see() {
         let mounts = || std::fs::read_to_string("/proc/self/mountinfo").unwrap();

@@ -167,7 +167,7 @@ fn call_work(
     }
 }
 
-/// The directories that the user named; files that the user named lie in theirs.
+/// Returns the paths that the user typed. A file among them is reached through its parent directory.
 pub(super) fn typed(settings: &Settings) -> Vec<PathBuf> {
     settings.paths.iter().map(PathBuf::from).collect()
 }

@@ -36,7 +36,8 @@ pub(super) fn files(job: &FioJob, copy: u32, places: &mut dyn Places) -> Names {
         1 => (name("0"), !name("0").contains("{}")),
         _ => (name("{}"), name("{}").matches("{}").count() == 1),
     };
-    // A name that the user typed is one of their files, whatever the option is called.
+    // A `filename_format` without numbers is a name that the user typed, so the file is judged like one named by
+    // `filename`.
     if has_one_place && !is_typed(&files.filename_format) {
         return Names::Numbered { path: PathBuf::from(path), count: files.nrfiles, per_directory: None };
     }
@@ -51,8 +52,8 @@ fn in_directory(directory: Option<&String>, name: &str) -> String {
     }
 }
 
-/// Whether a `filename_format` is a name that the user typed out: with nothing in it but text, the name of the job, which they
-/// typed as well, and the client, it names one file for each job.
+/// Returns `true` if the user typed the whole name: a `filename_format` without `$jobnum` and `$filenum` consists of
+/// text, the job's name, which the user typed as well, and the client. It names one file per job.
 fn is_typed(format: &str) -> bool {
     let format = format.to_ascii_lowercase();
     !format.is_empty() && !["$jobnum", "$filenum"].iter().any(|variable| format.contains(variable))

@@ -544,7 +544,7 @@ fn names_are_made_by_the_format() {
     assert_eq!(names::plain("  /dev/sda 1"), "dev-sda-1");
 }
 
-/// F6: fails where the option's name decides, and `precious.db` counts as a name that fio made up.
+/// F6: fails if every `filename_format` counts as a generated name, even `precious.db`.
 #[test]
 fn a_format_without_a_number_is_a_name_that_the_user_typed() {
     let names = |format: &str| {

@@ -1,6 +1,6 @@
 //! Colours of text, by the variables S_COLORS and S_COLORS_SGR.
 
-/// The mark of a colour (`plumb_text::visible`) in front of each kind of text, and the one after it; all empty where there is no colour.
+/// Colour marks (`plumb_text::visible`) before each kind of text, and the mark that ends a colour; all empty without colours.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Palette {
     /// Percentages of 75 and more.

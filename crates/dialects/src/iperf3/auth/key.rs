@@ -98,7 +98,7 @@ impl PrivateKey {
         let [_version, modulus, exponent, private, first, second] = parts.numbers().ok_or(KeyWrong::Malformed)?;
         public(modulus, exponent)?;
         let bits = modulus.len() as u32 * 8;
-        // How long secrets are must not show in how they are computed with.
+        // Computing with secrets must not reveal their length.
         let secret = |bytes| BoxedUint::from_be_slice(bytes, bits).map_err(|_| KeyWrong::Malformed);
         let primes = vec![secret(first)?, secret(second)?];
         let exponent = BoxedUint::from_be_slice_vartime(exponent);
@@ -107,8 +107,8 @@ impl PrivateKey {
         Ok(PrivateKey { key, modulus: modulus.to_vec() })
     }
 
-    /// Decrypts a block. Bytes that cannot be a block of this key cost as much work as those that can: another block is
-    /// decrypted in their place.
+    /// Decrypts a block. Bytes that cannot be a block of this key cost the same time, because another block is
+    /// decrypted in their place; the result is then `None`.
     pub(super) fn decrypt(&self, bytes: &[u8], padding: Padding) -> Option<Zeroizing<Vec<u8>>> {
         let is_block = bytes.len() == self.modulus.len() && bytes < self.modulus.as_slice();
         let mut other = vec![0; self.modulus.len()];
@@ -137,7 +137,7 @@ fn public(modulus: &[u8], exponent: &[u8]) -> Result<rsa::PublicKey, KeyWrong> {
 fn pem(text: &str, label: &str) -> Option<Zeroizing<Vec<u8>>> {
     let (_, rest) = text.split_once(&format!("-----BEGIN {label}-----"))?;
     let (body, _) = rest.split_once(&format!("-----END {label}-----"))?;
-    // Never reallocated: a smaller buffer would be freed with a part of the key in it.
+    // Never reallocated: a freed smaller buffer would still contain a part of the key.
     let mut digits = Zeroizing::new(String::with_capacity(body.len()));
     digits.extend(body.split_whitespace());
     BASE64_STANDARD.decode(digits.as_bytes()).ok().map(Zeroizing::new)

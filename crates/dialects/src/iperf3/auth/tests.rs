@@ -10,7 +10,7 @@ const OLD_KEY: &str = include_str!("tests/old_key.pem");
 const OPENSSL: &str = include_str!("tests/token.txt");
 
 thread_local! {
-    /// Steps of the examinations so far.
+    /// Steps of all examinations in this thread.
     pub static STEPS: std::cell::RefCell<Vec<&'static str>> = const { std::cell::RefCell::new(Vec::new()) };
 }
 
@@ -116,8 +116,9 @@ fn users_and_keys_that_are_malformed_are_named() {
     }
 }
 
-// Protects the server's key: a token that cannot be decrypted, an unknown user and a wrong password cost the same steps as one that
-// is right, in both paddings. Before, an unreadable token ended the examination, and one of another length was not decrypted at all.
+// Protects the server's key: an undecryptable token, an unknown user and a wrong password cost the same steps as a
+// valid token, with both paddings. Before, an unreadable token ended the examination early, and a token of another
+// length was not decrypted.
 #[test]
 fn all_tokens_cost_the_same_steps() {
     let public = PublicKey::read(PUBLIC).expect("a key");

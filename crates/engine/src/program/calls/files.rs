@@ -1,4 +1,4 @@
-//! Where the files of a worker lie.
+//! The files that a worker's calls operate on.
 
 use crate::backend::Errno;
 use crate::open_dirs::OpenDirs;
@@ -10,21 +10,21 @@ use std::ffi::CStr;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
-/// Directories of named files that a worker keeps open, where they lie in any below those of the user's.
+/// Limit of open directories for a worker whose named files are in subdirectories of those that the user typed.
 const DIRECTORIES: u64 = 256;
 
-/// Where the files of a worker lie.
+/// The files of one worker.
 pub(in crate::program) enum Files {
     Names(NamedPlaces),
     Set(Box<SetPlace>),
     Trees(Box<TreeCalls>),
 }
 
-/// Files by their names, and the directories that are open.
+/// Named files, and their open directories.
 pub(in crate::program) struct NamedPlaces {
     pub(super) table: Arc<FileTable>,
     dirs: OpenDirs,
-    /// For the second name of an op.
+    /// Open directories for the second name of an op.
     others: OpenDirs,
 }
 
@@ -35,7 +35,7 @@ impl NamedPlaces {
         NamedPlaces { table, dirs, others }
     }
 
-    /// Makes a call with the directory and the name of a file.
+    /// Runs `call` on the directory and the name of a file.
     #[inline]
     pub(in crate::program) fn call<T>(
         &mut self,
@@ -46,7 +46,7 @@ impl NamedPlaces {
         self.dirs.call(root, path, call)
     }
 
-    /// Does something with the directory and the name of a file.
+    /// Runs `does` once on the directory and the name of a file.
     pub(in crate::program) fn with<T>(
         &mut self,
         number: u32,
@@ -57,7 +57,7 @@ impl NamedPlaces {
         does(spot.dir, spot.name)
     }
 
-    /// Makes a symbolic link that names the file next to it.
+    /// Creates a symbolic link to a file in the same directory.
     pub(in crate::program) fn symlink_beside(&mut self, number: u32, link: u32) -> Result<(), Errno> {
         let NamedPlaces { table, others, .. } = self;
         let (_, path) = table.beneath(number).ok_or(Errno(libc::ENOENT))?;
@@ -68,7 +68,7 @@ impl NamedPlaces {
         others.call(root, path, |dir, name| rustix::fs::symlinkat(content, dir, name))
     }
 
-    /// Makes a call with those of two files.
+    /// Runs `call` on the directories and the names of two files.
     pub(in crate::program) fn call_two<T>(
         &mut self,
         (number, other): (u32, u32),
@@ -88,17 +88,17 @@ impl NamedPlaces {
 pub(in crate::program) type Spot<'a> = (BorrowedFd<'a>, &'a CStr);
 
 impl Files {
-    /// Opens the directory of the first file, so that it is not opened in the time of the first op.
+    /// Opens the directory of the first file, so that the first op's time does not include it.
     pub(in crate::program) fn prepare(&mut self) {
         if let Files::Names(NamedPlaces { table, dirs, .. }) = self
             && let Some((root, _)) = table.beneath(0)
         {
-            // An error shows in the first op.
+            // The first op reports an error.
             let _ = dirs.base(root);
         }
     }
 
-    /// Makes a call with the directory and the name of the file of this number; of a set, that of the op at hand.
+    /// Runs `call` on the directory and the name of file `number`. File sets and trees use the path of the current op instead.
     #[inline]
     pub(super) fn call<T>(
         &mut self,
@@ -112,7 +112,7 @@ impl Files {
         }
     }
 
-    /// Makes a symbolic link whose content leads to the file of a number.
+    /// Creates the symbolic link `link` to file `number`.
     pub(super) fn symlink(&mut self, number: u64, link: u64) -> Result<(), Errno> {
         match self {
             Files::Names(NamedPlaces { table, others, .. }) => {
@@ -125,7 +125,7 @@ impl Files {
         }
     }
 
-    /// Makes a call with both names of an op.
+    /// Runs `call` on both names of an op.
     pub(super) fn call_two<T>(
         &mut self,
         numbers: (u64, u64),
@@ -138,7 +138,7 @@ impl Files {
         }
     }
 
-    /// Whether calls that only look follow a link that they are given: in a set it is what they are about.
+    /// Returns the flags for calls such as stat: they follow links, except in file sets, where the link itself is the object.
     pub(super) fn follow(&self) -> AtFlags {
         match self {
             Files::Names(_) | Files::Trees(_) => AtFlags::empty(),

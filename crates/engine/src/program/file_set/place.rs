@@ -1,8 +1,8 @@
 //! A file set as calls see it: paths below its root, and what only file sets know.
 //!
-//! Nothing outside the tree is touched: every directory is opened beneath the one given at the start, no component is followed
-//! where it is a symbolic link, and files come into existence by `O_CREAT|O_EXCL` and
-//! `RENAME_NOREPLACE`, so that nothing that exists is ever replaced or truncated.
+//! Nothing outside the tree is touched: every directory is opened beneath the one given at the start, and symbolic
+//! links are not followed. Files are created with `O_CREAT|O_EXCL` and `RENAME_NOREPLACE`, so that existing files are
+//! never replaced or truncated.
 //!
 //! File sets go through the page cache: `O_DIRECT` is for block I/O, where offsets and sizes are aligned. A read or write
 //! that moves fewer bytes than asked for is reported as what it moved; after a short write (a full file system) the source
@@ -25,18 +25,18 @@ use std::sync::Arc;
 /// Room for the entries of a directory, as the C library's `readdir` has it.
 const ENTRIES_BYTES: usize = 32 << 10;
 
-/// Directories of second names that are kept open.
+/// Limit of directories that are kept open for second names.
 const OTHER_DIRECTORIES: u64 = 64;
 
 /// The root of a file set, and the paths of the op at hand below it.
 pub(in crate::program) struct SetPlace {
-    /// Open directories: below the root, and below that of the set that files are copied to.
+    /// Open directories below the root, and below the root of the set that files are copied to.
     dirs: OpenDirs,
-    /// The same for the other name of an op.
+    /// The same for the second name of an op.
     others: OpenDirs,
     /// Path of the root, for messages.
     pub(in crate::program) place: PathBuf,
-    /// That of the root of the set that files are copied to.
+    /// Path of the root of the set that files are copied to.
     copies: Option<PathBuf>,
     /// The op at hand is on a copy.
     is_there: bool,
@@ -106,7 +106,7 @@ impl SetPlace {
         }
         let base = self.base();
         match op.kind {
-            // The first path is what the link says.
+            // The first path is the content of the link.
             OpKind::Symlink => {}
             _ => self.dirs.warm(base, self.path.as_c_str()),
         }
@@ -115,13 +115,13 @@ impl SetPlace {
         }
     }
 
-    /// The number of the root that the path of the op at hand begins at.
+    /// Returns the number of the root for the current op.
     #[inline]
     fn base(&self) -> u32 {
         u32::from(self.is_there && self.copies.is_some())
     }
 
-    /// Makes a call with the directory and the name of the op at hand.
+    /// Runs `call` on the directory and the name of the current op.
     #[inline]
     pub(in crate::program) fn call<T>(
         &mut self,
@@ -130,14 +130,14 @@ impl SetPlace {
         self.dirs.call(self.base(), self.path.as_c_str(), call)
     }
 
-    /// Makes a link of its other name that says its path.
+    /// Creates a symbolic link under the op's second name; its content is the first path.
     pub(in crate::program) fn symlink(&mut self) -> Result<(), Errno> {
         let base = self.base();
         let content = self.path.as_c_str();
         self.others.call(base, self.other.as_c_str(), |dir, name| rustix::fs::symlinkat(content, dir, name))
     }
 
-    /// Makes a call with both.
+    /// Runs `call` on both names of the current op.
     pub(in crate::program) fn call_two<T>(
         &mut self,
         call: impl Fn(Spot<'_>, Spot<'_>) -> rustix::io::Result<T>,

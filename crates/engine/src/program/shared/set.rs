@@ -31,7 +31,7 @@ use std::sync::atomic::Ordering::Relaxed;
 pub(super) const FILE_MODE: Mode = Mode::from_raw_mode(0o666);
 pub(super) const DIRECTORY_MODE: Mode = Mode::from_raw_mode(0o755);
 
-/// Directories of a set that are held open at most; those above are opened for each use.
+/// Limit of directories of a set that are held open; further ones are opened for each use.
 const HELD_MAX: u32 = 1 << 16;
 
 /// A file set that all workers share, laid out.
@@ -47,13 +47,13 @@ pub(crate) struct SharedSet {
 
 /// Directories of the set that stay open, for all workers.
 struct HeldDirs {
-    /// By number, as far as they may be held; they are never removed while the set is used.
+    /// By number, up to the limit; directories are never removed while the set is in use.
     held: Box<[OnceLock<OwnedFd>]>,
 }
 
 impl HeldDirs {
     fn new(directories: u32) -> HeldDirs {
-        // As many as may be had; what is refused here only costs an opening for each use.
+        // Best effort: without the higher limit, directories are opened for each use.
         let _ = allow_open_files(directories.clamp(1000, HELD_MAX) as usize);
         let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX);
         let most = u64::from(directories.min(HELD_MAX)).min(limit / 2);
@@ -63,9 +63,8 @@ impl HeldDirs {
 
 /// An open directory of the set.
 pub(super) enum SetDir<'a> {
-    /// It stays open.
     Held(BorrowedFd<'a>),
-    /// For this use.
+    /// Opened for a single use, because its number is above the limit.
     Own(OwnedFd),
 }
 
@@ -84,7 +83,7 @@ impl SharedSet {
         self.root.as_fd()
     }
 
-    /// The directory of this number: opened when it is used first, beneath the root and through no link.
+    /// Returns directory `number`, opened at its first use, beneath the root and without following links.
     #[inline]
     pub(super) fn dir(&self, number: u32) -> rustix::io::Result<SetDir<'_>> {
         match self.dirs.held.get(number as usize).and_then(OnceLock::get) {

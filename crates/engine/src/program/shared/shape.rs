@@ -262,7 +262,7 @@ impl SharedShape {
         directory as u32
     }
 
-    /// Writes the path of a directory, relative to the root; `.` for the root. Returns the number of the one that it lies in.
+    /// Writes the path of a directory, relative to the root; `.` for the root. Returns the number of its parent directory.
     pub(super) fn write_directory(&self, directory: u32, path: &mut PathText) -> u32 {
         path.clear();
         if directory == 0 {
@@ -296,7 +296,7 @@ pub(super) enum Entry {
 pub(super) struct PathText {
     bytes: [u8; PATH_BYTES],
     start: usize,
-    /// Where the last name begins.
+    /// Offset of the last name.
     name: usize,
 }
 
@@ -316,7 +316,7 @@ impl PathText {
         self.name = self.start;
     }
 
-    /// Puts the last name, behind which nothing comes.
+    /// Writes the last name of the path; later names are put before it.
     #[inline]
     fn put_name(&mut self, name: u32) {
         self.put_before(name);
@@ -339,7 +339,7 @@ impl PathText {
         }
     }
 
-    /// The last name, for system calls in its directory.
+    /// Returns the last name, for system calls in its directory.
     #[inline]
     pub(super) fn name(&self) -> &std::ffi::CStr {
         std::ffi::CStr::from_bytes_with_nul(&self.bytes[self.name..]).unwrap_or_default()

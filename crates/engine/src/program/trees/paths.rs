@@ -20,19 +20,21 @@ const DIRECTORIES: u64 = 256;
 
 /// The trees of a target, for all workers and phases.
 pub(crate) struct TreeFiles {
-    /// With places that begin where the run does.
+    /// Names whose places are relative to the run's base.
     pub(super) names: TreeNames,
-    /// The places, and what they lie in.
+    /// The places and their parent directories.
     pub(in crate::program) roots: Arc<Roots>,
-    /// Of each place: its own number among the roots, the number of the one that it lies in, and the length of what stands before
-    /// its own name.
+    /// The roots of each place, by its number.
     places: Vec<PlaceRoots>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct PlaceRoots {
+    /// Root of the entries in the place.
     inside: u32,
+    /// Root of the place itself: its parent directory.
     above: u32,
+    /// Length of the place's path before its own name.
     above_bytes: usize,
 }
 
@@ -52,7 +54,7 @@ impl TreeFiles {
         TreeFiles { names: TreeNames { places, ..names }, roots: Arc::new(roots), places: found }
     }
 
-    /// The number of the root of an entry, and the length of its path before the rest.
+    /// Returns the root of an entry, and the length of the path prefix that the root covers.
     fn spot(&self, name: TreeName) -> (u32, usize) {
         let place = match name.entry {
             TreeEntry::Place(place) => place as usize,
@@ -63,11 +65,11 @@ impl TreeFiles {
             return (roots.above, roots.above_bytes);
         }
         let bytes = self.names.places[place].as_os_str().as_bytes();
-        // As paths are written: a place that is empty or ends with a slash gets none.
+        // Matches `write_path`: no slash after a place that is empty or ends with one.
         (roots.inside, bytes.len() + usize::from(!bytes.is_empty() && !bytes.ends_with(b"/")))
     }
 
-    /// The first place, or what it lies in where that is not there.
+    /// Returns the first place, or its parent directory if it does not exist.
     pub(crate) fn first_path(&self) -> PathBuf {
         let first = self.names.places.first().cloned().unwrap_or_default();
         if first.exists() {
@@ -99,8 +101,8 @@ pub(crate) fn open(
     let (mut changes, mut most_bytes) = (false, 0);
     for step in steps.filter(|step| step.changes()) {
         changes = true;
-        // How many a wall lets through is not known; the disk's floor of free space ends what goes on too long.
-        // What is renewed takes the room of what was removed.
+        // The number of items until a wall is unknown; the reserve of free space ends a step that goes on too long.
+        // A renewed item reuses the space of the removed one.
         let is_open = step.wall.is_some() || matches!(step.does, TreeWork::Renew(_));
         let each = if is_open { 1 } else { step.count.unwrap_or(u64::MAX).min(names.items_each()) };
         let items = each.saturating_mul(names.owners.into()).saturating_mul(names.roots.into());
@@ -109,7 +111,7 @@ pub(crate) fn open(
     if changes {
         let mut door = guard.door(Naming::Generated).within(Arc::clone(&files.roots));
         for place in &files.names.places {
-            // Files of the trees are opened without following links; the places are what the user typed.
+            // Links are followed only in the places, which the user typed, and never within the trees.
             if !matches!(door.look(place)?, FoundName::Nothing | FoundName::Directory) {
                 return Err(Refusal::io(place, "make trees in it")(rustix::io::Errno::NOTDIR));
             }
@@ -135,7 +137,7 @@ pub(in crate::program) struct TreePaths {
     files: Arc<TreeFiles>,
     path: PathBuffer,
     other: PathBuffer,
-    /// Directories that are open, of paths and of other paths.
+    /// Open directories of first and of second paths.
     dirs: OpenDirs,
     others: OpenDirs,
 }
@@ -152,7 +154,7 @@ struct PathBuffer {
     to: u64,
     first_item: u64,
     suffix: Vec<u8>,
-    /// The root from which it is reached, and the length of what stands before the rest of the path.
+    /// The root, and the length of the path prefix that it covers.
     root: u32,
     skip: usize,
 }
@@ -191,7 +193,7 @@ impl PathBuffer {
         self.text.push(0);
     }
 
-    /// The path from its root on. A path with a NUL in it is no path: it is empty, and the system says so.
+    /// Returns the path relative to its root. A path that contains a NUL is empty, so that calls on it fail with ENOENT.
     #[inline]
     fn path(&self) -> &CStr {
         self.text.get(self.skip..).and_then(|rest| CStr::from_bytes_with_nul(rest).ok()).unwrap_or_default()
@@ -205,20 +207,20 @@ impl TreePaths {
         TreePaths { files, path: PathBuffer::default(), other: PathBuffer::default(), dirs, others }
     }
 
-    /// Writes the path of the op at hand, and opens its directory.
+    /// Writes the path of the current op, and opens its directory.
     #[inline]
     pub(in crate::program) fn write(&mut self, number: u64) {
         self.path.write(&self.files, number);
         self.dirs.warm(self.path.root, self.path.path());
     }
 
-    /// Writes its other path, and opens its directory.
+    /// Writes the second path of the current op, and opens its directory.
     pub(in crate::program) fn write_other(&mut self, number: u64) {
         self.other.write(&self.files, number);
         self.others.warm(self.other.root, self.other.path());
     }
 
-    /// Makes a call with the directory and the name of the op at hand.
+    /// Runs `call` on the directory and the name of the current op.
     #[inline]
     pub(in crate::program) fn call<T>(
         &mut self,
@@ -227,7 +229,7 @@ impl TreePaths {
         self.dirs.call(self.path.root, self.path.path(), call)
     }
 
-    /// Makes a call with those of both of its names.
+    /// Runs `call` on the directories and names of both of the current op's paths.
     pub(in crate::program) fn call_two<T>(
         &mut self,
         call: impl Fn(Spot<'_>, Spot<'_>) -> rustix::io::Result<T>,
