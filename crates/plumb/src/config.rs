@@ -91,7 +91,7 @@ impl Config {
             {
                 return Ok(Config::default());
             }
-            // Without a file there is nothing to ignore.
+            // Do not warn about the directory if the file does not exist.
             Err(_) if path.symlink_metadata().is_err() => return Ok(Config::default()),
             Err(error @ UntrustedPath::Io { .. }) => return Err(Stopped::io(error)),
             Err(why) => {

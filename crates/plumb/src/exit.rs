@@ -62,7 +62,7 @@ impl Stopped {
         Stopped { end: End::Usage, message: message.to_string() }
     }
 
-    /// An output that was checked before anything was measured: a wrong path is the user's mistake.
+    /// Converts the error of an output that was checked before the measurement: a wrong path is a usage error.
     pub fn of_check(error: OutputError) -> Stopped {
         match error.is_refusal() {
             true => Stopped::from(error),

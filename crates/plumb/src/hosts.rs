@@ -19,11 +19,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a host may take to be reached.
+/// Timeout for connecting to a host.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(5);
-/// An agent answers within this time: it starts a process first.
+/// Timeout for an agent's first answer, which includes starting a process.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(15);
-/// A connection with keys is tried so often.
+/// Number of attempts to connect with keys.
 const CONNECT_TRIES: u32 = 4;
 const CONNECT_AGAIN: Duration = Duration::from_millis(100);
 /// Another patience than [`PATIENCE`], in seconds.
@@ -78,7 +78,7 @@ impl HostsArguments {
     }
 }
 
-/// Makes the path of a socket absolute: a study starts its runs in another directory.
+/// Makes a socket path absolute, because a study starts its runs in another directory.
 fn make_absolute(host: &mut String) {
     let path = host.strip_prefix(local::UNIX).filter(|path| !path.is_empty());
     if let Some(path) = path.and_then(|path| std::path::absolute(path).ok()) {
@@ -91,7 +91,7 @@ fn make_absolute(host: &mut String) {
 pub struct HostPlace {
     /// As typed, and as results name it.
     pub name: String,
-    /// With its port; `ssh:` and ssh's argument; `local` or `unix:` and a path.
+    /// HOST:PORT, `ssh:` with ssh's argument, `local`, or `unix:` with a path.
     pub address: String,
 }
 
@@ -249,24 +249,16 @@ enum ReachError {
     /// No agent is there.
     #[error("{0}; is `plumb agent --listen` running there?")]
     Connect(io::Error),
-    /// No agent is at this port of loopback, which one without keys does not use.
+    /// Nothing listens on this loopback port. Agents without keys listen on a Unix socket instead.
     #[error("{0}; is `plumb agent --listen` running there? An agent without keys is reached by `--hosts local`")]
     NotOnLoopback(io::Error),
-    /// No agent is at a socket.
+    /// Connecting to a Unix socket failed.
     #[error("{}: {error}; is `plumb agent --listen` running?", path.display())]
-    Socket {
-        /// The path of the socket.
-        path: PathBuf,
-        /// The system's error.
-        error: io::Error,
-    },
-    /// Another user listens at a socket.
+    Socket { path: PathBuf, error: io::Error },
+    /// Another user listens on the Unix socket.
     #[error("{}: another user listens there", path.display())]
-    OtherUser {
-        /// The path of the socket.
-        path: PathBuf,
-    },
-    /// The agent has closed the connection each time.
+    OtherUser { path: PathBuf },
+    /// The agent closed the connection on every attempt.
     #[error("{0}, {CONNECT_TRIES} times; others may be opening too many connections to it")]
     Displaced(ChannelError),
     /// The keys do not fit.
@@ -285,7 +277,7 @@ fn over_tcp(address: &str, trust: Option<&Trust>) -> Result<Reached, ReachError>
         false => ReachError::Connect(error),
     })?;
     let own_address = stream.local_addr().ok().map(|own| own.ip());
-    // The answer comes in this time; later on, signs of life do.
+    // Limits the first answer only. After that, heartbeats detect a dead agent.
     let _ = stream.set_read_timeout(Some(ANSWER_PATIENCE));
     let reader = stream.try_clone().map_err(ReachError::Connect)?;
     Ok(Reached { link: Link { reader: Box::new(Again(reader)), writer: Box::new(stream) }, own_address })
@@ -298,7 +290,7 @@ fn connected(address: SocketAddr) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// Connects with keys. An agent closes the oldest of too many connections that have proved nothing, which may be this one.
+/// Connects with keys. Retries, because an agent with too many unauthenticated connections closes the oldest of them.
 fn secured(address: SocketAddr, trust: &Trust) -> Result<Reached, ReachError> {
     let mut tries = 0;
     loop {
@@ -310,7 +302,7 @@ fn secured(address: SocketAddr, trust: &Trust) -> Result<Reached, ReachError> {
                 let link = Link { reader: Box::new(channel.clone()), writer: Box::new(channel) };
                 return Ok(Reached { link, own_address });
             }
-            // A refused token ends the connection as well, after the client's proof.
+            // A refused token closes the connection as well, after the client has sent it.
             Err(ChannelError::Closed | ChannelError::Refused) if tries < CONNECT_TRIES => {
                 std::thread::sleep(CONNECT_AGAIN * tries);
             }
@@ -320,7 +312,7 @@ fn secured(address: SocketAddr, trust: &Trust) -> Result<Reached, ReachError> {
     }
 }
 
-/// Connects to the socket of an agent of this user's or root's.
+/// Connects to a Unix socket. Refuses a server that does not run as this user or root.
 fn over_socket(path: &Path) -> Result<Reached, ReachError> {
     let failed = |error| ReachError::Socket { path: path.to_owned(), error };
     let stream = UnixStream::connect(path).map_err(failed)?;
@@ -331,7 +323,7 @@ fn over_socket(path: &Path) -> Result<Reached, ReachError> {
     let reader = stream.try_clone().map_err(failed)?;
     Ok(Reached { link: Link { reader: Box::new(Again(reader)), writer: Box::new(stream) }, own_address: None })
 }
-/// A socket whose silence is counted elsewhere, once something has come.
+/// A socket that drops its read timeout after the first read, when heartbeats take over.
 struct Again<S>(S);
 
 impl<S: SilentRead> io::Read for Again<S> {
@@ -342,9 +334,9 @@ impl<S: SilentRead> io::Read for Again<S> {
     }
 }
 
-/// Sockets of both kinds.
+/// Removes the read timeout of TCP and Unix sockets.
 trait SilentRead: io::Read {
-    /// Reads wait without a limit from now on.
+    /// Makes later reads block without a timeout.
     fn wait_for_ever(&self);
 }
 

@@ -41,7 +41,7 @@ use plumb_result::tidy::TidyTable;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() {
-    // Without it, a file size limit ends the program as before: no reason not to begin.
+    // Ignore a failure: then SIGXFSZ kills the program at a file size limit, as before.
     let _ = signals::survive_file_size_limits();
     Clock::begin_calibration();
     let code = on_a_large_stack(command);
@@ -49,7 +49,7 @@ fn main() {
     signals::leave(code)
 }
 
-/// Runs a function on a stack of at least 1 MiB: on the first thread's, or where that is limited (`ulimit -s`) on another's.
+/// Runs a function on a stack of at least 1 MiB. If `ulimit -s` limits the main thread's stack, starts another thread.
 fn on_a_large_stack(run: fn() -> u8) -> u8 {
     const LEAST_BYTES: u64 = 1 << 20;
     const USUAL_BYTES: usize = 8 << 20;
@@ -92,7 +92,7 @@ fn command() -> u8 {
         Ok(arguments) => exit_code(run(&arguments), is_kept(&arguments)),
         Err(error) => {
             let text = error.render().to_string();
-            // Words that could steer the terminal are shown without colours.
+            // If an argument holds control characters, print the escaped text without clap's colours.
             match plumb_text::visible(&text) {
                 std::borrow::Cow::Owned(shown) => error_text!("{shown}"),
                 std::borrow::Cow::Borrowed(_) => {

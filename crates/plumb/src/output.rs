@@ -2,8 +2,8 @@
 //! lead to may have no room. The exit code of a run is its own all the same. Only what prints reports for as long as they are
 //! read ends with its reader.
 //!
-//! All text passes [`plumb_text::visible`] here, and nowhere else: pages mark their colours, and everything else that could steer a
-//! terminal is shown as an escape. A line that is drawn over and over is put together by [`redraw`].
+//! This module passes all text through [`plumb_text::visible`], which keeps the colours that pages mark and escapes every other
+//! control character. [`redraw`] updates a status line in place.
 
 use crate::exit::Stopped;
 use plumb_text::visible;
@@ -49,8 +49,8 @@ pub fn print(text: &str) {
     }
 }
 
-/// Writes commands of a runner, such as annotations of GitHub, to standard output; to standard error if that is for a program. Their data
-/// is escaped already, as the runner demands.
+/// Writes CI runner commands, such as GitHub annotations, to standard output, or to standard error if a program reads standard
+/// output. The caller has escaped the data as the runner requires.
 pub fn print_commands(text: &str, is_for_program: bool) {
     let text = visible(text);
     let written = match is_for_program || pages_are_elsewhere() {
@@ -67,8 +67,8 @@ pub fn print_commands(text: &str, is_for_program: bool) {
     }
 }
 
-/// The text as it is printed. Runners of GitHub and Azure read commands from all output, so that a line that looks like one, which only data
-/// with a line feed can make, is shown with an escape.
+/// Escapes text for output. GitHub and Azure runners execute commands in any output line, so a line that looks like a command is
+/// escaped as well: it can only come from data with a line feed.
 fn shown(text: &str) -> Cow<'_, str> {
     static IN_RUNNER: OnceLock<bool> = OnceLock::new();
     let in_runner =
@@ -152,9 +152,9 @@ pub fn complain(text: std::fmt::Arguments<'_>) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// Writes a line to standard error over the line that is there: `before` and `after` move the cursor, `text` is data.
+/// Overwrites the current line on standard error. `before` and `after` move the cursor; `text` is data and gets escaped.
 pub fn redraw(before: &str, text: &str, after: &str) {
-    // A reader that went away is no reason to end a measurement.
+    // A closed pipe must not end a measurement.
     let _ = io::stderr().lock().write_all(format!("{before}{}{after}", screen_line(text)).as_bytes());
 }
 
@@ -174,7 +174,7 @@ pub(crate) use {error_line, error_text};
 mod tests {
     use super::*;
 
-    // Protects pipelines: a file name with a line feed gives the runner no command, and addresses stay as they are.
+    // Protects pipelines: a file name with a line feed cannot inject a runner command, and `::1` stays readable.
     #[test]
     fn data_is_no_command_of_a_runner() {
         let text = "error: a\n::error::x\n  ::set-env name=A::b\n##[error]c\n##vso[task.x]d\n::1 port\n## title\n";

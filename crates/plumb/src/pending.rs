@@ -1,28 +1,28 @@
-//! Connections whose peers have not yet proved who they are.
+//! Connections that have not authenticated yet.
 //!
-//! They have limits of their own, so that strangers take no place of a client that has been admitted. When there are too
-//! many, the oldest is closed and not the newest refused: a client with keys needs milliseconds, a stranger that only
-//! holds connections keeps them for seconds. Each address has a smaller limit than all together.
+//! They have their own limits, so that strangers cannot use up the slots of admitted clients. Above a limit, the oldest
+//! connection is closed instead of the newest: a client with keys authenticates within milliseconds, and only a stranger
+//! holds a connection for seconds. The limit per address is lower than the total.
 
 use std::io;
 use std::net::{IpAddr, Shutdown, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Limits of connections that are not yet admitted.
+/// Maximum numbers of unauthenticated connections.
 #[derive(Debug, Clone, Copy)]
 pub struct PendingLimits {
-    /// Of all addresses.
+    /// Total number, over all client addresses.
     pub all: usize,
-    /// Of one address.
+    /// Number for any single client address.
     pub of_address: usize,
 }
 
-/// All connections of a server that are not yet admitted.
+/// The unauthenticated connections of a server.
 #[derive(Debug)]
 pub struct Pending {
     limits: PendingLimits,
-    /// In the order in which they came.
+    /// In order of arrival, oldest first.
     places: Mutex<Vec<Place>>,
     has_told: AtomicBool,
 }
@@ -34,7 +34,7 @@ struct Place {
     is_closed: Arc<AtomicBool>,
 }
 
-/// The place of one connection, until this is dropped.
+/// The slot of one connection, freed on drop.
 #[derive(Debug)]
 pub struct PendingPlace {
     of: Arc<Pending>,
@@ -51,11 +51,11 @@ impl Pending {
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a place for a connection. For each one above a limit, the oldest is closed: of the same address, or of the
-    /// address that has most.
+    /// Takes a slot for a connection. Above a limit, closes the oldest connection of the same address, or of the
+    /// address that has the most connections.
     ///
     /// # Errors
-    /// Too many open files.
+    /// Returns an error if the socket cannot be duplicated, for example with too many open files.
     pub fn enter(self: &Arc<Pending>, socket: &TcpStream, address: IpAddr) -> io::Result<PendingPlace> {
         let address = address.to_canonical();
         let is_closed = Arc::new(AtomicBool::new(false));
@@ -78,12 +78,12 @@ impl Pending {
         Ok(PendingPlace { of: Arc::clone(self), is_closed })
     }
 
-    /// Returns `true` the first time that it is called: one line says that connections are closed, and not one each.
+    /// Returns `true` on the first call only, so that displaced connections are reported once.
     pub fn is_first_to_tell(&self) -> bool {
         !self.has_told.swap(true, Ordering::AcqRel)
     }
 
-    /// Number of connections that are not yet admitted.
+    /// Returns the number of unauthenticated connections.
     #[cfg(test)]
     fn len(&self) -> usize {
         self.places().len()
@@ -91,7 +91,7 @@ impl Pending {
 }
 
 impl PendingPlace {
-    /// Whether it was closed to make room for another.
+    /// Returns `true` if the connection was closed to make room for another.
     pub fn is_closed(&self) -> bool {
         self.is_closed.load(Ordering::Acquire)
     }
@@ -109,7 +109,7 @@ mod tests {
     use std::io::Read;
     use std::net::TcpListener;
 
-    // Protects: the newest connection always has a place, the oldest of the greediest address loses its own, and the sums hold.
+    // Protects: the newest connection always gets a slot, and the busiest address loses its oldest one.
     #[test]
     fn the_oldest_of_the_greediest_address_is_closed() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(pending.len(), 3);
         assert!(held[0].0.is_closed() && !held[1].0.is_closed());
         assert_eq!(held[0].1.read(&mut [0]).unwrap(), 0, "its connection has ended");
-        // Another address: first there is room, then the first address makes it.
+        // Another address takes the last free slot, then displaces a connection of the first address.
         let (_client, server) = connect();
         let other = pending.enter(&server, there).unwrap();
         assert_eq!(pending.len(), 4);

@@ -90,13 +90,13 @@ fn must_be_there(common: &Common) -> Result<(), Stopped> {
     }
 }
 
-/// The database file: `--db` or PLUMB_DB, whose links are followed once, or the one in the user's data directory.
+/// Returns the database file: `--db` or PLUMB_DB with links resolved once, or the default in the user's data directory.
 fn database(common: &Common) -> Result<PathBuf, Stopped> {
     if let Some(path) = &common.db {
         return Ok(Database::followed(path)?);
     }
     let directory = data_directory()?;
-    // Earlier versions made it by the umask. A read-only home can be read all the same.
+    // Earlier versions created it by the umask. Ignore errors, so that a read-only home still works.
     if directory.exists() {
         let _ = private_directory(&directory);
     }

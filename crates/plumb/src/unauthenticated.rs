@@ -3,15 +3,15 @@
 use crate::output::error_line;
 use std::net::IpAddr;
 
-/// Prints, for a server that is reached by other hosts and authenticates no one, that whoever reaches it is served.
-/// `way_out` says how to admit fewer. Loopback needs no warning.
+/// Warns that a server accepts unauthenticated clients from other hosts. `way_out` explains how to restrict it.
+/// Prints nothing for an address of loopback.
 pub fn warn_beyond_loopback(name: &str, address: IpAddr, way_out: &str) {
     if let Some(line) = warning(name, address, way_out) {
         error_line!("{line}");
     }
 }
 
-/// Prints, for a service of another tool's protocol that has no keys, what is open to whom.
+/// Warns which directories a service without keys opens to this user's and root's processes.
 pub fn warn_on_loopback(name: &str, allowed: &str) {
     error_line!(
         "{name}: warning: this protocol has no authentication: whatever runs as this user or root on this host may use {allowed} \

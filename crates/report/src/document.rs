@@ -29,7 +29,7 @@ impl ReportPart {
         ReportPart::Chart(Box::new(chart))
     }
 
-    /// Replaces every text in it.
+    /// Applies `change` to every text of the part.
     pub(crate) fn map_texts(&mut self, change: &mut dyn FnMut(&str) -> String) {
         let mut each = |text: &mut String| *text = change(text);
         match self {

@@ -7,7 +7,7 @@ use plumb_text::visible_line;
 /// A table of text: columns as wide as their widest cell, the head faint, numbers to the right. Where it is wider than
 /// the page, each row is a block of lines, one for each cell that is not empty.
 pub fn table(head: &[&str], rows: &[Vec<String>], style: &Style) -> String {
-    // A line feed in a name would end the row.
+    // Escape line feeds, which would break the row.
     let in_line = |row: &Vec<String>| row.iter().map(|cell| visible_line(cell).into_owned()).collect();
     let rows: &[Vec<String>] = &rows.iter().map(in_line).collect::<Vec<_>>();
     let columns = head.len();

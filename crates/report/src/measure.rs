@@ -1,9 +1,9 @@
-//! How many columns of a terminal a text takes: a letter of some scripts takes two, an accent of its own none.
+//! Width of text in terminal columns: letters of some scripts take two columns, combining accents none.
 
 use plumb_text::visible::visible_letters;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-/// Columns that a text takes on one line: hidden characters as they are printed, colours none.
+/// Returns the columns that a text takes on one line, with hidden characters escaped and colours removed.
 pub(crate) fn width(text: &str) -> usize {
     visible_letters(text).width()
 }

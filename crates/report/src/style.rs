@@ -15,7 +15,7 @@ pub struct Style {
 /// Whether to colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Colour {
-    /// With marks of colours, of which `plumb_text::visible` makes SGR escapes.
+    /// Marks colours, which `plumb_text::visible` converts to SGR escapes.
     Ansi,
     /// Without.
     Never,
@@ -57,7 +57,7 @@ impl Style {
 
     /// Items as a list with commas, broken between them where that is possible, and set as [`Style::wrap`] does.
     pub fn wrap_list(&self, items: &[String], indent: usize) -> String {
-        // A noncharacter of one column stands for the spaces inside of items: hidden ones would be measured as they are printed.
+        // Placeholder for spaces inside items. It must be one column wide; a hidden character would count as its escape.
         const INSIDE: char = '\u{fdd0}';
         let fits = |item: &str| measure::width(item) < self.width.saturating_sub(indent).max(20);
         let items: Vec<String> = items

@@ -44,9 +44,9 @@ impl TidyCell {
 }
 
 impl TidyTable {
-    /// Replaces every text in it, the names of columns included.
+    /// Applies `change` to every text of the table, including column names.
     pub fn map_texts(&mut self, change: &mut dyn FnMut(&str) -> String) {
-        // Many rows share one text.
+        // Rows share texts, so change each one only once.
         let mut known: SortedMap<Arc<str>, Arc<str>> = SortedMap::new();
         self.columns.iter_mut().for_each(|column| *column = change(column));
         for cell in self.rows.iter_mut().flatten() {

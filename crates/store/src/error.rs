@@ -16,7 +16,7 @@ pub enum StoreError {
         /// What the system said.
         reason: String,
     },
-    /// The path is not one for a database: a device, a link.
+    /// The path is not usable for a database, such as a device or a link.
     #[error(transparent)]
     Output(OutputError),
     /// The file is damaged, or is no database.
@@ -123,16 +123,16 @@ pub enum StoreError {
         /// Why, where it is known.
         reason: Option<String>,
     },
-    /// A query took too long.
+    /// A query exceeded its time limit.
     #[error("the query was ended after {:?}, its limit; make it read less, or set --timeout", time)]
     QueryTime {
-        /// The limit.
+        /// The time limit of the query.
         time: std::time::Duration,
     },
-    /// A query needs too much memory.
+    /// A query exceeded a memory limit.
     #[error("{what} of the query is larger than {limit}, its limit; select less, or add LIMIT")]
     QuerySize {
-        /// What is too large: `a value`, `the answer`, `its work`.
+        /// The part that is too large: `a value`, `the answer` or `its work`.
         what: &'static str,
         /// The limit, with its unit.
         limit: String,

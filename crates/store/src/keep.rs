@@ -56,7 +56,7 @@ mod tests {
         assert!(write_new(&directory.path().join("link.json"), b"x").is_err());
         assert!(write_new(&kept, b"x").is_err());
         assert_eq!(std::fs::read(&kept).unwrap(), b"{}");
-        // The last directory that is tried is one for everybody's temporary files.
+        // The last resort is the shared temporary directory, so the file must be private.
         assert_eq!(kept.metadata().unwrap().permissions().mode() & 0o777, 0o600);
         assert!(!directory.path().join("elsewhere").exists());
     }

@@ -97,17 +97,17 @@ impl Store {
         let connection = connect(database.path(), OpenFlags::SQLITE_OPEN_READ_WRITE);
         let connection = connection.map_err(|error| refused(error.to_string()))?;
         let store = Store::prepare(Store { log_is_named, ..Store::on(connection, database.path(), true) })?;
-        // What earlier versions left open to others.
+        // Earlier versions left the queue readable by others.
         close_queue(database.path());
         Ok(store)
     }
 
-    /// Opens a database for commands that only read. Where it cannot be opened for writing (the disk is full, or
-    /// read-only, or another process holds it), it is read as it is. A file that is not there is an empty database, and
-    /// is not made; an empty file stays empty.
+    /// Opens a database for commands that only read. If it cannot be opened for writing, because the disk is full or
+    /// read-only or another process holds it, opens it read-only. Treats a missing or empty file as an empty database,
+    /// without creating or changing it.
     ///
     /// # Errors
-    /// As [`Store::open`].
+    /// Returns the same errors as [`Store::open`].
     pub fn open_to_read(path: &Path) -> Result<Store, StoreError> {
         let nothing = || Ok(Store { path: path.to_owned(), ..Store::open_in_memory()? });
         if std::fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
@@ -416,7 +416,7 @@ pub(crate) fn has_our_header(database: &Database, schema: i64) -> bool {
     Header::read(database).is_some_and(|header| header.number(60) == schema && header.number(68) == APPLICATION_ID)
 }
 
-/// Opens a connection that follows no symbolic link, for the database nor for its side files.
+/// Opens a connection that follows symbolic links neither to the database nor to its side files.
 #[expect(
     clippy::disallowed_methods,
     reason = "the one place that opens databases, all of whose paths come from `Database`"
@@ -426,11 +426,11 @@ pub(crate) fn connect(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connect
     Connection::open_with_flags(path, flags | always)
 }
 
-/// The beginning of the first page of an SQLite database. Source: <https://sqlite.org/fileformat2.html>, 1.3 and 1.6.
+/// The database header and B-tree page header of an SQLite file. Source: <https://sqlite.org/fileformat2.html>, 1.3 and 1.6.
 struct Header([u8; 108]);
 
 impl Header {
-    /// Reads it; `None` for any other file.
+    /// Reads the header. Returns `None` if the file is not an SQLite database.
     fn read(database: &Database) -> Option<Header> {
         let mut header = [0; 108];
         database.open_to_read().and_then(|mut file| file.read_exact(&mut header)).ok()?;
@@ -441,14 +441,15 @@ impl Header {
         i64::from(i32::from_be_bytes([self.0[at], self.0[at + 1], self.0[at + 2], self.0[at + 3]]))
     }
 
-    /// Returns `true` if the page lists tables, indexes or views: its B-tree has cells, or is not a leaf.
+    /// Returns `true` if the database has tables, indexes or views: the first page's B-tree has cells, or is not a leaf.
     fn has_schema(&self) -> bool {
         const LEAF: u8 = 13;
         self.0[100] != LEAF || self.0[103..105] != [0, 0]
     }
 }
 
-/// Refuses another program's database before SQLite opens it: opening would already roll back its journal or fold its log.
+/// Refuses another program's database before SQLite opens it: opening could already roll back its journal or checkpoint its
+/// WAL, which changes the file.
 fn refuse_foreign(database: &Database) -> Result<(), StoreError> {
     let is_foreign = Header::read(database).is_some_and(|header| match header.number(68) {
         APPLICATION_ID => false,
@@ -461,7 +462,7 @@ fn refuse_foreign(database: &Database) -> Result<(), StoreError> {
     }
 }
 
-/// Returns `true` for an empty file, and for a database without a schema or a log.
+/// Returns `true` for an empty file, and for a database without a schema or WAL.
 fn holds_nothing(database: &Database) -> bool {
     let length = |path: &Path| std::fs::metadata(path).map_or(0, |found| found.len());
     let is_blank = || {

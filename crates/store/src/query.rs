@@ -1,4 +1,4 @@
-//! Anybody's SQL, to read with: within limits of time and memory.
+//! Read-only SQL queries from users, with limits on time and memory.
 
 use crate::open::{BUSY_TIMEOUT, connect};
 use crate::{Store, StoreError};
@@ -9,16 +9,16 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, Statement};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// How long a query may take, and how much memory.
+/// Limits of time and memory for a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueryLimits {
-    /// Time until it is interrupted.
+    /// Time after which the query is interrupted.
     pub time: Duration,
-    /// Memory of the answer, bytes.
+    /// Largest answer, in bytes of memory.
     pub answer_bytes: u64,
-    /// Longest text or blob that SQLite makes, bytes.
+    /// Longest text or blob, in bytes.
     pub value_bytes: u32,
-    /// Memory of SQLite, for sorting and for intermediate tables, bytes.
+    /// SQLite's own memory, for sorting and intermediate tables, in bytes.
     pub memory_bytes: u64,
 }
 
@@ -58,7 +58,7 @@ pub enum QueryCell {
 }
 
 impl QueryCell {
-    /// Memory that it takes, bytes.
+    /// Returns the memory that the cell takes, in bytes.
     fn bytes(&self) -> u64 {
         let further = match self {
             QueryCell::Text(text) => text.len(),
@@ -83,19 +83,19 @@ impl ToDocument for QueryCell {
 }
 
 impl Store {
-    /// Runs one statement that only reads, on a connection that cannot write, within the default limits.
+    /// Runs one read-only statement on a read-only connection, with the default limits.
     ///
     /// # Errors
-    /// As [`Store::query_within`].
+    /// Returns the same errors as [`Store::query_within`].
     pub fn query(&self, sql: &str) -> Result<QueryTable, StoreError> {
         self.query_within(sql, &QueryLimits::default())
     }
 
-    /// Runs one statement that only reads, on a connection that cannot write.
+    /// Runs one read-only statement on a read-only connection.
     ///
     /// # Errors
-    /// [`StoreError::WouldWrite`] for a statement that changes anything, [`StoreError::Query`] for one that is wrong, or more than one;
-    /// [`StoreError::QueryTime`] and [`StoreError::QuerySize`] beyond a limit.
+    /// Returns [`StoreError::WouldWrite`] for a statement that changes anything, [`StoreError::Query`] for invalid SQL or more
+    /// than one statement, and [`StoreError::QueryTime`] or [`StoreError::QuerySize`] if a limit is exceeded.
     pub fn query_within(&self, sql: &str, limits: &QueryLimits) -> Result<QueryTable, StoreError> {
         if self.in_file {
             let reader = connect(&self.path, OpenFlags::SQLITE_OPEN_READ_ONLY);
@@ -131,21 +131,21 @@ fn read(connection: &Connection, sql: &str, limits: &QueryLimits) -> Result<Quer
         drop(done);
         table
     });
-    // Later queries of the same connection have limits of their own.
+    // Restore the length limit for other uses of this connection.
     let _ = connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, before);
     table
 }
 
-/// Sets the limits of a connection; returns the longest value that it had before.
+/// Sets the limits of a connection. Returns its previous `SQLITE_LIMIT_LENGTH`.
 fn bound(connection: &Connection, limits: &QueryLimits) -> rusqlite::Result<i32> {
-    // What is sorted stays in memory, which has a limit, and does not fill the disk.
+    // Sort in memory, which is limited, so that a query cannot fill the disk.
     connection.pragma_update(None, "temp_store", "memory")?;
-    // Returns the limit in force, which is a row.
+    // This pragma returns the new limit as a row, so `execute` would fail.
     connection.query_row(&format!("PRAGMA hard_heap_limit = {}", limits.memory_bytes), [], |_| Ok(()))?;
     connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, i32::try_from(limits.value_bytes).unwrap_or(i32::MAX))
 }
 
-/// The error of a statement that a limit ended.
+/// Converts SQLite's error if a limit ended the statement.
 fn beyond(error: &rusqlite::Error, limits: &QueryLimits) -> Option<StoreError> {
     let mib = |bytes: u64| format!("{} MiB", bytes >> 20);
     match error.sqlite_error_code()? {

@@ -186,22 +186,22 @@ impl Queue {
     }
 }
 
-/// Closes a queue that an earlier version made by the umask.
+/// Makes the queue private; earlier versions created it by the umask.
 pub(crate) fn close_queue(database: &Path) {
     let directory = directory_of(database);
     if directory.exists() {
-        // Another user's queue stays as it is.
+        // Ignore errors: the queue may belong to another user.
         let _ = is_plain_directory(&directory);
     }
 }
 
-/// Makes the directory of a queue, for its owner alone. A link in its place leads elsewhere, and is not used.
+/// Creates the private directory of a queue. Returns `false` if its path is a symbolic link, which is not followed.
 fn is_plain_directory(directory: &Path) -> io::Result<bool> {
     if fs::symlink_metadata(directory).is_ok_and(|found| found.is_symlink()) {
         return Ok(false);
     }
     match private_directory(directory) {
-        // A file in its place shows when a run begins: the run goes to the database then.
+        // If the path is a file, `begin_run` notices and stores the run in the database.
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
         _ => Ok(true),
     }
@@ -278,14 +278,14 @@ impl RunLog for Queue {
 }
 
 impl Store {
-    /// Takes in all that waits beside the database. Where it does not take it, it waits on.
+    /// Imports all queued runs of the database. Runs that it does not accept stay queued.
     pub(crate) fn take_in_queue(&mut self, damaged: Damaged) {
         self.take_in_directory(&directory_of(&self.path), damaged);
     }
 
-    /// Takes in what waits next to a symbolic link to this database: earlier versions queued runs there.
+    /// Imports runs queued next to a symbolic link to this database, where earlier versions put them.
     pub fn take_in_queue_of_link(&mut self, link: &Path) {
-        // A store in memory would lose them.
+        // An in-memory store would lose the runs.
         if self.in_file {
             self.take_in_directory(&directory_of(link), Damaged::IsPutAside);
         }

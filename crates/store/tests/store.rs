@@ -564,7 +564,7 @@ fn the_environment_column_and_its_facts_agree() {
     assert_eq!(table.rows, [vec![kernel.clone(), kernel, QueryCell::Text("A CPU".to_owned())]]);
 }
 
-// Fails before: a query had no limits, and took memory and time as long as there was any.
+// Failed before: queries had no limits of time or memory.
 #[test]
 fn a_query_ends_at_its_limits() {
     let store = with_two_runs();

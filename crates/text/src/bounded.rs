@@ -1,26 +1,26 @@
-//! Inputs of bounded length: job files, configurations, key files, what comes on standard input.
+//! Readers with a size limit, for job files, configurations, key files and standard input.
 //!
-//! Such an input is held in memory as a whole. A device, a pipe or a mistyped name may have no end, so that each is read up to a limit.
-//! Recordings and results have readers of their own. Files below `/proc` and `/sys` are the kernel's and are read as they are.
+//! These inputs are held in memory as a whole, and a device or pipe may be endless. Recordings and results have their own
+//! readers. Files below `/proc` and `/sys` come from the kernel and are read without a limit.
 
 use std::fs::File;
 use std::io::{self, BufRead, ErrorKind, Read};
 use std::path::Path;
 
-/// Longest input, in bytes: 64 MiB. The longest job file that is known to us has 2 MiB.
+/// Longest input, in bytes: 64 MiB. The longest known job file has 2 MiB.
 pub const INPUT_BYTES_MAX: u64 = 64 << 20;
 
-/// Longest line of an input that is read line by line, in bytes: 1 MiB.
+/// Longest line when reading by lines, in bytes: 1 MiB.
 pub const LINE_BYTES_MAX: u64 = 1 << 20;
 
-/// An input is longer than its limit. It is the source of the [`io::Error`] that the readers of this module return, which callers print
-/// after the input's name.
+/// An input is longer than its limit. Source of the [`io::Error`] that the readers of this module return; callers print it after
+/// the name of the input file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("longer than {} MiB, the limit for {what}; use a shorter one", .limit_bytes >> 20)]
 pub struct TooLong {
-    /// The limit, bytes.
+    /// The exceeded limit, in bytes.
     pub limit_bytes: u64,
-    /// What it is the limit for: `an input`, `a line`.
+    /// The limited unit: `an input` or `a line`.
     pub what: &'static str,
 }
 
@@ -44,7 +44,7 @@ pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
 /// The system's; [`TooLong`].
 pub fn read_at_most(path: impl AsRef<Path>, limit_bytes: u64) -> io::Result<Vec<u8>> {
     let file = File::open(path)?;
-    // The length of a regular file is known; anything else is read up to the limit.
+    // Refuse a long regular file before reading it. Other files report a length of 0.
     let known_bytes = file.metadata().map_or(0, |facts| facts.len());
     if known_bytes > limit_bytes {
         return Err(too_long(limit_bytes));
@@ -60,7 +60,7 @@ pub fn read_to_string(path: impl AsRef<Path>) -> io::Result<String> {
     text(read(path)?)
 }
 
-/// Reads a stream to its end: at most `limit_bytes`.
+/// Reads a stream of at most `limit_bytes` to its end.
 ///
 /// # Errors
 /// The stream's; [`TooLong`].
@@ -81,7 +81,7 @@ pub fn text_of(stream: impl Read) -> io::Result<String> {
     text(bytes_of(stream, INPUT_BYTES_MAX)?)
 }
 
-/// Reads one line without its end; `None` at the end of the input. A line has at most [`LINE_BYTES_MAX`].
+/// Reads one line of at most [`LINE_BYTES_MAX`], without its line feed. Returns `None` at the end of the input.
 ///
 /// # Errors
 /// The stream's; [`TooLong`].
@@ -89,10 +89,10 @@ pub fn line_of(stream: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
     line_at_most(stream, LINE_BYTES_MAX)
 }
 
-/// As [`line_of`], for lines of at most `limit_bytes`.
+/// Like [`line_of`], but for lines of at most `limit_bytes`.
 ///
 /// # Errors
-/// As [`line_of`].
+/// Returns the same errors as [`line_of`].
 pub fn line_at_most(stream: &mut impl BufRead, limit_bytes: u64) -> io::Result<Option<Vec<u8>>> {
     let mut line = Vec::new();
     let read = stream.take(limit_bytes.saturating_add(1)).read_until(b'\n', &mut line)?;
@@ -109,7 +109,7 @@ fn too_long(limit_bytes: u64) -> io::Error {
 }
 
 fn text(bytes: Vec<u8>) -> io::Result<String> {
-    // The words of `std::fs::read_to_string`.
+    // The same message as `std::fs::read_to_string`.
     String::from_utf8(bytes).map_err(|_| io::Error::new(ErrorKind::InvalidData, "stream did not contain valid UTF-8"))
 }
 
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    // Fails with `std::fs::read`: it takes memory until the kernel ends it.
+    // Fails with `std::fs::read`, which allocates until the kernel kills it.
     #[test]
     fn a_file_without_an_end_is_an_error() {
         let error = read("/dev/zero").unwrap_err();
@@ -139,7 +139,7 @@ mod tests {
     }
 
     proptest! {
-        // Protects: a limit changes nothing below it and lets nothing pass above it.
+        // Protects: inputs up to the limit pass unchanged, and longer ones fail.
         #[test]
         fn a_limit_is_exact(bytes in prop::collection::vec(any::<u8>(), 0..64), limit in 0u64..64) {
             match bytes_of(&bytes[..], limit) {
@@ -148,7 +148,7 @@ mod tests {
             }
         }
 
-        // Protects: lines are those of the whole, however they end.
+        // Protects: reading by lines gives the same lines as splitting the whole text.
         #[test]
         fn lines_are_those_of_the_text(text in "[ab\n]{0,40}") {
             let mut input = text.as_bytes();

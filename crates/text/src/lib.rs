@@ -1,9 +1,9 @@
-//! Text that crosses the border of the program.
+//! Untrusted text in input and output.
 //!
-//! - [`visible`]: output. Names and messages of others cannot steer a terminal or reorder a line.
-//! - [`bounded`]: input. Files and streams that people name are read up to a limit.
-//! - [`markdown`]: text inside Markdown that stays text.
-//! - [`similar`]: the name that a mistyped word most likely means, in bounded time.
+//! - [`visible`]: escapes control characters, so that names and messages cannot control a terminal or reorder a line.
+//! - [`bounded`]: reads files and streams up to a limit.
+//! - [`markdown`]: escapes text for Markdown.
+//! - [`similar`]: suggests the intended name for a mistyped word, in bounded time.
 
 pub mod bounded;
 pub mod markdown;

@@ -1,12 +1,12 @@
-//! Text inside Markdown.
+//! Escaping of text for Markdown.
 
 use crate::visible::is_hidden;
 use std::fmt::Write as _;
 
-/// Returns the text as one line of Markdown that shows it as it is: no HTML, link, image, code, emphasis or table cell begins in it.
+/// Escapes text as one line of Markdown, so that it cannot begin HTML, a link, an image, code, emphasis or a table cell.
 ///
-/// Angle brackets and ampersands become entities, which every renderer knows; the rest is escaped by a backslash. Hidden characters are
-/// shown as in [`crate::visible`], line breaks become spaces.
+/// Angle brackets and ampersands become entities, which every renderer supports; other markup gets a backslash. Hidden characters
+/// are escaped as in [`crate::visible`], and line breaks become spaces.
 pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for (index, c) in text.char_indices() {
@@ -15,7 +15,7 @@ pub fn escaped(text: &str) -> String {
             '>' => out.push_str("&gt;"),
             '&' => out.push_str("&amp;"),
             '|' | '*' | '_' | '\\' | '`' | '[' | ']' => out.extend(['\\', c]),
-            // Two strike through what follows; one alone stands before an estimate.
+            // `~~` strikes text through. A single `~` marks an estimate and needs no escape.
             '~' if text[index + 1..].starts_with('~') || text[..index].ends_with('~') => out.push_str("\\~"),
             '!' if text[index..].starts_with("![") => out.push_str("\\!"),
             c if index == 0 && begins_block(text) => out.extend(['\\', c]),
@@ -33,7 +33,7 @@ pub fn escaped(text: &str) -> String {
     out
 }
 
-/// Whether a text would be a heading, a list or a rule at the beginning of a block. A number with its sign is none.
+/// Returns `true` if the text would begin a heading, list or rule. A signed number does not.
 fn begins_block(text: &str) -> bool {
     let mut letters = text.chars();
     let first = letters.next();
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    // Fails without this module: `<script>` in the title of a report stood in its Markdown.
+    // Fails without this module: `<script>` in a report's title was copied to its Markdown.
     #[test]
     fn markup_of_data_is_text() {
         assert_eq!(escaped("<script>alert(1)</script>"), "&lt;script&gt;alert(1)&lt;/script&gt;");
@@ -61,7 +61,7 @@ mod tests {
     }
 
     proptest! {
-        // Protects reports: no character of data opens markup, and a cell of a table stays one cell.
+        // Protects reports: data cannot begin markup, and a table cell stays one cell.
         #[test]
         fn nothing_opens_markup(text in any::<String>()) {
             let markdown = escaped(&text);

@@ -1,14 +1,14 @@
-//! The name that a mistyped word most likely means.
+//! Suggestions for mistyped words.
 
-/// Longest word that is compared, in letters. No name of Plumb is as long; the time grows with the product of both lengths, and a word
+/// Longest word to compare, in characters. All of Plumb's names are shorter. The time grows with the product of both lengths; a word
 /// of 70 KB took seconds.
 const LETTERS_MAX: usize = 64;
 
-/// The candidate that `word` was most likely meant to be, if one is close enough.
+/// Returns the candidate that is closest to `word`, if one is close enough.
 ///
 /// Closeness is the optimal string alignment distance (insert, delete, replace, swap neighbours), ignoring case and
-/// `-`/`_`; at most a third of the word may differ. A candidate that `word` begins, or that begins `word`, also counts. Words of more than
-/// 64 letters are close to nothing.
+/// `-`/`_`; at most a third of the word may differ. A candidate also counts if it is a prefix of `word`, or `word` is a
+/// prefix of it. Words longer than 64 characters never match.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let plain = |text: &str| is_short(text).then(|| text.to_lowercase().replace(['-', '_', ' '], ""));
     let wanted = plain(word).filter(|wanted| !wanted.is_empty())?;
@@ -25,8 +25,8 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
-/// The first of the candidates with the fewest edits (insert, delete, replace) from `word`, if they are fewer than `fewer_than`. Words of
-/// more than 64 letters are close to nothing.
+/// Returns the first candidate with the fewest edits (insert, delete, replace) from `word`, if there are fewer than
+/// `fewer_than`. Words longer than 64 characters never match.
 pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>, fewer_than: usize) -> Option<&'a str> {
     if !is_short(word) {
         return None;
@@ -38,7 +38,7 @@ pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>, fe
     counted.min_by_key(|(edits, _)| *edits).filter(|(edits, _)| *edits < fewer_than).map(|(_, candidate)| candidate)
 }
 
-/// Whether a word is short enough to be compared. Its letters are not counted beyond that.
+/// Returns `true` if a word is short enough to compare. Stops counting at the limit.
 fn is_short(word: &str) -> bool {
     word.chars().nth(LETTERS_MAX).is_none()
 }
@@ -72,7 +72,7 @@ mod tests {
         }
     }
 
-    // Fails without the limit, by its time: a word of a megabyte is compared with a name that begins it.
+    // Without the limit, comparing a word of 1 MB with its prefix takes too long.
     #[test]
     fn long_words_are_not_compared() {
         let long = "depth".repeat(200_000);

@@ -1,22 +1,22 @@
 //! Text for terminals, logs and pages.
 //!
-//! Names of processes, files and hosts may hold escape sequences, and bidirectional controls that reorder a line. Each such character is
-//! printed as JSON escapes it (`\u001b`, `\u202e`), so that JSON that is printed through here stays the same data.
+//! Names of processes, files and hosts may hold escape sequences, and bidirectional controls that reorder a line. Each such character
+//! is printed as a JSON escape (`\u001b`, `\u202e`), so that printed JSON keeps its meaning.
 //!
-//! Plumb's own colours pass as [`colour`] marks them: with a number that is drawn once per process, which data cannot guess.
+//! [`colour`] marks Plumb's own colours with a random number, drawn once per process, that data cannot guess.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::OnceLock;
 
-/// Longest code of a colour, such as `38;5;196`, in bytes.
+/// Longest colour code, such as `38;5;196`, in bytes.
 const CODE_BYTES_MAX: usize = 24;
 
-/// Whether a character acts on the text around it instead of being seen. Line feeds and tabs count as text here.
+/// Returns `true` if a character is invisible and affects the text around it. Line feeds and tabs count as text here.
 ///
-/// Covered are the C0 and C1 controls, bidirectional controls (Unicode 16, UAX #9), line and paragraph separators, and format characters
-/// that have no width. The joiners U+200C and U+200D are not: Persian, Indic scripts and emoji need them.
+/// Covers C0 and C1 controls, bidirectional controls (Unicode 16, UAX #9), line and paragraph separators, and zero-width format
+/// characters. Excludes the joiners U+200C and U+200D, which Persian, Indic scripts and emoji need.
 pub fn is_hidden(character: char) -> bool {
     match character {
         '\n' | '\t' => false,
@@ -26,28 +26,28 @@ pub fn is_hidden(character: char) -> bool {
     }
 }
 
-/// Returns the text for output: hidden characters are escaped, and the colours that [`colour`] marked are shown. Line feeds,
-/// carriage returns before them, and tabs stay.
+/// Escapes hidden characters for output, and converts the marks of [`colour`] to SGR escapes. Keeps tabs, line feeds, and
+/// carriage returns before line feeds.
 pub fn visible(text: &str) -> Cow<'_, str> {
     escape(text, is_hidden, Marks::Shown)
 }
 
-/// Returns the text as part of a single line of a page: line feeds and tabs are escaped, too. Marks of colours stay marks.
+/// Escapes text for one line of a page: like [`visible`], but line feeds and tabs are escaped and colour marks are kept.
 pub fn visible_line(text: &str) -> Cow<'_, str> {
     escape(text, is_hidden_in_line, Marks::Kept)
 }
 
-/// Returns the text of [`visible_line`] without colours: what takes columns.
+/// Returns the text of [`visible_line`] without colour marks, for measuring its width.
 pub fn visible_letters(text: &str) -> Cow<'_, str> {
     escape(text, is_hidden_in_line, Marks::Removed)
 }
 
-/// Returns one line for output: as [`visible`], with line feeds and tabs escaped.
+/// Escapes one line for output: like [`visible`], but line feeds and tabs are escaped.
 pub fn screen_line(text: &str) -> Cow<'_, str> {
     escape(text, is_hidden_in_line, Marks::Shown)
 }
 
-/// Returns the mark of a colour, `31;1` for bold red. [`visible`] makes an SGR escape of it.
+/// Returns the mark of a colour, such as `31;1` for bold red. [`visible`] converts it to an SGR escape.
 pub fn colour(code: &str) -> String {
     format!("\u{1b}{}{code}m", token())
 }
@@ -56,7 +56,7 @@ fn is_hidden_in_line(character: char) -> bool {
     matches!(character, '\n' | '\t') || is_hidden(character)
 }
 
-/// The treatment of marks of colours.
+/// Treatment of colour marks in the text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Marks {
     Shown,
@@ -64,7 +64,7 @@ enum Marks {
     Removed,
 }
 
-/// The number in the marks of this process.
+/// Returns the random number in this process's colour marks.
 fn token() -> &'static str {
     static TOKEN: OnceLock<String> = OnceLock::new();
     TOKEN.get_or_init(|| format!("{:016x}", RandomState::new().build_hasher().finish()))
@@ -85,7 +85,7 @@ fn escape(text: &str, is_escaped: impl Fn(char) -> bool, marks: Marks) -> Cow<'_
             rest = after;
             continue;
         }
-        // The lines of CSV end so; nothing is drawn over.
+        // CSV lines end in CR LF. The CR is harmless there, as no text follows on the line.
         let is_line_end = rest.starts_with("\r\n") && !is_escaped('\n');
         if is_escaped(character) && !is_line_end {
             push_escaped(&mut out, character);
@@ -97,7 +97,7 @@ fn escape(text: &str, is_escaped: impl Fn(char) -> bool, marks: Marks) -> Cow<'_
     Cow::Owned(out)
 }
 
-/// The code of the mark that a text begins with, and the text after the mark.
+/// Parses a colour mark at the start of a text. Returns its code and the rest of the text.
 fn mark(text: &str) -> Option<(&str, &str)> {
     let (code, after) = text.strip_prefix('\u{1b}')?.strip_prefix(token())?.split_once('m')?;
     let is_code = code.len() <= CODE_BYTES_MAX && code.bytes().all(|byte| byte.is_ascii_digit() || byte == b';');
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    // Fails without this module: the name of a process set the title of the terminal and coloured what came after it.
+    // Fails without this module: a process name set the terminal's title and coloured the following text.
     #[test]
     fn escapes_and_bidirectional_controls_become_visible() {
         assert_eq!(visible("\u{1b}]0;PWN\u{7}\u{1b}[31m"), "\\u001b]0;PWN\\u0007\\u001b[31m");
@@ -136,7 +136,7 @@ mod tests {
         }
     }
 
-    // Protects: data that looks like a mark of another process is not a colour, and cells keep their marks.
+    // Protects: a mark with a wrong number is not a colour, and cells keep their marks.
     #[test]
     fn only_marks_of_this_process_are_colours() {
         let page = format!("{}red{} \u{1b}0123456789abcdef31mdata", colour("31;1"), colour("0"));
@@ -148,7 +148,7 @@ mod tests {
     }
 
     proptest! {
-        // Protects every output: nothing hidden is left whatever the text is, and what is seen is not changed.
+        // Protects every output: no hidden character is left in any text, and visible ones are unchanged.
         #[test]
         fn nothing_hidden_is_left(text in any::<String>()) {
             let page = visible(&text);
@@ -162,7 +162,7 @@ mod tests {
             prop_assert!(!line.contains(['\n', '\t']) && !line.chars().any(is_hidden));
         }
 
-        // Protects JSON that is printed: it stays JSON of the same value.
+        // Protects printed JSON: an escape decodes to the original character.
         #[test]
         fn an_escape_is_that_of_json(character in any::<char>()) {
             let mut out = String::new();

@@ -1,4 +1,4 @@
-//! `--anonymise`: output without the names of whoever measured.
+//! `--anonymise`: replaces names of hosts, users and paths in the output.
 
 use crate::exit::Stopped;
 use crate::output::error_line;
@@ -8,21 +8,19 @@ use plumb_result::Anonymiser;
 use plumb_result::tidy::TidyTable;
 use plumb_store::{Store, StoreError};
 
-/// The names in one output: as they are, or replaced.
+/// Replaces the names in one output; passes everything through without `--anonymise`.
 pub struct Names(Option<Anonymiser>);
 
 impl Names {
-    /// Replaced under `--anonymise`.
     pub fn of(is_anonymous: bool) -> Names {
         Names(is_anonymous.then(|| {
             let mut anonymiser = Anonymiser::new();
-            // Runs of this host may name it where no field does.
+            // Free text in a run may name this host even if no field does.
             anonymiser.learn_host(&rustix::system::uname().nodename().to_string_lossy());
             anonymiser
         }))
     }
 
-    /// Whether they are replaced.
     pub fn are_replaced(&self) -> bool {
         self.0.is_some()
     }
@@ -35,7 +33,7 @@ impl Names {
         }
     }
 
-    /// Collects the names in stored runs. A run without a result has none.
+    /// Collects the names in stored runs. Skips runs without a result.
     pub fn learn_runs(&mut self, store: &Store, runs: &[String]) -> Result<(), Stopped> {
         let runs = if self.are_replaced() { runs } else { &[] };
         for run in runs {
@@ -48,7 +46,7 @@ impl Names {
         Ok(())
     }
 
-    /// The value as it is printed.
+    /// Returns the value with its names replaced.
     pub fn shown<T: ToDocument + FromDocument>(&mut self, value: T) -> Result<T, Stopped> {
         match &mut self.0 {
             Some(anonymiser) => anonymiser.anonymous(&value).map_err(Stopped::io),
@@ -56,7 +54,7 @@ impl Names {
         }
     }
 
-    /// The text as it is printed.
+    /// Returns the text with its names replaced.
     pub fn text(&mut self, text: String) -> String {
         match &mut self.0 {
             Some(anonymiser) => anonymiser.text(&text),
@@ -64,21 +62,19 @@ impl Names {
         }
     }
 
-    /// Replaces them in numbers.
     pub fn replace_in_numbers(&mut self, numbers: &mut TidyTable) {
         if let Some(anonymiser) = &mut self.0 {
             numbers.map_texts(&mut |text| anonymiser.text(text));
         }
     }
 
-    /// Replaces them in a report.
     pub fn replace_in_report(&mut self, report: &mut FullReport) {
         if let Some(anonymiser) = &mut self.0 {
             report.map_texts(&mut |text| anonymiser.text(text));
         }
     }
 
-    /// Says on standard error what was replaced.
+    /// Prints a summary of the replacements to standard error.
     pub fn report(&self) {
         if let Some(anonymiser) = &self.0 {
             error_line!("{}", anonymiser.summary());

@@ -82,7 +82,7 @@ pub fn run(
     end(repeated.of(), verdict, is_met, unstored, error)
 }
 
-/// The same with the names that are to be printed.
+/// Replaces the names in a repeated measurement under `--anonymise`.
 pub fn named(repeated: Repeated, names: &mut Names) -> Result<Repeated, Stopped> {
     Ok(match repeated {
         Repeated::Rounds(rounds) => Repeated::Rounds(Box::new(names.shown(*rounds)?)),

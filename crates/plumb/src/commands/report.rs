@@ -181,7 +181,7 @@ impl Subject {
         Ok(Subject::Runs { selection: sql.to_owned(), ids })
     }
 
-    /// Collects the names in all that the report is made of.
+    /// Collects the names in every run and document that the report uses.
     fn learn(&self, store: &Store, names: &mut Names) -> Result<(), Stopped> {
         let runs = match self {
             Subject::Run(run) => vec![run.clone()],

@@ -107,7 +107,7 @@ fn show_named(id: &str, other: Option<&str>, names: &mut Names, common: &Common)
     Ok(End::Done)
 }
 
-/// What differs between two runs.
+/// Prints the differences between two runs.
 fn show_difference(store: &Store, id: &str, other: &str, names: &mut Names, common: &Common) -> Result<End, Stopped> {
     names.learn_runs(store, &[id.to_owned(), other.to_owned()])?;
     let mut differences = store.diff(id, other)?;
@@ -245,7 +245,7 @@ fn show_series(store: &Store, id: &str, status: &str, common: &Common) -> Result
     Ok(End::Done)
 }
 
-/// A SELECT over the store, ended after a time.
+/// Runs a SELECT over the store, with a timeout.
 pub fn query(sql: Option<&str>, timeout: Nanos, common: &Common) -> Result<End, Stopped> {
     const TABLES: &str =
         "SELECT name AS 'table', sql AS definition FROM sqlite_schema WHERE type = 'table' ORDER BY name";
@@ -432,7 +432,7 @@ pub fn export(
     Ok(End::Done)
 }
 
-/// As [`Store::export_json`], with names replaced.
+/// Like [`Store::export_json`], but with names replaced.
 fn anonymous_json(store: &Store, ids: &[String], names: &mut Names) -> Result<String, Stopped> {
     let text = |id: &String| {
         let result = names.shown(store.get(id)?)?;

@@ -16,7 +16,7 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// Started by a command, whose standard error tells when it listens.
+    /// Starts an agent and waits until it reports that it listens.
     pub fn start(mut command: Command, log: &Path) -> Agent {
         let file = std::fs::File::create(log).unwrap();
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(file).spawn().unwrap();
@@ -25,12 +25,12 @@ impl Agent {
         agent
     }
 
-    /// One for clients of this user, which they reach at [`socket`].
+    /// Starts an agent without keys, at [`socket`].
     pub fn local(home: &Home, number: u16, more: &str) -> Agent {
         Agent::listening(home, &socket(home, number), number, more)
     }
 
-    /// One with keys, on loopback.
+    /// Starts an agent with keys on a loopback port.
     pub fn with_keys(home: &Home, port: u16, more: &str) -> Agent {
         Agent::listening(home, &format!("127.0.0.1:{port}"), port, &format!("--keys keys/server.keys {more}"))
     }
@@ -40,12 +40,12 @@ impl Agent {
         Agent::start(home.command(line.split_whitespace()), &home.work().join(format!("agent{number}.log")))
     }
 
-    /// What it has said so far.
+    /// Returns its standard error so far.
     pub fn says(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap()
     }
 
-    /// Processes of its clients.
+    /// Returns the PIDs of its clients' processes.
     pub fn sessions(&self) -> Vec<u32> {
         let all = format!("/proc/{0}/task", self.child.id());
         let children =
@@ -55,7 +55,7 @@ impl Agent {
     }
 }
 
-/// The host of [`Agent::local`], as `--hosts` takes it.
+/// Returns the `--hosts` value for [`Agent::local`].
 pub fn socket(home: &Home, number: u16) -> String {
     format!("unix:{}/agent{number}.sock", home.work().display())
 }
@@ -186,7 +186,7 @@ fn message(text: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// What a stranger is answered at a socket in the working directory.
+/// Sends bytes to an agent's socket and returns the first line of its answer.
 fn answer_to(at: &Path, bytes: &[u8]) -> String {
     let mut stream = UnixStream::connect(at).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
@@ -198,7 +198,7 @@ fn answer_to(at: &Path, bytes: &[u8]) -> String {
 
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-// Protects an agent from hostile clients: whatever is sent, it goes on to serve others, and keeps neither memory nor processes.
+// Protects an agent from hostile clients: after any input it serves others, and leaks neither memory nor processes.
 #[test]
 fn a_hostile_client_does_no_harm() {
     let home = Home::new();
@@ -288,7 +288,7 @@ fn a_hostile_agent_does_no_harm() {
     home.plumb(&format!("run w.toml --hosts {0},{0}", socket(&home, port))).expect(2).complains(&["named twice"]);
 }
 
-/// A server of fio's jobs, in a directory that they may use.
+/// Starts `as fio --server` in a directory that its jobs may use.
 pub fn fio_server(home: &Home, port: u16, directory: &Path) -> Agent {
     let mut command = home.command(["as", "fio", &format!("--server=ip:127.0.0.1,{port}")]);
     command.current_dir(directory).env("PLUMB_AGENT_ALLOW", directory);

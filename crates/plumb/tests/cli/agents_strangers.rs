@@ -1,4 +1,4 @@
-//! Agents and strangers: other users of the host, services without authentication, and connections that prove nothing.
+//! Agents and strangers: other users of the host, services without authentication, and connections that never authenticate.
 
 use crate::agents::{Agent, VERSION, WORKLOAD, fio_server};
 use crate::common::ports::free_port;
@@ -10,8 +10,8 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-// Protects a host from its other users: without keys, an agent is reached by a socket that names its peers, and by no port. Before,
-// it listened on a port of loopback, and whoever sent a conversation and closed was taken for root.
+// Protects a host from its other users: without keys, an agent listens on a Unix socket, which identifies its peers. Before, it
+// listened on a loopback port, and any client that sent its requests and closed was admitted as root.
 #[test]
 fn without_keys_an_agent_serves_its_own_user() {
     let home = Home::new();
@@ -27,7 +27,7 @@ fn without_keys_an_agent_serves_its_own_user() {
     home.plumb("agent --listen").expect(4).complains(&["another agent listens there"]);
     home.plumb("agent --init keys").expect(0);
     home.plumb("agent --listen --keys keys/server.keys").expect(2).complains(&["--keys are for TCP"]);
-    // Keys are for other hosts of the same run.
+    // The keys are for other hosts of the same run; the local one ignores them.
     home.plumb("run w.toml --hosts local --hosts-keys keys/client.keys").ran();
     let nobody = format!("run w.toml --hosts 127.0.0.1:{port}");
     home.plumb(&nobody).expect(4).complains(&["is reached by `--hosts local`"]);
@@ -37,7 +37,7 @@ fn without_keys_an_agent_serves_its_own_user() {
         needs::skip("needs root, to be another user");
         return;
     }
-    // Another user cannot reach the socket; where one can, the kernel's word counts.
+    // The directory keeps other users out. Open it, so that SO_PEERCRED has to refuse them.
     let open =
         tempfile::Builder::new().permissions(std::os::unix::fs::PermissionsExt::from_mode(0o755)).tempdir().unwrap();
     let at = open.path().join("sock");
@@ -61,8 +61,8 @@ fn without_keys_an_agent_serves_its_own_user() {
     assert!(agent.sessions().is_empty());
 }
 
-// Protects scripts and hosts: a service of a tool whose protocol has no keys names what may be used, says so, and admits no one whose
-// connection has no owner. Before, it served without any of that, and all of the working directory.
+// Protects scripts and hosts: a service whose protocol has no keys requires allowed directories, prints a warning, and refuses
+// connections without a known owner. Before, it opened the whole working directory to every client.
 #[test]
 fn services_without_authentication_need_allowed_directories() {
     let home = Home::new();
@@ -86,7 +86,7 @@ fn services_without_authentication_need_allowed_directories() {
     if !needs::tools(&["/usr/bin/python3"]) {
         return;
     }
-    // A whole conversation at once, and the end: the kernel's table shows user 0 for what is left of the connection.
+    // Sends all requests and closes at once: the kernel's table shows UID 0 for the closing connection.
     let script = format!(
         "import socket\nfor _ in range(30):\n s = socket.create_connection(('127.0.0.1', {port}))\n \
          s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)\n s.sendall(b'plumb-agent 1 {VERSION} 1 2 10 x\\n')\n s.close()"
@@ -98,8 +98,8 @@ fn services_without_authentication_need_allowed_directories() {
     wait_until("no process is left", || server.sessions().is_empty());
 }
 
-// Protects valid jobs: an agent that was started outside its allowed directory serves those whose files are all inside. Before, it
-// refused each with "does not allow `.`".
+// Protects valid jobs: an agent started outside its allowed directory serves jobs whose files are all inside it. Before, it refused
+// each one with "does not allow `.`".
 #[test]
 fn an_agent_started_elsewhere_serves_its_directory() {
     let home = Home::new();
@@ -127,8 +127,8 @@ fn an_agent_started_elsewhere_serves_its_directory() {
     assert_eq!(std::fs::read_dir(&here).unwrap().count(), 0);
 }
 
-// Protects those who have keys: connections that prove nothing take no place of theirs, and the one that is turned away hears why.
-// Before, 24 held connections starved an agent, and its clients heard of another TLS.
+// Protects clients with keys: unauthenticated connections do not use up their slots, and a refused client gets the reason. Before,
+// 24 held connections starved an agent, and its clients reported a TLS mismatch.
 #[test]
 fn strangers_do_not_starve_those_who_have_keys() {
     let home = Home::new();
@@ -141,7 +141,7 @@ fn strangers_do_not_starve_those_who_have_keys() {
     let said: Vec<Said> = std::thread::scope(|scope| {
         for number in 0..24 {
             let ends = &ends;
-            // Each holds a connection, and opens another when it is closed; some begin a handshake.
+            // Each thread holds a connection and reconnects when it is closed. Half of them begin a TLS handshake.
             scope.spawn(move || {
                 while !ends.load(Ordering::Relaxed) {
                     std::thread::sleep(Duration::from_millis(50));
@@ -163,7 +163,7 @@ fn strangers_do_not_starve_those_who_have_keys() {
     for said in said {
         said.ran();
     }
-    // More than there are places: the oldest make room.
+    // More connections than the limit: the agent closes the oldest.
     let held: Vec<TcpStream> = (0..200).map(|_| TcpStream::connect(("127.0.0.1", port)).unwrap()).collect();
     home.plumb(&run).ran();
     drop(held);

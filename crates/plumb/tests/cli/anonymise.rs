@@ -14,7 +14,7 @@ const MAC: &str = "52:54:00:aa:bb:cc";
 const UUID: &str = "0a1b2c3d-1111-4222-8333-444455556666";
 const ORIGINALS: [&str; 8] = [HOST, USER, SERIAL, MOUNT, "alicecooper/bench", ADDRESS, MAC, UUID];
 
-/// Stores two runs of a host with these names in its environment, its targets and its findings.
+/// Stores two runs with these names in their environment, targets and findings.
 fn stored(home: &Home) -> [String; 2] {
     home.plumb("run random-read --at sim:ssd --set time=200ms --set size=64MiB").ran();
     let mut results = home.plumb("export").expect(0).json();
@@ -62,7 +62,7 @@ fn assert_anonymous(what: &str, text: &str) {
     }
 }
 
-// Fails without `--anonymise`, which there was not: each format has the names.
+// Fails if any output format leaves a name in.
 #[test]
 fn no_format_has_a_name() {
     let home = Home::new();
@@ -99,7 +99,7 @@ fn no_format_has_a_name() {
     assert_anonymous("xlsx", &workbook(&home, "r.xlsx"));
 }
 
-/// All texts of a workbook.
+/// Returns all files of an XLSX archive as one text.
 fn workbook(home: &Home, name: &str) -> String {
     let script = "import sys, zipfile\nz = zipfile.ZipFile(sys.argv[1])\nfor n in z.namelist(): sys.stdout.write(z.read(n).decode('utf-8', 'replace'))";
     let output = Command::new("python3").args(["-c", script, name]).current_dir(home.work()).output();
@@ -112,7 +112,7 @@ fn workbook(home: &Home, name: &str) -> String {
     }
 }
 
-// Protects whoever reads: one name is one word in all of an output, and what was exported can be imported.
+// Protects readers: each name has a single replacement throughout an output, and an export can be imported.
 #[test]
 fn one_name_is_one_word() {
     let home = Home::new();

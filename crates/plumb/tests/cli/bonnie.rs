@@ -183,7 +183,7 @@ fn own_name(path: &str) -> Option<String> {
     (counted && path.len() >= 5).then(|| path.to_owned())
 }
 
-/// Before the name of a directory that is open to name files from.
+/// Marks an open directory in the map of descriptors.
 const OPEN_DIRECTORY: &str = "directory ";
 
 /// One call in a form that both share: directories are opened and entered in ways of their own, and flags that say
@@ -194,7 +194,7 @@ fn event(call: &str, open: &mut SortedMap<String, String>) -> Option<String> {
     let result = result.split_whitespace().next()?;
     let arguments = arguments.trim_end().trim_end_matches(')');
     let parts: Vec<&str> = arguments.split(", ").collect();
-    // Ours opens a numbered directory once, and names files from there: the descriptor stands before the name.
+    // Ours opens a numbered directory once and uses *at calls: the descriptor precedes the name.
     let place = |at: usize| at.checked_sub(1).and_then(|before| open.get(parts[before])?.strip_prefix(OPEN_DIRECTORY));
     let quoted: Vec<String> = (0..parts.len())
         .filter_map(|at| {

@@ -72,9 +72,9 @@ fn calls(home: &Home, command: &Command) -> Vec<String> {
         ],
     );
     let mut whole = whole_calls(&text);
-    // A debug build looks whether what it closes is open.
+    // Debug builds check with F_GETFD that a descriptor is open before they close it.
     whole.retain(|(_, call)| !call.contains("F_GETFD"));
-    // Ours opens the directory of a name first: where that fails, so does what is done with the name.
+    // Ours opens the parent directory first. If that fails, it counts as the failed call itself.
     whole.retain(|(_, call)| !call.starts_with("openat2") || call.contains(" = -1 "));
     for (_, call) in &mut whole {
         if call.starts_with("openat2") {
@@ -82,7 +82,7 @@ fn calls(home: &Home, command: &Command) -> Vec<String> {
         }
     }
     // The client is the thread that makes its own directory, from its first operation on.
-    // Ours names it from the directory above.
+    // Ours makes it relative to the parent directory.
     let is_own = |call: &str| call.contains("clients/client0\"") || call.contains(", \"client0\"");
     let is_first = |call: &str| is_own(call) && call.starts_with("openat");
     let first = whole.iter().position(|(_, call)| is_first(call)).expect("a client begins");

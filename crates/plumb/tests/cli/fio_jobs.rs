@@ -74,7 +74,7 @@ fn a_log_is_no_permission_to_overwrite_what_it_names() {
     assert_ne!(std::fs::read(&made).unwrap(), bytes, "a directory covers its files");
     std::fs::remove_file(&made).unwrap();
     std::fs::write(&made, &bytes).unwrap();
-    // A name that fio would make up is no permission either.
+    // A name that fio generates does not grant permission either.
     home.plumb("as fio --name=made --read_iolog=log").expect(1).complains(&[&way_out]);
     assert_eq!(std::fs::read(&made).unwrap(), bytes);
     std::fs::remove_file(&made).unwrap();

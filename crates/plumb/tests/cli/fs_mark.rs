@@ -31,7 +31,7 @@ fn calls(home: &Home, command: &Command) -> Vec<String> {
         traced(home, command, &["-y", "-e", "trace=mkdir,mkdirat,openat,write,fsync,sync,close,unlink,unlinkat"]);
     // Names have a time and random letters, and each tool has its own descriptors and ways to say the same.
     let name = Regex::new(r"6[0-9a-f]{7}~{8}[0-9A-Z]{24}").unwrap();
-    // Ours names a directory from the one above.
+    // Ours makes directories relative to their parent.
     let is_numbered = |call: &str| call.contains("out/0") || call.contains("/out>, \"0");
     // Ours looks at each name before it begins.
     let calls = whole_calls(&text).into_iter().map(|(_, call)| call).filter(|call| {

@@ -1,4 +1,4 @@
-//! Names and files of others: what they hold steers no terminal, opens no markup and takes no memory without end.
+//! Hostile names and files: they cannot inject terminal escapes or markup, or exhaust memory.
 
 use crate::common::{Home, Said, needs};
 use std::ffi::OsStr;
@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 /// Sets the title of a terminal, colours what follows, and reverses it.
 const EVIL: &str = "\u{1b}]0;PWN\u{7}\u{1b}[31m\u{202e}x";
 
-/// Nothing in the output steers a terminal.
+/// Panics if the output holds control characters or other hidden ones.
 #[track_caller]
 fn assert_tame(said: &Said) {
     for (name, text) in [("output", &said.out), ("error", &said.err)] {
@@ -17,7 +17,7 @@ fn assert_tame(said: &Said) {
     }
 }
 
-/// A run in a directory with a hostile name.
+/// Stores a run in a directory with a hostile name.
 fn with_run(home: &Home) {
     let directory = home.work().join(format!("{EVIL}\n##[error]y"));
     std::fs::create_dir(&directory).unwrap();
@@ -25,7 +25,7 @@ fn with_run(home: &Home) {
     home.with(words.into_iter().chain([directory.as_os_str()])).ran();
 }
 
-// Fails before names were made visible: the name of a directory stood raw in the pages of `list`, `show`, `query` and `report`.
+// Failed before: `list`, `show`, `query` and `report` printed the name of the directory unescaped.
 #[test]
 fn a_directory_s_name_steers_no_terminal() {
     let home = Home::new();
@@ -37,17 +37,17 @@ fn a_directory_s_name_steers_no_terminal() {
     assert_tame(&said);
     let said = home.with(["query", "SELECT facts FROM target"]);
     assert_tame(&said);
-    // JSON that is printed has the name as it is.
+    // Printed JSON still decodes to the original name.
     let shown = home.plumb("show --json").expect(0).json();
     assert!(shown.to_string().contains("\u{202e}"), "{shown}");
-    // Where a runner reads along, a line feed in a name begins no command.
+    // In a CI runner, a line feed in a name cannot begin a command.
     let mut list = home.command(["show", "-v"]);
     list.env("GITHUB_ACTIONS", "true");
     let said = Said::of(list).expect(0);
     assert!(!said.out.lines().any(|line| line.trim_start().starts_with("##[")), "{}", said.out);
 }
 
-// Fails before: what the database holds was printed as it is.
+// Failed before: values from the database were printed unescaped.
 #[test]
 fn what_is_stored_steers_no_terminal() {
     let home = Home::new();
@@ -62,7 +62,7 @@ fn what_is_stored_steers_no_terminal() {
     assert_tame(&home.with(["query", "SELECT name FROM run"]).expect(0));
 }
 
-// Fails before: a process named so, which does I/O, was printed by `watch` as it is.
+// Failed before: `watch` printed the names of processes unescaped.
 #[test]
 fn a_process_s_name_steers_no_terminal() {
     let home = Home::new();
@@ -83,7 +83,7 @@ fn a_process_s_name_steers_no_terminal() {
     said.expect(0).says(&["\\u001b]0;P\\u0007"]);
 }
 
-// Fails before: titles of audited studies, errors with words of a file, and the user's own words.
+// Failed before: titles of audited studies, parse errors and command-line words were printed unescaped.
 #[test]
 fn titles_and_errors_steer_no_terminal() {
     let home = Home::new();
@@ -101,7 +101,7 @@ fn titles_and_errors_steer_no_terminal() {
     assert_tame(&unreadable);
 }
 
-// Fails before: the title of a report stood in its Markdown as it is.
+// Failed before: the title of a report was written to its Markdown unescaped.
 #[test]
 fn names_open_no_markup_in_markdown() {
     let home = Home::new();
@@ -113,7 +113,7 @@ fn names_open_no_markup_in_markdown() {
     assert!(!said.out.contains("<script") && !said.out.contains("![a](") && !said.out.contains("[c]("), "{}", said.out);
 }
 
-/// Runs under a limit of memory: what reads without a limit fails here, and takes nothing from others.
+/// Runs with limited memory, so that an unbounded read fails here instead of exhausting the machine.
 fn within_memory(home: &Home, words: &[&str], input: Option<&str>) -> Said {
     let plain = home.command(words);
     let mut command = Command::new("bash");
@@ -134,12 +134,12 @@ fn within_memory(home: &Home, words: &[&str], input: Option<&str>) -> Said {
     Said { command: format!("{words:?}"), code, out: text(output.stdout), err: text(output.stderr) }
 }
 
-/// The limit is named, and memory did not run out first.
+/// Returns `true` if the message names the limit and memory did not run out first.
 fn is_refused(said: &str) -> bool {
     (said.contains("longer than") || said.contains("too long")) && !said.contains("memory allocation")
 }
 
-// Fails before: each of these took memory as long as there was any, 1 GiB in 4 s.
+// Failed before: each of these allocated without a limit, 1 GiB in 4 s.
 #[test]
 fn inputs_without_an_end_are_refused() {
     let home = Home::new();
@@ -163,7 +163,7 @@ fn inputs_without_an_end_are_refused() {
         let said = within_memory(&home, words, None);
         let all = format!("{}{}", said.out, said.err);
         assert!(is_refused(&all), "{words:?}: {} {all}", said.code);
-        // PostMark goes on with standard input, as the tool does.
+        // Like the original, PostMark continues with standard input.
         let least = if words.contains(&"postmark") { 0 } else { 1 };
         assert!(said.code >= least, "{words:?}: {} {all}", said.code);
     }
@@ -176,7 +176,7 @@ fn inputs_without_an_end_are_refused() {
     }
 }
 
-// Fails before: a query had no end, and took the memory of the machine.
+// Failed before: queries had no limits of time or memory.
 #[test]
 fn queries_have_limits() {
     let home = Home::new();
@@ -190,7 +190,7 @@ fn queries_have_limits() {
     home.with(["query", "SELECT count(*) FROM run"]).expect(0);
 }
 
-// Protects scripts: a name with letters of any script is printed as the tool prints it.
+// Protects scripts: names with non-ASCII letters are printed as in the original tool.
 #[test]
 fn ordinary_names_stay_as_they_are() {
     let home = Home::new();

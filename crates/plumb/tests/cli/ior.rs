@@ -161,7 +161,7 @@ fn a_file_with_wrong_data_stays() {
     // Of the second rank; the first removes what all share.
     bytes[100 << 10] ^= 1;
     std::fs::write(home.work().join("out"), bytes).unwrap();
-    // Somebody else has written to it: it is not removed without permission.
+    // The test, not IOR, changed the file: removing it needs permission.
     home.plumb(&format!("as ior -r -K {layout}")).expect(5).complains(&["PLUMB_ALLOW="]);
     let allowed = |line: String| {
         let mut command = home.command(line.split(' '));

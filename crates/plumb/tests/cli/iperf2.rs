@@ -193,7 +193,7 @@ fn hostile_clients_get_nothing_and_end_only_themselves() {
         socket.send(datagram).unwrap();
         assert!(socket.recv(&mut [0; 2000]).is_err(), "{} bytes are answered", datagram.len());
     }
-    // Short streams from an address that may be forged: 24 bytes brought 256 before.
+    // Short streams from a possibly forged address: before, 24 bytes returned 256.
     for length in [12, 16, 24, 60, 100] {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         socket.connect(("127.0.0.1", server.port)).unwrap();

@@ -462,8 +462,8 @@ fn only_users_are_served() {
         .complains(&["line 1 is not NAME,SHA-256"]);
 }
 
-// Protects the server's key: whatever is wrong with a token, the client gets the same bytes, and not at once. Before, each was answered
-// as soon as its fault was found.
+// Protects the server's key: every invalid token gets the same answer, after a delay. Before, the server answered as soon as it
+// found the fault.
 #[test]
 fn refusals_are_all_the_same() {
     if !needs::tools(&["openssl"]) {

@@ -1,10 +1,10 @@
-//! What a kill leaves and `plumb clean` removes, and limits that must not kill.
+//! Files that a killed process leaves and `plumb clean` removes, and resource limits that must not kill Plumb.
 
 use crate::common::{Home, Said, needs};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The same command with limits that a shell sets.
+/// Runs a command under a `ulimit`.
 fn limited(home: &Home, limit: &str, line: &str) -> Said {
     let plain = home.command(line.split_whitespace());
     let mut command = Command::new("env");
@@ -14,8 +14,8 @@ fn limited(home: &Home, limit: &str, line: &str) -> Said {
     Said::of(command)
 }
 
-/// Protects: a file size limit is an error that is named, in every command. On main the signal kills `list` and `compare`
-/// (code -1 here), with nothing said.
+/// Protects: every command reports a file size limit as an error. On main, SIGXFSZ silently kills `list` and `compare`
+/// (code -1 in this test).
 #[test]
 fn a_file_size_limit_is_an_error_and_no_death() {
     let home = Home::new();
@@ -30,8 +30,7 @@ fn a_file_size_limit_is_an_error_and_no_death() {
     home.plumb("list").expect(0);
 }
 
-/// Protects programs that Plumb starts: they get the default action of the signal. On main they inherited that it was
-/// ignored.
+/// Protects programs that Plumb starts: they get the default action of SIGXFSZ. On main they inherited SIG_IGN.
 #[test]
 fn programs_that_are_started_die_of_their_file_size_limit() {
     if !needs::tools(&["dd"]) {
@@ -40,11 +39,10 @@ fn programs_that_are_started_die_of_their_file_size_limit() {
     let home = Home::new();
     home.file("fill.sh", "ulimit -f 1; exec dd if=/dev/zero of=full bs=64k count=1");
     let said = limited(&home, "-f 1000000", "trace record --by ptrace -o a.trace -- sh fill.sh");
-    // 25 is SIGXFSZ.
     assert!(said.err.contains("signal: 25 (SIGXFSZ)"), "{said:?}");
 }
 
-/// Protects: a small stack (in KiB) ends no command. On main each of these overflows it.
+/// Protects: every command works with a stack of 64 KiB. On main, each of these overflows it.
 #[test]
 fn a_small_stack_is_enough() {
     let home = Home::new();
@@ -68,8 +66,8 @@ fn directory(parent: &Path, name: &str, files: &[&str]) -> PathBuf {
     path
 }
 
-/// Protects: `plumb clean` removes the files of killed studies and half-made test directories, and keeps what only looks
-/// like them. On main all of these stay, and the last one makes `clean` end with 4 each time.
+/// Protects: `plumb clean` removes the files of killed studies and half-made test directories, and keeps lookalikes. On main,
+/// all of these stay, and the half-made directory makes every `clean` end with 4.
 #[test]
 fn cleaning_removes_what_killed_studies_left() {
     let home = Home::new();

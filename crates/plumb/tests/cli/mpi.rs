@@ -441,7 +441,7 @@ fn a_file_that_another_task_found_wrong_stays() {
         let home = Home::new();
         let layout = "-G 7 -b 64k -t 64k -o out";
         launcher.plumb(&home, 3, &format!("as ior -w -k {layout}")).ran();
-        // By Plumb itself: a file that somebody else has written to is not removed.
+        // Write with Plumb: it does not remove a file that another program changed.
         home.plumb("as dd if=/dev/zero of=out bs=64k seek=1 count=1 conv=notrunc").expect(0);
         let wrong = launcher.plumb(&home, 3, &format!("as ior -r -R -K {layout}"));
         wrong.says(&["Incorrect data on read (1 transfers)"]);

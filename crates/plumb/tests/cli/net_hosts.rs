@@ -182,7 +182,7 @@ fn only_whom_it_is_told_to_serve() {
     Said::of(hosts.plumb(0, &home, &line)).expect(4).complains(&["serves only who has its token"]);
 }
 
-// Protects those who open a server to a network by mistake: each that authenticates no one says so. Before, only iperf3's did.
+// Protects users who expose a server by mistake: every server without authentication prints a warning. Before, only iperf3 did.
 #[test]
 fn open_servers_say_so() {
     if !needs::root_and(&["ip"]) {

@@ -1,21 +1,21 @@
-//! Outputs: no option writes results onto a device, through a planted link, or into another program's database. Every test here
-//! failed before outputs had one way to be opened (`guard/src/outputs`), unless it says otherwise.
+//! Outputs: no option writes results onto a device, through a planted link, or into another program's database. Unless noted,
+//! every test here failed before all outputs were opened by `guard/src/outputs`.
 
 use crate::common::disks::{Loop, system};
 use crate::common::{Home, Said, needs};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-/// A recording of this repository.
+/// Returns the path of an strace recording in this repository.
 fn recording() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../trace/golden/strace_y.txt")
 }
 
-/// A short write of fio's, of 64 KiB.
+/// A fio job that writes 64 KiB.
 const FIO: &str = "as fio --name=x --ioengine=psync --rw=write --size=64k --bs=4k --filename=f";
 
-/// Command lines that write an output to `OUT`, with their exit code where that is a device. `RUN` is a stored run, `TRACE` a
-/// recording. PostMark prints what it cannot write, and ends well.
+/// Command lines that write an output to `OUT`, with the exit code if that is a device. `RUN` is a stored run, `TRACE` a
+/// recording. PostMark prints the error and exits with 0.
 const COMMANDS: &[(&str, i32)] = &[
     ("--db OUT list", 5),
     ("--db OUT export", 5),
@@ -49,7 +49,7 @@ const COMMANDS: &[(&str, i32)] = &[
     ("as iperf3 -s -1 -p 15299 --pidfile OUT", 1),
 ];
 
-/// A home with a stored run and the files that the commands read.
+/// A home with a stored run, for the commands of the table.
 struct Prepared {
     home: Home,
     run: String,
@@ -58,14 +58,14 @@ struct Prepared {
 impl Prepared {
     fn new() -> Prepared {
         let home = Home::new();
-        // Its report has charts.
+        // A native run, since its report has charts.
         home.plumb(NATIVE).expect(0);
         let rows = home.query("SELECT id FROM run");
         let run = rows[0][0].as_str().unwrap().to_owned();
         Prepared { home, run }
     }
 
-    /// Runs a command of the table. Its output goes to `out`.
+    /// Runs a command of the table with its output at `out`.
     fn write(&self, line: &str, out: &Path) -> Said {
         let postmark = format!("set number 5\nset transactions 5\nrun {}\nquit\n", out.display());
         self.home.file("postmark.conf", &postmark);
@@ -79,7 +79,7 @@ impl Prepared {
     }
 }
 
-/// Issue 41: all of these overwrote the device, a mounted one too, and ended with 0.
+/// Issue 41: all of these overwrote the device, even a mounted one, and exited with 0.
 #[test]
 fn no_output_is_written_onto_a_device() {
     if !needs::root_and(&["losetup", "mkfs.ext4", "mount", "umount"]) {
@@ -107,12 +107,12 @@ fn no_output_is_written_onto_a_device() {
     }
 }
 
-/// Scripts redirect outputs: sinks, standard output, and descriptors of the shell (process substitution). Passed before, too.
+/// Scripts redirect outputs to /dev/null, standard output and shell descriptors (process substitution). Passed before as well.
 #[test]
 fn sinks_and_descriptors_can_be_written() {
     let prepared = Prepared::new();
     for (line, _) in COMMANDS.iter().filter(|(line, _)| !line.starts_with("--db") && !line.starts_with("agent")) {
-        // A server waits for its client, and a recording is a new file.
+        // A server would wait for its client, and a recording must be a new file.
         if line.starts_with("as iperf3") || line.starts_with("trace") {
             continue;
         }
@@ -136,7 +136,7 @@ fn sinks_and_descriptors_can_be_written() {
     }
 }
 
-/// A report named by the user replaces a file at once: other names of the file keep the old content, and its mode stays.
+/// A report replaces an existing file atomically: hard links keep the old content, and the mode is preserved.
 #[test]
 fn reports_replace_files_at_once() {
     let prepared = Prepared::new();
@@ -151,7 +151,7 @@ fn reports_replace_files_at_once() {
     }
 }
 
-/// Commands that write a file whose name they make up.
+/// Commands that write a file under a generated name.
 const MADE_UP: &[(&str, &str)] = &[
     ("as fs_mark -d fsm -n 2 -s 0", "fs_log.txt"),
     ("FIO --write_bw_log=X", "X_bw.1.log"),
@@ -163,7 +163,7 @@ const MADE_UP: &[(&str, &str)] = &[
     ("report RUN --svg .", "CHART"),
 ];
 
-/// Issue 41: `fs_log.txt`, `X_bw.1.log`, `wol.dat` and others were opened through links that others had planted.
+/// Issue 41: `fs_log.txt`, `X_bw.1.log`, `wol.dat` and others were opened through links planted by other users.
 #[test]
 fn planted_links_lead_nowhere() {
     let prepared = Prepared::new();
@@ -191,7 +191,7 @@ fn planted_links_lead_nowhere() {
     }
 }
 
-/// The content of a small database of SQLite's, made by another program.
+/// Creates a small SQLite database like that of another program.
 fn foreign(path: &Path) {
     let connection = rusqlite::Connection::open(path).unwrap();
     connection.execute_batch("CREATE TABLE bookmark (url TEXT); INSERT INTO bookmark VALUES ('x');").unwrap();
@@ -209,7 +209,7 @@ const READING: &[&str] = &[
     "posix diff a b",
 ];
 
-/// Issue 41: `--db EMPTYFILE list` wrote 430 KB into the file.
+/// Issue 41: `--db EMPTYFILE list` wrote 430 KB to the file.
 #[test]
 fn commands_that_read_make_and_fill_no_database() {
     let home = Home::new();
@@ -228,7 +228,7 @@ fn commands_that_read_make_and_fill_no_database() {
         !home.work().join("../data/plumb").exists(),
         "the user's data directory was made by a command that only reads"
     );
-    // A command that measures fills it.
+    // A command that measures initialises the empty file.
     Said::of(home.command(format!("--db empty.db {}", NATIVE).split(' '))).ran();
     home.plumb("--db empty.db list").expect(0).says(&["random-read"]);
 }
@@ -236,7 +236,7 @@ fn commands_that_read_make_and_fill_no_database() {
 /// A measurement in virtual time.
 const NATIVE: &str = "run random-read --at sim:nvme --seed 1";
 
-/// Another program's database keeps every byte, its log too. Before, opening it folded its log.
+/// Another program's database and its WAL stay unchanged. Before, opening the database checkpointed the WAL.
 #[test]
 fn foreign_databases_are_refused() {
     let home = Home::new();
@@ -246,7 +246,7 @@ fn foreign_databases_are_refused() {
         "notes.txt",
         "precious notes, longer than the header of a database, so that it is no short file at all\n",
     );
-    // A log that nobody has folded yet.
+    // Leave a WAL that has not been checkpointed.
     let holder = rusqlite::Connection::open(&path).unwrap();
     holder
         .execute_batch("PRAGMA journal_mode=WAL; PRAGMA wal_autocheckpoint=0; INSERT INTO bookmark VALUES ('y');")
@@ -268,7 +268,7 @@ fn foreign_databases_are_refused() {
     }
 }
 
-/// Links that others planted where SQLite puts its files; and a link of the user's own, which is followed.
+/// Links planted at the names of SQLite's side files are refused; the user's own links are followed.
 #[test]
 fn databases_follow_only_links_of_the_user() {
     let home = Home::new();
@@ -279,7 +279,7 @@ fn databases_follow_only_links_of_the_user() {
         home.plumb(&format!("--db plumb.db {NATIVE}")).expect(5).complains(&["is a symbolic link"]);
         std::fs::remove_file(&side).unwrap();
     }
-    // The user's data directory is elsewhere, and so is a database that was named.
+    // The user's data directory is a link, and so is a database named with --db.
     let data = home.work().join("../data");
     std::fs::create_dir(home.work().join("big")).unwrap();
     symlink(home.work().join("big"), data.join("plumb")).unwrap();
@@ -287,14 +287,14 @@ fn databases_follow_only_links_of_the_user() {
     assert!(home.work().join("big/plumb.db").is_file());
     symlink("big/plumb.db", home.work().join("mine.db")).unwrap();
     home.plumb("--db mine.db list").expect(0).says(&["random-read"]);
-    // Under the name that Plumb made up, nobody's link is followed.
+    // Links at the default database name are not followed.
     std::fs::rename(home.work().join("big/plumb.db"), home.work().join("moved.db")).unwrap();
     symlink(home.work().join("moved.db"), home.work().join("big/plumb.db")).unwrap();
     home.plumb("list").expect(5).complains(&["is a symbolic link"]);
     assert_eq!(std::fs::read_to_string(&victim).unwrap(), "precious");
 }
 
-/// Issue 41: databases and queue files were 0644 or worse, by the umask; what earlier versions left is closed.
+/// Issue 41: the umask left databases and queue files at 0644 or worse. Files of earlier versions get their modes fixed.
 #[test]
 fn state_is_private_whatever_the_umask() {
     let home = Home::new();
@@ -318,7 +318,7 @@ fn state_is_private_whatever_the_umask() {
     let queued = std::fs::read_dir(&queue).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
     assert!(!queued.is_empty(), "the short run waits in the queue");
     queued.iter().for_each(|path| assert_eq!(mode(path), 0o600, "{}", path.display()));
-    // As earlier versions left it.
+    // Restore the modes of earlier versions.
     let open = |path: &Path, mode: u32| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
     open(&data, 0o755);
     open(&queue, 0o755);

@@ -186,7 +186,7 @@ fn calls(program: &mut Command, place: &Path) -> Vec<String> {
         lines.extend(String::from_utf8_lossy(&text).lines().map(str::to_owned));
     }
     lines.sort();
-    // Ours opens a directory once, and names files from there.
+    // Ours opens a directory once and names files relative to it.
     let directory = Regex::new(r#"openat2\((?:\d+|AT_FDCWD), "(s\d+)", .*O_PATH.*\) += (\d+)"#).unwrap();
     let opened = Regex::new(r#"openat\((AT_FDCWD|\d+), "((?:s\d+/)?\d+)", ([A-Z_|]+)(?:, 0\d+)?\) += (\d+)"#).unwrap();
     let moved = Regex::new(r#"(read|write)\((\d+), .*, (\d+)\) += (-?\d+)"#).unwrap();

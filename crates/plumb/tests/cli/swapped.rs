@@ -1,6 +1,5 @@
-//! Directories that are exchanged with symbolic links while a tool runs, and names that are no files: whole programs, as a user runs
-//! them. Thousands of rounds for each way in are made within one process: `crates/engine/tests/door/swaps.rs`,
-//! `crates/guard/src/races.rs`.
+//! Directories that are swapped with symbolic links while a tool runs, and names that are not regular files, tested with the whole
+//! program. `crates/engine/tests/door/swaps.rs` and `crates/guard/src/races.rs` run thousands of rounds in one process.
 
 use crate::common::{Home, needs};
 use rustix::fs::{CWD, FileType, Mode, RenameFlags};
@@ -13,7 +12,7 @@ use std::time::Duration;
 
 const PRECIOUS: &str = "precious";
 
-/// A directory of others, and a thread that exchanges another directory with a link to it.
+/// A victim directory, and a thread that keeps swapping another directory with a link to it.
 struct Swapped {
     victim: PathBuf,
     files: Vec<String>,
@@ -38,7 +37,7 @@ impl Swapped {
             while !stops.load(Relaxed) {
                 match rustix::fs::renameat_with(CWD, &directory, CWD, &link, RenameFlags::EXCHANGE) {
                     Ok(()) => swaps += 1,
-                    // The tool removed one of them, or has not made it yet.
+                    // The tool removed one of the two, or has not created it yet.
                     Err(_) => drop(symlink(&to, &link)),
                 }
                 std::thread::sleep(Duration::from_micros(swaps % 5 * 20));
@@ -49,7 +48,7 @@ impl Swapped {
         Swapped { victim, files, stop, thread: Some(thread) }
     }
 
-    /// Panics unless all files of others are as they were, with no others beside them.
+    /// Panics if the victim directory has changed.
     #[track_caller]
     fn is_unharmed(&self, way: &str) {
         let mut found: Vec<String> = fs::read_dir(&self.victim)
@@ -77,7 +76,7 @@ impl Drop for Swapped {
     }
 }
 
-/// Runs a command so often while a directory is exchanged. How it ends does not matter, but that it ends by itself.
+/// Runs a command for `rounds` rounds while a directory is swapped. Any exit code is fine, but not a signal or a panic.
 #[track_caller]
 fn survives(home: &Home, line: &str, rounds: u32, directory: &str, files: &[&str]) {
     let mut swapped = Swapped::begin(home, directory, files);
@@ -91,14 +90,14 @@ fn survives(home: &Home, line: &str, rounds: u32, directory: &str, files: &[&str
     assert!(swaps > 50, "{line}: only {swaps} exchanges");
 }
 
-/// As the review found it: 24 of 60 runs of IOzone overwrote or removed the file of the other directory.
+/// From the review: 24 of 60 IOzone runs overwrote or removed the victim's file.
 #[test]
 fn iozone_keeps_to_its_directory() {
     let home = Home::new();
     survives(&home, "as iozone -i 0 -s 4k -r 4k -f d/f", 60, "d", &["f"]);
 }
 
-/// Tools whose files the user names, and tools whose own directories are exchanged below the one that the user names.
+/// Tools that write to a file named by the user, and tools whose own subdirectories are swapped.
 #[test]
 fn other_tools_keep_to_their_directories() {
     let mdtest = ["file.mdtest.0.0", "file.mdtest.0.1", "dir.mdtest.0.0", "dir.mdtest.0.1"];
@@ -121,7 +120,7 @@ fn other_tools_keep_to_their_directories() {
     }
 }
 
-/// Tools that read a script first.
+/// Tools whose directories come from a script.
 #[test]
 fn tools_with_scripts_keep_to_their_directories() {
     let home = Home::new();
@@ -156,7 +155,7 @@ fn tools_with_scripts_keep_to_their_directories() {
     survives(&home, "as dbench -c load -t 1 1", 3, "clients/client0", &["a"]);
 }
 
-/// A directory of a user's that is a symbolic link is used as ever: links in what was typed are followed.
+/// Links in a path that the user typed are followed.
 #[test]
 fn links_in_what_was_typed_are_followed() {
     for line in [
@@ -174,7 +173,7 @@ fn links_in_what_was_typed_are_followed() {
     }
 }
 
-/// A link inside of a tool's own tree leads nowhere: elbencho and mdtest followed it.
+/// Links inside a tool's own tree are not followed. Before, elbencho and mdtest followed them.
 #[test]
 fn links_in_own_trees_are_not_followed() {
     for (line, link) in [
@@ -192,7 +191,7 @@ fn links_in_own_trees_are_not_followed() {
         files.iter().for_each(|file| fs::write(victim.join(file), PRECIOUS).unwrap());
         symlink(&victim, &link).unwrap();
         let said = home.plumb(line);
-        // mdtest ends with 0 whatever fails, and warns.
+        // mdtest always exits with 0, and prints a warning.
         let is_told = if line.contains("mdtest") { said.out.contains("WARNING: ") } else { said.code != 0 };
         assert!(is_told, "{line}: {said:?}");
         for file in files {
@@ -202,7 +201,7 @@ fn links_in_own_trees_are_not_followed() {
     }
 }
 
-/// Pipes, sockets and devices are not removed: elbencho's `-F` did, with exit code 0.
+/// Pipes, sockets and devices are not removed. Before, elbencho's `-F` removed them and exited with 0.
 #[test]
 fn only_files_are_removed() {
     let home = Home::new();
@@ -211,7 +210,7 @@ fn only_files_are_removed() {
     let _socket = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
     let mut names = vec!["pipe", "socket"];
     if needs::is_root() {
-        // As /dev/null is.
+        // The same device as /dev/null.
         rustix::fs::mknodat(
             CWD,
             at("null"),
@@ -237,7 +236,7 @@ fn only_files_are_removed() {
             assert_ne!(said.code, 0, "{line}: {said:?}");
         }
     }
-    // In trees, under names that a tool removes.
+    // In trees, under names that a tool deletes.
     for (line, directory, name) in [
         ("as mdtest -r -F -n 1 -d d", "d/test-dir.0-0/mdtest_tree.0", "file.mdtest.0.0"),
         ("as elbencho -F -t 1 -n 1 -N 1 --nolive d", "d/r0/d0", "r0-f0"),
@@ -254,7 +253,7 @@ fn only_files_are_removed() {
     }
 }
 
-/// `iozone -U` unmounts between tests: no descriptor keeps the file system busy, and what is mounted then must be the same directory.
+/// `iozone -U` unmounts between tests: no descriptor keeps the file system busy, and the remounted directory must be the same.
 #[test]
 fn what_is_mounted_again_must_be_the_same() {
     for (again, is_same) in [("exit 0", true), ("mv mnt old && ln -s victim mnt", false)] {
@@ -275,7 +274,7 @@ fn what_is_mounted_again_must_be_the_same() {
     }
 }
 
-/// The same with a real file system, in a mount namespace with an fstab of its own.
+/// Like the test above, but with a real file system in a mount namespace with its own fstab.
 #[test]
 fn root_a_file_system_is_mounted_again() {
     if !needs::root_and(&["unshare", "mkfs.ext4", "losetup"]) || !Path::new("/etc/fstab").exists() {

@@ -72,7 +72,7 @@ fn the_same_calls_are_made_as_by_sysbench() {
         };
         assert!(real("prepare").output().unwrap().status.success());
         let of_real = counts(&home, &real(&format!("{words} run")));
-        // Files of our own: those that the real one made are read first, to see whether they hold anything.
+        // Prepare with ours: the guard would read the original's files first, to see whether they hold data.
         assert!(real("cleanup").output().unwrap().status.success());
         home.plumb(&format!("as sysbench {FILES} prepare")).expect(0);
         let real = of_real;
@@ -145,7 +145,7 @@ fn validated_files_are_sysbenchs() {
         assert!(real("--file-test-mode=seqrd --events=256 run").0, "files of ours, which ours has written over");
         assert!(real("--file-test-mode=seqrewr --events=256 run").0);
         plumb("--file-test-mode=seqrd --events=256 run").expect(0);
-        // The real one has written to them: they are no longer as ours left them.
+        // The original has changed the files, so ours refuses to remove them.
         plumb("cleanup").expect(5).complains(&["test_file.0", "PLUMB_ALLOW="]);
         assert!(real("cleanup").0 && real("prepare").0);
         plumb("--file-test-mode=rndrd --events=256 run").expect(0);

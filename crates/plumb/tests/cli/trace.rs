@@ -400,7 +400,7 @@ fn every_way_records_the_same_ops() {
     assert_eq!(instances(), [""; 0], "nothing is left in tracefs");
 }
 
-/// Says why the kernel's events were not used.
+/// Reports the reason why kernel events were not available.
 #[track_caller]
 fn cannot_record(said: &Said) {
     match said.err.contains("PID namespace") {
@@ -409,8 +409,8 @@ fn cannot_record(said: &Said) {
     }
 }
 
-/// Protects containers: in a PID namespace, main records by the kernel's events and finds no op, because they have other
-/// process numbers. It is recorded by ptrace instead, and the other ways say why they cannot.
+/// Protects containers: kernel events carry PIDs of the root namespace, so main finds no ops in a PID namespace. Plumb falls
+/// back to ptrace there, and the other methods give the reason.
 #[test]
 fn in_a_pid_namespace_ops_are_recorded_by_ptrace() {
     if !needs::root_and(&["unshare", "dd"]) {
@@ -426,7 +426,7 @@ fn in_a_pid_namespace_ops_are_recorded_by_ptrace() {
     assert_eq!(ops_below(&home, "a.trace").into_iter().filter(|op| op.starts_with("write a ")).count(), 3);
 }
 
-/// Buffers of Plumb's in tracefs, looked at in a mount namespace: this machine may have it mounted or not.
+/// Returns leftover Plumb instances in tracefs. Mounts tracefs in a mount namespace, as the machine may not have it mounted.
 fn instances() -> Vec<String> {
     let script = "mount -t tracefs tracefs /mnt && ls /mnt/instances";
     let listed = std::process::Command::new("unshare").args(["-m", "sh", "-c", script]).output().unwrap();
@@ -438,9 +438,8 @@ fn instances() -> Vec<String> {
     listed.lines().filter(is_left).map(str::to_owned).collect()
 }
 
-/// Protects machines on which nobody has mounted tracefs. Main falls back to ptrace there, which stops each call, and
-/// cannot record devices without types of the kernel. The mount that it gets instead is seen by nobody, the recorded
-/// program included.
+/// Protects machines without a mounted tracefs. Main falls back to ptrace there, which stops each call, and cannot record
+/// devices without BTF. Plumb now mounts tracefs privately, invisible even to the recorded program.
 #[test]
 fn root_needs_no_mounted_tracefs() {
     if !needs::root_and(&["unshare", "umount", "sh", "dd", "cat"]) {
@@ -475,8 +474,7 @@ fn root_needs_no_mounted_tracefs() {
     }
 }
 
-/// Protects: a kill of `trace record` leaves no file, or one that can be read. Main leaves an empty file, which is unknown
-/// to every command.
+/// Protects: a killed `trace record` leaves no file or a readable one. Main leaves an empty file that no command can read.
 #[test]
 fn a_killed_recording_leaves_no_empty_file() {
     let home = Home::new();

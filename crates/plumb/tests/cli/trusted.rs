@@ -1,4 +1,4 @@
-//! Undo journals that another user could have written: nothing in them is done, by no command that reads them.
+//! Undo journals that another user could have written: no command executes them.
 
 use crate::common::{Home, needs};
 use std::fs::{Permissions, create_dir_all, metadata, set_permissions, write};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 const STRANGER: u32 = 65534;
 
-/// A journal whose process is gone, which runs a command and writes a file.
+/// Writes a journal of a dead process that runs a command and writes to a file.
 fn forged(home: &Home, ran: &Path, written: &Path) -> PathBuf {
     let dir = home.work().join("../state/plumb/journals");
     create_dir_all(&dir).unwrap();
@@ -31,8 +31,8 @@ fn set_mode(path: &Path, mode: u32) {
     set_permissions(path, Permissions::from_mode(mode)).unwrap();
 }
 
-// Protects root with the HOME of another user, and every user whose state directory others can write to. Before, `plumb clean` ran the
-// command and wrote the file.
+// Protects root with another user's HOME, and users whose state directory is writable by others. Before, `plumb clean` ran the
+// command and wrote to the file.
 #[test]
 fn forged_journals_are_named_and_left_alone() {
     let home = Home::new();
@@ -55,7 +55,7 @@ fn forged_journals_are_named_and_left_alone() {
     refused("others can write to");
     set_mode(dir, 0o755);
     if needs::is_root() {
-        // As the review did: all of it is the other user's.
+        // From the review: the other user owns the directories and the journal.
         for path in [&journal, dir, dir.parent().unwrap()] {
             chown(path, Some(STRANGER), None).unwrap();
         }
@@ -83,7 +83,7 @@ fn forged_journals_are_named_and_left_alone() {
     } else {
         needs::skip("needs root, to give files to another user");
     }
-    // This user's own, as an earlier version left it: its command runs, and only settings of the kernel are written.
+    // A journal of this user from an earlier version: its command runs, but it may change only kernel settings.
     let said = home.plumb("clean").expect(4);
     assert!(ran.exists(), "{}", said.out);
     assert_eq!(std::fs::read_to_string(&written).unwrap(), "kept");

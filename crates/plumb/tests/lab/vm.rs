@@ -10,7 +10,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// A kernel of this series is here; where it is not, `cargo xtask test --install` unpacks it.
+/// Returns `true` if a kernel of this series is installed. `cargo xtask test --install` unpacks it.
 #[track_caller]
 pub(super) fn kernel(series: &str) -> bool {
     let name = format!("vmlinuz-{series}.");

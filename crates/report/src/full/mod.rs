@@ -45,7 +45,7 @@ pub struct FullReport {
 }
 
 impl FullReport {
-    /// Replaces every text in it: in paragraphs, tables, charts and numbers.
+    /// Applies `change` to every text of the report: title, paragraphs, tables, charts and numbers.
     pub fn map_texts(&mut self, change: &mut dyn FnMut(&str) -> String) {
         self.title = change(&self.title);
         self.parts.iter_mut().for_each(|part| part.map_texts(change));

@@ -2,22 +2,22 @@
 
 use super::NameKind;
 
-/// Where a text stands in a document.
+/// The position of a text in a document.
 pub(super) struct FieldName<'a> {
     key: &'a str,
     parent: &'a str,
 }
 
 impl FieldName<'_> {
-    /// The field at a path of keys. A value that was seen (`Seen::Yes`) is in the field that holds it; the reason why one was not is a
-    /// sentence.
+    /// Returns the field at a path of keys. Skips the `yes` of `Seen::Yes`, so that the value belongs to the field itself; the
+    /// reason of a value that was not seen is free text.
     pub(super) fn of(path: &[String]) -> FieldName<'_> {
         let mut keys = path.iter().rev().map(String::as_str).skip_while(|key| *key == "yes");
         FieldName { key: keys.next().unwrap_or_default(), parent: keys.next().unwrap_or_default() }
     }
 }
 
-/// The names in a text of a field.
+/// Returns the names in the text of a field.
 pub(super) fn names(field: &FieldName<'_>, text: &str) -> Vec<(NameKind, String)> {
     let mut names = users(text);
     match (field.key, field.parent) {
@@ -45,7 +45,7 @@ pub(super) fn names(field: &FieldName<'_>, text: &str) -> Vec<(NameKind, String)
     names
 }
 
-/// A host, perhaps with a user before it and a port after it.
+/// Returns the names in `[USER@]HOST[:PORT]`.
 fn hosts(text: &str) -> Vec<(NameKind, String)> {
     let mut names = Vec::new();
     let mut host = text;
@@ -57,14 +57,14 @@ fn hosts(text: &str) -> Vec<(NameKind, String)> {
     if let Some((name, _)) = host.split_once(':').filter(|(_, port)| is_port(port)) {
         host = name;
     }
-    // A path of a simulated host, or a sentence, is not a name.
+    // Skip paths of simulated hosts, and sentences.
     if !host.is_empty() && !host.contains(['/', ' ']) {
         names.push((NameKind::Host, host.to_owned()));
     }
     names
 }
 
-/// The source of a mount: `server:/export`, `//server/share`, or a device.
+/// Returns the names in a mount source: `server:/export`, `//server/share`, or a device.
 fn mounted(text: &str) -> Vec<(NameKind, String)> {
     if let Some((server, path)) = text.strip_prefix("//").and_then(|rest| rest.split_once('/')) {
         return vec![(NameKind::Host, server.to_owned()), (NameKind::Path, format!("/{path}"))];
@@ -79,7 +79,7 @@ fn mounted(text: &str) -> Vec<(NameKind, String)> {
     }
 }
 
-/// A path. A bare word, such as `data`, is only known as one if it looks like a name that somebody chose.
+/// Returns the text as a path. A bare word such as `data` counts only with a digit, capital or separator in it.
 fn paths(text: &str) -> Vec<(NameKind, String)> {
     let is_chosen = |c: char| c == '/' || c == '.' || c == '-' || c == '_' || c.is_ascii_digit() || c.is_uppercase();
     let is_name = text.len() >= 4 && text.chars().any(is_chosen) && !text.starts_with("sim:");
@@ -89,7 +89,7 @@ fn paths(text: &str) -> Vec<(NameKind, String)> {
     }
 }
 
-/// Users whose home directories or options of mounts a text names.
+/// Returns user names from home directories and mount options in a text.
 fn users(text: &str) -> Vec<(NameKind, String)> {
     let mut names = Vec::new();
     for before in ["/home/", "/Users/", "username=", "user="] {

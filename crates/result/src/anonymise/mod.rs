@@ -1,9 +1,9 @@
-//! Results without the names of whoever measured them.
+//! Anonymises results, so that they can be published.
 //!
-//! [`Anonymiser::learn`] collects host names, serials, users, paths, addresses and UUIDs from the fields of results that hold them. From then
-//! on they are replaced wherever they stand: in those fields, in findings, in commands, and in pages that are made of the results. Addresses,
-//! UUIDs, world wide names and absolute paths are also recognised by their form. One original has one replacement in all that one
-//! `Anonymiser` writes.
+//! [`Anonymiser::learn`] collects host names, serials, users, paths, addresses and UUIDs from the fields of results that hold
+//! them. It then replaces them everywhere: in those fields, in findings and commands, and in pages made from the results.
+//! Addresses, UUIDs, world wide names and absolute paths are also recognised by their form. Each `Anonymiser` replaces a name
+//! by the same word every time.
 
 mod fields;
 mod scan;
@@ -16,11 +16,11 @@ use std::net::IpAddr;
 /// The kind of a name that is replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NameKind {
-    /// A host, a server of a network file system.
+    /// A host, or the server of a network file system.
     Host,
     /// A serial number or a world wide name.
     Serial,
-    /// A user.
+    /// A user name, also from home directories and mount options.
     User,
     /// A path: a target, a mount point, a home directory.
     Path,
@@ -34,7 +34,7 @@ impl NameKind {
     const ALL: [NameKind; 6] =
         [NameKind::Host, NameKind::Serial, NameKind::User, NameKind::Path, NameKind::Address, NameKind::Uuid];
 
-    /// The word that replacements begin with.
+    /// Returns the word that replacements begin with, such as `host` in `host-1`.
     pub const fn name(self) -> &'static str {
         match self {
             NameKind::Host => "host",
@@ -47,47 +47,47 @@ impl NameKind {
     }
 }
 
-/// A result cannot be anonymised.
+/// Error from anonymising a result.
 #[derive(Debug, thiserror::Error)]
 pub enum AnonymiseError {
-    /// It has no form as a document.
+    /// The value cannot be written as a document.
     #[error("it cannot be anonymised: {0}")]
     Write(#[from] WriteError),
-    /// It would not be a result any more.
+    /// The changed document can no longer be read.
     #[error("it cannot be anonymised: {0}; please report this")]
     Read(#[from] ReadError),
 }
 
-/// A name that results hold.
+/// A name found in a result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct KnownName {
     text: String,
     kind: NameKind,
-    /// It is a word of the format, too, such as a host that is called `device`, or may be one, since it is as short: replaced only if a
-    /// field holds nothing else.
+    /// Whether the name is also a word of the format, such as a host called `device`, or short enough to be one. Such a name is
+    /// replaced only in a field that holds nothing else.
     is_ambiguous: bool,
 }
 
-/// Replaces names, the same one always by the same word.
+/// Replaces names consistently: the same name always gets the same word.
 #[derive(Debug, Clone, Default)]
 pub struct Anonymiser {
-    /// The longest first.
+    /// Sorted by length, longest first, so that substrings match last.
     known: Vec<KnownName>,
     replacements: SortedMap<(NameKind, String), String>,
-    /// How many replacements of each kind there are.
+    /// Number of replacements of each kind.
     counts: SortedMap<NameKind, usize>,
 }
 
 impl Anonymiser {
-    /// An anonymiser that knows no names yet.
+    /// Creates an anonymiser that knows no names yet.
     pub fn new() -> Anonymiser {
         Anonymiser::default()
     }
 
-    /// Collects the names in the fields of a result, or of anything that is made of results.
+    /// Collects the names in the fields of a result, or of a document derived from results.
     ///
     /// # Errors
-    /// A value that has no form as a document.
+    /// Returns an error if the value cannot be written as a document.
     pub fn learn<T: ToDocument + FromDocument>(&mut self, value: &T) -> Result<(), AnonymiseError> {
         let node = plumb_document::write(value)?;
         self.learn_node(&node, &mut Vec::new());
@@ -97,7 +97,7 @@ impl Anonymiser {
         Ok(())
     }
 
-    /// Learns the name of a host that no field of a result may hold. One that could be any other word is not searched for.
+    /// Adds the name of a host that may appear only in free text. Ignores short names that could be ordinary words.
     pub fn learn_host(&mut self, name: &str) {
         if !is_short_word(name) {
             self.know(NameKind::Host, name);
@@ -105,10 +105,10 @@ impl Anonymiser {
         self.known.sort_by(|a, b| b.text.len().cmp(&a.text.len()).then_with(|| a.text.cmp(&b.text)));
     }
 
-    /// The value with all names replaced.
+    /// Returns the value with all names replaced.
     ///
     /// # Errors
-    /// It has no form as a document.
+    /// Returns an error if the value cannot be written as a document, or not be read back.
     pub fn anonymous<T: ToDocument + FromDocument>(&mut self, value: &T) -> Result<T, AnonymiseError> {
         self.learn(value)?;
         let mut node = plumb_document::write(value)?;
@@ -116,12 +116,13 @@ impl Anonymiser {
         Ok(plumb_document::read(&node)?)
     }
 
-    /// The text with all names replaced that were learned, or that have the form of one.
+    /// Returns the text with learned names replaced, as well as names recognised by their form.
     pub fn text(&mut self, text: &str) -> String {
         scan::replaced(self, text)
     }
 
-    /// Says how many names of each kind were replaced, and by which words: `2 hosts (host-1, host-2)`. Never the names.
+    /// Returns the number of replaced names of each kind, with their replacements: `2 hosts (host-1, host-2)`. It never contains
+    /// any of the original names.
     pub fn summary(&self) -> String {
         let of = |kind: NameKind| {
             let count = self.counts.get(&kind).copied().unwrap_or(0);
@@ -150,9 +151,9 @@ impl Anonymiser {
         text
     }
 
-    /// The word for a name.
+    /// Returns the replacement of a name, numbering new ones.
     fn replacement(&mut self, kind: NameKind, name: &str) -> String {
-        // Host names and digits of UUIDs and addresses are the same in either case.
+        // Host names, UUIDs and addresses are case-insensitive.
         let key = match kind {
             NameKind::Path | NameKind::User => name.to_owned(),
             _ => name.to_ascii_lowercase(),
@@ -169,7 +170,7 @@ impl Anonymiser {
 
     fn know(&mut self, kind: NameKind, text: &str) {
         let text = text.trim();
-        // A single letter is not a name, and these two are on every machine. Addresses have a form.
+        // Single letters are not names, and these two exist on every machine. Addresses are recognised by their form.
         if text.len() < 2
             || matches!(text, "root" | "localhost")
             || text.parse::<IpAddr>().is_ok()
@@ -202,7 +203,7 @@ impl Anonymiser {
         }
     }
 
-    /// Finds the names without which the value could not be read back: they are words of its format.
+    /// Marks names that are words of the format: replacing them would make the value unreadable.
     fn find_ambiguous<T: FromDocument>(&mut self, node: &Node) {
         let is_readable = |anonymiser: &Anonymiser| {
             let mut changed = node.clone();
@@ -244,7 +245,7 @@ impl Anonymiser {
         }
     }
 
-    /// A text in a field: one that holds nothing but an ambiguous name is replaced, too.
+    /// Anonymises the text of a field. An ambiguous name is replaced only if it is the whole text.
     fn field(&mut self, field: &FieldName<'_>, text: &str) -> String {
         let whole = fields::names(field, text).into_iter().find(|(_, name)| name == text);
         let is_ambiguous = self.known.iter().any(|known| known.is_ambiguous && known.text == text);
@@ -255,7 +256,7 @@ impl Anonymiser {
     }
 }
 
-/// Whether a name may be any other word: `vm` is a host, and the beginning of `vm.dirty_ratio`.
+/// Returns `true` if a name could be an ordinary word: `vm` is a host, but also the beginning of `vm.dirty_ratio`.
 fn is_short_word(text: &str) -> bool {
     text.len() < 4 && text.bytes().all(|byte| byte.is_ascii_alphabetic())
 }

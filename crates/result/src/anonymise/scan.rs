@@ -1,20 +1,20 @@
-//! Names in free text.
+//! Finds and replaces names in free text.
 
 use super::{Anonymiser, NameKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// A name in a text.
+/// A name at the beginning of a text.
 struct Found {
     kind: NameKind,
-    /// Its length, bytes.
+    /// Length of the name in bytes.
     length: usize,
 }
 
-/// Paths that every machine has.
+/// Directories that exist on every machine.
 const SYSTEM: [&str; 10] =
     ["/proc", "/sys", "/etc", "/bin", "/sbin", "/lib", "/boot", "/usr/bin", "/usr/sbin", "/usr/lib"];
 
-/// Whether a path says nothing of its owner: the root, directories of the system, a device by the kernel's own name.
+/// Returns `true` if a path reveals nothing about its owner: the root, a system directory, or a kernel device name.
 pub(super) fn is_kept_path(path: &str) -> bool {
     let is_below =
         |directory: &str| path.strip_prefix(directory).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
@@ -25,7 +25,7 @@ pub(super) fn is_kept_path(path: &str) -> bool {
     }
 }
 
-/// The text with all names replaced.
+/// Returns the text with all names replaced.
 pub(super) fn replaced(anonymiser: &mut Anonymiser, text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut at = 0;
@@ -53,7 +53,7 @@ fn is_word(letter: char) -> bool {
     letter.is_alphanumeric()
 }
 
-/// A name that was learned. The longest comes first; a path goes on to its end, and a host to the end of its domain.
+/// Matches a learned name, longest first. A path match extends to the end of the path, and a host match covers its domain.
 fn known(anonymiser: &Anonymiser, before: Option<char>, rest: &str) -> Option<Found> {
     let first = rest.as_bytes().first()?.to_ascii_lowercase();
     for name in &anonymiser.known {
@@ -64,7 +64,7 @@ fn known(anonymiser: &Anonymiser, before: Option<char>, rest: &str) -> Option<Fo
             NameKind::Path | NameKind::User => rest.starts_with(&name.text),
             _ => rest.get(..name.text.len()).is_some_and(|head| head.eq_ignore_ascii_case(&name.text)),
         };
-        // `data` in `metadata` is another word; a path may follow anything but a letter.
+        // Do not match `data` in `metadata`. A path may follow anything but a letter or digit.
         let is_begun = before.is_none_or(|before| !is_word(before) || !is_word(rest.chars().next().unwrap_or(' ')));
         let is_inside = name.text.starts_with('/') && before.is_some_and(|before| is_word(before) || before == '/');
         if !begins || !is_begun || is_inside {
@@ -81,7 +81,7 @@ fn known(anonymiser: &Anonymiser, before: Option<char>, rest: &str) -> Option<Fo
         if is_ended {
             return Some(Found { kind: name.kind, length: name.text.len() + further });
         }
-        // A path that only begins like this one is another path.
+        // The learned path is only a prefix of another path's component: replace that whole path.
         if name.kind == NameKind::Path && name.text.starts_with('/') {
             return Some(Found { kind: NameKind::Path, length: path_length(rest).max(name.text.len()) });
         }
@@ -89,7 +89,7 @@ fn known(anonymiser: &Anonymiser, before: Option<char>, rest: &str) -> Option<Fo
     None
 }
 
-/// Labels of a domain after a host: `.example.org`.
+/// Returns the length of a domain suffix such as `.example.org`.
 fn domain_length(text: &str) -> usize {
     let mut length = 0;
     while let Some(rest) = text[length..].strip_prefix('.') {
@@ -102,7 +102,7 @@ fn domain_length(text: &str) -> usize {
     length
 }
 
-/// A name that its form shows.
+/// Matches a name that is recognisable by its form.
 fn by_form(before: Option<char>, rest: &str) -> Option<Found> {
     if before.is_some_and(is_word) {
         return None;
@@ -121,7 +121,7 @@ fn by_form(before: Option<char>, rest: &str) -> Option<Found> {
     }
 }
 
-/// An absolute path of at least two letters.
+/// Matches an absolute path of at least two characters after the slash.
 fn path(before: Option<char>, rest: &str) -> Option<Found> {
     if before.is_some_and(|before| matches!(before, '/' | '.' | '<' | '_' | '-' | '~' | '…' | '*' | ')' | '%')) {
         return None;
@@ -132,7 +132,7 @@ fn path(before: Option<char>, rest: &str) -> Option<Found> {
     (is_path && !is_kept_path(found)).then_some(Found { kind: NameKind::Path, length })
 }
 
-/// Bytes of a path at the beginning of a text, without the punctuation of a sentence.
+/// Returns the length in bytes of a path at the start of a text, without trailing punctuation.
 fn path_length(text: &str) -> usize {
     let is_end = |c: char| c.is_whitespace() || c.is_control() || "\"'`,;:()[]{}<>|→·…“”".contains(c);
     let path = &text[..text.find(is_end).unwrap_or(text.len())];
@@ -144,7 +144,7 @@ fn hex_length(text: &str) -> usize {
     text.bytes().take_while(u8::is_ascii_hexdigit).count()
 }
 
-/// A UUID, except of version 7: those are Plumb's own, of runs and studies.
+/// Matches a UUID, except version 7, which Plumb uses for runs and studies.
 fn uuid(text: &str) -> Option<Found> {
     const GROUPS: [usize; 5] = [8, 4, 4, 4, 12];
     let mut rest = text;
@@ -163,7 +163,7 @@ fn uuid(text: &str) -> Option<Found> {
     (is_ended && !is_own).then_some(Found { kind: NameKind::Uuid, length })
 }
 
-/// A MAC address: six pairs of digits.
+/// Matches a MAC address: six pairs of hex digits.
 fn mac(text: &str) -> Option<Found> {
     const LENGTH: usize = 17;
     let text = text.as_bytes();
@@ -174,7 +174,7 @@ fn mac(text: &str) -> Option<Found> {
     (is_mac && is_ended).then_some(Found { kind: NameKind::Address, length: LENGTH })
 }
 
-/// A world wide name: `naa.5000…`, `eui.0025…`, `wwn-0x5000…`, `0x5000…`.
+/// Matches a world wide name: `naa.5000…`, `eui.0025…`, `wwn-0x5000…`, `0x5000…`.
 fn wide_name(text: &str) -> Option<Found> {
     const DIGITS: usize = 12;
     let prefix =
@@ -189,7 +189,7 @@ fn wide_name(text: &str) -> Option<Found> {
     is_name.then_some(Found { kind: NameKind::Serial, length: prefix.len() + length })
 }
 
-/// An IP address that is not of this host alone.
+/// Matches an IP address other than loopback and unspecified ones.
 fn address(text: &str) -> Option<Found> {
     let is_part = |byte: &u8| byte.is_ascii_hexdigit() || matches!(byte, b'.' | b':');
     let token = &text[..text.bytes().take_while(|byte| is_part(byte)).count()];
@@ -200,7 +200,7 @@ fn address(text: &str) -> Option<Found> {
         let is_public = !address.is_loopback() && !address.is_unspecified();
         return (is_public && ends(four.len())).then_some(Found { kind: NameKind::Address, length: four.len() });
     }
-    // A port or a colon of the sentence may follow; what is left of it is tried.
+    // A port or punctuation may follow an IPv6 address, so retry without the last group.
     let mut six = token.trim_end_matches(['.', ':']);
     while six.bytes().filter(|byte| *byte == b':').count() >= 2 {
         if let Ok(IpAddr::V6(address)) = six.parse::<IpAddr>() {

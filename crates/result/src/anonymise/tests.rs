@@ -1,5 +1,3 @@
-//! Tests of anonymising.
-
 use super::*;
 use proptest::prelude::*;
 
@@ -46,7 +44,7 @@ fn names_of_a_known_form_need_not_be_learned() {
     }
 }
 
-// Protects reports: what says nothing of its owner stays readable.
+// Protects reports: text that reveals nothing about its owner stays readable.
 #[test]
 fn other_text_stays_as_it_is() {
     for text in [
@@ -70,7 +68,7 @@ fn the_summary_has_counts_and_words_but_no_names() {
     );
 }
 
-/// A result of a host, as it is stored.
+/// A stand-in for a stored result.
 #[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 struct Sample {
     hostname: String,
@@ -106,7 +104,7 @@ fn documents_stay_documents() {
     assert_eq!(anonymiser.text("db7 and /home/alice/x"), "host-1 and path-1");
 }
 
-// Protects: a host whose name is a word of the format does not break the result, and its own field is replaced.
+// Protects: a host name that is also a word of the format does not break the result, and is replaced in its own field.
 #[test]
 fn a_name_that_is_a_word_of_the_format_is_replaced_in_its_field() {
     let mut anonymiser = Anonymiser::new();
@@ -116,7 +114,7 @@ fn a_name_that_is_a_word_of_the_format_is_replaced_in_its_field() {
 }
 
 proptest! {
-    // Protects whoever publishes: no original is left in a text, wherever in it the name stands.
+    // Protects publishers: no original name remains, regardless of its position in the text.
     #[test]
     fn no_original_is_left(before in "[ ,:=('\"]{0,3}", after in "[ ,:)'\"]{0,3}", word in "[a-z]{0,6}") {
         let names = ["db7", "/mnt/acme", "S4EVNX0M1234", "alice", "10.1.2.3", "0a1b2c3d-1111-4222-8333-444455556666"];

@@ -20,59 +20,56 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What a client's token is good for.
+/// Purpose that a client's token is bound to.
 pub const PURPOSE: &str = "plumb agent";
 
-/// Admitted clients at a time: each has a process.
+/// Maximum number of concurrent clients. Each one has its own process.
 const SESSIONS_MAX: usize = 16;
 
-/// Connections that have not proved anything yet: each has a thread, for [`ADMISSION_PATIENCE`] at most.
+/// Limits of unauthenticated connections. Each one holds a thread for up to [`ADMISSION_PATIENCE`].
 const PENDING: PendingLimits = PendingLimits { all: 256, of_address: 128 };
 
-/// From its first byte on, a client must have proved who it is within this time.
+/// A client must authenticate within this time.
 const ADMISSION_PATIENCE: Duration = Duration::from_secs(5);
 
-/// An admitted client's greeting, where there is no place for it.
+/// Time to read the greeting of an authenticated client before refusing it as busy.
 const GREETING_PATIENCE: Duration = Duration::from_secs(1);
 
-/// How often is looked whether the agent is to end.
+/// Interval of polling for shutdown requests.
 const LOOK_AGAIN: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 
-/// An address of an agent.
+/// An address that an agent listens on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgentAddress {
-    /// A port of TCP.
     Tcp(SocketAddr),
-    /// A socket in the file system, for this user and root.
+    /// Path of a Unix socket, which serves this user and root only.
     Local(PathBuf),
 }
 
-/// Clients that are admitted over TCP without keys.
+/// Policy for TCP clients without keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Keyless {
-    /// None: a port of loopback is reached by every user of the host.
+    /// Refuses them all: every user of the host can connect to a loopback port.
     #[default]
     Refused,
-    /// Those on loopback whose user the kernel's table of connections shows to be this one: services of tools whose
-    /// scripts have no keys. They must have named the directories that clients may use.
+    /// Admits loopback clients that `/proc/net/tcp` shows to belong to this user or root. For services of tools whose
+    /// scripts have no keys; requires a list of allowed directories.
     OnLoopback,
 }
 
-/// Settings of an agent that listens.
+/// Configuration of a listening agent.
 pub struct Listening {
-    /// Its addresses.
     pub addresses: Vec<AgentAddress>,
-    /// Its keys. Without them, only this user and root are served, on this host.
+    /// Server keys. Without them, the agent serves only this user and root on this host.
     pub identity: Option<Identity>,
-    /// Clients without keys.
     pub keyless: Keyless,
-    /// Whether directories were named that clients may use.
+    /// Whether the user listed the directories that clients may use.
     pub has_allowed: bool,
-    /// Arguments of the clients' processes, after `agent --rank`.
+    /// Arguments of each client's process, after `agent --rank`.
     pub words: Vec<OsString>,
     /// This program.
     pub program: PathBuf,
-    /// Name in messages: `plumb agent`, or the tool that it stands for.
+    /// Name in messages: `plumb agent`, or the emulated tool.
     pub name: &'static str,
     /// Clients may interrupt each other, and end it.
     pub obeys: bool,
@@ -83,7 +80,7 @@ pub const INTERRUPT_OTHERS: u8 = 97;
 /// With this code, it asks that the agent end.
 pub const END_AGENT: u8 = 98;
 
-/// What all connections share.
+/// State shared by all connections.
 struct Shared {
     listening: Listening,
     pending: Arc<Pending>,
@@ -111,7 +108,7 @@ impl Shared {
     /// Waits for the process of a client, and does what it asks for with its exit code.
     fn attend(&self, mut child: Child) -> io::Result<()> {
         let pid = Pid::from_child(&child);
-        // Its number is nobody else's until it is reaped.
+        // The PID cannot be reused before the child is reaped.
         let _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
         self.processes().retain(|other| *other != pid);
         match child.wait()?.code().and_then(|code| u8::try_from(code).ok()) {
@@ -127,7 +124,7 @@ impl Shared {
     }
 }
 
-/// A place among the admitted clients, until this is dropped.
+/// One of the [`SESSIONS_MAX`] slots, freed on drop.
 struct Session<'a>(&'a Shared);
 
 impl Session<'_> {
@@ -152,10 +149,10 @@ pub struct Door {
 }
 
 impl Door {
-    /// Opens the ports and sockets.
+    /// Binds all ports and sockets.
     ///
     /// # Errors
-    /// An address that others reach without keys, or one that cannot be had.
+    /// Returns an error if an address would need keys, or cannot be bound.
     pub fn open(listening: Listening) -> Result<Door, Stopped> {
         let (mut tcp, mut local) = (Vec::new(), Vec::new());
         for address in &listening.addresses {
@@ -180,7 +177,7 @@ impl Door {
         Ok(Door { tcp, local, shared })
     }
 
-    /// Its addresses, as clients name them.
+    /// Returns the bound addresses in the form that `--hosts` accepts.
     pub fn addresses(&self) -> Vec<String> {
         let tcp = self.tcp.iter().filter_map(|listener| Some(listener.local_addr().ok()?.to_string()));
         tcp.chain(self.local.iter().map(|local| format!("{}{}", local::UNIX, local.path().display()))).collect()
@@ -224,7 +221,7 @@ impl Door {
     }
 
     fn meet_local(&self, stream: UnixStream) {
-        // The kernel has said who it is: strangers take no thread.
+        // SO_PEERCRED has identified the peer already, so a stranger does not cost a thread.
         if !local::is_own(&stream) {
             refuse(&stream, OTHER_USER);
             error_line!("{}: {}", self.shared.listening.name, AdmitError::OtherUser);
@@ -239,14 +236,14 @@ impl Door {
 
     fn spawn(&self, serve: impl FnOnce(&Shared) + Send + 'static) {
         let shared = Arc::clone(&self.shared);
-        // The kernel ends a client's process when the thread that started it does: this one waits for it. Without a
-        // thread, the connection is closed.
+        // The client's process has PDEATHSIG, which fires when the thread that started it exits: so this thread waits
+        // for it. If no thread can be started, the connection closes.
         let thread = std::thread::Builder::new().name("plumb-client".to_owned()).stack_size(256 << 10);
         let _ = thread.spawn(move || serve(&shared));
     }
 }
 
-/// Refuses to listen where clients without keys would be served that nothing tells from others.
+/// Refuses an address on which clients without keys could not be identified.
 fn check_keys(listening: &Listening, address: SocketAddr) -> Result<(), Stopped> {
     const KEYS: &str = "make keys with `plumb agent --init DIR`, start this with `--keys DIR/server.keys`, and give clients \
                         DIR/client.keys";
@@ -277,17 +274,17 @@ fn check_keys(listening: &Listening, address: SocketAddr) -> Result<(), Stopped>
 const OTHER_USER: &str = "without keys, an agent serves only the user who started it";
 const BUSY: &str = "too many clients at a time";
 
-/// Tells a client why it is not served. A real fio takes it for what it is: not its protocol.
+/// Sends a client the reason for its refusal. A real fio reports it as a protocol error.
 fn refuse(mut stream: impl Write + SocketTimeout, why: &str) {
     stream.write_at_most(Duration::from_secs(1));
     let _ = stream.write_all(answer(Some(why)).as_bytes());
     stream.end();
 }
 
-/// Sockets of both kinds.
+/// Operations shared by TCP and Unix sockets.
 trait SocketTimeout {
     fn write_at_most(&self, time: Duration);
-    /// Says that nothing more comes.
+    /// Shuts down the sending direction.
     fn end(&self);
 }
 
@@ -311,13 +308,12 @@ impl SocketTimeout for &UnixStream {
     }
 }
 
-/// Reason why a client was not served to its end.
+/// Reason for refusing or dropping a client.
 #[derive(Debug, thiserror::Error)]
 enum AdmitError {
-    /// It sent nothing.
     #[error("sent nothing for {} s", ADMISSION_PATIENCE.as_secs())]
     Silent,
-    /// Others came after it before it had proved anything.
+    /// It was closed in favour of newer connections before it authenticated.
     #[error(
         "connections that prove nothing were closed for newer ones ({} in all, {} of one address); further ones are not \
          reported",
@@ -325,19 +321,19 @@ enum AdmitError {
         PENDING.of_address
     )]
     Displaced,
-    /// All places of admitted clients are taken.
+    /// All [`SESSIONS_MAX`] slots are in use.
     #[error("{BUSY} ({SESSIONS_MAX})")]
     Busy,
-    /// It has no keys, and this agent has.
+    /// The client has no keys, and this agent requires them.
     #[error("came without keys")]
     NoKeys,
-    /// It has keys, and this agent has none.
+    /// The client has keys, and this agent has none.
     #[error("came with keys, and this agent was started without `--keys`")]
     Keys,
-    /// Without keys, an agent serves one user.
+    /// The client belongs to another user, or its user is unknown.
     #[error("another user of this host, or one that the kernel does not name")]
     OtherUser,
-    /// Its keys or its encryption.
+    /// The secure channel failed, in authentication or encryption.
     #[error(transparent)]
     Channel(#[from] ChannelError),
     /// The system's.
@@ -345,7 +341,7 @@ enum AdmitError {
     Io(#[from] io::Error),
 }
 
-/// Admits a client, and serves it to its end.
+/// Authenticates a TCP client and serves it until it disconnects.
 fn admit(shared: &Shared, stream: TcpStream, place: PendingPlace) -> Result<(), AdmitError> {
     let admitted = prove(shared, stream);
     let is_displaced = place.is_closed();
@@ -373,13 +369,13 @@ fn admit(shared: &Shared, stream: TcpStream, place: PendingPlace) -> Result<(), 
     }
 }
 
-/// A client that may be served.
+/// The connection of an authenticated client.
 enum Admitted {
     Plain(TcpStream),
     Secure(Channel),
 }
 
-/// Waits until a client has proved who it is; `None` where it only looked whether the port is open.
+/// Authenticates a client. Returns `None` if it closed the connection without sending a byte, as port checks do.
 fn prove(shared: &Shared, stream: TcpStream) -> Result<Option<Admitted>, AdmitError> {
     let listening = &shared.listening;
     let until = Instant::now() + ADMISSION_PATIENCE;
@@ -411,7 +407,7 @@ fn prove(shared: &Shared, stream: TcpStream) -> Result<Option<Admitted>, AdmitEr
     }
 }
 
-/// Serves a client of this user's to its end.
+/// Serves a client on a Unix socket until it disconnects.
 fn admit_local(shared: &Shared, stream: UnixStream) -> Result<(), AdmitError> {
     stream.set_nonblocking(false)?;
     let Some(_session) = Session::take(shared) else {
@@ -423,27 +419,27 @@ fn admit_local(shared: &Shared, stream: UnixStream) -> Result<(), AdmitError> {
     Ok(shared.attend(child)?)
 }
 
-/// Tells a client with keys, over its channel, that there is no place for it.
+/// Sends [`BUSY`] to a client over its encrypted channel.
 fn refuse_secure(mut channel: Channel) {
     channel.set_deadline(Some(Instant::now() + GREETING_PATIENCE));
-    // What it has sent must have been read, or closing takes the answer from it.
+    // Closing a socket with unread input sends RST, which can discard the answer before the client reads it.
     let _ = read_line(&mut channel);
     let _ = channel.write_all(answer(Some(BUSY)).as_bytes());
     channel.close();
 }
 
-/// Whether the other end of a connection inside this host belongs to this user, or to root. Source: proc_net(5), `tcp`.
+/// Returns `true` if the peer of a loopback connection runs as this user or as root. Source: proc_net(5), `tcp`.
 fn is_own(stream: &TcpStream) -> bool {
     let (Ok(here), Ok(there)) = (stream.local_addr(), stream.peer_addr()) else { return false };
     let file = if here.is_ipv4() { "/proc/net/tcp" } else { "/proc/net/tcp6" };
-    // Without the table no one is admitted.
+    // Without the table, refuse everyone.
     let Ok(table) = std::fs::read_to_string(file) else { return false };
     let own = rustix::process::getuid().as_raw();
     user_of(&table, there, here).is_some_and(|user| user == own || user == 0)
 }
 
-/// The user of the socket at `there` that is connected to `here`. Only in an established connection does the table show a
-/// socket's owner: for one that was closed (FIN_WAIT, TIME_WAIT) it shows user 0, whoever had it.
+/// Returns the UID of the socket at `there` that is connected to `here`. Only ESTABLISHED entries count: in FIN_WAIT and
+/// TIME_WAIT, the table shows UID 0 for every socket.
 fn user_of(table: &str, there: SocketAddr, here: SocketAddr) -> Option<u32> {
     const ESTABLISHED: &str = "01";
     let (local, remote) = (as_in_proc(there), as_in_proc(here));
@@ -455,7 +451,7 @@ fn user_of(table: &str, there: SocketAddr, here: SocketAddr) -> Option<u32> {
     })
 }
 
-/// An address as the kernel's table has it: groups of four bytes in the machine's order.
+/// Formats an address as in `/proc/net/tcp`: 32-bit groups in native byte order.
 fn as_in_proc(address: SocketAddr) -> String {
     let group = |bytes: &[u8; 4]| format!("{:08X}", u32::from_ne_bytes(*bytes));
     let host: String = match address.ip() {
@@ -465,7 +461,7 @@ fn as_in_proc(address: SocketAddr) -> String {
     format!("{host}:{:04X}", address.port())
 }
 
-/// Serves a client with an encrypted connection: bytes pass through this process.
+/// Relays between an encrypted connection and the client's process.
 fn through_channel(shared: &Shared, channel: Channel) -> io::Result<()> {
     let mut child = shared.spawn(Stdio::piped(), Stdio::piped())?;
     let (Some(mut to_child), Some(mut of_child)) = (child.stdin.take(), child.stdout.take()) else {
@@ -511,8 +507,8 @@ mod tests {
         assert_eq!(as_in_proc("127.0.0.1:8765".parse().unwrap()), "0100007F:223D");
     }
 
-    // Protects keyless services: who sends a conversation and closes is in TIME_WAIT or FIN_WAIT when it is looked for, where the
-    // table shows user 0. Before, that was taken for root.
+    // Protects keyless services: a client that sends its requests and closes is in FIN_WAIT or TIME_WAIT when it is looked
+    // up, and the table shows UID 0. Before, it was admitted as root.
     #[test]
     fn a_connection_that_was_closed_has_no_user() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();

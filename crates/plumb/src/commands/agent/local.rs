@@ -1,5 +1,5 @@
-//! Agents without keys: a socket in the file system, whose peers the kernel names (`SO_PEERCRED`). Both ends refuse anyone
-//! but the same user and root, and where the kernel names no one.
+//! Agents without keys, on a Unix socket. Each end checks the UID of its peer (`SO_PEERCRED`) and refuses everyone but its
+//! own user and root, including peers whose UID is unknown.
 
 use crate::exit::Stopped;
 use plumb_engine::guard::trusted_path::TrustedDir;
@@ -10,18 +10,18 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-/// Address of the user's own socket, as typed for `--listen` and `--hosts`.
+/// Value of `--listen` and `--hosts` for the user's default socket.
 pub const LOCAL: &str = "local";
 
-/// Prefix of an address that is the path of a socket.
+/// Prefix of an address that names a socket by its path.
 pub const UNIX: &str = "unix:";
 
 const SOCKET: &str = "agent.sock";
 
-/// Parses `local` and `unix:PATH`; `None` for an address of TCP.
+/// Parses `local` and `unix:PATH`. Returns `None` for a TCP address.
 ///
 /// # Errors
-/// No directory of the user's own for `local`; `unix:` without a path.
+/// Returns an error if `local` finds no private directory, or `unix:` has no path.
 pub fn socket_of(address: &str) -> Result<Option<PathBuf>, Stopped> {
     match address.strip_prefix(UNIX) {
         Some("") => {
@@ -33,8 +33,8 @@ pub fn socket_of(address: &str) -> Result<Option<PathBuf>, Stopped> {
     }
 }
 
-/// The user's own socket, in `$XDG_RUNTIME_DIR/plumb`, or in `~/.local/state/plumb`: in a directory that no other user can
-/// enter or replace.
+/// Returns the path of the user's default socket, in `$XDG_RUNTIME_DIR/plumb` or `~/.local/state/plumb`. Other users can
+/// neither enter nor replace the directory.
 fn own_socket() -> Result<PathBuf, Stopped> {
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
     if let Some(runtime) = runtime
@@ -52,7 +52,7 @@ fn own_socket() -> Result<PathBuf, Stopped> {
     Ok(dir.path().join(SOCKET))
 }
 
-/// A listening socket, which is removed when this is dropped.
+/// A listening Unix socket. Dropping it removes the file.
 #[derive(Debug)]
 pub struct LocalListener {
     pub listener: UnixListener,
@@ -60,10 +60,10 @@ pub struct LocalListener {
 }
 
 impl LocalListener {
-    /// Listens at a path. A socket that no process listens at any more is replaced.
+    /// Binds to a path. Replaces a stale socket that refuses connections.
     ///
     /// # Errors
-    /// Another agent listens there, the path is another file's, or the system's error.
+    /// Returns an error if another agent listens there, the path is some other file, or a system call fails.
     pub fn bind(path: &Path) -> Result<LocalListener, Stopped> {
         let failed =
             |error: &dyn std::fmt::Display| Stopped::io(format!("cannot listen at {}: {error}", path.display()));
@@ -91,13 +91,13 @@ impl LocalListener {
 
 impl Drop for LocalListener {
     fn drop(&mut self) {
-        // It may be gone already.
+        // The file may be gone already.
         let _ = std::fs::remove_file(&self.path);
     }
 }
 
-/// Whether the process at the other end belongs to this user or to root: the one that connected, or that listens. Returns
-/// `false` where the kernel does not say. Source: unix(7), `SO_PEERCRED`.
+/// Returns `true` if the peer, client or server, runs as this user or as root; `false` if its UID is unknown. Source:
+/// unix(7), `SO_PEERCRED`.
 #[cfg(target_os = "linux")]
 pub fn is_own(stream: &UnixStream) -> bool {
     let found = rustix::net::sockopt::socket_peercred(stream);
@@ -113,7 +113,7 @@ pub fn is_own(_: &UnixStream) -> bool {
 mod tests {
     use super::*;
 
-    // Protects: the same user is known at both ends; a dead agent's socket is replaced, a living one's and other files are not.
+    // Protects: both ends recognise the same user, and only the stale socket of a dead agent is replaced.
     #[test]
     fn a_socket_is_its_agents_while_that_lives() {
         let dir = tempfile::tempdir().unwrap();

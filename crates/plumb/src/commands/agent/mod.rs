@@ -165,7 +165,7 @@ fn listen(arguments: &AgentArguments, name: &'static str, ground: Ground) -> Res
     door.serve(stop)
 }
 
-/// Returns the addresses at which an agent is to listen.
+/// Resolves `--listen` into the addresses to bind.
 fn agent_addresses(arguments: &AgentArguments) -> Result<Vec<AgentAddress>, Stopped> {
     let address = arguments.listen.as_deref().unwrap_or(local::LOCAL);
     match local::socket_of(address)? {
@@ -174,7 +174,7 @@ fn agent_addresses(arguments: &AgentArguments) -> Result<Vec<AgentAddress>, Stop
     }
 }
 
-/// Says that clients over TCP are served without authentication, where that is so.
+/// Warns if TCP clients are served without authentication.
 fn warn_of_strangers(name: &str, arguments: &AgentArguments) {
     if arguments.keys.is_none() && arguments.keyless == Keyless::OnLoopback {
         let allowed: Vec<String> = arguments.allow.iter().map(|path| path.display().to_string()).collect();

@@ -100,7 +100,7 @@ impl Dialect for Dbench {
 pub struct Watching<'a> {
     settings: &'a Settings,
     last: Done,
-    /// Removes what the clients leave.
+    /// Removes the files that the clients leave.
     remover: Remover,
 }
 

@@ -132,7 +132,7 @@ impl Listener {
     /// In one piece, so that what others write does not come between.
     fn say(&self, text: &str) {
         // A stream that was closed is `/dev/null` by now, which takes everything.
-        // Progress is drawn over the line that is there.
+        // Progress overwrites the current line.
         let (over, data) = text.strip_prefix('\r').map_or(("", text), |data| ("\r", data));
         let shown = format!("{over}{}", plumb_text::visible(data));
         let told = || !streams::was_closed(Stream::Error) && std::io::stderr().write_all(shown.as_bytes()).is_ok();

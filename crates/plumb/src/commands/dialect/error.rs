@@ -16,7 +16,7 @@ pub enum DialectError {
         /// The system's word.
         source: io::Error,
     },
-    /// An output that cannot be written, or must not be.
+    /// An output could not be written, or Plumb refused it.
     #[error(transparent)]
     Output(#[from] OutputError),
     /// A recording that cannot be read, or not be merged.
@@ -57,7 +57,7 @@ pub enum DialectError {
 }
 
 impl DialectError {
-    /// Returns `true` if Plumb refused an output.
+    /// Returns `true` if Plumb itself refused an output, rather than the system.
     pub fn is_refusal(&self) -> bool {
         matches!(self, DialectError::Output(error) if error.is_refusal())
     }

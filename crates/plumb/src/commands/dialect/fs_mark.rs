@@ -28,7 +28,7 @@ pub struct Quiet;
 impl Progress for Quiet {}
 
 impl FsMark {
-    /// The log; its default name was typed by nobody.
+    /// Returns the log file. The user did not type its default name, so links there are not followed.
     fn log(&self) -> OutputFile<'_> {
         match self.settings.log.as_str() {
             DEFAULT_LOG => OutputFile::made_up("-l", DEFAULT_LOG),

@@ -33,7 +33,7 @@ pub struct MdWorkbench {
     /// Where the next run goes on.
     position: Cell<u64>,
     report: Report,
-    /// Removes the directory, where it is left empty.
+    /// Removes the directory if it is empty.
     remover: Remover,
 }
 

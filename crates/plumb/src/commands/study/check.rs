@@ -32,7 +32,7 @@ impl CheckRequest<'_> {
     pub fn answer(&self, is_open: impl Fn(u32) -> bool, hosts: &mut LabHosts, listener: Listener<'_>) -> Preflight {
         if let Err(error) = hosts.recover(&mut *listener) {
             match error {
-                // Progress is shown on terminals only, and this is for everyone.
+                // Progress appears on terminals only; print this warning in any case.
                 LabError::UntrustedJournals { .. } => error_line!("warning: {error}"),
                 error => listener(&format!("warning: {error}")),
             }

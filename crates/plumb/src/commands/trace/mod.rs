@@ -21,7 +21,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::path::PathBuf;
 
-/// Makes a file of an output that must be new.
+/// Creates an output file, which must not exist yet.
 fn new_file(output: OutputFile<'_>) -> Result<File, Stopped> {
     output.create_new().map_err(|error| match error {
         OutputError::Exists { .. } => Stopped::usage(error),

@@ -112,7 +112,7 @@ pub fn run(arguments: &RecordArguments) -> Result<End, Stopped> {
     let captured = match captured {
         Ok(captured) => captured,
         Err(error) => {
-            // Nothing was recorded, and an empty file would say that there was nothing to record.
+            // An empty recording would suggest that the program did no I/O.
             file.discard();
             return Err(match error {
                 CaptureError::Start { .. } => Stopped::usage(error),

@@ -1,7 +1,7 @@
 //! The file that `plumb trace record` writes.
 //!
-//! It gets its name when it is whole, so that a kill leaves nothing. Some file systems have no files without a name
-//! (FUSE, NFS): there the name is made first, with a recording without ops in it, which can be read.
+//! The file is linked into its directory once it is complete, so a kill leaves nothing. File systems without `O_TMPFILE`
+//! (FUSE, NFS) get a named file at the start, which holds a valid recording without ops.
 
 use plumb_engine::guard::OutputFile;
 use plumb_trace::{Facts, Names, OwnWriter};
@@ -12,10 +12,10 @@ use std::io::{self, ErrorKind, Seek, Write};
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
-/// Other names that are tried if somebody took the name during the recording.
+/// Number of names to try, for the case that the name is taken during the recording.
 const OTHER_NAMES: u32 = 100;
 
-/// A recording that is being written. Readable by its owner only: it names files that others may not know.
+/// A recording that is being written. Only its owner can read it, since it names files in private directories.
 pub(super) struct RecordingFile {
     file: File,
     path: PathBuf,
@@ -24,11 +24,11 @@ pub(super) struct RecordingFile {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Naming {
-    /// It has no name yet.
+    /// Unnamed (`O_TMPFILE`) until the recording is complete.
     AtTheEnd,
-    /// It has its name, and an empty recording in it.
+    /// Named, and holding a recording without ops.
     Placeholder,
-    /// It has its name, and part of the recording in it.
+    /// Named, and holding part of the recording.
     Done,
 }
 
@@ -36,7 +36,7 @@ impl RecordingFile {
     /// Opens a new file for the recording `path`.
     ///
     /// # Errors
-    /// [`ErrorKind::AlreadyExists`] where there is something of that name; those of the directory.
+    /// Returns [`ErrorKind::AlreadyExists`] if the path exists, or an error if the directory is not writable.
     #[expect(clippy::disallowed_methods, reason = "makes a file without a name, which replaces nothing")]
     pub(super) fn create(path: &Path, facts: &Facts) -> io::Result<RecordingFile> {
         if path.symlink_metadata().is_ok() {
@@ -46,12 +46,12 @@ impl RecordingFile {
         let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
         match rustix::fs::open(parent, flags, Mode::RUSR | Mode::WUSR) {
             Ok(file) => Ok(RecordingFile { file: file.into(), path: path.to_owned(), naming: Naming::AtTheEnd }),
-            // Any error: the named file says why nothing can be written there.
+            // On any error, try a named file: its error message is the useful one.
             Err(_) => RecordingFile::named(path, facts),
         }
     }
 
-    /// The same with its name from the start.
+    /// Creates the file under its final name, for file systems without `O_TMPFILE`.
     fn named(path: &Path, facts: &Facts) -> io::Result<RecordingFile> {
         let file = new_file(path)?;
         let mut empty = Vec::new();
@@ -60,7 +60,6 @@ impl RecordingFile {
         Ok(RecordingFile { file, path: path.to_owned(), naming: Naming::Placeholder })
     }
 
-    /// Appends to the recording.
     pub(super) fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         if self.naming == Naming::Placeholder {
             self.file.set_len(0)?;
@@ -70,8 +69,8 @@ impl RecordingFile {
         self.file.write_all(bytes)
     }
 
-    /// Gives the whole recording its name. Returns its path, which has a number at its end if the name was taken during
-    /// the recording.
+    /// Links the complete recording to its name. Returns the path, with a numeric suffix if another file took the name
+    /// in the meantime (`a.trace.1`).
     pub(super) fn finish(mut self) -> io::Result<PathBuf> {
         self.append(&[])?;
         if self.naming == Naming::Done {
@@ -87,7 +86,7 @@ impl RecordingFile {
             match linked {
                 Ok(()) => return Ok(path),
                 Err(Errno::EXIST) => {}
-                // No link to it can be made, as without /proc: a copy has the same content.
+                // Linking fails without /proc, for example. Copy the content instead.
                 Err(_) => match new_file(&path) {
                     Ok(mut named) => {
                         self.file.rewind()?;
@@ -102,7 +101,7 @@ impl RecordingFile {
         Err(ErrorKind::AlreadyExists.into())
     }
 
-    /// Leaves nothing: there was nothing to record, or the recording failed.
+    /// Removes the file after a failed recording.
     pub(super) fn discard(self) {
         if self.naming != Naming::AtTheEnd {
             let _ = std::fs::remove_file(&self.path);
@@ -114,7 +113,7 @@ fn new_file(path: &Path) -> io::Result<File> {
     Ok(OutputFile::named("--output", path).private().create_new()?)
 }
 
-/// Gives a file without a name this one, which must be free. Source: open(2), O_TMPFILE.
+/// Links an unnamed file to a path that must not exist. Source: open(2), O_TMPFILE.
 fn link(file: &File, path: &Path) -> rustix::io::Result<()> {
     let own = format!("/proc/self/fd/{}", file.as_raw_fd());
     rustix::fs::linkat(CWD, own, CWD, path, AtFlags::SYMLINK_FOLLOW)
@@ -129,7 +128,7 @@ mod tests {
         std::fs::read_to_string(path).unwrap()
     }
 
-    /// Protects: until a recording is whole there is no file of its name, and what came to have the name meanwhile stays.
+    /// Protects: the name does not exist until the recording is complete, and a file that takes it meanwhile is kept.
     #[test]
     fn a_name_is_given_to_the_whole_alone_and_replaces_nothing() {
         let dir = tempfile::tempdir().unwrap();
@@ -149,8 +148,7 @@ mod tests {
         assert_eq!(error.kind(), ErrorKind::AlreadyExists);
     }
 
-    /// Protects: a kill during a recording onto a file system without `O_TMPFILE` leaves a recording that can be read, not
-    /// an empty file.
+    /// Protects: without `O_TMPFILE`, a kill during the recording leaves a readable recording instead of an empty file.
     #[test]
     fn a_name_that_is_made_first_holds_a_recording_without_ops() {
         let dir = tempfile::tempdir().unwrap();

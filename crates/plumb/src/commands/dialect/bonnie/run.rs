@@ -150,7 +150,7 @@ fn numbers(seed: &Seed) -> Result<NumberSource, Refusal> {
     }
 }
 
-/// Removes what lies below the directory that the user named.
+/// Returns a remover for files below the directory that the user named.
 pub(super) fn remover(directory: Option<&str>) -> Remover {
     Remover::new(&[PathBuf::from(directory.unwrap_or("."))], [])
 }

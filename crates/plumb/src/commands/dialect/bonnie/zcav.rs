@@ -111,7 +111,7 @@ fn prepared(call: &ToolCall<'_>) -> Result<(ZcavSettings, Vec<ZcavBlocks>, KeptS
         if let Some(bytes) = simulated {
             return Ok(ZcavBlocks::new(&settings, bytes));
         }
-        // The guard opens it for writing later.
+        // Check access only: the write guard opens the device for writing later.
         let may_write = || {
             let (access, flags) = (rustix::fs::Access::WRITE_OK, rustix::fs::AtFlags::EACCESS);
             rustix::fs::accessat(rustix::fs::CWD, device.file(), access, flags).map_err(std::io::Error::from)

@@ -391,9 +391,9 @@ fn directory_of(path: &str) -> &str {
 /// The origin of a log's name.
 #[derive(Debug, Clone, Copy)]
 enum LogNaming {
-    /// The value of this option.
+    /// Given by the user as the value of this option.
     Typed(&'static str),
-    /// The log's kind and number are added: `X_bw.1.log`.
+    /// Derived by adding the log's kind and number: `X_bw.1.log`.
     MadeUp,
 }
 

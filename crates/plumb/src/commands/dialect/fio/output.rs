@@ -87,7 +87,7 @@ impl Output {
                 output::print(text);
                 Ok(())
             }
-            // As it would be on standard output: such files are read on terminals.
+            // Escape as for standard output: people read these files on terminals.
             Some(file) => {
                 file.write_all(plumb_text::visible(text).as_bytes()).and_then(|()| file.flush()).map_err(|error| {
                     complain(format!("{}: {error}", self.path));

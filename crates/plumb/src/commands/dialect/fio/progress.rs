@@ -183,7 +183,7 @@ impl<'a> Watching<'a> {
         }
     }
 
-    /// `before` and `after` move the cursor, `text` has names of jobs.
+    /// Writes one status line. `before` and `after` move the cursor; `text` holds job names, which need escaping.
     fn write(&self, before: &str, text: &str, after: &str) {
         match self.shown {
             Shown::Nowhere => {}
@@ -191,7 +191,7 @@ impl<'a> Watching<'a> {
             Shown::Output => {
                 let text = format!("{before}{}{after}", plumb_text::visible::screen_line(text));
                 let mut stdout = io::stdout();
-                // A reader that went away is no reason to end a measurement.
+                // A closed pipe must not end a measurement.
                 let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
             }
         }

@@ -94,7 +94,7 @@ pub fn end(mut watching: Watching<'_>, ended: &RunEnded) -> Step<End> {
     }
     tell_failures(&failed);
     let uncertified = usize::from(watching.act.as_ref().is_some_and(ActWatch::failed));
-    // fio passes over a log that the system does not let it write. One that Plumb refuses is a mistake in the job.
+    // fio ignores a log that the system does not let it write. A log that Plumb refuses is a mistake in the job.
     let refused = usize::from(watching.logs.error.as_ref().is_some_and(DialectError::is_refusal));
     Ok(match u8::try_from(failed.len() + uncertified + refused) {
         _ if ended.signal.is_some() => End::DialectCode(STOPPED_BY_SIGNAL),

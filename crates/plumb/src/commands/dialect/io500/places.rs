@@ -26,7 +26,7 @@ impl Places {
         // Those of mdtest are made by its first phase.
         short_list::sort_by(&mut made, Ord::cmp);
         made.dedup();
-        // What the user named are the directories of results and data; those below are IO500's own.
+        // The user named the result and data directories; IO500 makes those below them.
         let typed = [PathBuf::from(&plan.results), PathBuf::from(&plan.data)];
         let above = made.iter().cloned();
         Ok(Places { remover: Remover::new(&typed, above), made })

@@ -44,7 +44,7 @@ pub struct Watching<'a> {
     pub failure: Option<TestFailure>,
     /// The last phase that began.
     pub begun: Option<&'a LoweredPhase>,
-    /// Removes its files after an interruption.
+    /// Removes IOzone's files after an interruption.
     pub remover: Remover,
 }
 

@@ -1,5 +1,5 @@
-//! The server: many clients at once. It sends only to clients of TCP that have asked for it, and up to two reports of 128 bytes
-//! to the sender of a stream of datagrams that is over, if the stream had as many bytes.
+//! The server, for many concurrent clients. It sends data only to TCP clients that ask for it. A UDP sender gets up to two
+//! reports of 128 bytes at the end of its stream, and never more bytes than it sent.
 
 use super::client::first_facts;
 use super::running::Running;
@@ -207,8 +207,8 @@ fn receive_datagrams(shared: &Shared, socket: &UdpSocket, from: SocketAddr) -> R
     Ok(())
 }
 
-/// Returns how many reports a sender is owed. Nothing proves that datagrams come from the address that they bear, so that no more
-/// bytes are sent there than have come: `first` of the first datagram, `all` of the whole stream.
+/// Returns the number of reports to send for a UDP stream. Source addresses can be forged, so the reports never exceed the
+/// bytes received: `first` is the size of the first datagram, `all` that of the whole stream.
 fn reports(first: u64, all: u64, report: u64) -> u64 {
     (all.max(first) / report.max(1)).min(REPORTS)
 }
@@ -310,7 +310,7 @@ fn move_bytes(shared: &Shared, mut socket: TcpStream, from: SocketAddr) -> Resul
 mod tests {
     use super::*;
 
-    // Protects strangers whose address is forged: 24 bytes brought 256 before.
+    // Protects hosts whose address is forged from amplification: before, 24 bytes returned 256.
     #[test]
     fn no_more_is_sent_than_has_come() {
         for (first, all, expected) in

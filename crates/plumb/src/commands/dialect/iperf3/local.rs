@@ -118,7 +118,7 @@ impl StreamFile {
                 file
             }
             None => {
-                // What comes may be anything: it is the user's.
+                // Received bytes are arbitrary, so the file counts as the user's data.
                 let guard = plumb_engine::write_guard(self.permissions.clone()).writing(WrittenContent::Users);
                 let opening = FileOpening { intent: Intent::Truncate, mode: IoMode::Buffered, needed_bytes: bytes };
                 received.insert(guard.open_file(&self.path, opening).map_err(|refusal| failed(&refusal))?)

@@ -63,7 +63,7 @@ pub fn as_iperf3(call: &ToolCall<'_>) -> Result<End, Stopped> {
     let local = Local::of(&settings, &session::permissions(call.common)?);
     match &settings.end {
         iperf3::End::Server(server) if server.daemon && std::env::var_os(DAEMON).is_none() => {
-            // The process in the background is not heard.
+            // Warn here: the daemon has no standard error.
             server::warn_of_strangers(&bind.into(), server.key.is_some());
             in_background()
         }

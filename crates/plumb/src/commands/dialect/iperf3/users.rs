@@ -32,11 +32,11 @@ pub enum UsersError {
     Long,
 }
 
-/// Reads a file, which may hold a key. It is overwritten in memory when it is dropped.
+/// Reads a file that may hold a key. The returned text is zeroed on drop.
 fn text(path: &str) -> Result<Zeroizing<String>, UsersError> {
     let file = File::open(path).map_err(|error| wrong(path, &error))?;
     let length = file.metadata().map_or(0, |found| found.len()).min(FILE_BYTES_MAX);
-    // Large enough from the start: a smaller buffer would be freed with a part of the key in it.
+    // Reserve the full size: growing would free a buffer that still holds part of the key.
     let mut text = Zeroizing::new(String::with_capacity(length as usize + 1));
     file.take(FILE_BYTES_MAX).read_to_string(&mut text).map_err(|error| wrong(path, &error))?;
     Ok(text)

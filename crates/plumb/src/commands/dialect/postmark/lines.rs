@@ -15,7 +15,7 @@ impl Typed {
     /// The next line, without its end; `None` behind the last, and on Ctrl-C, which the standard library would read over.
     ///
     /// # Errors
-    /// Standard input cannot be read, or has a line of more than [`LINE_BYTES_MAX`].
+    /// Standard input cannot be read, or has a line longer than [`LINE_BYTES_MAX`].
     pub fn next(&mut self, stop: Option<StopFlag>) -> io::Result<Option<String>> {
         loop {
             if let Some(end) = self.bytes.iter().position(|byte| *byte == b'\n') {

@@ -158,7 +158,7 @@ pub struct Watching<'a> {
     began: Duration,
     dots: u64,
     has_begun: bool,
-    /// Removes what a run leaves that does not end.
+    /// Removes the files of an interrupted run.
     remover: Remover,
 }
 

@@ -30,10 +30,10 @@ use std::time::{Duration, Instant};
 const TESTS_MAX: usize = 64;
 const TESTS_OF_ADDRESS_MAX: usize = 16;
 
-/// Connections whose cookie has not come yet: one address may open all streams of a test at once.
+/// Limits of connections that have not sent their cookie. One address may open all streams of a test at once.
 const PENDING: PendingLimits = PendingLimits { all: 512, of_address: 256 };
 
-/// Datagrams that are looked at together.
+/// Maximum number of datagrams handled per batch.
 const DATAGRAMS_MAX: usize = 512;
 
 /// A cookie must come within this time, and parameters and streams within that.
@@ -72,10 +72,10 @@ struct Registry {
     foreground: Option<u64>,
 }
 
-/// What all connections share.
+/// State shared by all connections.
 struct Shared {
     registry: Mutex<Registry>,
-    /// Connections whose cookie has not come yet.
+    /// Connections that have not sent their cookie.
     pending: Arc<Pending>,
     settings: Settings,
     limits: Limits,
@@ -216,7 +216,7 @@ pub fn serve(
     Ok(End::Done)
 }
 
-/// Says that whoever reaches a server beyond this host is served, unless it knows its users.
+/// Warns that a server bound beyond loopback serves every host, unless it authenticates its users.
 pub fn warn_of_strangers(bind: &Bind, knows_users: bool) {
     if let Bind::Address(address) = bind
         && !knows_users
@@ -361,7 +361,7 @@ fn meet(shared: &Arc<Shared>, stream: TcpStream, peer: SocketAddr, order: u64) {
             registry.tests.swap_remove(at);
         }
     };
-    // Without a thread for it, the connection is closed.
+    // If no thread can be started, the connection closes.
     let _ = std::thread::Builder::new().name("iperf3".to_owned()).stack_size(256 << 10).spawn(run);
 }
 

@@ -89,7 +89,7 @@ fn test(
         match gate.admit(params.token.as_deref(), now_ms() / 1000) {
             Ok(user) => out.text(&format!("Authentication succeeded for user '{user}'\n")),
             Err(denied) => {
-                // One answer for all, at a time that shows no difference between them.
+                // Send every refusal the same answer after the same time, so that timing does not reveal the fault.
                 let elapsed = began.elapsed();
                 std::thread::sleep(answer_at(elapsed) - elapsed);
                 refuse(control, &Refused::Denied);
