@@ -25,7 +25,7 @@ const PRIVATE_FILE: Mode = Mode::RUSR.union(Mode::WUSR);
 
 /// The bits of a mode, whose type differs between systems.
 #[allow(clippy::useless_conversion, reason = "it is none on other systems")]
-fn mode(found: &Stat) -> u32 {
+pub(crate) fn mode(found: &Stat) -> u32 {
     u32::from(found.st_mode)
 }
 

@@ -1,6 +1,6 @@
 //! The register's directory and files: private to the user, and believed only while nobody else could have written there.
 
-use crate::trusted_path::{TrustedDir, UntrustedPath};
+use crate::trusted_path::{TrustedDir, UntrustedPath, mode};
 use rustix::fs::{FileType, FlockOperation, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use std::fs::File;
@@ -60,7 +60,7 @@ pub(super) fn open_to_write(dir: BorrowedFd<'_>, name: &str, flags: OFlags) -> i
 fn checked(fd: OwnedFd) -> io::Result<(File, Stat)> {
     let stat = rustix::fs::fstat(&fd)?;
     let me = rustix::process::geteuid().as_raw();
-    let is_private = (stat.st_uid == me || stat.st_uid == 0) && stat.st_mode & OTHERS_WRITE == 0;
+    let is_private = (stat.st_uid == me || stat.st_uid == 0) && mode(&stat) & OTHERS_WRITE == 0;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile || !is_private {
         return Err(io::Error::other("a file of the register belongs to or can be written by others"));
     }
