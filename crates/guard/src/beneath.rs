@@ -1,5 +1,6 @@
-//! Opening what lies below a directory, and nothing else: no symbolic link is followed and `..` does not exist; a mount is entered
-//! only where the caller allows it. By `openat2(2)` where the kernel has it (Linux 5.6), else step by step.
+//! Opens files and directories below a directory and never outside it. Symbolic links are not followed, `..` is
+//! refused, and mounts are entered only where the caller allows it. Uses `openat2(2)` where the kernel has it (Linux
+//! 5.6), else one `openat(2)` per component.
 
 use crate::refusal::NotBelow;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
@@ -89,7 +90,7 @@ fn open_entry_by_steps(dir: BorrowedFd<'_>, name: &OsStr, flags: OFlags, mode: M
     Ok(fd)
 }
 
-/// Opens an entry that is no symbolic link, whatever is mounted there.
+/// Opens an entry, even one that is a mount point. A symbolic link fails with `ELOOP`.
 fn open_unlinked(dir: BorrowedFd<'_>, name: &OsStr, flags: OFlags, mode: Mode) -> rustix::io::Result<(OwnedFd, Stat)> {
     let fd = match crate::raw_open::openat(dir, name, flags, mode) {
         Err(Errno::NOTDIR | Errno::MLINK) if is_symlink(dir, name) => return Err(Errno::LOOP),
@@ -100,20 +101,20 @@ fn open_unlinked(dir: BorrowedFd<'_>, name: &OsStr, flags: OFlags, mode: Mode) -
     if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink { Err(Errno::LOOP) } else { Ok((fd, stat)) }
 }
 
-/// Whether something that is mounted below a directory is entered.
+/// Whether [`open_beneath`] enters mounts below the directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mounts {
-    /// It is: mounting needs more rights than swapping names does.
+    /// Mounts are entered: mounting needs more rights than swapping names.
     Entered,
-    /// It is `EXDEV`.
+    /// A mount on the way fails with `EXDEV`.
     Refused,
 }
 
-/// Opens what lies below a directory, one name or several. A symbolic link anywhere on the way, or at its end, is `ELOOP`; a path
-/// that leads out is `EXDEV`. The empty path is the directory itself.
+/// Opens a path of one or more components below a directory. A symbolic link in any component fails with `ELOOP`, a path that
+/// leads out of the directory with `EXDEV`. The empty path opens the directory itself.
 ///
 /// # Errors
-/// The system's.
+/// `ELOOP` and `EXDEV` as above; otherwise the error of `openat2(2)`.
 #[cfg(target_os = "linux")]
 pub fn open_beneath(
     dir: BorrowedFd<'_>,
@@ -125,7 +126,7 @@ pub fn open_beneath(
     use rustix::fs::ResolveFlags;
     use std::sync::atomic::AtomicBool;
     use std::sync::atomic::Ordering::Relaxed;
-    /// The kernel has no `openat2`.
+    /// Set once `openat2` has failed with `ENOSYS`.
     static IS_MISSING: AtomicBool = AtomicBool::new(false);
     let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let path = if path.is_empty() { b"." } else { path };
@@ -134,7 +135,7 @@ pub fn open_beneath(
     }
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     let resolve = if mounts == Mounts::Refused { resolve | ResolveFlags::NO_XDEV } else { resolve };
-    // With O_NOFOLLOW, a link in the place of a directory would be ENOTDIR; no link is followed without it either.
+    // With O_NOFOLLOW, a link in place of a directory fails with ENOTDIR; RESOLVE_NO_SYMLINKS suffices and gives ELOOP.
     let alone = flags.difference(OFlags::NOFOLLOW);
     let mut attempts = 0;
     loop {
@@ -144,17 +145,17 @@ pub fn open_beneath(
                 IS_MISSING.store(true, Relaxed);
                 return open_beneath_by_steps(dir, path, flags, mode, mounts);
             }
-            // A seccomp filter that does not know the call; whatever else EPERM means, the steps end with it too.
+            // A seccomp filter may reject the call with EPERM. If EPERM has another cause, the fallback fails with it too.
             Err(Errno::PERM) => return open_beneath_by_steps(dir, path, flags, mode, mounts),
             done => return done,
         }
     }
 }
 
-/// The same where there is no `openat2`.
+/// Opens a path below a directory on systems without `openat2`, one component at a time.
 ///
 /// # Errors
-/// The system's.
+/// `ELOOP` for a symbolic link, `EXDEV` for a path that leads out; otherwise the error of `openat(2)`.
 #[cfg(not(target_os = "linux"))]
 pub fn open_beneath(
     dir: BorrowedFd<'_>,
@@ -166,7 +167,7 @@ pub fn open_beneath(
     open_beneath_by_steps(dir, path, flags | OFlags::NOFOLLOW | OFlags::CLOEXEC, mode, mounts)
 }
 
-/// Opens each directory on the way by itself, without following a link.
+/// Opens one component after the other, without following links.
 fn open_beneath_by_steps(
     dir: BorrowedFd<'_>,
     path: &[u8],
@@ -267,7 +268,7 @@ mod tests {
         open_beneath_by_steps(dir, path, flags | OFlags::NOFOLLOW, mode, mounts)
     }];
 
-    /// Links on the way are as little followed as those at the end, and no path leads out, with `openat2` or without.
+    /// With and without `openat2`, no link is followed, in the middle of a path or at its end, and no path leads out.
     #[test]
     fn paths_stay_beneath_with_openat2_or_without() {
         let dir = tempfile::tempdir().unwrap();

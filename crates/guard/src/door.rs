@@ -22,13 +22,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How files got their names. Whatever it is, a file that is there already passes only where Plumb made it and left it as it
-/// is, where it provably holds nothing, or where the user allows it.
+/// The origin of a file name. For either origin, an existing file passes only if Plumb made it and it is unchanged since, if it
+/// is proved to hold nothing, or if the user allows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Naming {
-    /// The language made them up: many files of one directory, and directories that may be removed.
+    /// Names that the job's language generates: many files in one directory, and directories that may be removed.
     Generated,
-    /// The user typed them.
+    /// Names that the user typed.
     Said,
 }
 
@@ -61,9 +61,9 @@ pub struct Door {
     naming: Naming,
     file_mode: Mode,
     dir: Option<OpenDir>,
-    /// Directories from which files are reached; without them, each path is followed from its beginning.
+    /// Directories from which paths are resolved. Without them, each path is resolved from its start.
     roots: Option<Arc<Roots>>,
-    /// The one that was opened last.
+    /// The root that was opened last, with its index in `roots`.
     root: Option<(usize, OwnedFd)>,
     /// Files that the system uses as devices now.
     in_use: Option<Vec<Identity>>,
@@ -85,7 +85,7 @@ pub struct PassedFile {
 }
 
 impl Guard {
-    /// A door for files of one naming.
+    /// Returns a door for files of this naming.
     pub fn door(&self, naming: Naming) -> Door {
         let file_mode = Mode::from_raw_mode(NewModes::default().laid_out as RawMode);
         Door { guard: self.clone(), naming, file_mode, dir: None, roots: None, root: None, in_use: None }
@@ -93,18 +93,18 @@ impl Guard {
 }
 
 impl Door {
-    /// It, giving new files this mode, from which the umask is taken.
+    /// Sets the mode of new files, from which the umask is taken.
     pub fn making(mut self, mode: u32) -> Door {
         self.make_with(mode);
         self
     }
 
-    /// New files get this mode, from which the umask is taken.
+    /// Sets the mode of new files, from which the umask is taken.
     pub fn make_with(&mut self, mode: u32) {
         self.file_mode = Mode::from_raw_mode(mode as RawMode);
     }
 
-    /// Reaches files from these directories from here on: below them, no symbolic link is followed.
+    /// Resolves paths from these directories. Symbolic links below them are not followed.
     pub fn within(self, roots: Arc<Roots>) -> Door {
         Door { roots: Some(roots), ..self }
     }
@@ -193,8 +193,8 @@ impl Door {
         }
     }
 
-    /// Admits a call that unlinks a name: the name is free, or that of a file that may be written to, or of a directory, which is not
-    /// unlinked.
+    /// Checks that a tool may call unlink(2) on a path: the name is free, or belongs to a file that may be written to, or to a
+    /// directory, which unlink(2) does not remove.
     ///
     /// # Errors
     /// [`Refusal::WrongKind`] for devices, pipes and sockets, [`Refusal::Symlink`]; else as [`Door::open`].
@@ -212,8 +212,8 @@ impl Door {
         }
     }
 
-    /// Admits a tool that removes numbered items from a tree: it holds no pipe, socket or device, or does not exist. Reads directories
-    /// only.
+    /// Checks that a tool may remove numbered items from a tree: the tree does not exist, or holds no pipe,
+    /// socket or device. Only reads directories.
     ///
     /// # Errors
     /// [`Refusal::WrongKind`] with the first such entry; [`Refusal::Io`].
@@ -223,7 +223,7 @@ impl Door {
             entered => entered?,
         };
         match open_beneath(dir.fd.as_fd(), name.as_bytes(), LISTED, Mode::empty(), Mounts::Entered) {
-            // A link is not followed later either.
+            // The removal does not follow a link either.
             Err(Errno::NOENT | Errno::LOOP | Errno::NOTDIR) => Ok(()),
             Err(error) => Err(Refusal::io(path, "open it")(error)),
             Ok(tree) => refuse_special(tree.as_fd(), path, 0),
@@ -271,7 +271,7 @@ impl Door {
         }
     }
 
-    /// As [`Door::open_said`], with three calls for a file that is missing or this run's.
+    /// Works as [`Door::open_said`], but needs only three system calls for a missing file or one of this run's.
     fn open_generated(&mut self, path: &Path, create: Create) -> Result<PassedFile, Refusal> {
         let mode = self.file_mode;
         let (dir, name) = self.enter(path)?;
@@ -289,8 +289,8 @@ impl Door {
                 Err(error) => return Err(Refusal::io(path, "open it for reading and writing")(error)),
             }
         }
-        // For reading first: to be opened for writing is something that other programs see. O_NONBLOCK: a pipe of that name
-        // must not make the guard wait.
+        // Opened for reading first, because other programs notice an open for writing. O_NONBLOCK: a pipe of that
+        // name must not block the guard.
         let judged = crate::raw_open::openat(&dir.fd, name, (plain - OFlags::RDWR) | OFlags::RDONLY, Mode::empty())
             .map_err(|error| match error {
                 Errno::LOOP | Errno::MLINK => Refusal::Symlink { path: path.to_owned() },
@@ -360,17 +360,17 @@ impl Door {
     }
 }
 
-/// A file that the door opened itself.
+/// Wraps a file that the door opened itself.
 fn passed(fd: OwnedFd, path: &Path, origin: PassReason) -> Result<PassedFile, Refusal> {
-    // io_uring would take O_NONBLOCK for a wish never to wait.
+    // With O_NONBLOCK set, io_uring would fail with EAGAIN instead of waiting.
     rustix::fs::fcntl_setfl(&fd, OFlags::empty()).map_err(Refusal::io(path, "set its flags"))?;
     Ok(PassedFile { file: File::from(fd), origin })
 }
 
-/// How a directory is opened to be listed.
+/// Flags for opening a directory in order to list it.
 const LISTED: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY);
 
-/// Deeper directories are left alone: paths end before.
+/// Maximum depth of the search; the tools' own paths are shorter.
 const LEVELS_MAX: usize = 300;
 
 /// Refuses a directory that holds a pipe, socket or device, at any depth.

@@ -28,11 +28,11 @@ pub(super) struct BlankImage {
 }
 
 impl Guard {
-    /// Opens an existing file that holds nothing, or nothing but what a copy puts there. `judged` is a descriptor of it for
-    /// reading.
+    /// Opens an existing file that holds nothing, or only what a copy is about to write there. `judged` is
+    /// a descriptor of it for reading.
     ///
     /// # Errors
-    /// [`Refusal::ExistingFile`] with what it may hold, and whatever is in the way.
+    /// [`Refusal::ExistingFile`] if the file may hold data; otherwise as [`Guard::open_file`].
     pub(super) fn take_blank(
         &self,
         place: &FileLocation<'_>,
@@ -80,7 +80,7 @@ impl Guard {
         Ok((file, if whose == Whose::Plumb { PassReason::TestData } else { PassReason::Blank }))
     }
 
-    /// That an open file holds nothing, or nothing but what a copy puts there.
+    /// Proves that an open file holds nothing, or only what a copy is about to write there.
     fn prove(&self, place: &FileLocation<'_>, file: &OwnedFd, stat: &Stat) -> Result<(), NotBlank> {
         let blank = blank::prove(file.as_fd(), place.path, self.patience, self.recognise);
         match (blank, place.copy_of) {

@@ -1,33 +1,32 @@
-//! The process that took a file, as marks name it: short enough for an extended attribute, and enough to see later whether
-//! it still runs.
+//! The process that took a file, as recorded in a mark: short enough for an extended attribute, and sufficient to check later
+//! whether the process is still running.
 
 use std::fs;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// A process, told apart from every other one of its machine.
+/// Identifies a process among all processes of its machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Maker {
-    /// Checksum over host, start of the system and PID namespace: process ids of another place mean nothing here.
+    /// Checksum of host, boot and PID namespace: process ids from elsewhere mean nothing here.
     pub(super) place: u32,
-    /// Process id.
     pub(super) pid: u32,
     /// Start time, clock ticks since boot. Source: proc_pid_stat(5), field 22.
     pub(super) started_ticks: u64,
 }
 
-/// Whether the process of a mark still runs.
+/// State of the process that a mark names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Life {
-    /// It does, and it is not this process.
+    /// It is running, and is not this process.
     Alive,
-    /// It does not, or it is this process in an earlier run.
+    /// It has exited, or it is this process in an earlier run.
     Over,
-    /// It ran on another machine, before the last boot, or in another container.
+    /// It belongs to another machine, boot or container.
     Elsewhere,
 }
 
 impl Maker {
-    /// This process.
+    /// Returns the current process; the result is cached.
     pub(super) fn this() -> Maker {
         // A forked worker inherits the value of its parent.
         static THIS: Mutex<Option<Maker>> = Mutex::new(None);
@@ -43,12 +42,12 @@ impl Maker {
         }
     }
 
-    /// A process of this place.
+    /// Describes a process of this machine and PID namespace.
     pub(super) fn of(pid: u32) -> Maker {
         Maker { place: this_place(), pid, started_ticks: started_ticks(pid).unwrap_or(0) }
     }
 
-    /// Whether it still runs.
+    /// Checks whether the process is still running.
     pub(super) fn life(self) -> Life {
         if self.place != this_place() {
             return Life::Elsewhere;
@@ -58,7 +57,7 @@ impl Maker {
     }
 }
 
-/// Checksum over host, start of the system and PID namespace.
+/// Returns a checksum of host, boot and PID namespace.
 fn this_place() -> u32 {
     static PLACE: OnceLock<u32> = OnceLock::new();
     *PLACE.get_or_init(|| {
@@ -68,7 +67,7 @@ fn this_place() -> u32 {
     })
 }
 
-/// Checksum over the host's name and its id: names repeat.
+/// Returns a checksum of host name and machine id: host names are not unique.
 pub(super) fn this_host() -> u32 {
     static HOST: OnceLock<u32> = OnceLock::new();
     *HOST.get_or_init(|| {
@@ -78,13 +77,13 @@ pub(super) fn this_host() -> u32 {
     })
 }
 
-/// Differs after each start of the system. Source: proc_sys_kernel(5).
+/// Changes at each boot. Source: proc_sys_kernel(5).
 pub(super) const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
-/// When a process started; `None` if there is none, or if it only waits to be reaped.
+/// Returns the start time of a process; `None` if it does not exist or is a zombie.
 fn started_ticks(pid: u32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The command may contain blanks and brackets; what follows its last bracket does not.
+    // The command may contain blanks and parentheses; the fields after the last parenthesis do not.
     let (_, rest) = text.rsplit_once(')')?;
     let mut fields = rest.split_whitespace();
     if matches!(fields.next()?, "Z" | "X") {

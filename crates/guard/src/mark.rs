@@ -1,9 +1,9 @@
-//! The extended attribute that a file bears from when a run makes or takes it.
+//! The extended attribute that a run sets on a file when it makes or takes it.
 //!
-//! While the run lasts, the mark tells its workers, and other processes of the same benchmark, that the file is theirs to
-//! write to. After the run it proves nothing on this machine: the register ([`MadeFiles`](super::MadeFiles)) does, because
-//! the attribute cannot hold the file's change time, which its own writing moves. Other hosts of a shared file system and
-//! other users have another register, and trust length and modification time for a short time.
+//! During the run, the mark shows its workers, and other processes of the same benchmark, that they may write to the file.
+//! After the run it proves nothing on this machine; the register ([`MadeFiles`](super::MadeFiles)) does. The attribute cannot
+//! hold the file's change time, because setting the attribute moves it. Other hosts of a shared file system and other users
+//! have another register. They trust length and modification time for a short time.
 
 use super::maker::{Life, Maker};
 use crate::os;
@@ -11,59 +11,59 @@ use rustix::fs::Stat;
 use std::os::fd::BorrowedFd;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The extended attribute. Its value names the inode, so that a copy of the file does not inherit the mark.
+/// Name of the extended attribute. Its value contains the inode, so that a copy of the file does not inherit the mark.
 pub(super) const MARK: &str = "user.plumb";
 
-/// The longest value of any version.
+/// Maximum length of the value in all versions.
 const VALUE_BYTES: usize = 256;
 
-/// Numbers have this base, so that ext4 keeps the value within an inode of 256 bytes: it has room for 64.
+/// Base of the numbers in the value. It keeps the value within the 64 bytes that a 256-byte ext4 inode has room for.
 const BASE: u32 = 36;
 
-/// A file that a run of another host makes is shared with it for so long, seconds.
+/// Time for which a file that a run on another host is making is shared with that run, seconds.
 const SHARED_MAKING_S: u64 = 300;
 
-/// A file that a run with another register left is known by length and modification time for so long, seconds.
+/// Time for which a file left by a run with another register is recognised by length and modification time, seconds.
 const SHARED_LEFT_S: u64 = 3600;
 
-/// Clocks of hosts that share a file system differ by less than this, seconds.
+/// Maximum difference between the clocks of hosts that share a file system, seconds.
 const CLOCKS_DIFFER_S: u64 = 60;
 
-/// Whose file it is.
+/// Owner of a file: Plumb or a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Whose {
     /// Plumb made it.
     Plumb,
-    /// Somebody else made it, and it held nothing when a run took it.
+    /// A user made it, and it held nothing when a run took it.
     Owner,
 }
 
-/// The name of a run: of all its threads and forked workers.
+/// Name of a run, shared by all its threads and forked workers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RunName(pub(super) u64);
 
-/// What a mark says.
+/// The parsed value of the attribute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mark {
-    /// A run makes or uses the file now, or was killed while it did.
+    /// A run is using the file, or was killed while using it.
     Taken {
         whose: Whose,
         run: RunName,
         maker: Maker,
-        /// Seconds since 1970.
+        /// Time of the mark, seconds since 1970.
         at_s: u64,
     },
-    /// A run left it like this, and registered it in a register of this name.
+    /// A run left the file in this state, and added it to the register with this name.
     Left { whose: Whose, register: u32, at_s: u64, as_: LeftAs },
-    /// Of versions that kept no register: it tells who made the file, and not whether it is still as it was.
+    /// A mark from before the register: it names the maker, but does not show whether the file has changed.
     Old(Whose),
 }
 
-/// How a run left a file, as far as an attribute can tell.
+/// State in which a run left a file, as far as an attribute can record it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LeftAs {
     length_bytes: u64,
-    /// When it was last written, seconds and nanoseconds since 1970.
+    /// Modification time, seconds and nanoseconds since 1970.
     written_s: u64,
     written_ns: u64,
 }
@@ -81,35 +81,35 @@ impl LeftAs {
 }
 
 impl Mark {
-    /// The mark of a file that this process takes for a run.
+    /// Returns the mark of a file that this process takes for a run.
     pub(super) fn taken(whose: Whose, run: RunName) -> Mark {
         Mark::Taken { whose, run, maker: Maker::this(), at_s: now_s() }
     }
 
-    /// As if another process had taken it.
+    /// Returns the mark of a file that process `pid` has taken.
     #[cfg(test)]
     pub(super) fn taken_by(whose: Whose, run: RunName, pid: u32) -> Mark {
         Mark::Taken { whose, run, maker: Maker::of(pid), at_s: now_s() }
     }
 
-    /// The mark of a file that a run leaves.
+    /// Returns the mark of a file that a run leaves.
     pub(super) fn left(whose: Whose, register: u32, stat: &Stat) -> Mark {
         Mark::Left { whose, register, at_s: now_s(), as_: LeftAs::of(stat) }
     }
 
-    /// The one that wrote the mark.
+    /// Returns the owner of the file.
     pub(super) fn whose(self) -> Whose {
         match self {
             Mark::Taken { whose, .. } | Mark::Left { whose, .. } | Mark::Old(whose) => whose,
         }
     }
 
-    /// Whether a run of this name wrote it.
+    /// Returns `true` if the run with this name set the mark.
     pub(super) fn is_of(self, name: RunName) -> bool {
         matches!(self, Mark::Taken { run, .. } if run == name)
     }
 
-    /// Whether the mark alone says, for a run with this register, that a file in this state may be written to.
+    /// Returns `true` if the mark alone allows a run with this register to write to a file in this state.
     pub(super) fn suffices(self, name: RunName, own_register: u32, stat: &Stat) -> bool {
         match self {
             Mark::Taken { run, .. } if run == name => true,
@@ -125,7 +125,7 @@ impl Mark {
         }
     }
 
-    /// The mark in one word.
+    /// Formats the mark as one word.
     pub(super) fn word(self) -> String {
         let letter = |whose| if whose == Whose::Plumb { 'p' } else { 'o' };
         match self {
@@ -178,7 +178,7 @@ impl Mark {
             .map(|(_, whose)| Mark::Old(whose))
     }
 
-    /// The mark of an open file; `None` where it bears none.
+    /// Reads the mark of an open file; `None` if it has none.
     pub(super) fn read(file: BorrowedFd<'_>, inode: u64) -> Option<Mark> {
         let mut value = [0; VALUE_BYTES];
         let length = os::fgetxattr(file, MARK, &mut value[..]).ok()?;
@@ -193,9 +193,9 @@ impl Mark {
         os::fsetxattr(file, MARK, self.value(inode).as_bytes(), os::XattrFlags::empty())
     }
 
-    /// Takes every mark off an open file.
+    /// Removes the mark from an open file.
     pub(super) fn remove(file: BorrowedFd<'_>) {
-        // Most files bear none, and that is what is wanted.
+        // Usually fails, because most files have no mark.
         let _ = os::fremovexattr(file, MARK);
     }
 }
@@ -218,7 +218,7 @@ fn word(kind: [char; 2], numbers: &[u64]) -> String {
     word
 }
 
-/// A number in base 36.
+/// Formats a number in base 36.
 pub(super) fn in_base(mut number: u64) -> String {
     let mut digits = Vec::new();
     loop {
@@ -257,7 +257,7 @@ mod tests {
         assert_eq!(u64::from_str_radix(&in_base(u64::MAX), BASE), Ok(u64::MAX));
     }
 
-    /// A value that ext4 must put into a block of its own costs 4 KiB and some 10 µs a file.
+    /// A value that does not fit into the inode costs ext4 a 4 KiB block and about 10 µs per file.
     #[test]
     fn a_mark_fits_into_an_inode_of_ext4() {
         let maker = Maker { place: u32::MAX, pid: 4 << 20, started_ticks: 10_u64.pow(10) };
@@ -282,7 +282,7 @@ mod tests {
         }
     }
 
-    /// A mark suffices for its own run, while another run of this machine lives, and for a short time for other hosts.
+    /// A mark suffices for its own run, for other runs on this machine while that run lives, and briefly for other hosts.
     #[test]
     fn only_a_run_that_lasts_or_another_host_is_believed() {
         let (mine, stat, now) = (RunName(1), stat(), now_s());

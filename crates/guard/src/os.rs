@@ -101,7 +101,7 @@ mod here {
         Err(Errno::OPNOTSUPP)
     }
 
-    /// As above: none is there.
+    /// Always fails: no mark can have been set.
     pub(crate) fn fremovexattr(_: BorrowedFd<'_>, _: &str) -> Result<()> {
         Err(Errno::OPNOTSUPP)
     }
@@ -121,20 +121,20 @@ pub(crate) use here::*;
 /// Duplicates a descriptor that this process inherited, for `/dev/fd/N`.
 ///
 /// # Errors
-/// `EBADF` if it is not open, or was opened by this process itself: every descriptor that Plumb opens is closed by exec(2), and
-/// none that it inherits.
+/// `EBADF` if it is not open, or if this process opened it itself: Plumb opens all its descriptors with
+/// `FD_CLOEXEC`, which inherited ones cannot have.
 pub(crate) fn duplicate(number: i32) -> rustix::io::Result<OwnedFd> {
     let last_error =
         || rustix::io::Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(rustix::io::Errno::BADF);
-    // SAFETY: the call takes any number, and only reports the flags of the descriptor.
+    // SAFETY: `F_GETFD` accepts any number and only reports the flags of the descriptor.
     let flags = unsafe { libc::fcntl(number, libc::F_GETFD) };
     if flags == -1 || (number > libc::STDERR_FILENO && flags & libc::FD_CLOEXEC != 0) {
         return Err(rustix::io::Errno::BADF);
     }
-    // SAFETY: the call takes any number, and makes a new descriptor.
+    // SAFETY: `F_DUPFD_CLOEXEC` accepts any number and creates a new descriptor.
     match unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 3) } {
         -1 => Err(last_error()),
-        // SAFETY: the descriptor was made just now, and nobody else owns it.
+        // SAFETY: the descriptor is new, so nothing else owns it.
         copy => Ok(unsafe { OwnedFd::from_raw_fd(copy) }),
     }
 }

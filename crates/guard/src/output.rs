@@ -21,9 +21,9 @@ pub struct OutputOpening<'a> {
     pub cut_to_bytes: Option<u64>,
     /// The input yields nothing, and bears this name: what is cut off the output would be lost for nothing.
     pub empty_input: Option<&'a Path>,
-    /// Whether somebody's data goes to the output: then it is theirs from now on, whoever made it.
+    /// The kind of data that is written. User data makes the output the user's own file, even if Plumb created it.
     pub content: WrittenContent,
-    /// The input, where it is a file that is copied without any change: an output that already is that copy loses nothing.
+    /// The input, if it is a file that is copied unchanged. An output that already equals the copy loses nothing.
     pub copy_of: Option<CopySource<'a>>,
     /// Flags of open(2) for what is neither file nor block device.
     pub stream_flags: OFlags,
@@ -36,12 +36,13 @@ const TERMINALS: &[u32] = &[4, 5, 136, 137, 138, 139, 140, 141, 142, 143];
 const RANDOM_MINORS: [u32; 2] = [8, 9];
 
 impl Guard {
-    /// Opens the output of a copy. Symbolic links are followed: the user said the name. A file that holds nothing, one that
-    /// Plumb made and left as it is, and the very copy that is asked for again may be written to; any other one, and a device,
-    /// only where it was named. No file loses anything to an
-    /// input that yields nothing, unless it was named itself.
+    /// Opens the output of a copy. Symbolic links are followed, because the user typed the path.
     ///
-    /// An output that is to be empty is; giving it another length is left to the caller.
+    /// A file may be written to if it holds nothing, if Plumb made it and it is unchanged since, or if it already equals the
+    /// copy. Any other file, and a device, must be named in the permissions. A file never loses its content to an empty input,
+    /// unless the file itself was named.
+    ///
+    /// Truncates the output if it is to be empty; the caller sets any other length.
     ///
     /// # Errors
     /// A [`Refusal`] that names what was found and the way out; [`Refusal::Io`] with the system's error.

@@ -72,7 +72,7 @@ pub(super) enum DeviceRight {
     IfBlank(Refusal),
 }
 
-/// The guard of a run: what the user has allowed, and what the run has made and taken.
+/// The guard of a run, with the user's permissions and the files that the run made and took.
 #[derive(Debug, Clone)]
 pub struct Guard {
     pub(super) permissions: Permissions,
@@ -80,9 +80,9 @@ pub struct Guard {
     pub(super) taken: TakenFiles,
     /// What test data looks like.
     pub(super) recognise: Recognise,
-    /// The run that it guards; its clones have the same, and so have forked workers.
+    /// The guarded run. Clones of the guard and forked workers share it.
     pub(super) run: RunName,
-    /// In which state earlier runs left their files.
+    /// Register of the files that earlier runs left.
     pub(super) made: Option<MadeFiles>,
     pub(super) content: WrittenContent,
 }
@@ -101,7 +101,7 @@ impl Guard {
         }
     }
 
-    /// Knows the files of earlier runs by this register, and enters those of this one when it gives back.
+    /// Recognises the files of earlier runs by this register, and adds those of this run in [`Guard::give_back`].
     pub fn with_register(self, made: MadeFiles) -> Guard {
         Guard { made: Some(made), ..self }
     }
@@ -364,13 +364,13 @@ impl Guard {
         Ok(file)
     }
 
-    /// Why an existing file may be written to without a look at what it holds; `None` if it may not.
+    /// Returns the reason why an existing file may be written to without reading its content; `None` if there is none.
     fn claim(&self, place: &FileLocation<'_>, fd: BorrowedFd<'_>, stat: &Stat) -> Option<Claim> {
         let identity = Identity::of(stat);
         if place.within.is_some() {
             return Some(Claim { reason: PassReason::TestData, is_taken: true });
         }
-        // A second name may be one that somebody gave it to keep what it holds.
+        // A user may have added a second name to keep the content.
         let known = if has_one_name(stat) { self.known_as(fd, stat) } else { None };
         match known {
             Some(KnownFile { whose: Whose::Plumb, is_of_this_run }) => {
@@ -396,7 +396,7 @@ impl Guard {
     }
 }
 
-/// Why an existing file may be written to, and whether this run is known to have it.
+/// The reason why an existing file may be written to, and whether this run has already taken it.
 struct Claim {
     reason: PassReason,
     is_taken: bool,
@@ -420,7 +420,7 @@ pub(super) struct FileLocation<'a> {
     pub(super) path: &'a Path,
     /// The test directory, if it is inside one.
     pub(super) within: Option<&'a TestDir>,
-    /// What a copy is about to write there.
+    /// Source of the copy that is about to be written there.
     pub(super) copy_of: Option<&'a CopySource<'a>>,
     /// Of a new file, from which the umask is taken.
     pub(super) mode: Mode,

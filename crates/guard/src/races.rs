@@ -1,4 +1,4 @@
-//! A directory that is exchanged with a symbolic link while files in it are opened and removed: 2,000 rounds for each door.
+//! Exchanges a directory with a symbolic link while files in it are opened and removed: 2,000 rounds for each door.
 
 use crate::testing::{Swapping, Victim, guard};
 use crate::{Create, Naming, OutputOpening, Permissions, Pinning, Remover, Roots, WrittenContent};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 const ROUNDS: usize = 2000;
 
-/// Makes the calls of a round while the directory `d` is exchanged, and looks after the others' files.
+/// Runs the rounds while the directory `d` is being exchanged, then checks that the victim's files are unharmed.
 fn survives(way: &str, mut round: impl FnMut(&Path)) {
     let place = tempfile::tempdir().unwrap();
     let directory = place.path().join("d");
@@ -30,7 +30,8 @@ fn doors_open_and_remove_nothing_elsewhere() {
     let unnamed = guard(Permissions::none());
     for naming in [Naming::Said, Naming::Generated] {
         survives(&format!("{naming:?}"), |path| {
-            // Names that a tool makes up lie below what the user typed; a name that the user said is judged wherever it leads.
+            // Generated names are below the typed directory. A path that the user typed may lead through links, so
+            // its own directory is the root.
             let typed = match naming {
                 Naming::Said => path.parent().unwrap(),
                 Naming::Generated => path.parent().unwrap().parent().unwrap(),

@@ -1,4 +1,4 @@
-//! The guard's own calls of open(2): the guard judges what they open. No other crate can use them.
+//! The guard's own calls of open(2); the guard checks the descriptors. Other crates cannot use them.
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Result;

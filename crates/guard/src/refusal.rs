@@ -35,7 +35,7 @@ pub enum NotBelow {
 /// Why a path was not opened for writing. Each message names the path, what was found, and the way out.
 #[derive(Debug, Error)]
 pub enum Refusal {
-    /// A file that may hold something that somebody misses.
+    /// A file that may hold a user's data.
     #[error(
         "{path} exists, and {provenance} ({why}); to allow overwriting it: {setting} (or --plumb-allow)",
         path = path.display()
@@ -43,7 +43,7 @@ pub enum Refusal {
     ExistingFile {
         /// The file.
         path: PathBuf,
-        /// How it came to be, as far as that is known.
+        /// The known history of the file.
         provenance: Provenance,
         /// Why it may hold something.
         why: NotBlank,

@@ -1,5 +1,5 @@
-//! Cleaning up after a tool: what it made under its own names is removed from directories that were pinned before it ran. What is
-//! older than the run stays, whatever its name.
+//! Removes files that a tool created under its own names, from directories that were pinned before it ran. Anything older than
+//! the run stays, under any name.
 
 use super::beneath::open_entry;
 use super::{Pinning, Refusal, Roots};
@@ -10,27 +10,27 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Removes files, links and directories by their names, in the directories that these names meant when it was made. Pipes, sockets and
-/// devices stay: no tool made them. So do files that are older than it is.
+/// Removes files, links and directories by name, in the directories that the names referred to when the remover was created.
+/// Pipes, sockets and devices stay, because no tool creates them. So do files that are older than the remover.
 #[derive(Debug)]
 pub struct Remover {
     roots: Roots,
-    /// Since 1970, s and ns, by the clock of files.
+    /// Creation time, seconds and nanoseconds since 1970, by the clock that stamps files.
     began: (i64, i64),
 }
 
 impl Remover {
-    /// Pins the directories of these paths, or the `typed` ones that they lie below.
+    /// Pins the directories of `paths`, or the `typed` directories above them.
     pub fn new(typed: &[PathBuf], paths: impl IntoIterator<Item = PathBuf>) -> Remover {
         Remover { roots: Roots::new(typed, paths, Pinning::Pinned), began: now() }
     }
 
-    /// Whether an entry came to be after the remover.
+    /// Returns `true` if an entry was created after the remover.
     fn is_new(&self, dir: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Result<bool> {
         Ok(came_to_be(dir, name)? >= self.began)
     }
 
-    /// The first entry below a directory that is no directory and older than the remover.
+    /// Returns the first entry below a directory that is older than the remover and not itself a directory.
     fn first_old(&self, dir: BorrowedFd<'_>, path: &Path) -> rustix::io::Result<Option<PathBuf>> {
         for entry in Dir::read_from(dir)? {
             let entry = entry?;
@@ -53,11 +53,11 @@ impl Remover {
         Ok(None)
     }
 
-    /// Removes a regular file or a symbolic link. Returns `false` if there is none of that name.
+    /// Removes a regular file or a symbolic link. Returns `false` if it does not exist.
     ///
     /// # Errors
-    /// [`Refusal::WrongKind`] for anything else, [`Refusal::Swapped`] and [`Refusal::Symlink`] if its directory is another one now,
-    /// [`Refusal::Io`].
+    /// [`Refusal::WrongKind`] for anything else, [`Refusal::Swapped`] and [`Refusal::Symlink`]
+    /// if its directory was replaced, [`Refusal::Io`].
     pub fn remove_file(&self, path: &Path) -> Result<bool, Refusal> {
         self.remove_file_if(path, |is_new, _| is_new)
     }
@@ -89,10 +89,10 @@ impl Remover {
         }
     }
 
-    /// Removes an empty directory. Returns `false` if there is none of that name.
+    /// Removes an empty directory. Returns `false` if it does not exist.
     ///
     /// # Errors
-    /// [`Refusal::Io`], as for a directory that is not empty; [`Refusal::Swapped`] and [`Refusal::Symlink`].
+    /// [`Refusal::Io`], for example if the directory is not empty; [`Refusal::Swapped`] and [`Refusal::Symlink`].
     pub fn remove_dir(&self, path: &Path) -> Result<bool, Refusal> {
         match self.enter(path)? {
             Some((dir, name)) => unlink(&dir, name, path, AtFlags::REMOVEDIR),
@@ -100,7 +100,7 @@ impl Remover {
         }
     }
 
-    /// Removes a directory with all that is in it, and follows no link. Returns `false` if there is none of that name.
+    /// Removes a directory and everything in it, without following links. Returns `false` if it does not exist.
     ///
     /// # Errors
     /// [`Refusal::Io`], [`Refusal::Swapped`], [`Refusal::Symlink`].
@@ -124,7 +124,7 @@ impl Remover {
         unlink(&dir, name, path, AtFlags::REMOVEDIR)
     }
 
-    /// The directory of a path and the name in it; `None` if the directory does not exist.
+    /// Returns the opened directory of a path, and the name in it; `None` if the directory does not exist.
     fn enter<'p>(&self, path: &'p Path) -> Result<Option<(OwnedFd, &'p OsStr)>, Refusal> {
         let Some(name) = path.file_name() else { return Ok(None) };
         match self.roots.open_parent(path) {
@@ -135,7 +135,7 @@ impl Remover {
     }
 }
 
-/// The time by the clock of files, which lags behind the exact one.
+/// Returns the time of the coarse clock, which stamps files and lags the exact clock by up to one tick.
 #[cfg(target_os = "linux")]
 fn now() -> (i64, i64) {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::RealtimeCoarse);
@@ -148,7 +148,7 @@ fn now() -> (i64, i64) {
     (now.as_secs() as i64, 0)
 }
 
-/// When an entry was made; when it was changed, where its file system does not keep that.
+/// Returns the creation time of an entry; its change time if the file system does not store creation times.
 #[cfg(target_os = "linux")]
 fn came_to_be(dir: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Result<(i64, i64)> {
     use rustix::fs::StatxFlags;
@@ -165,7 +165,7 @@ fn came_to_be(dir: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Result<(i64, i64
     Ok((found.st_ctime as i64, found.st_ctime_nsec as i64))
 }
 
-/// What this run has not made.
+/// Returns the refusal for an entry that is older than this run.
 fn older(path: &Path) -> Refusal {
     Refusal::Io {
         path: path.to_owned(),
@@ -189,7 +189,7 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::{FileTypeExt, symlink};
 
-    /// Files, links and directories go; pipes and sockets stay, and so does all that a swapped directory leads to.
+    /// Files, links and directories are removed. Pipes stay, and so does the target of a swapped directory.
     #[test]
     fn only_what_tools_make_is_removed_and_only_where_it_was() {
         let place = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! Directories that the user typed. Links on the way to them are followed once, when they are pinned; whatever lies below them is
-//! reached through their descriptors.
+//! Directories that the user typed. Links on the way to them are followed once, when they are pinned. Everything below them
+//! is opened relative to their descriptors.
 
 use super::Refusal;
 use super::beneath::{Identity, Mounts, open_beneath};
@@ -11,22 +11,22 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// How a directory on the way is opened.
+/// Flags for opening a root, or a directory below it.
 const DIRECTORY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
-/// Whether a directory may be another one when it is opened again.
+/// Whether a root may be another directory when it is opened again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pinning {
-    /// It must have the device and inode that it had when it was opened first.
+    /// It must have the same device and inode as at first.
     Pinned,
-    /// It may: commands of the user's run in between, which may mount something there.
+    /// It may be another one: the user's commands run in between, and may mount something there.
     Free,
 }
 
-/// The directories from which files are reached.
+/// The directories from which paths are resolved.
 ///
-/// No descriptor is held between two uses, so that a file system can be unmounted and mounted again meanwhile: device and inode tell
-/// whether it is still the same directory.
+/// No descriptor is held between two uses, so that a file system can be unmounted and mounted again. Device and inode show
+/// whether the directory is still the same.
 #[derive(Debug)]
 pub struct Roots {
     list: Vec<Root>,
@@ -37,27 +37,27 @@ pub struct Roots {
 #[derive(Debug)]
 struct Root {
     path: PathBuf,
-    /// The root that it lies in, from which it is opened if it did not exist at first.
+    /// The root that contains it, from which it is opened if it did not exist at first.
     above: Option<usize>,
     state: Mutex<State>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// It was not looked for yet.
+    /// It has not been opened yet.
     Unseen,
-    /// It did not exist when it was looked for: the run itself makes it, and a link there is somebody else's.
+    /// It did not exist at first: the run will create it, and a link there was planted.
     Absent,
-    /// It is this directory, of a file system with this number of its own (`f_fsid`; 0 where it has none).
+    /// It is this directory, on the file system with this `f_fsid` (0 if it has none).
     Is(Identity, u64),
 }
 
 impl Roots {
-    /// The directories for these paths. A path lies below one of the `typed` ones, or directly in its own directory, which the user
-    /// then typed as well. They are pinned now; what does not exist yet is pinned when it is opened first.
+    /// Returns the roots for these paths. A path is below one of the `typed` directories; otherwise its own directory counts as
+    /// typed. Existing directories are pinned now, others when they are first opened.
     pub fn new(typed: &[PathBuf], paths: impl IntoIterator<Item = PathBuf>, pinning: Pinning) -> Roots {
         let mut roots = Roots { list: Vec::new(), numbers: HashMap::new(), pinning };
-        // The first of those that were typed has number 0.
+        // The first typed directory has number 0.
         for path in typed {
             roots.add(path);
         }
@@ -74,7 +74,7 @@ impl Roots {
             }
         }
         for number in 0..roots.list.len() {
-            // Those that cannot be opened say so when they are used.
+            // Other errors are reported when the root is used.
             if let Err(Errno::NOENT) = roots.open(number) {
                 roots.list[number].set(State::Absent);
             }
@@ -93,7 +93,7 @@ impl Roots {
         number
     }
 
-    /// The innermost root that a path lies in, and the path from there on.
+    /// Returns the innermost root that contains a path, and the rest of the path.
     pub fn find<'p>(&self, path: &'p Path) -> Option<(usize, &'p Path)> {
         path.ancestors().skip(1).find_map(|above| {
             let number = *self.numbers.get(plain(above))?;
@@ -101,21 +101,21 @@ impl Roots {
         })
     }
 
-    /// How many roots there are.
+    /// Returns the number of roots.
     pub fn count(&self) -> usize {
         self.list.len()
     }
 
-    /// The path of a root, for messages; empty for the working directory.
+    /// Returns the path of a root, for messages; empty for the working directory.
     pub fn path(&self, number: usize) -> &Path {
         self.list.get(number).map_or(Path::new(""), |root| &root.path)
     }
 
-    /// Opens a root, to reach others from it.
+    /// Opens a root, and pins it if it is not pinned yet.
     ///
     /// # Errors
-    /// `ESTALE` if another directory is there now; `ELOOP` if a link is there in place of a directory that the run was to make; the
-    /// system's.
+    /// `ESTALE` if another directory has taken its place; `ELOOP` if it is a link in place of a directory that the run was to
+    /// create; otherwise the error of open(2).
     pub fn open(&self, number: usize) -> rustix::io::Result<OwnedFd> {
         let root = self.list.get(number).ok_or(Errno::NOENT)?;
         let state = *root.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -132,7 +132,7 @@ impl Roots {
         let found = Identity::of(&rustix::fs::fstat(&opened)?);
         match state {
             State::Is(known, _) if known == found => {}
-            // A file system that is mounted again may be on another loop device.
+            // A remounted file system may be on another loop device.
             State::Is(known, system) if known.inode == found.inode && system != 0 && system == system_of(&opened)? => {}
             State::Is(..) => return Err(Errno::STALE),
             State::Unseen | State::Absent => root.set(State::Is(found, system_of(&opened)?)),
@@ -140,16 +140,16 @@ impl Roots {
         Ok(opened)
     }
 
-    /// Opens the directory in which a path lies, without following a link below its root.
+    /// Opens the directory of a path, without following a link below its root. Returns `None` if no root contains the path.
     ///
     /// # Errors
-    /// [`Refusal::NoDirectory`], [`Refusal::Symlink`] for a link below the root, [`Refusal::Swapped`] for another directory in the
-    /// place of the root, [`Refusal::Io`].
+    /// [`Refusal::NoDirectory`], [`Refusal::Symlink`] for a link below the root, [`Refusal::Swapped`] if another directory has
+    /// taken the place of the root, [`Refusal::Io`].
     pub(crate) fn open_parent(&self, path: &Path) -> Result<Option<OwnedFd>, Refusal> {
         self.open_parent_from(path, &mut None)
     }
 
-    /// The same, with the root that was opened last, which is kept.
+    /// Works as [`Roots::open_parent`], but reuses the root in `last` and stores the one it opened there.
     pub(crate) fn open_parent_from(
         &self,
         path: &Path,
@@ -190,17 +190,17 @@ impl Root {
     }
 }
 
-/// The number that a file system gives itself.
+/// Returns the `f_fsid` of the directory's file system.
 fn system_of(dir: &OwnedFd) -> rustix::io::Result<u64> {
     Ok(rustix::fs::fstatvfs(dir)?.f_fsid)
 }
 
-/// The directory of a path; empty for the working directory, `None` for `/`.
+/// Returns the directory of a path; empty for the working directory, `None` for `/`.
 fn parent_of(path: &Path) -> Option<&Path> {
     plain(path).parent()
 }
 
-/// `.` is the working directory like the empty path.
+/// Replaces `.` by the empty path: both mean the working directory.
 fn plain(path: &Path) -> &Path {
     if path == Path::new(".") { Path::new("") } else { path }
 }
@@ -217,7 +217,7 @@ mod tests {
         Roots::new(&typed, paths.iter().cloned(), Pinning::Pinned)
     }
 
-    /// Links in what was typed are followed; links below are not.
+    /// Links in the typed path are followed; links below it are not.
     #[test]
     fn links_are_followed_as_far_as_the_user_typed() {
         let place = tempfile::tempdir().unwrap();
@@ -233,7 +233,7 @@ mod tests {
         assert!(matches!(open("link/none/file"), Err(Refusal::NoDirectory { .. })));
     }
 
-    /// A directory that is exchanged after it was pinned is not taken for the first one, with a link or with another directory.
+    /// A pinned directory that is later replaced, by a link or by another directory, is not entered.
     #[test]
     fn another_directory_is_not_entered() {
         let place = tempfile::tempdir().unwrap();
@@ -255,7 +255,7 @@ mod tests {
         }
     }
 
-    /// A directory that the run makes itself is not replaced by a link that somebody else puts there first.
+    /// A link that is planted in place of a directory that the run will create is not followed.
     #[test]
     fn a_link_in_place_of_a_new_directory_is_not_followed() {
         let place = tempfile::tempdir().unwrap();
@@ -270,7 +270,7 @@ mod tests {
         assert!(roots.open_parent(&at("new/f")).unwrap().is_some());
     }
 
-    /// The working directory is a root as well, by either of its names.
+    /// The working directory is a root too, as `.` and as the empty path.
     #[test]
     fn the_working_directory_has_two_names() {
         for typed in ["", "."] {

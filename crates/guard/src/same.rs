@@ -1,27 +1,28 @@
-//! Whether a copy that is about to be written is there already: then nothing is lost by writing it again.
+//! Checks whether an output already equals the copy about to be written: writing it again then loses nothing.
 
 use super::blank::{NotBlank, Patience, READ_MAX_BYTES, ReadTo, WINDOW_BYTES, Window};
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-/// What a copy writes, without any change: the input from one byte on, into the output from another on.
+/// An unchanged copy: the input from one offset on, written to the output from another offset on.
 #[derive(Debug, Clone, Copy)]
 pub struct CopySource<'a> {
-    /// The input, a file.
+    /// The input, a regular file.
     pub file: BorrowedFd<'a>,
-    /// Its name, for messages.
+    /// Path of the input, for messages.
     pub path: &'a Path,
-    /// The first byte of the input that is copied.
+    /// Offset of the first copied byte in the input.
     pub from_bytes: u64,
-    /// Where it goes in the output.
+    /// Offset of that byte in the output.
     pub to_bytes: u64,
 }
 
-/// Proves that an output, from where the copy begins to its end, is what the copy puts there.
+/// Proves that an output equals the copy, from the copy's offset to the output's end.
 ///
 /// # Errors
-/// The first byte that differs, as data that somebody may miss; more than is read for this; whatever keeps it from being read.
+/// [`NotBlank::Data`] with the first byte that differs; [`NotBlank::TooLarge`] if there is too much to compare;
+/// the error of a failed read.
 pub(super) fn prove(
     output: BorrowedFd<'_>,
     path: &Path,
@@ -33,7 +34,7 @@ pub(super) fn prove(
     if length.saturating_sub(source.to_bytes) > bytes_max {
         return Err(NotBlank::TooLarge { bytes_max });
     }
-    // An open description of its own: how the copy reads its input stays as it was asked for.
+    // A separate open file description leaves the flags of the copy's input unchanged.
     let input = super::open_again(source.file, source.path, super::Access::Read, super::IoMode::Buffered);
     let input = input.map_err(std::io::Error::other)?;
     let mut there = Window::new(output, path, WINDOW_BYTES);

@@ -1,4 +1,4 @@
-//! The files that a run made or took: known to all its workers while it lasts, and registered as it leaves them.
+//! The files that a run made or took. Its workers recognise them while it lasts, and their final state is registered.
 
 use super::made::{FileKey, FileState, Known, MadeFiles, Record};
 use super::maker::this_host;
@@ -12,15 +12,15 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What a run has made and taken, as far as this process knows.
+/// The files that a run has made and taken, as far as this process knows.
 #[derive(Debug, Clone, Default)]
 pub(super) struct TakenFiles(Arc<Mutex<Taken>>);
 
 #[derive(Debug, Default)]
 struct Taken {
     files: Vec<TakenFile>,
-    /// Files that this process has opened for the run, by device and inode. Another process of the same benchmark may leave
-    /// such a file, and mark it as left, while this run goes on.
+    /// Files that this process has opened for the run, by device and inode. Another process of the same benchmark may mark such
+    /// a file as left while this run goes on.
     opened: HashMap<(u64, u64), (FileKey, Whose)>,
 }
 
@@ -30,40 +30,40 @@ struct TakenFile {
     evidence: Evidence,
 }
 
-/// Why a file that bears a name at the end of a run is the run's.
+/// Evidence that a file belongs to the run that is ending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Evidence {
-    /// This process took it, or a worker did, whose mark it bears.
+    /// This process took it, or it bears the mark of a worker that did.
     Mark,
-    /// The run's files bear no marks, because each would cost a call; the name passed the guard when the run began.
+    /// Its name passed the guard when the run began. The run's files bear no marks, to save a system call for each.
     Name(Whose),
 }
 
-/// What a run writes into its files.
+/// The kind of data that a run writes into its files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WrittenContent {
-    /// Bytes that Plumb makes up, and that may be written over later.
+    /// Bytes that Plumb generates, and that may be overwritten later.
     TestData,
-    /// Somebody's data, such as that of a copied file: what is written is theirs, whoever made the file.
+    /// A user's data, such as that of a copied file: the output is the user's, even if Plumb created it.
     Users,
 }
 
-/// A file that nothing has written to but Plumb.
+/// A file that only Plumb has written to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct KnownFile {
     pub(super) whose: Whose,
-    /// This run has taken it already.
+    /// Whether this run has already taken it.
     pub(super) is_of_this_run: bool,
 }
 
-/// How a file came to be, as far as that is known; for refusals.
+/// The known history of a file, for refusals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Provenance {
     /// Plumb did not make it.
     Foreign,
     /// A run made or took it, and it has changed since.
     Changed,
-    /// A run that made or took it was killed, so that nothing tells whether it has changed since.
+    /// A run that made or took it was killed, so changes since then cannot be detected.
     Killed,
 }
 
@@ -78,12 +78,12 @@ impl fmt::Display for Provenance {
 }
 
 impl Guard {
-    /// A guard for a run that writes this.
+    /// Sets the kind of data that the run writes.
     pub fn writing(self, content: WrittenContent) -> Guard {
         Guard { content, ..self }
     }
 
-    /// Whose an open file is, where a run made or took it and nothing has written to it since but that run, or this one.
+    /// Returns the owner of an open file that a run made or took, if only that run or this one has written to it since.
     pub(super) fn known_as(&self, file: BorrowedFd<'_>, stat: &Stat) -> Option<KnownFile> {
         let by_mark = |mark: Mark| KnownFile { whose: mark.whose(), is_of_this_run: mark.is_of(self.run) };
         let register = self.register_name();
@@ -104,7 +104,7 @@ impl Guard {
         }
     }
 
-    /// The name of the register, different from that of every other host and user.
+    /// Returns a name for the register that differs between hosts and users.
     fn register_name(&self) -> u32 {
         let directory = self.made.as_ref().map_or(Path::new(""), MadeFiles::directory);
         crc32c::crc32c_append(this_host(), directory.as_os_str().as_bytes())
@@ -120,12 +120,12 @@ impl Guard {
         self.taken.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether an open file holds what Plumb put there, and nothing else.
+    /// Returns `true` if an open file holds what Plumb wrote, and nothing else.
     pub fn holds_test_data(&self, file: BorrowedFd<'_>) -> bool {
         rustix::fs::fstat(file).is_ok_and(|stat| self.known_as(file, &stat).is_some())
     }
 
-    /// Whether Plumb made a file, whatever has happened to it since.
+    /// Returns `true` if Plumb made a file, even if it has changed since.
     pub(super) fn is_plumbs(&self, file: BorrowedFd<'_>, stat: &Stat) -> bool {
         match Mark::read(file, Identity::of(stat).inode) {
             Some(mark) => mark.whose() == Whose::Plumb,
@@ -149,7 +149,7 @@ impl Guard {
         self.made.as_ref()?.known(FileKey::of(file, stat)?, |_| true)
     }
 
-    /// Takes an open file for this run: its other workers know it from now on. Somebody's data bears no mark.
+    /// Takes an open file for this run, so that the other workers recognise it. A file for user data loses its mark instead.
     pub(super) fn take(&self, file: BorrowedFd<'_>, identity: Identity, path: &Path, whose: Whose) {
         if self.content == WrittenContent::Users {
             return Mark::remove(file);
@@ -157,7 +157,8 @@ impl Guard {
         let mark = Mark::taken(whose, self.run);
         let is_marked = mark.put(file, identity.inode).is_ok();
         if let Some(key) = rustix::fs::fstat(file).ok().and_then(|stat| FileKey::of(file, &stat)) {
-            // Best effort: a file that is neither marked nor registered is unknown next time, and must be named then.
+            // Best effort: the next run does not recognise a file that has neither mark nor record; the
+            // user then has to name it.
             if let (false, Some(made)) = (is_marked, &self.made) {
                 let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
                 let _ = made.add(&[Record { key, known: Known::Taken(mark), path }]);
@@ -171,38 +172,39 @@ impl Guard {
         self.locked().files.push(TakenFile { path, evidence });
     }
 
-    /// Takes a file that was just made under a name at which there was nothing.
+    /// Takes a file that was just created under a free name.
     pub fn take_made(&self, file: BorrowedFd<'_>, path: &Path) {
         if let Ok(stat) = rustix::fs::fstat(file) {
             self.take(file, Identity::of(&stat), path, Whose::Plumb);
         }
     }
 
-    /// Takes a file that replaces, in this run, one of somebody else's that held nothing: the new one is theirs, too.
+    /// Takes a file that replaces a user's blank file in this run: the new one is the user's too.
     pub fn take_lent(&self, file: BorrowedFd<'_>, path: &Path) {
         if let Ok(stat) = rustix::fs::fstat(file) {
             self.take(file, Identity::of(&stat), path, Whose::Owner);
         }
     }
 
-    /// Says where workers in other processes may have made files: those of this run are registered when it gives back.
+    /// Adds a path where workers in other processes may have created a file. [`Guard::give_back`] registers
+    /// it if it is this run's.
     pub fn look_later(&self, path: PathBuf) {
         self.push(path, Evidence::Mark);
     }
 
-    /// Registers, when this run gives back, a file that bears no mark. Its name passed the guard when the run began: there was
-    /// nothing, or something that may be written to, which is somebody else's where `is_lent` says so.
+    /// Adds an unmarked file for [`Guard::give_back`] to register. Its name passed the guard when the run began: it was free,
+    /// or the file there may be written to and is a user's if `is_lent` is set.
     pub fn register_later(&self, path: PathBuf, is_lent: bool) {
         let whose = if is_lent { Whose::Owner } else { Whose::Plumb };
         self.push(path, Evidence::Name(whose));
     }
 
-    /// Registers how this run leaves the files that it made and took. Called when all that the run had open is closed. A run
-    /// that is killed does not come here: of its files, only their content tells next time whether they may be written to.
+    /// Registers the final state of the files that this run made and took, after all of them are closed. A killed run does not
+    /// get here: later, only the content of its files can prove that they may be written to.
     pub fn give_back(&self) {
         let files = std::mem::take(&mut self.locked().files);
         let (mut seen, mut records) = (HashSet::new(), Vec::new());
-        // Asked for once: a hundred thousand paths may be relative.
+        // Read only once, because a hundred thousand paths may be relative.
         let base = std::env::current_dir().unwrap_or_default();
         for TakenFile { path, evidence } in &files {
             if seen.insert(path) {
@@ -211,14 +213,14 @@ impl Guard {
         }
         self.locked().opened.clear();
         if let Some(made) = &self.made {
-            // A register that cannot be written makes files less expendable, and is no reason to fail.
+            // Not fatal: without a record, a file is only less expendable.
             let _ = made.add(&records);
         }
     }
 
     fn leave(&self, path: &Path, evidence: Evidence) -> Option<Record> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        // The run may have removed it, or replaced it: the mark names this run and the file that it is on.
+        // The run may have removed or replaced it; the mark identifies both the run and the file.
         let file = crate::raw_open::open(path, flags, Mode::empty()).ok()?;
         let stat = rustix::fs::fstat(&file).ok().filter(is_plain_file)?;
         let inode = Identity::of(&stat).inode;
@@ -239,7 +241,7 @@ impl Guard {
             (None, Evidence::Name(whose)) => whose,
             (None, Evidence::Mark) => self.has_opened(file.as_fd(), &stat)?,
         };
-        // For other hosts; the register's change time is that of this.
+        // The mark serves other hosts. Setting it moves the change time, so the record is made afterwards.
         let _ = Mark::left(whose, self.register_name(), &stat).put(file.as_fd(), inode);
         let stat = rustix::fs::fstat(&file).ok()?;
         let known = Known::Left { whose, state: FileState::of(&stat) };

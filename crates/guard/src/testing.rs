@@ -51,7 +51,8 @@ pub fn recognised(bytes: &[u8], offset: u64) -> TestBlock {
     }
 }
 
-/// A guard that knows this test data, and the files of earlier guards of this thread: tests have one each.
+/// Returns a guard that recognises this test data and the files of earlier guards of the same thread.
+/// Each test has its own thread.
 pub fn guard(permissions: Permissions) -> Guard {
     thread_local! {
         static REGISTER: tempfile::TempDir = tempfile::tempdir().expect("a temporary directory");
@@ -190,17 +191,17 @@ impl Drop for Mounted {
     }
 }
 
-/// What others' files hold that no run may touch.
+/// Content of files that no run may touch.
 pub const PRECIOUS: &str = "precious";
 
-/// A directory of others with these files.
+/// Another user's directory with files that must not change.
 pub struct Victim {
     path: PathBuf,
     files: Vec<String>,
 }
 
 impl Victim {
-    /// Makes it, as `victim` in a directory.
+    /// Creates the directory `victim` in `place`, with these files.
     pub fn new(place: &Path, files: &[impl AsRef<str>]) -> Victim {
         let path = place.join("victim");
         std::fs::create_dir(&path).unwrap();
@@ -212,7 +213,7 @@ impl Victim {
         Victim { path, files }
     }
 
-    /// Panics unless all files are as they were, and no others there.
+    /// Panics if a file was changed, removed or added.
     #[track_caller]
     pub fn is_unharmed(&self, way: &str) {
         let entries = std::fs::read_dir(&self.path).unwrap().map(|entry| entry.unwrap().file_name());
@@ -225,14 +226,14 @@ impl Victim {
     }
 }
 
-/// Exchanges a directory and a symbolic link to a victim, over and over, in a thread of its own.
+/// A thread that keeps exchanging a directory and a symbolic link to a victim.
 pub struct Swapping {
     stop: std::sync::Arc<std::sync::atomic::AtomicBool>,
     thread: Option<std::thread::JoinHandle<u64>>,
 }
 
 impl Swapping {
-    /// Begins to exchange them.
+    /// Starts the thread, and creates the link if it is missing.
     pub fn begin(directory: &Path, link: &Path, victim: &Victim) -> Swapping {
         use rustix::fs::{CWD, RenameFlags};
         use std::sync::atomic::Ordering::Relaxed;
@@ -244,13 +245,13 @@ impl Swapping {
             while !stops.load(Relaxed) {
                 match rustix::fs::renameat_with(CWD, &directory, CWD, &link, RenameFlags::EXCHANGE) {
                     Ok(()) => swaps += 1,
-                    // One of them was removed, or is not made yet.
+                    // One of them was removed, or does not exist yet.
                     Err(_) => {
                         let _ = std::os::unix::fs::symlink(&victim, &link);
                         std::thread::yield_now();
                     }
                 }
-                // Both orders last for about as long as a few calls.
+                // Keeps each order for about as long as a few system calls.
                 for _ in 0..swaps % 7 * 40 {
                     std::hint::spin_loop();
                 }
@@ -260,7 +261,7 @@ impl Swapping {
         Swapping { stop, thread: Some(thread) }
     }
 
-    /// Ends the exchanges. Returns how often the two were exchanged.
+    /// Stops the thread, and returns the number of exchanges.
     pub fn end(mut self) -> u64 {
         self.stop.store(true, std::sync::atomic::Ordering::Relaxed);
         self.thread.take().map_or(0, |thread| thread.join().unwrap())

@@ -215,7 +215,7 @@ fn a_file_that_another_host_makes_meanwhile_is_known_to_both() {
     drop(theirs);
 }
 
-/// The mark of a run on another host, which has just taken the file.
+/// Marks a file as just taken by a run on another host. Returns `false` if the file system stores no marks.
 fn put_mark_of_another_host(file: &fs::File) -> bool {
     let mark = mark::Mark::taken(mark::Whose::Plumb, mark::RunName(1));
     let mark::Mark::Taken { maker, .. } = mark else { panic!() };

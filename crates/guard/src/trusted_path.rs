@@ -1,10 +1,10 @@
-//! Files that only one user and root can have written: configuration, journals and registers, which Plumb acts upon.
+//! Files that only one user or root can have written: configuration, journals and registers that Plumb acts on.
 //!
-//! A name proves nothing: the directory above it may belong to another user, who can put a different file in its place.
-//! Each component of the path, from `/` on, is therefore opened and checked on its descriptor: this user or root owns it,
-//! and neither its group nor others can write to it. Symbolic links are followed one at a time, and only those that this
-//! user or root made. A sticky directory such as `/tmp`, in which users cannot replace each other's entries, may lie on
-//! the way, but trusted files never lie directly in one.
+//! A name proves nothing: the directory above it may belong to another user, who can put a different file in its place. Each
+//! component of the path, from `/` on, is therefore opened, and its descriptor is checked: this user or root owns it, and
+//! neither its group nor others can write to it. Symbolic links are followed one at a time, and only those that this user or
+//! root made. A sticky directory such as `/tmp`, in which users cannot replace each other's entries, is accepted on the way,
+//! but not as the directory of a trusted file.
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
@@ -16,36 +16,36 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
 
-/// Symbolic links on the way to one file. Source: `MAXSYMLINKS` of the kernel.
+/// Maximum number of symbolic links on the way to one file. Source: `MAXSYMLINKS` of the kernel.
 const LINKS_MAX: usize = 40;
 const GROUP_WRITES: u32 = 0o020;
 const OTHERS_WRITE: u32 = 0o002;
 const PRIVATE_DIRECTORY: Mode = Mode::RWXU;
 const PRIVATE_FILE: Mode = Mode::RUSR.union(Mode::WUSR);
 
-/// The bits of a mode, whose type differs between systems.
+/// Returns the bits of a mode, whose type differs between systems.
 #[allow(clippy::useless_conversion, reason = "it is none on other systems")]
 pub(crate) fn mode(found: &Stat) -> u32 {
     u32::from(found.st_mode)
 }
 
-/// Reason why a file is not acted upon.
+/// The reason why a path is not trusted.
 #[derive(Debug, thiserror::Error)]
 pub enum UntrustedPath {
-    /// It cannot be opened or examined.
+    /// A component cannot be opened or examined.
     #[error("{}: {source}", path.display())]
     Io {
-        /// The component that failed.
+        /// Path of the component that failed.
         path: PathBuf,
-        /// The system's error.
+        /// Error of the failed system call.
         source: io::Error,
     },
     /// Another user owns a component.
     #[error("user {owner} owns {}, and this is user {user}", path.display())]
     Owner {
-        /// The component.
+        /// Path of the component with another owner.
         path: PathBuf,
-        /// Its owner.
+        /// User id of the component's owner.
         owner: u32,
         /// The user whose files are trusted.
         user: u32,
@@ -53,21 +53,21 @@ pub enum UntrustedPath {
     /// Others can write to a component.
     #[error("others can write to {0} (`chmod go-w {0}`)", path.display())]
     Writable {
-        /// The component.
+        /// Path of the component that others can write to.
         path: PathBuf,
     },
-    /// It is not a regular file, or not a directory.
+    /// A component is not of the expected kind.
     #[error("{} is not a {expected}", path.display())]
     Kind {
-        /// The component.
+        /// Path of the component of the wrong kind.
         path: PathBuf,
         /// The expected kind of file.
         expected: &'static str,
     },
-    /// It has further names, which may lie in anyone's directory.
+    /// The file has further hard links, which may be in any user's directory.
     #[error("{} has {links} names (hard links)", path.display())]
     Links {
-        /// The file.
+        /// Path of the file with several names.
         path: PathBuf,
         /// The number of its names.
         links: u64,
@@ -88,7 +88,7 @@ impl UntrustedPath {
     }
 }
 
-/// A directory in which only one user and root can have put anything.
+/// A directory in which only one user or root can have created entries.
 #[derive(Debug)]
 pub struct TrustedDir {
     dir: OwnedFd,
@@ -113,8 +113,8 @@ impl TrustedDir {
         TrustedDir::walk(path, user, Missing::Fails)
     }
 
-    /// Opens a directory that only this process's user can enter. Missing ones are created with mode 0700 whatever the
-    /// umask is; the last one gets this mode if others could enter or read it so far.
+    /// Opens a directory that only this process's user can enter. Missing directories are created with mode 0700, regardless of
+    /// the umask. The last one gets this mode if others could enter or read it until now.
     ///
     /// # Errors
     /// As [`TrustedDir::open`]; a directory that cannot be created.
@@ -153,15 +153,15 @@ impl TrustedDir {
     /// Returns a second descriptor of the same directory.
     ///
     /// # Errors
-    /// The system's: too many open files.
+    /// The error of dup(2), such as too many open files.
     pub fn try_clone(&self) -> io::Result<TrustedDir> {
         Ok(TrustedDir { dir: self.dir.try_clone()?, path: self.path.clone(), user: self.user })
     }
 
-    /// Lists the names in it, sorted.
+    /// Lists the directory's entries, sorted by name.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The directory cannot be read.
     pub fn names(&self) -> io::Result<Vec<OsString>> {
         let mut names = Vec::new();
         for entry in rustix::fs::Dir::read_from(&self.dir)? {
@@ -174,7 +174,7 @@ impl TrustedDir {
         Ok(names)
     }
 
-    /// Opens a directory in it that this user or root owns and others cannot write to; not through a link.
+    /// Opens a subdirectory that this user or root owns and others cannot write to. A link is not followed.
     ///
     /// # Errors
     /// It does not exist, is not a directory, or others could have changed it.
@@ -189,14 +189,14 @@ impl TrustedDir {
         Ok(TrustedDir { dir, path, user: self.user })
     }
 
-    /// Opens a regular file of this user's own for reading and appending; not through a link. Its mode becomes 0600 if
-    /// others could read it; a file that they could write to is refused, as is one with a second name.
+    /// Opens a regular file of this user's own for reading and appending. A link is not followed. The mode becomes 0600 if
+    /// others could read the file; a file that they could write to, or that has a second name, is refused.
     ///
     /// # Errors
     /// It does not exist, or others could have written it.
     pub fn open_private_file(&self, name: &OsStr) -> Result<File, UntrustedPath> {
         let path = self.path.join(name);
-        // A FIFO must not hold this process up.
+        // A FIFO must not block this process.
         let flags = OFlags::RDWR | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = crate::raw_open::openat(&self.dir, name, flags, Mode::empty()).map_err(|error| match error {
             Errno::LOOP | Errno::MLINK | Errno::NXIO | Errno::ISDIR => {
@@ -220,10 +220,10 @@ impl TrustedDir {
         Ok(File::from(file))
     }
 
-    /// Creates a file for reading and appending, mode 0600 whatever the umask is.
+    /// Creates a file for reading and appending with mode 0600, regardless of the umask.
     ///
     /// # Errors
-    /// The name exists, or the system's error.
+    /// The name exists, or the file cannot be created.
     pub fn create_private_file(&self, name: &OsStr) -> io::Result<File> {
         let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = crate::raw_open::openat(&self.dir, name, flags, PRIVATE_FILE)?;
@@ -231,18 +231,18 @@ impl TrustedDir {
         Ok(File::from(file))
     }
 
-    /// Removes a file.
+    /// Removes a file from the directory.
     ///
     /// # Errors
-    /// The system's.
+    /// The error of unlinkat(2), such as `ENOENT`.
     pub fn remove_file(&self, name: &OsStr) -> io::Result<()> {
         Ok(rustix::fs::unlinkat(&self.dir, name, AtFlags::empty())?)
     }
 
-    /// Writes the directory's entries to the disk.
+    /// Flushes the directory's entries to disk.
     ///
     /// # Errors
-    /// The system's.
+    /// The error of fsync(2), such as `EIO`.
     pub fn sync(&self) -> io::Result<()> {
         Ok(rustix::fs::fsync(&self.dir)?)
     }
@@ -254,8 +254,8 @@ impl AsFd for TrustedDir {
     }
 }
 
-/// Opens a regular file for reading that `user` or root owns, that others cannot write to, and that no one else could
-/// have put there. Links are followed, the last one too.
+/// Opens a regular file for reading. `user` or root must own it, others must not be able to write to it, and only they can have
+/// put it there. Links are followed, including the last one.
 ///
 /// # Errors
 /// It does not exist, or others could have written it.
@@ -284,7 +284,7 @@ pub fn open_trusted_file(path: &Path, user: u32) -> Result<File, UntrustedPath> 
     Err(UntrustedPath::Kind { path: path.to_owned(), expected: "regular file" })
 }
 
-/// A path of which a part has been opened and checked.
+/// A path whose first components have been opened and checked.
 struct Walk {
     dir: OwnedFd,
     path: PathBuf,
@@ -302,7 +302,7 @@ impl Walk {
         Ok(Walk { dir: root()?, path: PathBuf::from("/"), user, left, links: 0 })
     }
 
-    /// Follows a symbolic link, if the name is one: its components are next.
+    /// Queues the components of a symbolic link's target. Returns `false` if the name is not a link.
     fn follow(&mut self, name: &OsStr) -> Result<bool, UntrustedPath> {
         let path = self.path.join(name);
         let failed = |error| UntrustedPath::io(&path, error);
@@ -354,7 +354,7 @@ impl Walk {
     fn create(&self, name: &OsStr, path: &Path) -> Result<(), UntrustedPath> {
         let failed = |error| UntrustedPath::io(path, error);
         match rustix::fs::mkdirat(&self.dir, name, PRIVATE_DIRECTORY) {
-            // Another process of this user's was quicker, or it is refused in a moment.
+            // Another process has just created it; its owner is checked next.
             Err(Errno::EXIST) => return Ok(()),
             made => made.map_err(failed)?,
         }
@@ -371,7 +371,7 @@ fn root() -> Result<OwnedFd, UntrustedPath> {
         .map_err(|error| UntrustedPath::io(root, error))
 }
 
-/// For directories on the way: a home may lie in one that its user can only search.
+/// Access to directories on the way: a home may be below one that its user can only search.
 #[cfg(target_os = "linux")]
 const PASS: OFlags = OFlags::PATH;
 #[cfg(not(target_os = "linux"))]
@@ -388,7 +388,7 @@ fn open_directory(parent: &OwnedFd, name: &OsStr, path: &Path, access: OFlags) -
     })
 }
 
-/// Puts the components of a path before those that are left.
+/// Prepends the components of a path to those that are left.
 fn push_front(left: &mut VecDeque<OsString>, path: &Path) {
     for component in path.components().rev() {
         match component {
@@ -399,8 +399,8 @@ fn push_front(left: &mut VecDeque<OsString>, path: &Path) {
     }
 }
 
-/// Returns `true` if anyone but `user` can write to a file or directory. Many systems give each user a group of the same number,
-/// with a umask that lets it write: that group has no other member. Root's group may have some.
+/// Returns `true` if anyone but `user` can write to a file or directory. Many systems give each user a group with the same
+/// number and a umask that lets it write; that group has no other member. Root's group may have other members.
 fn others_write(found: &Stat, user: u32) -> bool {
     let is_own_group = user != 0 && found.st_gid == user;
     let others = if is_own_group { OTHERS_WRITE } else { GROUP_WRITES | OTHERS_WRITE };
@@ -445,7 +445,7 @@ mod tests {
         fs::symlink_metadata(path).unwrap().permissions().mode() & 0o777
     }
 
-    // Protects: a directory anywhere on the way that others can write to, and a sticky one at the end, are refused.
+    // Protects: a directory on the way that others can write to is refused, and so is a sticky one at the end.
     #[test]
     fn others_can_write_nowhere_on_the_way() {
         let dir = tempfile::tempdir().unwrap();
@@ -455,7 +455,7 @@ mod tests {
             set_mode(&dir.path().join(way), 0o755);
         }
         assert!(TrustedDir::open(&last, me()).is_ok());
-        // A group of the user's own number may write, except root's.
+        // The group with the user's own number may write, except root's.
         let modes: &[u32] = if me() == 0 { &[0o775, 0o757] } else { &[0o757] };
         for way in ["a", "a/b", "a/b/c"] {
             for &mode in modes {
@@ -472,7 +472,8 @@ mod tests {
         assert!(matches!(TrustedDir::create_private(&last), Err(UntrustedPath::Writable { .. })));
     }
 
-    // Protects: directories and files are private whatever the umask; those of an earlier version become so, and lose nothing.
+    // Protects: directories and files are private regardless of the umask; those of an earlier
+    // version become private, and lose nothing.
     #[test]
     fn what_is_made_is_private_and_what_was_readable_becomes_so() {
         let dir = tempfile::tempdir().unwrap();
@@ -494,7 +495,7 @@ mod tests {
         assert_eq!(again.names().unwrap(), ["new", "old"]);
     }
 
-    // Protects users whose umask lets their own group write: their directories are trusted. Other groups are other users.
+    // Protects users whose umask lets their own group write: their directories are trusted. Other groups count as other users.
     #[test]
     fn a_group_of_the_users_own_number_is_no_other_user() {
         let dir = tempfile::tempdir().unwrap();
@@ -533,7 +534,7 @@ mod tests {
         assert_eq!(open("none").unwrap_err().io_kind(), Some(io::ErrorKind::NotFound));
     }
 
-    // Protects: a link is as good as its maker and the directories that it leads through.
+    // Protects: a link is trusted only if its maker and the directories that it leads through are.
     #[test]
     fn links_are_followed_where_only_this_user_made_them() {
         let dir = tempfile::tempdir().unwrap();
@@ -560,7 +561,7 @@ mod tests {
         assert!(matches!(TrustedDir::open(&path("home/relative"), me()), Err(UntrustedPath::Writable { .. })));
     }
 
-    // Protects root: another user's file, directory or link is not trusted, wherever on the way it is.
+    // Protects root: another user's file, directory or link is not trusted anywhere on the way.
     #[test]
     fn another_users_entries_are_refused() {
         if me() != 0 {

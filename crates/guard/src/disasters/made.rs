@@ -1,11 +1,11 @@
-//! Files that Plumb made or took once, and that hold somebody's data now; and files that only bear a name that a tool makes
-//! up. Each of these was overwritten when a mark, or a name, was believed for ever.
+//! Files that Plumb once made or took and that now hold a user's data, and user files that only bear a name that a tool
+//! generates. Each was overwritten while a mark or a name alone was trusted.
 
 use super::*;
 use crate::testing::random_bytes;
 use std::os::unix::fs::PermissionsExt;
 
-/// Runs as one command: everything that it made or took is registered at its end.
+/// Acts as one command: the files that it made or took are registered when it ends.
 fn run_once(path: &Path, opening: FileOpening, write: impl FnOnce(&File)) -> PassReason {
     let guard = nobody();
     let file = guard.open_file(path, opening).unwrap();
@@ -16,14 +16,14 @@ fn run_once(path: &Path, opening: FileOpening, write: impl FnOnce(&File)) -> Pas
     origin
 }
 
-/// A file that Plumb made and filled with bytes that nothing recognises.
+/// Returns a file that Plumb made and filled with random bytes.
 fn made_by_plumb(dir: &Path, name: &str) -> PathBuf {
     let path = dir.join(name);
     assert_eq!(run_once(&path, OVERWRITE, |file| at(file, 0, &random_bytes(40_000))), PassReason::Made);
     path
 }
 
-/// A file of somebody's that held nothing, and that Plumb filled.
+/// Returns a user's empty file that Plumb then filled with random bytes.
 fn lent_to_plumb(dir: &Path, name: &str) -> PathBuf {
     let path = dir.join(name);
     File::create_new(&path).unwrap();
@@ -33,7 +33,7 @@ fn lent_to_plumb(dir: &Path, name: &str) -> PathBuf {
 
 type Taken = fn(&Path, &str) -> PathBuf;
 
-/// What somebody does to a file.
+/// A change that another program makes to a file.
 type Change = fn(&Path);
 
 const TAKEN: [(&str, Taken); 2] = [("made by Plumb", made_by_plumb), ("lent to Plumb", lent_to_plumb)];
@@ -57,7 +57,7 @@ fn is_somebodys(path: &Path) -> String {
     last
 }
 
-/// The opposite of all that follows: as long as nobody else writes to it, a file serves run after run.
+/// The counterpart to the tests below: as long as only Plumb writes to a file, run after run may use it.
 #[test]
 fn what_a_run_left_is_written_to_by_the_next() {
     let dir = on_disk();
@@ -79,7 +79,7 @@ fn what_a_run_left_is_written_to_by_the_next() {
     }
 }
 
-/// F4: `cp data disk.img`, where a benchmark had made disk.img. Fails where a mark suffices: the file keeps it.
+/// F4: `cp data disk.img` onto a file that a benchmark made. Fails if a mark suffices, because `cp` leaves it on the file.
 #[test]
 fn data_that_is_copied_into_a_file_that_plumb_made_is_somebodys() {
     let dir = on_disk();
@@ -96,7 +96,7 @@ fn data_that_is_copied_into_a_file_that_plumb_made_is_somebodys() {
     }
 }
 
-/// F4: `mkfs disk.img`, where a benchmark had made disk.img.
+/// F4: `mkfs disk.img` on a file that a benchmark made.
 #[test]
 fn a_file_system_in_a_file_that_plumb_made_is_somebodys() {
     let dir = on_disk();
@@ -108,8 +108,7 @@ fn a_file_system_in_a_file_that_plumb_made_is_somebodys() {
     is_somebodys(&path);
 }
 
-/// F12: length and modification time are those that Plumb left (`touch -r`, and any program that sets times). Fails where
-/// these two are believed.
+/// F12: other data with the length and modification time that Plumb left (`touch -r`). Fails if these two are trusted.
 #[test]
 fn data_of_the_same_length_and_modification_time_is_somebodys() {
     let dir = on_disk();
@@ -128,7 +127,7 @@ fn data_of_the_same_length_and_modification_time_is_somebodys() {
     }
 }
 
-/// F12: a copy with the times of what Plumb left (`cp -p`), put in its place.
+/// F12: a copy with all attributes (`cp --preserve=all`) replaces the file that Plumb left.
 #[test]
 fn a_copy_with_all_attributes_in_the_place_of_what_plumb_left_is_somebodys() {
     let dir = on_disk();
@@ -142,7 +141,7 @@ fn a_copy_with_all_attributes_in_the_place_of_what_plumb_left_is_somebodys() {
     }
 }
 
-/// What moves the change time without a write is not told from a write: then the content decides.
+/// The change time also moves without a write, for example by chmod. The content then decides.
 #[test]
 fn after_anything_that_moves_the_change_time_the_content_decides() {
     let dir = on_disk();
@@ -177,7 +176,7 @@ fn after_anything_that_moves_the_change_time_the_content_decides() {
     }
 }
 
-/// A second name: somebody may keep the data by it.
+/// A user may have added the second name to keep the data.
 #[test]
 fn a_file_of_plumbs_with_a_second_name_is_somebodys() {
     let dir = on_disk();
@@ -188,7 +187,7 @@ fn a_file_of_plumbs_with_a_second_name_is_somebodys() {
         assert!(said.contains("2 names"), "{said}");
         fs::remove_file(dir.path().join("second")).unwrap();
     }
-    // While the run lasts, too.
+    // Also during the run.
     let guard = nobody();
     let path = dir.path().join("job.0.0");
     drop(guard.door(Naming::Generated).open(&path, Create::IfMissing).unwrap());
@@ -198,7 +197,7 @@ fn a_file_of_plumbs_with_a_second_name_is_somebodys() {
     assert!(matches!(refused, Err(Refusal::ExistingFile { why: NotBlank::Linked { .. }, .. })), "{refused:?}");
 }
 
-/// F9: a name that a tool makes up may be a file of the user's. Fails where such names are test data.
+/// F9: a user's file may have a name that a tool generates. Fails if every file with such a name counts as test data.
 #[test]
 fn a_users_file_under_a_name_that_a_tool_makes_up_is_the_users() {
     let dir = on_disk();
@@ -214,14 +213,14 @@ fn a_users_file_under_a_name_that_a_tool_makes_up_is_the_users() {
     fs::write(dir.path().join("real"), "precious").unwrap();
     fs::hard_link(dir.path().join("real"), dir.path().join("lk.0.0")).unwrap();
     is_somebodys(&dir.path().join("lk.0.0"));
-    // Named, they may be written to.
+    // With permission, they may be overwritten.
     let allowed = guard(Permissions::parse(&dir.path().join("job.0.0").display().to_string()));
     fs::write(dir.path().join("job.0.0"), "precious").unwrap();
     let passed = allowed.door(Naming::Generated).open(&dir.path().join("job.0.0"), Create::IfMissing).unwrap();
     assert_eq!(passed.origin, PassReason::Allowed);
 }
 
-/// Ranks of one benchmark share a file, and the one that ends first leaves it while the other still writes.
+/// Two ranks of a benchmark share a file, and the first one ends while the second is still writing.
 #[test]
 fn a_file_that_two_runs_share_is_known_however_they_end() {
     let dir = on_disk();
@@ -229,7 +228,7 @@ fn a_file_that_two_runs_share_is_known_however_they_end() {
     let (first, second) = (nobody(), nobody());
     let made = first.open_file(&path, OVERWRITE).unwrap();
     at(made.file(), 0, &random_bytes(5000));
-    // To the second, the first is another process that lives.
+    // The second guard must see the first one as another live process.
     let inode = Identity::of(&rustix::fs::fstat(made.file()).unwrap()).inode;
     let other = Holder(Command::new("sleep").arg("60").spawn().unwrap());
     let alive = crate::mark::Mark::taken_by(crate::mark::Whose::Plumb, first.run, other.0.id());
@@ -249,7 +248,7 @@ fn a_file_that_two_runs_share_is_known_however_they_end() {
     assert_eq!(run_once(&path, OVERWRITE, |_| {}), PassReason::TestData);
 }
 
-/// A killed run registers nothing: the bytes that it wrote must speak for themselves.
+/// A killed run registers nothing, so only the content of its files can prove that they are test data.
 #[test]
 fn after_a_kill_only_the_content_tells() {
     let dir = on_disk();
@@ -268,8 +267,8 @@ fn after_a_kill_only_the_content_tells() {
     }
 }
 
-/// Marks of versions that kept no register name who made a file; whether it is still as it was, only its content tells. A
-/// run takes it over.
+/// Marks from before the register only name the maker of a file. A run takes such a file over if its content
+/// is test data, and registers it.
 #[test]
 fn files_of_earlier_versions_are_taken_over_where_their_content_is_proved() {
     let dir = on_disk();
@@ -309,7 +308,7 @@ fn copying<'a>(
     }
 }
 
-/// `dd if=INPUT of=OUTPUT`, with bytes passed over on both sides.
+/// Runs `dd if=INPUT of=OUTPUT`, with bytes skipped in the input and the output.
 fn dd(input: &Path, output: &Path, from_bytes: u64, to_bytes: u64) -> Result<(), Refusal> {
     let (guard, file) = (nobody(), File::open(input).unwrap());
     let source = CopySource { file: file.as_fd(), path: input, from_bytes, to_bytes };
@@ -326,7 +325,7 @@ fn dd(input: &Path, output: &Path, from_bytes: u64, to_bytes: u64) -> Result<(),
     Ok(())
 }
 
-/// F4: `dd if=src of=backup.img`, and then a benchmark on backup.img. Fails where what dd made is test data.
+/// F4: `dd if=src of=backup.img`, then a benchmark on backup.img. Fails if the output of dd counts as test data.
 #[test]
 fn a_copy_of_somebodys_data_is_theirs() {
     let dir = on_disk();
@@ -334,7 +333,7 @@ fn a_copy_of_somebodys_data_is_theirs() {
     fs::write(&src, random_bytes(9_000_000)).unwrap();
     dd(&src, &backup, 0, 0).unwrap();
     is_somebodys(&backup);
-    // Into a file that Plumb had made, and into one that held nothing.
+    // Also into a file that Plumb made, and into one that was empty.
     for (what, taken) in TAKEN {
         let path = taken(dir.path(), what);
         dd(&src, &path, 0, 0).unwrap();
@@ -349,7 +348,7 @@ fn a_copy_of_somebodys_data_is_theirs() {
     is_somebodys(&backup);
 }
 
-/// The same copy again loses nothing, as long as the source still has every byte of it; anything else does.
+/// Repeating a copy loses nothing while the source still has every byte of it. Any other write does.
 #[test]
 fn the_same_copy_is_made_again_only_while_the_source_has_all_of_it() {
     let dir = on_disk();
@@ -363,7 +362,7 @@ fn the_same_copy_is_made_again_only_while_the_source_has_all_of_it() {
         for _ in 0..2 {
             dd(&src, &backup, from_bytes, to_bytes).unwrap();
         }
-        // A copy that was cut short is there up to its end.
+        // An interrupted copy equals the source up to its end.
         File::options().write(true).open(&backup).unwrap().set_len(to_bytes + 3_000_000).unwrap();
         dd(&src, &backup, from_bytes, to_bytes).unwrap();
         refused(dd(&src, &backup, from_bytes + 1, to_bytes));
@@ -371,19 +370,19 @@ fn the_same_copy_is_made_again_only_while_the_source_has_all_of_it() {
     let before = fs::read(&backup).unwrap();
     fs::write(&other, &random_bytes(9_000_001)[1..]).unwrap();
     refused(dd(&other, &backup, 5_000_001, 12_345));
-    // The source has lost a byte in the middle, or its end.
+    // The source has changed in the middle, or lost its last byte.
     at(&File::options().write(true).open(&src).unwrap(), 7_000_000, b"changed");
     refused(dd(&src, &backup, 5_000_001, 12_345));
     let _ = fs::remove_file(&src);
     fs::write(&src, &random_bytes(9_000_000)[..8_999_999]).unwrap();
     refused(dd(&src, &backup, 5_000_001, 12_345));
     assert!(fs::read(&backup).unwrap() == before);
-    // A file is no copy of itself.
+    // A file does not count as a copy of itself.
     let result = dd(&backup, &backup, 0, 0);
     assert!(matches!(&result, Err(Refusal::ExistingFile { .. })), "{result:?}");
 }
 
-/// The published series: zeros into a file, that file into another one, and again.
+/// A published benchmark sequence: zeros into a file, that file into another one, then everything again.
 #[test]
 fn copies_of_test_data_are_test_data() {
     let dir = on_disk();
@@ -402,7 +401,7 @@ fn copies_of_test_data_are_test_data() {
     }
 }
 
-/// Protects against a register that somebody else, a full disk or a crash has changed.
+/// Protects against a register that another user, a full disk or a crash has altered.
 #[test]
 fn a_register_that_is_damaged_or_not_private_makes_no_file_expendable() {
     let dir = on_disk();
@@ -431,7 +430,7 @@ fn a_register_that_is_damaged_or_not_private_makes_no_file_expendable() {
     assert!(matches!(guard().open_file(&path, OVERWRITE), Err(Refusal::ExistingFile { .. })));
 }
 
-/// Where files bear no marks, the register knows them while a run lasts, too.
+/// On a file system without extended attributes, the register also tracks files during a run.
 #[test]
 fn root_a_file_system_without_attributes_keeps_runs_apart_by_the_register() {
     if !is_root() {
@@ -451,7 +450,7 @@ fn root_a_file_system_without_attributes_keeps_runs_apart_by_the_register() {
     assert!(matches!(nobody().open_file(&path, OVERWRITE), Err(Refusal::ExistingFile { .. })), "it was not given back");
     guard.give_back();
     assert_eq!(run_once(&path, OVERWRITE, |file| at(file, 0, b"measured")), PassReason::TestData);
-    // Its clock ticks every 10 ms to 2 s; a length is told at once.
+    // FAT timestamps have a resolution of 10 ms to 2 s; a changed length shows immediately.
     at(&File::options().write(true).open(&path).unwrap(), 5000, b"precious");
     is_somebodys(&path);
 }

@@ -1,9 +1,9 @@
-//! The register of files that runs made or took: in which state each was left. A file that still has the length and the
-//! change time of then holds what Plumb put there: nobody can set a change time.
+//! The register of files that runs made or took, with the state in which each was left. A file that still has the same length
+//! and change time holds what Plumb wrote: programs cannot set a change time.
 //!
-//! It is one file of lines in a directory of Plumb's own state. Each run appends once, after it has ended, under a lock.
-//! Each line has a checksum; a damaged one is passed over, so that damage makes files less expendable, never more. Lines of
-//! files that are gone or known better are dropped from time to time, and the oldest ones beyond [`BYTES_MAX`].
+//! The register is one text file in a directory of Plumb's own state. Each run appends to it once, under a lock, when it ends.
+//! Each line has a checksum, and damaged lines are ignored, so damage makes fewer files expendable, never more. Lines of files
+//! that are gone or have a newer line are dropped from time to time, as are the oldest ones beyond [`BYTES_MAX`].
 
 mod record;
 mod trusted;
@@ -24,50 +24,49 @@ use std::time::{Duration, Instant};
 /// Name of the register in its directory.
 const REGISTER: &str = "register";
 
-/// Name of the next register, while it is written.
+/// Name of the new register while it is being written.
 const NEXT: &str = "register.next";
 
-/// The register is never longer, bytes: some 120,000 files.
+/// Maximum length of the register, bytes: about 120,000 files.
 const BYTES_MAX: u64 = 16 << 20;
 
-/// Each time that the register has grown by this much, lines are dropped that are of no use any more, bytes.
+/// Obsolete lines are dropped each time the register has grown by this many bytes.
 const TIDY_BYTES: u64 = 1 << 20;
 
-/// What was read of the register is not compared with it again for so long.
+/// Time for which the loaded register is used without checking the file again.
 const FRESH: Duration = Duration::from_millis(100);
 
-/// Knows in which state runs left the files that they made or took.
+/// Looks up the state in which runs left the files that they made or took.
 #[derive(Debug, Clone)]
 pub struct MadeFiles {
     directory: PathBuf,
     loaded: Arc<Mutex<Loaded>>,
 }
 
-/// The register, read.
+/// The register as loaded into memory.
 #[derive(Debug, Default)]
 struct Loaded {
-    /// Which file it was read from.
+    /// Identity of the register's file when it was read.
     from: Option<Identity>,
     text: Vec<u8>,
-    /// The last line of each file.
+    /// The last line of each file, by device and inode, as a range in `text`.
     last: HashMap<(u64, u64), Range<usize>>,
-    /// When it was last compared with what is on the disk.
+    /// Time of the last comparison with the file on disk.
     at: Option<Instant>,
 }
 
 impl MadeFiles {
-    /// With its register in a directory, which is made when it is needed.
+    /// Uses a register in `directory`, which is created with the first record.
     pub fn new(directory: PathBuf) -> MadeFiles {
         MadeFiles { directory, loaded: Arc::default() }
     }
 
-    /// Where the register is.
     pub(super) fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// What the register says of a file, if `suffices` agrees. What was read a moment ago is asked first: a hundred thousand
-    /// files of a run are looked up one by one.
+    /// Returns the register's entry for a file, if `suffices` accepts it. The loaded register is tried first, because a run may
+    /// look up a hundred thousand files one by one.
     pub(super) fn known(&self, key: FileKey, suffices: impl Fn(Known) -> bool) -> Option<Known> {
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         if loaded.at.is_some_and(|at| at.elapsed() < FRESH)
@@ -82,10 +81,10 @@ impl MadeFiles {
         loaded.last(key).filter(|&known| suffices(known))
     }
 
-    /// Appends records.
+    /// Appends records to the register, under its lock.
     ///
     /// # Errors
-    /// The register cannot be written, is locked by a process that was stopped, or is not private to this user.
+    /// The register cannot be written, is locked by a stopped process, or is not private to this user.
     pub(super) fn add(&self, records: &[Record]) -> io::Result<()> {
         if records.is_empty() {
             return Ok(());
@@ -93,7 +92,7 @@ impl MadeFiles {
         self.loaded.lock().unwrap_or_else(PoisonError::into_inner).at = None;
         let dir = trusted::make(&self.directory)?;
         let _lock = trusted::lock(dir.as_fd())?;
-        // Ends a line that was cut when the last run was killed.
+        // Terminates a line that a killed run left incomplete.
         let mut text = String::from("\n");
         for record in records {
             text.push_str(&record.line());
@@ -116,7 +115,7 @@ impl Loaded {
         (record.key == key).then_some(record.known)
     }
 
-    /// Reads what has come since the last time.
+    /// Reads the lines that were added since the last call.
     fn refresh(&mut self, dir: BorrowedFd<'_>) -> io::Result<()> {
         let (file, stat) = trusted::open_file(dir, REGISTER)?;
         let (from, length) = (Identity::of(&stat), u64::try_from(stat.st_size).unwrap_or(0));
@@ -130,7 +129,7 @@ impl Loaded {
         }
         self.text.resize(known + wanted as usize, 0);
         file.read_exact_at(&mut self.text[known..], known as u64).inspect_err(|_| self.text.truncate(known))?;
-        // A line that is just being written counts when it is whole.
+        // An incomplete line is read again once it is complete.
         let whole = self.text.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1).max(known);
         self.text.truncate(whole);
         let mut at = known;
@@ -144,15 +143,15 @@ impl Loaded {
     }
 }
 
-/// Writes the register anew, with the last line of each file that is still there; of more than half of `bytes_max`, the
-/// newest. The caller holds the lock.
+/// Rewrites the register with the last line of each file that still exists. Keeps the newest lines, up to half of
+/// `bytes_max`. The caller holds the lock.
 fn tidy(dir: BorrowedFd<'_>, bytes_max: u64) -> io::Result<()> {
     let (file, _) = trusted::open_file(dir, REGISTER)?;
     let mut text = Vec::new();
     file.take(2 * BYTES_MAX).read_to_end(&mut text)?;
     let mut seen = std::collections::HashSet::new();
     let (mut kept, mut kept_bytes) = (Vec::new(), 0);
-    // The newest first.
+    // From the newest line to the oldest.
     for line in text.split(|&byte| byte == b'\n').rev() {
         let Some(record) = Record::parse(line) else { continue };
         let identity = record.key.identity;
@@ -176,7 +175,7 @@ fn tidy(dir: BorrowedFd<'_>, bytes_max: u64) -> io::Result<()> {
         all.push(b'\n');
     }
     next.write_all(&all)?;
-    // The old register is whole until the new one is.
+    // The new register must be on disk before it replaces the old one.
     next.sync_data()?;
     Ok(rustix::fs::renameat(dir, NEXT, dir, REGISTER)?)
 }
@@ -252,7 +251,7 @@ mod tests {
             open_to_others(&path, closed);
             assert_eq!(MadeFiles::new(directory.clone()).known(left.key, |_| true), Some(left.known));
         }
-        // Root believes no directory of another user.
+        // Root does not trust another user's directory.
         if rustix::process::geteuid().is_root() {
             for path in [&directory, &directory.join(REGISTER), &place.path().to_owned()] {
                 std::os::unix::fs::chown(path, Some(1000), None).unwrap();
@@ -277,7 +276,7 @@ mod tests {
         made.add(&[one.clone(), two.clone()]).unwrap();
         let register = directory.join(REGISTER);
         let mut text = fs::read(&register).unwrap();
-        // The second line is cut within.
+        // Cuts off the end of the second line.
         text.truncate(text.len() - 20);
         fs::write(&register, &text).unwrap();
         made.add(std::slice::from_ref(&three)).unwrap();
@@ -293,7 +292,7 @@ mod tests {
         assert!(known(&one));
     }
 
-    // Protects the user's disk: a register that grew without bound would.
+    // Protects the user's disk from a register that grows without bound.
     #[test]
     fn lines_of_files_that_are_gone_or_known_better_are_dropped_and_the_oldest_beyond_the_limit() {
         let place = tempfile::tempdir().unwrap();
@@ -315,7 +314,7 @@ mod tests {
         tidy(dir.as_fd(), after).unwrap();
         assert!(!known(&stays) && known(&last));
         assert!(!directory.join(NEXT).exists());
-        // Growing by a step tidies by itself.
+        // Growing by `TIDY_BYTES` drops obsolete lines.
         let many: Vec<Record> = vec![record(&last); TIDY_BYTES as usize / 50];
         made.add(&many).unwrap();
         assert!(fs::metadata(directory.join(REGISTER)).unwrap().len() < 1000);

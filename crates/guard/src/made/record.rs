@@ -1,4 +1,4 @@
-//! A line of the register: which file, in which state a run left it, and whose it is.
+//! A line of the register: a file, the state in which a run left it, and its owner.
 
 use crate::beneath::Identity;
 use crate::maker::BOOT_ID;
@@ -11,26 +11,26 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// The first word of a line.
+/// The first word of each line, its format version.
 const FORMAT: &str = "2";
 
-/// Which file, told apart from a later one that gets its inode number.
+/// Identifies a file, even after its inode number has been reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FileKey {
     pub(super) identity: Identity,
     origin: Origin,
 }
 
-/// Distinguishes a file from later ones of its number.
+/// Distinguishes a file from later ones with the same inode number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Origin {
-    /// Its time of birth.
+    /// Birth time, seconds and nanoseconds since 1970.
     Born { s: i64, ns: u32 },
-    /// Checksum of the start of the system, where the file system keeps no time of birth.
+    /// Checksum of the boot id, if the file system does not store birth times.
     Boot(u32),
 }
 
-/// What changes when anybody writes to a file, sets its times, or renames or links it: nobody can set the change time.
+/// State that changes whenever a file is written, renamed or linked, or its times are set: programs cannot set the change time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FileState {
     length_bytes: u64,
@@ -38,26 +38,26 @@ pub(crate) struct FileState {
     changed_ns: u64,
 }
 
-/// What the register says of a file.
+/// The register's entry for a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Known {
     /// A run left it in this state.
     Left { whose: Whose, state: FileState },
-    /// A run takes it, whose mark the file system cannot keep.
+    /// A run has taken it, and the file system cannot store the mark.
     Taken(Mark),
 }
 
-/// A line.
+/// One parsed line of the register.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Record {
     pub(crate) key: FileKey,
     pub(crate) known: Known,
-    /// To see later whether the file is still there.
+    /// Used later to check whether the file still exists.
     pub(crate) path: PathBuf,
 }
 
 impl FileKey {
-    /// The key of an open file.
+    /// Returns the key of an open file.
     pub(crate) fn of(file: BorrowedFd<'_>, stat: &Stat) -> Option<FileKey> {
         let origin = match birth_of(file).ok()? {
             Some((s, ns)) => Origin::Born { s, ns },
@@ -80,7 +80,7 @@ impl FileState {
 }
 
 impl Record {
-    /// The line, with its checksum and its end.
+    /// Formats the record as a line, with its checksum and line feed.
     pub(super) fn line(&self) -> String {
         let FileKey { identity: Identity { device, inode }, origin } = self.key;
         let mut line = format!("{FORMAT} {device:x} {inode:x} ");
@@ -102,7 +102,7 @@ impl Record {
         line
     }
 
-    /// Reads a line without its end; `None` where it is damaged or of another version.
+    /// Parses a line without its line feed; `None` if it is damaged or has another format version.
     pub(super) fn parse(line: &[u8]) -> Option<Record> {
         let line = std::str::from_utf8(line).ok()?;
         let (text, sum) = line.rsplit_once(' ')?;
@@ -138,9 +138,9 @@ impl Record {
     }
 }
 
-/// The file that a line is about, without a look at the rest of it.
+/// Parses only the device and inode of a line.
 pub(super) fn identity_of_line(line: &[u8]) -> Option<Identity> {
-    // The longest start of a line: format, device, inode.
+    // Maximum length of format, device and inode.
     let start = line.get(..line.len().min(40))?;
     identity_of_words(&mut std::str::from_utf8(start).ok()?.split(' '))
 }
@@ -153,7 +153,7 @@ fn identity_of_words<'a>(words: &mut impl Iterator<Item = &'a str>) -> Option<Id
     Some(Identity { device: number()?, inode: number()? })
 }
 
-/// Writes a path without blanks, ends of lines, and bytes that are no ASCII.
+/// Percent-encodes blanks, control characters, `%` and non-ASCII bytes of a path.
 fn escape(path: &Path, line: &mut String) {
     for &byte in path.as_os_str().as_bytes() {
         match byte {
@@ -185,7 +185,7 @@ fn this_boot() -> u32 {
     *BOOT.get_or_init(|| crc32c::crc32c(&std::fs::read(BOOT_ID).unwrap_or_default()))
 }
 
-/// Seconds and nanoseconds of a file's time of birth; `None` where the file system keeps none.
+/// Returns seconds and nanoseconds of a file's birth time; `None` if the file system does not store it.
 #[cfg(target_os = "linux")]
 fn birth_of(file: BorrowedFd<'_>) -> rustix::io::Result<Option<(i64, u32)>> {
     use rustix::fs::{AtFlags, StatxFlags};
@@ -253,7 +253,7 @@ mod tests {
                 for flip in [1, 0x10, 0x80] {
                     let mut damaged = text.to_vec();
                     damaged[at] ^= flip;
-                    // A checksum may be written with capital letters.
+                    // The checksum's hexadecimal digits are not case-sensitive.
                     if !damaged.eq_ignore_ascii_case(text) {
                         assert_eq!(Record::parse(&damaged), None, "byte {at} of {line}");
                     }

@@ -1,4 +1,5 @@
-//! The register's directory and files: private to the user, and believed only while nobody else could have written there.
+//! The register's directory and files. They are private to the user, and trusted only if no other
+//! user could have written to them.
 
 use crate::trusted_path::{TrustedDir, UntrustedPath, mode};
 use rustix::fs::{FileType, FlockOperation, Mode, OFlags, Stat};
@@ -11,25 +12,25 @@ use std::time::Duration;
 
 const PRIVATE_FILE: Mode = Mode::from_raw_mode(0o600);
 
-/// Write permission of the group, and of others.
+/// Write permission of group and others.
 const OTHERS_WRITE: u32 = 0o022;
 
-/// Another run writes a few lines; one that holds the lock longer than this was stopped.
+/// A run writes only a few lines; one that holds the lock for longer has been stopped.
 const LOCK_ATTEMPTS: u32 = 50;
 const LOCK_ATTEMPT: Duration = Duration::from_millis(10);
 
 /// Opens the register's directory for reading.
 ///
 /// # Errors
-/// It is missing, or others can write to it or to a directory above it.
+/// The directory is missing, or other users can write to it or to a directory above it.
 pub(super) fn open(directory: &Path) -> io::Result<TrustedDir> {
     TrustedDir::open(directory, rustix::process::geteuid().as_raw()).map_err(untrusted)
 }
 
-/// Opens the register's directory, and makes it, with what is missing above it, for this user alone.
+/// Opens the register's directory. Missing directories are created for this user alone.
 ///
 /// # Errors
-/// As [`open`], and where it cannot be made.
+/// As [`open`]; also if a directory cannot be created.
 pub(super) fn make(directory: &Path) -> io::Result<TrustedDir> {
     TrustedDir::create_private(directory).map_err(untrusted)
 }
@@ -41,13 +42,13 @@ fn untrusted(error: UntrustedPath) -> io::Error {
 /// Opens a file of the register for reading.
 ///
 /// # Errors
-/// It is missing, is no file, or others could have written to it.
+/// The file is missing, is not a regular file, or other users could have written to it.
 pub(super) fn open_file(dir: BorrowedFd<'_>, name: &str) -> io::Result<(File, Stat)> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     checked(crate::raw_open::openat(dir, name, flags, Mode::empty())?)
 }
 
-/// Opens a file of the register for writing, and makes it where it is missing.
+/// Opens a file of the register for writing, and creates it if it is missing.
 ///
 /// # Errors
 /// As [`open_file`].
@@ -67,10 +68,10 @@ fn checked(fd: OwnedFd) -> io::Result<(File, Stat)> {
     Ok((File::from(fd), stat))
 }
 
-/// Keeps other processes from writing to the register until the file is closed.
+/// Locks the register against other processes until the returned file is closed.
 ///
 /// # Errors
-/// It cannot be locked, or somebody else does not release it.
+/// The file cannot be locked, or another process does not release the lock in time.
 pub(super) fn lock(dir: BorrowedFd<'_>) -> io::Result<File> {
     let (file, _) = open_to_write(dir, "lock", OFlags::empty())?;
     for attempt in 0.. {

@@ -1,4 +1,4 @@
-//! Terminals, ports and other channels that are read and written at once.
+//! Terminals, ports and other channels that are both read and written.
 
 use super::place::open_both_ways;
 use rustix::fs::FileType;
@@ -7,10 +7,10 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-/// Opens a terminal, a port of a virtual machine, or another device file that keeps nothing, for reading and writing.
+/// Opens a terminal, a port of a virtual machine, a pipe or another character device for reading and writing.
 ///
 /// # Errors
-/// The system's own; `EINVAL` for a block device or a file.
+/// The error of open(2); `EINVAL` for a block device or a regular file.
 pub fn open_channel(path: impl AsRef<Path>) -> io::Result<File> {
     let path = path.as_ref();
     let check = |stat: rustix::fs::Stat| match FileType::from_raw_mode(stat.st_mode) {

@@ -1,4 +1,4 @@
-//! The file of a database, and the files that SQLite puts next to it.
+//! A database file, and the files that SQLite creates next to it.
 
 use super::place::{followed, parent};
 use super::private::open_to_read;
@@ -8,22 +8,22 @@ use rustix::io::Errno;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// Ends of the names of SQLite's files next to a database. Source: <https://sqlite.org/tempfiles.html>.
+/// Suffixes of SQLite's files next to a database. Source: <https://sqlite.org/tempfiles.html>.
 pub const DATABASE_SIDE_FILES: [&str; 3] = ["-wal", "-shm", "-journal"];
 
-/// Modes that SQLite gives by itself (0644 without the bits of the umask). A mode that lets a group write was chosen by the user.
+/// Modes that result from SQLite's default, 0644, and a umask. A mode that lets a group write was chosen by the user.
 const MODES_BY_UMASK: [Mode; 3] =
     [Mode::from_bits_retain(0o644), Mode::from_bits_retain(0o640), Mode::from_bits_retain(0o604)];
 
-/// The path of a database whose directory was followed once. Nothing under it is a link or a device.
+/// The path of a database with its directory resolved. The database and its side files are neither links nor devices.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Database {
     path: PathBuf,
 }
 
 impl Database {
-    /// Follows the directory of `path` once, and refuses a link or anything but a file under its last name and under the names of
-    /// the side files.
+    /// Resolves the directory of `path`. Refuses a link, or anything else but a regular file, as the database
+    /// or one of its side files.
     ///
     /// # Errors
     /// [`OutputError`]; also if the directory does not exist.
@@ -37,7 +37,7 @@ impl Database {
         Ok(database)
     }
 
-    /// Follows every link of a path that the user typed.
+    /// Resolves all links of a path that the user typed.
     ///
     /// # Errors
     /// [`OutputError::Io`].
@@ -50,12 +50,12 @@ impl Database {
         }
     }
 
-    /// Its path.
+    /// Returns the path, with its directory resolved.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Makes the file if it is missing, mode 0600, and closes an older one to others.
+    /// Creates the file with mode 0600 if it is missing; otherwise calls [`Database::close_to_others`].
     ///
     /// # Errors
     /// [`OutputError`].
@@ -70,8 +70,8 @@ impl Database {
         }
     }
 
-    /// Takes the permissions that the umask gave off the files of an earlier version. SQLite gives side files the mode of the
-    /// database.
+    /// Removes the permissions that the umask left for others on the files of an earlier version. SQLite gives side
+    /// files the mode of the database.
     pub fn close_to_others(&self) {
         for suffix in [""].iter().chain(&DATABASE_SIDE_FILES) {
             let Ok(file) = self.open(suffix) else { continue };
@@ -80,7 +80,7 @@ impl Database {
                 FileType::from_raw_mode(stat.st_mode).is_file() && MODES_BY_UMASK.contains(&mode)
             });
             if is_by_umask {
-                // Another user's file stays as it is.
+                // Another user's file is left unchanged.
                 let _ = make_private(&file);
             }
         }
@@ -89,7 +89,7 @@ impl Database {
     /// Opens the database for reading its first page.
     ///
     /// # Errors
-    /// The system's own.
+    /// The error of open(2), such as `ENOENT`.
     pub fn open_to_read(&self) -> std::io::Result<File> {
         self.open("")
     }

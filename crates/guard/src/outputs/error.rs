@@ -15,84 +15,84 @@ pub enum OutputError {
         path = path.display()
     )]
     Device {
-        /// The option.
+        /// Name of the output in messages, such as `--html`.
         option: String,
-        /// The path as typed.
+        /// Path of the output, before links are followed.
         path: PathBuf,
     },
 
-    /// The path is a device that keeps what is written, or a pipe or socket under a made-up name.
+    /// The path is a device that stores data, or a pipe or socket under a name that the user did not type.
     #[error("{option}: {path} is {found}; name a file, a pipe or a terminal", path = path.display())]
     WrongKind {
-        /// The option.
+        /// Name of the output in messages, such as `--html`.
         option: String,
-        /// The path as typed.
+        /// Path of the output, before links are followed.
         path: PathBuf,
-        /// Its kind, `a character device`.
+        /// Kind of the file that was found, such as `a character device`.
         found: &'static str,
     },
 
-    /// A symbolic link has a name that was made up.
+    /// A symbolic link has a name that the user did not type.
     #[error(
         "{option}: {path} is a symbolic link; Plumb does not follow links under names that it or the tool made up, because \
          others can foresee them; remove the link, or name the output yourself",
         path = path.display()
     )]
     Link {
-        /// The option.
+        /// Name of the output in messages, such as `--html`.
         option: String,
-        /// The link.
+        /// Path of the symbolic link itself.
         path: PathBuf,
     },
 
-    /// A file of a made-up name has another name.
+    /// A file under a name that the user did not type has a second hard link.
     #[error(
         "{option}: {path} is a file that has another name too (a hard link), and writing would change that file; remove {path}, \
          or name the output yourself",
         path = path.display()
     )]
     SecondName {
-        /// The option.
+        /// Name of the output in messages, such as `--html`.
         option: String,
-        /// The file.
+        /// Path of the file with several names.
         path: PathBuf,
     },
 
     /// The file is in use as a device: the image of a loop device.
     #[error("{option}: {source}")]
     InUse {
-        /// The option.
+        /// Name of the output in messages, such as `--html`.
         option: String,
-        /// The user of the file, and how to release it.
+        /// Names the device that uses the file, and the way to release it.
         source: Box<Refusal>,
     },
 
-    /// The file must be new, and exists.
+    /// The file must be new, but it exists.
     #[error("{option}: {path} exists; remove it, or name another file", path = path.display())]
     Exists {
-        /// The option.
+        /// Name of the output in messages, such as `--html`.
         option: String,
-        /// The file.
+        /// Path of the file that exists.
         path: PathBuf,
     },
 
     /// `/dev/fd/N` without an open descriptor N.
     #[error("{option}: {path} is not an open descriptor of this process", path = path.display())]
     NoDescriptor {
-        /// The option.
+        /// Name of the output in messages, such as `--html`.
         option: String,
-        /// The path as typed.
+        /// Path of the output, before links are followed.
         path: PathBuf,
     },
 
-    /// The system refused.
+    /// A system call failed while the output was opened or written.
     #[error("{option}: cannot write {path}: {source}", path = path.display())]
     Io {
-        /// The option.
+        /// Name of the output in messages, such as `--html`.
         option: String,
-        /// The path as typed.
+        /// Path of the output, before links are followed.
         path: PathBuf,
-        /// The system's error.
+        /// Error of the failed system call.
         source: io::Error,
     },
 }

@@ -1,8 +1,8 @@
-//! Files that results go to: reports, logs, recordings, databases, state. Every output of the program is opened here.
+//! Output files: reports, logs, recordings, databases and state. The program opens all its outputs here.
 //!
-//! An [`OutputFile`] is never a block device, nor a character device that keeps anything. A name that the user typed may lead through
-//! symbolic links, which are followed once; a name that Plumb or a tool made up may not, because others can foresee it. Either way
-//! the opened descriptor is judged before anything is cut off or written.
+//! An [`OutputFile`] is never a block device, or a character device that stores data. A name that the user typed may lead
+//! through symbolic links, which are followed once. A name that Plumb or a tool made up may not, because other users can
+//! predict it. In both cases the opened descriptor is checked before the file is truncated or written.
 
 mod channel;
 mod database;
@@ -30,25 +30,25 @@ use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-/// Attempts to open a name that other programs make and remove meanwhile.
+/// Attempts to open a name that other programs keep creating and removing.
 const ATTEMPTS_MAX: u32 = 100;
 
-/// Mode of a new file that others may read; the umask takes its share.
+/// Mode of a new file that others may read, subject to the umask.
 const SHARED_MODE: Mode = Mode::from_bits_retain(0o666);
 
-/// Mode of a file of state or of secrets, whatever the umask.
+/// Mode of files that hold state or secrets, regardless of the umask.
 const PRIVATE_MODE: Mode = Mode::from_bits_retain(0o600);
 
 /// The origin of an output's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NameOrigin {
-    /// The user typed it.
+    /// A name that the user typed.
     Typed,
-    /// Plumb or a tool made it up, so that others can foresee it.
+    /// A name that Plumb or a tool made up, and that other users can predict.
     MadeUp,
 }
 
-/// A file to write results to, not opened yet.
+/// An output file that is not opened yet.
 ///
 /// ```no_run
 /// # use plumb_guard::OutputFile;
@@ -64,13 +64,13 @@ pub struct OutputFile<'a> {
     mode: Mode,
 }
 
-/// A place that was opened.
+/// An opened output and its metadata.
 struct Opened {
     file: File,
     stat: Stat,
 }
 
-/// What becomes of a missing file.
+/// Handling of a file that does not exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum IfMissing {
     Make,
@@ -78,31 +78,31 @@ enum IfMissing {
 }
 
 impl<'a> OutputFile<'a> {
-    /// An output under a name that the user typed. `option` is named in errors: `--html`.
+    /// Describes an output under a name that the user typed. Errors name `option`, such as `--html`.
     ///
     /// Symbolic links are followed once. `/dev/stdout`, `/dev/fd/N`, terminals, pipes and `/dev/null` can be written.
     pub fn named(option: &'a str, path: &'a (impl AsRef<Path> + ?Sized)) -> OutputFile<'a> {
         OutputFile { option, path: path.as_ref(), origin: NameOrigin::Typed, mode: SHARED_MODE }
     }
 
-    /// An output under a name that Plumb or a tool made up. `option` says in errors which output it is.
+    /// Describes an output under a name that Plumb or a tool made up. `option` identifies the output in errors.
     ///
-    /// A symbolic link under this name is refused; so is a file that has another name, unless it is replaced.
+    /// A symbolic link under this name is refused. So is a file with a second hard link, unless it is replaced.
     pub fn made_up(option: &'a str, path: &'a (impl AsRef<Path> + ?Sized)) -> OutputFile<'a> {
         OutputFile { option, path: path.as_ref(), origin: NameOrigin::MadeUp, mode: SHARED_MODE }
     }
 
-    /// Gives the file mode 0600, whatever the umask, when it is made.
+    /// Sets the mode of a new file to 0600, regardless of the umask.
     pub fn private(self) -> OutputFile<'a> {
         OutputFile { mode: PRIVATE_MODE, ..self }
     }
 
-    /// Gives the file this mode when it is made; the umask takes its share.
+    /// Sets the mode of a new file, subject to the umask.
     pub fn with_mode(self, mode: u32) -> OutputFile<'a> {
         OutputFile { mode: Mode::from_raw_mode(mode as RawMode), ..self }
     }
 
-    /// Opens the file, empty. An open descriptor (`/dev/stdout`) is written from its place on.
+    /// Opens and truncates the file. An open descriptor such as `/dev/stdout` is written from its current offset.
     ///
     /// # Errors
     /// [`OutputError`].
@@ -116,7 +116,7 @@ impl<'a> OutputFile<'a> {
         Ok(opened.file)
     }
 
-    /// Makes the file.
+    /// Creates the file, which must not exist yet.
     ///
     /// # Errors
     /// [`OutputError::Exists`] if anything has this name; otherwise as [`OutputFile::create`].
@@ -131,7 +131,7 @@ impl<'a> OutputFile<'a> {
         }
     }
 
-    /// Opens the file for adding at its end. A missing file is made.
+    /// Opens the file for appending. A missing file is created.
     ///
     /// # Errors
     /// [`OutputError`].
@@ -139,7 +139,7 @@ impl<'a> OutputFile<'a> {
         self.open(self.place()?, OFlags::APPEND, IfMissing::Make).map(|opened| opened.file)
     }
 
-    /// Adds text at the end of the file. A missing file is made.
+    /// Appends text to the file. A missing file is created.
     ///
     /// # Errors
     /// [`OutputError`].
@@ -147,7 +147,7 @@ impl<'a> OutputFile<'a> {
         self.append()?.write_all(text).map_err(self.failed())
     }
 
-    /// Empties the file and writes `content`.
+    /// Truncates the file and writes `content` to it.
     ///
     /// # Errors
     /// [`OutputError`].
@@ -155,7 +155,7 @@ impl<'a> OutputFile<'a> {
         self.create()?.write_all(content).map_err(self.failed())
     }
 
-    /// Checks that the output can be written, before anything is measured for it. Makes nothing.
+    /// Checks that the output can be written, before anything is measured for it. Creates nothing.
     ///
     /// # Errors
     /// [`OutputError`].
@@ -170,7 +170,7 @@ impl<'a> OutputFile<'a> {
         }
     }
 
-    /// Wraps an error of the system that came up while the output was written.
+    /// Wraps a system error that occurred while the output was written.
     pub fn failed<E: Into<std::io::Error>>(self) -> impl FnOnce(E) -> OutputError {
         move |source| OutputError::Io { option: self.option.into(), path: self.path.into(), source: source.into() }
     }
@@ -189,7 +189,7 @@ impl<'a> OutputFile<'a> {
                 self.judged(file)
             }
             Place::Stream(stat) => {
-                // Opening a device is an act already: a tape is rewound.
+                // Opening a device can have side effects: a tape is rewound.
                 self.judge(&stat)?;
                 let flags = flags | OFlags::WRONLY | OFlags::NOCTTY | OFlags::CLOEXEC;
                 let file = place::open_stream(self.path, flags).map_err(self.failed())?;
@@ -203,7 +203,7 @@ impl<'a> OutputFile<'a> {
         for _ in 0..ATTEMPTS_MAX {
             let stat = match entry.stat() {
                 Err(Errno::NOENT) if missing == IfMissing::Make => match self.make(entry) {
-                    // Another program made it just now.
+                    // Another program has just created it.
                     Err(Errno::EXIST) => continue,
                     made => return self.judged(made.map_err(self.failed())?),
                 },
@@ -212,7 +212,7 @@ impl<'a> OutputFile<'a> {
             self.judge(&stat)?;
             self.refuse_second_name(&stat)?;
             match entry.open(flags | OFlags::WRONLY) {
-                // Another program removed or exchanged it just now.
+                // Another program has just removed or replaced it.
                 Err(Errno::NOENT | Errno::LOOP) => continue,
                 opened => {
                     let opened = self.judged(opened.map_err(self.failed())?)?;
@@ -224,7 +224,7 @@ impl<'a> OutputFile<'a> {
         Err(self.failed()(Errno::AGAIN))
     }
 
-    /// Makes a file that is not there.
+    /// Creates a file that does not exist yet.
     fn make(&self, entry: &Entry) -> Result<File, Errno> {
         let file = entry.make(self.mode)?;
         if self.mode == PRIVATE_MODE {
@@ -240,7 +240,7 @@ impl<'a> OutputFile<'a> {
         Ok(Opened { file, stat })
     }
 
-    /// Refuses what no output may be written to.
+    /// Refuses files that no output may be written to.
     fn judge(&self, stat: &Stat) -> Result<(), OutputError> {
         let (option, path) = (self.option.to_owned(), self.path.to_owned());
         let kind = FileType::from_raw_mode(stat.st_mode);
@@ -257,7 +257,7 @@ impl<'a> OutputFile<'a> {
         }
     }
 
-    /// Refuses to write into a file of a made-up name that has another name: it may be somebody's data.
+    /// Refuses a file under a made-up name if it has a second hard link: it may be a user's data.
     fn refuse_second_name(&self, stat: &Stat) -> Result<(), OutputError> {
         let is_regular = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
         if self.origin == NameOrigin::MadeUp && is_regular && stat.st_nlink > 1 {
@@ -267,12 +267,12 @@ impl<'a> OutputFile<'a> {
     }
 }
 
-/// Returns `true` if two answers of stat(2) are about the same file.
+/// Returns `true` if two results of stat(2) describe the same file.
 fn is_same(one: &Stat, other: &Stat) -> bool {
     Identity::of(one) == Identity::of(other)
 }
 
-/// Flags of statat(2) for the name itself.
+/// Flags of fstatat(2) that do not follow a link.
 const OF_NAME: AtFlags = AtFlags::SYMLINK_NOFOLLOW;
 
 #[cfg(test)]

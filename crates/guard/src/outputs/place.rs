@@ -1,4 +1,4 @@
-//! Finding the place of an output: a descriptor, a stream, or a name in an opened directory.
+//! Resolves the path of an output to a descriptor, a stream, or a name in an opened directory.
 
 use super::{NameOrigin, OF_NAME};
 use crate::raw_open;
@@ -10,14 +10,14 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Links after links that are followed, as by the kernel. Source: path_resolution(7).
+/// Maximum number of links that are followed one after another, as in the kernel. Source: path_resolution(7).
 const LINKS_MAX: u32 = 40;
 
 /// The place of an output.
 pub(super) enum Place {
-    /// A descriptor that this process inherited, `/dev/stdout`.
+    /// A descriptor that this process inherited, such as `/dev/stdout`.
     Descriptor(i32),
-    /// A pipe, a terminal, a device that keeps nothing.
+    /// A pipe, a terminal, or a device that stores nothing.
     Stream(Stat),
     /// A name in a directory.
     Entry(Entry),
@@ -30,7 +30,7 @@ pub(super) struct Entry {
 }
 
 impl Place {
-    /// Follows a typed path once. Of a made-up path only the directory is followed.
+    /// Resolves a typed path once. For a made-up path, only links to its directory are followed.
     pub(super) fn of(path: &Path, origin: NameOrigin) -> Result<Place, Errno> {
         if path.as_os_str().as_bytes().ends_with(b"/") {
             return Err(Errno::ISDIR);
@@ -56,12 +56,12 @@ impl Place {
     }
 }
 
-/// The directory of a path.
+/// Returns the directory of a path; `.` if the path is a bare name.
 pub(super) fn parent(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// The path without symbolic links. A missing file is named in its real directory.
+/// Returns the path with all symbolic links resolved. A missing file keeps its name in the resolved directory.
 pub(super) fn followed(path: &Path) -> Result<PathBuf, Errno> {
     let mut path = path.to_owned();
     for _ in 0..LINKS_MAX {
@@ -80,7 +80,7 @@ pub(super) fn followed(path: &Path) -> Result<PathBuf, Errno> {
     Err(Errno::LOOP)
 }
 
-/// The number of `/dev/stdout`, `/dev/stderr`, `/dev/fd/N` and `/proc/self/fd/N`.
+/// Returns the number in `/dev/stdout`, `/dev/stderr`, `/dev/fd/N` and `/proc/self/fd/N`.
 fn descriptor(path: &Path) -> Option<i32> {
     match path.to_str()? {
         "/dev/stdout" => Some(1),
@@ -96,55 +96,55 @@ fn open_directory(path: &Path) -> Result<OwnedFd, Errno> {
     raw_open::open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
 }
 
-/// Opens a pipe, a terminal or a sink; the caller judges the descriptor.
+/// Opens a pipe, a terminal or a sink; the caller checks the descriptor.
 pub(super) fn open_stream(path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
     raw_open::open(path, flags, Mode::empty())
 }
 
-/// Opens a channel for reading and writing; the caller judges the descriptor.
+/// Opens a channel for reading and writing; the caller checks the descriptor.
 pub(super) fn open_both_ways(path: &Path) -> Result<OwnedFd, Errno> {
     raw_open::open(path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
 }
 
-/// Opens a file of the kernel's for writing; the caller judges the descriptor.
+/// Opens a kernel setting for writing; the caller checks the descriptor.
 pub(super) fn open_setting(path: &Path) -> Result<OwnedFd, Errno> {
     raw_open::open(path, OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty())
 }
 
 impl Entry {
-    /// Asks about the name itself.
+    /// Returns the metadata of the entry; a link is not followed.
     pub(super) fn stat(&self) -> Result<Stat, Errno> {
         rustix::fs::statat(&self.dir, &self.name, OF_NAME)
     }
 
-    /// Opens the file of this name, without following a link, and cuts nothing off.
+    /// Opens the file without following a link or truncating it.
     pub(super) fn open(&self, flags: OFlags) -> Result<File, Errno> {
         let flags = flags | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
         raw_open::openat(&self.dir, &self.name, flags, Mode::empty()).map(File::from)
     }
 
-    /// Makes a file of this name, for writing; `EEXIST` if the name is taken, by a link too.
+    /// Creates the file for writing; fails with `EEXIST` if the name is taken, even by a link.
     pub(super) fn make(&self, mode: Mode) -> Result<File, Errno> {
         self.make_beside(&self.name, mode)
     }
 
-    /// Makes a file of another name in the same directory.
+    /// Creates a file under another name in the same directory.
     pub(super) fn make_beside(&self, name: &OsStr, mode: Mode) -> Result<File, Errno> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         raw_open::openat(&self.dir, name, flags, mode).map(File::from)
     }
 
-    /// Gives a file of the same directory this name.
+    /// Renames a file of the same directory to this name.
     pub(super) fn take_over(&self, name: &OsStr) -> Result<(), Errno> {
         rustix::fs::renameat(&self.dir, name, &self.dir, &self.name)
     }
 
-    /// Removes another name of the same directory.
+    /// Removes another file of the same directory.
     pub(super) fn remove_beside(&self, name: &OsStr) {
         let _ = rustix::fs::unlinkat(&self.dir, name, AtFlags::empty());
     }
 
-    /// Checks that a file could be made.
+    /// Checks that a file could be created in the directory.
     pub(super) fn can_be_made(&self) -> Result<(), Errno> {
         rustix::fs::accessat(&self.dir, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS)
     }

@@ -1,4 +1,4 @@
-//! Files and directories of state: for their owner alone, whatever the umask.
+//! State files and directories that only their owner can access, regardless of the umask.
 
 use rustix::fs::{FileType, Mode, OFlags};
 use std::fs::DirBuilder;
@@ -7,28 +7,28 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
-/// Permission bits of others than the owner.
+/// Permission bits of group and others.
 const OTHERS: Mode = Mode::RWXG.union(Mode::RWXO);
 
-/// Makes a directory of state, with its parents, mode 0700. An existing one that belongs to this user is closed to others: earlier
-/// versions made it by the umask.
+/// Creates a directory for state, and its parents, with mode 0700. If it exists and belongs to this user, others lose access:
+/// earlier versions left its mode to the umask.
 ///
 /// # Errors
-/// The system's own.
+/// The error of mkdir(2), open(2) or fchmod(2).
 pub fn private_directory(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)?;
     make_private(open_to_read(path, OFlags::DIRECTORY)?)
 }
 
-/// Takes the permissions of others off an opened file or directory that belongs to this user. Those of another user stay.
+/// Removes the permissions of group and others from an open file or directory of this user's. Another user's is left unchanged.
 ///
 /// # Errors
-/// The system's own.
+/// The error of fstat(2) or fchmod(2).
 pub fn make_private(file: impl AsFd) -> io::Result<()> {
     let stat = rustix::fs::fstat(&file)?;
     let mode = Mode::from_raw_mode(stat.st_mode);
     let is_own = stat.st_uid == rustix::process::geteuid().as_raw();
-    // With a hostile umask the owner's own bits are missing too.
+    // A umask such as 0777 removes the owner's bits too.
     let owner = if FileType::from_raw_mode(stat.st_mode).is_dir() { Mode::RWXU } else { Mode::empty() };
     let wanted = (mode - OTHERS) | owner;
     if is_own && wanted != mode {

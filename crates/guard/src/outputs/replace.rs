@@ -1,4 +1,4 @@
-//! Rewriting a report: readers and a crash see the old file or the new one, never a part.
+//! Atomic replacement of a report: readers see the old file or the new one, never a part, even after a crash.
 
 use super::place::{Entry, Place};
 use super::{IfMissing, NameOrigin, Opened, OutputError, OutputFile, PRIVATE_MODE, is_same};
@@ -9,11 +9,11 @@ use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Bits of a file's mode that its replacement keeps: no set-user-ID.
+/// Mode bits that a replacement keeps: set-user-ID is not one of them.
 const KEPT_BITS: Mode = Mode::from_bits_retain(0o777);
 
 impl OutputFile<'_> {
-    /// Replaces the file by one with this content, at once. The mode of the replaced file stays.
+    /// Replaces the file with this content atomically. The mode of the replaced file is kept.
     ///
     /// # Errors
     /// [`OutputError`]; the old file is then unchanged.
@@ -21,9 +21,9 @@ impl OutputFile<'_> {
         self.replace_with(|out| out.write_all(content))
     }
 
-    /// Replaces the file by what `write` writes. See [`OutputFile::replace`].
+    /// Replaces the file with the output of `write` atomically. See [`OutputFile::replace`].
     ///
-    /// Pipes and the like are written directly, and so is an existing file whose directory takes no new one.
+    /// Pipes and other streams are written directly, as is an existing file if no new one can be created in its directory.
     ///
     /// # Errors
     /// As [`OutputFile::replace`], and the errors of `write`.
@@ -62,7 +62,8 @@ impl OutputFile<'_> {
         }
     }
 
-    /// Opens the file that is to be replaced, for writing: a read-only one stays. Its other names keep their content.
+    /// Opens the file to be replaced for writing, so that a read-only one is not replaced. Its
+    /// other hard links keep their content.
     fn replaced(&self, entry: &Entry) -> Result<Option<Opened>, OutputError> {
         let stat = match entry.stat() {
             Err(Errno::NOENT) => return Ok(None),
@@ -82,7 +83,7 @@ impl OutputFile<'_> {
         loop {
             let number = COUNTER.fetch_add(1, Ordering::Relaxed);
             let name = OsString::from(format!(".plumb-{}-{number}.new", std::process::id()));
-            // Nobody else may read it before its mode is known.
+            // Others must not read it before its mode is set.
             let mode = if old.is_some() { PRIVATE_MODE } else { self.mode };
             let file = match entry.make_beside(&name, mode) {
                 Err(Errno::EXIST) => continue,
@@ -103,7 +104,7 @@ impl OutputFile<'_> {
             None => return Ok(()),
         };
         if let Some(old) = old {
-            // Only root can; for others the file becomes theirs, as if it were new.
+            // Only root can change the owner. Otherwise the file belongs to this user, like a new one.
             let (user, group) =
                 (rustix::fs::Uid::from_raw(old.stat.st_uid), rustix::fs::Gid::from_raw(old.stat.st_gid));
             let _ = rustix::fs::fchown(file, Some(user), Some(group));
@@ -111,7 +112,7 @@ impl OutputFile<'_> {
         rustix::fs::fchmod(file, mode)
     }
 
-    /// Writes into the file itself.
+    /// Writes into the existing file instead of replacing it.
     fn rewrite(&self, old: &Opened, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), OutputError> {
         if self.origin == NameOrigin::MadeUp {
             self.refuse_second_name(&old.stat)?;
@@ -121,7 +122,7 @@ impl OutputFile<'_> {
     }
 }
 
-/// Errors of a directory that takes no new file, or of a file that is a mount point: the file itself can be written.
+/// Returns `true` if the directory accepts no new file, or the file is a mount point: the file itself can still be written.
 fn is_of_directory(error: Errno) -> bool {
     matches!(error, Errno::ACCESS | Errno::PERM | Errno::BUSY | Errno::ROFS | Errno::XDEV | Errno::TXTBSY)
 }

@@ -19,7 +19,7 @@ const WAYS: [Way; 6] = [
     ("check", |output| output.check()),
 ];
 
-/// Protects planted links: until this module, `fs_log.txt` and the like were opened through them.
+/// Protects the targets of planted links: before, `fs_log.txt` and similar files were opened through them.
 #[test]
 fn made_up_names_change_neither_targets_of_links_nor_second_names() {
     let dir = tempfile::tempdir().unwrap();
@@ -31,7 +31,7 @@ fn made_up_names_change_neither_targets_of_links_nor_second_names() {
         assert!(matches!(error, OutputError::Link { .. }) && error.is_refusal(), "{way}: {error}");
         std::fs::remove_file(&name).unwrap();
         std::fs::hard_link(&victim, &name).unwrap();
-        // A replacement is a file of its own.
+        // A replacement is a new file.
         match write(OutputFile::made_up("the log", &name)) {
             Ok(()) => assert_eq!(way, "replace"),
             Err(error) => assert!(matches!(error, OutputError::SecondName { .. }), "{way}: {error}"),
@@ -120,7 +120,7 @@ fn state_is_private_whatever_the_umask_and_older_state_is_closed() {
     assert_eq!(mode(&file), 0o600);
 }
 
-/// Protects databases: SQLite followed a link in the last place, and a planted `-wal` was an error of SQLite's at best.
+/// Protects databases: SQLite follows a link in the last component, and at best reports a planted `-wal` as its own error.
 #[test]
 fn databases_are_files_without_planted_side_files() {
     let dir = tempfile::tempdir().unwrap();
@@ -155,7 +155,7 @@ fn databases_are_files_without_planted_side_files() {
     assert!(Database::at(Path::new("/dev/null")).is_err());
 }
 
-/// Protects devices, mounted or not: until this module, outputs overwrote them.
+/// Protects block devices, mounted or not: before, outputs overwrote them.
 #[test]
 fn devices_are_refused_and_unchanged() {
     if !is_root() {

@@ -63,7 +63,7 @@ impl Marker {
             .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "this version does not know its marker"))
     }
 
-    /// Whether a marker was made and never written: it is empty, or zeros that a crash left in place of its text.
+    /// Returns `true` if a marker was created but never written: it is empty, or holds only zeros after a crash.
     pub(super) fn is_unwritten(file: &File) -> bool {
         use std::os::unix::fs::FileExt as _;
         let Ok(found) = file.metadata() else { return false };

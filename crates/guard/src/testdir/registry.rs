@@ -208,7 +208,7 @@ fn clean_one(path: &Path) -> Fate {
     }
 }
 
-/// Removes a directory whose maker was killed between making the marker and writing it: nothing else is in it.
+/// Removes a directory whose maker was killed between creating the marker and writing it, if it holds nothing else.
 fn remove_unwritten(
     base: &OwnedFd,
     name: &OsStr,
@@ -228,7 +228,7 @@ fn remove_unwritten(
     rustix::fs::unlinkat(dir, MARKER, AtFlags::empty())?;
     match rustix::fs::unlinkat(base, name, AtFlags::REMOVEDIR) {
         Ok(()) => Ok(Fate::Removed),
-        // Something else came meanwhile; without a marker, the next cleaning says so.
+        // Another entry has appeared; the next cleaning reports the directory, which has no marker now.
         Err(error) => Ok(Fate::Kept(format!("{}: {}", path.display(), io::Error::from(error)))),
     }
 }

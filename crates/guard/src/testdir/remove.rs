@@ -107,7 +107,7 @@ fn holds_only_closing(dir: BorrowedFd<'_>) -> rustix::io::Result<bool> {
     Ok(true)
 }
 
-/// Whether a directory holds its marker and nothing else.
+/// Returns `true` if a directory holds nothing but its marker.
 pub(super) fn holds_only_marker(dir: BorrowedFd<'_>) -> rustix::io::Result<bool> {
     for entry in Dir::read_from(dir)? {
         let entry = entry?;

@@ -351,8 +351,8 @@ fn what_is_just_in_the_making_is_left_and_what_was_never_filled_is_removed() {
     assert!(!entry.exists());
 }
 
-/// Protects: a kill between making the marker and writing it, or a crash that left zeros in it, leaves a directory that
-/// cleaning removes. On main it stays for ever, and each cleaning ends with exit code 4.
+/// Protects: a kill between creating the marker and writing it, or a crash that left zeros in it, leaves a directory that
+/// cleaning removes. Before, the directory stayed, and each cleaning ended with exit code 4.
 #[test]
 fn a_directory_with_an_unwritten_marker_goes_if_nothing_else_is_in_it() {
     let base = tempfile::tempdir().unwrap();
