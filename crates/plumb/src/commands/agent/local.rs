@@ -6,7 +6,7 @@ use plumb_engine::guard::trusted_path::TrustedDir;
 use plumb_engine::private_directory::user_directory;
 use std::fs::Permissions;
 use std::io;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
@@ -69,7 +69,8 @@ impl LocalListener {
             |error: &dyn std::fmt::Display| Stopped::io(format!("cannot listen at {}: {error}", path.display()));
         let listener = match UnixListener::bind(path) {
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => match UnixStream::connect(path) {
-                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                // A connection to any file but a socket is refused too.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused && is_socket(path) => {
                     std::fs::remove_file(path).map_err(|error| failed(&error))?;
                     UnixListener::bind(path)
                 }
@@ -91,9 +92,15 @@ impl LocalListener {
 
 impl Drop for LocalListener {
     fn drop(&mut self) {
-        // The file may be gone already.
-        let _ = std::fs::remove_file(&self.path);
+        if is_socket(&self.path) {
+            // The file may be gone already.
+            let _ = std::fs::remove_file(&self.path);
+        }
     }
+}
+
+fn is_socket(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|found| found.file_type().is_socket())
 }
 
 /// Returns `true` if the peer, client or server, runs as this user or as root; `false` if its UID is unknown. Source:
