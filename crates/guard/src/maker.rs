@@ -1,6 +1,7 @@
 //! The process that took a file, as recorded in a mark: short enough for an extended attribute, and sufficient to check later
 //! whether the process is still running.
 
+use crate::testdir::started_ticks;
 use std::fs;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -79,18 +80,6 @@ pub(super) fn this_host() -> u32 {
 
 /// Changes at each boot. Source: proc_sys_kernel(5).
 pub(super) const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
-
-/// Returns the start time of a process; `None` if it does not exist or is a zombie.
-fn started_ticks(pid: u32) -> Option<u64> {
-    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The command may contain blanks and parentheses; the fields after the last parenthesis do not.
-    let (_, rest) = text.rsplit_once(')')?;
-    let mut fields = rest.split_whitespace();
-    if matches!(fields.next()?, "Z" | "X") {
-        return None;
-    }
-    fields.nth(18)?.parse().ok()
-}
 
 #[cfg(test)]
 mod tests {

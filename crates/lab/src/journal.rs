@@ -11,6 +11,7 @@ use crate::command::{MARK, Witness, kill_group};
 use crate::error::Left;
 use crate::undo::{Gone, Undo};
 use plumb_document::{FromDocument, ToDocument};
+use plumb_engine::guard::testdir::started_ticks;
 use plumb_engine::guard::trusted_path::{TrustedDir, UntrustedPath};
 use rustix::fs::FlockOperation;
 use std::ffi::{OsStr, OsString};
@@ -391,19 +392,6 @@ fn end_process(pid: u32, ticks: u64) {
         kill_group(pid);
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
-}
-
-/// When a process started, clock ticks since boot; `None` if there is none, or if it only waits to be reaped. Source:
-/// proc_pid_stat(5), field 22.
-fn started_ticks(pid: u32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The command may contain blanks and brackets; what follows its last bracket does not.
-    let (_, rest) = stat.rsplit_once(')')?;
-    let mut fields = rest.split_whitespace();
-    if matches!(fields.next()?, "Z" | "X") {
-        return None;
-    }
-    fields.nth(18)?.parse().ok()
 }
 
 #[cfg(test)]

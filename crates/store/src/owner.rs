@@ -2,6 +2,7 @@
 
 use crate::{StoreError, canonical};
 use plumb_document::{FromDocument, ToDocument};
+use plumb_guard::testdir::started_ticks;
 use std::fs;
 
 /// A process, named so that no later process is taken for it.
@@ -39,7 +40,7 @@ impl Owner {
             boot: read("/proc/sys/kernel/random/boot_id"),
             pid_namespace: fs::read_link("/proc/self/ns/pid").ok().map(|link| link.to_string_lossy().into_owned()),
             pid,
-            started: start_of(pid),
+            started: started_ticks(pid),
         }
     }
 
@@ -65,7 +66,7 @@ impl Owner {
         if self.pid_namespace != this.pid_namespace {
             return Life::Unknown;
         }
-        match start_of(self.pid) {
+        match started_ticks(self.pid) {
             Some(started) if Some(started) == self.started => Life::Alive,
             _ => Life::Dead,
         }
@@ -74,18 +75,6 @@ impl Owner {
 
 fn read(path: &str) -> Option<String> {
     fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
-}
-
-/// Start time of a process that lives; `None` for a zombie, which does nothing any more.
-fn start_of(pid: u32) -> Option<u64> {
-    let stat = read(&format!("/proc/{pid}/stat"))?;
-    // The command in parentheses may hold blanks and parentheses; fields are counted after the last one.
-    let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
-    let state = fields.next()?;
-    if state == "Z" || state == "X" {
-        return None;
-    }
-    fields.nth(18)?.parse().ok()
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ mod owner;
 mod registry;
 mod remove;
 
+pub use owner::started_ticks;
 pub use registry::{CleanReport, KeptDirectory, Living, TestDirs};
 pub use remove::Leftover;
 pub use remove::contents as remove_contents;

@@ -70,8 +70,9 @@ impl Owner {
     }
 }
 
-/// When a process started; `None` if there is none, or if it is only waiting to be reaped.
-fn started_ticks(pid: u32) -> Option<u64> {
+/// Returns the start time of a process, clock ticks since boot; `None` if there is none, or if it only waits to be reaped.
+/// Source: proc_pid_stat(5), field 22.
+pub fn started_ticks(pid: u32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     parse_started_ticks(&text)
 }

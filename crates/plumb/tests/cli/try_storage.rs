@@ -52,7 +52,9 @@ fn a_page_goes_to_a_file_as_well() {
     let text = std::fs::read_to_string(home.work().join("result.json")).unwrap();
     let result: serde_json::Value = plumb_document::json::from_str(&text).unwrap();
     assert_eq!(result["schema"], "plumb.result/1");
-    home.plumb(&format!("try sim:ssd {SHORT} -o nowhere/page.txt")).expect(2).complains(&["--output: cannot write nowhere/page.txt"]);
+    home.plumb(&format!("try sim:ssd {SHORT} -o nowhere/page.txt"))
+        .expect(2)
+        .complains(&["--output: cannot write nowhere/page.txt"]);
     assert_eq!(home.plumb("list").expect(0).out.lines().count(), 3);
 }
 

@@ -355,9 +355,7 @@ fn admit(shared: &Shared, stream: TcpStream, place: PendingPlace) -> Result<(), 
                 refuse(&stream, BUSY);
                 return Err(AdmitError::Busy);
             };
-            let input = Stdio::from(OwnedFd::from(stream.try_clone()?));
-            let child = shared.spawn(input, Stdio::from(OwnedFd::from(stream)))?;
-            Ok(shared.attend(child)?)
+            attend_to(shared, stream.into())
         }
         Ok(Some(Admitted::Secure(channel))) => match Session::take(shared) {
             Some(_session) => Ok(through_channel(shared, channel)?),
@@ -414,8 +412,13 @@ fn admit_local(shared: &Shared, stream: UnixStream) -> Result<(), AdmitError> {
         refuse(&stream, BUSY);
         return Err(AdmitError::Busy);
     };
-    let input = Stdio::from(OwnedFd::from(stream.try_clone()?));
-    let child = shared.spawn(input, Stdio::from(OwnedFd::from(stream)))?;
+    attend_to(shared, stream.into())
+}
+
+/// Starts a process that serves a client, and waits for its end.
+fn attend_to(shared: &Shared, stream: OwnedFd) -> Result<(), AdmitError> {
+    let input = Stdio::from(stream.try_clone()?);
+    let child = shared.spawn(input, Stdio::from(stream))?;
     Ok(shared.attend(child)?)
 }
 
