@@ -27,7 +27,6 @@ const PACKAGES: &[Package] = &[
     Package { name: "xfsprogs", purpose: "file systems under test" },
     Package { name: "btrfs-progs", purpose: "file systems under test" },
     Package { name: "f2fs-tools", purpose: "file systems under test" },
-    Package { name: "dosfstools", purpose: "a file system without attributes under test" },
     Package { name: "bindfs", purpose: "FUSE file systems under test" },
     Package { name: "fdisk", purpose: "partitions under test" },
     Package { name: "mdadm", purpose: "arrays under test" },
