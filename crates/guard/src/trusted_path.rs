@@ -401,7 +401,7 @@ fn push_front(left: &mut VecDeque<OsString>, path: &Path) {
 
 /// Returns `true` if anyone but `user` can write to a file or directory. Many systems give each user a group with the same
 /// number and a umask that lets it write; that group has no other member. Root's group may have other members.
-fn others_write(found: &Stat, user: u32) -> bool {
+pub fn others_write(found: &Stat, user: u32) -> bool {
     let is_own_group = user != 0 && found.st_gid == user;
     let others = if is_own_group { OTHERS_WRITE } else { GROUP_WRITES | OTHERS_WRITE };
     mode(found) & others != 0

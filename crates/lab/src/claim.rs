@@ -4,11 +4,12 @@
 //! mode and lock file match, and as left over only if no process holds the lock.
 
 use plumb_engine::guard::OutputFile;
+use plumb_engine::guard::trusted_path::others_write;
 use plumb_probe::read_only;
 use rustix::fs::{AtFlags, FileType, FlockOperation, OFlags, flock};
 use std::fs::{File, Permissions};
 use std::io;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -76,11 +77,9 @@ impl FoundDirectory {
     /// Opens a directory without following links; `None` if another user owns it or can write to it.
     pub(crate) fn open(path: &Path) -> io::Result<Option<FoundDirectory>> {
         let dir = File::from(read_only::open(path, OFlags::DIRECTORY | OFlags::NOFOLLOW)?);
-        let found = dir.metadata()?;
-        // The process's own group counts as the user.
-        let is_own_group = found.gid() == rustix::process::getegid().as_raw();
-        let others_may = found.mode() & if is_own_group { 0o002 } else { 0o022 } != 0;
-        let is_own = found.uid() == rustix::process::geteuid().as_raw() && !others_may;
+        let found = rustix::fs::fstat(&dir)?;
+        let user = rustix::process::geteuid().as_raw();
+        let is_own = found.st_uid == user && !others_write(&found, user);
         Ok(is_own.then_some(FoundDirectory(dir)))
     }
 
@@ -156,6 +155,8 @@ mod tests {
         symlink(elsewhere.path().join("file"), linked.join(LOCK)).unwrap();
         if rustix::process::geteuid().is_root() {
             std::os::unix::fs::chown(left(parent.path(), "a-others"), Some(65534), None).unwrap();
+            // Root's group may have other members.
+            std::fs::set_permissions(left(parent.path(), "a-group"), Permissions::from_mode(0o775)).unwrap();
         }
         let count = || std::fs::read_dir(parent.path()).unwrap().count();
         let before = count();
@@ -185,6 +186,6 @@ mod tests {
     fn others_cannot_look_into_one() {
         let parent = tempfile::tempdir().unwrap();
         let claim = DirectoryClaim::new(parent.path(), "a-").unwrap();
-        assert_eq!(std::fs::metadata(claim.path()).unwrap().mode() & 0o777, 0o700);
+        assert_eq!(std::fs::metadata(claim.path()).unwrap().permissions().mode() & 0o777, 0o700);
     }
 }
