@@ -11,6 +11,9 @@ rustPlatform.buildRustPackage {
   src = lib.cleanSource ../..;
   cargoLock.lockFile = ../../Cargo.lock;
   cargoBuildFlags = [ "--package=plumb" ];
+  buildType = "dist";
+  # Line tables go to the output "debug".
+  separateDebugInfo = true;
 
   nativeBuildInputs = [ installShellFiles ];
 

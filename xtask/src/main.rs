@@ -43,7 +43,7 @@ cargo xtask aa power       how often gates on simulated devices find a regressio
                            time that they ask for; --trials N [200], --only TEXT, --binary FILE; with --real as root:
                            on tmpfs, an overlay and ext4 (40 gates of each)
 cargo xtask musl           build the static binary; --install installs Debian's musl-tools first (as root)
-cargo xtask dist           make the files of a release in target/dist: .deb, .rpm, wheel, static tarball, image,
+cargo xtask dist           make the files of a release in target/release-files: .deb, .rpm, wheel, static tarball, image,
                            SBOM, sums; --machine x86-64|aarch64 for one machine; --check installs and runs what
                            was made (as root; --suite NAME: in that Debian)
 cargo xtask ior DIR        run the test scripts of a fetched and built IOR (DIR) with Plumb in its place, and compare

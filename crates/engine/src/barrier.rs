@@ -10,6 +10,7 @@ use crate::first_finisher::FirstDone;
 use crate::oplog::OpLog;
 use crate::others::OtherProcesses;
 use crate::pacer::{Sharing, Waited, wait_until};
+use crate::panics;
 use crate::plan::{GroupRun, WorkerRules};
 use crate::priority_cells::PriorityCells;
 use crate::program::WallMeeting;
@@ -23,7 +24,7 @@ use plumb_workload::{OnError, OpKind, RunAs};
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::{Relaxed, Release};
 
 /// Everything of a phase that coordinator and workers share.
 pub(crate) struct PhaseMemory {
@@ -122,6 +123,8 @@ pub(crate) struct Barrier {
     ramps_until_told: bool,
     time_ns: Option<u64>,
     rules: WorkerRules,
+    /// Tests look at what a panic leaves behind.
+    panics_on_purpose: bool,
 }
 
 /// What a worker does: makes its backend ready, passes the barrier, runs its loop.
@@ -175,6 +178,7 @@ impl Barrier {
             ramps_until_told: group.ramp_until.is_some(),
             time_ns: group.time_ns,
             rules: spec.rules.clone(),
+            panics_on_purpose: panics::is_on_purpose(&spec.name),
         }
     }
 
@@ -281,16 +285,6 @@ impl Barrier {
         self.memory.bell.ring();
     }
 
-    /// The worker failed by a panic. Where its thread sleeps from then on, what it had is never taken down.
-    pub(crate) fn panicked(&self, reason: &str, sleeps: bool) {
-        let report = self.report();
-        report.sleeps_for_ever.store(sleeps.into(), Relaxed);
-        if report.said_done.load(Acquire) == 0 {
-            self.fail(reason);
-            self.leave();
-        }
-    }
-
     /// Says that the worker is ready and waits for its start. `None` when it was stopped before that.
     pub(crate) fn pass(&self) -> Option<Passed<'_>> {
         let (clock, control) = (self.memory.clock, self.control());
@@ -312,6 +306,9 @@ impl Barrier {
         let deadline = ramp.map_or(time_ends_at, |ramp| ramp.ends_at).min(control.deadline());
         if !control.move_deadline(Ticks::MAX, deadline) || wait_until(&clock, control, started_at) == Waited::Stopped {
             return None;
+        }
+        if self.panics_on_purpose {
+            panics::panic_on_purpose();
         }
         let measured = self.memory.cells.worker(self.number);
         let recorder = match (ramp, self.memory.cells.ramp(self.number)) {
@@ -427,19 +424,24 @@ fn prepare_thread(cpu: Option<u32>) -> Result<(), WorkerError> {
     Ok(())
 }
 
-/// A worker's whole life, in its own thread or process, or on virtual time. Where it panics, [`Barrier::panicked`] ends it;
-/// on virtual time the run ends with it.
+/// A worker's whole life, in its own thread or process, or on virtual time. A panic ends here, and the phase with it, whatever
+/// the worker's rule on errors.
 pub(crate) fn worker_main(barrier: &Barrier, cpu: Option<u32>, body: Body) {
-    let prepared = if barrier.memory.clock.is_virtual() {
-        Ok(())
-    } else {
-        barrier.report().pid.store(thread_number(), Relaxed);
-        prepare_thread(cpu)
-    };
-    match prepared.and_then(|()| body(barrier)) {
-        Ok(Ended::Failed) => barrier.report().fail("an op failed"),
-        Ok(Ended::Done | Ended::Stopped) => {}
-        Err(error) => barrier.fail(&error.to_string()),
+    let ended = panics::caught(|| {
+        if !barrier.memory.clock.is_virtual() {
+            barrier.report().pid.store(thread_number(), Relaxed);
+            prepare_thread(cpu)?;
+        }
+        body(barrier)
+    });
+    match ended {
+        Ok(Ok(Ended::Failed)) => barrier.report().fail("an op failed"),
+        Ok(Ok(Ended::Done | Ended::Stopped)) => {}
+        Ok(Err(error)) => barrier.fail(&error.to_string()),
+        Err(panic) => {
+            barrier.report().panic(&panic);
+            barrier.control().request_stop();
+        }
     }
     barrier.leave();
 }

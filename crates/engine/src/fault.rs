@@ -67,8 +67,8 @@ pub(crate) struct ReportCells {
     pub(crate) said_done: AtomicU64,
     /// Not 0 while its clock has stopped and it waits until the machine has been seen.
     pub(crate) awaits_look: AtomicU64,
-    /// Not 0 when its thread panicked and cannot be unwound.
-    pub(crate) sleeps_for_ever: AtomicU64,
+    /// Not 0 when it panicked.
+    panicked: AtomicU64,
     pub(crate) cpu_user_ns: AtomicU64,
     pub(crate) cpu_system_ns: AtomicU64,
     /// Voluntary context switches: how often it went to sleep by itself.
@@ -196,6 +196,19 @@ impl ReportCells {
         if self.failed.swap(1, AcqRel) == 0 {
             self.failure.write(reason.as_bytes());
         }
+    }
+
+    /// Keeps the message of its panic, in place of any earlier failure.
+    pub(crate) fn panic(&self, reason: &str) {
+        self.failed.store(1, Relaxed);
+        self.failure.write(reason.as_bytes());
+        self.panicked.store(1, Release);
+    }
+
+    /// The message of its panic.
+    pub(crate) fn panic_reason(&self) -> Option<String> {
+        let panicked = self.panicked.load(Acquire) != 0;
+        panicked.then(|| String::from_utf8_lossy(&self.failure.read()).into_owned())
     }
 
     /// Whether it ended otherwise than by a limit or a stop.

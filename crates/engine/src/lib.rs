@@ -38,6 +38,7 @@ mod oplog;
 mod os;
 mod others;
 mod pacer;
+pub mod panics;
 mod phase;
 mod phase_error;
 mod plan;
@@ -71,7 +72,6 @@ mod unshare_fds;
 mod virtual_time;
 mod worker;
 mod worker_error;
-mod worker_panic;
 mod worker_pool;
 
 pub use backend::Errno;

@@ -9,6 +9,7 @@ use crate::group_scheduler::{GroupScheduler, Standing, release_delay};
 use crate::observer::{INTERVAL_NS, Live, PhaseNow, WorkerNow, WorkerState};
 use crate::oplog::{LogReader, LoggedOp};
 use crate::others::OtherProcesses;
+use crate::panics;
 use crate::phase_error::PhaseError;
 use crate::plan::GroupRun;
 use crate::program::shared::Board;
@@ -34,6 +35,9 @@ const STOP_PATIENCE: Duration = Duration::from_millis(1000);
 
 /// Longest wait between two looks at signals and dead processes.
 const LONGEST_WAIT: Duration = Duration::from_millis(100);
+
+/// The coordinator's name where workers have theirs.
+const COORDINATOR: &str = "main";
 
 /// A phase that has come so far on virtual time has no end.
 const LONGEST_PHASE: Duration = Duration::from_secs(7 * 24 * 3_600);
@@ -259,6 +263,9 @@ impl Coordinator {
         let times = PhaseTimes { begins_at, ramp_ends_at, deadline };
         memory.control.set_times(times);
         self.group_scheduler.begin(&memory.control, begins_at);
+        if panics::is_on_purpose(COORDINATOR) {
+            panics::panic_on_purpose();
+        }
         let times = PhaseTimes { ramp_ends_at: clock_zero, ..times };
         let mut watched = match self.watch(&run, times, stop, watcher) {
             Ok(watched) => watched,
@@ -296,6 +303,7 @@ impl Coordinator {
         let end = EndMeasurement { flush_ns, inside_clock: run.flush_inside_clock };
         let yielded = (0..self.members.len()).map(|number| memory.reports.worker(number).yielded()).collect();
         let span = MeasuredSpan { begins_at, clock_zero: clock_zero.min(over_at), over_at, ending: Ending::Over };
+        self.check_panics()?;
         let mut measurement = self.measurement(&run, span, &readings, end);
         measurement.steady = watched.steady;
         measurement.fault_count += u64::from(fault.is_some());
@@ -305,6 +313,18 @@ impl Coordinator {
         }
         let ends_run = self.group_scheduler.ends_run();
         Ok(PhaseOutcome { measurement, yielded, interrupted: watched.interrupted, ends_run })
+    }
+
+    /// Fails if a worker panicked: what the phase measured is not to be trusted.
+    fn check_panics(&self) -> Result<(), PhaseError> {
+        let mut workers = self.members.iter().enumerate();
+        let panicked = workers.find_map(|(number, member)| {
+            let reason = self.memory.reports.worker(number).panic_reason()?;
+            Some(PhaseError::Panicked { worker: member.name.clone(), reason })
+        });
+        let Some(error) = panicked else { return Ok(()) };
+        panics::happened_in_worker();
+        Err(error)
     }
 
     /// A worker that failed before it did anything is an error of the phase, not a result, unless it was to leave the
@@ -324,6 +344,7 @@ impl Coordinator {
         while !self.worker_pool.all_ready() && !stop.requested() {
             self.worker_pool.wait(LONGEST_WAIT);
         }
+        self.check_panics()?;
         for (number, member) in self.members.iter().enumerate() {
             let report = self.memory.reports.worker(number);
             if report.has_failed() && member.on_error != OnError::Leave {

@@ -22,6 +22,14 @@ pub enum PhaseError {
         /// The phase.
         phase: String,
     },
+    /// A worker panicked.
+    #[error("worker {worker} {reason}; this is a defect of Plumb: please report it with the backtrace above")]
+    Panicked {
+        /// Its name.
+        worker: String,
+        /// Where, and with which message.
+        reason: String,
+    },
     /// A worker could not make itself ready.
     #[error("{worker}: {reason}")]
     Worker {

@@ -8,7 +8,6 @@ use crate::phase_error::PhaseError;
 use crate::plan::GroupRun;
 use crate::signals::StopFlag;
 use crate::virtual_time::Workers;
-use crate::worker_panic;
 use plumb_sorted::short_list;
 use plumb_workload::RunAs;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, waitpid};
@@ -42,7 +41,7 @@ struct Thread {
 }
 
 /// All workers of a phase. Dropping it kills the processes that are left, and waits for the threads to take down what
-/// was theirs, but for those that hang in an op or panicked. On virtual time nothing hangs.
+/// was theirs, but for those that hang in an op. On virtual time nothing hangs.
 pub(crate) struct WorkerPool {
     memory: Arc<PhaseMemory>,
     started: u64,
@@ -68,7 +67,6 @@ impl WorkerPool {
         groups: &[GroupRun],
         workers: Vec<WorkerSpec>,
     ) -> Result<(), PhaseError> {
-        worker_panic::install_hook();
         // Processes first: a fork copies only the calling thread, so the fewer threads hold locks the better.
         let mut order: Vec<(usize, WorkerSpec)> = workers.into_iter().enumerate().collect();
         if self.simulated.is_none() {
@@ -232,8 +230,7 @@ impl Drop for WorkerPool {
     fn drop(&mut self) {
         self.kill();
         for Thread { handle, number } in self.threads.drain(..) {
-            let report = self.memory.reports.worker(number);
-            if report.said_done.load(Acquire) != 0 && report.sleeps_for_ever.load(Acquire) == 0 {
+            if self.memory.reports.worker(number).said_done.load(Acquire) != 0 {
                 let _ = handle.join();
             }
         }
@@ -243,7 +240,6 @@ impl Drop for WorkerPool {
 fn start_thread(number: usize, barrier: Arc<Barrier>, spec: WorkerSpec) -> io::Result<JoinHandle<()>> {
     let (cpu, body) = (spec.cpu, spec.body);
     std::thread::Builder::new().name(format!("plumb-{number}")).spawn(move || {
-        worker_panic::is_worker(&barrier, RunAs::Thread);
         worker_main(&barrier, cpu, body);
     })
 }
@@ -257,7 +253,6 @@ fn start_process(barrier: &Arc<Barrier>, spec: WorkerSpec) -> io::Result<Pid> {
             // A killed coordinator takes its workers with it.
             #[cfg(target_os = "linux")]
             let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
-            worker_panic::is_worker(barrier, RunAs::Process);
             worker_main(barrier, spec.cpu, spec.body);
             // SAFETY: ends the child without running the parent's exit handlers.
             unsafe { libc::_exit(0) }

@@ -32,7 +32,7 @@ use commands::store::ExportForm;
 use commands::study::StudyCommand;
 use exit::{End, Stopped};
 use plumb_engine::clock::Clock;
-use plumb_engine::signals;
+use plumb_engine::{panics, signals};
 use plumb_result::tidy::TidyTable;
 
 /// musl's own maps and unmaps memory for each block of medium size: see `Cargo.toml`.
@@ -44,7 +44,11 @@ fn main() {
     // Ignore a failure: then SIGXFSZ kills the program at a file size limit, as before.
     let _ = signals::survive_file_size_limits();
     Clock::begin_calibration();
-    let code = on_a_large_stack(command);
+    panics::install_hook();
+    // Unwinding removes test directories, and takes down what was mounted.
+    let code = std::panic::catch_unwind(|| on_a_large_stack(command)).unwrap_or_else(|_| End::Io.number());
+    // A defect of Plumb is none of the tool's: not its exit code either.
+    let code = if panics::happened() { End::Io.number() } else { code };
     ranks::dismiss(code);
     signals::leave(code)
 }

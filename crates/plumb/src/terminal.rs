@@ -24,7 +24,7 @@ pub enum Key {
     Other,
 }
 
-/// The terminal, taken over. It is given back when this is dropped, or the program panics: a release does not unwind.
+/// The terminal, taken over. It is given back when this is dropped, and before a panic of any thread is reported.
 pub struct Screen {
     /// Whether standard input is a terminal, whose keys are read.
     has_keys: bool,

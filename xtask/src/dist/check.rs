@@ -46,7 +46,8 @@ fn file(dir: &Path, parts: [&str; 2]) -> Result<PathBuf> {
 
 /// Installs the package in a clean Debian, measures there, removes it, and compares what is there with what was.
 fn debian(machine: Machine, dir: &Path, suite: &str) -> Result<()> {
-    let package = file(dir, [machine.debian(), ".deb"])?;
+    let package = file(dir, ["plumb_", &format!("{}.deb", machine.debian())])?;
+    let debug = file(dir, ["plumb-dbgsym_", &format!("{}.deb", machine.debian())])?;
     let mut root = CleanRoot::unpack(machine, suite)?;
     let before = root.listing()?;
     std::fs::copy(&package, root.path().join("plumb.deb"))?;
@@ -66,7 +67,11 @@ fn debian(machine: Machine, dir: &Path, suite: &str) -> Result<()> {
     let phases = result["phases"].as_array().map_or(0, Vec::len);
     ensure!(phases > 5, "plumb try measured {phases} phases");
     root.unmount()?;
-    root.succeed(&["dpkg", "--purge", "plumb"])?;
+    std::fs::copy(&debug, root.path().join("debug.deb"))?;
+    root.succeed(&["dpkg", "--install", "/debug.deb"])?;
+    has_debug_information(root.path())?;
+    std::fs::remove_file(root.path().join("debug.deb"))?;
+    root.succeed(&["dpkg", "--purge", "plumb-dbgsym", "plumb"])?;
     std::fs::remove_file(root.path().join("plumb.deb"))?;
     // Plumb keeps a registry of its test directories in the user's data directory: that is the user's, not the package's.
     let _ = std::fs::remove_dir_all(root.path().join("root/.local"));
@@ -76,9 +81,25 @@ fn debian(machine: Machine, dir: &Path, suite: &str) -> Result<()> {
     Ok(())
 }
 
+/// The installed program has symbols, and its installed debug information is found by its build id.
+fn has_debug_information(root: &Path) -> Result<()> {
+    let output = Command::new("gdb")
+        .args(["--batch", "--nx", "-ex"])
+        .arg(format!("set debug-file-directory {}", root.join("usr/lib/debug").display()))
+        .arg("-ex")
+        .arg(format!("file {}", root.join("usr/bin/plumb").display()))
+        .args(["-ex", "info line plumb::main"])
+        .output()
+        .context("gdb")?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    ensure!(said.contains("main.rs"), "gdb does not find the line of plumb::main: {said}");
+    Ok(())
+}
+
 /// Unpacks the package with rpm, runs it, removes it.
 fn rpm(machine: Machine, dir: &Path) -> Result<()> {
-    let package = file(dir, [machine.name(), ".rpm"])?;
+    let package = file(dir, [&format!("plumb-{}", version()), &format!("{}.rpm", machine.name())])?;
+    file(dir, ["plumb-debuginfo", &format!("{}.rpm", machine.name())])?;
     let root = tempfile::tempdir()?;
     let rpm = |words: &[&str]| {
         let mut rpm = Command::new("rpm");
@@ -177,14 +198,14 @@ fn measures(machine: Machine, path: &Path, emulator: &[&str]) -> Result<()> {
 
 /// Programs for another machine, emulated on that machine's Debian.
 fn foreign(machine: Machine, dir: &Path, suite: &str) -> Result<()> {
-    let package = file(dir, [machine.debian(), ".deb"])?;
+    let package = file(dir, ["plumb_", &format!("{}.deb", machine.debian())])?;
     let root = CleanRoot::unpack(machine, suite)?;
     run(Command::new("dpkg-deb").arg("--extract").arg(&package).arg(root.path()))?;
     let installed = root.path().join("usr/bin/plumb");
     let oldest = glibc::oldest(&std::fs::read(&installed)?)?;
     ensure!(oldest <= OLDEST_GLIBC, "{}: glibc {oldest}", package.display());
     measures(machine, &installed, &["-L", &root.path().to_string_lossy()])?;
-    file(dir, [machine.name(), ".rpm"])?;
+    file(dir, [&format!("plumb-{}", version()), &format!("{}.rpm", machine.name())])?;
     licences(&file(dir, [machine.name(), ".whl"])?)?;
     println!("deb of {}: its program measures on {}'s glibc, emulated", machine.name(), suite);
     Ok(())

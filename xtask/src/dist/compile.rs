@@ -1,41 +1,85 @@
 //! The two programs of a machine: one for glibc, in a wheel, and a static one.
 
+use super::debug::{self, Split};
 use super::machine::Machine;
 use super::{OLDEST_GLIBC, tools, work_directory};
 use crate::tools::{cargo, run, target_directory, workspace};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+/// What packages ship, in `Cargo.toml`; cargo's directory for it has the same name.
+const PROFILE: &str = "dist";
+
+/// Debug information in a file of its own is found by the build id.
+const BUILD_ID: &str = "-C link-arg=-Wl,--build-id=sha1";
 
 /// The static program. C (SQLite) is compiled by Debian's musl-gcc on x86-64 and by zig elsewhere; Rust has musl itself.
 pub fn fixed(machine: Machine) -> Result<PathBuf> {
     let target = machine.fixed_target();
     add_target(&target)?;
     let mut build = cargo();
-    build.args(["build", "--release", "--locked", "--package", "plumb", "--target", &target]);
+    build.args(["build", "--profile", PROFILE, "--locked", "--package", "plumb", "--target", &target]);
+    // LLD is called itself where another machine's program is linked, and by a C compiler elsewhere.
+    let by_compiler = machine == Machine::X86_64;
+    build.env(rust_flags(&target), if by_compiler { BUILD_ID } else { "-C link-arg=--build-id=sha1" });
     if machine != Machine::X86_64 {
         let variable = target.replace('-', "_");
         build.env(format!("CC_{variable}"), zig(machine, "cc")?).env(format!("AR_{variable}"), zig(machine, "ar")?);
         build.env(format!("CARGO_TARGET_{}_LINKER", variable.to_uppercase()), "rust-lld");
     }
     run(build.env("PATH", tools::search_path()))?;
-    Ok(target_directory().join(target).join("release/plumb"))
+    Ok(target_directory().join(target).join(PROFILE).join("plumb"))
 }
 
-/// The program for glibc. maturin builds it, so that its wheel and the packages have the same; it also refuses what
-/// `manylinux` does not allow.
-pub fn shared(machine: Machine, out: &Path) -> Result<PathBuf> {
+/// The program for glibc, without debug information, and its wheel in `out`. maturin builds it, so that its wheel and the
+/// packages have the same; it also refuses what `manylinux` does not allow.
+pub fn shared(machine: Machine, out: &Path) -> Result<Split> {
     let target = machine.shared_target();
+    let wheels = work_directory().join(format!("wheel-{}", machine.name()));
+    let _ = std::fs::remove_dir_all(&wheels);
     add_target(&target)?;
     let mut build = tools::command("maturin");
     build.current_dir(workspace().join("packaging/wheel"));
-    build.args(["build", "--release", "--locked", "--zig", "--target", &target]);
+    build.args(["build", "--profile", PROFILE, "--locked", "--zig", "--target", &target]);
     build.arg("--compatibility").arg(format!("manylinux_{}_{}", OLDEST_GLIBC.major, OLDEST_GLIBC.minor));
-    build.arg("--out").arg(out);
-    build.env("CARGO_TARGET_DIR", target_directory()).env("PLUMB_OLDEST_GLIBC", OLDEST_GLIBC.to_string());
+    build.arg("--out").arg(&wheels);
+    build.env("CARGO_TARGET_DIR", target_directory()).env(rust_flags(&target), BUILD_ID);
     run(&mut build)?;
-    Ok(target_directory().join(target).join("release/plumb"))
+    let built = target_directory().join(&target).join(PROFILE).join("plumb");
+    let split = debug::split(&built, &format!("plumb-{}-{}-linux-gnu.debug", super::version(), machine.name()))?;
+    put_into_wheel(&wheels, &split.program, out)?;
+    Ok(split)
+}
+
+/// Packs the one wheel of a directory again, with this program.
+fn put_into_wheel(wheels: &Path, program: &Path, out: &Path) -> Result<()> {
+    let only = |dir: &Path| -> Result<PathBuf> {
+        let entries: Vec<PathBuf> = std::fs::read_dir(dir)?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
+        match entries.as_slice() {
+            [one] => Ok(one.clone()),
+            all => bail!("{} entries in {}; expected one", all.len(), dir.display()),
+        }
+    };
+    let python = |words: &[&str]| {
+        let mut python = tools::command("python3");
+        python.args(["-m", "wheel"]).args(words);
+        python
+    };
+    let unpacked = wheels.join("unpacked");
+    run(python(&["unpack", "--dest"]).arg(&unpacked).arg(only(wheels)?))?;
+    let tree = only(&unpacked)?;
+    let data = tree.join(format!("plumb-{}.data/scripts", super::version()));
+    let place = only(&data)?;
+    std::fs::copy(program, &place).with_context(|| place.display().to_string())?;
+    std::fs::set_permissions(&place, std::fs::Permissions::from_mode(0o755))?;
+    run(python(&["pack", "--dest-dir"]).arg(out).arg(&tree))
+}
+
+/// The variable with a target's options for rustc.
+fn rust_flags(target: &str) -> String {
+    format!("CARGO_TARGET_{}_RUSTFLAGS", target.replace('-', "_").to_uppercase())
 }
 
 fn add_target(target: &str) -> Result<()> {

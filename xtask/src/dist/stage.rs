@@ -1,6 +1,7 @@
 //! What packages hold, in one directory: program, manual, completions, licences, and the manifest that the packagers read.
 
 use super::compile::program;
+use super::debug::Split;
 use super::glibc::Version;
 use super::machine::Machine;
 use super::{version, work_directory};
@@ -34,6 +35,21 @@ pub fn make(machine: Machine, fixed: &Path, shared: &Path, oldest: Version) -> R
         text.replace("@VERSION@", version()).replace("@GLIBC@", &oldest.to_string()),
     )?;
     // The packagers ask cargo about the manifest, and cargo wants a source.
+    std::fs::write(dir.join("main.rs"), "fn main() {}\n")?;
+    Ok(dir)
+}
+
+/// Lays out what the packages with debug information hold.
+pub fn make_debug(machine: Machine, shared: &Split) -> Result<PathBuf> {
+    let dir = work_directory().join(format!("stage-debug-{}", machine.name()));
+    let _ = std::fs::remove_dir_all(&dir);
+    std::fs::create_dir_all(&dir)?;
+    std::fs::copy(&shared.debug, dir.join("plumb.debug"))?;
+    std::fs::copy(workspace().join("LICENSE-MIT"), dir.join("LICENSE-MIT"))?;
+    let template = workspace().join("packaging/debug.toml");
+    let text = std::fs::read_to_string(&template).with_context(|| template.display().to_string())?;
+    let text = text.replace("@VERSION@", version()).replace("@DEBUG@", &shared.installed_debug());
+    std::fs::write(dir.join("Cargo.toml"), text)?;
     std::fs::write(dir.join("main.rs"), "fn main() {}\n")?;
     Ok(dir)
 }

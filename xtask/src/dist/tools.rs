@@ -36,8 +36,10 @@ const fn tool(name: &'static str, probe: &'static [&'static str], origin: Origin
 pub const TO_MAKE: &[Tool] = &[
     tool("musl-gcc", &["musl-gcc", "--version"], Origin::Debian("musl-tools")),
     tool("tar", &["tar", "--version"], Origin::Debian("tar")),
+    tool("llvm-objcopy", &["llvm-objcopy", "--version"], Origin::Debian("llvm")),
     VENV,
     tool("zig", &["python3", "-m", "ziglang", "version"], Origin::Python("ziglang")),
+    tool("wheel", &["python3", "-m", "wheel", "version"], Origin::Python("wheel")),
     tool("maturin", &["maturin", "--version"], Origin::Python("maturin")),
     tool("cargo-deb", &["cargo-deb", "--version"], Origin::Crate("cargo-deb")),
     tool("cargo-generate-rpm", &["cargo-generate-rpm", "--version"], Origin::Crate("cargo-generate-rpm")),
@@ -47,6 +49,7 @@ pub const TO_MAKE: &[Tool] = &[
 pub const TO_CHECK: &[Tool] = &[
     tool("mmdebstrap", &["mmdebstrap", "--version"], Origin::Debian("mmdebstrap")),
     tool("rpm", &["rpm", "--version"], Origin::Debian("rpm")),
+    tool("gdb", &["gdb", "--version"], Origin::Debian("gdb")),
     VENV,
     tool("chroot", &["chroot", "--version"], Origin::Debian("coreutils")),
     tool("ruby", &["ruby", "-ryaml", "-rjson", "-e", ""], Origin::Debian("ruby")),

@@ -25,39 +25,32 @@ use sha1::Sha1;
 use sha2::Sha512;
 use sha3::{Sha3_224, Sha3_256, Sha3_384, Sha3_512};
 use std::fmt;
-use std::sync::LazyLock;
 
 /// The longest checksum.
 const MOST_BYTES: usize = 128;
 
-// Tables are made when they are first used, and boxed: as constants, and even as statics that are filled later, they would be
-// 60 KB of the program.
-static CRC64: LazyLock<Box<Crc<u64, Table<16>>>> = LazyLock::new(|| {
-    Box::new(Crc::<u64, Table<16>>::new(&Algorithm {
-        width: 64,
-        poly: 0xad93_d235_94c9_35a9,
-        init: 0,
-        refin: true,
-        refout: true,
-        xorout: 0,
-        check: 0xe9c6_d914_c4b8_d9ca,
-        residue: 0,
-    }))
+static CRC64: Crc<u64, Table<16>> = Crc::<u64, Table<16>>::new(&Algorithm {
+    width: 64,
+    poly: 0xad93_d235_94c9_35a9,
+    init: 0,
+    refin: true,
+    refout: true,
+    xorout: 0,
+    check: 0xe9c6_d914_c4b8_d9ca,
+    residue: 0,
 });
-static CRC32: LazyLock<Box<Crc<u32, Table<16>>>> = LazyLock::new(|| {
-    Box::new(Crc::<u32, Table<16>>::new(&Algorithm {
-        width: 32,
-        poly: 0x04c1_1db7,
-        init: 0,
-        refin: false,
-        refout: false,
-        xorout: 0,
-        check: 0x89a1_897f,
-        residue: 0,
-    }))
+static CRC32: Crc<u32, Table<16>> = Crc::<u32, Table<16>>::new(&Algorithm {
+    width: 32,
+    poly: 0x04c1_1db7,
+    init: 0,
+    refin: false,
+    refout: false,
+    xorout: 0,
+    check: 0x89a1_897f,
+    residue: 0,
 });
-static CRC16: LazyLock<Box<Crc<u16, Table<16>>>> = LazyLock::new(|| Box::new(Crc::<u16, Table<16>>::new(&CRC_16_ARC)));
-static CRC7: LazyLock<Box<Crc<u8, Table<16>>>> = LazyLock::new(|| Box::new(Crc::<u8, Table<16>>::new(&CRC_7_MMC)));
+static CRC16: Crc<u16, Table<16>> = Crc::<u16, Table<16>>::new(&CRC_16_ARC);
+static CRC7: Crc<u8, Table<16>> = Crc::<u8, Table<16>>::new(&CRC_7_MMC);
 
 /// A checksum.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -16,18 +16,14 @@ fn lanes(seed: u64, power: u64) -> [u64; LANES] {
 
 /// Fills `buffer` with what follows from `seed`.
 pub(super) fn fill(seed: u64, buffer: &mut [u8]) {
-    let [mut a, mut b, mut c, mut d] = lanes(seed, 1);
+    let mut lanes = lanes(seed, 1);
     let (words, rest) = buffer.as_chunks_mut::<8>();
     let (strides, words) = words.as_chunks_mut::<LANES>();
-    // Lane by lane: compiled for size, a loop over them stays a loop, through memory.
     for stride in strides {
-        *stride = [a.to_le_bytes(), b.to_le_bytes(), c.to_le_bytes(), d.to_le_bytes()];
-        a = a.wrapping_mul(STEP);
-        b = b.wrapping_mul(STEP);
-        c = c.wrapping_mul(STEP);
-        d = d.wrapping_mul(STEP);
+        *stride = lanes.map(u64::to_le_bytes);
+        lanes = lanes.map(|lane| lane.wrapping_mul(STEP));
     }
-    let mut lane = a;
+    let [mut lane, ..] = lanes;
     for word in words {
         *word = lane.to_le_bytes();
         lane = lane.wrapping_mul(STEP);

@@ -258,7 +258,7 @@ impl Flows {
             let _ = rustix::net::shutdown(&flow.socket, rustix::net::Shutdown::Read);
         }
         for thread in self.threads.drain(..) {
-            // A worker that panicked has ended the program.
+            // The hook has reported a panic.
             let _ = thread.join();
         }
     }

@@ -60,6 +60,7 @@ mod noise;
 mod output;
 mod outputs;
 mod pages;
+mod panics;
 mod posix;
 mod postmark;
 mod recipes;

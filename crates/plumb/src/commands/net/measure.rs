@@ -110,8 +110,7 @@ impl Bench {
             let load = scope.spawn(|| self.test(&params));
             std::thread::sleep(LOAD_FIRST);
             let trips = during.map(|during| self.trips(Some(PROBES_PER_SECOND), during));
-            // A thread that panics ends the program.
-            let load = load.join().unwrap_or(Err(TestError::Closed));
+            let load = load.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             Ok((trips.transpose()?.map(|trips| trips.0), load?))
         })
     }
