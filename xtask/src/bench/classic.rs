@@ -169,7 +169,7 @@ pub fn classic(options: &Options) -> Result<()> {
     let rounds = options.rounds_or(ROUNDS);
     let mut report = Report::default();
     println!(
-        "plumb against the tools that it replaces: {rounds} rounds in turn; all ratios say how many times as fast plumb is"
+        "plumb against the tools that it replaces, in turn, rounds: {rounds}; a ratio says how many times as fast plumb is"
     );
     hot_loops(&plumb, options, rounds, &mut report)?;
     start::one_block(&plumb, options, rounds, &mut report);
@@ -359,7 +359,7 @@ mod tests {
             rows[0]
                 .sentence()
                 .unwrap()
-                .contains("0.50, expected at least 1: missed. By processor time it is 1.00: met")
+                .contains("0.500, expected at least 1: missed. By processor time it is 1.000: met")
         );
     }
 
@@ -370,7 +370,7 @@ mod tests {
         let rows = rows(case("dbench, 1 client"), &own, &tool);
         assert_eq!(rows.iter().map(Row::is_met).collect::<Vec<_>>(), [Some(false)]);
         // 4 s for 90 against 5 s for 100.
-        assert!(rows[0].sentence().unwrap().contains("By processor time it is 1.12: met"), "{:?}", rows[0].sentence());
+        assert!(rows[0].sentence().unwrap().contains("By processor time it is 1.125: met"), "{:?}", rows[0].sentence());
     }
 
     #[test]

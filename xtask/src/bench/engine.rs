@@ -163,7 +163,6 @@ pub(super) fn hot_loops(plumb: &Plumb, options: &Options, rounds: usize, report:
         if hot.target == Target::Cached && data.is_none() {
             data = Some(make_data(bench.folder.path())?);
         }
-        println!("\n{case}");
         report.case(&case, compared(&bench, hot, &name, (&program, data.as_deref()), rounds));
     }
     Ok(())

@@ -12,14 +12,13 @@ pub struct Report {
 }
 
 impl Report {
-    /// Adds the rows of a case. If it fails, prints its error and goes on.
+    /// Adds the rows of a case. If it fails, keeps its error for the end.
     pub fn case(&mut self, name: &str, outcome: Result<Vec<Row>>) {
         match outcome {
             Ok(rows) => self.rows.extend(rows),
             Err(error) => {
-                let failure = format!("{name}: {error:#}");
-                println!("  FAILED: {failure}");
-                self.failures.push(failure);
+                println!("  FAILED; the error is at the end");
+                self.failures.push(format!("{name}: {error:#}"));
             }
         }
     }
@@ -42,7 +41,9 @@ impl Report {
         }
         let bars: Vec<bool> = self.rows.iter().filter_map(Row::is_met).collect();
         let met = bars.iter().filter(|met| **met).count();
-        println!("{met} of {} bars are met.", bars.len());
+        if !bars.is_empty() {
+            println!("{met} of {} bars are met.", bars.len());
+        }
         let missed = self.rows.iter().filter(|row| row.is_met() == Some(false));
         missed.filter_map(Row::sentence).for_each(|sentence| println!("{sentence}"));
         self.skipped.iter().for_each(|line| println!("{line}"));

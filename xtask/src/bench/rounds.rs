@@ -42,25 +42,40 @@ impl Bar {
         }
     }
 
-    /// Beside the value, in a table.
+    /// Next to the value, in a table.
     pub fn says(self, value: f64) -> String {
+        self.says_in("", value)
+    }
+
+    /// The same of a value with a unit, such as ` ms`.
+    fn says_in(self, unit: &str, value: f64) -> String {
         let word = if self.is_met(value) { "met" } else { "MISSED" };
         match self {
-            Bar::AtLeast(bar) => format!("{word:7} (≥ {bar})"),
-            Bar::AtMost(bar) => format!("{word:7} (≤ {bar})"),
+            Bar::AtLeast(bar) => format!("{word:7} (≥ {bar}{unit})"),
+            Bar::AtMost(bar) => format!("{word:7} (≤ {bar}{unit})"),
             Bar::Shown => "-".to_owned(),
         }
     }
 
     /// In a sentence, with what came out.
     pub fn sentence(self, what: &str, value: f64) -> Option<String> {
+        self.sentence_in("", what, value)
+    }
+
+    fn sentence_in(self, unit: &str, what: &str, value: f64) -> Option<String> {
         let word = if self.is_met(value) { "met" } else { "missed" };
+        let came = ratio_text(value);
         match self {
-            Bar::AtLeast(bar) => Some(format!("{what}: {value:.2}, expected at least {bar}: {word}.")),
-            Bar::AtMost(bar) => Some(format!("{what}: {value:.2}, expected at most {bar}: {word}.")),
+            Bar::AtLeast(bar) => Some(format!("{what}: {came}{unit}, expected at least {bar}{unit}: {word}.")),
+            Bar::AtMost(bar) => Some(format!("{what}: {came}{unit}, expected at most {bar}{unit}: {word}.")),
             Bar::Shown => None,
         }
     }
+}
+
+/// A ratio with the digits that tell it from a bar close to 1.
+fn ratio_text(ratio: f64) -> String {
+    if ratio < 2.0 { format!("{ratio:.3}") } else { format!("{ratio:.2}") }
 }
 
 /// The speeds of one contender, round by round.
@@ -155,25 +170,37 @@ impl Row {
         }
     }
 
+    fn bar_text(&self) -> String {
+        self.bar.says_in(self.judged_unit(), self.judged())
+    }
+
+    /// A ratio has none.
+    fn judged_unit(&self) -> &'static str {
+        match (self.bar, self.unit) {
+            (Bar::AtMost(_), Unit::Milliseconds) => " ms",
+            _ => "",
+        }
+    }
+
     /// Whether the bar was met, in words. Where processor time says otherwise, neighbours on the machine decided.
     pub fn sentence(&self) -> Option<String> {
         if let Bar::AtMost(_) = self.bar {
-            return self.bar.sentence(&format!("{}, ms", self.case), self.plumb);
+            return self.bar.sentence_in(self.judged_unit(), &self.case, self.plumb);
         }
         let mut sentence = self.bar.sentence(&format!("{} against {}", self.case, self.peer), self.ratio)?;
         if let Some(ConfidenceInterval { lo, hi, .. }) = self.interval
             && !self.bar.is_met(self.ratio)
             && (self.bar.is_met(lo) || self.bar.is_met(hi))
         {
-            let _ = write!(sentence, " By less than the rounds differ: {lo:.2} to {hi:.2}.");
+            let _ = write!(sentence, " By less than the rounds differ: {} to {}.", ratio_text(lo), ratio_text(hi));
         }
         Some(match (self.bar.is_met(self.ratio), self.bar.is_met(self.cpu_ratio)) {
             // Of whole commands it is not known.
             _ if self.cpu_ratio.is_nan() => sentence,
             (false, true) => {
-                format!("{sentence} By processor time it is {:.2}: met; the machine was busy.", self.cpu_ratio)
+                format!("{sentence} By processor time it is {}: met; the machine was busy.", ratio_text(self.cpu_ratio))
             }
-            (true, false) => format!("{sentence} By processor time it is {:.2}: missed.", self.cpu_ratio),
+            (true, false) => format!("{sentence} By processor time it is {}: missed.", ratio_text(self.cpu_ratio)),
             _ => sentence,
         })
     }
@@ -224,20 +251,23 @@ pub fn table(rows: &[Row]) {
     let width = |text: fn(&Row) -> &str| rows.iter().map(|row| text(row).chars().count()).max().unwrap_or(0);
     let (case, peer) = (width(|row| &row.case), width(|row| &row.peer));
     println!(
-        "\n{:case$}  {:peer$}  {:>10}  {:>10}  {:>6}  {:11}  {:>10}  bar",
+        "\n{:case$}  {:peer$}  {:>11}  {:>11}  {:>7}  {:13}  {:>9}  bar",
         "case", "peer", "plumb", "peer", "ratio", "(95 %)", "CPU ratio"
     );
     for row in rows {
+        let interval = row.interval.map_or_else(
+            || "-".to_owned(),
+            |interval| format!("({}-{})", ratio_text(interval.lo), ratio_text(interval.hi)),
+        );
         println!(
-            "{:case$}  {:peer$}  {:>10}  {:>10}  {:>5.2}×  {:11}  {:>10}  {}",
+            "{:case$}  {:peer$}  {:>11}  {:>11}  {:>6}×  {interval:13}  {:>9}  {}",
             row.case,
             row.peer,
             row.unit.text(row.plumb),
             row.unit.text(row.other),
-            row.ratio,
-            row.interval.map_or_else(|| "-".to_owned(), |interval| format!("({:.2}-{:.2})", interval.lo, interval.hi)),
-            if row.cpu_ratio.is_nan() { "-".to_owned() } else { format!("{:.2}×", row.cpu_ratio) },
-            row.bar.says(row.judged())
+            ratio_text(row.ratio),
+            if row.cpu_ratio.is_nan() { "-".to_owned() } else { format!("{}×", ratio_text(row.cpu_ratio)) },
+            row.bar_text()
         );
     }
 }
@@ -301,7 +331,7 @@ mod tests {
         assert_eq!([&firm, &wide].map(|row| row.bar.says(row.ratio)), ["MISSED  (≥ 1)", "MISSED  (≥ 1)"]);
         let said = |row: &Row| row.sentence().unwrap();
         assert!(said(&firm).ends_with("missed."), "{}", said(&firm));
-        assert!(said(&wide).ends_with("missed. By less than the rounds differ: 0.97 to 1.03."), "{}", said(&wide));
+        assert!(said(&wide).ends_with("missed. By less than the rounds differ: 0.970 to 1.030."), "{}", said(&wide));
     }
 
     #[test]
@@ -311,7 +341,7 @@ mod tests {
         assert_eq!(row(Bar::AtLeast(2.1)).is_met(), Some(false));
         assert_eq!((row(Bar::AtMost(5.0)).is_met(), row(Bar::AtMost(4.9)).is_met()), (Some(true), Some(false)));
         assert_eq!(row(Bar::Shown).is_met(), None);
-        assert_eq!(row(Bar::AtMost(4.0)).sentence().unwrap(), "case, ms: 5.00, expected at most 4: missed.");
+        assert_eq!(row(Bar::AtMost(4.0)).sentence().unwrap(), "case: 5.00 ms, expected at most 4 ms: missed.");
     }
 
     #[test]
