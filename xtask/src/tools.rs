@@ -39,12 +39,12 @@ pub(super) fn target_directory() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace().join("target"), |own| workspace().join(own))
 }
 
-/// How `plumb` is compiled.
+/// A build profile of `Cargo.toml` for `plumb`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Profile {
-    /// What `cargo build --release` makes: compiles fast.
+    /// The profile of `cargo build --release`, which compiles fast.
     Release,
-    /// What packages ship: runs fast.
+    /// The profile of packages, which runs fast.
     Dist,
 }
 

@@ -27,14 +27,14 @@ struct Case {
     unit: UnitOf,
 }
 
-/// What of a run must be as good as the tool's.
+/// The measures of a run that are compared with the tool's.
 #[derive(Clone, Copy, PartialEq)]
 enum Judged {
-    /// The time of the whole process. Its numbers must be equal: they say how much was done.
+    /// The time of the whole process. The numbers that it prints must be equal to the tool's: they count the work.
     Process,
-    /// That, and the rates that it prints.
+    /// The time of the whole process, and the rates that it prints.
     ProcessAndRates,
-    /// Its rates alone.
+    /// The rates that it prints, against this bar.
     Rates(Bar),
 }
 
@@ -283,7 +283,7 @@ fn empty(folder: &Path) -> Result<()> {
     std::fs::create_dir(folder).with_context(|| format!("making {}", folder.display()))
 }
 
-/// What one round came to.
+/// Formats the ratios of one round.
 fn round_line(case: &Case, own: &Run, tool: &Run) -> String {
     if let Judged::Rates(_) = case.judged {
         let ratio = |(name, rate): (&String, &f64)| Some(format!("{name} {:.2}×", rate / tool.rates.get(name)?));

@@ -27,7 +27,7 @@ pub struct Line {
     pub needs_file: bool,
 }
 
-/// What a run said, and when.
+/// The output of a run, with the times at which it came.
 pub struct ToolOutput {
     pub output: Output,
     pub(super) input: &'static str,
@@ -35,7 +35,7 @@ pub struct ToolOutput {
     pub(super) arrivals: Arrivals,
 }
 
-/// What a run took and yielded.
+/// Times and rates of a run.
 pub struct Run {
     /// From before its start until it was waited for.
     pub wall_seconds: f64,
@@ -64,7 +64,7 @@ impl ToolOutput {
 
 impl Line {
     /// Runs it once in `place`: `command` is the tool, or Plumb in its place, without the words. Plumb keeps its results in
-    /// `store`, which is no load of the tool's.
+    /// `store`, so that the tool's files are alone in `place`.
     ///
     /// # Errors
     /// It cannot be started, fails, or says nothing of what is looked for.
@@ -107,7 +107,7 @@ impl Line {
         Ok(Run { wall_seconds, cpu_seconds, rates })
     }
 
-    /// The tool itself, with an output that can be timed from outside as it speaks.
+    /// Returns the command that starts the tool with an unbuffered output, whose lines can be timed from outside.
     pub fn speaking_tool(&self, options: &Options) -> Command {
         if self.tool != "postmark" {
             return self.tool(options);
@@ -118,7 +118,7 @@ impl Line {
         command
     }
 
-    /// The tool itself.
+    /// Returns the command that starts the tool itself.
     pub fn tool(&self, options: &Options) -> Command {
         Command::new(options.peer(self.tool))
     }

@@ -18,7 +18,7 @@ const FILE_BYTES: usize = 256 << 20;
 struct HotLoop {
     name: &'static str,
     target: Target,
-    /// Lines of Plumb's workers.
+    /// Lines that Plumb's workload has for its workers.
     worker: &'static str,
     peer: HotPeer,
     /// Plumb's rate over the peer's.
@@ -33,7 +33,7 @@ enum Target {
 }
 
 enum HotPeer {
-    /// fio with these options.
+    /// fio itself, with these options.
     Fio(&'static [&'static str]),
     /// fio's `t/io_uring` with these options.
     Ring(&'static [&'static str]),

@@ -90,7 +90,7 @@ pub fn postmark(printed: &ToolOutput) -> Result<Rates> {
     Ok(names.map(str::to_owned).into_iter().zip(rates).collect())
 }
 
-/// Numbers of files that PostMark created, read, appended to and deleted: the same wherever its random numbers are.
+/// Numbers of files that PostMark created, read, appended to and deleted. Equal random numbers give equal counts.
 pub fn postmark_work(printed: &ToolOutput) -> Result<Rates> {
     let text = String::from_utf8_lossy(&printed.output.stdout);
     let count = |what: &str| {
@@ -141,7 +141,7 @@ pub fn dbench(printed: &ToolOutput) -> Result<Rates> {
     Ok(Rates::from([("throughput".to_owned(), number(rate.context("no throughput")?)?)]))
 }
 
-/// What one of a rate stands for.
+/// Returns the unit of a rate, and by how much the printed number is multiplied.
 pub type UnitOf = fn(&str) -> (Unit, f64);
 
 pub fn bytes(_: &str) -> (Unit, f64) {
@@ -160,7 +160,7 @@ pub fn ops(_: &str) -> (Unit, f64) {
     (Unit::Ops, 1.0)
 }
 
-/// Bonnie++ has both.
+/// Bonnie++ prints KiB in some columns and ops in others.
 pub fn bonnie_unit(name: &str) -> (Unit, f64) {
     let is_bytes = ["out", "in", "rewrite"].iter().any(|end| name.ends_with(end));
     if is_bytes { kib(name) } else { ops(name) }

@@ -81,14 +81,12 @@ fn ratio_text(ratio: f64) -> String {
 /// The speeds of one contender, round by round.
 pub type Series = Vec<Speed>;
 
-/// What the values of a row count.
+/// The unit of a row's values: ops or bytes a second, or milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
-    /// Ops a second.
     Ops,
-    /// Bytes a second.
     Bytes,
-    /// Milliseconds: less is better.
+    /// Less is better.
     Milliseconds,
 }
 
@@ -103,7 +101,7 @@ impl Unit {
         }
     }
 
-    /// How many times as good the first value is.
+    /// Returns Plumb's speed over the other's, from values of this unit.
     fn ratio(self, own: f64, other: f64) -> f64 {
         match self {
             Unit::Ops | Unit::Bytes => own / other,
@@ -119,7 +117,7 @@ pub struct Row {
     unit: Unit,
     plumb: f64,
     other: f64,
-    /// How many times as fast Plumb is, round by round.
+    /// Plumb's speed over the peer's: the median of the rounds.
     ratio: f64,
     /// The 95 % confidence interval of the ratio, where there are rounds enough to say.
     interval: Option<ConfidenceInterval>,
@@ -152,7 +150,7 @@ impl Row {
         }
     }
 
-    /// The same with what its processor time came to.
+    /// Adds the ratio of the processor times.
     pub fn with_cpu_ratio(self, cpu_ratio: f64) -> Row {
         Row { cpu_ratio, ..self }
     }
@@ -162,7 +160,7 @@ impl Row {
         (self.bar != Bar::Shown).then(|| self.bar.is_met(self.judged()))
     }
 
-    /// What the bar is about: a most is Plumb's own value.
+    /// Returns the value that the bar judges: Plumb's own against a maximum, else the ratio.
     fn judged(&self) -> f64 {
         match self.bar {
             Bar::AtMost(_) => self.plumb,
@@ -174,7 +172,7 @@ impl Row {
         self.bar.says_in(self.judged_unit(), self.judged())
     }
 
-    /// A ratio has none.
+    /// The unit of [`Row::judged`]; ratios have none.
     fn judged_unit(&self) -> &'static str {
         match (self.bar, self.unit) {
             (Bar::AtMost(_), Unit::Milliseconds) => " ms",

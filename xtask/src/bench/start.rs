@@ -22,7 +22,7 @@ struct Case {
     words: &'static [&'static str],
     /// On standard input.
     input: &'static str,
-    /// For Plumb's milliseconds.
+    /// Limit of Plumb's wall time, ms.
     bar: Bar,
 }
 
@@ -46,13 +46,13 @@ const CASES: &[Case] = &[
 /// Times the commands, and prints milliseconds and ratios.
 ///
 /// # Errors
-/// A command fails.
+/// A command fails, or no case was asked for.
 pub fn start(options: &Options) -> Result<()> {
     let plumb = Plumb::get(options)?;
     let rounds = options.rounds_or(ROUNDS);
     println!("medians of {rounds} whole commands in turn, from start to end");
     let mut report = Report::default();
-    for case in CASES.iter().filter(|case| options.wants(case.tool)) {
+    for case in CASES.iter().filter(|case| options.wants(&case.name())) {
         compare(&plumb, options, case, rounds, &mut report);
     }
     report.finish()
@@ -109,7 +109,7 @@ fn timed_rounds(plumb: &Plumb, program: &Path, case: &Case, rounds: usize) -> Re
             owns.push(own()?);
         }
     }
-    // What neighbours take is never given back: the shortest run has the least of it.
+    // Neighbours can only lengthen a run: the shortest one has the least of theirs.
     let least = owns.iter().map(|times| times.wall_ms).fold(f64::INFINITY, f64::min);
     println!("  the shortest of plumb's took {least:.2} ms");
     let series = |all: &[Times], pick: fn(&Times) -> f64| -> Vec<f64> { all.iter().map(pick).collect() };
