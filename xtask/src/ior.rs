@@ -1,6 +1,6 @@
 //! IOR's own test scripts with Plumb in its place, and mdtest's traces of random option mixes from both.
 
-use crate::tools::{plumb, run};
+use crate::tools::{Profile, plumb, run};
 use anyhow::{Context, Result, bail};
 use plumb_workload::library_random::LibraryRandom;
 use std::ffi::OsString;
@@ -150,7 +150,7 @@ impl Site {
                 );
             }
         }
-        let binary = plumb(options.binary.as_deref())?;
+        let binary = plumb(options.binary.as_deref(), Profile::Release)?;
         let memory = Path::new("/dev/shm");
         let base = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
         let place = tempfile::Builder::new().prefix("plumb-ior-").tempdir_in(base)?;

@@ -25,12 +25,15 @@ const USAGE: &str = "\
 cargo xtask test [ARGS…]   run the tests, and print first which packages and kernels they lack; ARGS go to `cargo
                            test`. Options, in front of ARGS: --install installs what is missing (Debian, as root);
                            --long also runs the slow tests that rarely fail
-cargo xtask bench NAME     time Plumb and its peers alternately and print ratios; NAME is `engine` (the hot loop
-                           against fio), `fio` (fio's command lines in both), `classic` (those of dd, IOzone,
-                           Bonnie++ and PostMark), `fidelity` (whether both measure the same), `flows` (file sets
-                           against bare calls), `trees` (mdtest and IOR), `filebench` (varmail, fileserver and
-                           webserver), `start` (commands that hardly do anything) or `scaling` (jobs and depth, with fio's beside); --rounds N; --binary FILE instead of a release build;
-                           --only TEXT: cases whose names contain TEXT, not in `engine` and `flows`
+cargo xtask bench NAME     time Plumb and its peers alternately and print ratios; NAME is `classic` (all that is promised
+                           against fio's hot loops, dd, IOzone, Bonnie++, PostMark, sysbench, fs_mark and dbench),
+                           `engine` (the hot loops, and instructions of an op), `fio` (fio's command lines in both),
+                           `fidelity` (whether both measure the same), `flows` (file sets against bare calls), `trees`
+                           (mdtest and IOR), `filebench` (varmail, fileserver and webserver), `start` (commands that
+                           hardly do anything) or `scaling` (jobs and depth, with fio's); --rounds N; --binary FILE
+                           instead of a build with the profile `dist`; --peers DIR: programs of the other tools, or
+                           fio's source with t/io_uring built; --only TEXT: cases whose names contain TEXT, not in
+                           `flows`
 cargo xtask calibrate      how often Plumb is right and wrong on simulated devices, against its bars;
                            --scale small|full, --seed N, --only SCENARIO, --tell N (explain N trials)
 cargo xtask aa             how often Plumb claims a difference between equals on real file systems (as root; 100

@@ -1,7 +1,7 @@
 //! `plumb posix` on ten file systems, made for it on loop devices, against what is known to fail there and what pjdfstest found.
 
 use crate::mount::{LoopDevice, LoopMode};
-use crate::tools::{plumb, run_quietly, target_directory};
+use crate::tools::{Profile, plumb, run_quietly, target_directory};
 use anyhow::{Context, Result, bail};
 use plumb_posix::selects;
 use plumb_result::{Conformance, PosixOutcome};
@@ -195,7 +195,7 @@ fn compared(report: &Conformance, known: &Known<'_>) -> Compared {
 
 /// Runs all, and prints a table.
 pub fn run(options: &Options) -> Result<()> {
-    let binary = plumb(options.binary.as_deref())?;
+    let binary = plumb(options.binary.as_deref(), Profile::Release)?;
     let folder = target_directory().join("posix");
     std::fs::create_dir_all(&folder)?;
     let mut wrong = Vec::new();

@@ -39,12 +39,31 @@ pub(super) fn target_directory() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace().join("target"), |own| workspace().join(own))
 }
 
-/// The `plumb` to run: the one that was named, or the release build, made now.
-pub(super) fn plumb(named: Option<&Path>) -> Result<PathBuf> {
+/// A build profile of `Cargo.toml` for `plumb`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Profile {
+    /// The profile of `cargo build --release`, which compiles fast.
+    Release,
+    /// The profile of packages, which runs fast.
+    Dist,
+}
+
+impl Profile {
+    /// In `Cargo.toml`, and below the target directory.
+    const fn name(self) -> &'static str {
+        match self {
+            Profile::Release => "release",
+            Profile::Dist => "dist",
+        }
+    }
+}
+
+/// Returns the `plumb` to run: the one that was named, or else one that is built now.
+pub(super) fn plumb(named: Option<&Path>, profile: Profile) -> Result<PathBuf> {
     if let Some(binary) = named {
         return Ok(binary.to_owned());
     }
-    println!("building the release");
-    run(cargo().args(["build", "--release", "--locked", "--quiet", "--package", "plumb"]))?;
-    Ok(target_directory().join("release/plumb"))
+    println!("building plumb with the profile `{}`", profile.name());
+    run(cargo().args(["build", "--profile", profile.name(), "--locked", "--quiet", "--package", "plumb"]))?;
+    Ok(target_directory().join(profile.name()).join("plumb"))
 }

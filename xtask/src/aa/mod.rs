@@ -104,7 +104,7 @@ impl Site<'_> {
 /// Runs the trials that are still to come, prints the rates, and fails where they break the promise.
 pub fn run(options: &Options) -> Result<()> {
     ensure!(crate::packages::is_root(), "aa makes file systems on loop devices and mounts them: run it as root");
-    let plumb = crate::tools::plumb(options.binary.as_deref())?;
+    let plumb = crate::tools::plumb(options.binary.as_deref(), crate::tools::Profile::Release)?;
     std::fs::create_dir_all(&options.work).with_context(|| format!("making {}", options.work.display()))?;
     let work = options.work.canonicalize()?;
     // What is being tried may be told from where it is kept, so that another seed is another tally.

@@ -147,7 +147,7 @@ const MEMORY_BYTES: u64 = 400 << 20;
 
 /// Runs every scenario, prints what came of it, and fails where a bar is missed beyond chance.
 pub fn run(options: &Options) -> Result<()> {
-    let plumb = crate::tools::plumb(options.binary.as_deref())?;
+    let plumb = crate::tools::plumb(options.binary.as_deref(), crate::tools::Profile::Release)?;
     if let Some(work) = &options.real {
         ensure!(crate::packages::is_root(), "--real makes file systems and mounts them: run it as root");
         std::fs::create_dir_all(work).with_context(|| format!("making {}", work.display()))?;

@@ -182,7 +182,7 @@ pub fn dialect(options: &Options) -> Result<()> {
     let plumb = Plumb::get(options)?;
     let bench = Bench { plumb: &plumb, folder: tempfile::tempdir_in(crate::target_directory())? };
     let rounds = options.rounds();
-    println!("plumb as fio against {}: {rounds} rounds of the same command lines, in turn", version()?);
+    println!("plumb as fio against {}: {rounds} rounds of the same command lines, in turn", version(Path::new("fio"))?);
     let data = bench.folder.path().join("data");
     let file = format!("--filename={}", data.display());
     lay_out(&data)?;

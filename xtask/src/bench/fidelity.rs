@@ -2,8 +2,9 @@
 //! randomised blocks on one file system, judged by the rule of `plumb compare`.
 
 use super::Options;
-use super::classics::{self, Line, Rates, SHARED, ToolOutput};
+use super::classics::{Line, Rates, SHARED, ToolOutput};
 use super::plumb::Plumb;
+use super::readers;
 use crate::mount::MountedLoop;
 use anyhow::{Context, Result, bail};
 use plumb_stats::schedule::{Block, blocked_order};
@@ -77,7 +78,7 @@ const fn fio(name: &'static str, words: &'static [&'static str]) -> Case {
 }
 
 const fn dd(name: &'static str, words: &'static [&'static str]) -> Case {
-    let line = Line { tool: "dd", words, input: "", reads: classics::dd, needs_file: false };
+    let line = Line { tool: "dd", words, input: "", reads: readers::dd, needs_file: false };
     Case { name, line, unit: "B/s", shared: None }
 }
 
@@ -86,11 +87,11 @@ const fn iozone(name: &'static str, words: &'static [&'static str]) -> Case {
 }
 
 const fn iozone_line(words: &'static [&'static str]) -> Line {
-    Line { tool: "iozone", words, input: "", reads: classics::iozone, needs_file: false }
+    Line { tool: "iozone", words, input: "", reads: readers::iozone, needs_file: false }
 }
 
 const fn bonnie(name: &'static str, words: &'static [&'static str]) -> Case {
-    let line = Line { tool: "bonnie++", words, input: "", reads: classics::bonnie, needs_file: false };
+    let line = Line { tool: "bonnie++", words, input: "", reads: readers::bonnie, needs_file: false };
     Case { name, line, unit: "kB/s or files/s", shared: None }
 }
 
@@ -105,7 +106,7 @@ const CLASSICS: &[Case] = &[
             tool: "dd",
             words: &["if=plumb-bench-input", "of=/dev/null", "bs=1M", "iflag=direct"],
             input: "",
-            reads: classics::dd,
+            reads: readers::dd,
             needs_file: true,
         },
         unit: "B/s",
@@ -118,7 +119,7 @@ const CLASSICS: &[Case] = &[
             tool: "dd",
             words: &["if=plumb-bench-input", "of=/dev/null", "bs=64k"],
             input: "",
-            reads: classics::dd,
+            reads: readers::dd,
             needs_file: true,
         },
         unit: "B/s",
@@ -151,7 +152,7 @@ const CLASSICS: &[Case] = &[
             tool: "postmark",
             words: &[],
             input: "set number 20000\nset transactions 100000\nrun\nquit\n",
-            reads: classics::postmark,
+            reads: readers::postmark,
             needs_file: false,
         },
         unit: "/s",
@@ -185,8 +186,8 @@ pub fn fidelity(options: &Options) -> Result<()> {
     println!("\n{:48} {:>12} {:>12}  plumb / tool (interval)    verdict", "case", "plumb", "tool");
     for case in CASES.iter().chain(CLASSICS) {
         if options.wants(&format!("{} {}", case.line.tool, case.name)) {
-            for line in
-                judged(&plumb, case, folder.path(), mounted.as_ref(), blocks).with_context(|| case.name.to_owned())?
+            for line in judged((&plumb, options), case, folder.path(), mounted.as_ref(), blocks)
+                .with_context(|| case.name.to_owned())?
             {
                 println!("{line}");
             }
@@ -197,7 +198,7 @@ pub fn fidelity(options: &Options) -> Result<()> {
 
 /// A line of the table for each rate that the command line prints.
 fn judged(
-    plumb: &Plumb,
+    (plumb, options): (&Plumb, &Options),
     case: &Case,
     folder: &Path,
     mounted: Option<&MountedLoop>,
@@ -207,16 +208,20 @@ fn judged(
     let renew = || mounted.map_or(Ok(()), MountedLoop::renew);
     if let Some(shared) = &case.shared {
         renew()?;
-        shared.run(shared.tool(), place, store)?;
+        shared.run(shared.speaking_tool(options), place, store)?;
     }
     let run = |command| {
         if case.shared.is_none() {
             renew()?;
         }
-        line.run(command, place, store)
+        line.run(command, place, store).map(|run| run.rates)
     };
-    let tool = || run(line.tool());
-    let own = || run(plumb.as_tool(line.tool));
+    let tool = || run(line.speaking_tool(options));
+    let own = || {
+        let mut command = plumb.as_tool(line.tool);
+        command.env("PLUMB_ALLOW", place.join(SHARED));
+        run(command)
+    };
     let (mut tools, mut owns) = (Vec::new(), Vec::new());
     for block in blocked_order(SEED, u32::try_from(blocks)?) {
         match block {

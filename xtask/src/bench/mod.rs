@@ -3,6 +3,7 @@
 
 mod bare;
 mod callgrind;
+mod child;
 mod classic;
 mod classics;
 mod dialect;
@@ -15,6 +16,9 @@ mod memory;
 mod neighbours;
 mod options;
 mod plumb;
+mod readers;
+mod report;
+mod ring;
 mod rounds;
 mod scaling;
 mod start;

@@ -1,7 +1,7 @@
 //! The options of every bench.
 
 use anyhow::{Context, Result, bail};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// How often, and with which binary.
 #[derive(Debug)]
@@ -40,6 +40,17 @@ impl Options {
         given.unwrap_or_else(|| PathBuf::from(tool))
     }
 
+    /// Path of another tool's program, if it is there.
+    pub(super) fn installed(&self, tool: &str) -> Option<PathBuf> {
+        program(self.peers.as_deref(), tool)
+    }
+
+    /// Path of fio's `t/io_uring`, if it is there: below fio's source, as fio's build leaves it, or by its own name.
+    pub(super) fn ring(&self) -> Option<PathBuf> {
+        let built = self.peers.as_ref().map(|peers| peers.join("t/io_uring")).filter(|program| program.is_file());
+        built.or_else(|| self.installed("io_uring"))
+    }
+
     /// From the words after the name of the benchmark.
     pub fn parse(words: &[&str]) -> Result<Options> {
         let mut options = Options { rounds: None, binary: None, only: None, peers: None };
@@ -60,5 +71,31 @@ impl Options {
             }
         }
         Ok(options)
+    }
+}
+
+/// Finds a program in a directory, or else on the path.
+fn program(peers: Option<&Path>, tool: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = peers.map(Path::to_owned).into_iter().chain(std::env::split_paths(&path));
+    folders.map(|folder| folder.join(tool)).find(|program| program.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_directory_of_peers_comes_before_the_path() {
+        let peers = tempfile::tempdir().unwrap();
+        let own = peers.path().join("sh");
+        std::fs::write(&own, "").unwrap();
+        std::fs::create_dir(peers.path().join("t")).unwrap();
+        std::fs::write(peers.path().join("t/io_uring"), "").unwrap();
+        let options = Options::parse(&["--peers", peers.path().to_str().unwrap()]).unwrap();
+        assert_eq!(options.installed("sh"), Some(own));
+        assert_eq!(options.ring(), Some(peers.path().join("t/io_uring")));
+        assert!(options.installed("cat").is_some_and(|cat| !cat.starts_with(peers.path())));
+        assert_eq!(options.installed("plumb-no-such-tool"), None);
     }
 }

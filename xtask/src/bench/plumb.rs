@@ -1,4 +1,4 @@
-//! Running the release build of `plumb`, and reading its result.
+//! Running `plumb`, and reading its result.
 
 use super::Options;
 use super::rounds::Speed;
@@ -13,10 +13,12 @@ pub struct Plumb {
 }
 
 impl Plumb {
-    /// The binary that was named, or the release build, made now.
+    /// Returns the binary that was named, or one built now with the profile that packages ship.
     pub fn get(options: &Options) -> Result<Plumb> {
         // Benches start it in other directories.
-        Ok(Plumb { binary: std::path::absolute(crate::tools::plumb(options.binary.as_deref())?)? })
+        Ok(Plumb {
+            binary: std::path::absolute(crate::tools::plumb(options.binary.as_deref(), crate::tools::Profile::Dist)?)?,
+        })
     }
 
     /// The command that speaks another tool's language.

@@ -42,41 +42,86 @@ impl Bar {
         }
     }
 
-    /// Beside the value, in a table.
+    /// Next to the value, in a table.
     pub fn says(self, value: f64) -> String {
+        self.says_in("", value)
+    }
+
+    /// The same of a value with a unit, such as ` ms`.
+    fn says_in(self, unit: &str, value: f64) -> String {
         let word = if self.is_met(value) { "met" } else { "MISSED" };
         match self {
-            Bar::AtLeast(bar) => format!("{word:7} (≥ {bar})"),
-            Bar::AtMost(bar) => format!("{word:7} (≤ {bar})"),
+            Bar::AtLeast(bar) => format!("{word:7} (≥ {bar}{unit})"),
+            Bar::AtMost(bar) => format!("{word:7} (≤ {bar}{unit})"),
             Bar::Shown => "-".to_owned(),
         }
     }
 
     /// In a sentence, with what came out.
     pub fn sentence(self, what: &str, value: f64) -> Option<String> {
+        self.sentence_in("", what, value)
+    }
+
+    fn sentence_in(self, unit: &str, what: &str, value: f64) -> Option<String> {
         let word = if self.is_met(value) { "met" } else { "missed" };
+        let came = ratio_text(value);
         match self {
-            Bar::AtLeast(bar) => Some(format!("{what}: {value:.2}, expected at least {bar}: {word}.")),
-            Bar::AtMost(bar) => Some(format!("{what}: {value:.2}, expected at most {bar}: {word}.")),
+            Bar::AtLeast(bar) => Some(format!("{what}: {came}{unit}, expected at least {bar}{unit}: {word}.")),
+            Bar::AtMost(bar) => Some(format!("{what}: {came}{unit}, expected at most {bar}{unit}: {word}.")),
             Bar::Shown => None,
         }
     }
 }
 
+/// A ratio with the digits that tell it from a bar close to 1.
+fn ratio_text(ratio: f64) -> String {
+    if ratio < 2.0 { format!("{ratio:.3}") } else { format!("{ratio:.2}") }
+}
+
 /// The speeds of one contender, round by round.
 pub type Series = Vec<Speed>;
+
+/// The unit of a row's values: ops or bytes a second, or milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    Ops,
+    Bytes,
+    /// Less is better.
+    Milliseconds,
+}
+
+impl Unit {
+    fn text(self, value: f64) -> String {
+        match self {
+            Unit::Ops => rate(value),
+            Unit::Bytes if value >= 1e9 => format!("{:6.2} GB/s", value / 1e9),
+            Unit::Bytes => format!("{:6.1} MB/s", value / 1e6),
+            Unit::Milliseconds if value >= 1e3 => format!("{:6.2} s", value / 1e3),
+            Unit::Milliseconds => format!("{value:6.2} ms"),
+        }
+    }
+
+    /// Returns Plumb's speed over the other's, from values of this unit.
+    fn ratio(self, own: f64, other: f64) -> f64 {
+        match self {
+            Unit::Ops | Unit::Bytes => own / other,
+            Unit::Milliseconds => other / own,
+        }
+    }
+}
 
 /// Everything that one comparison came to, medians over the rounds.
 pub struct Row {
     case: String,
     peer: String,
-    plumb_ops: f64,
-    peer_ops: f64,
-    /// Of the rates, round by round.
+    unit: Unit,
+    plumb: f64,
+    other: f64,
+    /// Plumb's speed over the peer's: the median of the rounds.
     ratio: f64,
     /// The 95 % confidence interval of the ratio, where there are rounds enough to say.
     interval: Option<ConfidenceInterval>,
-    /// Of the processor time of an op, round by round: what neighbours on the machine disturb less.
+    /// Of the processor time of the same work, round by round: what neighbours on the machine disturb less. NaN where it is unknown.
     cpu_ratio: f64,
     bar: Bar,
 }
@@ -84,36 +129,76 @@ pub struct Row {
 impl Row {
     /// Compares Plumb with a peer, round by round.
     pub fn new(case: &str, peer: &str, plumb: &[Speed], other: &[Speed], bar: Bar) -> Row {
-        let pairs = || plumb.iter().zip(other);
-        let ratios: Vec<f64> = pairs().map(|(own, other)| own.ops_per_second / other.ops_per_second).collect();
+        let rates = |speeds: &[Speed]| -> Vec<f64> { speeds.iter().map(|speed| speed.ops_per_second).collect() };
+        let cpu_ratios = plumb.iter().zip(other).map(|(own, other)| other.cpu_ns / own.cpu_ns);
+        Row { cpu_ratio: median(cpu_ratios), ..Row::of((case, peer), Unit::Ops, &rates(plumb), &rates(other), bar) }
+    }
+
+    /// Compares values of any unit, round by round.
+    pub fn of((case, peer): (&str, &str), unit: Unit, plumb: &[f64], other: &[f64], bar: Bar) -> Row {
+        let ratios: Vec<f64> = plumb.iter().zip(other).map(|(own, other)| unit.ratio(*own, *other)).collect();
         Row {
             case: case.to_owned(),
             peer: peer.to_owned(),
-            plumb_ops: median(plumb.iter().map(|speed| speed.ops_per_second)),
-            peer_ops: median(other.iter().map(|speed| speed.ops_per_second)),
+            unit,
+            plumb: median(plumb.iter().copied()),
+            other: median(other.iter().copied()),
             interval: median_interval(&ratios, 0.95).ok(),
             ratio: median(ratios.into_iter()),
-            cpu_ratio: median(pairs().map(|(own, other)| other.cpu_ns / own.cpu_ns)),
+            cpu_ratio: f64::NAN,
             bar,
+        }
+    }
+
+    /// Adds the ratio of the processor times.
+    pub fn with_cpu_ratio(self, cpu_ratio: f64) -> Row {
+        Row { cpu_ratio, ..self }
+    }
+
+    /// Whether the bar is met; `None` where there is none.
+    pub fn is_met(&self) -> Option<bool> {
+        (self.bar != Bar::Shown).then(|| self.bar.is_met(self.judged()))
+    }
+
+    /// Returns the value that the bar judges: Plumb's own against a maximum, else the ratio.
+    fn judged(&self) -> f64 {
+        match self.bar {
+            Bar::AtMost(_) => self.plumb,
+            Bar::AtLeast(_) | Bar::Shown => self.ratio,
+        }
+    }
+
+    fn bar_text(&self) -> String {
+        self.bar.says_in(self.judged_unit(), self.judged())
+    }
+
+    /// The unit of [`Row::judged`]; ratios have none.
+    fn judged_unit(&self) -> &'static str {
+        match (self.bar, self.unit) {
+            (Bar::AtMost(_), Unit::Milliseconds) => " ms",
+            _ => "",
         }
     }
 
     /// Whether the bar was met, in words. Where processor time says otherwise, neighbours on the machine decided.
     pub fn sentence(&self) -> Option<String> {
+        if let Bar::AtMost(_) = self.bar {
+            return self.bar.sentence_in(self.judged_unit(), &self.case, self.plumb);
+        }
         let mut sentence = self.bar.sentence(&format!("{} against {}", self.case, self.peer), self.ratio)?;
         if let Some(ConfidenceInterval { lo, hi, .. }) = self.interval
             && !self.bar.is_met(self.ratio)
             && (self.bar.is_met(lo) || self.bar.is_met(hi))
         {
-            let _ = write!(sentence, " By less than the rounds differ: {lo:.2} to {hi:.2}.");
+            let _ = write!(sentence, " By less than the rounds differ: {} to {}.", ratio_text(lo), ratio_text(hi));
         }
         Some(match (self.bar.is_met(self.ratio), self.bar.is_met(self.cpu_ratio)) {
             // Of whole commands it is not known.
             _ if self.cpu_ratio.is_nan() => sentence,
             (false, true) => {
-                format!("{sentence} By processor time it is {:.2}: met; the machine was busy.", self.cpu_ratio)
+                format!("{sentence} By processor time it is {}: met; the machine was busy.", ratio_text(self.cpu_ratio))
             }
-            (true, false) => format!("{sentence} By processor time it is {:.2}: missed.", self.cpu_ratio),
+            (true, false) => format!("{sentence} By processor time it is {}: missed.", ratio_text(self.cpu_ratio)),
             _ => sentence,
         })
     }
@@ -164,20 +249,23 @@ pub fn table(rows: &[Row]) {
     let width = |text: fn(&Row) -> &str| rows.iter().map(|row| text(row).chars().count()).max().unwrap_or(0);
     let (case, peer) = (width(|row| &row.case), width(|row| &row.peer));
     println!(
-        "\n{:case$}  {:peer$}  {:>10}  {:>10}  {:>6}  {:11}  {:>10}  bar",
+        "\n{:case$}  {:peer$}  {:>11}  {:>11}  {:>7}  {:13}  {:>9}  bar",
         "case", "peer", "plumb", "peer", "ratio", "(95 %)", "CPU ratio"
     );
     for row in rows {
+        let interval = row.interval.map_or_else(
+            || "-".to_owned(),
+            |interval| format!("({}-{})", ratio_text(interval.lo), ratio_text(interval.hi)),
+        );
         println!(
-            "{:case$}  {:peer$}  {:>10}  {:>10}  {:>5.2}×  {:11}  {:>10}  {}",
+            "{:case$}  {:peer$}  {:>11}  {:>11}  {:>6}×  {interval:13}  {:>9}  {}",
             row.case,
             row.peer,
-            rate(row.plumb_ops),
-            rate(row.peer_ops),
-            row.ratio,
-            row.interval.map_or_else(|| "-".to_owned(), |interval| format!("({:.2}-{:.2})", interval.lo, interval.hi)),
-            if row.cpu_ratio.is_nan() { "-".to_owned() } else { format!("{:.2}×", row.cpu_ratio) },
-            row.bar.says(row.ratio)
+            row.unit.text(row.plumb),
+            row.unit.text(row.other),
+            ratio_text(row.ratio),
+            if row.cpu_ratio.is_nan() { "-".to_owned() } else { format!("{}×", ratio_text(row.cpu_ratio)) },
+            row.bar_text()
         );
     }
 }
@@ -228,7 +316,7 @@ mod tests {
         };
         let rows = alternate("case", 3, own, peers).unwrap();
         assert_eq!(rows[0].ratio, 4.0, "ratios 2, 4 and 20; the medians are 20 and 5, whose ratio happens to be 4 too");
-        assert_eq!(rows[0].peer_ops, 5.0);
+        assert_eq!(rows[0].other, 5.0);
         assert_eq!(rows[0].bar.says(rows[0].ratio), "met     (≥ 4)");
     }
 
@@ -241,7 +329,24 @@ mod tests {
         assert_eq!([&firm, &wide].map(|row| row.bar.says(row.ratio)), ["MISSED  (≥ 1)", "MISSED  (≥ 1)"]);
         let said = |row: &Row| row.sentence().unwrap();
         assert!(said(&firm).ends_with("missed."), "{}", said(&firm));
-        assert!(said(&wide).ends_with("missed. By less than the rounds differ: 0.97 to 1.03."), "{}", said(&wide));
+        assert!(said(&wide).ends_with("missed. By less than the rounds differ: 0.970 to 1.030."), "{}", said(&wide));
+    }
+
+    #[test]
+    fn less_time_is_a_higher_ratio_and_a_most_judges_plumbs_own_value() {
+        let row = |bar| Row::of(("case", "peer"), Unit::Milliseconds, &[5.0, 4.0, 8.0], &[10.0, 10.0, 10.0], bar);
+        assert_eq!(row(Bar::AtLeast(2.0)).ratio, 2.0);
+        assert_eq!(row(Bar::AtLeast(2.1)).is_met(), Some(false));
+        assert_eq!((row(Bar::AtMost(5.0)).is_met(), row(Bar::AtMost(4.9)).is_met()), (Some(true), Some(false)));
+        assert_eq!(row(Bar::Shown).is_met(), None);
+        assert_eq!(row(Bar::AtMost(4.0)).sentence().unwrap(), "case: 5.00 ms, expected at most 4 ms: missed.");
+    }
+
+    #[test]
+    fn values_have_the_unit_of_their_row() {
+        let texts = [(Unit::Bytes, 2.5e9), (Unit::Bytes, 1e8), (Unit::Milliseconds, 1500.0), (Unit::Milliseconds, 5.5)];
+        let texts = texts.map(|(unit, value)| unit.text(value).trim().to_owned());
+        assert_eq!(texts, ["2.50 GB/s", "100.0 MB/s", "1.50 s", "5.50 ms"]);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use super::plumb::Plumb;
 use super::rounds::{Speed, median, rate};
 use crate::mount::{LoopDevice, LoopMode};
 use anyhow::Result;
+use std::path::Path;
 
 /// Three of two seconds for each of 32 points and both programs take seven minutes.
 const ROUNDS: usize = 3;
@@ -46,7 +47,10 @@ pub fn scaling(options: &Options) -> Result<()> {
     let plumb = Plumb::get(options)?;
     let bench = Bench { plumb: &plumb, folder: tempfile::tempdir_in(crate::target_directory())? };
     let rounds = options.rounds_or(ROUNDS);
-    println!("plumb as fio against {}: medians of {rounds} rounds in turn, random 4 KiB reads of 256 MiB", version()?);
+    println!(
+        "plumb as fio against {}: medians of {rounds} rounds in turn, random 4 KiB reads of 256 MiB",
+        version(Path::new("fio"))?
+    );
     let data = bench.folder.path().join("data");
     lay_out(&data)?;
     let device = LoopDevice::of(&data, LoopMode::ReadOnly);

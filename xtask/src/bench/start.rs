@@ -2,11 +2,13 @@
 //! place, in turn, as whole commands.
 
 use super::Options;
+use super::child;
 use super::plumb::Plumb;
-use super::rounds::{Bar, median};
+use super::report::Report;
+use super::rounds::{Bar, Row, Unit, median};
 use anyhow::{Context, Result, bail};
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -20,12 +22,12 @@ struct Case {
     words: &'static [&'static str],
     /// On standard input.
     input: &'static str,
-    /// What Plumb may take, ms.
+    /// Limit of Plumb's wall time, ms.
     bar: Bar,
 }
 
 const CASES: &[Case] = &[
-    Case { tool: "dd", words: &["if=/dev/zero", "of=block", "bs=4k", "count=1"], input: "", bar: Bar::AtMost(10.0) },
+    Case { tool: "dd", words: &["if=/dev/zero", "of=block", "bs=4k", "count=1"], input: "", bar: Bar::AtMost(6.0) },
     Case {
         tool: "fio",
         words: &["--name=nothing", "--ioengine=null", "--rw=read", "--bs=4k", "--size=4k"],
@@ -44,65 +46,84 @@ const CASES: &[Case] = &[
 /// Times the commands, and prints milliseconds and ratios.
 ///
 /// # Errors
-/// A command fails, or cannot be started.
+/// A command fails, or no case was asked for.
 pub fn start(options: &Options) -> Result<()> {
     let plumb = Plumb::get(options)?;
     let rounds = options.rounds_or(ROUNDS);
+    println!("medians of {rounds} whole commands in turn, from start to end");
+    let mut report = Report::default();
+    for case in CASES.iter().filter(|case| options.wants(&case.name())) {
+        compare(&plumb, options, case, rounds, &mut report);
+    }
+    report.finish()
+}
+
+/// Times dd of one block, which has the tightest bar.
+pub(super) fn one_block(plumb: &Plumb, options: &Options, rounds: usize, report: &mut Report) {
+    for case in CASES.iter().filter(|case| case.tool == "dd" && options.wants(&case.name())) {
+        compare(plumb, options, case, rounds, report);
+    }
+}
+
+impl Case {
+    fn name(&self) -> String {
+        format!("start of {}", self.tool)
+    }
+}
+
+fn compare(plumb: &Plumb, options: &Options, case: &Case, rounds: usize, report: &mut Report) {
+    let name = case.name();
+    match options.installed(case.tool) {
+        Some(program) => {
+            println!("\n{name}: {} {}", case.tool, case.words.join(" "));
+            report.case(&name, timed_rounds(plumb, &program, case, rounds));
+        }
+        None => report.skip(&name, &super::classics::how_to_install(case.tool)),
+    }
+}
+
+/// Milliseconds of one command, by the clock and of the processor.
+#[derive(Clone, Copy)]
+struct Times {
+    wall_ms: f64,
+    cpu_ms: f64,
+}
+
+fn timed_rounds(plumb: &Plumb, program: &Path, case: &Case, rounds: usize) -> Result<Vec<Row>> {
     let folder = tempfile::tempdir()?;
-    println!("medians of {rounds} whole commands in turn, in {}", folder.path().display());
     // Each in its own: Plumb writes to no file that another program filled.
     let folders = [folder.path().join("plumb"), folder.path().join("tool")];
     folders.iter().try_for_each(fs::create_dir)?;
-    println!(
-        "{:10}  {:>9}  {:>9}  {:>9}  {:>9}  {:>7}  bar",
-        "command", "plumb", "its least", "its CPU", "the tool", "ratio"
-    );
-    for case in CASES.iter().filter(|case| options.wants(case.tool)) {
-        if which(case.tool).is_none() {
-            println!("{:10}  {} is not installed: skipped", case.tool, case.tool);
-            continue;
+    let own = || timed(plumb.as_tool(case.tool), case, &folders[0]);
+    let tool = || timed(Command::new(program), case, &folders[1]);
+    // The first of each makes the store, and brings the programs into memory.
+    own()?;
+    tool()?;
+    let (mut owns, mut tools) = (Vec::new(), Vec::new());
+    for round in 0..rounds {
+        if round.is_multiple_of(2) {
+            owns.push(own()?);
+            tools.push(tool()?);
+        } else {
+            tools.push(tool()?);
+            owns.push(own()?);
         }
-        let (mut own, mut others, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
-        let mut cpu_ms = 0.0;
-        let mut turn = |is_own: bool| -> Result<f64> {
-            let (command, folder) = match is_own {
-                true => (plumb.as_tool(case.tool), &folders[0]),
-                false => (Command::new(case.tool), &folders[1]),
-            };
-            let before = children_cpu_ms()?;
-            let ms = timed(command, case, folder)?;
-            if is_own {
-                cpu_ms += children_cpu_ms()? - before;
-            }
-            Ok(ms)
-        };
-        // The first of each makes the store, and brings the programs into memory.
-        for is_own in [true, false] {
-            turn(is_own)?;
-        }
-        for round in 0..rounds {
-            let order = if round % 2 == 0 { [true, false] } else { [false, true] };
-            for is_own in order {
-                let ms = turn(is_own)?;
-                if is_own { &mut own } else { &mut others }.push(ms);
-            }
-            ratios.push(own[round] / others[round]);
-        }
-        // What neighbours take is never given back: the shortest run has the least of it.
-        let least = own.iter().copied().fold(f64::INFINITY, f64::min);
-        let (own, other, ratio) = (median(own.into_iter()), median(others.into_iter()), median(ratios.into_iter()));
-        println!(
-            "{:10}  {own:6.2} ms  {least:6.2} ms  {:6.2} ms  {other:6.2} ms  {ratio:6.2}×  {}",
-            case.tool,
-            cpu_ms / (rounds + 1) as f64,
-            case.bar.says(own)
-        );
     }
-    Ok(())
+    // Neighbours can only lengthen a run: the shortest one has the least of theirs.
+    let least = owns.iter().map(|times| times.wall_ms).fold(f64::INFINITY, f64::min);
+    println!("  the shortest of plumb's took {least:.2} ms");
+    let series = |all: &[Times], pick: fn(&Times) -> f64| -> Vec<f64> { all.iter().map(pick).collect() };
+    let [wall, cpu] = [(|times| times.wall_ms) as fn(&Times) -> f64, |times| times.cpu_ms];
+    let cpu_ratio = median(tools.iter().zip(&owns).map(|(tool, own)| tool.cpu_ms / own.cpu_ms));
+    let row = |what: &str, pick, bar| {
+        let name = format!("{}: {what}", case.name());
+        Row::of((&name, case.tool), Unit::Milliseconds, &series(&owns, pick), &series(&tools, pick), bar)
+    };
+    Ok(vec![row("wall time", wall, case.bar).with_cpu_ratio(cpu_ratio), row("CPU time", cpu, Bar::Shown)])
 }
 
-/// How long a command takes from before it is started until it has been waited for, ms.
-fn timed(mut command: Command, case: &Case, folder: &Path) -> Result<f64> {
+/// Times a command from before it is started until it has been waited for.
+fn timed(mut command: Command, case: &Case, folder: &Path) -> Result<Times> {
     command.args(case.words).current_dir(folder).env("XDG_DATA_HOME", folder);
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
     let begun = Instant::now();
@@ -110,23 +131,12 @@ fn timed(mut command: Command, case: &Case, folder: &Path) -> Result<f64> {
     if let Some(mut input) = child.stdin.take() {
         input.write_all(case.input.as_bytes())?;
     }
-    let output = child.wait_with_output()?;
-    let ms = begun.elapsed().as_secs_f64() * 1e3;
-    if !output.status.success() {
-        bail!("{command:?}: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr));
+    let mut errors = Vec::new();
+    child.stderr.take().context("no standard error")?.read_to_end(&mut errors)?;
+    let (status, cpu_seconds) = child::wait(child)?;
+    let wall_ms = begun.elapsed().as_secs_f64() * 1e3;
+    if !status.success() {
+        bail!("{command:?}: {status}\n{}", String::from_utf8_lossy(&errors));
     }
-    Ok(ms)
-}
-
-/// Processor time of all children that were waited for, ms: `cutime` and `cstime` of proc_pid_stat(5), in ticks of 10 ms, so that
-/// only the sum over many is exact.
-fn children_cpu_ms() -> Result<f64> {
-    let stat = fs::read_to_string("/proc/self/stat")?;
-    let fields = stat.rsplit_once(')').map(|(_, rest)| rest).unwrap_or_default();
-    let ticks = fields.split_whitespace().skip(13).take(2).filter_map(|field| field.parse::<f64>().ok()).sum::<f64>();
-    Ok(ticks * 1000.0 / rustix::param::clock_ticks_per_second() as f64)
-}
-
-fn which(tool: &str) -> Option<std::path::PathBuf> {
-    std::env::split_paths(&std::env::var_os("PATH")?).map(|folder| folder.join(tool)).find(|file| file.is_file())
+    Ok(Times { wall_ms, cpu_ms: cpu_seconds * 1e3 })
 }
