@@ -299,16 +299,20 @@ impl Bench {
     }
 
     /// What the null backend reaches with this workload's workers. It is measured when the run is over, once a process, and only
-    /// for a run that could have come near it: it takes 50 ms, and scripts call other tools' commands a thousand times.
+    /// for a run that could have come near it: scripts call other tools' commands a thousand times, and wait for it.
     fn null_ceiling(&mut self, workload: &Workload, measurement: &Measurement) -> Seen<f64> {
-        if !measurement.phases.iter().any(may_be_near_null_ceiling) {
+        let near = measurement.phases.iter().filter(|phase| may_be_near_null_ceiling(phase));
+        let Some(longest_ns) = near.map(|phase| phase.wall_ns).max() else {
             return Seen::no("so few ops per second, or so short a phase, that it says nothing");
-        }
+        };
         let most = |phase: &plumb_workload::Phase| phase.workers.iter().map(|group| group.count).sum::<u32>();
         let workers = workload.phase.iter().map(most).max().unwrap_or(1).clamp(1, self.environment().cpus.max(1));
         self.null_ceilings
             .entry(workers)
-            .or_insert_with(|| plumb_engine::null_ceiling_ops(workers).map_err(|error| error.to_string()).into())
+            .or_insert_with(|| {
+                let ceiling = plumb_engine::null_ceiling_ops(workers, null_ceiling_time_ns(longest_ns));
+                ceiling.map_err(|error| error.to_string()).into()
+            })
             .clone()
     }
 
@@ -606,8 +610,14 @@ fn early_end(measured: &Result<Measurement, EngineError>) -> Option<String> {
     }
 }
 
+/// How long the null ceiling is measured beside a phase of this length: too short for a user to notice, and long enough to be
+/// exact to a few percent of a number that is compared with half and less of it.
+fn null_ceiling_time_ns(phase_ns: u64) -> u64 {
+    (phase_ns / 50).clamp(2_000_000, 50_000_000)
+}
+
 /// A worker reaches some ten million ops per second against nothing, and on an emulated processor some hundred thousand. Far
-/// below that, nothing is learnt from the ceiling; nor of a phase that is shorter than its measurement.
+/// below that, nothing is learnt from the ceiling, nor of so short a phase.
 fn may_be_near_null_ceiling(phase: &PhaseMeasurement) -> bool {
     const OPS_PER_SECOND: f64 = 20_000.0;
     const SHORTEST_NS: u64 = 50_000_000;
