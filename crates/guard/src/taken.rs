@@ -6,8 +6,9 @@ use super::mark::{Mark, Whose};
 use super::{Guard, Identity};
 use rustix::fs::{FileType, Mode, OFlags, Stat};
 use std::collections::{HashMap, HashSet};
+use std::ffi::OsStr;
 use std::fmt;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -206,9 +207,19 @@ impl Guard {
         let (mut seen, mut records) = (HashSet::new(), Vec::new());
         // Read only once, because a hundred thousand paths may be relative.
         let base = std::env::current_dir().unwrap_or_default();
+        // The directory at hand, opened only once for all its files; `None` if it is gone, and they with it.
+        let mut above: Option<(PathBuf, Option<OwnedFd>)> = None;
         for TakenFile { path, evidence } in &files {
-            if seen.insert(path) {
-                records.extend(self.leave(&base.join(path), *evidence));
+            let path = base.join(path);
+            let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { continue };
+            if above.as_ref().is_none_or(|(known, _)| known != parent) {
+                let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+                above = Some((parent.to_owned(), crate::raw_open::open(parent, flags, Mode::empty()).ok()));
+            }
+            if let Some((_, Some(directory))) = &above
+                && seen.insert(path.clone())
+            {
+                records.extend(self.leave(directory, name, &path, *evidence));
             }
         }
         self.locked().opened.clear();
@@ -218,14 +229,18 @@ impl Guard {
         }
     }
 
-    fn leave(&self, path: &Path, evidence: Evidence) -> Option<Record> {
+    fn leave(&self, directory: &OwnedFd, name: &OsStr, path: &Path, evidence: Evidence) -> Option<Record> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         // The run may have removed or replaced it; the mark identifies both the run and the file.
-        let file = crate::raw_open::open(path, flags, Mode::empty()).ok()?;
+        let file = crate::raw_open::openat(directory, name, flags, Mode::empty()).ok()?;
         let stat = rustix::fs::fstat(&file).ok().filter(is_plain_file)?;
         let inode = Identity::of(&stat).inode;
         let is_mine = |mark: &Mark| mark.is_of(self.run);
+        // Of files without marks, the register knows nothing yet. To ask it takes more calls than all others together.
         let registered = || {
+            if matches!(evidence, Evidence::Name(_)) {
+                return None;
+            }
             let suffices = |known| matches!(known, Known::Taken(mark) if is_mine(&mark));
             match self.made.as_ref()?.known(FileKey::of(file.as_fd(), &stat)?, suffices)? {
                 Known::Taken(mark) => Some(mark),
