@@ -217,7 +217,7 @@ impl Guard {
                 above = Some((parent.to_owned(), crate::raw_open::open(parent, flags, Mode::empty()).ok()));
             }
             if let Some((_, Some(directory))) = &above
-                && seen.insert(path.clone())
+                && seen.insert(path.as_os_str().to_owned())
             {
                 records.extend(self.leave(directory, name, &path, *evidence));
             }
