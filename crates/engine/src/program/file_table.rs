@@ -9,10 +9,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Paths one behind the other: those of many small files are asked for in any order, and are to be found in the
-/// processor's caches.
+/// Paths in one piece of memory, so that those of many small files, which are asked for in any order, stay in the processor's
+/// caches.
 struct PathList {
-    /// Each with its NUL.
+    /// All paths, each with its NUL.
     text: Vec<u8>,
     /// Where each begins in it, and where the last one ends.
     bounds: Vec<usize>,

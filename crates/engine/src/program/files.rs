@@ -36,7 +36,7 @@ pub(crate) struct NamedRun {
     pub(super) run: Postmark,
     /// Bytes of all its files at the most.
     pub(super) peak_bytes: u64,
-    /// What its phases hand on to the next one.
+    /// The state that each phase hands on to the next one.
     pub(super) draws: Arc<KeptDraws>,
 }
 
@@ -181,7 +181,7 @@ pub(crate) fn open(
         let count = named.run.count() - listed.len();
         NumberedFiles::new(&numbered_in, count, &roots)
     });
-    // A mark is a call for each file; PostMark's live for a moment, and nothing of them is there behind a run.
+    // A mark is a call for each file; PostMark's live for a moment, and none of them is left after a run.
     let marks = (said && postmark.is_none()).then(|| guard.clone());
     let mut table = FileTable::new(listed, &base, roots).followed_by(numbered);
     (table.marks, table.allowed, table.lent) = (marks, judged.allowed, judged.lent);
@@ -197,7 +197,7 @@ pub(crate) fn open(
     })
 }
 
-/// What was found under the names of files.
+/// The findings about the names of files.
 #[derive(Default)]
 struct Judged {
     /// Bytes that they take of their file systems.

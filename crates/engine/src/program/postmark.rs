@@ -47,8 +47,8 @@ impl CallRules {
     }
 }
 
-/// What threads had drawn when their last part ended: the next part goes on from there. Without it, a part draws again what the
-/// parts before it were.
+/// Draws of threads whose last part has ended: the next part goes on with them. A part that finds none here draws the earlier
+/// parts again.
 #[derive(Default)]
 pub(crate) struct KeptDraws(Mutex<SortedMap<u32, (PostmarkPart, PostmarkDraws)>>);
 

@@ -11,7 +11,7 @@ pub struct DrawnFile {
     pub directory: u32,
 }
 
-/// What is done to one file.
+/// One thing that a transaction does to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Act {
     /// It is created, and this many bytes are written to it.
@@ -153,7 +153,7 @@ impl PostmarkDraws {
         (0..run.high.0).map(|_| 32 + random.below(95) as u8).collect()
     }
 
-    /// Returns the run.
+    /// Returns the run that is drawn.
     #[inline]
     pub fn run(&self) -> &Postmark {
         &self.run
