@@ -149,8 +149,8 @@ fn is_tidied(before: u64, after: u64) -> bool {
     after >= TIDY_BYTES && before.max(1).ilog2() != after.ilog2()
 }
 
-/// Rewrites the register with the last line of each file that still exists. Keeps the newest lines, up to half of
-/// `bytes_max`. The caller holds the lock.
+/// Rewrites the register with the last line of each file that still exists. Keeps the newest lines, up to three
+/// quarters of `bytes_max`: half of it would be a power of two, at which the next run tidied again. The caller holds the lock.
 fn tidy(dir: BorrowedFd<'_>, bytes_max: u64) -> io::Result<()> {
     let (file, _) = trusted::open_file(dir, REGISTER)?;
     let mut text = Vec::new();
@@ -165,7 +165,7 @@ fn tidy(dir: BorrowedFd<'_>, bytes_max: u64) -> io::Result<()> {
             continue;
         }
         kept_bytes += line.len() as u64 + 1;
-        if kept_bytes > bytes_max / 2 {
+        if kept_bytes > bytes_max / 4 * 3 {
             break;
         }
         kept.push(line);
