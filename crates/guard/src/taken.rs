@@ -6,9 +6,8 @@ use super::mark::{Mark, Whose};
 use super::{Guard, Identity};
 use rustix::fs::{FileType, Mode, OFlags, Stat};
 use std::collections::{HashMap, HashSet};
-use std::ffi::OsStr;
 use std::fmt;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -207,19 +206,16 @@ impl Guard {
         let (mut seen, mut records) = (HashSet::new(), Vec::new());
         // Read only once, because a hundred thousand paths may be relative.
         let base = std::env::current_dir().unwrap_or_default();
-        // The directory at hand, opened only once for all its files; `None` if it is gone, and they with it.
-        let mut above: Option<(PathBuf, Option<OwnedFd>)> = None;
+        // The directory at hand, and whether it is there: a run may have removed it, with all its files.
+        let mut above: Option<(PathBuf, bool)> = None;
         for TakenFile { path, evidence } in &files {
             let path = base.join(path);
-            let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { continue };
+            let Some(parent) = path.parent() else { continue };
             if above.as_ref().is_none_or(|(known, _)| known != parent) {
-                let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-                above = Some((parent.to_owned(), crate::raw_open::open(parent, flags, Mode::empty()).ok()));
+                above = Some((parent.to_owned(), parent.exists()));
             }
-            if let Some((_, Some(directory))) = &above
-                && seen.insert(path.as_os_str().to_owned())
-            {
-                records.extend(self.leave(directory, name, &path, *evidence));
+            if above.as_ref().is_some_and(|(_, is_there)| *is_there) && seen.insert(path.as_os_str().to_owned()) {
+                records.extend(self.leave(&path, *evidence));
             }
         }
         self.locked().opened.clear();
@@ -229,10 +225,10 @@ impl Guard {
         }
     }
 
-    fn leave(&self, directory: &OwnedFd, name: &OsStr, path: &Path, evidence: Evidence) -> Option<Record> {
+    fn leave(&self, path: &Path, evidence: Evidence) -> Option<Record> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         // The run may have removed or replaced it; the mark identifies both the run and the file.
-        let file = crate::raw_open::openat(directory, name, flags, Mode::empty()).ok()?;
+        let file = crate::raw_open::open(path, flags, Mode::empty()).ok()?;
         let stat = rustix::fs::fstat(&file).ok().filter(is_plain_file)?;
         let inode = Identity::of(&stat).inode;
         let is_mine = |mark: &Mark| mark.is_of(self.run);
