@@ -122,6 +122,40 @@ impl Door {
         }
     }
 
+    /// Returns `true` if nothing bears a name, not even a dangling link.
+    ///
+    /// # Errors
+    /// [`Refusal::NoDirectory`]; [`Refusal::Io`].
+    pub fn is_free(&mut self, path: &Path) -> Result<bool, Refusal> {
+        let (dir, name) = self.enter(path)?;
+        match rustix::fs::statat(&dir.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(_) => Ok(false),
+            Err(Errno::NOENT) => Ok(true),
+            Err(error) => Err(Refusal::io(path, "look at it")(error)),
+        }
+    }
+
+    /// Whether the directory of `path` may have an entry whose name `is_meant`. `true`, too, where that is more work than to look
+    /// at `most` names: in a directory with more entries, or one that must not be listed.
+    ///
+    /// # Errors
+    /// [`Refusal::NoDirectory`]; [`Refusal::Io`].
+    pub fn may_contain(&mut self, path: &Path, most: usize, is_meant: impl Fn(&[u8]) -> bool) -> Result<bool, Refusal> {
+        let (dir, _) = self.enter(path)?;
+        // Not `Dir::read_from`, which would open the directory for its path alone, as it is open here.
+        let opened = crate::raw_open::openat(&dir.fd, ".", LISTED | OFlags::CLOEXEC, Mode::empty());
+        let Ok(mut entries) = opened.and_then(Dir::new) else { return Ok(true) };
+        // The directory itself and the one above are entries, too.
+        for _ in 0..most.saturating_add(2) {
+            match entries.read() {
+                None => return Ok(false),
+                Some(Ok(entry)) if !is_meant(entry.file_name().to_bytes()) => {}
+                Some(_) => return Ok(true),
+            }
+        }
+        Ok(true)
+    }
+
     /// Refuses where this many bytes more would leave too little of the file system on which `path` lies or will lie.
     ///
     /// # Errors

@@ -66,12 +66,17 @@ impl Roots {
             let number = roots.add(path);
             roots.list[number].above = above;
         }
+        let mut last = None;
         for path in paths {
-            if roots.find(&path).is_none()
-                && let Some(parent) = parent_of(&path)
-            {
+            let Some(parent) = parent_of(&path) else { continue };
+            // A hundred thousand files may be in one directory.
+            if last.as_deref() == Some(parent) {
+                continue;
+            }
+            if roots.find(&path).is_none() {
                 roots.add(parent);
             }
+            last = Some(parent.to_owned());
         }
         for number in 0..roots.list.len() {
             // Other errors are reported when the root is used.

@@ -206,9 +206,16 @@ impl Guard {
         let (mut seen, mut records) = (HashSet::new(), Vec::new());
         // Read only once, because a hundred thousand paths may be relative.
         let base = std::env::current_dir().unwrap_or_default();
+        // The directory at hand, and whether it is there: a run may have removed it, with all its files.
+        let mut above: Option<(PathBuf, bool)> = None;
         for TakenFile { path, evidence } in &files {
-            if seen.insert(path) {
-                records.extend(self.leave(&base.join(path), *evidence));
+            let path = base.join(path);
+            let Some(parent) = path.parent() else { continue };
+            if above.as_ref().is_none_or(|(known, _)| known != parent) {
+                above = Some((parent.to_owned(), parent.exists()));
+            }
+            if above.as_ref().is_some_and(|(_, is_there)| *is_there) && seen.insert(path.as_os_str().to_owned()) {
+                records.extend(self.leave(&path, *evidence));
             }
         }
         self.locked().opened.clear();
@@ -225,7 +232,11 @@ impl Guard {
         let stat = rustix::fs::fstat(&file).ok().filter(is_plain_file)?;
         let inode = Identity::of(&stat).inode;
         let is_mine = |mark: &Mark| mark.is_of(self.run);
+        // Of files without marks, the register knows nothing yet. To ask it takes more calls than all others together.
         let registered = || {
+            if matches!(evidence, Evidence::Name(_)) {
+                return None;
+            }
             let suffices = |known| matches!(known, Known::Taken(mark) if is_mine(&mark));
             match self.made.as_ref()?.known(FileKey::of(file.as_fd(), &stat)?, suffices)? {
                 Known::Taken(mark) => Some(mark),

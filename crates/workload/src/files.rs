@@ -62,7 +62,7 @@ impl Names {
         match self {
             Names::Said(paths) | Names::Made(paths) => paths.len(),
             Names::Numbered { count, .. } => *count as usize,
-            Names::Postmark(run) => run.paths().len(),
+            Names::Postmark(run) => run.count(),
             Names::Trees(names) => names.count().map_or(usize::MAX, |count| count as usize),
         }
     }
@@ -82,7 +82,7 @@ impl Names {
                 }))
             }
             Names::Numbered { .. } => None,
-            Names::Postmark(run) => run.paths().into_iter().nth(number),
+            Names::Postmark(run) => run.path(u32::try_from(number).ok()?),
             Names::Trees(names) => (number < self.count()).then(|| names.path(names.name(number as u64))),
         }
     }

@@ -75,6 +75,7 @@ impl OpKind {
     pub const COUNT: usize = Self::ALL.len();
 
     /// True where the op moves user data, so that a byte rate has a meaning.
+    #[inline]
     pub const fn moves_bytes(self) -> bool {
         matches!(
             self,

@@ -38,7 +38,8 @@ impl Paths {
         match names {
             Names::Said(paths) => Paths::Said(all(paths)),
             Names::Made(paths) => Paths::Made(all(paths)),
-            Names::Postmark(run) => Paths::Said(all(&run.paths())),
+            // Its files are numbered, and so many that no list of them is made.
+            Names::Postmark(run) => Paths::Said(paths_within(base, run.directories())),
             // Written by whoever goes through them; what lies in the file system before is their places.
             Names::Trees(names) => Paths::Made(all(&names.places)),
             Names::Numbered { path, count, per_directory } => {
@@ -112,6 +113,11 @@ fn pieces(path: &[u8], directories: bool) -> Vec<PathPiece> {
 /// Returns the directories that the user typed, joined to `base`.
 pub(crate) fn typed(typed: &[PathBuf], base: &Path) -> Vec<PathBuf> {
     typed.iter().map(|path| if path.as_os_str().is_empty() { base.to_owned() } else { within(base, path) }).collect()
+}
+
+/// Returns the paths, joined to `base`.
+pub(crate) fn paths_within(base: &Path, paths: impl IntoIterator<Item = PathBuf>) -> Vec<PathBuf> {
+    paths.into_iter().map(|path| within(base, &path)).collect()
 }
 
 /// A path that begins at `base` where it is relative. The working directory itself adds nothing to it, so that messages

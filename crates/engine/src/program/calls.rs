@@ -516,6 +516,6 @@ impl SyncBackend for Calls {
             OpKind::Unlink | OpKind::Stat | OpKind::Access | OpKind::Mkdir | OpKind::Rmdir | OpKind::Readdir => op.file,
             _ => self.handles.get(usize::from(op.handle)).map_or(op.file, |handle| handle.number),
         };
-        table.path_buf(number as u32)
+        table.path_buf(number)
     }
 }

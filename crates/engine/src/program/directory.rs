@@ -76,7 +76,7 @@ impl Directories {
             FileWork::Look | FileWork::Remove if step.listed => return self.listed(step, memory),
             FileWork::Look => return files.with(file, |directory, name| look(directory, name, memory)),
             FileWork::Remove => {
-                files.call(file, |directory, name| rustix::fs::unlinkat(directory, name, AtFlags::empty()))?
+                files.call(op.file, |directory, name| rustix::fs::unlinkat(directory, name, AtFlags::empty()))?
             }
         };
         if step.flush { self.flush(op.file as u32) } else { Ok(0) }
@@ -85,7 +85,8 @@ impl Directories {
     fn make(&self, files: &mut NamedPlaces, number: u32, length: u64, memory: &mut [u8], flushes: bool) -> Completion {
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
         let mode = Mode::RUSR | Mode::WUSR;
-        let file = files.call(number, |directory, name| crate::raw_open::openat(directory, name, flags, mode))?;
+        let file =
+            files.call(number.into(), |directory, name| crate::raw_open::openat(directory, name, flags, mode))?;
         let done = write_whole(&file, memory, length)?;
         if flushes {
             rustix::fs::fsync(&file).map_err(errno)?;
@@ -126,7 +127,7 @@ impl Directories {
 /// Opens a directory of the table, to read or flush it.
 fn open(files: &mut NamedPlaces, number: u32) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    files.call(number, |directory, name| crate::raw_open::openat(directory, name, flags, Mode::empty()))
+    files.call(number.into(), |directory, name| crate::raw_open::openat(directory, name, flags, Mode::empty()))
 }
 
 /// The next entry whose name begins with no dot.

@@ -1,16 +1,15 @@
 //! The files of a scratch directory: their names, and what may be done to them.
 
+use super::file_table::{FileTable, NumberedFiles};
+use super::postmark::KeptDraws;
 use super::trees::{self, TreeFiles, WallMark};
-use crate::files::paths::Paths;
+use crate::files::paths::{Paths, paths_within};
 use crate::guard::{Create, Door, FoundName, Guard, Naming, PassReason, Pinning, Refusal, Roots};
 use crate::mpi_io::MpiIo;
 use crate::setting::Setting;
 use plumb_workload::files::Names;
 use plumb_workload::program::{FileWork, Postmark, RecordOrder, Step, Transfer};
 use plumb_workload::{Phase, Program, ScratchTarget, Work, Workload};
-use std::ffi::{CStr, CString};
-use std::os::fd::BorrowedFd;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -37,11 +36,13 @@ pub(crate) struct NamedRun {
     pub(super) run: Postmark,
     /// Bytes of all its files at the most.
     pub(super) peak_bytes: u64,
+    /// The state that each phase hands on to the next one.
+    pub(super) draws: Arc<KeptDraws>,
 }
 
 impl NamedRun {
     fn of(run: &Postmark) -> NamedRun {
-        NamedRun { peak_bytes: run.peak_bytes(), run: run.clone() }
+        NamedRun { peak_bytes: run.peak_bytes(), run: run.clone(), draws: Arc::default() }
     }
 }
 
@@ -52,140 +53,6 @@ pub(crate) fn named_run(workload: &Workload, target: &str) -> Option<NamedRun> {
     steps.next().map(|step| NamedRun::of(&step.run))
 }
 
-/// Paths one behind the other: those of many small files are asked for in any order, and are to be found in the
-/// processor's caches.
-struct PathList {
-    /// Each with its NUL.
-    text: Vec<u8>,
-    /// Where each begins in it, and where the last one ends.
-    bounds: Vec<usize>,
-}
-
-impl PathList {
-    fn new(paths: impl Iterator<Item = PathBuf>) -> PathList {
-        let (mut text, mut bounds) = (Vec::new(), vec![0]);
-        for path in paths {
-            // A path that contains a NUL stays empty, so that calls on it fail with ENOENT.
-            let path = CString::new(path.into_os_string().into_encoded_bytes()).unwrap_or_default();
-            text.extend_from_slice(path.as_bytes_with_nul());
-            bounds.push(text.len());
-        }
-        PathList { text, bounds }
-    }
-
-    fn len(&self) -> usize {
-        self.bounds.len() - 1
-    }
-
-    /// Returns a path, NUL included.
-    #[inline]
-    fn bytes(&self, number: u32) -> Option<&[u8]> {
-        let number = number as usize;
-        let (from, to) = (*self.bounds.get(number)?, *self.bounds.get(number + 1)?);
-        self.text.get(from..to)
-    }
-
-    #[inline]
-    fn get(&self, number: u32) -> Option<&CStr> {
-        CStr::from_bytes_with_nul(self.bytes(number)?).ok()
-    }
-}
-
-/// The names of a target's files, by number.
-pub(super) struct FileTable {
-    paths: PathList,
-    /// Length of a path's prefix before the file's name.
-    directory_bytes: usize,
-    /// Marks files when they are created, so that the run's other workers recognise them. If `None`, the run registers
-    /// them at its end, because each mark costs a system call.
-    marks: Option<Guard>,
-    /// The directories that the user typed.
-    roots: Arc<Roots>,
-    /// Root and prefix length of each name, run-length encoded: consecutive names mostly share both.
-    places: Vec<NamePlace>,
-    /// Numbers of files that the user allowed; files that replace them are not marked.
-    allowed: Vec<u32>,
-    /// Numbers of blank files that Plumb did not make; files that replace them are lent, too.
-    lent: Vec<u32>,
-}
-
-/// Root and prefix length of the names from `from` up to the next entry.
-struct NamePlace {
-    from: u32,
-    root: u32,
-    skip: usize,
-}
-
-/// Finds the root and the prefix length of each path.
-fn places_of(paths: &[PathBuf], roots: &Roots) -> Vec<NamePlace> {
-    let mut places: Vec<NamePlace> = Vec::new();
-    for (from, path) in (0..).zip(paths) {
-        let (root, rest) = roots.find(path).unwrap_or((usize::MAX, path));
-        // `rest` is a slice of the path, so the difference of their addresses is the prefix length.
-        let begins = |path: &Path| path.as_os_str().as_bytes().as_ptr() as usize;
-        let (root, skip) = (root as u32, begins(rest).saturating_sub(begins(path)));
-        if places.last().is_none_or(|last| (last.root, last.skip) != (root, skip)) {
-            places.push(NamePlace { from, root, skip });
-        }
-    }
-    places
-}
-
-impl FileTable {
-    /// Returns the root of a name, and the path relative to it.
-    #[inline]
-    pub(super) fn beneath(&self, number: u32) -> Option<(u32, &CStr)> {
-        let path = self.paths.bytes(number)?;
-        let place = match self.places.as_slice() {
-            [place] => place,
-            places => places.get(places.partition_point(|place| place.from <= number).checked_sub(1)?)?,
-        };
-        Some((place.root, CStr::from_bytes_with_nul(path.get(place.skip..)?).ok()?))
-    }
-
-    /// Returns the directories that the user typed.
-    pub(super) fn roots(&self) -> &Arc<Roots> {
-        &self.roots
-    }
-
-    /// Returns `true` if a file is in a subdirectory of those that the user typed.
-    pub(super) fn has_directories(&self) -> bool {
-        (0..self.count() as u32)
-            .any(|number| self.beneath(number).is_some_and(|(_, path)| path.to_bytes().contains(&b'/')))
-    }
-
-    #[inline]
-    pub(super) fn path(&self, number: u32) -> Option<&CStr> {
-        self.paths.get(number)
-    }
-
-    /// Returns the file's name without its directory: the content of a link in the same directory.
-    pub(super) fn name(&self, number: u32) -> Option<&CStr> {
-        let path = self.path(number)?.to_bytes_with_nul();
-        CStr::from_bytes_with_nul(path.get(self.directory_bytes..)?).ok()
-    }
-
-    pub(super) fn path_buf(&self, number: u32) -> PathBuf {
-        let path = self.path(number).map(CStr::to_bytes).unwrap_or_default();
-        PathBuf::from(std::ffi::OsStr::from_bytes(path))
-    }
-
-    pub(super) fn count(&self) -> usize {
-        self.paths.len()
-    }
-
-    /// Marks a file that was created under the name of this number.
-    #[cold]
-    pub(super) fn made(&self, number: u32, file: BorrowedFd<'_>) {
-        let Some(guard) = self.marks.as_ref().filter(|_| !self.allowed.contains(&number)) else { return };
-        // A tool may remove and recreate a lent file; its owner will take the new one for theirs.
-        match self.lent.contains(&number) {
-            true => guard.take_lent(file, &self.path_buf(number)),
-            false => guard.take_made(file, &self.path_buf(number)),
-        }
-    }
-}
-
 impl ScratchFiles {
     pub(crate) fn first_path(&self) -> &Path {
         &self.first_path
@@ -193,7 +60,7 @@ impl ScratchFiles {
 
     /// Returns the directories that the user typed and that contain the files.
     pub(crate) fn roots(&self) -> Arc<Roots> {
-        Arc::clone(&self.table.roots)
+        Arc::clone(self.table.roots())
     }
 
     /// Returns the directory of the first file.
@@ -207,9 +74,9 @@ impl ScratchFiles {
         self.table.count()
     }
 
-    /// Returns the path of file `number`.
+    /// Returns the path of file `number`; of a numbered file, in the first directory.
     pub(crate) fn path(&self, number: usize) -> PathBuf {
-        self.table.path_buf(number as u32)
+        self.table.path_buf(number as u64)
     }
 
     /// Lists its files for the guard, which registers those that exist at the end of the run.
@@ -228,7 +95,7 @@ impl ScratchFiles {
 
     /// A door for its files.
     pub(crate) fn door(&self) -> Door {
-        self.guard.door(Naming::Said).within(Arc::clone(&self.table.roots))
+        self.guard.door(Naming::Said).within(Arc::clone(self.table.roots()))
     }
 }
 
@@ -245,15 +112,7 @@ pub(crate) fn open(
 ) -> Result<ScratchFiles, Refusal> {
     if let Names::Trees(names) = &target.names {
         let trees = trees::open(name, target, names, workload, guard, setting)?;
-        let table = FileTable {
-            paths: PathList::new(std::iter::empty()),
-            directory_bytes: 0,
-            roots: Arc::clone(&trees.roots),
-            places: Vec::new(),
-            marks: None,
-            allowed: Vec::new(),
-            lent: Vec::new(),
-        };
+        let table = FileTable::new(Vec::new(), Path::new(""), Arc::clone(&trees.roots));
         let (table, first_path) = (Arc::new(table), trees.first_path());
         let trees = Some(Arc::new(trees));
         return Ok(ScratchFiles {
@@ -273,7 +132,7 @@ pub(crate) fn open(
     };
     let paths = Paths::new(&target.names, &base);
     let said = !paths.are_generated();
-    let all: Vec<PathBuf> = (0..paths.count()).map(|number| paths.path(number)).collect();
+    let listed: Vec<PathBuf> = (0..paths.count()).map(|number| paths.path(number)).collect();
     let groups = workload.phase.iter().flat_map(|phase| &phase.workers).filter(|group| group.target == name);
     let programs = groups.filter_map(|group| match &group.work {
         Work::Program(program) => Some((&**program, group.count)),
@@ -291,57 +150,41 @@ pub(crate) fn open(
     let of_phases = workload.phase.iter().map(|phase| bytes_of_segments(name, phase));
     most_bytes = most_bytes.max(of_phases.max().unwrap_or(0));
     let typed = crate::files::paths::typed(&target.typed, &base);
-    let roots = Arc::new(Roots::new(&typed, all.iter().cloned(), Pinning::Pinned));
-    let (mut allowed, mut lent) = (Vec::new(), Vec::new());
+    // Of numbered files, one of each directory stands for all.
+    let numbered_in = postmark.as_ref().map_or(Vec::new(), |named| paths_within(&base, named.run.file_directories()));
+    let first_numbered = numbered_in.iter().map(|directory| directory.join("1"));
+    let roots = Arc::new(Roots::new(&typed, listed.iter().cloned().chain(first_numbered), Pinning::Pinned));
+    let first = listed.first().cloned().or_else(|| numbered_in.first().map(|directory| directory.join("1")));
+    let mut judged = Judged::default();
     if changes {
         let removes = groups_of(workload, name).any(|program| program.all_steps().any(removes));
         let naming = if said { Naming::Said } else { Naming::Generated };
         let mut door = guard.door(naming).within(Arc::clone(&roots));
-        let mut occupied = 0;
-        for (number, path) in all.iter().enumerate() {
-            match door.look(path) {
-                Ok(FoundName::Directory) => continue,
-                // A dangling link is not replaced either.
-                Ok(FoundName::Nothing) => {
-                    door.admit_removal(path)?;
-                    continue;
-                }
-                // The program may create the directory later.
-                Err(Refusal::NoDirectory { .. }) if number > 0 => continue,
-                Ok(FoundName::File { occupied_bytes, .. }) => occupied += occupied_bytes,
-                Ok(_) => {}
-                Err(refusal) => return Err(refusal),
+        match &postmark {
+            None => judged.judge(&mut door, &listed, removes)?,
+            Some(named) if has_namesakes(&mut door, &numbered_in, named.run.count())? => {
+                judged.judge(&mut door, &paths_within(&base, named.run.paths()), removes)?;
             }
-            // Opens without creating or changing anything, only to check permission.
-            match door.open(path, Create::Never)?.origin {
-                PassReason::Allowed => allowed.push(number as u32),
-                PassReason::Blank => lent.push(number as u32),
-                // Writing to `/dev/null` is harmless, but removing it is not.
-                PassReason::Sink if removes => {
-                    let expected = "a file: the program removes what it has written to";
-                    return Err(Refusal::WrongKind { path: path.clone(), found: "a character device", expected });
-                }
-                _ => {}
-            }
+            Some(_) if listed.is_empty() => judged.judge(&mut door, first.as_slice(), removes)?,
+            Some(_) => judged.judge(&mut door, &listed, removes)?,
         }
-        if let Some(first) = all.first() {
-            door.admit(first, most_bytes.saturating_sub(occupied))?;
+        if let Some(first) = &first {
+            door.admit(first, most_bytes.saturating_sub(judged.occupied_bytes))?;
         }
     }
-    let exists = all.first().is_some_and(|path| path.exists());
-    let first_path = match all.first() {
-        Some(path) if exists => path.clone(),
+    let first_path = match first {
+        Some(path) if path.exists() => path,
         Some(path) => path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned(),
         None => base.clone(),
     };
-    let directory_bytes =
-        if base.as_os_str().is_empty() || base == Path::new(".") { 0 } else { base.as_os_str().len() + 1 };
-    // A mark is a call for each file; PostMark's live for a moment, and nothing of them is there behind a run.
-    let marked = said && postmark.is_none();
-    let places = places_of(&all, &roots);
-    let paths = PathList::new(all.into_iter());
-    let marks = marked.then(|| guard.clone());
-    let table = FileTable { paths, directory_bytes, roots, places, marks, allowed, lent };
+    let numbered = postmark.as_ref().map(|named| {
+        let count = named.run.count() - listed.len();
+        NumberedFiles::new(&numbered_in, count, &roots)
+    });
+    // A mark is a call for each file; PostMark's live for a moment, and none of them is left after a run.
+    let marks = (said && postmark.is_none()).then(|| guard.clone());
+    let mut table = FileTable::new(listed, &base, roots).followed_by(numbered);
+    (table.marks, table.allowed, table.lent) = (marks, judged.allowed, judged.lent);
     Ok(ScratchFiles {
         table: Arc::new(table),
         first_path,
@@ -352,6 +195,80 @@ pub(crate) fn open(
         mark: Arc::default(),
         mpi_io: setting.mpi_io.clone(),
     })
+}
+
+/// The findings about the names of files.
+#[derive(Default)]
+struct Judged {
+    /// Bytes that they take of their file systems.
+    occupied_bytes: u64,
+    /// Numbers of files that the user allowed.
+    allowed: Vec<u32>,
+    /// Numbers of blank files that Plumb did not make.
+    lent: Vec<u32>,
+}
+
+impl Judged {
+    /// Looks at each name, and refuses where one is of a file that must not be changed.
+    fn judge(&mut self, door: &mut Door, names: &[PathBuf], removes: bool) -> Result<(), Refusal> {
+        let mut missing = None;
+        for (number, path) in names.iter().enumerate() {
+            if missing.is_some() && path.parent() == missing {
+                continue;
+            }
+            match door.is_free(path) {
+                Ok(true) => continue,
+                // The program may create the directory later.
+                Err(Refusal::NoDirectory { .. }) if number > 0 => {
+                    missing = path.parent();
+                    continue;
+                }
+                is_free => _ = is_free?,
+            }
+            match door.look(path) {
+                Ok(FoundName::Directory) => continue,
+                // A dangling link is not replaced either.
+                Ok(FoundName::Nothing) => {
+                    door.admit_removal(path)?;
+                    continue;
+                }
+                Ok(FoundName::File { occupied_bytes, .. }) => self.occupied_bytes += occupied_bytes,
+                Ok(_) => {}
+                Err(refusal) => return Err(refusal),
+            }
+            // Opens without creating or changing anything, only to check permission.
+            match door.open(path, Create::Never)?.origin {
+                PassReason::Allowed => self.allowed.push(number as u32),
+                PassReason::Blank => self.lent.push(number as u32),
+                // Writing to `/dev/null` is harmless, but removing it is not.
+                PassReason::Sink if removes => {
+                    let expected = "a file: the program removes what it has written to";
+                    return Err(Refusal::WrongKind { path: path.clone(), found: "a character device", expected });
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether one of these directories may have an entry that is called like one of `count` numbered files. To list a directory
+/// takes a call for some hundred entries; to look at each name, one for each.
+fn has_namesakes(door: &mut Door, directories: &[PathBuf], count: usize) -> Result<bool, Refusal> {
+    let is_namesake = |name: &[u8]| {
+        let number = std::str::from_utf8(name).ok().and_then(|name| name.parse().ok());
+        // File systems that normalise names may take other digits for these.
+        !name.is_ascii() || number.is_some_and(|number: usize| (1..=count).contains(&number))
+    };
+    for directory in directories {
+        match door.may_contain(&directory.join("1"), count, is_namesake) {
+            Ok(true) => return Ok(true),
+            // The run makes it.
+            Ok(false) | Err(Refusal::NoDirectory { .. }) => {}
+            Err(refusal) => return Err(refusal),
+        }
+    }
+    Ok(false)
 }
 
 /// The programs over a target.

@@ -14,6 +14,7 @@ mod cursor;
 mod descriptor;
 mod directory;
 mod file_set;
+mod file_table;
 mod files;
 pub(crate) mod load_file;
 mod mapping;

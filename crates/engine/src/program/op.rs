@@ -20,7 +20,8 @@ pub(crate) struct CallOp {
     /// Number of the step's own rules.
     pub(crate) rules: u16,
     /// Number of the file: of `rename` the old name, of `link` and `symlink` the file led to. In a file set, of `readdir`
-    /// the number of a leaf, of `mkdir` and `rmdir` a packed [`ExtraDirectory`](crate::tree::ExtraDirectory).
+    /// the number of a leaf, of `mkdir` and `rmdir` a packed [`ExtraDirectory`](crate::tree::ExtraDirectory). Of numbered files
+    /// a packed [`FileInDirectory`].
     pub(crate) file: u64,
     /// Of `rename`, `link` and `symlink` the new name; of `chmod` and `mkdir` the mode; of what is done to a copy in another set
     /// [`CallOp::THERE`].
@@ -31,6 +32,29 @@ pub(crate) struct CallOp {
     pub(crate) length: u64,
     pub(crate) seek_before: Seek,
     pub(crate) seek_after: Seek,
+}
+
+/// A file among several directories, packed into [`CallOp::file`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FileInDirectory {
+    /// Number of the file among all names of its target.
+    pub(crate) place: u32,
+    /// Number of its directory among those that files are in.
+    pub(crate) directory: u32,
+}
+
+impl From<FileInDirectory> for u64 {
+    #[inline]
+    fn from(FileInDirectory { place, directory }: FileInDirectory) -> u64 {
+        u64::from(directory) << 32 | u64::from(place)
+    }
+}
+
+impl From<u64> for FileInDirectory {
+    #[inline]
+    fn from(packed: u64) -> FileInDirectory {
+        FileInDirectory { place: packed as u32, directory: (packed >> 32) as u32 }
+    }
 }
 
 /// A part of what is done to one record.

@@ -3,14 +3,16 @@
 //! An act is up to three ops: the file is opened, its content is moved, it is closed. However many calls the content takes,
 //! it is one op: the calls of a small file are too short to be told apart by a clock, and what people ask for is the file.
 
-use super::op::{Call, CallOp};
+use super::op::{Call, CallOp, FileInDirectory};
 use super::rules::{OpenRules, Over, StepRules, WholeBlocks};
 use super::stream::StdioStream;
 use crate::backend::{Completion, Errno};
+use plumb_sorted::SortedMap;
 use plumb_workload::OpKind;
-use plumb_workload::program::postmark::{Act, PostmarkDraws};
+use plumb_workload::program::postmark::{Act, DrawnFile, PostmarkDraws};
 use plumb_workload::program::{OpenStep, Postmark, PostmarkPart, PostmarkStep, StdioBuffer};
 use std::os::fd::BorrowedFd;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Where the rules of a run's calls are.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -45,23 +47,44 @@ impl CallRules {
     }
 }
 
+/// Draws of threads whose last part has ended: the next part goes on with them. A part that finds none here draws the earlier
+/// parts again.
+#[derive(Default)]
+pub(crate) struct KeptDraws(Mutex<SortedMap<u32, (PostmarkPart, PostmarkDraws)>>);
+
+impl KeptDraws {
+    fn all(&self) -> MutexGuard<'_, SortedMap<u32, (PostmarkPart, PostmarkDraws)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns a thread's draws at the beginning of a part.
+    fn take(&self, step: &PostmarkStep, thread: u32) -> PostmarkDraws {
+        match self.all().remove(&thread) {
+            Some((ended, draws)) if ended.next() == Some(step.part) && *draws.run() == step.run => draws,
+            _ => PostmarkDraws::new(&step.run, thread).at(step.part),
+        }
+    }
+}
+
 /// Yields the ops of one part.
 pub(super) struct Mill {
-    draws: PostmarkDraws,
+    /// `None` after the part's end.
+    draws: Option<PostmarkDraws>,
     part: PostmarkPart,
     rules: CallRules,
     thread: u32,
     /// Ops of the act at hand that are still to come, the next one last.
     waiting: [CallOp; 2],
     left: usize,
+    kept: Arc<KeptDraws>,
 }
 
 impl Mill {
-    /// At the beginning of the part: what comes before it is drawn, and not done.
-    pub(super) fn new(step: &PostmarkStep, rules: CallRules, thread: u32) -> Mill {
+    /// At the beginning of the part.
+    pub(super) fn new(step: &PostmarkStep, rules: CallRules, thread: u32, kept: &Arc<KeptDraws>) -> Mill {
         let close = CallOp::of(OpKind::Close, Call::Close);
-        let draws = PostmarkDraws::new(&step.run, thread).at(step.part);
-        Mill { draws, part: step.part, rules, thread, waiting: [close; 2], left: 0 }
+        let draws = Some(kept.take(step, thread));
+        Mill { draws, part: step.part, rules, thread, waiting: [close; 2], left: 0, kept: Arc::clone(kept) }
     }
 
     /// The next op; `None` behind the last.
@@ -71,22 +94,35 @@ impl Mill {
             self.left -= 1;
             return Some(self.waiting[self.left]);
         }
-        let act = self.draws.next(self.part)?;
-        let (number, open, moved) = match act {
-            Act::Create { number, bytes, .. } => (number, (OpKind::Create, self.rules.create), (OpKind::Write, bytes)),
-            Act::Read { number, bytes } => (number, (OpKind::Open, self.rules.read), (OpKind::Read, bytes)),
-            Act::Append { number, bytes } => (number, (OpKind::Open, self.rules.append), (OpKind::Write, bytes)),
-            Act::Delete { number } => {
-                let file = self.draws.run().place(self.thread, number);
-                return Some(CallOp { file: file.into(), ..CallOp::of(OpKind::Unlink, Call::Unlink) });
+        let draws = self.draws.as_mut()?;
+        let Some(act) = draws.next(self.part) else {
+            self.end();
+            return None;
+        };
+        let file_of = |file: DrawnFile| {
+            let place = draws.run().place(self.thread, file.number);
+            u64::from(FileInDirectory { place, directory: file.directory })
+        };
+        let (file, open, moved) = match act {
+            Act::Create(file, bytes) => (file_of(file), (OpKind::Create, self.rules.create), (OpKind::Write, bytes)),
+            Act::Read(file, bytes) => (file_of(file), (OpKind::Open, self.rules.read), (OpKind::Read, bytes)),
+            Act::Append(file, bytes) => (file_of(file), (OpKind::Open, self.rules.append), (OpKind::Write, bytes)),
+            Act::Delete(file) => {
+                return Some(CallOp { file: file_of(file), ..CallOp::of(OpKind::Unlink, Call::Unlink) });
             }
         };
-        let file = self.draws.run().place(self.thread, number).into();
         let call = if moved.0 == OpKind::Read { Call::ReadWhole } else { Call::WriteWhole };
         self.waiting[1] = CallOp { file, length: moved.1, rules: self.rules.whole, ..CallOp::of(moved.0, call) };
         self.waiting[0] = CallOp { file, ..CallOp::of(OpKind::Close, Call::Close) };
         self.left = 2;
         Some(CallOp { file, rules: open.1, ..CallOp::of(open.0, Call::Open) })
+    }
+
+    #[cold]
+    fn end(&mut self) {
+        if let Some(draws) = self.draws.take() {
+            self.kept.all().insert(self.thread, (self.part, draws));
+        }
     }
 }
 

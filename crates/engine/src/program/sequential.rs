@@ -18,8 +18,10 @@ const SMALLEST_BLOCK: usize = 128;
 /// An open stream.
 pub(super) struct SequentialStream {
     file: OwnedFd,
-    /// Empty until something is moved.
+    /// At least as long as `block`.
     buffer: Vec<u8>,
+    /// Length of the buffer; 0 until something is moved.
+    block: usize,
     /// Length that was asked for.
     asked: Option<usize>,
     writes: bool,
@@ -35,14 +37,13 @@ impl SequentialStream {
     ///
     /// # Errors
     /// The system's, of the seek to the end of what is appended to.
-    pub(super) fn new(file: OwnedFd, open: &OpenStep, mut buffer: Vec<u8>) -> Result<SequentialStream, Errno> {
+    pub(super) fn new(file: OwnedFd, open: &OpenStep, buffer: Vec<u8>) -> Result<SequentialStream, Errno> {
         if open.append {
             rustix::fs::seek(&file, SeekFrom::End(0)).map_err(errno)?;
         }
         let asked =
             open.stream.and_then(|stream| stream.bytes).map(|bytes| bytes.0 as usize).filter(|&bytes| bytes > 0);
-        buffer.clear();
-        Ok(SequentialStream { file, buffer, asked, writes: open.write, at: 0, end: 0, is_over: false })
+        Ok(SequentialStream { file, buffer, block: 0, asked, writes: open.write, at: 0, end: 0, is_over: false })
     }
 
     pub(super) fn fd(&self) -> BorrowedFd<'_> {
@@ -52,7 +53,7 @@ impl SequentialStream {
     /// Length of the buffer, which is there from here on.
     #[inline]
     fn block(&mut self) -> Result<usize, Errno> {
-        if self.buffer.is_empty() {
+        if self.block == 0 {
             let bytes = match self.asked {
                 Some(bytes) => bytes,
                 None => match usize::try_from(rustix::fs::fstat(&self.file).map_err(errno)?.st_blksize) {
@@ -60,9 +61,13 @@ impl SequentialStream {
                     _ => LARGEST_OWN,
                 },
             };
-            self.buffer.resize(bytes, 0);
+            // Memory of a stream before it keeps its content: to clear it would take longer than to write a small file.
+            if self.buffer.len() < bytes {
+                self.buffer.resize(bytes, 0);
+            }
+            self.block = bytes;
         }
-        Ok(self.buffer.len())
+        Ok(self.block)
     }
 
     /// How much of `left` goes past the buffer.
@@ -86,7 +91,7 @@ impl SequentialStream {
             }
             let got = if left < block {
                 (self.at, self.end) = (0, 0);
-                self.end = rustix::io::read(&self.file, &mut self.buffer[..]).map_err(errno)?;
+                self.end = rustix::io::read(&self.file, &mut self.buffer[..block]).map_err(errno)?;
                 self.end
             } else {
                 let whole = Self::whole_blocks(left, block);
@@ -103,7 +108,7 @@ impl SequentialStream {
     }
 
     pub(super) fn write(&mut self, memory: &[u8]) -> Completion {
-        let fits = memory.len().min(self.buffer.len() - self.end);
+        let fits = memory.len().min(self.block - self.end);
         self.hold(&memory[..fits]);
         let left = &memory[fits..];
         if !left.is_empty() {

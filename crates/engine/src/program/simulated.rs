@@ -1,6 +1,6 @@
 //! Calls of a program over files that lie on a simulated device, one after another by number.
 
-use super::op::{Call, CallOp};
+use super::op::{Call, CallOp, FileInDirectory};
 use super::rules::StepRules;
 use crate::backend::{Completion, Errno, SyncBackend};
 use crate::sim::run::SimDevice;
@@ -28,15 +28,16 @@ impl SimulatedCalls {
         self.rules = Arc::clone(rules);
     }
 
-    /// The file of an op.
+    /// Returns the file of an op. The device has no directories.
     fn file(&mut self, op: &CallOp) -> u64 {
+        let file = u64::from(FileInDirectory::from(op.file).place);
         match (self.opened.get_mut(usize::from(op.handle)), op.call) {
             (Some(opened), Call::Open) => {
-                *opened = op.file;
-                op.file
+                *opened = file;
+                file
             }
             (Some(opened), _) if op.kind.moves_bytes() || op.kind == OpKind::Close => *opened,
-            _ => op.file,
+            _ => file,
         }
     }
 

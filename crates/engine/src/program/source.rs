@@ -14,7 +14,7 @@ use super::compile::{Chance, Choose, Compiled, Instruction};
 use super::cursor::{Cursor, TransferPlan};
 use super::file_set::{SetState, SetWalk};
 use super::op::{Call, CallOp};
-use super::postmark::Mill;
+use super::postmark::{KeptDraws, Mill};
 use super::trees::{AtWall, InStep, TreeFiles, TreeWalk, WallMark, WallMeeting, look, look_in_step};
 use crate::fault::Yielded;
 use crate::rng::{Purpose, Rng, StreamId};
@@ -124,7 +124,7 @@ impl ProgramSource {
             keeps_appointments: false,
             set: set.map(|state| Box::new(SetWalk::new(program, state, stream))),
             places: Vec::new(),
-            mill: program.postmark.as_ref().map(|part| Box::new(Mill::new(&part.0, part.1, worker))),
+            mill: None,
             walks: Vec::new(),
             walls: Walls::default(),
             at_wall: None,
@@ -142,6 +142,13 @@ impl ProgramSource {
             ended: false,
             program: Arc::clone(program),
         }
+    }
+
+    /// With what earlier phases have drawn of a run of PostMark, where this is one.
+    pub(super) fn after_draws(self, kept: &Arc<KeptDraws>) -> ProgramSource {
+        let part = self.program.postmark.as_ref();
+        let mill = part.map(|part| Box::new(Mill::new(&part.0, part.1, self.worker, kept)));
+        ProgramSource { mill, ..self }
     }
 
     /// Over these trees, where there are some; workers meet at `walls`. Orders of items are shuffled here.

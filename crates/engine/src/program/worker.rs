@@ -4,10 +4,11 @@ use super::calls::{Calls, Files, LINK_BYTES, MpiCalls, NamedPlaces};
 use super::compile::Compiled;
 use super::content::RecordMemory;
 use super::file_set::{SetPlace, SetState};
-use super::files::{FileTable, NamedRun, ScratchFiles};
+use super::file_table::FileTable;
+use super::files::{NamedRun, ScratchFiles};
 use super::nothing::{NamesOnly, NullCalls};
 use super::op::CallOp;
-use super::postmark::FileMemory;
+use super::postmark::{FileMemory, KeptDraws};
 use super::rules::{Over, StepRules};
 use super::simulated::{SimulatedCalls, SimulatedSet};
 use super::source::{ProgramSource, Walls};
@@ -216,6 +217,7 @@ pub(crate) struct NamedWorker {
     passes: u64,
     /// How far workers came behind the last wall of the target.
     mark: Arc<WallMark>,
+    draws: Arc<KeptDraws>,
     mpi_io: Option<Arc<dyn MpiIo>>,
     pub(crate) working_set_bytes: u64,
     pub(crate) target_bytes: u64,
@@ -304,6 +306,7 @@ pub(crate) fn plan(
         content_stream,
         passes: seat.passes().unwrap_or(1),
         mark,
+        draws: named.map(|named| Arc::clone(&named.draws)).unwrap_or_default(),
         mpi_io,
         working_set_bytes: touched.max(peak_bytes / threads.max(1)),
         target_bytes: reach.saturating_mul(count).max(peak_bytes),
@@ -411,7 +414,7 @@ impl NamedWorker {
         let source = |part: &Arc<Compiled>, passes, meeting: Option<WallMeeting>| {
             let walls = Walls { meeting, mark: Arc::clone(&self.mark), in_step: self.in_step() };
             let source = ProgramSource::new(part, self.number, None, self.stream, Some(passes));
-            source.over_trees(trees, walls)
+            source.after_draws(&self.draws).over_trees(trees, walls)
         };
         let clock = barrier.clock();
         perform(&mut source(before, 1, None)?, &mut calls, before, clock)?;

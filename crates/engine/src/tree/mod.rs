@@ -15,6 +15,7 @@ mod shape;
 mod sizes;
 
 pub use layout::{LayoutError, TreeLayout, layout, make_directories, make_files};
+pub(crate) use path::write_number;
 pub use path::{PathBuffer, PathWriter};
 pub use shape::{ExtraDirectory, FileId, MAX_DEPTH, MAX_FILES, MAX_LEAVES, TreeError, TreeShape};
 pub(crate) use sizes::gamma;

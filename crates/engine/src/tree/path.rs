@@ -123,7 +123,7 @@ const PAIRS: [[u8; 2]; 100] = {
 
 /// Fills `field` with the number, in decimal with leading zeros.
 #[inline]
-fn write_number(field: &mut [u8], number: u64) {
+pub(crate) fn write_number(field: &mut [u8], number: u64) {
     let mut rest = number;
     let mut pairs = field.rchunks_exact_mut(2);
     for pair in &mut pairs {

@@ -30,7 +30,7 @@ const NEXT: &str = "register.next";
 /// Maximum length of the register, bytes: about 120,000 files.
 const BYTES_MAX: u64 = 16 << 20;
 
-/// Obsolete lines are dropped each time the register has grown by this many bytes.
+/// Obsolete lines are dropped each time that the register's length passes this or a power of two above it.
 const TIDY_BYTES: u64 = 1 << 20;
 
 /// Time for which the loaded register is used without checking the file again.
@@ -101,7 +101,7 @@ impl MadeFiles {
         file.write_all(text.as_bytes())?;
         let before = u64::try_from(stat.st_size).unwrap_or(0);
         let after = before + text.len() as u64;
-        if before / TIDY_BYTES != after / TIDY_BYTES {
+        if is_tidied(before, after) {
             tidy(dir.as_fd(), BYTES_MAX)?;
         }
         Ok(())
@@ -143,8 +143,14 @@ impl Loaded {
     }
 }
 
-/// Rewrites the register with the last line of each file that still exists. Keeps the newest lines, up to half of
-/// `bytes_max`. The caller holds the lock.
+/// Whether a register is tidied that grew from `before` to `after` bytes. Each line is then a file to look at: a fixed step would make
+/// runs that leave many files look at all earlier ones, each time.
+fn is_tidied(before: u64, after: u64) -> bool {
+    after >= TIDY_BYTES && before.max(1).ilog2() != after.ilog2()
+}
+
+/// Rewrites the register with the last line of each file that still exists. Keeps the newest lines, up to three
+/// quarters of `bytes_max`: half of it would be a power of two, at which the next run tidied again. The caller holds the lock.
 fn tidy(dir: BorrowedFd<'_>, bytes_max: u64) -> io::Result<()> {
     let (file, _) = trusted::open_file(dir, REGISTER)?;
     let mut text = Vec::new();
@@ -159,7 +165,7 @@ fn tidy(dir: BorrowedFd<'_>, bytes_max: u64) -> io::Result<()> {
             continue;
         }
         kept_bytes += line.len() as u64 + 1;
-        if kept_bytes > bytes_max / 2 {
+        if kept_bytes > bytes_max / 4 * 3 {
             break;
         }
         kept.push(line);
@@ -314,10 +320,19 @@ mod tests {
         tidy(dir.as_fd(), after).unwrap();
         assert!(!known(&stays) && known(&last));
         assert!(!directory.join(NEXT).exists());
-        // Growing by `TIDY_BYTES` drops obsolete lines.
+        // Growing beyond `TIDY_BYTES` drops obsolete lines.
         let many: Vec<Record> = vec![record(&last); TIDY_BYTES as usize / 50];
         made.add(&many).unwrap();
         assert!(fs::metadata(directory.join(REGISTER)).unwrap().len() < 1000);
+    }
+
+    // Protects runs that leave many files from looking at those of all earlier runs, and the limit of the register's length.
+    #[test]
+    fn a_register_is_tidied_each_time_that_it_has_doubled() {
+        let step = TIDY_BYTES / 4;
+        let tidied = (0..4 * BYTES_MAX / step).filter(|&run| is_tidied(run * step, (run + 1) * step)).count();
+        assert_eq!(tidied, 7, "at 1, 2, 4, 8, 16, 32 and 64 MiB");
+        assert!(is_tidied(BYTES_MAX - 1, BYTES_MAX) && !is_tidied(0, TIDY_BYTES - 1));
     }
 
     #[test]

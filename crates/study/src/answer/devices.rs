@@ -5,7 +5,6 @@ use plumb_lab::protocol::{DeviceCounts, DeviceRecord};
 use plumb_result::metric::{DeviceCount, Subject};
 use plumb_result::{Metric, PhaseResult, Quantity, RunResult};
 use plumb_sorted::{SortedMap, SortedSet};
-use plumb_workload::program::postmark::PostmarkDraws;
 use plumb_workload::program::{PostmarkPart, PostmarkStep};
 use plumb_workload::{OpKind, Phase, Target};
 
@@ -113,5 +112,5 @@ fn postmark_steps(result: &RunResult) -> impl Iterator<Item = &PostmarkStep> {
 
 /// Transactions of all threads: fewer than asked for, where one runs out of files.
 fn postmark_transactions(step: &PostmarkStep) -> u64 {
-    (0..step.run.threads.max(1)).map(|thread| PostmarkDraws::new(&step.run, thread).to_end().transactions).sum()
+    step.run.totals().iter().map(|totals| totals.transactions).sum()
 }

@@ -3,7 +3,7 @@
 use crate::backend::Errno;
 use crate::open_dirs::OpenDirs;
 use crate::program::file_set::SetPlace;
-use crate::program::files::FileTable;
+use crate::program::file_table::FileTable;
 use crate::program::trees::TreeCalls;
 use rustix::fs::AtFlags;
 use std::ffi::CStr;
@@ -26,27 +26,29 @@ pub(in crate::program) struct NamedPlaces {
     dirs: OpenDirs,
     /// Open directories for the second name of an op.
     others: OpenDirs,
+    /// Memory for the path of a numbered file.
+    text: Vec<u8>,
 }
 
 impl NamedPlaces {
     pub(in crate::program) fn new(table: Arc<FileTable>) -> NamedPlaces {
         let dirs = |most| OpenDirs::below_roots(Arc::clone(table.roots()), most);
         let (dirs, others) = (dirs(if table.has_directories() { DIRECTORIES } else { 1 }), dirs(1));
-        NamedPlaces { table, dirs, others }
+        NamedPlaces { table, dirs, others, text: Vec::new() }
     }
 
     /// Runs `call` on the directory and the name of a file.
     #[inline]
     pub(in crate::program) fn call<T>(
         &mut self,
-        number: u32,
+        file: u64,
         call: impl FnMut(BorrowedFd<'_>, &CStr) -> rustix::io::Result<T>,
     ) -> Result<T, Errno> {
-        let (root, path) = self.table.beneath(number).ok_or(Errno(libc::ENOENT))?;
+        let (root, path) = self.table.locate(file, &mut self.text).ok_or(Errno(libc::ENOENT))?;
         self.dirs.call(root, path, call)
     }
 
-    /// Runs `does` once on the directory and the name of a file.
+    /// Runs `does` once on the directory and the name of a listed file.
     pub(in crate::program) fn with<T>(
         &mut self,
         number: u32,
@@ -74,7 +76,7 @@ impl NamedPlaces {
         (number, other): (u32, u32),
         call: impl Fn(Spot<'_>, Spot<'_>) -> rustix::io::Result<T>,
     ) -> Result<T, Errno> {
-        let NamedPlaces { table, dirs, others } = self;
+        let NamedPlaces { table, dirs, others, .. } = self;
         let (root, path) = table.beneath(number).ok_or(Errno(libc::ENOENT))?;
         let (other_root, other) = table.beneath(other).ok_or(Errno(libc::ENOENT))?;
         dirs.call(root, path, |dir, name| match others.at(other_root, other) {
@@ -91,7 +93,7 @@ impl Files {
     /// Opens the directory of the first file, so that the first op's time does not include it.
     pub(in crate::program) fn prepare(&mut self) {
         if let Files::Names(NamedPlaces { table, dirs, .. }) = self
-            && let Some((root, _)) = table.beneath(0)
+            && let Some(root) = table.first_root()
         {
             // The first op reports an error.
             let _ = dirs.base(root);
@@ -106,7 +108,7 @@ impl Files {
         call: impl FnMut(BorrowedFd<'_>, &CStr) -> rustix::io::Result<T>,
     ) -> Result<T, Errno> {
         match self {
-            Files::Names(names) => names.call(number as u32, call),
+            Files::Names(names) => names.call(number, call),
             Files::Set(set) => set.call(call),
             Files::Trees(trees) => trees.paths.call(call),
         }

@@ -2,39 +2,26 @@
 
 use super::{Postmark, PostmarkPart, Twister};
 
-/// What is done to one file. Files of a thread are numbered in the order of their creation, from 1; no number is used twice.
+/// A file of a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DrawnFile {
+    /// Files are numbered in the order of their creation, from 1; no number is used twice.
+    pub number: u32,
+    /// Index into [`Postmark::file_directories`].
+    pub directory: u32,
+}
+
+/// One thing that a transaction does to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Act {
-    /// It is created.
-    Create {
-        /// The file.
-        number: u32,
-        /// Which of [`Postmark::bases`].
-        base: u32,
-        /// Which subdirectory of that.
-        subdirectory: Option<u32>,
-        /// Bytes written to it.
-        bytes: u64,
-    },
-    /// All of it is read.
-    Read {
-        /// The file.
-        number: u32,
-        /// Its length.
-        bytes: u64,
-    },
-    /// Its end is written to.
-    Append {
-        /// The file.
-        number: u32,
-        /// Bytes added.
-        bytes: u64,
-    },
+    /// It is created, and this many bytes are written to it.
+    Create(DrawnFile, u64),
+    /// All of its bytes are read; this is how many it has.
+    Read(DrawnFile, u64),
+    /// This many bytes are added at its end.
+    Append(DrawnFile, u64),
     /// It is deleted.
-    Delete {
-        /// The file.
-        number: u32,
-    },
+    Delete(DrawnFile),
 }
 
 /// What a thread does altogether.
@@ -74,7 +61,7 @@ const BLOCK: u64 = 4096;
 #[derive(Debug, Clone, Copy, Default)]
 struct Slot {
     bytes: u64,
-    number: u32,
+    file: DrawnFile,
 }
 
 /// Which places are free, a bit for each.
@@ -94,15 +81,18 @@ impl Free {
         Free { words, from: 0 }
     }
 
+    #[inline]
     fn first(&mut self) -> Option<u32> {
         self.from = (self.from..self.words.len()).find(|word| self.words[*word] != 0)?;
         Some(self.from as u32 * 64 + self.words[self.from].trailing_zeros())
     }
 
+    #[inline]
     fn take(&mut self, slot: u32) {
         self.words[slot as usize / 64] &= !(1 << (slot % 64));
     }
 
+    #[inline]
     fn give(&mut self, slot: u32) {
         let word = slot as usize / 64;
         self.words[word] |= 1 << (slot % 64);
@@ -128,7 +118,7 @@ pub struct PostmarkDraws {
     swept: usize,
     set_bytes: u64,
     set_blocks: u64,
-    weights: u64,
+    weights: u32,
     totals: Totals,
 }
 
@@ -152,7 +142,7 @@ impl PostmarkDraws {
             swept: 0,
             set_bytes: 0,
             set_blocks: 0,
-            weights: run.locations.iter().map(|location| u64::from(location.weight)).sum(),
+            weights: run.locations.iter().map(|location| location.weight).fold(0, u32::saturating_add),
             totals: Totals::default(),
         }
     }
@@ -163,7 +153,7 @@ impl PostmarkDraws {
         (0..run.high.0).map(|_| 32 + random.below(95) as u8).collect()
     }
 
-    /// The run.
+    /// Returns the run that is drawn.
     #[inline]
     pub fn run(&self) -> &Postmark {
         &self.run
@@ -208,12 +198,13 @@ impl PostmarkDraws {
         }
     }
 
+    #[inline]
     fn transact(&mut self) -> Option<Act> {
         loop {
             if self.is_half {
                 self.is_half = false;
                 if let Some(bias) = self.run.bias_create {
-                    let act = if self.random.below(10) < u64::from(bias) {
+                    let act = if self.random.below(10) < u32::from(bias) {
                         self.create()
                     } else {
                         let victim = self.victim();
@@ -231,7 +222,7 @@ impl PostmarkDraws {
             self.totals.transactions += 1;
             self.is_half = true;
             if let Some(bias) = self.run.bias_read {
-                let reads = self.random.below(10) < u64::from(bias);
+                let reads = self.random.below(10) < u32::from(bias);
                 let victim = self.victim();
                 let act = if reads { Some(self.read(victim)) } else { self.append(victim) };
                 if act.is_some() {
@@ -241,6 +232,7 @@ impl PostmarkDraws {
         }
     }
 
+    #[inline]
     fn create(&mut self) -> Option<Act> {
         let is_free = self.table.get(self.next as usize).is_some_and(|slot| slot.bytes == 0);
         let slot = if is_free { self.next } else { self.free.first()? };
@@ -250,23 +242,25 @@ impl PostmarkDraws {
             0 | 1 => 0,
             _ => self.weighted(),
         };
-        let subdirectories = self.run.subdirectories();
-        let subdirectory = (subdirectories > 0).then(|| self.random.below(subdirectories.into()) as u32);
+        let directory = match self.run.subdirectories() {
+            0 => base,
+            each => base * each + self.random.below(each),
+        };
         let (low, high) = (self.run.low.0, self.run.high.0);
-        let bytes = low + self.random.below(high.saturating_sub(low));
+        let bytes = low + u64::from(self.random.below(high.saturating_sub(low) as u32));
         self.in_use += 1;
         self.totals.created += 1;
-        let number = self.totals.created as u32;
-        self.table[slot as usize].number = number;
+        let file = DrawnFile { number: self.totals.created as u32, directory };
+        self.table[slot as usize].file = file;
         self.written(bytes);
         self.resize(slot as usize, bytes);
-        Some(Act::Create { number, base, subdirectory, bytes })
+        Some(Act::Create(file, bytes))
     }
 
     fn weighted(&mut self) -> u32 {
         let mut drawn = self.random.below(self.weights);
         for (number, location) in (0u32..).zip(&self.run.locations) {
-            match drawn.checked_sub(location.weight.into()) {
+            match drawn.checked_sub(location.weight) {
                 Some(rest) => drawn = rest,
                 None => return number,
             }
@@ -274,46 +268,52 @@ impl PostmarkDraws {
         0
     }
 
+    #[inline]
     fn read(&mut self, slot: usize) -> Act {
-        let Slot { bytes, number } = self.table[slot];
+        let Slot { bytes, file } = self.table[slot];
         self.totals.read += 1;
         self.totals.bytes_read += bytes;
         self.totals.single_read += bytes as f32;
-        Act::Read { number, bytes }
+        Act::Read(file, bytes)
     }
 
+    #[inline]
     fn append(&mut self, slot: usize) -> Option<Act> {
-        let Slot { bytes: length, number } = self.table[slot];
+        let Slot { bytes: length, file } = self.table[slot];
         let room = self.run.high.0.checked_sub(length).filter(|room| *room > 0)?;
-        let bytes = self.random.below(room) + 1;
+        let bytes = u64::from(self.random.below(room as u32)) + 1;
         self.totals.appended += 1;
         self.written(bytes);
         self.resize(slot, length + bytes);
-        Some(Act::Append { number, bytes })
+        Some(Act::Append(file, bytes))
     }
 
+    #[inline]
     fn delete(&mut self, slot: usize) -> Act {
         self.resize(slot, 0);
         self.free.give(slot as u32);
         self.in_use -= 1;
-        Act::Delete { number: self.table[slot].number }
+        Act::Delete(self.table[slot].file)
     }
 
     /// A file that is there. Called only where one is.
+    #[inline]
     fn victim(&mut self) -> usize {
         loop {
-            let slot = self.random.below(self.table.len() as u64) as usize;
+            let slot = self.random.below(self.table.len() as u32) as usize;
             if self.table[slot].bytes > 0 {
                 return slot;
             }
         }
     }
 
+    #[inline]
     fn written(&mut self, bytes: u64) {
         self.totals.bytes_written += bytes;
         self.totals.single_written += bytes as f32;
     }
 
+    #[inline]
     fn resize(&mut self, slot: usize, bytes: u64) {
         let before = std::mem::replace(&mut self.table[slot].bytes, bytes);
         self.set_bytes = self.set_bytes - before + bytes;
@@ -372,10 +372,10 @@ mod tests {
         for part in [PostmarkPart::Create, PostmarkPart::Transactions, PostmarkPart::Delete] {
             while let Some(act) = draws.next(part) {
                 said.push(match act {
-                    Act::Create { number, bytes, .. } => format!("+{number}:{bytes}"),
-                    Act::Read { number, bytes } => format!("r{number}:{bytes}"),
-                    Act::Append { number, bytes } => format!("a{number}:{bytes}"),
-                    Act::Delete { number } => format!("-{number}"),
+                    Act::Create(DrawnFile { number, .. }, bytes) => format!("+{number}:{bytes}"),
+                    Act::Read(DrawnFile { number, .. }, bytes) => format!("r{number}:{bytes}"),
+                    Act::Append(DrawnFile { number, .. }, bytes) => format!("a{number}:{bytes}"),
+                    Act::Delete(DrawnFile { number, .. }) => format!("-{number}"),
                 });
             }
         }
@@ -413,31 +413,40 @@ mod tests {
             let paths = run.paths();
             let mut names = SortedSet::new();
             for thread in 0..run.threads {
-                let mut there: SortedMap<u32, u64> = SortedMap::new();
+                let mut there: SortedMap<u32, (u32, u64)> = SortedMap::new();
                 let mut draws = PostmarkDraws::new(&run, thread);
                 for part in [PostmarkPart::Create, PostmarkPart::Transactions, PostmarkPart::Delete] {
                     while let Some(act) = draws.next(part) {
                         match act {
-                            Act::Create { number, bytes, subdirectory, .. } => {
+                            Act::Create(file, bytes) => {
                                 assert!(bytes >= run.low.0 && bytes <= run.high.0);
-                                assert_eq!(subdirectory.is_some(), run.subdirectories > 1);
-                                assert_eq!(there.insert(number, bytes), None);
-                                let name = &paths[run.place(thread, number) as usize];
+                                assert_eq!(there.insert(file.number, (file.directory, bytes)), None);
+                                let place = run.place(thread, file.number);
+                                let name = &paths[place as usize];
+                                assert_eq!(Some(name), run.path(place).as_ref());
+                                let directory = &run.file_directories()[file.directory as usize];
+                                assert_eq!(name, &directory.join(run.number_of(thread, file.number).to_string()));
                                 assert!(names.insert(name.clone()), "{name:?} is made twice");
                             }
-                            Act::Read { number, bytes } => assert_eq!(there.get(&number), Some(&bytes)),
-                            Act::Append { number, bytes } => {
-                                let length = there.get_mut(&number).unwrap();
-                                *length += bytes;
-                                assert!(bytes > 0 && *length <= run.high.0);
+                            Act::Read(file, bytes) => {
+                                assert_eq!(there.get(&file.number), Some(&(file.directory, bytes)));
                             }
-                            Act::Delete { number } => assert!(there.remove(&number).is_some()),
+                            Act::Append(file, bytes) => {
+                                let (directory, length) = there.get_mut(&file.number).unwrap();
+                                *length += bytes;
+                                assert!(bytes > 0 && *length <= run.high.0 && *directory == file.directory);
+                            }
+                            Act::Delete(file) => {
+                                let directory = there.remove(&file.number).map(|(directory, _)| directory);
+                                assert_eq!(directory, Some(file.directory));
+                            }
                         }
                         assert!(there.len() <= 2 * number as usize, "the table has no more room");
                     }
                 }
                 assert!(there.is_empty(), "all is deleted at the end");
             }
+            assert_eq!((run.count(), run.path(paths.len() as u32)), (paths.len(), None));
         }
     }
 

@@ -107,6 +107,15 @@ pub(super) const KINDS: [[&[OpKind]; 4]; 4] = {
 };
 
 impl PostmarkPart {
+    /// Returns the part that follows.
+    pub fn next(self) -> Option<PostmarkPart> {
+        match self {
+            PostmarkPart::Create => Some(PostmarkPart::Transactions),
+            PostmarkPart::Transactions => Some(PostmarkPart::Delete),
+            PostmarkPart::Delete => None,
+        }
+    }
+
     /// The kinds of op that it makes: the content of a file is one read or write, however many calls that takes.
     pub fn kinds(self, run: &Postmark) -> &'static [OpKind] {
         match self {

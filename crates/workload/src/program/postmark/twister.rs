@@ -26,12 +26,21 @@ impl Twister {
         Twister { state, next: STATE }
     }
 
+    #[inline]
     fn refill(&mut self) {
-        for k in 0..STATE {
-            let y = (self.state[k] & 0x8000_0000) | (self.state[(k + 1) % STATE] & 0x7fff_ffff);
-            let twist = if y & 1 == 1 { 0x9908_b0df } else { 0 };
-            self.state[k] = self.state[(k + MIDDLE) % STATE] ^ (y >> 1) ^ twist;
+        let state = &mut *self.state;
+        let twisted = |this: u32, next: u32, far: u32| {
+            let joined = (this & 0x8000_0000) | (next & 0x7fff_ffff);
+            far ^ (joined >> 1) ^ (joined & 1).wrapping_mul(0x9908_b0df)
+        };
+        // Indices wrap around. Ranges without a remainder in them take a quarter of the time.
+        for k in 0..STATE - MIDDLE {
+            state[k] = twisted(state[k], state[k + 1], state[k + MIDDLE]);
         }
+        for k in STATE - MIDDLE..STATE - 1 {
+            state[k] = twisted(state[k], state[k + 1], state[k + MIDDLE - STATE]);
+        }
+        state[STATE - 1] = twisted(state[STATE - 1], state[0], state[MIDDLE - 1]);
         self.next = 0;
     }
 
@@ -63,8 +72,8 @@ impl Twister {
 
     /// A number below `bound`, by remainder; nothing is drawn for 0.
     #[inline]
-    pub fn below(&mut self, bound: u64) -> u64 {
-        if bound == 0 { 0 } else { u64::from(self.draw()) % bound }
+    pub fn below(&mut self, bound: u32) -> u32 {
+        if bound == 0 { 0 } else { self.draw() % bound }
     }
 }
 
