@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What packages ship, in `Cargo.toml`; cargo's directory for it has the same name.
+/// The profile of packages in `Cargo.toml`; cargo's directory for it has the same name.
 const PROFILE: &str = "dist";
 
 /// Debug information in a file of its own is found by the build id.
