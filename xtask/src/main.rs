@@ -11,6 +11,7 @@ mod ior;
 mod kernels;
 mod mount;
 mod packages;
+mod panics;
 #[cfg(target_os = "linux")]
 mod posix;
 mod schema;
@@ -145,6 +146,7 @@ fn musl() -> Result<()> {
     run(cargo().args(["build", "--release", "--locked", "--package", "plumb", "--target", TARGET]))?;
     let binary = target_directory().join(TARGET).join("release/plumb");
     run(Command::new(&binary).arg("--version"))?;
+    panics::check(&binary)?;
     let bytes = std::fs::metadata(&binary)?.len();
     println!("static build: {:.1} MiB", bytes as f64 / 1_048_576.0);
     Ok(())

@@ -424,8 +424,8 @@ fn prepare_thread(cpu: Option<u32>) -> Result<(), WorkerError> {
     Ok(())
 }
 
-/// A worker's whole life, in its own thread or process, or on virtual time. A panic ends here, and the phase with it, whatever
-/// the worker's rule on errors.
+/// Runs a worker, in its own thread or process, or on virtual time. A panic ends here, and ends the phase even if errors of this
+/// worker do not.
 pub(crate) fn worker_main(barrier: &Barrier, cpu: Option<u32>, body: Body) {
     let ended = panics::caught(|| {
         if !barrier.memory.clock.is_virtual() {

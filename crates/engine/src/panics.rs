@@ -16,7 +16,7 @@ thread_local! {
     static PLACE: Cell<Option<String>> = const { Cell::new(None) };
 }
 
-/// Replaces the standard hook: prints thread, place, message and a backtrace, whatever `RUST_BACKTRACE` says.
+/// Replaces the standard hook: prints thread, place, message and a backtrace, even if `RUST_BACKTRACE` is unset.
 pub fn install_hook() {
     std::panic::set_hook(Box::new(|panic| {
         HAPPENED.store(true, Relaxed);
@@ -37,8 +37,7 @@ pub(crate) fn happened_in_worker() {
     HAPPENED.store(true, Relaxed);
 }
 
-/// The variable that makes the worker of this name, or the coordinator (`main`), panic as the clock starts: tests look at what
-/// that leaves behind.
+/// The variable that names a worker, or the coordinator (`main`), to panic as the clock starts. Tests check the clean-up.
 const ON_PURPOSE: &str = "PLUMB_PANIC_WORKER";
 
 /// Whether the worker of this name is to panic on purpose.
@@ -74,7 +73,7 @@ fn message_of(payload: &(dyn Any + Send)) -> &str {
 
 /// Runs a worker. If it panics, returns the message and the place.
 pub(crate) fn caught<T>(run: impl FnOnce() -> T) -> Result<T, String> {
-    // What the worker shares with others is atomic cells, and locks whose poison is read through.
+    // Workers share only atomic cells, and locks that ignore poison.
     catch_unwind(AssertUnwindSafe(run)).map_err(|payload| {
         let place = PLACE.try_with(Cell::take).ok().flatten();
         let place = place.map(|place| format!(" at {place}")).unwrap_or_default();
@@ -166,7 +165,7 @@ mod tests {
         run_phase(clock, run, StopFlag::detached(), &mut Idle).err().expect("the phase fails")
     }
 
-    // Protects: a panic ends the phase in order, in threads, processes and on virtual time, before and behind the barrier,
+    // Protects: a panic ends the phase in order, in threads, processes and on virtual time, before and after the barrier,
     // and even where a failing worker leaves the others alone.
     #[test]
     fn a_panic_ends_the_phase_and_names_worker_and_message() {

@@ -22,7 +22,7 @@ pub enum PhaseError {
         /// The phase.
         phase: String,
     },
-    /// A worker panicked.
+    /// A worker panicked: a defect of Plumb, which the hook has reported with a backtrace.
     #[error("worker {worker} {reason}; this is a defect of Plumb: please report it with the backtrace above")]
     Panicked {
         /// Its name.

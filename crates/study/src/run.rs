@@ -610,8 +610,8 @@ fn early_end(measured: &Result<Measurement, EngineError>) -> Option<String> {
     }
 }
 
-/// How long the null ceiling is measured beside a phase of this length: too short for a user to notice, and long enough to be
-/// exact to a few percent of a number that is compared with half and less of it.
+/// Returns the time to measure the null ceiling after a phase of this length: too short for a user to notice, and long enough for
+/// a number that is exact to a few percent. Checks compare it with results of half its size and less.
 fn null_ceiling_time_ns(phase_ns: u64) -> u64 {
     (phase_ns / 50).clamp(2_000_000, 50_000_000)
 }

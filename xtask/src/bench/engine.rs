@@ -124,7 +124,7 @@ impl Bench<'_> {
 }
 
 /// One file for all, in the page cache and written out, so that no write-back runs during the reads. Without access times:
-/// `t/io_uring` opens it with `O_NOATIME`, the others do not, and to look whether the time is due takes 4 % of a cached read.
+/// `t/io_uring` opens it with `O_NOATIME`, the others do not, and the check whether the time is due takes 4 % of a cached read.
 fn make_data(folder: &Path) -> Result<PathBuf> {
     let path = folder.join("data");
     let mut file = std::fs::File::create(&path)?;

@@ -4,6 +4,7 @@ use super::clean_root::{CleanRoot, difference};
 use super::machine::Machine;
 use super::{OLDEST_GLIBC, compile::program};
 use super::{directory, glibc, image, recipes, sums, tarball, tools, version};
+use crate::panics;
 use crate::tools::run;
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
@@ -134,6 +135,7 @@ fn wheel(machine: Machine, dir: &Path) -> Result<()> {
     run(pip(&["install", "--no-index"]).arg(&package))?;
     let installed = place.path().join("bin/plumb");
     measures(machine, &installed, &[])?;
+    panics::check(&installed)?;
     run(&mut pip(&["uninstall", "--yes", "plumb"]))?;
     ensure!(!installed.exists(), "{} is left", installed.display());
     println!("wheel: installed, run, removed, nothing left");
@@ -172,6 +174,9 @@ fn archive(machine: Machine, dir: &Path) -> Result<()> {
     let bytes = std::fs::read(place.path().join("plumb"))?;
     ensure!(glibc::oldest(&bytes).is_err(), "the program of {} is not static", archive.display());
     measures(machine, &place.path().join("plumb"), &[])?;
+    if machine.is_own() {
+        panics::check(&place.path().join("plumb"))?;
+    }
     println!("tarball of {}: complete, its program measures", machine.name());
     Ok(())
 }

@@ -9,11 +9,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What packages ship, in `Cargo.toml`; cargo's directory for it has the same name.
+/// The profile of packages in `Cargo.toml`; cargo's directory for it has the same name.
 const PROFILE: &str = "dist";
 
-/// Debug information in a file of its own is found by the build id.
-const BUILD_ID: &str = "-C link-arg=-Wl,--build-id=sha1";
+/// Passed to the linker, by the C compiler that calls it: debuggers find debug information by the build id.
+const BUILD_ID: &str = "-Wl,--build-id=sha1";
 
 /// The static program. C (SQLite) is compiled by Debian's musl-gcc on x86-64 and by zig elsewhere; Rust has musl itself.
 pub fn fixed(machine: Machine) -> Result<PathBuf> {
@@ -23,7 +23,7 @@ pub fn fixed(machine: Machine) -> Result<PathBuf> {
     build.args(["build", "--profile", PROFILE, "--locked", "--package", "plumb", "--target", &target]);
     // LLD is called itself where another machine's program is linked, and by a C compiler elsewhere.
     let by_compiler = machine == Machine::X86_64;
-    build.env(rust_flags(&target), if by_compiler { BUILD_ID } else { "-C link-arg=--build-id=sha1" });
+    build.env("CARGO_ENCODED_RUSTFLAGS", rust_flags(if by_compiler { BUILD_ID } else { "--build-id=sha1" })?);
     if machine != Machine::X86_64 {
         let variable = target.replace('-', "_");
         build.env(format!("CC_{variable}"), zig(machine, "cc")?).env(format!("AR_{variable}"), zig(machine, "ar")?);
@@ -45,7 +45,7 @@ pub fn shared(machine: Machine, out: &Path) -> Result<Split> {
     build.args(["build", "--profile", PROFILE, "--locked", "--zig", "--target", &target]);
     build.arg("--compatibility").arg(format!("manylinux_{}_{}", OLDEST_GLIBC.major, OLDEST_GLIBC.minor));
     build.arg("--out").arg(&wheels);
-    build.env("CARGO_TARGET_DIR", target_directory()).env(rust_flags(&target), BUILD_ID);
+    build.env("CARGO_TARGET_DIR", target_directory()).env("CARGO_ENCODED_RUSTFLAGS", rust_flags(BUILD_ID)?);
     run(&mut build)?;
     let built = target_directory().join(&target).join(PROFILE).join("plumb");
     let split = debug::split(&built, &format!("plumb-{}-{}-linux-gnu.debug", super::version(), machine.name()))?;
@@ -77,9 +77,18 @@ fn put_into_wheel(wheels: &Path, program: &Path, out: &Path) -> Result<()> {
     run(python(&["pack", "--dest-dir"]).arg(out).arg(&tree))
 }
 
-/// The variable with a target's options for rustc.
-fn rust_flags(target: &str) -> String {
-    format!("CARGO_TARGET_{}_RUSTFLAGS", target.replace('-', "_").to_uppercase())
+/// Options for rustc, as cargo reads them from one variable. Debug information and messages name sources by places that are the
+/// same on every machine, and not by directories of the one that builds.
+fn rust_flags(build_id: &str) -> Result<String> {
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let cargo = home.or_else(|| Some(std::env::home_dir()?.join(".cargo"))).context("no home directory")?;
+    let remap = |from: &Path, to: &str| format!("--remap-path-prefix={}={to}", from.display());
+    let flags = [
+        format!("-Clink-arg={build_id}"),
+        remap(&workspace(), "/usr/src/plumb"),
+        remap(&cargo.join("registry/src"), "/usr/src/cargo"),
+    ];
+    Ok(flags.join("\x1f"))
 }
 
 fn add_target(target: &str) -> Result<()> {

@@ -12,7 +12,7 @@ use std::process::Command;
 pub struct Split {
     /// Has its symbols, and no line tables.
     pub program: PathBuf,
-    /// The line tables.
+    /// Line tables and build id, for debuggers.
     pub debug: PathBuf,
     /// Of both, as hexadecimal digits.
     pub build_id: String,

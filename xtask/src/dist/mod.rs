@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 /// The glibc that the packages must run with: that of RHEL 8, Debian 10 and Ubuntu 18.10, and of `manylinux_2_28`.
 const OLDEST_GLIBC: glibc::Version = glibc::Version { major: 2, minor: 28 };
 
-/// A larger static program is worth a look at what became of it; it is no reason to refuse one.
+/// A larger static program gets a warning: find out what it contains.
 const STATIC_BYTES_EXPECTED: u64 = 40_000_000;
 
 /// What is made or checked.

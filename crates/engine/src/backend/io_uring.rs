@@ -334,34 +334,34 @@ impl Ring {
         if self.fixed_files { RingFile::Fixed(Fixed(op.file)) } else { RingFile::Open(Fd(self.context.files.fd(op))) }
     }
 
-    /// The entry of a read or a write without anything particular.
+    /// Hands over a read or a write without anything particular. Each kind of entry is built where it is pushed: the choice of
+    /// one among several to push goes through memory, in pieces that the copy into the ring has to wait for.
     #[inline(always)]
-    fn entry(&self, op: &BlockOp, slot: Slot) -> squeue::Entry {
-        let target = self.target(op);
+    fn submit_plain(&mut self, op: &BlockOp, slot: Slot) {
         let memory = self.context.payload.pointer(slot);
+        let target = self.target(op);
+        macro_rules! push {
+            ($build:expr) => {
+                self.push(&$build.offset(op.offset).build().user_data(u64::from(slot)))
+            };
+        }
         // The region is registered as one buffer, number 0.
         match (op.kind, self.fixed_buffers) {
             (OpKind::Read, true) => {
-                with_target!(target, |fd| opcode::ReadFixed::new(fd, memory, op.length, 0).offset(op.offset).build())
+                with_target!(target, |fd| push!(opcode::ReadFixed::new(fd, memory, op.length, 0)))
             }
-            (OpKind::Read, false) => {
-                with_target!(target, |fd| opcode::Read::new(fd, memory, op.length).offset(op.offset).build())
-            }
-            (_, true) => {
-                with_target!(target, |fd| opcode::WriteFixed::new(fd, memory, op.length, 0).offset(op.offset).build())
-            }
-            (_, false) => {
-                with_target!(target, |fd| opcode::Write::new(fd, memory, op.length).offset(op.offset).build())
-            }
+            (OpKind::Read, false) => with_target!(target, |fd| push!(opcode::Read::new(fd, memory, op.length))),
+            (_, true) => with_target!(target, |fd| push!(opcode::WriteFixed::new(fd, memory, op.length, 0))),
+            (_, false) => with_target!(target, |fd| push!(opcode::Write::new(fd, memory, op.length))),
         }
     }
 
-    /// The entry of a read or a write with flags, a priority, a vector, or all of them.
+    /// The entry of a read or a write with flags, a priority, a vector, or all of them; `None` where the ring has none of it.
     #[inline(never)]
-    fn particular_entry(&mut self, op: &BlockOp, slot: Slot) -> squeue::Entry {
+    fn particular_entry(&mut self, op: &BlockOp, slot: Slot) -> Option<squeue::Entry> {
         let target = self.target(op);
         let memory = self.context.payload.pointer(slot);
-        let Some(extras) = &mut self.extras else { return self.entry(op, slot) };
+        let extras = self.extras.as_mut()?;
         let flags = if op.kind == OpKind::Read { extras.words.read } else { extras.words.write };
         let priority = extras.priorities.as_mut().and_then(|priorities| priorities.draw(op, slot)).unwrap_or(0);
         macro_rules! finish {
@@ -389,7 +389,7 @@ impl Ring {
             }
             (_, false, None) => with_target!(target, |fd| finish!(opcode::Write::new(fd, memory, op.length))),
         };
-        if extras.goes_async() { entry.flags(squeue::Flags::ASYNC) } else { entry }
+        Some(if extras.goes_async() { entry.flags(squeue::Flags::ASYNC) } else { entry })
     }
 
     /// The entry of anything that is neither read nor write; `None` for what this ring has none for.
@@ -480,8 +480,12 @@ impl QueuedBackend for Ring {
         if !matches!(op.kind, OpKind::Read | OpKind::Write) {
             return self.submit_other(op, slot);
         }
-        let entry = if self.extras.is_none() { self.entry(op, slot) } else { self.particular_entry(op, slot) };
-        self.push(&entry.user_data(u64::from(slot)));
+        if self.extras.is_some()
+            && let Some(entry) = self.particular_entry(op, slot)
+        {
+            return self.push(&entry.user_data(u64::from(slot)));
+        }
+        self.submit_plain(op, slot);
     }
 
     #[inline(always)]
