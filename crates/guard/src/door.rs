@@ -153,8 +153,8 @@ impl Door {
         Ok(opened.map_or(true, |listed| listing::may_contain(listed, most, is_meant)))
     }
 
-    /// Whether something other than a directory may bear a name in the directory of `path`, in whatever letters. `true`, too, for
-    /// a directory with more than a few entries.
+    /// Whether the directory of `path` may have an entry other than a directory. If not, no name in it is a file's, even where the
+    /// file system ignores letter case. `true`, too, for a directory with more than a few entries.
     ///
     /// # Errors
     /// [`Refusal::NoDirectory`]; [`Refusal::Io`].

@@ -51,7 +51,7 @@ pub use blank::{NotBlank, READ_MAX_BYTES};
 pub use door::{Create, Door, FoundName, Naming, PassedFile};
 pub use expendable::{Expendable, NamedDevice, Right, disks, serials};
 pub use generated::GeneratedDir;
-pub use listing::{DirectoryEntry, MANY_NAMES};
+pub use listing::{DirectoryEntry, MANY_NAMES, share_directory};
 pub use made::MadeFiles;
 pub use opened::{Access, GuardedDir, GuardedFile, IoMode, PassReason, open_again, open_again_as, set_mode};
 pub use output::OutputOpening;

@@ -1,7 +1,9 @@
-//! Looks through a directory once, in place of a look at each of many names in it.
+//! Reads a directory once, in place of a call for each of many names in it.
 
 use rustix::fs::{Dir, FileType, OFlags};
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 /// Flags for opening a directory in order to list it.
 pub(crate) const LISTED: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY);
@@ -9,13 +11,32 @@ pub(crate) const LISTED: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY);
 /// Entries that are read where only directories are expected.
 pub(crate) const FEW: usize = 64;
 
-/// Names in one directory from which on the directory is read before each name is looked at.
+/// From this many names in one directory on, reading the directory costs less than a call for each name.
 pub const MANY_NAMES: usize = 8;
+
+/// Returns `true` if two paths certainly are names in one directory. Quicker than to compare [`Path::parent`] of each, which takes
+/// paths apart: a hundred thousand of them may follow each other.
+pub fn share_directory(one: &Path, other: &Path) -> bool {
+    fn split(path: &Path) -> Option<(&[u8], &[u8])> {
+        let path = path.as_os_str().as_bytes();
+        let at = path.iter().rposition(|&byte| byte == b'/')?;
+        Some((&path[..at], &path[at + 1..]))
+    }
+    // Paths that end with a slash or a dot name a directory.
+    let is_name = |name: &[u8]| !matches!(name, b"" | b".");
+    match (split(one), split(other)) {
+        (Some((above, name)), Some((other_above, other_name))) => {
+            above == other_above && is_name(name) && is_name(other_name)
+        }
+        (None, None) => one.parent() == other.parent(),
+        _ => false,
+    }
+}
 
 /// An entry of a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DirectoryEntry<'a> {
-    /// Its name.
+    /// Its name, without the directory.
     pub name: &'a [u8],
     /// Whether it is certainly a directory; not every file system tells.
     pub is_directory: bool,
@@ -51,7 +72,6 @@ mod tests {
     use rustix::fs::Mode;
     use std::fs;
     use std::os::unix::fs::{PermissionsExt, symlink};
-    use std::path::Path;
 
     /// Whether the door sees that a directory may hold files.
     fn may_contain_files(directory: &Path) -> Result<bool, Refusal> {
@@ -64,6 +84,18 @@ mod tests {
             fs::create_dir(place.path().join(format!("d{number}"))).unwrap();
         }
         place
+    }
+
+    #[test]
+    fn paths_share_a_directory_only_where_their_parents_are_the_same() {
+        let paths = ["", "a", "b", "/a", "/b", "d/a", "d/b", "d//a", "d/", "d/.", "d/..", "e/a", "d/e/a", "/", "."];
+        let paths = paths.map(Path::new);
+        for (one, other) in paths.iter().flat_map(|one| paths.map(|other| (*one, other))) {
+            assert!(!share_directory(one, other) || one.parent() == other.parent(), "{one:?} and {other:?}");
+        }
+        for (one, other) in [("a", "b"), ("/a", "/b"), ("d/a", "d/b"), ("/d/e/a", "/d/e/b")] {
+            assert!(share_directory(Path::new(one), Path::new(other)), "{one} and {other}");
+        }
     }
 
     /// Protects a file among any number of directories. What a file system that folds letter case takes for a namesake needs

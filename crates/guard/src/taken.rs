@@ -1,6 +1,6 @@
 //! The files that a run made or took. Its workers recognise them while it lasts, and their final state is registered.
 
-use super::listing::{self, LISTED, MANY_NAMES};
+use super::listing::{self, LISTED, MANY_NAMES, share_directory};
 use super::made::{FileKey, FileState, Known, MadeFiles, Record};
 use super::maker::this_host;
 use super::mark::{Mark, Whose};
@@ -208,7 +208,7 @@ impl Guard {
         let (mut seen, mut records) = (HashSet::new(), Vec::new());
         // Read only once, because a hundred thousand paths may be relative.
         let base = std::env::current_dir().unwrap_or_default();
-        for of_directory in files.chunk_by(|one, next| one.path.parent() == next.path.parent()) {
+        for of_directory in files.chunk_by(|one, next| share_directory(&one.path, &next.path)) {
             let Some(first) = of_directory.first().map(|file| base.join(&file.path)) else { continue };
             // A run may have removed all its files, with or without their directory.
             if of_directory.len() >= MANY_NAMES && first.parent().is_some_and(|directory| !may_hold_files(directory)) {

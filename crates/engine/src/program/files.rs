@@ -6,6 +6,7 @@ use super::trees::{self, TreeFiles, WallMark};
 use crate::files::paths::{Paths, paths_within};
 use crate::guard::{
     Create, DirectoryEntry, Door, FoundName, Guard, MANY_NAMES, Naming, PassReason, Pinning, Refusal, Roots,
+    share_directory,
 };
 use crate::mpi_io::MpiIo;
 use crate::setting::Setting;
@@ -134,7 +135,7 @@ pub(crate) fn open(
     };
     let paths = Paths::new(&target.names, &base);
     let said = !paths.are_generated();
-    let listed: Vec<PathBuf> = (0..paths.count()).map(|number| paths.path(number)).collect();
+    let listed = paths.into_list();
     let groups = workload.phase.iter().flat_map(|phase| &phase.workers).filter(|group| group.target == name);
     let programs = groups.filter_map(|group| match &group.work {
         Work::Program(program) => Some((&**program, group.count)),
@@ -155,7 +156,8 @@ pub(crate) fn open(
     // Of numbered files, one of each directory stands for all.
     let numbered_in = postmark.as_ref().map_or(Vec::new(), |named| paths_within(&base, named.run.file_directories()));
     let first_numbered = numbered_in.iter().map(|directory| directory.join("1"));
-    let roots = Arc::new(Roots::new(&typed, listed.iter().cloned().chain(first_numbered), Pinning::Pinned));
+    let firsts = listed.chunk_by(|one, next| share_directory(one, next)).filter_map(<[PathBuf]>::first).cloned();
+    let roots = Arc::new(Roots::new(&typed, firsts.chain(first_numbered), Pinning::Pinned));
     let first = listed.first().cloned().or_else(|| numbered_in.first().map(|directory| directory.join("1")));
     let mut judged = Judged::default();
     if changes {
@@ -214,7 +216,7 @@ impl Judged {
     /// Looks at the names, and refuses where one is of a file that must not be changed.
     fn judge(&mut self, door: &mut Door, names: &[PathBuf], removes: bool) -> Result<(), Refusal> {
         let mut number = 0;
-        for of_directory in names.chunk_by(|one, next| one.parent() == next.parent()) {
+        for of_directory in names.chunk_by(|one, next| share_directory(one, next)) {
             match self.judge_names(door, of_directory, number, removes) {
                 // The program may create the directory later.
                 Err(Refusal::NoDirectory { .. }) if number > 0 => {}
@@ -341,7 +343,7 @@ mod tests {
             let mut judged = Judged::default();
             judged.judge(&mut guard(permissions).door(Naming::Generated), &names, true).map(|()| judged.allowed)
         };
-        assert_eq!(judge(Permissions::none()).unwrap(), []);
+        assert!(judge(Permissions::none()).unwrap().is_empty());
         let last = names.last().unwrap();
         fs::write(last, "precious").unwrap();
         assert!(matches!(judge(Permissions::none()), Err(Refusal::ExistingFile { .. })));
