@@ -3,6 +3,7 @@
 
 use super::beneath::{Identity, Mounts, open_beneath};
 use super::device::SystemDevices;
+use super::listing::{self, DirectoryEntry, LISTED};
 use super::mark::Whose;
 use super::pass::has_one_name;
 use super::taken::KnownFile;
@@ -135,25 +136,30 @@ impl Door {
         }
     }
 
-    /// Whether the directory of `path` may have an entry whose name `is_meant`. `true`, too, where that is more work than to look
-    /// at `most` names: in a directory with more entries, or one that must not be listed.
+    /// Whether the directory of `path` may have an entry that `is_meant`. `true`, too, where that is more work than to look at `most`
+    /// names: in a directory with more entries, or one that must not be listed.
     ///
     /// # Errors
     /// [`Refusal::NoDirectory`]; [`Refusal::Io`].
-    pub fn may_contain(&mut self, path: &Path, most: usize, is_meant: impl Fn(&[u8]) -> bool) -> Result<bool, Refusal> {
+    pub fn may_contain(
+        &mut self,
+        path: &Path,
+        most: usize,
+        is_meant: impl Fn(DirectoryEntry<'_>) -> bool,
+    ) -> Result<bool, Refusal> {
         let (dir, _) = self.enter(path)?;
         // Not `Dir::read_from`, which would open the directory for its path alone, as it is open here.
         let opened = crate::raw_open::openat(&dir.fd, ".", LISTED | OFlags::CLOEXEC, Mode::empty());
-        let Ok(mut entries) = opened.and_then(Dir::new) else { return Ok(true) };
-        // The directory itself and the one above are entries, too.
-        for _ in 0..most.saturating_add(2) {
-            match entries.read() {
-                None => return Ok(false),
-                Some(Ok(entry)) if !is_meant(entry.file_name().to_bytes()) => {}
-                Some(_) => return Ok(true),
-            }
-        }
-        Ok(true)
+        Ok(opened.map_or(true, |listed| listing::may_contain(listed, most, is_meant)))
+    }
+
+    /// Whether the directory of `path` may have an entry other than a directory. If not, no name in it is a file's, even where the
+    /// file system ignores letter case. `true`, too, for a directory with more than a few entries.
+    ///
+    /// # Errors
+    /// [`Refusal::NoDirectory`]; [`Refusal::Io`].
+    pub fn may_contain_files(&mut self, path: &Path) -> Result<bool, Refusal> {
+        self.may_contain(path, listing::FEW, |entry| !entry.is_directory)
     }
 
     /// Refuses where this many bytes more would leave too little of the file system on which `path` lies or will lie.
@@ -400,9 +406,6 @@ fn passed(fd: OwnedFd, path: &Path, origin: PassReason) -> Result<PassedFile, Re
     rustix::fs::fcntl_setfl(&fd, OFlags::empty()).map_err(Refusal::io(path, "set its flags"))?;
     Ok(PassedFile { file: File::from(fd), origin })
 }
-
-/// Flags for opening a directory in order to list it.
-const LISTED: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY);
 
 /// Maximum depth of the search; the tools' own paths are shorter.
 const LEVELS_MAX: usize = 300;

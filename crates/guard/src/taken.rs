@@ -1,10 +1,12 @@
 //! The files that a run made or took. Its workers recognise them while it lasts, and their final state is registered.
 
+use super::listing::{self, LISTED, MANY_NAMES, share_directory};
 use super::made::{FileKey, FileState, Known, MadeFiles, Record};
 use super::maker::this_host;
 use super::mark::{Mark, Whose};
 use super::{Guard, Identity};
 use rustix::fs::{FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -206,16 +208,17 @@ impl Guard {
         let (mut seen, mut records) = (HashSet::new(), Vec::new());
         // Read only once, because a hundred thousand paths may be relative.
         let base = std::env::current_dir().unwrap_or_default();
-        // The directory at hand, and whether it is there: a run may have removed it, with all its files.
-        let mut above: Option<(PathBuf, bool)> = None;
-        for TakenFile { path, evidence } in &files {
-            let path = base.join(path);
-            let Some(parent) = path.parent() else { continue };
-            if above.as_ref().is_none_or(|(known, _)| known != parent) {
-                above = Some((parent.to_owned(), parent.exists()));
+        for of_directory in files.chunk_by(|one, next| share_directory(&one.path, &next.path)) {
+            let Some(first) = of_directory.first().map(|file| base.join(&file.path)) else { continue };
+            // A run may have removed all its files, with or without their directory.
+            if of_directory.len() >= MANY_NAMES && first.parent().is_some_and(|directory| !may_hold_files(directory)) {
+                continue;
             }
-            if above.as_ref().is_some_and(|(_, is_there)| *is_there) && seen.insert(path.as_os_str().to_owned()) {
-                records.extend(self.leave(&path, *evidence));
+            for TakenFile { path, evidence } in of_directory {
+                let path = base.join(path);
+                if seen.insert(path.as_os_str().to_owned()) {
+                    records.extend(self.leave(&path, *evidence));
+                }
             }
         }
         self.locked().opened.clear();
@@ -260,6 +263,57 @@ impl Guard {
     }
 }
 
+/// Returns `false` if a directory is gone, or holds nothing but a few directories.
+fn may_hold_files(directory: &Path) -> bool {
+    match crate::raw_open::open(directory, LISTED | OFlags::CLOEXEC, Mode::empty()) {
+        Ok(opened) => listing::may_contain(opened, listing::FEW, |entry| !entry.is_directory),
+        Err(error) => !matches!(error, Errno::NOENT | Errno::NOTDIR),
+    }
+}
+
 fn is_plain_file(stat: &Stat) -> bool {
     FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile && stat.st_nlink == 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::guard;
+    use crate::{FileOpening, Intent, IoMode, PassReason, Permissions};
+    use std::fs;
+
+    /// Protects what a run leaves among directories, or in a directory of which it removed the rest: it is registered, so that
+    /// the next run may write to it. Nothing of a removed directory is.
+    #[test]
+    fn files_that_are_left_are_registered_however_many_were_removed() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().join(name);
+        let opening = FileOpening { intent: Intent::Overwrite, mode: IoMode::Buffered, needed_bytes: 0 };
+        for (kept, subdirectories) in [("kept", 0), ("among", 1), ("many", 100)] {
+            for number in 0..subdirectories {
+                fs::create_dir_all(at(kept).join(format!("d{number}"))).unwrap();
+            }
+            fs::create_dir_all(at(kept)).unwrap();
+            let first = guard(Permissions::none());
+            for directory in [kept, "gone"] {
+                for number in 0..2 * MANY_NAMES {
+                    first.register_later(at(directory).join(number.to_string()), false);
+                }
+            }
+            let path = at(kept).join((2 * MANY_NAMES - 1).to_string());
+            fs::write(&path, "measured").unwrap();
+            first.give_back();
+            let again = guard(Permissions::none()).open_file(&path, opening).unwrap();
+            assert_eq!(again.origin(), PassReason::TestData, "{kept}");
+        }
+    }
+
+    #[test]
+    fn a_directory_without_files_is_not_asked_for_each_name() {
+        let place = tempfile::tempdir().unwrap();
+        fs::create_dir(place.path().join("d")).unwrap();
+        assert!(!may_hold_files(place.path()) && !may_hold_files(&place.path().join("none")));
+        fs::write(place.path().join("file"), "").unwrap();
+        assert!(may_hold_files(place.path()) && !may_hold_files(&place.path().join("file")));
+    }
 }

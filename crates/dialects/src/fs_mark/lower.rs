@@ -8,6 +8,7 @@ use plumb_workload::program::{
     Each, FileOrder, Moves, OpenStep, Pick, Program, ProgramContent, ScratchTarget, Step, Transfer,
 };
 use plumb_workload::{Bytes, RunAs, Target, Work, WorkerGroup, Workload};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// Name of the phase that is timed.
@@ -58,10 +59,17 @@ fn places(settings: &Settings, thread: usize, second: u64, seed: u64) -> Places 
     // A state of 0 would stay 0.
     let mut draws = Draws(seed.wrapping_add((thread as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15)) | 1);
     let directories = names.len() as u32;
+    names.reserve_exact(settings.files as usize);
+    let mut random = String::with_capacity(settings.random_bytes);
     for &(directory, count) in &runs {
+        let before = names[directory as usize].join(&time).into_os_string();
         for _ in 0..count {
-            let random: String = (0..settings.random_bytes).map(|_| draws.letter()).collect();
-            names.push(names[directory as usize].join(format!("{time}{random}")));
+            let mut name = OsString::with_capacity(before.len() + settings.random_bytes);
+            name.push(&before);
+            random.clear();
+            random.extend((0..settings.random_bytes).map(|_| draws.letter()));
+            name.push(&random);
+            names.push(PathBuf::from(name));
         }
     }
     Places { names, runs, directories }

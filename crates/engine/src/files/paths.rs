@@ -81,6 +81,14 @@ impl Paths {
         }
     }
 
+    /// Returns the paths of all files, in the order of their numbers.
+    pub(crate) fn into_list(self) -> Vec<PathBuf> {
+        match self {
+            Paths::Said(paths) | Paths::Made(paths) => paths,
+            Paths::Numbered { .. } => (0..self.count()).map(|number| self.path(number)).collect(),
+        }
+    }
+
     /// Whether their names were made up by the language that they come from.
     pub(crate) fn are_generated(&self) -> bool {
         matches!(self, Paths::Numbered { .. } | Paths::Made(_))

@@ -1,7 +1,7 @@
 //! The names of a target's files, by number.
 
 use super::op::FileInDirectory;
-use crate::guard::{Guard, Roots};
+use crate::guard::{Guard, Roots, share_directory};
 use crate::tree::write_number;
 use std::ffi::{CStr, CString};
 use std::os::fd::BorrowedFd;
@@ -123,19 +123,15 @@ fn place_of(path: &Path, roots: &Roots) -> (u32, usize) {
 /// Finds the root and the prefix length of each path.
 fn places_of(paths: &[PathBuf], roots: &Roots) -> Vec<NamePlace> {
     let mut places: Vec<NamePlace> = Vec::new();
-    let mut above = None;
-    for (from, path) in (0..).zip(paths) {
-        // Names of one directory share both; to compare directories is cheaper than to look for a root. Letter by letter, because
-        // the prefix has a length in bytes.
-        let parent = path.parent().map(Path::as_os_str);
-        if above.is_some() && parent == above {
-            continue;
-        }
-        above = parent;
+    let mut from = 0;
+    // Names of one directory share both; to compare directories is cheaper than to look for a root.
+    for of_directory in paths.chunk_by(|one, next| share_directory(one, next)) {
+        let Some(path) = of_directory.first() else { continue };
         let (root, skip) = place_of(path, roots);
         if places.last().is_none_or(|last| (last.root, last.skip) != (root, skip)) {
             places.push(NamePlace { from, root, skip });
         }
+        from += of_directory.len() as u32;
     }
     places
 }

@@ -4,7 +4,10 @@ use super::file_table::{FileTable, NumberedFiles};
 use super::postmark::KeptDraws;
 use super::trees::{self, TreeFiles, WallMark};
 use crate::files::paths::{Paths, paths_within};
-use crate::guard::{Create, Door, FoundName, Guard, Naming, PassReason, Pinning, Refusal, Roots};
+use crate::guard::{
+    Create, DirectoryEntry, Door, FoundName, Guard, MANY_NAMES, Naming, PassReason, Pinning, Refusal, Roots,
+    share_directory,
+};
 use crate::mpi_io::MpiIo;
 use crate::setting::Setting;
 use plumb_workload::files::Names;
@@ -132,7 +135,7 @@ pub(crate) fn open(
     };
     let paths = Paths::new(&target.names, &base);
     let said = !paths.are_generated();
-    let listed: Vec<PathBuf> = (0..paths.count()).map(|number| paths.path(number)).collect();
+    let listed = paths.into_list();
     let groups = workload.phase.iter().flat_map(|phase| &phase.workers).filter(|group| group.target == name);
     let programs = groups.filter_map(|group| match &group.work {
         Work::Program(program) => Some((&**program, group.count)),
@@ -153,7 +156,8 @@ pub(crate) fn open(
     // Of numbered files, one of each directory stands for all.
     let numbered_in = postmark.as_ref().map_or(Vec::new(), |named| paths_within(&base, named.run.file_directories()));
     let first_numbered = numbered_in.iter().map(|directory| directory.join("1"));
-    let roots = Arc::new(Roots::new(&typed, listed.iter().cloned().chain(first_numbered), Pinning::Pinned));
+    let firsts = listed.chunk_by(|one, next| share_directory(one, next)).filter_map(<[PathBuf]>::first).cloned();
+    let roots = Arc::new(Roots::new(&typed, firsts.chain(first_numbered), Pinning::Pinned));
     let first = listed.first().cloned().or_else(|| numbered_in.first().map(|directory| directory.join("1")));
     let mut judged = Judged::default();
     if changes {
@@ -209,44 +213,55 @@ struct Judged {
 }
 
 impl Judged {
-    /// Looks at each name, and refuses where one is of a file that must not be changed.
+    /// Looks at the names, and refuses where one is of a file that must not be changed.
     fn judge(&mut self, door: &mut Door, names: &[PathBuf], removes: bool) -> Result<(), Refusal> {
-        let mut missing = None;
-        for (number, path) in names.iter().enumerate() {
-            if missing.is_some() && path.parent() == missing {
-                continue;
-            }
-            match door.is_free(path) {
-                Ok(true) => continue,
+        let mut number = 0;
+        for of_directory in names.chunk_by(|one, next| share_directory(one, next)) {
+            match self.judge_names(door, of_directory, number, removes) {
                 // The program may create the directory later.
-                Err(Refusal::NoDirectory { .. }) if number > 0 => {
-                    missing = path.parent();
-                    continue;
-                }
-                is_free => _ = is_free?,
+                Err(Refusal::NoDirectory { .. }) if number > 0 => {}
+                judged => judged?,
             }
-            match door.look(path) {
-                Ok(FoundName::Directory) => continue,
-                // A dangling link is not replaced either.
-                Ok(FoundName::Nothing) => {
-                    door.admit_removal(path)?;
-                    continue;
-                }
-                Ok(FoundName::File { occupied_bytes, .. }) => self.occupied_bytes += occupied_bytes,
-                Ok(_) => {}
-                Err(refusal) => return Err(refusal),
+            number += of_directory.len();
+        }
+        Ok(())
+    }
+
+    /// Looks at names of one directory, of which the first has this number. Where that directory has no files, none of them is one.
+    fn judge_names(&mut self, door: &mut Door, names: &[PathBuf], first: usize, removes: bool) -> Result<(), Refusal> {
+        if names.len() >= MANY_NAMES
+            && let Some(path) = names.first()
+            && !door.may_contain_files(path)?
+        {
+            return Ok(());
+        }
+        for (number, path) in (first..).zip(names) {
+            if !door.is_free(path)? {
+                self.judge_taken(door, path, number, removes)?;
             }
-            // Opens without creating or changing anything, only to check permission.
-            match door.open(path, Create::Never)?.origin {
-                PassReason::Allowed => self.allowed.push(number as u32),
-                PassReason::Blank => self.lent.push(number as u32),
-                // Writing to `/dev/null` is harmless, but removing it is not.
-                PassReason::Sink if removes => {
-                    let expected = "a file: the program removes what it has written to";
-                    return Err(Refusal::WrongKind { path: path.clone(), found: "a character device", expected });
-                }
-                _ => {}
+        }
+        Ok(())
+    }
+
+    /// Judges what bears a name that is not free.
+    fn judge_taken(&mut self, door: &mut Door, path: &Path, number: usize, removes: bool) -> Result<(), Refusal> {
+        match door.look(path)? {
+            FoundName::Directory => return Ok(()),
+            // A dangling link is not replaced either.
+            FoundName::Nothing => return door.admit_removal(path),
+            FoundName::File { occupied_bytes, .. } => self.occupied_bytes += occupied_bytes,
+            _ => {}
+        }
+        // Opens without creating or changing anything, only to check permission.
+        match door.open(path, Create::Never)?.origin {
+            PassReason::Allowed => self.allowed.push(number as u32),
+            PassReason::Blank => self.lent.push(number as u32),
+            // Writing to `/dev/null` is harmless, but removing it is not.
+            PassReason::Sink if removes => {
+                let expected = "a file: the program removes what it has written to";
+                return Err(Refusal::WrongKind { path: path.to_owned(), found: "a character device", expected });
             }
+            _ => {}
         }
         Ok(())
     }
@@ -255,7 +270,7 @@ impl Judged {
 /// Whether one of these directories may have an entry that is called like one of `count` numbered files. To list a directory
 /// takes a call for some hundred entries; to look at each name, one for each.
 fn has_namesakes(door: &mut Door, directories: &[PathBuf], count: usize) -> Result<bool, Refusal> {
-    let is_namesake = |name: &[u8]| {
+    let is_namesake = |DirectoryEntry { name, .. }: DirectoryEntry<'_>| {
         let number = std::str::from_utf8(name).ok().and_then(|name| name.parse().ok());
         // File systems that normalise names may take other digits for these.
         !name.is_ascii() || number.is_some_and(|number: usize| (1..=count).contains(&number))
@@ -303,4 +318,39 @@ fn bytes_of_segments(target: &str, phase: &Phase) -> u64 {
         segments.map(move |transfer| transfer.bytes().saturating_mul(count.into()))
     });
     written.fold(0, u64::saturating_add)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::guard::Permissions;
+    use crate::guard::testing::guard;
+    use std::fs;
+
+    /// Protects a file among names that nothing bears, beside directories that are passed over: it is refused, and is the one
+    /// that a permission is for.
+    #[test]
+    fn a_file_is_found_by_its_number_behind_directories_without_files() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().join(name);
+        fs::create_dir_all(at("of-directories/deeper")).unwrap();
+        fs::create_dir(at("of-files")).unwrap();
+        let mut names = vec![at("of-directories")];
+        for directory in ["of-directories", "missing", "of-files"] {
+            names.extend((0..2 * MANY_NAMES).map(|number| at(directory).join(number.to_string())));
+        }
+        let judge = |permissions| {
+            let mut judged = Judged::default();
+            judged.judge(&mut guard(permissions).door(Naming::Generated), &names, true).map(|()| judged.allowed)
+        };
+        assert!(judge(Permissions::none()).unwrap().is_empty());
+        let last = names.last().unwrap();
+        fs::write(last, "precious").unwrap();
+        assert!(matches!(judge(Permissions::none()), Err(Refusal::ExistingFile { .. })));
+        let allowed = judge(Permissions::parse(last.to_str().unwrap())).unwrap();
+        assert_eq!(allowed, [names.len() as u32 - 1]);
+        let missing = [at("missing/first")];
+        let first = Judged::default().judge(&mut guard(Permissions::none()).door(Naming::Generated), &missing, true);
+        assert!(matches!(first, Err(Refusal::NoDirectory { .. })), "the first directory must be there");
+    }
 }
