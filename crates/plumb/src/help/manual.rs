@@ -61,6 +61,10 @@ const ENVIRONMENT: &[(&str, &str)] = &[
         "PLUMB_KERNELS",
         "Directories with kernels for virtual machines, separated by colons; each has boot/ and lib/modules/.",
     ),
+    (
+        "PLUMB_PANIC_WORKER",
+        "For tests of Plumb: the worker of this name, or `main` for the coordinator, panics as the clock starts.",
+    ),
     ("NO_COLOR", "If set and not empty: no colours."),
     ("TERM", "If `dumb`: no colours."),
     ("COLUMNS", "The width of help, where standard output is not a terminal."),
