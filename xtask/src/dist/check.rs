@@ -89,11 +89,11 @@ fn has_debug_information(root: &Path) -> Result<()> {
         .arg(format!("set debug-file-directory {}", root.join("usr/lib/debug").display()))
         .arg("-ex")
         .arg(format!("file {}", root.join("usr/bin/plumb").display()))
-        .args(["-ex", "info line plumb::main"])
+        .args(["-ex", "info line main"])
         .output()
         .context("gdb")?;
     let said = String::from_utf8_lossy(&output.stdout);
-    ensure!(said.contains("main.rs"), "gdb does not find the line of plumb::main: {said}");
+    ensure!(said.contains("crates/plumb/src/main.rs"), "gdb does not find the line of main: {said}");
     Ok(())
 }
 
