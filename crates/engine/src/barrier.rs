@@ -424,10 +424,10 @@ fn prepare_thread(cpu: Option<u32>) -> Result<(), WorkerError> {
     Ok(())
 }
 
-/// Runs a worker, in its own thread or process, or on virtual time. A panic ends here, and ends the phase even if errors of this
-/// worker do not.
+/// Runs a worker, in its own thread or process, or on virtual time. Catches its panic, which ends the phase even if the worker may
+/// fail alone.
 pub(crate) fn worker_main(barrier: &Barrier, cpu: Option<u32>, body: Body) {
-    let ended = panics::caught(|| {
+    let ended = panics::catch(|| {
         if !barrier.memory.clock.is_virtual() {
             barrier.report().pid.store(thread_number(), Relaxed);
             prepare_thread(cpu)?;
@@ -439,7 +439,7 @@ pub(crate) fn worker_main(barrier: &Barrier, cpu: Option<u32>, body: Body) {
         Ok(Ok(Ended::Done | Ended::Stopped)) => {}
         Ok(Err(error)) => barrier.fail(&error.to_string()),
         Err(panic) => {
-            barrier.report().panic(&panic);
+            barrier.report().panic(&panic.to_string());
             barrier.control().request_stop();
         }
     }

@@ -71,13 +71,21 @@ fn message_of(payload: &(dyn Any + Send)) -> &str {
     text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
 }
 
-/// Runs a worker. If it panics, returns the message and the place.
-pub(crate) fn caught<T>(run: impl FnOnce() -> T) -> Result<T, String> {
+/// A panic that was caught.
+#[derive(Debug, thiserror::Error)]
+#[error("panicked at {}: {message}", place.as_deref().unwrap_or("an unknown place"))]
+pub(crate) struct CaughtPanic {
+    /// Source file, line and column; `None` if the hook is not installed.
+    place: Option<String>,
+    message: String,
+}
+
+/// Runs a worker, and catches its panic.
+pub(crate) fn catch<T>(run: impl FnOnce() -> T) -> Result<T, CaughtPanic> {
     // Workers share only atomic cells, and locks that ignore poison.
-    catch_unwind(AssertUnwindSafe(run)).map_err(|payload| {
-        let place = PLACE.try_with(Cell::take).ok().flatten();
-        let place = place.map(|place| format!(" at {place}")).unwrap_or_default();
-        format!("panicked{place}: {}", message_of(&*payload))
+    catch_unwind(AssertUnwindSafe(run)).map_err(|payload| CaughtPanic {
+        place: PLACE.try_with(Cell::take).ok().flatten(),
+        message: message_of(&*payload).to_owned(),
     })
 }
 
