@@ -411,7 +411,10 @@ impl SetState {
     }
 
     pub(super) fn extra_removed(&mut self, removed: ExtraDirectory) {
-        let is_its = |extra: &&mut Extras| extra.owner == removed.owner && extra.first == removed.number;
+        // A used-up range may end where the range of `removed` begins.
+        let is_its = |extra: &&mut Extras| {
+            extra.owner == removed.owner && extra.first == removed.number && extra.first < extra.next
+        };
         if let Some(extra) = self.extras.iter_mut().find(is_its) {
             extra.first = removed.number + 1;
         }

@@ -336,34 +336,34 @@ fn copies_are_known_to_other_shares() {
     }
 }
 
-// What exists beforehand is shared out among workers, and is removed once.
+// What exists beforehand is shared out among workers, and is removed once, whoever inherits the rest.
 #[test]
 fn directories_that_exist_beforehand_are_removed_first() {
-    let tree = Tree::new(&std::env::temp_dir(), 0, 1, Distribution::Fixed(Bytes(0)), 0);
-    let program = program(vec![Step::Rmdir { file: Pick::Usual }]);
-    let state = TreeState::new(tree.shape.clone());
-    let (mut removed, mut states) = (0, Vec::new());
-    for state in state.split(3).unwrap() {
-        // One each; the others are for the next phase.
-        let mut source = over(&program, state, STREAM, Some(1));
-        let mut backend = tree.backend(&program);
-        while let Some(op) = source.next() {
-            assert!(run_op(&mut source, &mut backend, &op).is_ok(), "{op:?}");
-            removed += 1;
-        }
-        states.push(source.into_state().unwrap());
+    // Removed in the first phase by each of its workers, and the workers of the second.
+    for (at_first, workers) in [([1, 1, 1], 2), ([0, 2, 0], 1), ([2, 2, 0], 1)] {
+        let tree = Tree::new(&std::env::temp_dir(), 0, 1, Distribution::Fixed(Bytes(0)), 0);
+        let program = program(vec![Step::Rmdir { file: Pick::Usual }]);
+        let remove = |state, passes| {
+            let mut source = over(&program, state, STREAM, passes);
+            let mut backend = tree.backend(&program);
+            let mut removed = 0;
+            while passes != Some(removed)
+                && let Some(op) = source.next()
+            {
+                assert!(run_op(&mut source, &mut backend, &op).is_ok(), "{op:?} of {at_first:?} and {workers}");
+                removed += 1;
+            }
+            (removed, source.into_state().unwrap())
+        };
+        let first = TreeState::new(tree.shape.clone()).split(3).unwrap();
+        let (removed, states): (Vec<_>, Vec<_>) =
+            first.into_iter().zip(at_first).map(|(state, passes)| remove(state, Some(passes))).unzip();
+        assert_eq!(removed, at_first);
+        assert_eq!(tree.found(), tree.believed(&states));
+        let second = TreeState::join(tree.shape.clone(), states).split(workers).unwrap();
+        let rest: u64 = second.into_iter().map(|state| remove(state, None).0).sum();
+        assert_eq!(at_first.iter().sum::<u64>() + rest, u64::from(DIRECTORIES));
     }
-    assert_eq!(removed, 3);
-    assert_eq!(tree.found(), tree.believed(&states));
-    for state in TreeState::join(tree.shape.clone(), states).split(2).unwrap() {
-        let mut source = over(&program, state, STREAM, None);
-        let mut backend = tree.backend(&program);
-        while let Some(op) = source.next() {
-            assert!(run_op(&mut source, &mut backend, &op).is_ok(), "{op:?}");
-            removed += 1;
-        }
-    }
-    assert_eq!(removed, DIRECTORIES);
 }
 
 #[test]
