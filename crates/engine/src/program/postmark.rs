@@ -211,3 +211,42 @@ impl FileMemory {
         Ok(moved)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PARTS: [PostmarkPart; 3] = [PostmarkPart::Create, PostmarkPart::Transactions, PostmarkPart::Delete];
+
+    fn ops(run: &Postmark, part: PostmarkPart, kept: &Arc<KeptDraws>) -> Vec<CallOp> {
+        let rules = CallRules { create: 0, read: 1, append: 2, whole: 3 };
+        let mut mill = Mill::new(&PostmarkStep { part, run: run.clone() }, rules, 0, kept);
+        std::iter::from_fn(|| mill.next()).collect()
+    }
+
+    // Kept draws save time and change nothing: a part that finds none, or those of another run or part, draws them itself.
+    #[test]
+    fn a_part_has_the_same_ops_whether_or_not_it_goes_on_with_kept_draws() {
+        let run = Postmark { number: 50, transactions: 300, ..Postmark::default() };
+        let alone = PARTS.map(|part| ops(&run, part, &Arc::default()));
+        assert!(alone.iter().all(|ops| !ops.is_empty()));
+        let kept = Arc::default();
+        assert_eq!(PARTS.map(|part| ops(&run, part, &kept)), alone);
+        // All parts have ended, so nothing that is kept fits.
+        assert_eq!(ops(&run, PostmarkPart::Transactions, &kept), alone[1]);
+        let other = Postmark { seed: run.seed + 1, ..run.clone() };
+        ops(&other, PostmarkPart::Create, &kept);
+        assert_eq!(ops(&run, PostmarkPart::Transactions, &kept), alone[1]);
+    }
+
+    #[test]
+    fn a_part_takes_the_draws_that_the_part_before_kept() {
+        let run = Postmark { number: 50, transactions: 300, ..Postmark::default() };
+        let kept = Arc::default();
+        ops(&run, PostmarkPart::Create, &kept);
+        assert_eq!(kept.all().get(&0).map(|(part, _)| *part), Some(PostmarkPart::Create));
+        let step = PostmarkStep { part: PostmarkPart::Transactions, run };
+        kept.take(&step, 0);
+        assert!(kept.all().get(&0).is_none());
+    }
+}
