@@ -10,7 +10,7 @@ use crate::others::OtherProcesses;
 use crate::plan::Part;
 use crate::prepare::DropCaches;
 use crate::signals::StopFlag;
-use crate::sim::SimRun;
+use crate::sim::{CarriedDebt, SimRun};
 use crate::source::trace::Recordings;
 use crate::testdir::TestDirs;
 use std::path::Path;
@@ -33,6 +33,8 @@ pub struct Setting<'a> {
     pub drop_caches: DropCaches,
     /// Which run this is, for simulated devices.
     pub sim_run: SimRun,
+    /// What earlier runs of the comparison left behind, for simulated devices.
+    pub sim_debt: CarriedDebt,
     /// Different in every run, so that no two runs write the same bytes; ops do not depend on it.
     pub content_seed: u64,
     /// Opens the recordings of jobs that replay one.

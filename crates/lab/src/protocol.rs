@@ -75,24 +75,32 @@ pub struct LedHosts {
     pub keys: Option<PathBuf>,
 }
 
-/// The place of a run among the runs of a study; as text, `RUN,PLOT`, what `plumb run --sim-run` takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+/// The place of a run among the runs of a study; as text, `RUN,PLOT` or `RUN,PLOT,DEBT`, what `plumb run --sim-run` takes.
+#[derive(Debug, Clone, Copy, PartialEq, ToDocument, FromDocument)]
 pub struct SimPlace {
     /// Which run, from 0, in the order in which they happen.
     pub run: u32,
     /// Which provisioning, from 0.
     pub plot: u32,
+    /// Share by which it is slower for what earlier runs left behind.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub debt: f64,
+}
+
+fn is_nothing(debt: &f64) -> bool {
+    *debt == 0.0
 }
 
 impl std::fmt::Display for SimPlace {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{},{}", self.run, self.plot)
+        write!(f, "{},{}", self.run, self.plot)?;
+        if is_nothing(&self.debt) { Ok(()) } else { write!(f, ",{}", self.debt) }
     }
 }
 
 /// A text is no place of a run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is not RUN,PLOT: two whole numbers such as 4,1")]
+#[error("`{text}` is not RUN,PLOT or RUN,PLOT,DEBT: two whole numbers and a share, such as 4,1 or 4,1,0.1")]
 pub struct SimPlaceError {
     /// What was written.
     pub text: String,
@@ -101,9 +109,13 @@ pub struct SimPlaceError {
 impl std::str::FromStr for SimPlace {
     type Err = SimPlaceError;
     fn from_str(text: &str) -> Result<SimPlace, SimPlaceError> {
-        let numbers = text.split_once(',').and_then(|(run, plot)| Some((run.parse().ok()?, plot.parse().ok()?)));
-        let (run, plot) = numbers.ok_or_else(|| SimPlaceError { text: text.to_owned() })?;
-        Ok(SimPlace { run, plot })
+        let place = || {
+            let (run, rest) = text.split_once(',')?;
+            let (plot, debt) = rest.split_once(',').unwrap_or((rest, "0"));
+            let debt = debt.parse().ok().filter(|debt: &f64| debt.is_finite() && *debt >= 0.0)?;
+            Some(SimPlace { run: run.parse().ok()?, plot: plot.parse().ok()?, debt })
+        };
+        place().ok_or_else(|| SimPlaceError { text: text.to_owned() })
     }
 }
 
@@ -264,6 +276,23 @@ impl DeviceCounts {
             writes: self.writes.wrapping_sub(before.writes),
             written_bytes: self.written_bytes.wrapping_sub(before.written_bytes),
             flushes: self.flushes.wrapping_sub(before.flushes),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_what_was_printed_and_nothing_else_is_one() {
+        for (text, debt) in [("4,1", 0.0), ("4,1,0.15", 0.15), ("0,0,0", 0.0)] {
+            let place: SimPlace = text.parse().unwrap();
+            assert_eq!(place.debt, debt);
+            assert_eq!(place.to_string().parse::<SimPlace>().unwrap(), place);
+        }
+        for text in ["", "4", "4,", "4,1,", "4,1,x", "4,1,-0.1", "4,1,inf", "4,1,NaN", "4,1,0.1,2", "-1,0"] {
+            assert!(text.parse::<SimPlace>().unwrap_err().to_string().contains("4,1,0.1"), "{text}");
         }
     }
 }

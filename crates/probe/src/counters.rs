@@ -80,7 +80,7 @@ pub fn sample(set: &SampleSet) -> Counters {
     }
 }
 
-fn device(sys: &Sysroot, name: &str, counted: &Seen<()>) -> Seen<DeviceCounters> {
+pub(crate) fn device(sys: &Sysroot, name: &str, counted: &Seen<()>) -> Seen<DeviceCounters> {
     if let Seen::No(reason) = counted {
         return Seen::No(reason.clone());
     }

@@ -19,6 +19,7 @@ pub mod counters;
 pub mod environment;
 mod error;
 pub mod extents;
+pub mod idle;
 pub mod kernel_log;
 pub mod link;
 mod mounts;

@@ -514,6 +514,7 @@ mod tests {
             tag: None,
             left_out: Vec::new(),
             notes: Vec::new(),
+            settle: None,
         }
     }
 

@@ -3,6 +3,7 @@
 use crate::finding::Finding;
 use crate::metric::Metric;
 use crate::run::TierName;
+use crate::settle::Settled;
 use plumb_document::{FromDocument, ToDocument};
 use plumb_sorted::SortedMap;
 
@@ -25,8 +26,8 @@ pub struct Comparison {
     pub confounded: bool,
     /// Seed of the order and of the ops.
     pub seed: u64,
-    /// The order in which the sides ran, `A` and `B`, a block a string: `["AB", "BA", …]`. Of stored runs that are no blocks, a
-    /// string for each stretch of one side.
+    /// The order in which the sides ran, `A` and `B`, a block a string: `["AB", "BA", …]`, and of two works `["ABBA", …]`: two
+    /// runs for each. Of stored runs that are no blocks, a string for each stretch of one side.
     pub order: Vec<String>,
     /// Ids of the runs, in the order they ran.
     pub runs: Vec<String>,
@@ -53,11 +54,14 @@ pub struct Comparison {
     /// Where nothing was measured: which stored runs were compared, and how they lie in time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stored: Option<StoredRuns>,
+    /// What was waited for between the runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settle: Option<Settled>,
 }
 
 impl Comparison {
-    /// Which side each run is of, 0 the baseline, as the order says: in a block, each work ran on the sides in the block's order. Empty
-    /// where the order does not cover the runs, as of stored runs of several works.
+    /// Which side each run is of, 0 the baseline, as the order says. Where older versions ran several works, each ran on the sides in
+    /// the block's order. Empty where the order does not cover the runs, as of stored runs of several works.
     pub fn sides_of_runs(&self) -> SortedMap<&str, usize> {
         let letters: usize = self.order.iter().map(String::len).sum();
         let works = self.runs.len().checked_div(letters).unwrap_or(0);
@@ -461,6 +465,7 @@ mod tests {
             plots: None,
             planned: None,
             stored: None,
+            settle: None,
         };
         let sides = |order: &[&str], runs: &[&str]| -> Vec<usize> {
             let comparison = comparison(order, runs);

@@ -3,6 +3,7 @@
 use crate::compare::{Difference, Floor, LeftOut, RunCheck};
 use crate::finding::Finding;
 use crate::metric::Metric;
+use crate::settle::Settled;
 use plumb_document::{FromDocument, ToDocument};
 
 /// Name and version of the JSON form of a gate.
@@ -64,6 +65,9 @@ pub struct Gate {
     pub runs: Vec<String>,
     /// Seed of the order and of the ops.
     pub seed: u64,
+    /// What was waited for between the runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settle: Option<Settled>,
 }
 
 /// What a gate answers.
@@ -123,7 +127,7 @@ pub enum GateSource {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum GateDesign {
-    /// In blocks of one run of each side, in random order.
+    /// In blocks of one run of each side, in balanced order.
     Interleaved,
     /// At different times: what a machine differs by from session to session is part of the error.
     History,

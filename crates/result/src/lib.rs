@@ -37,6 +37,7 @@ pub mod repeat;
 pub mod replay;
 pub mod run;
 pub mod seen;
+pub mod settle;
 pub mod stream;
 pub mod study;
 pub mod sweep;

@@ -3,6 +3,7 @@
 use crate::compare::LeftOut;
 use crate::finding::{Level, RunVerdict};
 use crate::run::TierName;
+use crate::settle::Settled;
 use plumb_document::{FromDocument, ToDocument};
 use plumb_sorted::SortedMap;
 use plumb_workload::Bytes;
@@ -28,7 +29,7 @@ pub struct Sweep {
     pub counted: Vec<String>,
     /// Seed of the order and of the ops.
     pub seed: u64,
-    /// Runs of every point that were asked for; each repeat is a block that holds every point once, in random order.
+    /// Runs of every point that were asked for; each repeat is a block that holds every point once, in balanced random order.
     pub repeats: u32,
     /// True where a signal ended it early.
     pub partial: bool,
@@ -55,6 +56,9 @@ pub struct Sweep {
     /// What was asked for and not had, or is to be known of how it was measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// What was waited for between the runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settle: Option<Settled>,
 }
 
 /// A setting that can be swept.

@@ -6,6 +6,7 @@
 //! and what it cannot do, is in `docs/statistics.md`.
 
 pub mod bootstrap;
+pub mod carry_over;
 pub mod change;
 pub mod components;
 pub mod correct;
@@ -17,6 +18,7 @@ mod error;
 pub mod estimate;
 pub mod gate;
 pub mod modes;
+pub mod orders;
 pub mod outliers;
 pub mod permutation;
 pub mod power;
@@ -35,6 +37,7 @@ pub mod warmup;
 pub use correct::{benjamini_hochberg, holm};
 pub use error::StatsError;
 pub use estimate::{ConfidenceInterval, Estimate, Ratio, paired, sample, welch};
+pub use orders::{balanced_orders, orders_in_complete_block};
 pub use permutation::{SignFlip, sign_flip};
 pub use schedule::{Block, Interleaving, Side, blocked_order, interleaving};
 pub use stop::{Decision, FurtherBudget, Precision, Statistic, StopReason, StopRule, Stopper};

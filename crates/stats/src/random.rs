@@ -21,11 +21,6 @@ impl SplitMix {
         z ^ (z >> 31)
     }
 
-    /// A fair coin, from the highest bit.
-    pub(crate) fn coin(&mut self) -> bool {
-        self.next() >> 63 == 1
-    }
-
     /// A number below `bound`, which is above 0. The high word of a product: its bias is below bound / 2⁶⁴.
     pub(crate) fn below(&mut self, bound: usize) -> usize {
         ((u128::from(self.next()) * bound as u128) >> 64) as usize

@@ -126,6 +126,7 @@ fn a_sweep_is_found_by_its_tag_its_id_and_its_runs() {
         tag: Some("sweep-0190a0b0".to_owned()),
         left_out: Vec::new(),
         notes: Vec::new(),
+        settle: None,
     };
     let mut store = Store::open_in_memory().unwrap();
     store.save_sweep(id, &sweep).unwrap();

@@ -374,6 +374,7 @@ fn a_comparison_is_kept_whole_and_as_conclusions() {
         plots: None,
         planned: None,
         stored: None,
+        settle: None,
     };
     let mut store = with_two_runs();
     store.save_comparison("c1", "blocked log-t/1", &comparison).unwrap();

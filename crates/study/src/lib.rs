@@ -24,6 +24,7 @@ mod progress;
 mod ranks;
 pub mod repeat;
 pub mod run;
+pub mod settle;
 pub mod sweep;
 
 pub use compare::{CompareRequest, CompareSide, compare};

@@ -6,13 +6,14 @@ use crate::not_stored::NotStored;
 use crate::place::free_bytes;
 use crate::progress::{Progress, RunBegun};
 use crate::ranks::{AgentPolicy, Division, JoinedRanks, OfRanks, RanksRun, RunOrder, WorkloadOfRank, is_named};
+use crate::settle::Settling;
 use jiff::Timestamp;
 use plumb_cluster::ClusterError;
 use plumb_engine::copy::SharedListener;
 use plumb_engine::guard::{Permissions, Refusal};
 use plumb_engine::net::NetProtocol;
 use plumb_engine::signals::StopFlag;
-use plumb_engine::sim::SimRun;
+use plumb_engine::sim::{CarriedDebt, SimRun, left_behind};
 use plumb_engine::testdir::TestDirs;
 use plumb_engine::trace::Recordings;
 use plumb_engine::{DropCaches, EngineError, KeptFiles, MpiIo, Part, Setting, Unopened};
@@ -25,11 +26,11 @@ use plumb_sorted::SortedMap;
 use plumb_store::{BUSY_TIMEOUT, Queue, RunLog, Store};
 use plumb_trust::{HostEvidence, Measured};
 use plumb_workload::validate::{Problem, validate};
-use plumb_workload::{Size, Workload};
+use plumb_workload::{Size, Target, Workload};
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a run waits for the database after the run before it has waited in vain.
 const BUSY_AGAIN: Duration = Duration::from_secs(1);
@@ -81,6 +82,10 @@ pub struct Bench {
     has_run: bool,
     /// Why the last of several runs ended early.
     pub cut_by: Option<String>,
+    /// What runs on simulated devices left behind for the next one, see [`Bench::begin_comparison`].
+    pub carried: CarriedDebt,
+    /// What passes between the runs of a comparison.
+    pub settling: Settling,
     null_ceilings: SortedMap<u32, Seen<f64>>,
 }
 
@@ -113,6 +118,13 @@ pub struct RunOutcome {
     pub hosts: Vec<HostEvidence>,
     /// Why the store does not hold it, and which file does, where that is so. The result is good all the same.
     pub not_stored: Option<NotStored>,
+}
+
+impl RunOutcome {
+    /// Time of its phases on their own clock, which is that of simulated devices.
+    pub(crate) fn simulated(&self) -> Duration {
+        self.result.phases.iter().map(|phase| Duration::from_nanos(phase.wall_ns)).sum()
+    }
 }
 
 /// The checks that reject a run.
@@ -265,8 +277,26 @@ impl Bench {
             of_hosts: None,
             has_run: false,
             cut_by: None,
+            carried: CarriedDebt::default(),
+            settling: Settling::default(),
             null_ceilings: SortedMap::new(),
         }
+    }
+
+    /// Forgets earlier runs: those of another comparison have nothing to do with them.
+    pub fn begin_comparison(&mut self) {
+        self.carried = CarriedDebt::default();
+        self.settling.begin();
+    }
+
+    /// Lets the storage work off what the last run left behind. Simulated devices do so in their own time.
+    fn settle(&mut self, is_simulated: bool) {
+        if !is_simulated {
+            self.settling.wait(self.stop);
+            return;
+        }
+        let last = self.settling.last().unwrap_or_default();
+        self.carried = self.carried.after_pause(self.settling.simulated_pause(), last);
     }
 
     /// The machine.
@@ -374,7 +404,14 @@ impl Bench {
         let of_rank = ranks.as_ref().map(|ranks| WorkloadOfRank::of(&workload, self.division, 0, ranks.size()));
         let of_rank = of_rank.transpose()?;
         let part = Part::All;
-        let work = Work { workload: &workload, part, base: request.base, content_seed, sim_run: request.sim_run };
+        let work = Work {
+            workload: &workload,
+            part,
+            base: request.base,
+            content_seed,
+            sim_run: request.sim_run,
+            sim_debt: self.carried,
+        };
         if let Some(ranks) = &ranks {
             let order = RunOrder::of(self, &work);
             ranks.carry_on(self.apart.is_some());
@@ -416,6 +453,7 @@ impl Bench {
             }
             _ => (self.measure(own_work, &mut evidence), evidence.collected()),
         };
+        self.carried = self.carried.after(left_behind(&workload));
         (self.store, self.queue) = (store, queue);
         let found = together.map(|together| together.finish(early_end(&measured).as_deref()));
         progress.run_ended();
@@ -517,8 +555,17 @@ impl Bench {
         request: &RunRequest<'_>,
         progress: &mut dyn Progress,
     ) -> Result<Option<RunOutcome>, RunError> {
+        let is_simulated = request.workload.target.values().any(|target| matches!(target, Target::Sim(_)));
+        self.settle(is_simulated);
+        let began = Instant::now();
         match self.run(request, progress) {
-            Ok(outcome) => Ok(Some(outcome)),
+            Ok(outcome) => {
+                let took = if is_simulated { outcome.simulated() } else { began.elapsed() };
+                // The devices of hosts that this process only leads are not here.
+                let is_here = self.leading().is_none();
+                self.settling.ran(took, outcome.observations.targets.values().filter(|_| is_here));
+                Ok(Some(outcome))
+            }
             Err(error @ (RunError::EndedEarly { .. } | RunError::EndedByRank(_) | RunError::Ranks(_)))
                 if self.has_run =>
             {
@@ -568,6 +615,7 @@ impl Bench {
             kept: self.kept.as_ref(),
             drop_caches: self.drop_caches,
             sim_run: work.sim_run,
+            sim_debt: work.sim_debt,
             content_seed: work.content_seed,
             recordings: self.recordings,
             net: self.net,
@@ -600,6 +648,7 @@ pub(crate) struct Work<'a> {
     pub(crate) base: &'a Path,
     pub(crate) content_seed: u64,
     pub(crate) sim_run: SimRun,
+    pub(crate) sim_debt: CarriedDebt,
 }
 
 /// Why a rank's part of a run ended before its last phase, where it did.

@@ -5,7 +5,7 @@ use plumb_result::{Finding, Level};
 
 /// One named test of a result's validity. Codes are stable interface.
 pub struct Check {
-    /// `A1` … `E14`.
+    /// `A1` … `E15`.
     pub code: &'static str,
     /// A few words.
     pub title: &'static str,

@@ -36,8 +36,8 @@ mod tier;
 pub use check::{Check, Found, Judge, Outcome, Scope};
 pub use checks::{CHECKS, others_can_matter};
 pub use comparison::{
-    DialectPrint, LatencyView, NumberFinding as NumberFound, NumberView, Planned, RunValue, SideRecord, Stated,
-    ToolPrint, number_name,
+    DialectPrint, LatencyView, NumberFinding as NumberFound, NumberView, Planned, RunValue, Sequence, SideRecord,
+    Stated, ToolPrint, number_name,
 };
 pub use docs::{docs, explain, explanation};
 pub use evidence::{ComparisonSide, ComparisonView, Ground, PhaseView, RunView};

@@ -75,6 +75,8 @@ pub struct SimDevice {
     pub hot: bool,
     /// `worn=90%`: share of its rated life that is used.
     pub worn: f64,
+    /// `carry=10%`: the next run of the comparison, on whichever device, is slower by this share; each run halves the debt.
+    pub carry: f64,
 }
 
 impl SimDevice {
@@ -105,6 +107,7 @@ impl SimDevice {
             thin: 0.0,
             hot: false,
             worn: 0.0,
+            carry: 0.0,
         }
     }
 }
@@ -353,6 +356,13 @@ pub static FAULTS: &[Fault] = &[
         about: "share of its rated life that is used",
         largest_share: ANY,
         knob: |device| Knob::Share(&mut device.worn),
+    },
+    Fault {
+        name: "carry",
+        about: "the next run of the same comparison, on whichever device, is slower by this share; each further run by \
+                half of the run before it, and debts add up",
+        largest_share: ANY,
+        knob: |device| Knob::Share(&mut device.carry),
     },
 ];
 

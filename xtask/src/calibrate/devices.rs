@@ -48,6 +48,9 @@ const fn flagged(codes: &'static [&'static str], what: &'static str) -> Line {
     Line { what, counted: Counted::Found(codes), bar: Bar::AtLeast(1.0) }
 }
 
+/// What B leaves behind is found.
+const CARRIED_OVER: Line = Line { what: "E15 says so", counted: Counted::Found(&["E15"]), bar: Bar::AtLeast(0.75) };
+
 const fn covered(gap: f64, what: &'static str) -> Line {
     Line { what, counted: Counted::Covers(gap), bar: Bar::Between(0.93, 0.97) }
 }
@@ -97,6 +100,70 @@ pub static DEVICES: &[Scenario] = &[
                 bar: Bar::AtLeast(0.80),
             },
         ],
+    },
+    Scenario {
+        name: "carry-10",
+        about: "equal: B's runs leave a debt of 10 %, halved by each run, CV 1–3 %",
+        trial: compared(&[
+            pair("sim:ssd?cv=1%", "sim:ssd?cv=1%&carry=10%", 0.0, READS),
+            pair("sim:ssd?cv=2%", "sim:ssd?cv=2%&carry=10%", 0.0, READS),
+            pair("sim:nvme?cv=2%", "sim:nvme?cv=2%&carry=10%", 0.0, WRITES),
+            pair("sim:ssd?cv=3%", "sim:ssd?cv=3%&carry=10%", 0.0, READS),
+        ]),
+        trials: 1000,
+        trials_small: 80,
+        lines: &[NO_CLAIM, Line { bar: Bar::AtLeast(0.95), ..CARRIED_OVER }],
+    },
+    Scenario {
+        name: "carry-5",
+        about: "equal: B's runs leave a debt of 5 %, halved by each run, CV 2 %",
+        trial: compared(&[
+            pair("sim:ssd?cv=2%", "sim:ssd?cv=2%&carry=5%", 0.0, READS),
+            pair("sim:nvme?cv=2%", "sim:nvme?cv=2%&carry=5%", 0.0, WRITES),
+        ]),
+        trials: 1000,
+        trials_small: 80,
+        lines: &[NO_CLAIM, CARRIED_OVER],
+    },
+    Scenario {
+        name: "carry-5-12-blocks",
+        about: "the same, 12 blocks",
+        trial: Trial::Compare {
+            pairs: &[
+                pair("sim:ssd?cv=2%", "sim:ssd?cv=2%&carry=5%", 0.0, READS),
+                pair("sim:nvme?cv=2%", "sim:nvme?cv=2%&carry=5%", 0.0, WRITES),
+            ],
+            plots: Plots::One,
+            varying: None,
+            blocks: Some(12),
+        },
+        trials: 1000,
+        trials_small: 80,
+        lines: &[NO_CLAIM, Line { bar: Bar::AtLeast(0.90), ..CARRIED_OVER }],
+    },
+    Scenario {
+        name: "carry-3",
+        about: "equal: B's runs leave a debt of 2 or 3 %, halved by each run, CV 2 %",
+        trial: compared(&[
+            pair("sim:ssd?cv=2%", "sim:ssd?cv=2%&carry=3%", 0.0, READS),
+            pair("sim:ssd?cv=2%", "sim:ssd?cv=2%&carry=2%", 0.0, READS),
+        ]),
+        trials: 1000,
+        trials_small: 80,
+        lines: &[NO_CLAIM],
+    },
+    Scenario {
+        name: "carry-none",
+        about: "nothing is left behind: equal, or B 5 % slower, CV 2 %",
+        trial: compared(&[
+            itself("sim:ssd?cv=2%", READS),
+            itself("sim:nvme?cv=2%", WRITES),
+            pair("sim:ssd?cv=2%", "sim:ssd?cv=2%&slow=5%", 0.05, READS),
+            itself("sim:ssd?cv=2%&drift=0.5%", READS),
+        ]),
+        trials: 2000,
+        trials_small: 160,
+        lines: &[Line { what: "E15 says so", counted: Counted::Found(&["E15"]), bar: Bar::AtMost(0.02) }],
     },
     Scenario {
         name: "mode-one-side",

@@ -195,6 +195,11 @@ impl Device {
         }
     }
 
+    /// Makes every op take longer by this share.
+    pub fn slow_down(&mut self, share: f64) {
+        self.slowness *= 1.0 + share;
+    }
+
     /// The clock has started: from here on a stall may come.
     pub fn start_measuring(&mut self) {
         self.measuring = true;

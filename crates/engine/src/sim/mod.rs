@@ -10,6 +10,7 @@
 //! machine, because the checks are tested on them.
 
 pub(crate) mod backend;
+mod carry;
 mod device;
 pub mod estimate;
 mod media;
@@ -17,6 +18,7 @@ mod noise;
 mod observe;
 pub(crate) mod run;
 
+pub use carry::{CarriedDebt, left_behind};
 pub use device::SimRun;
 pub use observe::target_facts;
 

@@ -1,5 +1,6 @@
 //! One run on virtual time: its devices, and where its time stands between phases.
 
+use super::carry::CarriedDebt;
 use super::device::{Device, NamedDevice, Served, SimRun};
 use super::observe::{self, AtEnd, AtStart};
 use crate::backend::Completion;
@@ -149,6 +150,14 @@ impl Simulation {
             devices.push(SimDevice::of(device, name, target, 0));
         }
         Simulation { devices, parts, now: virtual_time::BEGINNING, before: None, after: None }
+    }
+
+    /// Makes all devices slower by what earlier runs left behind.
+    pub(crate) fn owing(self, debt: CarriedDebt) -> Simulation {
+        for device in &self.devices {
+            device.lock().device.slow_down(debt.share());
+        }
+        self
     }
 
     /// The device of a target.

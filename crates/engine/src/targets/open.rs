@@ -146,7 +146,7 @@ impl OpenTargets {
                 _ => None,
             })
             .collect();
-        let simulation = Simulation::new(sims.iter().copied(), setting.sim_run);
+        let simulation = Simulation::new(sims.iter().copied(), setting.sim_run).owing(setting.sim_debt);
         let mut targets = SortedMap::new();
         for (name, sim) in sims {
             let Some(device) = simulation.device(name) else { continue };

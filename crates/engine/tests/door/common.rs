@@ -2,7 +2,7 @@
 
 use plumb_engine::guard::Permissions;
 use plumb_engine::signals::StopFlag;
-use plumb_engine::sim::SimRun;
+use plumb_engine::sim::{CarriedDebt, SimRun};
 use plumb_engine::testdir::TestDirs;
 use plumb_engine::trace::Recordings;
 use plumb_engine::{DropCaches, EngineError, Live, MpiIo, Nobody, Observer, Part, Setting, TargetView};
@@ -75,6 +75,7 @@ impl Place {
             test_dirs: &test_dirs,
             drop_caches: self.drop_caches,
             sim_run: self.sim_run,
+            sim_debt: CarriedDebt::default(),
             content_seed: self.content_seed,
             recordings: self.recordings,
             net: None,

@@ -24,7 +24,7 @@ pub struct CompareArguments {
     /// The candidate, in the same form, such as `sim:hdd?slow=5%`.
     pub b: String,
     /// Compare stored runs, and measure nothing (see below).
-    #[arg(long, conflicts_with_all = ["work", "budget", "plots", "size", "time", "live"])]
+    #[arg(long, conflicts_with_all = ["work", "budget", "plots", "size", "time", "settle", "live"])]
     pub from_store: bool,
     /// With --from-store: compare these metrics, by name or by their last parts, such as `read.bw` or `lat.p99` [default: those
     /// that a comparison of the workload has].
@@ -53,6 +53,10 @@ pub struct CompareArguments {
     /// Length of each timed phase of a run [default: 1 to 10 s, as the budget allows].
     #[arg(long, value_name = "TIME")]
     pub time: Option<plumb_workload::Nanos>,
+    /// Pause this long before each run but the first, once the storage is idle. It is the way out where a run leaves work
+    /// behind that the next one pays for (plumb explain E15).
+    #[arg(long, value_name = "TIME")]
+    pub settle: Option<plumb_workload::Nanos>,
     /// Seed of the order of runs and of all random choices.
     #[arg(long, default_value_t = plumb_workload::Workload::DEFAULT_SEED)]
     pub seed: u64,
@@ -138,6 +142,10 @@ pub struct GateArguments {
     /// Length of each timed phase of a run [default: 1s, or less for a budget below half a minute].
     #[arg(long, value_name = "TIME")]
     pub time: Option<plumb_workload::Nanos>,
+    /// Pause this long before each run but the first, once the storage is idle. It is the way out where a run leaves work
+    /// behind that the next one pays for (plumb explain E15).
+    #[arg(long, value_name = "TIME")]
+    pub settle: Option<plumb_workload::Nanos>,
     /// Seed of the order of runs and of all random choices.
     #[arg(long, default_value_t = plumb_workload::Workload::DEFAULT_SEED)]
     pub seed: u64,

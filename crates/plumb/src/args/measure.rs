@@ -119,7 +119,7 @@ pub struct RunArguments {
     #[arg(long)]
     pub drop_caches: bool,
     /// Which run of a study this is, for simulated devices; studies give it.
-    #[arg(long, hide = true, value_name = "RUN,PLOT")]
+    #[arg(long, hide = true, value_name = "RUN,PLOT[,DEBT]")]
     pub sim_run: Option<plumb_lab::protocol::SimPlace>,
 }
 
@@ -159,7 +159,8 @@ pub struct SweepArguments {
     /// Number of points in a range that does not give it.
     #[arg(long, value_parser = clap::value_parser!(u32).range(2..=64))]
     pub points: Option<u32>,
-    /// Runs per point; each repeat runs all points once, in random order.
+    /// Runs per point; each repeat runs all points once, in balanced random order. One more runs where that makes each point run
+    /// after each other one equally often.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub repeat: u32,
     /// Time for all of it; the first repeat always runs to its end.
@@ -168,6 +169,10 @@ pub struct SweepArguments {
     /// Length of the timed phase of each run [default: 1 to 10 s, as the budget allows].
     #[arg(long, value_name = "TIME")]
     pub time: Option<plumb_workload::Nanos>,
+    /// Pause this long before each run but the first, once the storage is idle. It is the way out where a run leaves work
+    /// behind that the next one pays for (plumb explain E15).
+    #[arg(long, value_name = "TIME")]
+    pub settle: Option<plumb_workload::Nanos>,
     /// Size of the test file, if `size` is not swept [default: 256 MiB, never more than 10 % of free space].
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub size: Option<plumb_workload::Bytes>,

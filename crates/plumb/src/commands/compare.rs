@@ -55,8 +55,9 @@ pub fn run(arguments: &CompareArguments, common: &Common) -> Result<End, Stopped
     let standard = StopRule::default();
     let blocks_max = standard.blocks_max.max(arguments.blocks);
     let rule = StopRule { blocks_min: arguments.blocks, blocks_max, ..standard };
-    let time_ns =
-        arguments.time.map_or_else(|| time_per_phase(&sides, arguments.budget, workloads.len(), &rule), |time| time.0);
+    let Nanos(pause_ns) = arguments.settle.unwrap_or(Nanos(0));
+    let time = || time_per_phase(&sides, arguments.budget, workloads.len(), &rule, pause_ns);
+    let time_ns = arguments.time.map_or_else(time, |time| time.0);
     let [baseline, candidate] = sides;
     let request = CompareRequest {
         baseline,
@@ -71,6 +72,7 @@ pub fn run(arguments: &CompareArguments, common: &Common) -> Result<End, Stopped
     };
     let mut meanwhile = Meanwhile::open(&arguments.meanwhile, LiveWarnings::FailuresOnly, common)?;
     let mut bench = session::bench(common)?;
+    bench.settling.pause = arguments.settle.map(|time| Duration::from_nanos(time.0));
     let outcome = meanwhile.watch(|watcher| compare(&mut bench, &request, watcher));
     meanwhile.clear();
     let unstored = session::incomplete(&bench, "the comparison", common);
@@ -257,12 +259,18 @@ pub(super) fn works(names: &str) -> Result<Vec<&'static NamedWorkload>, Stopped>
 }
 
 /// Half of the budget goes to timed phases, spread over two blocks more than the least; the rest to laying out files.
-pub(super) fn time_per_phase(sides: &[CompareSide], Nanos(budget_ns): Nanos, workloads: usize, rule: &StopRule) -> u64 {
+pub(super) fn time_per_phase(
+    sides: &[CompareSide],
+    Nanos(budget_ns): Nanos,
+    workloads: usize,
+    rule: &StopRule,
+    pause_ns: u64,
+) -> u64 {
     if !is_real(sides) {
         return virtual_time(places(sides)).0;
     }
     let pairs = sides.iter().map(|side| side.plots.len()).max().unwrap_or(1) as u64;
     let blocks = u64::from(rule.blocks_min + rule.step).max(2 * pairs);
     let runs = blocks * 2 * workloads.max(1) as u64;
-    (budget_ns / 2 / runs).clamp(1_000_000_000, 10_000_000_000)
+    (budget_ns.saturating_sub(pause_ns.saturating_mul(runs)) / 2 / runs).clamp(1_000_000_000, 10_000_000_000)
 }

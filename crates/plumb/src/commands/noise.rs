@@ -36,8 +36,9 @@ pub fn run(arguments: &NoiseArguments, common: &Common) -> Result<End, Stopped> 
     }
     let DataSizes { file_bytes, files } = sizes;
     let rule = StopRule::default();
-    let time_ns =
-        arguments.time.map_or_else(|| time_per_phase(&sides, arguments.budget, workloads.len(), &rule), |time| time.0);
+    let time_ns = arguments
+        .time
+        .map_or_else(|| time_per_phase(&sides, arguments.budget, workloads.len(), &rule, 0), |time| time.0);
     let request = NoiseRequest {
         place: path.to_owned(),
         sides,

@@ -15,7 +15,7 @@ use crate::session;
 use crate::space_budget::test_data_bytes;
 use crate::spot::place;
 use plumb_engine::DropCaches;
-use plumb_engine::sim::SimRun;
+use plumb_engine::sim::{CarriedDebt, SimRun};
 use plumb_report::{format, loads};
 use plumb_result::assertion::{Assertion, AssertionError, PRECONDITIONING};
 use plumb_study::precondition::{Preconditioning, capacity_bytes, precondition, until_steady};
@@ -83,6 +83,7 @@ pub fn run(arguments: &RunArguments, common: &Common) -> Result<End, Stopped> {
     }
     let (run_index, plot_index) = arguments.sim_run.map_or((0, 0), |place| (place.run, place.plot));
     let sim_run = SimRun { seed: workload.seed, run_index, plot_index };
+    bench.carried = arguments.sim_run.and_then(|place| CarriedDebt::of_share(place.debt)).unwrap_or_default();
     let command = command_line();
     let request =
         RunRequest { workload: &workload, policies, base: place.base(), command: &command, dialect: None, sim_run };

@@ -54,6 +54,7 @@ pub fn run(arguments: &SweepArguments, common: &Common) -> Result<End, Stopped> 
     check_lengths(Nanos(1), arguments.time, arguments.size)?;
     let mut meanwhile = Meanwhile::open(&arguments.meanwhile, LiveWarnings::FailuresOnly, common)?;
     let mut bench = session::bench(common)?;
+    bench.settling.pause = arguments.settle.map(|time| Duration::from_nanos(time.0));
     let spot = Spot::parse(path)?;
     let ram_bytes = match &spot {
         Spot::Place(Place::Sim(_)) => bench.ram_bytes(),

@@ -112,6 +112,47 @@ fn what_differs_besides_the_declared_factor_confounds() {
     assert_eq!(compare(&home, a, a, "--varying fs")["confounded"], false);
 }
 
+/// A side that leaves work behind makes the other one pay, and must not win by it.
+#[test]
+fn a_side_that_leaves_work_behind_wins_nothing_and_a_pause_is_the_way_out() {
+    let home = Home::new();
+    let (clean, leaves) = ("sim:ssd?cv=2%", "sim:ssd?cv=2%&carry=10%");
+    for seed in 0..4 {
+        for (a, b) in [(clean, leaves), (leaves, clean)] {
+            let found = compare(&home, a, b, &format!("--seed {seed}"));
+            assert_eq!(verdict_on_rate(&found), "cannot-tell", "{found:#}");
+            let capped = &found["contrasts"][0]["capped"];
+            assert_eq!(capped["code"], "E15", "{found:#}");
+            let reason = capped["reason"].as_str().unwrap();
+            assert!(reason.contains("carry") && reason.contains("--settle "), "the culprit and the way out: {reason}");
+            assert!(found["order"].as_array().unwrap().len().is_multiple_of(2), "{found:#}");
+        }
+    }
+    let page = home.plumb(&format!("compare {clean} {leaves} --no-store")).out;
+    assert!(page.contains("E15") && page.contains("--settle "), "{page}");
+    let settled = compare(&home, clean, leaves, "--settle 10s --seed 1");
+    assert_eq!(verdict_on_rate(&settled), "equivalent", "{settled:#}");
+    assert_eq!(settled["settle"]["pause_ns"], 10_000_000_000u64);
+    let runs = settled["runs"].as_array().unwrap().len();
+    assert_eq!(settled["settle"]["waits"], runs - 1);
+}
+
+/// Every run of each work follows both sides equally often, however many works there are.
+#[test]
+fn runs_follow_both_sides_equally_often() {
+    let home = Home::new();
+    for works in ["random-read", "random-read,fsync-log"] {
+        let found = compare(&home, "sim:ssd", "sim:ssd", &format!("--for {works} --blocks 8 --time 50ms"));
+        let order: String = found["order"].as_array().unwrap().iter().map(|block| block.as_str().unwrap()).collect();
+        assert_eq!(order.len(), found["runs"].as_array().unwrap().len(), "{order}");
+        let count = |pair: &str| (1..order.len()).filter(|&at| order[at - 1..=at] == *pair).count();
+        let mut counts = ["AA", "AB", "BA", "BB"].map(count);
+        counts.sort_unstable();
+        assert_eq!(counts[0] + 1, counts[1], "one is missing, into the first run: {order}");
+        assert_eq!(counts[1], counts[3], "{order}");
+    }
+}
+
 /// Whoever has the seed can do it again.
 #[test]
 fn one_seed_gives_one_result() {

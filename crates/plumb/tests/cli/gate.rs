@@ -27,6 +27,18 @@ fn each_answer_has_its_exit_code_and_fits_the_schema() {
     }
 }
 
+// Protects: a candidate that leaves work behind does not pass because the baseline pays for it.
+#[test]
+fn a_candidate_that_leaves_work_behind_does_not_pass() {
+    let home = Home::new();
+    let (code, open) = gate(&home, "sim:ssd?cv=2%", "sim:ssd?cv=2%&slow=5%&carry=10%", "");
+    assert_eq!((code, &open["answer"]), (6, &"cannot-tell".into()), "{open:#}");
+    assert!(open["checks"].as_array().unwrap().iter().any(|check| check["code"] == "E15"), "{open:#}");
+    let (code, settled) = gate(&home, "sim:ssd?cv=2%", "sim:ssd?cv=2%&carry=10%", "--settle 10s");
+    assert_eq!((code, &settled["answer"]), (0, &"pass".into()), "{settled:#}");
+    fits(&home, "gate", &settled);
+}
+
 // Protects: who spends the time that a gate asks for, with the options that it names, gets an answer.
 #[test]
 fn what_cannot_be_told_names_options_that_decide() {

@@ -210,7 +210,7 @@ fn order(comparison: &Comparison, examples: &[RunResult]) -> Vec<ReportPart> {
         examples.first().map_or("Plumb".to_owned(), |result| format!("{} {}", result.tool.name, result.tool.version));
     let how = match &comparison.stored {
         Some(_) => "Runs that were stored before were compared",
-        None => "Both sides were measured in interleaved blocks of random order",
+        None => "Both sides were measured in interleaved blocks of balanced order",
     };
     let text = format!(
         "{how} with {tool}{machine} ({} runs, {units}; order {order}, seed {}). Ratios are geometric means over blocks or provisionings with \

@@ -36,7 +36,7 @@ pub fn of_sweep(sweep: &Sweep, example: Option<&RunResult>, numbers: TidyTable) 
         parts.extend(method::not_checked(&[result]));
         let tool = format!("{} {}", result.tool.name, result.tool.version);
         let text = format!(
-            "The phase {} of {} was run with {tool} on {}, each level {} times in blocks of random order (seed {}). Values are geometric \
+            "The phase {} of {} was run with {tool} on {}, each level {} times in blocks of balanced random order (seed {}). Values are geometric \
              means over runs with 95 % intervals by Student's t on logarithms.",
             sweep.phase,
             sweep.workload,

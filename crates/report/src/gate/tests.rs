@@ -58,6 +58,7 @@ fn gate(answer: GateAnswer, name: &str) -> Gate {
         notes: vec![format!("note {name}")],
         runs: Vec::new(),
         seed: 1,
+        settle: None,
     }
 }
 

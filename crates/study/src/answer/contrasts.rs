@@ -9,10 +9,10 @@ use super::{counted, messages, primary};
 use crate::compare::claims::{self, ContrastSide, Lacking};
 use crate::plan::power::PlannedUnit;
 use crate::plan::{Correction, Levels, Plan};
-use plumb_result::ContrastVerdict;
 use plumb_result::compare::Capped;
 use plumb_result::run::TierName;
 use plumb_result::study::StudyContrast;
+use plumb_result::{ContrastVerdict, Finding};
 use plumb_sorted::{SortedMap, SortedSet};
 use plumb_stats::counts::granularity;
 use plumb_stats::geometric_mean;
@@ -23,7 +23,7 @@ use plumb_stats::verdict::{Assessment, Compared, Family, VerdictRule, assess_fam
 pub(super) fn contrasts(
     evidence: &StudyEvidence,
     numbers: &WorkNumbers,
-    emulated: bool,
+    ground: Ground<'_>,
     second: Option<&SecondQuestion>,
 ) -> Vec<StudyContrast> {
     let plan = &evidence.plan;
@@ -44,7 +44,8 @@ pub(super) fn contrasts(
     }
     pairings.retain(|pairing| pairing.all.iter().all(|values| !values.is_empty()));
     let rule = VerdictRule { margin: plan.compare.equivalence, seed: plan.seed, ..VerdictRule::default() };
-    let cap = Cap { exploratory: plan.exploratory, emulated };
+    let Ground { emulated, forbids } = ground;
+    let cap = Cap { exploratory: plan.exploratory, emulated, forbids };
     let is_count = |pairing: &Pairing| pairing.number.metric.device_count().is_some();
     let declared: &[StudyContrast] = second.map_or(&[], |second| &second.declared);
     let mut found: Vec<Option<StudyContrast>> = pairings
@@ -225,14 +226,23 @@ fn assess(pairings: &[&Pairing], family: Family, rule: &VerdictRule) -> Vec<Asse
     assess_family(&compared, rule, family).unwrap_or_default()
 }
 
-/// What forbids every claim.
+/// What is known of the runs as a whole.
 #[derive(Clone, Copy)]
-struct Cap {
-    exploratory: bool,
-    emulated: bool,
+pub(super) struct Ground<'a> {
+    pub(super) emulated: bool,
+    /// A check that forbids claims of what was measured.
+    pub(super) forbids: Option<&'a Finding>,
 }
 
-impl Cap {
+/// What forbids every claim.
+#[derive(Clone, Copy)]
+struct Cap<'a> {
+    exploratory: bool,
+    emulated: bool,
+    forbids: Option<&'a Finding>,
+}
+
+impl Cap<'_> {
     fn of(self, said: ContrastVerdict, is_count: bool) -> Option<Capped> {
         let capped =
             |code: &str, reason: &str| Some(Capped { verdict: said, code: code.to_owned(), reason: reason.to_owned() });
@@ -242,6 +252,7 @@ impl Cap {
             }
             (ContrastVerdict::CannotTell, _) => None,
             (_, Cap { exploratory: true, .. }) => capped("E1", "an exploratory study makes no claims"),
+            (_, Cap { forbids: Some(finding), .. }) if !is_count => capped(&finding.code, claims::head(finding)),
             _ => None,
         }
     }
@@ -253,7 +264,7 @@ fn contrast(
     assessment: &Assessment,
     baseline: &str,
     rule: &VerdictRule,
-    cap: Cap,
+    cap: Cap<'_>,
 ) -> StudyContrast {
     let values = |side: usize| pairing.all[side].iter().map(|value| value.value).collect::<Vec<f64>>();
     let (baseline_values, candidate_values) = (values(0), values(1));

@@ -1,16 +1,26 @@
 //! The checks of a comparison that hold for a study as they stand: modes (E4), drift (E5), one measurement under two names
-//! (E12), what measured (D7, E13). The others rest on two sides of one plan, and a study answers them itself: what its factors
+//! (E12), what measured (D7, E13), carry-over (E15). The others rest on two sides of one plan, and a study answers them itself: what its factors
 //! change of the work is declared (D6), and provisionings and missing cells are counted over all of it (E1, E10).
 
-use super::evidence::StudyEvidence;
+use super::evidence::{StudyEvidence, StudyRun};
 use super::messages;
 use super::values::{CountedValue, WorkNumber, WorkNumbers, some_levels};
-use crate::plan::Levels;
+use crate::plan::{Levels, PlannedRun};
 use plumb_result::{Finding, Level, RunResult};
 use plumb_sorted::SortedMap;
-use plumb_trust::{ComparisonSide, ComparisonView, NumberFound, NumberView, RunValue, SideRecord, ToolPrint};
+use plumb_stats::schedule::Side;
+use plumb_store::StudyRunStatus;
+use plumb_trust::{ComparisonSide, ComparisonView, NumberFound, NumberView, RunValue, Sequence, SideRecord, ToolPrint};
 
-const HOLD: [&str; 4] = ["E4", "E12", "E13", "D7"];
+const HOLD: [&str; 5] = ["E4", "E12", "E13", "E15", "D7"];
+
+/// Carry-over: no level can be claimed to differ from another while it is found.
+const CARRY_OVER: &str = "E15";
+
+/// What forbids every claim of what was measured.
+pub(super) fn forbids(findings: &[Finding]) -> Option<&Finding> {
+    findings.iter().find(|finding| finding.code == CARRY_OVER && finding.level == Level::Fail)
+}
 
 /// Drift, asked of the runs by their place on their plot: every plot begins anew, so that its level says nothing of it.
 const DRIFT: &str = "E5";
@@ -61,6 +71,7 @@ fn of_candidate(evidence: &StudyEvidence, numbers: &WorkNumbers, levels: [&Strin
     let names = levels.map(|level| messages::side(by, level));
     let runs =
         |index: usize| views.iter().map(|view| [view.baseline, view.candidate][index].len() as u32).min().unwrap_or(0);
+    let previous = previous(evidence, by, levels);
     let view = |numbers| ComparisonView {
         baseline: ComparisonSide {
             name: &names[0],
@@ -80,6 +91,7 @@ fn of_candidate(evidence: &StudyEvidence, numbers: &WorkNumbers, levels: [&Strin
         numbers,
         planned: &[],
         latencies: &[],
+        sequence: Sequence { previous: &previous, run_seconds: run_seconds(evidence) },
     };
     let placed: Vec<[Vec<RunValue>; 2]> =
         series.iter().map(|(_, _, sides)| sides.each_ref().map(|runs| by_place(runs))).collect();
@@ -94,6 +106,28 @@ fn of_candidate(evidence: &StudyEvidence, numbers: &WorkNumbers, levels: [&Strin
     findings.extend(drift);
     findings.retain(|finding| finding.level >= Level::Note);
     findings
+}
+
+/// The level of the run before each, by its place in the plan, where both ran on one build of a plot.
+fn previous(evidence: &StudyEvidence, by: &str, levels: [&String; 2]) -> Vec<Option<Side>> {
+    let plan = &evidence.plan;
+    let mut last: Option<(u32, Option<u32>, u32)> = None;
+    let mut of_run = |(run, record): (&PlannedRun, &StudyRun)| {
+        if matches!(record.status, StudyRunStatus::Planned | StudyRunStatus::Running | StudyRunStatus::Skipped) {
+            return None;
+        }
+        let before = last.replace((run.plot, record.build, run.cell));
+        let (_, _, cell) = before.filter(|(plot, build, _)| (*plot, *build) == (run.plot, record.build))?;
+        let level = plan.cells[cell as usize].levels.get(by)?;
+        [Side::A, Side::B].into_iter().zip(levels).find(|(_, known)| *known == level).map(|(side, _)| side)
+    };
+    plan.runs.iter().zip(&evidence.records).map(&mut of_run).collect()
+}
+
+/// Mean time of a run, in seconds.
+fn run_seconds(evidence: &StudyEvidence) -> Option<f64> {
+    let seconds: Vec<f64> = evidence.records.iter().filter_map(|record| record.seconds).collect();
+    (!seconds.is_empty()).then(|| seconds.iter().sum::<f64>() / seconds.len() as f64)
 }
 
 /// The same runs, each with its place among those of its plot.

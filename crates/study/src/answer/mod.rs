@@ -47,15 +47,15 @@ fn answer_second(evidence: &StudyEvidence, second: Option<&question::SecondQuest
     let emulated = evidence.is_emulated();
     let numbers = values::numbers(evidence);
     let compared = values::compared(plan, numbers.clone());
-    let contrasts = contrasts::contrasts(evidence, &compared, emulated, second);
+    let judged = if emulated { Vec::new() } else { judged::judged(evidence, &compared) };
+    let ground = contrasts::Ground { emulated, forbids: judged::forbids(&judged) };
+    let contrasts = contrasts::contrasts(evidence, &compared, ground, second);
     let cells = cells::cells(evidence, &numbers);
     let counts = counts(evidence, &cells);
     let undeclared = sides::undeclared(evidence);
     let mut checks = checks(evidence, &counts, emulated);
     checks.extend(sides::finding(&undeclared));
-    if !emulated {
-        checks.extend(judged::judged(evidence, &compared));
-    }
+    checks.extend(judged);
     short_list::sort_by(&mut checks, |one, other| other.level.cmp(&one.level).then_with(|| one.code.cmp(&other.code)));
     let conformance = conformance::conformance(evidence);
     let mut answer = conformance::answer(plan, &conformance);

@@ -2,7 +2,7 @@
 //! all else is exploratory.
 
 use super::evidence::StudyEvidence;
-use super::{answer_second, contrasts, messages, values};
+use super::{answer_second, contrasts, judged, messages, values};
 use crate::file::known_metric;
 use crate::plan::{ComparePlan, FactorPlan, Levels, Plan, is_meant};
 use plumb_result::Metric;
@@ -306,7 +306,10 @@ fn declared(evidence: &StudyEvidence, asked: &Asked) -> Vec<StudyContrast> {
         return Vec::new();
     }
     let numbers = values::compared(&evidence.plan, values::numbers(evidence));
-    let own = contrasts::contrasts(evidence, &numbers, evidence.is_emulated(), None);
+    let emulated = evidence.is_emulated();
+    let judged = if emulated { Vec::new() } else { judged::judged(evidence, &numbers) };
+    let ground = contrasts::Ground { emulated, forbids: judged::forbids(&judged) };
+    let own = contrasts::contrasts(evidence, &numbers, ground, None);
     own.into_iter().filter(|one| one.primary).collect()
 }
 

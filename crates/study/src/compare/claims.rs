@@ -18,8 +18,9 @@ use plumb_trust::{NumberFound, is_below_floor};
 /// Rows by what they are of.
 pub type Rows = SortedMap<ComparedCell, Vec<LogRow>>;
 
-/// Checks of a comparison whose failure means that the two sides' numbers are not of one kind, or not of one time.
-const DISQUALIFYING: &[&str] = &["D6", "D7", "D8", "E11", "E13"];
+/// Checks of a comparison whose failure means that the two sides' numbers are not of one kind, not of one time, or not their
+/// own.
+const DISQUALIFYING: &[&str] = &["D6", "D7", "D8", "E11", "E13", "E15"];
 
 /// The check of runs and provisionings: when it warns, nothing may be claimed.
 const TOO_FEW: &str = "E1";
@@ -377,6 +378,11 @@ fn forbids(finding: &Finding) -> bool {
     }
 }
 
+/// The reason that a finding gives. What follows its first colon is what the verdict says already.
+pub(crate) fn head(finding: &Finding) -> &str {
+    finding.message.split(": ").next().unwrap_or_default().trim_end_matches('.')
+}
+
 /// What forbids a claim, if anything does. `cannot-tell` claims nothing.
 pub(crate) fn cap(
     said: ContrastVerdict,
@@ -389,9 +395,7 @@ pub(crate) fn cap(
     }
     let capped = |code: &str, reason: String| Some(Capped { verdict: said, code: code.to_owned(), reason });
     if let Some(finding) = findings.iter().find(|finding| forbids(finding)) {
-        // What follows the colon is what the verdict says already.
-        let head = finding.message.split(": ").next().unwrap_or_default().trim_end_matches('.');
-        return capped(&finding.code, head.to_owned());
+        return capped(&finding.code, head(finding).to_owned());
     }
     match floor {
         Some(floor) if is_below_floor(found, floor.share) => {
@@ -486,7 +490,7 @@ mod tests {
 
     #[test]
     fn a_failed_check_of_comparability_forbids_every_claim() {
-        for code in ["D6", "D7", "D8", "E11", "E13"] {
+        for code in ["D6", "D7", "D8", "E11", "E13", "E15"] {
             for ratio in [1.2, 1.0] {
                 let contrast = contrast_of(&rows(ratio, 8, 1, 0.0), None, &[finding(code, Level::Fail)]);
                 assert_eq!(contrast.verdict, ContrastVerdict::CannotTell);

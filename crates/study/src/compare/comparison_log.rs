@@ -13,6 +13,7 @@ use plumb_stats::schedule::Side;
 use plumb_trust::{DialectPrint, Factor, Planned, SideRecord, ToolPrint, WorkPrint, WorkQuestion, work_print};
 use plumb_workload::Workload;
 use plumb_workload::named::NamedWorkload;
+use std::time::Duration;
 
 /// One number that is compared.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -57,6 +58,12 @@ pub(crate) struct ComparisonLog {
     pub(crate) provisionings: [Provisionings; 2],
     /// Ids, in the order in which they ran.
     pub(crate) runs: Vec<String>,
+    /// The side of each run, in the order of `runs`.
+    pub(crate) sides: Vec<Side>,
+    /// Whether no other runs came between these.
+    pub(crate) is_sequence: bool,
+    /// Mean time of a run with what it needs before and after, in seconds.
+    pub(crate) run_seconds: Option<f64>,
     /// The blocks as they ran, `AB` or `BA`.
     pub(crate) order: Vec<String>,
     pub(crate) left_out: Vec<LeftOut>,
@@ -113,7 +120,7 @@ pub(crate) struct BlockRuns {
 impl ComparisonLog {
     /// An empty one, for these works.
     pub(crate) fn new(workloads: &[&'static NamedWorkload], varying: Option<&'static Factor>) -> ComparisonLog {
-        ComparisonLog { planned: planned(workloads), varying, ..ComparisonLog::default() }
+        ComparisonLog { planned: planned(workloads), varying, is_sequence: true, ..ComparisonLog::default() }
     }
 
     /// The plot that a place belongs to. Two directories of one file system are one mkfs, whatever they are called.
@@ -153,6 +160,7 @@ impl ComparisonLog {
             let outcome = &block.outcomes[index];
             place[index] = first + position as u32;
             self.runs.push(outcome.result.id.clone());
+            self.sides.push(side);
             self.note_run(&sides[index].name, index, asked, &outcome.result, None);
             is_rejected |= outcome.result.verdict == RunVerdict::Reject;
             self.targets[index]
@@ -297,6 +305,19 @@ impl ComparisonLog {
             .collect();
         short_list::sort_by_key(&mut all, |check| u32::MAX - check.runs);
         all
+    }
+
+    /// Mean time of a run in seconds, of all runs that took so long.
+    pub(crate) fn seconds_a_run(&self, spent: Duration) -> Option<f64> {
+        (!self.runs.is_empty()).then(|| spent.as_secs_f64() / self.runs.len() as f64)
+    }
+
+    /// The side of the run before each, where no others came between.
+    pub(crate) fn previous(&self) -> Vec<Option<Side>> {
+        match self.is_sequence {
+            true => std::iter::once(None).chain(self.sides.iter().copied().map(Some)).collect(),
+            false => Vec::new(),
+        }
     }
 
     /// Accepted blocks that lack a number: a run of theirs has no value of it.

@@ -21,9 +21,10 @@ use crate::not_stored::NotStored;
 use crate::place::Place;
 use crate::progress::Progress;
 use crate::run::{Bench, RunError, RunOutcome, RunRequest};
+use crate::settle;
 use claims::{CellClaim, Rows, Terms, claims, contrast};
 use comparison_log::{BlockRuns, ComparisonLog};
-use plan::{PlannedBlock, in_rounds, order, side_index};
+use plan::{PlannedBlock, complete, in_complete_blocks, order, pairs, side_index};
 use plumb_engine::sim::SimRun;
 use plumb_result::compare::{COMPARE_SCHEMA, Outlier, Plots};
 use plumb_result::{Comparison, Contrast, Finding};
@@ -80,9 +81,10 @@ pub(crate) fn measure(
     request: &CompareRequest<'_>,
     progress: &mut dyn Progress,
 ) -> Result<Measured, RunError> {
+    bench.begin_comparison();
     let started = Instant::now();
     let plots = request.plots();
-    let stop = in_rounds(request.rule, plots);
+    let (stop, complete) = (in_complete_blocks(request.rule, plots), complete(plots));
     let order = order(request.seed, stop.blocks_max, plots);
     let standard = VerdictRule::default();
     // Who asks for more blocks than a claim needs may claim with fewer, where the budget ends it.
@@ -91,13 +93,14 @@ pub(crate) fn measure(
     let mut comparison_log = ComparisonLog::new(&request.workloads, request.varying);
     let mut stopper = Stopper::new(stop);
     let mut done = 0u32;
+    let mut simulated = Duration::ZERO;
     let mut found;
     let ended = 'looks: loop {
         let elapsed = started.elapsed();
-        // A further step must fit: what is left must last for two blocks of the length so far.
-        let block = if done == 0 { Duration::ZERO } else { elapsed / done };
+        // A complete block must fit, at the length of the blocks so far.
+        let next = if done == 0 { Duration::ZERO } else { elapsed / done * complete };
         let budget =
-            if elapsed + block * 2 > request.budget && done > 0 { FurtherBudget::Spent } else { FurtherBudget::Left };
+            if elapsed + next > request.budget && done > 0 { FurtherBudget::Spent } else { FurtherBudget::Left };
         found = claims(&comparison_log.rows, &rule);
         // Where the checks reject every run, more of them will not help.
         if done >= stop.blocks_min && comparison_log.accepted_pairs.is_empty() {
@@ -108,15 +111,16 @@ pub(crate) fn measure(
             Decision::Stop(reason) => break ComparisonEnded::By(reason),
             Decision::Run { blocks } => {
                 for _ in 0..blocks {
-                    let over = started.elapsed() + block > request.budget && done > 0;
-                    if over {
+                    let is_over = done > 0 && started.elapsed() + next > request.budget;
+                    if is_over && done.is_multiple_of(complete) {
                         break 'looks ComparisonEnded::By(StopReason::Budget);
                     }
                     progress.block(&format!("block {} (minimum {})", done + 1, stop.blocks_min));
                     let block_end =
                         run_block(bench, request, order[done as usize], done, &mut comparison_log, progress)?;
-                    if block_end == BlockEnd::Interrupted {
-                        break 'looks ComparisonEnded::Interrupted;
+                    match block_end {
+                        BlockEnd::Interrupted => break 'looks ComparisonEnded::Interrupted,
+                        BlockEnd::Done { simulated: block } => simulated += block,
                     }
                     done += 1;
                 }
@@ -127,6 +131,8 @@ pub(crate) fn measure(
     if matches!(ended, ComparisonEnded::Interrupted | ComparisonEnded::By(StopReason::Budget)) {
         found = claims(&comparison_log.rows, &rule);
     }
+    let spent = if simulated.is_zero() { started.elapsed() } else { simulated };
+    comparison_log.run_seconds = comparison_log.seconds_a_run(spent);
     Ok(Measured { comparison_log, claims: found, rule, ended })
 }
 
@@ -152,10 +158,13 @@ pub(crate) fn run_block(
     progress: &mut dyn Progress,
 ) -> Result<BlockEnd, RunError> {
     let mut simulated = Duration::ZERO;
-    for &named in &request.workloads {
+    let mut sides = String::new();
+    for (work, block) in pairs(planned.block, number, request.workloads.len()) {
+        let named = request.workloads[work];
+        sides.push_str(block.name());
         let mut outcomes: [Option<RunOutcome>; 2] = [None, None];
         let mut asked = None;
-        for (position, side) in planned.block.sides().into_iter().enumerate() {
+        for (position, side) in block.sides().into_iter().enumerate() {
             let index = side_index(side);
             let plot = &request.sides()[index].plots[planned.plots[index]];
             let scale = Scale { place: plot.place.for_named(), seed: request.seed, ..request.scale.clone() };
@@ -175,16 +184,17 @@ pub(crate) fn run_block(
                 return Ok(BlockEnd::Interrupted);
             }
             if matches!(plot.place, Place::Sim(_)) {
-                simulated += outcome.result.phases.iter().map(|phase| Duration::from_nanos(phase.wall_ns)).sum();
+                simulated += outcome.simulated();
             }
             outcomes[index] = Some(outcome);
             asked.get_or_insert(workload);
         }
         let ([Some(baseline), Some(candidate)], Some(asked)) = (outcomes, asked) else { continue };
+        let planned = PlannedBlock { block, ..planned };
         let runs = BlockRuns { number, planned, outcomes: [baseline, candidate] };
         comparison_log.note(request.sides(), named, &asked, runs);
     }
-    comparison_log.order.push(planned.block.name().to_owned());
+    comparison_log.order.push(sides);
     Ok(BlockEnd::Done { simulated })
 }
 
@@ -219,6 +229,8 @@ pub(crate) fn conclude(bench: &mut Bench, request: &CompareRequest<'_>, measured
     let mut notes = messages::notes(&request.workloads, request.scale.time_ns, &comparison_log);
     notes.extend(messages::shared_provisionings(request.sides(), &comparison_log));
     notes.extend(floor_notes);
+    let settle = bench.settling.settled();
+    notes.extend(settle::note(settle.as_ref()));
     let names = |side: &CompareSide| side.plots.iter().map(|plot| plot.name.clone()).collect();
     let plots = request.plots().iter().any(|&plots| plots > 1);
     let comparison = Comparison {
@@ -248,6 +260,7 @@ pub(crate) fn conclude(bench: &mut Bench, request: &CompareRequest<'_>, measured
         plots: plots.then(|| Plots { baseline: names(&request.baseline), candidate: names(&request.candidate) }),
         planned: Some(comparison_log.planned.len() as u32),
         stored: None,
+        settle,
     };
     let id = uuid::Uuid::now_v7().to_string();
     if let Some(store) = &mut bench.store

@@ -2,7 +2,7 @@
 
 use crate::place::Place;
 use plumb_sorted::short_list;
-use plumb_stats::schedule::{Block, Side, blocked_order};
+use plumb_stats::schedule::{Block, COMPLETE_BLOCKS, Side, blocked_order};
 use plumb_stats::stop::StopRule;
 
 /// One of the two.
@@ -69,19 +69,19 @@ pub(crate) const fn side_index(side: Side) -> usize {
     }
 }
 
-/// One run of each side, and where.
+/// One run of each side for every work, and where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PlannedBlock {
-    /// Which side runs first.
+    /// Which side runs first; of several works, for the first of them, see [`pairs`].
     pub(crate) block: Block,
     /// On which plot of each side, by [`side_index`].
     pub(crate) plots: [usize; 2],
 }
 
 /// The order of so many blocks. Plots come in pairs, one of each side, and every round visits each pair once, in an order
-/// of its own; within a round, and from block to block, which side is first is balanced and random. So neither drift
-/// nor the order of the plots can favour a side, and a comparison may end after any round with equally many runs on
-/// every plot. With one place a side this is [`blocked_order`].
+/// of its own; within a round, and from block to block, the sides take turns in being first. So neither drift, nor the
+/// order of the plots, nor what a run leaves to the next one favours a side, and a comparison may end after any number of
+/// [`complete`] blocks with equally many runs on every plot. With one place a side this is [`blocked_order`].
 pub(crate) fn order(seed: u64, blocks: u32, plots: [usize; 2]) -> Vec<PlannedBlock> {
     let pairs = plots[0].max(plots[1]).max(1);
     let mut rounds = Vec::with_capacity(blocks as usize + pairs);
@@ -104,17 +104,36 @@ const fn mixed(value: u64) -> u64 {
     value ^ (value >> 31)
 }
 
-/// The stop rule in whole rounds, with at least two of them: one run cannot tell a plot from its runs.
-pub(crate) fn in_rounds(rule: StopRule, plots: [usize; 2]) -> StopRule {
-    let pairs = u32::try_from(plots[0].max(plots[1])).unwrap_or(u32::MAX).max(1);
-    if pairs == 1 {
-        return rule;
+/// Returns the pairs of runs of a block, in the order in which they run: the place of their work in the list, and which side
+/// runs first. Over all pairs of a comparison the sides take turns in being first, so that each side follows itself and the
+/// other one equally often. An even number of works runs in reverse order in every second block: else a work would have
+/// the same side first in all of them.
+pub(crate) fn pairs(block: Block, number: u32, works: usize) -> Vec<(usize, Block)> {
+    let first = |work: usize| if work.is_multiple_of(2) { block } else { block.swapped() };
+    let mut pairs: Vec<(usize, Block)> = (0..works).map(|work| (work, first(work))).collect();
+    if works.is_multiple_of(2) && number % 2 == 1 {
+        pairs.reverse();
     }
-    let blocks_min = rule.blocks_min.max(pairs.saturating_mul(2)).next_multiple_of(pairs);
+    pairs
+}
+
+/// Returns the number of blocks after which plots and sides have had their turns: a comparison ends after a multiple of it.
+pub(crate) fn complete(plots: [usize; 2]) -> u32 {
+    let rounds = u32::try_from(plots[0].max(plots[1])).unwrap_or(u32::MAX / 2).max(1);
+    if rounds.is_multiple_of(COMPLETE_BLOCKS) { rounds } else { rounds * COMPLETE_BLOCKS }
+}
+
+/// The stop rule in complete blocks. With several plots, every plot is visited at least twice: one run cannot tell a plot
+/// from its runs.
+pub(crate) fn in_complete_blocks(rule: StopRule, plots: [usize; 2]) -> StopRule {
+    let complete = complete(plots);
+    let blocks_min = rule.blocks_min.max(1).next_multiple_of(complete);
+    let visited_twice = if plots.iter().any(|&plots| plots > 1) { 2 * plots[0].max(plots[1]) as u32 } else { 0 };
+    let blocks_min = blocks_min.max(visited_twice);
     StopRule {
         blocks_min,
-        step: rule.step.max(1).next_multiple_of(pairs),
-        blocks_max: rule.blocks_max.max(blocks_min) / pairs * pairs,
+        step: rule.step.max(1).next_multiple_of(complete),
+        blocks_max: rule.blocks_max.max(blocks_min) / complete * complete,
         ..rule
     }
 }
@@ -157,17 +176,54 @@ mod tests {
     }
 
     #[test]
-    fn the_stop_rule_counts_whole_rounds() {
+    fn the_stop_rule_counts_complete_blocks() {
         let rule = StopRule::default();
-        assert_eq!(in_rounds(rule, [1, 1]), rule);
+        assert_eq!(in_complete_blocks(rule, [1, 1]), rule);
+        let odd = StopRule { blocks_min: 7, blocks_max: 7, step: 1, ..rule };
+        let even = in_complete_blocks(odd, [1, 1]);
+        assert_eq!((even.blocks_min, even.blocks_max, even.step), (8, 8, 2));
         for plots in [2usize, 3, 5, 7, 40] {
-            let rounds = in_rounds(rule, [plots, 1]);
+            let rounds = in_complete_blocks(rule, [plots, 1]);
             let plots = plots as u32;
             assert!(rounds.blocks_min >= (2 * plots).max(rule.blocks_min), "{rounds:?}");
             for blocks in [rounds.blocks_min, rounds.step, rounds.blocks_max] {
-                assert!(blocks > 0 && blocks.is_multiple_of(plots), "{plots}: {rounds:?}");
+                assert!(blocks > 0 && blocks.is_multiple_of(plots) && blocks.is_multiple_of(2), "{plots}: {rounds:?}");
             }
             assert!(rounds.blocks_max >= rounds.blocks_min);
+        }
+    }
+
+    /// The side of every run of each work and of the run before it, over so many blocks.
+    fn followed(works: usize, blocks: u32) -> Vec<Vec<(Option<Side>, Side)>> {
+        let mut of_works = vec![Vec::new(); works];
+        let mut previous = None;
+        for (number, one) in order(3, blocks, [1, 1]).into_iter().enumerate() {
+            for (work, pair) in pairs(one.block, number as u32, works) {
+                for side in pair.sides() {
+                    of_works[work].push((previous, side));
+                    previous = Some(side);
+                }
+            }
+        }
+        of_works
+    }
+
+    /// However many works there are, each side of each of them runs after both sides equally often, and is first equally
+    /// often.
+    #[test]
+    fn every_work_is_balanced_for_what_runs_before_it() {
+        for works in 1..6 {
+            for runs in followed(works, 6) {
+                for side in [Side::A, Side::B] {
+                    for before in [Side::A, Side::B] {
+                        let count = runs.iter().filter(|run| **run == (Some(before), side)).count();
+                        let is_led_to_first = runs[0] == (None, side) && before == side;
+                        assert_eq!(count + usize::from(is_led_to_first), 3, "{works} works: {runs:?}");
+                    }
+                    let first = runs.chunks_exact(2).filter(|pair| pair[0].1 == side).count();
+                    assert_eq!(first, 3, "{works} works: {runs:?}");
+                }
+            }
         }
     }
 

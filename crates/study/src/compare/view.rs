@@ -9,7 +9,7 @@ use plumb_result::observe::{Environment, TargetFacts};
 use plumb_sorted::{SortedMap, SortedSet};
 use plumb_stats::schedule::Side;
 use plumb_stats::verdict::VerdictRule;
-use plumb_trust::{ComparisonView, Factor, LatencyView, NumberView, RunModes, RunValue, SideRecord};
+use plumb_trust::{ComparisonView, Factor, LatencyView, NumberView, RunModes, RunValue, Sequence, SideRecord};
 
 /// What trust says of a comparison.
 pub(crate) struct Judged {
@@ -98,6 +98,7 @@ pub(crate) fn judge(
         })
         .collect();
     let (baseline, candidate) = (side(0), side(1));
+    let previous = comparison_log.previous();
     let view = ComparisonView {
         baseline,
         candidate,
@@ -105,6 +106,7 @@ pub(crate) fn judge(
         numbers: &numbers,
         planned: &comparison_log.planned,
         latencies: &latencies,
+        sequence: Sequence { previous: &previous, run_seconds: comparison_log.run_seconds },
     };
     let differences = plumb_trust::differences(&baseline, &candidate);
     Judged {

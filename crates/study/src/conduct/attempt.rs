@@ -4,15 +4,17 @@ use super::build_record::BuildRecord;
 use super::judged::Judged;
 use super::{ConductEvent, Conductor, LOSSES_MAX, REPEATS_OF_REJECTED};
 use crate::not_stored::NotStored;
-use crate::plan::{HostPlan, PlannedRun};
+use crate::plan::{HostPlan, Plan, PlannedRun};
 use crate::preflight::Inspected;
-use plumb_engine::signals::StopFlag;
+use plumb_engine::signals::{Slept, StopFlag};
+use plumb_engine::sim::{CarriedDebt, left_behind};
 use plumb_lab::host::Listener;
 use plumb_lab::preflight::Inspection;
 use plumb_lab::protocol::{HostWork, RunJob, SimPlace};
 use plumb_lab::step::Safety;
 use plumb_lab::{Host, HostError, LineError};
-use plumb_store::{StoreError, StudyRunEnd, StudyRunStatus};
+use plumb_store::{StoreError, StudyRunEnd, StudyRunRow, StudyRunStatus};
+use plumb_workload::native;
 use std::time::{Duration, Instant};
 
 /// A command around a plot that takes longer is killed, with its process group: a machine that does not come up must not hold
@@ -170,6 +172,7 @@ impl Conductor<'_, '_> {
 
     fn runs(&mut self, plot: u32, build: u32, host: &mut dyn Host) -> Result<Attempt, StoreError> {
         let study = self.study;
+        let mut has_run = false;
         while let Some(seq) = self.next_run_or_repeat(plot)? {
             if self.setting.stop.requested() {
                 return Ok(Attempt::Interrupted);
@@ -186,11 +189,17 @@ impl Conductor<'_, '_> {
             let position = self.position(plot);
             let (levels, workload) = (&cell.levels, cell.workload.as_str());
             self.tell(&ConductEvent::Run { position, levels, workload, work: &run.work });
+            let settle = study.plan.settle_ns.filter(|_| has_run && !run.is_simulated());
+            if settle.is_some_and(|ns| self.setting.stop.sleep(Duration::from_nanos(ns)) == Slept::Cut) {
+                return Ok(Attempt::Interrupted);
+            }
+            has_run = true;
             self.store.begin_study_run(&study.id, seq, build)?;
             let began = Instant::now();
             let super::ConductSetting { watcher, stream, .. } = &mut *self.setting;
             let stream = *stream;
-            let answer = host.run(&job(run, seq, stream), &mut |line| watcher.event(&ConductEvent::Line(line)));
+            let job = job(run, seq, debt_before(&study.plan, &self.rows, seq), stream);
+            let answer = host.run(&job, &mut |line| watcher.event(&ConductEvent::Line(line)));
             let seconds = began.elapsed().as_secs_f64();
             let judged = match answer {
                 Ok(answer) => Judged::of(answer),
@@ -314,13 +323,28 @@ fn unstored(seq: u32, kept: &NotStored) -> String {
     }
 }
 
-fn job(run: &PlannedRun, seq: u32, stream: bool) -> RunJob {
+/// What the runs of a study that come before this one left behind on simulated devices. It follows from the plan and from
+/// which runs were made, so that a study that is resumed finds the same.
+fn debt_before(plan: &Plan, rows: &[StudyRunRow], seq: u32) -> CarriedDebt {
+    let was_made = |row: &&StudyRunRow| row.seq < seq && row.attempts > 0;
+    rows.iter().filter(was_made).fold(CarriedDebt::default(), |debt, row| {
+        let carry = match &plan.runs[row.seq as usize].work {
+            HostWork::Native { toml } if toml.contains("carry=") => {
+                native::parse("plan", toml).map_or(0.0, |workload| left_behind(&workload))
+            }
+            HostWork::Native { .. } | HostWork::Dialect { .. } | HostWork::Conformance(_) => 0.0,
+        };
+        debt.after(carry)
+    })
+}
+
+fn job(run: &PlannedRun, seq: u32, debt: CarriedDebt, stream: bool) -> RunJob {
     RunJob {
         work: run.work.clone(),
         dir: run.dir.clone(),
         seed: run.seed,
         timeout_s: run.timeout_s,
-        sim: Some(SimPlace { run: seq, plot: run.plot }),
+        sim: Some(SimPlace { run: seq, plot: run.plot, debt: debt.share() }),
         led: None,
         stream,
     }

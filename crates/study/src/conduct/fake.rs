@@ -289,6 +289,7 @@ pub(crate) fn plan(systems: &[&str], sizes: &[&str], blocks: u32, repeat: u32) -
             effects: vec!["system".to_owned(), "size".to_owned()],
         },
         stop: None,
+        settle_ns: None,
         budget_s: None,
         imports: Vec::new(),
         estimate: PlanEstimate::default(),

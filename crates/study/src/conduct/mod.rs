@@ -18,7 +18,7 @@ pub use attempt::{COMMAND_LIMIT, Hosts};
 pub use build_record::BuildRecord;
 pub use costs::{LeftBasis, TimeLeft};
 
-use crate::plan::{Levels, Plan};
+use crate::plan::{Levels, Plan, PlannedRun, StopPlan};
 use attempt::Attempt;
 pub(crate) use failures::kind;
 
@@ -26,6 +26,7 @@ use costs::PlotStage;
 use plumb_engine::signals::StopFlag;
 use plumb_lab::protocol::HostWork;
 use plumb_sorted::SortedMap;
+use plumb_stats::orders_in_complete_block;
 use plumb_store::{Store, StoreError, StudyIn, StudyPlotState, StudyRunRow, StudyRunStatus};
 use std::time::{Duration, Instant};
 
@@ -302,13 +303,31 @@ impl Conductor<'_, '_> {
     fn not_needed(&self, seq: u32) -> Option<&'static str> {
         let run = &self.study.plan.runs[seq as usize];
         let stop = self.study.plan.stop.as_ref().filter(|stop| run.repeat >= stop.repeats_min)?;
-        if self.values.are_precise(run.cell, stop) {
-            Some("precise enough without it")
-        } else if self.budget_is_spent() {
-            Some("the budget is spent")
-        } else {
-            None
+        if self.study.plan.compares_easy() {
+            let block = self.complete_block(run, stop);
+            if self.rows.iter().any(|row| row.attempts > 0 && block.contains(&row.seq)) {
+                return None;
+            }
+            let mut cells = block.iter().map(|&seq| self.study.plan.runs[seq as usize].cell);
+            if cells.all(|cell| self.values.are_precise(cell, stop)) {
+                return Some("precise enough without it");
+            }
+        } else if self.values.are_precise(run.cell, stop) {
+            return Some("precise enough without it");
         }
+        self.budget_is_spent().then_some("the budget is spent")
+    }
+
+    /// The optional runs of a plot that belong together: repetitions of all its cells in which each follows every other one
+    /// equally often. Where the plan has too few of them, those of one repetition.
+    fn complete_block(&self, run: &PlannedRun, stop: &StopPlan) -> Vec<u32> {
+        let in_plot = || self.study.plan.runs.iter().zip(0u32..).filter(|(other, _)| other.plot == run.plot);
+        let cells = in_plot().filter(|(other, _)| other.repeat == run.repeat).count();
+        let optional = in_plot().map(|(other, _)| other.repeat + 1).max().unwrap_or(0).saturating_sub(stop.repeats_min);
+        let complete = orders_in_complete_block(cells) as u32;
+        let length = if complete <= optional { complete } else { 1 };
+        let number = |repeat: u32| repeat.checked_sub(stop.repeats_min).map(|optional| optional / length);
+        in_plot().filter(|(other, _)| number(other.repeat) == number(run.repeat)).map(|(_, seq)| seq).collect()
     }
 
     /// The first run of a plot that has not ended.

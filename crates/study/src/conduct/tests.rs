@@ -368,7 +368,29 @@ fn a_spent_budget_lets_no_plot_begin() {
     assert_eq!((conducted.ended, world.borrow().calls.len()), (ConductEnded::Budget, 0));
 }
 
-/// Only precision ends optional repetitions, cell by cell; after a resume it is known what was measured before.
+/// Levels that are compared are repeated together, and only in complete blocks: each follows the other one equally often.
+#[test]
+fn optional_repetitions_of_compared_levels_end_together() {
+    let cases = [([1.0; 6], 2), ([1.0, 1.05, 1.025, 1.025, 1.0, 1.0], 4), ([1.0, 2.0, 1.0, 2.0, 1.0, 2.0], 6)];
+    for (wild, made) in cases {
+        let mut planned = plan(&["a"], &["calm", "wild"], 1, 6);
+        planned.compare.by = "size".to_owned();
+        planned.stop = Some(crate::plan::StopPlan { metric: "bw".to_owned(), half_width: 0.05, repeats_min: 2 });
+        let (mut store, study) = begun(planned);
+        let speed = move |size: &str, seq: u32| if size == "wild" { 1e8 * wild[seq as usize / 2] } else { 1e8 };
+        let world = world(move |levels, _, seq| speed(&levels["size"], seq));
+        go_on(&mut store, &study, &world).unwrap();
+        let rows = store.study_runs(&study.id).unwrap();
+        for cell in 0..2 {
+            let runs = study.plan.runs.iter().zip(&rows);
+            let done = runs.filter(|(run, row)| run.cell == cell && row.status == StudyRunStatus::Done).count();
+            assert_eq!(done, made, "cell {cell}: {wild:?}");
+        }
+    }
+}
+
+/// Only precision ends optional repetitions, cell by cell where a hard factor is compared; after a resume it is known what
+/// was measured before.
 #[test]
 fn optional_repetitions_end_where_the_numbers_are_precise() {
     let mut planned = plan(&["a"], &["calm", "wild"], 1, 6);

@@ -250,13 +250,16 @@ pub struct DesignForm {
     /// After so long a run is killed and counts as failed.
     #[serde(default)]
     pub timeout: Option<Nanos>,
+    /// Pause before each run of a plot but the first, so that it does not pay for what the run before it left behind (E15).
+    #[serde(default)]
+    pub settle: Option<Nanos>,
 }
 
 /// The order of plots, and of runs within them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum OrderForm {
-    /// Every block holds everything once, in random order; the next block in the opposite one, so that drift cancels.
+    /// Every block holds everything once, in orders in which each thing runs after each other one equally often; drift cancels.
     #[default]
     #[serde(rename = "randomized-blocks")]
     RandomizedBlocks,

@@ -193,6 +193,15 @@ impl<'d> Study<'d> {
         if failures.is_empty() { Ok(()) } else { Err(self.document.failures(failures).into()) }
     }
 
+    /// How the order of runs is found.
+    pub(super) fn run_order(&self) -> RunOrder {
+        match self.form.design.order {
+            super::form::OrderForm::RandomizedBlocks => RunOrder::Randomized,
+            super::form::OrderForm::Abba => RunOrder::Abba,
+            super::form::OrderForm::Listed => RunOrder::Listed,
+        }
+    }
+
     fn planned(
         mut self,
         scale: &str,
@@ -216,14 +225,18 @@ impl<'d> Study<'d> {
         }
         let seed =
             options.seed.or(self.form.experiment.seed).unwrap_or_else(|| order::seed_of(&self.form.experiment.name));
-        let order = match self.form.design.order {
-            super::form::OrderForm::RandomizedBlocks => RunOrder::Randomized,
-            super::form::OrderForm::Abba => RunOrder::Abba,
-            super::form::OrderForm::Listed => RunOrder::Listed,
-        };
+        let order = self.run_order();
         let timeout_s = self.form.design.timeout.map(|time| (time.0 / 1_000_000_000).max(1));
         let mut plan_plots = Vec::new();
         let mut runs = Vec::new();
+        // The runs in all plots of a kind are one sequence: each plot goes on where the plot before it ended.
+        let cells_of: Vec<Vec<usize>> =
+            (0..built.len()).map(|kind| (0..ready.len()).filter(|&cell| ready[cell].built == kind).collect()).collect();
+        let within: Vec<Vec<Vec<usize>>> = cells_of
+            .iter()
+            .enumerate()
+            .map(|(kind, cells)| order::blocks(order, cells.len(), plots * most, seed, &format!("kind {kind}")))
+            .collect();
         for (block, sequence) in order::blocks(order, built.len(), plots, seed, "plots").into_iter().enumerate() {
             for kind in sequence {
                 let plot = &built[kind];
@@ -237,12 +250,10 @@ impl<'d> Study<'d> {
                     steps: plot.steps.clone(),
                     on_leave: plot.on_leave.clone(),
                 });
-                let here: Vec<usize> = (0..ready.len()).filter(|&cell| ready[cell].built == kind).collect();
-                let within = format!("plot {index}");
-                for (repeat, sequence) in order::blocks(order, here.len(), most, seed, &within).into_iter().enumerate()
-                {
-                    let repeat = repeat as u32;
-                    runs.extend(sequence.into_iter().map(|position| {
+                let here = &cells_of[kind];
+                let orders = within[kind].iter().skip((block * most) as usize).take(most as usize);
+                for (repeat, sequence) in (0..).zip(orders) {
+                    runs.extend(sequence.iter().map(|&position| {
                         let cell = &ready[here[position]];
                         PlannedRun {
                             plot: index,
@@ -300,6 +311,7 @@ impl<'d> Study<'d> {
                 half_width: stop.half_width.0,
                 repeats_min: least,
             }),
+            settle_ns: form.design.settle.map(|time| time.0),
             budget_s: form.experiment.budget.map(|budget| budget.0 / 1_000_000_000),
             imports,
             estimate: PlanEstimate::default(),

@@ -5,7 +5,7 @@ use super::factors::WORKING_SET;
 use super::form::OrderForm;
 use super::levels::names_in;
 use super::make::{PLOTS, PLOTS_MIN, Study, repeats};
-use crate::plan::{ComparePlan, Plan, Plot, is_meant};
+use crate::plan::{ComparePlan, Plan, Plot, is_meant, order};
 use plumb_document::Value;
 use plumb_lab::Step;
 use plumb_result::Metric;
@@ -66,6 +66,7 @@ impl Study<'_> {
             }
         }
         let (least, most) = repeats(&self.form);
+        warnings.extend(self.unbalanced(plan, plots));
         match (&self.form.stop, least < most) {
             (Some(_), false) => warnings.push("`[stop]` has no effect: the number of repetitions is fixed".to_owned()),
             (None, true) => warnings.push(format!("no `[stop]`: all {most} repetitions will run")),
@@ -78,6 +79,22 @@ impl Study<'_> {
         }
         warnings.append(&mut self.warnings);
         self.warnings = warnings;
+    }
+
+    /// Repetitions of an easy factor that end within a block of orders: some of its levels run after some others more often.
+    fn unbalanced(&self, plan: &Plan, plots: u32) -> Option<String> {
+        let (least, _) = repeats(&self.form);
+        let levels = plan.factors.iter().find(|factor| factor.name == plan.compare.by && !factor.hard)?.levels.len();
+        let in_plot = plan.runs.iter().filter(|run| run.plot == 0 && run.repeat == 0).count();
+        let complete = order::complete(self.run_order(), in_plot);
+        let is_small = in_plot == levels && complete <= 4;
+        let orders = plots * least;
+        (is_small && !orders.is_multiple_of(complete)).then(|| {
+            format!(
+                "{orders} orders of {levels} levels are not a complete block: some levels run after others more often; use a \
+                 `repeat` by which `plots` makes a multiple of {complete}"
+            )
+        })
     }
 
     /// What devices count is a closed list, so that another name is wrong; a run of whatever tool may yet yield another metric.

@@ -75,6 +75,7 @@ pub fn measure_alone(
     request: &AloneRequest<'_>,
     progress: &mut dyn Progress,
 ) -> Result<Alone, RunError> {
+    bench.begin_comparison();
     let started = Instant::now();
     let mut simulated = Duration::ZERO;
     let mut results: Vec<RunResult> = Vec::new();
@@ -104,7 +105,7 @@ pub fn measure_alone(
                 return Ok(Alone { results, spent: started.elapsed() + simulated, interrupted: true });
             }
             if matches!(request.place, Place::Sim(_)) {
-                simulated += outcome.result.phases.iter().map(|phase| Duration::from_nanos(phase.wall_ns)).sum();
+                simulated += outcome.simulated();
             }
             results.push(outcome.result);
         }

@@ -137,6 +137,7 @@ pub fn gate_history(request: HistoryRequest<'_>) -> Result<GateOutcome, StoredEr
         notes,
         runs: runs.iter().map(|run| run.result.id.clone()).collect(),
         seed,
+        settle: None,
     };
     let gate = Gate { note: words::note(&gate, false), ..gate };
     Ok(GateOutcome { gate, measured, interrupted: false })

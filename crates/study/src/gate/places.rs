@@ -4,7 +4,7 @@ use super::numbers::{Told, direction, number, unit_of};
 use super::{ERROR_RATE, GateOutcome, words};
 use crate::compare::claims::{CellValues, Lacking, Rows, claims};
 use crate::compare::comparison_log::ComparisonLog;
-use crate::compare::plan::{CompareSide, order};
+use crate::compare::plan::{CompareSide, complete, order};
 use crate::compare::{
     BlockEnd, CompareRequest, ComparedCell, ComparisonEnded, Measured, conclude, messages, run_block,
 };
@@ -82,6 +82,7 @@ pub fn gate_places(
     let mut clock = Clock { started: Instant::now(), simulated: Duration::ZERO };
     let (look, ended) = measure(bench, &compared, &rule, &mut log, &mut clock, progress)?;
     let spent = clock.elapsed();
+    log.run_seconds = log.seconds_a_run(spent);
 
     let verdict_rule = VerdictRule { seed: request.seed, ..VerdictRule::default() };
     let missing: Vec<String> = request.workloads.iter().flat_map(|named| missing(named, request, &log)).collect();
@@ -124,7 +125,7 @@ pub fn gate_places(
     let needed = (is_open && !rejected && missing.is_empty())
         .then(|| need(&numbers, &look.assessments, spent, blocks, request))
         .flatten();
-    let Comparison { left_out, run_checks, checks, differences, notes, runs, .. } = outcome.comparison;
+    let Comparison { left_out, run_checks, checks, differences, notes, runs, settle, .. } = outcome.comparison;
     let side = |side: &CompareSide| GateSide {
         name: side.name.clone(),
         source: GateSource::Measured,
@@ -154,6 +155,7 @@ pub fn gate_places(
         notes,
         runs,
         seed: request.seed,
+        settle,
     };
     let gate = Gate { note: words::note(&gate, interrupted), ..gate };
     Ok(GateOutcome { gate, measured: Vec::new(), interrupted })
@@ -184,8 +186,9 @@ fn measure(
     clock: &mut Clock,
     progress: &mut dyn Progress,
 ) -> Result<(LastLook, ComparisonEnded), RunError> {
-    let pairs = request.plots().into_iter().max().unwrap_or(1) as u32;
-    let order = order(request.seed, BLOCKS_NEEDED_MAX.next_multiple_of(pairs), request.plots());
+    bench.begin_comparison();
+    let complete = complete(request.plots());
+    let order = order(request.seed, BLOCKS_NEEDED_MAX.next_multiple_of(complete), request.plots());
     let mut looks: Option<Looks> = None;
     let mut last = LastLook::default();
     let mut done = 0u32;
@@ -195,13 +198,13 @@ fn measure(
             None => Some(rule.blocks_min),
             Some(looks) => looks.after(done),
         };
-        let Some(next) = next.map(|next| next.next_multiple_of(pairs).min(order.len() as u32)) else {
+        let Some(next) = next.map(|next| next.next_multiple_of(complete).min(order.len() as u32)) else {
             return Ok((last, ComparisonEnded::By(StopReason::Budget)));
         };
         let mut ended = None;
         while done < next {
-            let block = clock.elapsed() / done.max(1);
-            if done > 0 && clock.elapsed() + block > request.budget {
+            let next = clock.elapsed() / done.max(1) * complete;
+            if done > 0 && done.is_multiple_of(complete) && clock.elapsed() + next > request.budget {
                 ended = Some(ComparisonEnded::By(StopReason::Budget));
                 break;
             }

@@ -180,9 +180,10 @@ pub fn all(costs: &[RunCost], plan: &Plan) -> PlanEstimate {
         })
         .sum();
     let written = costs.iter().try_fold(0u64, |sum, cost| Some(sum.saturating_add(cost.written_bytes?)));
+    let pauses = plan.runs.len().saturating_sub(plan.plots.len()) as f64 * plan.settle_ns.unwrap_or(0) as f64 / 1e9;
     let verdicts = PlannedVerdicts::of_plan(plan);
     PlanEstimate {
-        seconds: runs.map(|runs| runs + building),
+        seconds: runs.map(|runs| runs + building + pauses),
         written_bytes: written,
         detectable_ratio: verdicts.claimable_ratio(verdicts.assumed(), plan.compare.equivalence),
         verdicts: verdicts.count,

@@ -57,6 +57,9 @@ pub struct Plan {
     /// Seconds that it may take altogether: optional repetitions end where they do.
     #[serde(default)]
     pub budget_s: Option<u64>,
+    /// Pause before each run of a plot but the first, ns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settle_ns: Option<u64>,
     /// Published numbers to put beside those that are measured.
     #[serde(default)]
     pub imports: Vec<Import>,
@@ -102,18 +105,18 @@ impl Plan {
             };
             boots || !plot.steps.is_empty() || !plot.on_enter.is_empty()
         };
-        let is_simulated = |run: &PlannedRun| match &run.work {
-            HostWork::Native { toml } => plumb_workload::native::parse("plan", toml)
-                .is_ok_and(|workload| workload.target.values().any(|target| matches!(target, Target::Sim(_)))),
-            HostWork::Dialect { .. } | HostWork::Conformance(_) => false,
-        };
         let mut of_first_plot = self.runs.iter().filter(|run| run.plot == 0 && run.repeat == 0);
-        self.plots.iter().any(is_made) || of_first_plot.any(is_simulated)
+        self.plots.iter().any(is_made) || of_first_plot.any(PlannedRun::is_simulated)
     }
 
     /// Whether the levels that are compared are of a factor whose change needs a provisioning.
     pub fn compares_hard(&self) -> bool {
         self.factors.iter().any(|factor| factor.hard && factor.name == self.compare.by)
+    }
+
+    /// Whether the levels that are compared are of a factor that changes within a provisioning.
+    pub fn compares_easy(&self) -> bool {
+        self.factors.iter().any(|factor| !factor.hard && factor.name == self.compare.by)
     }
 
     /// The levels of a cell that are told apart in the verdicts.
@@ -224,6 +227,17 @@ pub struct PlannedRun {
     pub seed: u64,
     /// Seconds until it is killed and counts as failed.
     pub timeout_s: u64,
+}
+
+impl PlannedRun {
+    /// Whether it runs on simulated devices, in their time.
+    pub fn is_simulated(&self) -> bool {
+        match &self.work {
+            HostWork::Native { toml } => plumb_workload::native::parse("plan", toml)
+                .is_ok_and(|workload| workload.target.values().any(|target| matches!(target, Target::Sim(_)))),
+            HostWork::Dialect { .. } | HostWork::Conformance(_) => false,
+        }
+    }
 }
 
 /// What is compared.

@@ -2,12 +2,12 @@
 //!
 //! Random choices are BLAKE3 of the seed and of what is chosen, so that no choice depends on how many were made before it.
 
-use plumb_sorted::short_list;
+use plumb_stats::{balanced_orders, orders_in_complete_block};
 
 /// How the order of a block is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunOrder {
-    /// Random, and the next block in the opposite order: linear drift cancels after every second block.
+    /// Balanced for what a thing leaves to the next one, and random besides, see [`balanced_orders`].
     Randomized,
     /// As listed, then in the opposite order.
     Abba,
@@ -42,24 +42,24 @@ pub fn run_seed(seed: u64, block: u32, repeat: u32) -> u64 {
 
 /// So many blocks, each with the numbers from 0 to `things` once. `what` is what is ordered: other things have other orders.
 pub fn blocks(order: RunOrder, things: usize, blocks: u32, seed: u64, what: &str) -> Vec<Vec<usize>> {
-    let mut found: Vec<Vec<usize>> = Vec::with_capacity(blocks as usize);
-    for block in 0..blocks {
-        let listed = || (0..things).collect::<Vec<usize>>();
-        let is_second = block % 2 == 1;
-        let sequence = match (order, found.last()) {
-            (RunOrder::Randomized | RunOrder::Abba, Some(before)) if is_second => {
-                before.iter().rev().copied().collect()
-            }
-            (RunOrder::Randomized, _) => {
-                let mut sequence = listed();
-                short_list::sort_by_key(&mut sequence, |&thing| draw(seed, what, &[u64::from(block), thing as u64]));
-                sequence
-            }
-            (RunOrder::Abba | RunOrder::Listed, _) => listed(),
-        };
-        found.push(sequence);
+    let listed = || 0..things;
+    match order {
+        RunOrder::Randomized => balanced_orders(draw(seed, what, &[things as u64]), things, blocks as usize),
+        RunOrder::Listed => (0..blocks).map(|_| listed().collect()).collect(),
+        RunOrder::Abba => {
+            let one = |block: u32| if block % 2 == 1 { listed().rev().collect() } else { listed().collect() };
+            (0..blocks).map(one).collect()
+        }
     }
-    found
+}
+
+/// Returns how many blocks of so many things are complete: repetitions end after a multiple of it.
+pub fn complete(order: RunOrder, things: usize) -> u32 {
+    match order {
+        RunOrder::Randomized => orders_in_complete_block(things) as u32,
+        RunOrder::Abba => 2,
+        RunOrder::Listed => 1,
+    }
 }
 
 #[cfg(test)]
@@ -94,13 +94,20 @@ mod tests {
             }
         }
 
-        /// The sum of places of each thing is the same over every two blocks, so that linear drift favours none.
+        /// Orders of different things are different, and both of two things may be first.
         #[test]
-        fn drift_cancels_after_two_blocks(things in 1..12usize, seed: u64) {
-            let found = blocks(RunOrder::Randomized, things, 2, seed, "x").concat();
-            for thing in 0..things {
-                let places: usize = (0..found.len()).filter(|&place| found[place] == thing).sum();
-                prop_assert_eq!(places, 2 * things - 1);
+        fn what_is_ordered_decides_with_the_seed(seed: u64) {
+            let first = |what: &str| blocks(RunOrder::Randomized, 2, 1, seed, what)[0][0];
+            let firsts: Vec<usize> = (0..40).map(|number| first(&format!("plot {number}"))).collect();
+            prop_assert!(firsts.contains(&0) && firsts.contains(&1));
+        }
+
+        #[test]
+        fn drift_cancels_after_a_complete_block(things in 1..12usize, seed: u64) {
+            for order in [RunOrder::Randomized, RunOrder::Abba] {
+                let found = blocks(order, things, complete(order, things), seed, "x").concat();
+                let sum = |thing: usize| -> usize { (0..found.len()).filter(|&at| found[at] == thing).sum() };
+                prop_assert!((1..things).all(|thing| sum(thing) == sum(0)));
             }
         }
 

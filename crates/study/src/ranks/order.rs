@@ -10,7 +10,7 @@ use plumb_document::{FromDocument, ToDocument, json};
 use plumb_engine::guard::Permissions;
 use plumb_engine::guard::space::{FillPlaces, WhenFull};
 use plumb_engine::signals::StopFlag;
-use plumb_engine::sim::SimRun;
+use plumb_engine::sim::{CarriedDebt, SimRun};
 use plumb_engine::{DropCaches, Part, Process, Unopened};
 use plumb_result::merge::{FilesOfRanks, SharedTargets, WorkingSets};
 use plumb_sorted::SortedSet;
@@ -142,11 +142,14 @@ impl Resolved {
 }
 
 /// As [`SimRun`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, ToDocument, FromDocument)]
 pub(crate) struct SimOrder {
     seed: u64,
     run_index: u32,
     plot_index: u32,
+    /// As [`CarriedDebt`].
+    #[serde(default)]
+    debt: f64,
 }
 
 /// A message from rank 0.
@@ -291,7 +294,7 @@ impl RunOrder {
                 false => std::path::absolute(work.base).unwrap_or_else(|_| work.base.to_owned()),
             },
             content_seed: work.content_seed,
-            sim: SimOrder { seed, run_index, plot_index },
+            sim: SimOrder { seed, run_index, plot_index, debt: work.sim_debt.share() },
             may_drop_caches: bench.drop_caches == DropCaches::Allowed,
             unopened_fails_jobs: bench.unopened == Unopened::FailsItsJobs,
             allow: bench.permissions.text(),
@@ -304,7 +307,7 @@ impl RunOrder {
 
     /// What the engine of a rank is given. Ranks write different bytes, and their simulated devices vary by themselves.
     pub(crate) fn work(&self, rank: u32, size: u32) -> Work<'_> {
-        let SimOrder { seed, run_index, plot_index } = self.sim;
+        let SimOrder { seed, run_index, plot_index, debt } = self.sim;
         Work {
             workload: &self.workload,
             part: self.division.part(rank, size),
@@ -315,6 +318,7 @@ impl RunOrder {
                 Division::Groups | Division::Workers => self.content_seed,
             },
             sim_run: SimRun { seed: of_rank(seed, rank), run_index, plot_index },
+            sim_debt: CarriedDebt::of_share(debt).unwrap_or_default(),
         }
     }
 
@@ -572,7 +576,7 @@ mod tests {
             phases: 1,
             base: "/mnt".into(),
             content_seed: u64::MAX,
-            sim: SimOrder { seed: 1, run_index: 2, plot_index: 3 },
+            sim: SimOrder { seed: 1, run_index: 2, plot_index: 3, debt: 0.1 },
             may_drop_caches: true,
             unopened_fails_jobs: false,
             allow: "a,b".to_owned(),

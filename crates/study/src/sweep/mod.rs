@@ -4,6 +4,7 @@
 //! finished curves; here the points run.
 
 pub mod apply;
+mod carry;
 pub mod find;
 pub mod key;
 pub mod plan;
@@ -13,10 +14,12 @@ use crate::kept::with_kept_files;
 use crate::not_stored::NotStored;
 use crate::progress::Progress;
 use crate::run::{Bench, RunError, RunOutcome, RunRequest, rejected_because};
+use crate::settle;
 use apply::{ApplyError, CountedOps, RateOf, counted, set_time};
+use carry::PlacedRun;
 use find::{LevelRuns, RunNumbers, RunTimes, SizeFacts, spread};
 use key::{Axis, auto_rates};
-use plan::{OfferedLoad, SweepSchedule, shuffled};
+use plan::{OfferedLoad, SweepSchedule, in_complete_block, may_end_after};
 use plumb_engine::sim::SimRun;
 use plumb_result::compare::LeftOut;
 use plumb_result::run::TierName;
@@ -25,6 +28,7 @@ use plumb_result::sweep::{
 };
 use plumb_result::{Histogram, Level, Measurement, Metric, PhaseMeasurement, PhaseResult, RunVerdict, Sweep, SweepKey};
 use plumb_sorted::SortedMap;
+use plumb_stats::balanced_orders;
 use plumb_store::TagChange;
 use plumb_workload::validate::validate;
 use plumb_workload::{Nanos, OpKind, PerSecond, Phase, Workload};
@@ -129,6 +133,8 @@ struct Sweeper<'a> {
     runs: Vec<String>,
     left_out: Vec<LeftOut>,
     notes: Vec<String>,
+    /// Runs depend on the run before them: what a curve says is withheld.
+    is_carried_over: bool,
 }
 
 /// Sweeps. Files that all points share are laid out once and removed at the end.
@@ -140,12 +146,15 @@ pub fn sweep(
     request: &SweepRequest<'_>,
     progress: &mut dyn Progress,
 ) -> Result<SweepOutcome, SweepError> {
+    bench.begin_comparison();
     check_points(bench, request)?;
     let label = format!("sweep {}", request.workload.name);
     let (mut outcome, stays) =
         with_kept_files(bench, request.workload, request.base, &label, |bench| run_stages(bench, request, progress))?;
     outcome.tag(bench);
     outcome.sweep.notes.extend(stays);
+    outcome.sweep.settle = bench.settling.settled();
+    outcome.sweep.notes.extend(settle::note(outcome.sweep.settle.as_ref()));
     Ok(outcome)
 }
 
@@ -221,6 +230,7 @@ fn run_stages(
         runs: Vec::new(),
         left_out: Vec::new(),
         notes: Vec::new(),
+        is_carried_over: false,
     };
     let mut curves = Vec::new();
     let mut flow = Flow::Goes;
@@ -311,7 +321,7 @@ struct MeasuredTogether {
 }
 
 impl Sweeper<'_> {
-    /// Every point once in each block, in random order.
+    /// Every point once in each block, in an order that is balanced for what a run leaves to the next one.
     fn run(
         &mut self,
         bench: &mut Bench,
@@ -322,15 +332,17 @@ impl Sweeper<'_> {
         let mut points: Vec<PointUnderway> =
             settings.into_iter().map(|settings| PointUnderway { settings, ..PointUnderway::default() }).collect();
         let began = Instant::now();
-        for block in 0..repeats {
+        let count = points.len();
+        let repeats = in_complete_block(repeats, count);
+        let orders = balanced_orders(self.request.seed, count, repeats as usize);
+        let mut sequence = Vec::new();
+        for (block, order) in (0..).zip(orders) {
             // A further block must fit, at the length of those before.
             let length = if block == 0 { Duration::ZERO } else { began.elapsed() / block };
-            if block > 0 && self.started.elapsed() + length > budget {
+            if block > 0 && may_end_after(block, repeats, count) && self.started.elapsed() + length > budget {
                 self.note(format!("{block} of {repeats} repeats ran: another one would have exceeded the budget"));
                 break;
             }
-            let order = shuffled(self.request.seed, block, points.len());
-            let count = order.len();
             for (number, at) in order.into_iter().enumerate() {
                 let text = describe(&points[at].settings);
                 progress.block(&format!(
@@ -341,7 +353,12 @@ impl Sweeper<'_> {
                 if self.run_point(bench, &mut points[at], block + 1, progress)? == Flow::Interrupted {
                     return Ok((points, Flow::Interrupted));
                 }
+                sequence.push(PlacedRun { point: at, repeat: block + 1 });
             }
+        }
+        if let Some(spread) = carry::of_points(&sequence, |run| points[run.point].blocks.get(&run.repeat)) {
+            self.is_carried_over = true;
+            self.note(carry::note(spread));
         }
         Ok((points, Flow::Goes))
     }
@@ -438,7 +455,7 @@ impl Sweeper<'_> {
         let sizes: Vec<SizeFacts> =
             points.iter().map(|point| SizeFacts { tier: common_tier(point).0, b6: point.b6 }).collect();
         // At a rate that is given, more of another key is no more load.
-        let is_load = !fixed.contains_key(&SweepKey::Rate);
+        let is_load = !fixed.contains_key(&SweepKey::Rate) && !self.is_carried_over;
         let found = CurveFindings {
             knee: is_load.then(|| find::knee(axis.key, &levels)).flatten(),
             saturation: is_load.then(|| find::saturation(axis.key, &levels)).flatten(),
@@ -476,6 +493,7 @@ impl Sweeper<'_> {
             tag: None,
             left_out: self.left_out,
             notes: self.notes,
+            settle: None,
         };
         SweepOutcome { sweep }
     }

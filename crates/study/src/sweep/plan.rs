@@ -1,8 +1,8 @@
 //! Which points a sweep has, before any of them runs. Pure.
 
 use super::key::{Asked, Axis, POINTS_MAX, auto_points};
-use plumb_engine::rng::{Rng, splitmix64};
 use plumb_result::SweepKey;
+use plumb_stats::orders_in_complete_block;
 use plumb_workload::PerSecond;
 use plumb_workload::units::UnitError;
 
@@ -175,15 +175,17 @@ impl std::str::FromStr for RateOption {
     }
 }
 
-/// The order of a block's points: a random permutation, another in each block, the same for the same seed. Source of the
-/// shuffle: Fisher and Yates 1938, as in Knuth, TAOCP 3.4.2, algorithm P.
-pub fn shuffled(seed: u64, block: u32, points: usize) -> Vec<usize> {
-    let mut random = Rng::new(splitmix64(seed ^ (u64::from(block) << 32)));
-    let mut order: Vec<usize> = (0..points).collect();
-    for last in (1..points).rev() {
-        order.swap(last, random.below(last as u64 + 1) as usize);
-    }
-    order
+/// Returns the repeats of so many points: as many as asked for, and one more of several where that makes a complete block of
+/// orders, in which every point follows every other one equally often.
+pub fn in_complete_block(repeats: u32, points: usize) -> u32 {
+    let whole = repeats.max(1).next_multiple_of(orders_in_complete_block(points) as u32);
+    if repeats > 1 && whole <= repeats.saturating_add(1) { whole } else { repeats }
+}
+
+/// Whether a sweep may end after so many of its repeats: where it makes complete blocks, only after one of them.
+pub fn may_end_after(done: u32, repeats: u32, points: usize) -> bool {
+    let complete = orders_in_complete_block(points) as u32;
+    !repeats.is_multiple_of(complete) || done.is_multiple_of(complete)
 }
 
 #[cfg(test)]
@@ -220,17 +222,12 @@ mod tests {
     }
 
     #[test]
-    fn every_block_holds_every_point_once_in_its_own_order() {
-        let orders: Vec<Vec<usize>> = (0..20).map(|block| shuffled(7, block, 9)).collect();
-        for order in &orders {
-            let mut sorted = order.clone();
-            sorted.sort_unstable();
-            assert_eq!(sorted, (0..9).collect::<Vec<_>>());
+    fn repeats_make_complete_blocks_where_that_costs_one_repeat_at_most() {
+        let cases = [(1, 2, 1), (2, 2, 2), (3, 2, 4), (3, 4, 4), (5, 3, 6), (3, 3, 3), (3, 9, 3), (7, 8, 8), (3, 1, 3)];
+        for (asked, points, repeats) in cases {
+            assert_eq!(in_complete_block(asked, points), repeats, "{asked} of {points} points");
         }
-        assert!(orders.windows(2).all(|pair| pair[0] != pair[1]));
-        assert_eq!(orders[3], shuffled(7, 3, 9));
-        assert_ne!(orders[3], shuffled(8, 3, 9));
-        let rising = orders.iter().filter(|order| order.is_sorted()).count();
-        assert_eq!(rising, 0, "sequential order takes drift for an effect");
+        assert!(may_end_after(2, 4, 2) && !may_end_after(3, 4, 2));
+        assert!(may_end_after(1, 3, 9), "too few for a complete block: every repeat is a block of its own");
     }
 }

@@ -53,6 +53,7 @@ mod e11;
 mod e12;
 mod e13;
 pub(crate) mod e14;
+pub(crate) mod e15;
 mod e2;
 mod e3;
 pub(crate) mod e4;
@@ -122,6 +123,7 @@ pub static CHECKS: &[&Check] = &[
     &e12::CHECK,
     &e13::CHECK,
     &e14::CHECK,
+    &e15::CHECK,
 ];
 
 #[cfg(test)]

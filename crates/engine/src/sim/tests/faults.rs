@@ -100,6 +100,21 @@ fn drift_slows_each_run_a_little_more() {
 }
 
 #[test]
+fn a_debt_slows_the_runs_that_pay_it_and_not_the_run_that_leaves_it() {
+    let owing = |device: &str, share: f64| {
+        let (target, debt) = (target(device), CarriedDebt::of_share(share).unwrap());
+        let mut simulation = Simulation::new([("disk", &target)], run(0)).owing(debt);
+        let workers = vec![worker(TestSource::random(4096), 1)];
+        let outcome = simulation.run_phase(&phase(1), workers, None, &mut |_| ControlFlow::Continue(()));
+        rate(&outcome.unwrap().measurement)
+    };
+    let (clean, leaves) = ("sim:ssd?cv=0", "sim:ssd?cv=0&carry=10%");
+    let ratio = owing(clean, 0.1) / owing(clean, 0.0);
+    assert!((ratio - 1.0 / 1.1).abs() < 0.002, "{ratio}");
+    assert_eq!(owing(leaves, 0.0), owing(clean, 0.0));
+}
+
+#[test]
 fn bimodal_has_two_levels_and_the_asked_share_of_slow_runs() {
     let runs = thirty("sim:ssd?cv=0&bimodal=30%&bimodal-slow=50%");
     let fast = runs.iter().cloned().fold(0.0, f64::max);

@@ -140,6 +140,7 @@ fn measure(
         return Err(Stopped::usage("the baseline's runs are another tool's: their work cannot be run again here"));
     }
     let mut bench = session::bench(common)?;
+    bench.settling.pause = arguments.settle.map(|time| Duration::from_nanos(time.0));
     let mut line = LiveLine::new();
     let request = AloneRequest {
         place,

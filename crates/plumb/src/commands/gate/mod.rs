@@ -172,6 +172,7 @@ fn of_places(
         options: &options,
     };
     let mut bench = session::bench(common)?;
+    bench.settling.pause = arguments.settle.map(|time| Duration::from_nanos(time.0));
     let mut line = LiveLine::new();
     let outcome = gate_places(&mut bench, &request, &mut line);
     line.clear();

@@ -495,6 +495,7 @@ fn conclude(
         plots: None,
         planned: Some(log.planned.len() as u32),
         stored: Some(stored),
+        settle: None,
     }
 }
 
