@@ -56,7 +56,7 @@ pub struct StudyHead {
     /// How often each test was run, where a test does not say so itself.
     #[serde(default)]
     pub repetitions: Option<u32>,
-    /// What the spread of its numbers is: their error bars, or what stands after `±`.
+    /// Meaning of the spread of its numbers: of error bars, or of the number after `±`.
     #[serde(default)]
     pub spread_is: Option<SpreadMeaning>,
     /// What the authors admit.
@@ -102,7 +102,7 @@ pub struct TestMachine {
     /// What the narrowest link to the disks carries at most, in bytes a second: `"133MB/s"`.
     #[serde(default)]
     pub link: Option<LinkRate>,
-    /// What a disk, or the controller before it, caches.
+    /// Size of the cache in the disk, or in the controller before it.
     #[serde(default)]
     pub device_cache: Option<Bytes>,
     /// Size of a physical sector of the disks.
@@ -206,7 +206,7 @@ pub struct PublishedTest {
     /// How the writes were made durable within the measured time, where the command does not say.
     #[serde(default)]
     pub durability: Option<Durability>,
-    /// What the spread of its numbers is, where it is not the study's.
+    /// Meaning of the spread of its numbers; the study's when absent.
     #[serde(default)]
     pub spread_is: Option<SpreadMeaning>,
     /// What was done about cached data before reads.
@@ -310,7 +310,7 @@ pub struct PublishedCell {
     /// The spread between repetitions: a share of the value (`0.03`, `"3%"`), or a value with its unit (`"4.1 MB/s"`).
     #[serde(default)]
     pub spread: Option<Spread>,
-    /// What that spread is, where it is not the test's.
+    /// Meaning of that spread; the test's when absent.
     #[serde(default)]
     pub spread_is: Option<SpreadMeaning>,
     /// What it is a mean over, other than repetitions: `record sizes 4 KiB to 16 MiB`.
@@ -327,7 +327,7 @@ pub struct PublishedCell {
     pub quoted: Vec<Quoted>,
 }
 
-/// What a spread, or an error bar, is.
+/// The meaning of a spread, or of an error bar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -484,7 +484,7 @@ text_form!(LinkRate, "bytes per second such as `133MB/s`", |text| {
 });
 
 impl SpreadMeaning {
-    /// In words.
+    /// Returns the plural that sentences use.
     pub const fn words(self) -> &'static str {
         match self {
             SpreadMeaning::StandardDeviation => "standard deviations",

@@ -48,7 +48,7 @@ pub(crate) struct CellView<'a> {
     /// How its writes became durable within the measured time; `None` where that is unknown.
     pub(crate) durability: Option<Durability>,
     pub(crate) repetitions: Option<u32>,
-    /// What its spread is declared to be.
+    /// The declared meaning of its spread.
     pub(crate) spread_is: Option<SpreadMeaning>,
     /// Standard deviation between repetitions, as a share of the value.
     pub(crate) spread: Option<f64>,

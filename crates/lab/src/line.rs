@@ -13,7 +13,7 @@ const CHANGERS: [&str; 22] = [
     "wget", "git", "make", "apt", "apt-get", "dnf", "yum", "pkg",
 ];
 
-/// The programs that a line starts whatever happens, up to where the line itself may change what can be found. A command
+/// The programs that a line starts in any case, up to where the line itself may change what can be found. A command
 /// before `||` has an alternative.
 fn programs(line: &str) -> Vec<String> {
     let mut found = Vec::new();

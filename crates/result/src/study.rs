@@ -83,7 +83,7 @@ pub struct StudyReport {
 #[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StudyExpectation {
-    /// What is counted.
+    /// The count, such as `device.written-per-byte`.
     pub metric: Metric,
     /// The work of the cell.
     pub workload: String,
@@ -94,15 +94,15 @@ pub struct StudyExpectation {
     /// The largest; absent where it has no upper bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_most: Option<f64>,
-    /// Why it is expected, in the study's words.
+    /// The reason to expect it, in the study's words.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub because: String,
-    /// Runs that counted it.
+    /// Number of runs that counted it.
     pub runs: u32,
     /// The smallest count of a run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found_least: Option<f64>,
-    /// The largest.
+    /// The largest count of a run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found_most: Option<f64>,
     /// Whether every run meets it; absent where none counted it.
@@ -121,7 +121,7 @@ impl StudyExpectation {
         }
     }
 
-    /// What was found: one value, or the smallest and the largest.
+    /// The value that was found, or the smallest and the largest.
     pub fn found(&self) -> String {
         match (self.found_least, self.found_most) {
             (Some(least), Some(most)) if plain(least) == plain(most) => plain(most),

@@ -56,7 +56,7 @@ impl Places for Assumed {
 }
 
 impl ElbenchoCommand {
-    /// Its phases.
+    /// Lowers its phases to their work.
     pub(super) fn work(&self) -> Option<WorkFacts> {
         const THREADS_MAX: u32 = 1024;
         const FILES_MAX: u64 = 4096;

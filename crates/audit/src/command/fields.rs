@@ -1,9 +1,9 @@
-//! What the fields of a workload are called in plain words, and by which words a study says that it compares them.
+//! Plain names for the fields of a workload, and the words of `compares` that name them.
 
 /// Some keys of a workload, what they are about, and words of `compares` that name it.
 type Field = (&'static [&'static str], &'static str, &'static [&'static str]);
 
-/// What [`SIZES`] is of.
+/// The field that [`SIZES`] covers.
 pub(super) const AMOUNT: &str = "amount of data";
 const SIZES: &[&str] = &["size", "file size", "working set", "data size"];
 

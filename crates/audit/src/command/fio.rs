@@ -89,7 +89,7 @@ impl Places for Assumed {
 }
 
 impl FioCommand {
-    /// What its jobs do, as fio's dialect lowers them.
+    /// Lowers its jobs to their work by fio's dialect.
     pub(super) fn work(&self) -> Option<WorkFacts> {
         let jobs = &self.fio.jobs;
         let copies = |job: &FioJob| u64::from(job.identity.numjobs.max(1));

@@ -218,7 +218,7 @@ impl CommandAction {
         }
     }
 
-    /// Files that it writes.
+    /// Files whose bytes it writes.
     pub fn files_written(&self) -> Vec<String> {
         match self {
             CommandAction::Dd(dd) if dd.writes_data() => dd.output().map(str::to_owned).into_iter().collect(),

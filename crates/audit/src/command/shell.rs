@@ -1,4 +1,4 @@
-//! What the shell takes out of a command line: separators, quotation marks, redirections, and programs that start others.
+//! Splits command lines: separators, quotation marks, redirections, and programs that start others.
 
 use super::PostmarkCommand;
 
@@ -99,7 +99,7 @@ pub(crate) fn without_launcher(part: &str) -> Vec<String> {
     split(part).1
 }
 
-/// What starts a command and changes how it runs: `taskset -c 0`; empty where nothing does.
+/// Returns the launcher that changes how a command runs: `taskset -c 0`; empty where nothing does.
 pub(crate) fn launcher(part: &str) -> String {
     split(part).0.join(" ")
 }
@@ -108,7 +108,7 @@ pub(crate) fn launcher(part: &str) -> String {
 mod tests {
     use super::*;
 
-    // Protects: a benchmark is found under whatever starts it.
+    // Protects: a benchmark is found under any launcher.
     #[test]
     fn launchers_are_told_from_commands() {
         let of = |line: &str| (launcher(line), without_launcher(line).join(" "));

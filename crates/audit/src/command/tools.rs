@@ -231,7 +231,7 @@ impl IozoneCommand {
         }
     }
 
-    /// Its passes.
+    /// Lowers its passes to their work.
     pub(super) fn work(&self) -> Option<WorkFacts> {
         const CHILDREN_MAX: u32 = 1024;
         const ROUNDS_MAX: u32 = 16;

@@ -36,7 +36,7 @@ const CHOICES: [&str; 7] = ["order", "backend", "content", "distribution", "arri
 /// Keys of a workload, from the outermost.
 type FactPath = Vec<String>;
 
-/// What a command does, by paths in its workload: values of one path in their order. There may be tens of thousands.
+/// The work of a command, by paths in its workload: values of one path in their order. There may be tens of thousands.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct WorkFacts {
     facts: BTreeMap<FactPath, Vec<String>>,
@@ -258,7 +258,7 @@ fn with_amounts(
     differences
 }
 
-/// What can be asked of commands of two programs.
+/// Compares commands of two programs by the few facts that all commands have.
 fn of_programs(first: &CommandAction, second: &CommandAction) -> Vec<FieldDifference> {
     let mut found = vec![FieldDifference::new(
         "program",
@@ -306,7 +306,7 @@ fn options(line: &str) -> Vec<(String, String)> {
     found
 }
 
-/// The fields in which two lines differ as they are written; paths are taken for equal.
+/// The options in which two printed lines differ; all paths count as equal.
 fn by_words(first: &str, second: &str) -> Vec<FieldDifference> {
     let (first, second) = (options(first), options(second));
     let by_key = |options: &[(String, String)]| {

@@ -3,7 +3,7 @@
 
 use plumb_trust::text::bytes_exact;
 
-/// What a command makes.
+/// A file system that a command makes, and its settings.
 #[derive(Debug, Default)]
 pub(super) struct MadeFileSystem {
     pub(super) file_system: Option<String>,
@@ -61,7 +61,7 @@ fn kind(program: &str, arguments: &[String]) -> Option<String> {
     }
 }
 
-/// Options without a value.
+/// Returns `true` for options without a value.
 fn is_flag(file_system: &str, letter: char) -> bool {
     let flags = match file_system {
         name if name.starts_with("ext") => "FqvcnSVKDj",
@@ -203,7 +203,7 @@ fn size(text: &str) -> Option<u64> {
     text.parse::<plumb_workload::Bytes>().ok().map(|bytes| bytes.0)
 }
 
-/// A size in one form whatever its unit: `1g` and `1024m` are one.
+/// A size in one form for all units: `1g` and `1024m` are one.
 fn shown(text: &str) -> String {
     size(text).map_or_else(|| text.to_owned(), bytes_exact)
 }

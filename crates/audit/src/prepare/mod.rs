@@ -1,4 +1,4 @@
-//! What preparations leave behind: the settings of file systems, mounts, arrays and the kernel, by names that can be
+//! Settings that preparations leave behind: of file systems, mounts, arrays and the kernel, by names that can be
 //! compared between sides.
 
 mod mkfs;
@@ -6,20 +6,20 @@ mod mkfs;
 use crate::command::{parts, words};
 use plumb_sorted::SortedMap;
 
-/// What a setting belongs to.
+/// The part of a system that a setting belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum PreparedPart {
     /// Options of `mkfs`, `zpool` and `zfs`.
     Mkfs,
-    /// Options of `mount`.
+    /// Options of `mount`, and ZFS properties that mean the same.
     Mount,
-    /// Options of `mdadm --create`.
+    /// Options of `mdadm --create`, such as the chunk.
     Array,
     /// The kernel's settings: `sysctl`, `/sys`, `/proc`.
     Kernel,
     /// The state of a device: `hdparm`, `blockdev`, `blkdiscard`, preconditioning.
     Device,
-    /// Another command.
+    /// Another command, whose effect is unknown.
     Command,
 }
 
@@ -37,7 +37,7 @@ impl PreparedPart {
     }
 }
 
-/// A setting.
+/// A setting that differs from the default.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PreparedSetting {
     pub(crate) part: PreparedPart,
@@ -47,7 +47,7 @@ pub(crate) struct PreparedSetting {
 /// The settings of a side.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Prepared {
-    /// Values by name.
+    /// Settings by their plain names.
     pub(crate) settings: SortedMap<String, PreparedSetting>,
     /// Whether an array was made: settings of arrays compare only where every side has one.
     pub(crate) has_array: bool,
@@ -143,7 +143,7 @@ impl Prepared {
             self.file_system = Some(file_system);
         }
         for (name, value) in made.settings {
-            // What others are told when they are mounted.
+            // Other file systems take it as a mount option.
             let part = if name == "atime" { PreparedPart::Mount } else { PreparedPart::Mkfs };
             self.set(part, name, value);
         }
@@ -214,7 +214,7 @@ impl Prepared {
     }
 }
 
-/// What file systems do when nothing is said, on Linux.
+/// Mount options that are defaults on Linux.
 const MOUNT_DEFAULTS: [&str; 22] = [
     "defaults",
     "rw",
@@ -248,8 +248,8 @@ fn is_place(word: &str) -> bool {
     value.starts_with('/') || value.starts_with("./")
 }
 
-/// A value that is written to `/sys` or `/proc`, and the file, without the device's own name. Dropped caches leave
-/// nothing behind.
+/// A value that is written to `/sys` or `/proc`, and the file, without the device's own name. Dropped caches do not
+/// last.
 fn written_to_kernel(part: &str, line: &str) -> Option<(String, String)> {
     let mut echoed = part.trim();
     let mut file = part.split_once('>').map(|(before, after)| {

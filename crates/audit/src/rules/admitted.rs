@@ -1,4 +1,4 @@
-//! What the authors admit, and how they show the spread.
+//! Rules about sentences that admit a choice of runs, and about the meaning of the spread.
 
 use super::{AppliedTo, Draft, Rule, distinct, grouped, ids, listed};
 use crate::form::SpreadMeaning;
@@ -100,7 +100,7 @@ fn plain(text: &str) -> String {
     format!(" {} ", words.collect::<Vec<_>>().join(" "))
 }
 
-/// Whether a phrase stands in a plain text without a negation shortly before it.
+/// Returns `true` if a plain text contains a phrase without a negation shortly before it.
 fn affirms(text: &str, phrase: &str) -> bool {
     const REACH: usize = 4;
     let mut from = 0;

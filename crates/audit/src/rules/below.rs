@@ -1,4 +1,4 @@
-//! What lies below the system under test: caches of hosts and devices, file systems that store less than is written,
+//! Rules about the layers below the system under test: caches of hosts and devices, file systems that store less than is written,
 //! and blocks that hold nothing.
 
 use super::moved::reads_its_file;
@@ -34,7 +34,7 @@ pub(crate) static HOST_CACHE: Rule = Rule {
     look: AppliedTo::Study(host_cache),
 };
 
-/// What a file system that stores less than is written is called on a side, in its own words.
+/// Returns the study's own words for a compressing or deduplicating file system of a side.
 pub(super) fn shrinks(view: &View<'_>, side: &str) -> Option<String> {
     const SHRINKING: [&str; 7] = ["compress", "dedup", "lz4", "zstd", "zlib", "lzo", "vdo"];
     let is_off = |text: &str| {
@@ -62,7 +62,7 @@ pub(super) fn shrinks(view: &View<'_>, side: &str) -> Option<String> {
     setting.map(|(name, setting)| format!("{name}={}", setting.value))
 }
 
-/// What the holes of a file, or of a device, come from.
+/// A file or device whose bytes were never written, and the program that made it.
 struct Unwritten {
     path: String,
     by: &'static str,

@@ -183,7 +183,7 @@ fn same_blocks(view: &View<'_>) -> Vec<Draft> {
     })
 }
 
-/// Below this, even a steady trend cannot be told from chance (see the check E7).
+/// Below this, even a steady trend is indistinguishable from chance (see the check E7).
 const SECONDS_MIN: f64 = 5.0;
 
 fn too_short(view: &View<'_>) -> Vec<Draft> {

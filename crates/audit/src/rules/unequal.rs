@@ -189,7 +189,7 @@ fn aliases(name: &str) -> Vec<String> {
 }
 
 fn unequal_amounts(view: &View<'_>) -> Vec<Draft> {
-    /// What printed counts differ by, where a last block is counted or not.
+    /// Printed counts may differ by a last block.
     const SHARE_MIN: f64 = 0.01;
     let mut found = Vec::new();
     for row in view.rows() {

@@ -34,8 +34,7 @@ fn busiest(record: &StudyRun, result: &RunResult, of: fn(&DeviceCounts) -> u64) 
     leaves(record, result)?.values().map(|one| of(&one.counts)).max().map(|most| most as f64)
 }
 
-/// The largest count of a leaf over the mean of all; `None` of one leaf, which has no others to share with, and where all did
-/// nothing.
+/// The largest count of a leaf over the mean of all; `None` for a single leaf, and where the mean is 0.
 fn share_of_busiest(record: &StudyRun, result: &RunResult, of: fn(&DeviceCounts) -> u64) -> Option<f64> {
     let leaves = leaves(record, result)?;
     let total: u64 = leaves.values().map(|one| of(&one.counts)).sum();

@@ -39,7 +39,7 @@ pub(super) fn expected(evidence: &StudyEvidence) -> Vec<StudyExpectation> {
     found
 }
 
-/// What the answer says of them; nothing where none was stated.
+/// Sentences for the answer; none where the study states no count.
 pub(super) fn words(expected: &[StudyExpectation]) -> Vec<String> {
     let count = |met: Option<bool>| expected.iter().filter(|one| one.met == met).count();
     let (met, missed, open) = (count(Some(true)), count(Some(false)), count(None));

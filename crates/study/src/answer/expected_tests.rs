@@ -6,7 +6,7 @@ use super::tests::{of, on_disks};
 use crate::plan::ExpectedCount;
 use plumb_result::ContrastVerdict;
 
-/// A study of two disks, the first of which is written so many times as much as the second on side `b`.
+/// A study of two disks; on side `b` the first is written `times` as much as the second.
 fn uneven(times: u64) -> StudyEvidence {
     let mut evidence = on_disks(true, |_, _| 32 << 20);
     evidence.plan.compare.metrics =

@@ -170,8 +170,7 @@ fn counts_found(a: &str, b: &str, contrasts: &[Contrast]) -> Option<String> {
     Some(format!("On the devices: {said}"))
 }
 
-/// The count in which the sides differ most, among those that are claimed to differ: numbers that are the same must not hide
-/// it.
+/// The count with the largest claimed difference, which equal numbers must not hide.
 fn largest_difference(contrasts: &[Contrast]) -> Option<String> {
     let distance = |one: &&Contrast| one.ratio.map_or(0.0, |ratio| ratio.ln().abs());
     let differing = contrasts.iter().filter(|one| {

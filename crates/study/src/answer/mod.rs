@@ -114,7 +114,7 @@ fn counts(evidence: &StudyEvidence, cells: &[plumb_result::study::StudyCell]) ->
     }
 }
 
-/// What brings cells without a value one, by what keeps it from them: `--failed` and `--rejected` put different runs back.
+/// Returns the remedy for cells without a value: `--failed` and `--rejected` put different runs back.
 pub fn remedy_for_cells(counts: &StudyCounts) -> &'static str {
     match (counts.open > 0, counts.failed > 0, counts.rejected > 0) {
         (true, ..) => "go on with `plumb study resume`",

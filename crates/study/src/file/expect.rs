@@ -14,12 +14,12 @@ impl Study<'_> {
     /// The counts that the study expects.
     ///
     /// # Errors
-    /// A metric that is no count of devices, bounds that say nothing, or an unknown factor.
+    /// A metric that does not count devices, bounds that say nothing, or an unknown factor.
     pub(super) fn expectations(&mut self, combined: &[Combined]) -> Result<Vec<ExpectedCount>, StudyError> {
         let mut found = Vec::new();
         for (number, form) in self.form.expect.iter().enumerate() {
             let count = self.expectation(form)?;
-            // Another scale may lack the level: that is no reason to refuse it.
+            // Another scale may lack the level, and is accepted all the same.
             if !combined.iter().any(|cell| count.stands_for(&cell.levels)) {
                 let (place, metric) = (number + 1, &form.metric);
                 self.warnings.push(format!("no cell has the levels of expect {place} (`{metric}`): it is not checked"));

@@ -314,7 +314,7 @@ pub struct StopForm {
 pub struct ExpectForm {
     /// Which: `device.written-per-byte`.
     pub metric: String,
-    /// What it should be.
+    /// The value that theory gives.
     #[serde(default)]
     pub value: Option<f64>,
     /// So far from `value` it may be; exact when absent.
@@ -329,7 +329,7 @@ pub struct ExpectForm {
     /// The levels for which it is expected; all when absent.
     #[serde(default)]
     pub when: WhenLevels,
-    /// Why, for the report.
+    /// The reason, printed in the report.
     #[serde(default)]
     pub because: String,
 }

@@ -176,7 +176,7 @@ impl Import {
 /// A count of devices that theory gives.
 #[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 pub struct ExpectedCount {
-    /// What is counted, by its name.
+    /// Name of the metric that counts it.
     pub metric: String,
     /// The smallest value that meets it.
     pub least: f64,
@@ -185,7 +185,7 @@ pub struct ExpectedCount {
     pub most: Option<f64>,
     /// The levels of the cells that it stands for; of a factor that is not named, all.
     pub levels: SortedMap<String, Vec<String>>,
-    /// Why, in the study's words.
+    /// The reason, in the study's words.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub because: String,
 }
