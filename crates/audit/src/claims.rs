@@ -191,6 +191,9 @@ fn who_is_better(view: &View<'_>, claim: &Claim, better: &str, cells: &[&CellVie
                 && (claim.than.is_empty() || claim.than.contains(&other.cell.side))
         }) {
             let (Some(a), Some(b)) = (claimed.value, other.value) else { continue };
+            if claimed.unit.zip(other.unit).is_some_and(|(one, two)| !one.is_same_kind(two)) {
+                continue;
+            }
             if a > 0.0 && b > 0.0 {
                 let ratio = if claimed.cell.metric.better() == Better::Higher { a / b } else { b / a };
                 pairs.push(SidePair { claimed, other, ratio });

@@ -56,6 +56,9 @@ pub struct StudyHead {
     /// How often each test was run, where a test does not say so itself.
     #[serde(default)]
     pub repetitions: Option<u32>,
+    /// Meaning of the spread of its numbers: of error bars, or of the number after `±`.
+    #[serde(default)]
+    pub spread_is: Option<SpreadMeaning>,
     /// What the authors admit.
     #[serde(default)]
     pub admits: Vec<String>,
@@ -99,6 +102,9 @@ pub struct TestMachine {
     /// What the narrowest link to the disks carries at most, in bytes a second: `"133MB/s"`.
     #[serde(default)]
     pub link: Option<LinkRate>,
+    /// Size of the cache in the disk, or in the controller before it.
+    #[serde(default)]
+    pub device_cache: Option<Bytes>,
     /// Size of a physical sector of the disks.
     #[serde(default)]
     pub sector: Option<Bytes>,
@@ -200,6 +206,9 @@ pub struct PublishedTest {
     /// How the writes were made durable within the measured time, where the command does not say.
     #[serde(default)]
     pub durability: Option<Durability>,
+    /// Meaning of the spread of its numbers; the study's when absent.
+    #[serde(default)]
+    pub spread_is: Option<SpreadMeaning>,
     /// What was done about cached data before reads.
     #[serde(default)]
     pub cache: CacheControl,
@@ -298,10 +307,12 @@ pub struct PublishedCell {
     /// How often it was measured, where it is not the test's.
     #[serde(default)]
     pub repetitions: Option<u32>,
-    /// Standard deviation between repetitions: a share of the value (`0.03`, `"3%"`), or a value with its unit
-    /// (`"4.1 MB/s"`).
+    /// The spread between repetitions: a share of the value (`0.03`, `"3%"`), or a value with its unit (`"4.1 MB/s"`).
     #[serde(default)]
     pub spread: Option<Spread>,
+    /// Meaning of that spread; the test's when absent.
+    #[serde(default)]
+    pub spread_is: Option<SpreadMeaning>,
     /// What it is a mean over, other than repetitions: `record sizes 4 KiB to 16 MiB`.
     #[serde(default)]
     pub mean_over: Option<String>,
@@ -316,7 +327,25 @@ pub struct PublishedCell {
     pub quoted: Vec<Quoted>,
 }
 
-/// A standard deviation as it was printed.
+/// The meaning of a spread, or of an error bar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, FromDocument)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum SpreadMeaning {
+    /// The standard deviation between repetitions.
+    StandardDeviation,
+    /// The standard error of the mean.
+    StandardError,
+    /// Half of a 95 % confidence interval of the mean.
+    #[serde(rename = "confidence-95")]
+    Confidence95,
+    /// Half of the distance between the smallest and the largest repetition.
+    HalfRange,
+    /// The study shows a spread and does not say what it is.
+    NotStated,
+}
+
+/// A spread as it was printed.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Spread {
     /// A share of the value it belongs to: 0.03 is 3 %.
@@ -453,6 +482,19 @@ text_form!(LinkRate, "bytes per second such as `133MB/s`", |text| {
     let size = text.trim().strip_suffix("/s")?;
     size.parse::<Bytes>().ok().map(|bytes| bytes.0 as f64)
 });
+
+impl SpreadMeaning {
+    /// Returns the plural that sentences use.
+    pub const fn words(self) -> &'static str {
+        match self {
+            SpreadMeaning::StandardDeviation => "standard deviations",
+            SpreadMeaning::StandardError => "standard errors",
+            SpreadMeaning::Confidence95 => "95 % confidence intervals",
+            SpreadMeaning::HalfRange => "half ranges",
+            SpreadMeaning::NotStated => "not stated",
+        }
+    }
+}
 
 impl Durability {
     /// In words.

@@ -12,6 +12,7 @@ mod command;
 mod form;
 mod numbers;
 mod postmark;
+mod prepare;
 mod problems;
 mod published;
 mod rules;
@@ -21,8 +22,8 @@ mod view;
 
 pub use form::{
     CacheControl, Claim, ComparedThing, Durability, Explained, LinkRate, Percent, PreparationStep, PublishedAssertion,
-    PublishedCell, PublishedStudy, PublishedTest, Quoted, Spread, Storage, StudyHead, TestMachine, TestOrder,
-    VariedFactor,
+    PublishedCell, PublishedStudy, PublishedTest, Quoted, Spread, SpreadMeaning, Storage, StudyHead, TestMachine,
+    TestOrder, VariedFactor,
 };
 pub use numbers::{Base, PrintedNumber, PrintedUnit};
 pub use plumb_result::CellMetric;

@@ -1,7 +1,9 @@
 //! A study with everything that follows from its words: what the commands do, what the rates are, how large the sets.
 
 use crate::command::{self, CommandAction};
-use crate::form::{CacheControl, ComparedThing, Durability, PublishedCell, PublishedStudy, PublishedTest, Spread};
+use crate::form::{
+    CacheControl, ComparedThing, Durability, PublishedCell, PublishedStudy, PublishedTest, Spread, SpreadMeaning,
+};
 use crate::numbers::{Base, Explanation, PrintedUnit, base_of_tool, explain};
 use crate::postmark::{Totals, replay};
 use plumb_result::CellMetric;
@@ -46,6 +48,8 @@ pub(crate) struct CellView<'a> {
     /// How its writes became durable within the measured time; `None` where that is unknown.
     pub(crate) durability: Option<Durability>,
     pub(crate) repetitions: Option<u32>,
+    /// The declared meaning of its spread.
+    pub(crate) spread_is: Option<SpreadMeaning>,
     /// Standard deviation between repetitions, as a share of the value.
     pub(crate) spread: Option<f64>,
 }
@@ -189,6 +193,15 @@ impl BonnieGeneration {
     }
 }
 
+/// Student's t, two-sided 95 %, to three terms; within 1 % from 5 degrees of freedom on. Source: Abramowitz and Stegun
+/// 26.7.5.
+fn student_95(degrees: f64) -> f64 {
+    let (x, degrees) = (1.959_964_f64, degrees.max(1.0));
+    let second = (x.powi(3) + x) / (4.0 * degrees);
+    let third = (5.0 * x.powi(5) + 16.0 * x.powi(3) + 3.0 * x) / (96.0 * degrees * degrees);
+    x + second + third
+}
+
 pub(crate) fn is_bonnie(tool: &str) -> bool {
     tool.to_lowercase().starts_with("bonnie")
 }
@@ -243,6 +256,7 @@ impl<'a> CellView<'a> {
             set_bytes_start: None,
             durability: None,
             repetitions: cell.repetitions.or(test.repetitions).or(study.study.repetitions),
+            spread_is: cell.spread_is.or(test.spread_is).or(study.study.spread_is),
             spread: None,
         };
         view.value = exact.or_else(|| view.printed_value());
@@ -254,13 +268,22 @@ impl<'a> CellView<'a> {
     }
 
     fn find_spread(&self) -> Option<f64> {
-        match self.cell.spread.as_ref()? {
-            Spread::Share(share) => Some(*share),
+        let printed = match self.cell.spread.as_ref()? {
+            Spread::Share(share) => *share,
             Spread::Value(number, unit) => {
                 let of = self.printed_value().filter(|value| *value > 0.0)?;
-                Some(number.value() * unit.factor(base_of_tool(&self.test.tool)) / of)
+                number.value() * unit.factor(base_of_tool(&self.test.tool)) / of
             }
-        }
+        };
+        let runs = f64::from(self.repetitions.unwrap_or(1).max(1));
+        Some(match self.spread_is {
+            Some(SpreadMeaning::StandardError) => printed * runs.sqrt(),
+            Some(SpreadMeaning::Confidence95) => printed * runs.sqrt() / student_95(runs - 1.0),
+            // Half of the range of six runs or more exceeds their standard deviation (d2 of six is 2.534).
+            Some(SpreadMeaning::StandardDeviation | SpreadMeaning::HalfRange | SpreadMeaning::NotStated) | None => {
+                printed
+            }
+        })
     }
 
     fn find_set(&self, test: &TestView<'_>) -> Option<u64> {
@@ -325,6 +348,19 @@ impl<'a> CellView<'a> {
         match self.explanation {
             Some(Explanation::Base(base) | Explanation::Moved { base, .. }) => base,
             _ => base_of_tool(&self.test.tool),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Against the tables of Student's distribution.
+    #[test]
+    fn student_is_the_tables() {
+        for (degrees, t) in [(5.0, 2.571), (9.0, 2.262), (20.0, 2.086), (100.0, 1.984)] {
+            assert!((student_95(degrees) / t - 1.0).abs() < 0.01, "{degrees}: {}", student_95(degrees));
         }
     }
 }

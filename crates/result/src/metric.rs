@@ -67,11 +67,19 @@ pub enum DeviceCount {
     BytesPerTransaction,
     /// Bytes written for each byte that the work wrote.
     WrittenPerByte,
+    /// Bytes read for each byte that the work wrote.
+    ReadPerByteWritten,
+    /// Bytes written by the device that wrote most, for each byte that the work wrote.
+    BusiestWrittenPerByte,
+    /// Bytes written by the device that wrote most, over the mean of all: 1 where they share the writes evenly.
+    BusiestWrittenShare,
+    /// The same of the bytes that they read.
+    BusiestReadShare,
 }
 
 impl DeviceCount {
     /// All, in the order in which they are shown.
-    pub const ALL: [DeviceCount; 7] = [
+    pub const ALL: [DeviceCount; 11] = [
         DeviceCount::Reads,
         DeviceCount::ReadBytes,
         DeviceCount::Writes,
@@ -79,6 +87,10 @@ impl DeviceCount {
         DeviceCount::Flushes,
         DeviceCount::BytesPerTransaction,
         DeviceCount::WrittenPerByte,
+        DeviceCount::ReadPerByteWritten,
+        DeviceCount::BusiestWrittenPerByte,
+        DeviceCount::BusiestWrittenShare,
+        DeviceCount::BusiestReadShare,
     ];
 
     /// As part of a metric's name.
@@ -91,6 +103,10 @@ impl DeviceCount {
             DeviceCount::Flushes => "flushes",
             DeviceCount::BytesPerTransaction => "bytes-per-transaction",
             DeviceCount::WrittenPerByte => "written-per-byte",
+            DeviceCount::ReadPerByteWritten => "read-per-byte-written",
+            DeviceCount::BusiestWrittenPerByte => "busiest-written-per-byte",
+            DeviceCount::BusiestWrittenShare => "busiest-written-share",
+            DeviceCount::BusiestReadShare => "busiest-read-share",
         }
     }
 
@@ -105,6 +121,14 @@ impl DeviceCount {
                 "bytes read and written for each transaction of the work, or for each op where it has none"
             }
             DeviceCount::WrittenPerByte => "bytes written for each byte that the work wrote",
+            DeviceCount::ReadPerByteWritten => "bytes read for each byte that the work wrote",
+            DeviceCount::BusiestWrittenPerByte => {
+                "bytes written by the device that wrote most, for each byte that the work wrote"
+            }
+            DeviceCount::BusiestWrittenShare => {
+                "bytes written by the device that wrote most, over the mean of all devices"
+            }
+            DeviceCount::BusiestReadShare => "bytes read by the device that read most, over the mean of all devices",
         }
     }
 }
@@ -263,7 +287,13 @@ impl Metric {
             Quantity::Count(DeviceCount::Reads | DeviceCount::Writes | DeviceCount::Flushes) => Unit::Ops,
             Quantity::Count(DeviceCount::ReadBytes | DeviceCount::WrittenBytes) => Unit::Bytes,
             Quantity::Count(DeviceCount::BytesPerTransaction) => Unit::BytesPerOp,
-            Quantity::Count(DeviceCount::WrittenPerByte) => Unit::BytesPerByte,
+            Quantity::Count(
+                DeviceCount::WrittenPerByte
+                | DeviceCount::ReadPerByteWritten
+                | DeviceCount::BusiestWrittenPerByte
+                | DeviceCount::BusiestWrittenShare
+                | DeviceCount::BusiestReadShare,
+            ) => Unit::BytesPerByte,
         }
     }
 
@@ -404,6 +434,7 @@ mod tests {
             ("txn.ops", Better::Higher),
             ("cpu.user", Better::Lower),
             ("device.bytes-per-transaction", Better::Lower),
+            ("device.busiest-written-per-byte", Better::Lower),
         ] {
             assert_eq!(name.parse::<Metric>().unwrap().better(), better, "{name}");
         }

@@ -63,6 +63,9 @@ pub struct StudyReport {
     /// What was measured, and how it was built: one entry for each combination of hard levels.
     #[serde(default)]
     pub systems: Vec<StudySystem>,
+    /// Counts that the study file states, and whether they came out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub expected: Vec<StudyExpectation>,
     /// Published numbers, beside ours. Nothing follows from them: they come without evidence.
     #[serde(default)]
     pub published: Vec<Published>,
@@ -74,6 +77,64 @@ pub struct StudyReport {
     pub modelled: Vec<String>,
     /// What else must be known.
     pub notes: Vec<String>,
+}
+
+/// A count that a study expects of a cell, and what its runs counted.
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct StudyExpectation {
+    /// The count, such as `device.written-per-byte`.
+    pub metric: Metric,
+    /// The work of the cell.
+    pub workload: String,
+    /// The levels of the cell.
+    pub levels: SortedMap<String, String>,
+    /// The smallest value that meets it.
+    pub at_least: f64,
+    /// The largest; absent where it has no upper bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<f64>,
+    /// The reason to expect it, in the study's words.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub because: String,
+    /// Number of runs that counted it.
+    pub runs: u32,
+    /// The smallest count of a run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub found_least: Option<f64>,
+    /// The largest count of a run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub found_most: Option<f64>,
+    /// Whether every run meets it; absent where none counted it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub met: Option<bool>,
+}
+
+impl StudyExpectation {
+    /// `1.5`, `1.47 to 1.53`, `at most 0.02`.
+    pub fn wanted(&self) -> String {
+        match self.at_most {
+            None => format!("at least {}", plain(self.at_least)),
+            Some(most) if most == self.at_least => plain(most),
+            Some(most) if self.at_least == 0.0 => format!("at most {}", plain(most)),
+            Some(most) => format!("{} to {}", plain(self.at_least), plain(most)),
+        }
+    }
+
+    /// The value that was found, or the smallest and the largest.
+    pub fn found(&self) -> String {
+        match (self.found_least, self.found_most) {
+            (Some(least), Some(most)) if plain(least) == plain(most) => plain(most),
+            (Some(least), Some(most)) => format!("{} to {}", plain(least), plain(most)),
+            _ => "nothing".to_owned(),
+        }
+    }
+}
+
+/// Up to four decimals, without zeros at the end.
+fn plain(value: f64) -> String {
+    let text = format!("{value:.4}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// How much of a study was had.

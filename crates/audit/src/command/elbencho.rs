@@ -1,7 +1,10 @@
 //! elbencho command lines: what the dialect read, and what an audit asks of it.
 
+use super::work::WorkFacts;
 use crate::form::Durability;
 use plumb_dialects::FileError;
+use plumb_dialects::elbencho::lower::{Found, Places, lower};
+use plumb_dialects::elbencho::tree::Entry;
 use plumb_dialects::elbencho::{self, Action, Settings};
 use plumb_result::CellMetric;
 
@@ -11,7 +14,68 @@ pub struct ElbenchoCommand {
     said: Settings,
 }
 
+/// A machine of which only the command is known.
+struct Assumed {
+    are_directories: bool,
+    file_bytes: u64,
+}
+
+impl Places for Assumed {
+    fn look(&mut self, path: &str) -> Found {
+        const DEVICE_BYTES: u64 = 1 << 40;
+        match path {
+            path if path.starts_with("/dev/") => Found::Device { bytes: DEVICE_BYTES },
+            _ if self.are_directories => Found::Directory,
+            _ => Found::File { bytes: self.file_bytes },
+        }
+    }
+
+    fn cpus_of_node(&mut self, _: u32) -> Option<Vec<u32>> {
+        None
+    }
+
+    fn nodes(&mut self) -> Vec<u32> {
+        Vec::new()
+    }
+
+    fn cpus(&mut self) -> Vec<u32> {
+        Vec::new()
+    }
+
+    fn tree_file(&mut self, path: &str) -> Result<Vec<u8>, FileError> {
+        Err(FileError::NotPublished { path: path.to_owned() })
+    }
+
+    fn look_through(&mut self, path: &str) -> Result<Vec<Entry>, FileError> {
+        Err(FileError::NotPublished { path: path.to_owned() })
+    }
+
+    fn keep_tree(&mut self, _: &str, _: &str) -> Result<(), FileError> {
+        Ok(())
+    }
+}
+
 impl ElbenchoCommand {
+    /// Lowers its phases to their work.
+    pub(super) fn work(&self) -> Option<WorkFacts> {
+        const THREADS_MAX: u32 = 1024;
+        const FILES_MAX: u64 = 4096;
+        let said = &self.said;
+        let files = u64::from(said.dirs.max(1)).saturating_mul(u64::from(said.files.max(1)));
+        if said.threads > THREADS_MAX || said.iterations > 16 || files.saturating_mul(said.threads.into()) > FILES_MAX {
+            return None;
+        }
+        let mut places = Assumed { are_directories: self.makes_directories(), file_bytes: said.size };
+        WorkFacts::of(&lower(said, &mut places).ok()?.workload)
+    }
+
+    /// Whether its paths are directories. What a path is cannot be asked: one with several files, or whose directories
+    /// are made or removed, is a directory.
+    fn makes_directories(&self) -> bool {
+        let Settings { dirs, files, phases, .. } = &self.said;
+        *dirs > 1 || *files > 1 || phases.mkdirs || phases.deldirs
+    }
+
     /// `None` where elbencho refuses it, or runs nothing.
     pub(super) fn read(words: &[String]) -> Option<ElbenchoCommand> {
         let mut not_published = |path: &str| Err(FileError::NotPublished { path: path.to_owned() });
@@ -21,15 +85,30 @@ impl ElbenchoCommand {
 
     /// Bytes of all its files, where the command says how large they are.
     pub fn size_bytes(&self) -> Option<u64> {
-        let Settings { size, threads, dirs, files, paths, tree, phases, .. } = &self.said;
-        // Threads share the files that are named, and have those of directories for themselves. Which of them a path is
-        // cannot be asked: one with several files, or whose directories are made or removed, is a directory.
-        let count = if *dirs > 1 || *files > 1 || phases.mkdirs || phases.deldirs {
+        let Settings { size, threads, dirs, files, paths, tree, .. } = &self.said;
+        // Threads share the files that are named, and have those of directories for themselves.
+        let count = if self.makes_directories() {
             u64::from(*threads).checked_mul(u64::from((*dirs).max(1)))?.checked_mul(u64::from((*files).max(1)))?
         } else {
             paths.len() as u64
         };
         tree.is_none().then(|| size.checked_mul(count)).flatten().filter(|bytes| *bytes > 0)
+    }
+
+    /// Bytes that each of its phases transfers, where they are fixed.
+    pub fn transfer_bytes(&self) -> Option<u64> {
+        let fixed = !self.said.infinite && self.said.rand_amount == 0;
+        fixed.then(|| self.size_bytes()).flatten()
+    }
+
+    /// Whether a time limit ends its phases.
+    pub fn is_timed(&self) -> bool {
+        self.said.time_limit_s > 0
+    }
+
+    /// Whether it writes its files.
+    pub fn writes(&self) -> bool {
+        self.said.phases.write
     }
 
     /// Bytes of an op.

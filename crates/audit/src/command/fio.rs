@@ -1,7 +1,9 @@
 //! fio command lines: what the dialect read, and what an audit asks of it.
 
+use super::work::{FieldDifference, WorkFacts};
 use crate::form::Durability;
-use plumb_dialects::fio::lower::has_one_op_in_flight;
+use plumb_dialects::FileError;
+use plumb_dialects::fio::lower::{AskedRecording, Entropy, Found, Places, RecordedFiles, has_one_op_in_flight, lower};
 use plumb_dialects::fio::value::FileRegion;
 use plumb_dialects::fio::value::direction::{AccessOrder, Ops};
 use plumb_dialects::fio::{self, FioJob};
@@ -12,7 +14,7 @@ use plumb_workload::files::OpenMode;
 #[derive(Debug, Clone)]
 pub struct FioCommand {
     words: Vec<String>,
-    jobs: Vec<FioJob>,
+    fio: fio::Fio,
 }
 
 impl PartialEq for FioCommand {
@@ -30,17 +32,116 @@ impl fio::Files for NoFiles {
     }
 }
 
+/// Devices and files of this length are taken to be there, where a command works on what exists.
+const EXISTING_BYTES: u64 = 1 << 40;
+/// Jobs or files above this are not lowered one by one.
+const LOWERED_MAX: u64 = 4096;
+/// Options that say what something is called, where it is or where output goes.
+const IDENTITY: [&str; 9] = [
+    "name",
+    "filename",
+    "directory",
+    "description",
+    "filename_format",
+    "opendir",
+    "group_reporting",
+    "write_bw_log",
+    "write_lat_log",
+];
+
+/// A machine of which only the command is known: its devices exist, and its files only where no size says how they are made.
+struct Assumed {
+    files_exist: bool,
+}
+
+impl Places for Assumed {
+    fn look(&mut self, path: &str) -> Found {
+        match path {
+            "/dev/null" | "/dev/zero" => Found::Character,
+            path if path.starts_with("/dev/") && !path.starts_with("/dev/shm/") => {
+                Found::Block { bytes: EXISTING_BYTES }
+            }
+            path if path.starts_with('/') && self.files_exist => Found::Regular { bytes: EXISTING_BYTES },
+            _ => Found::Absent,
+        }
+    }
+
+    fn free_bytes(&mut self, _: &str) -> Option<u64> {
+        Some(EXISTING_BYTES)
+    }
+
+    fn files_below(&mut self, _: &str) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn recording(&mut self, asked: &AskedRecording) -> Result<RecordedFiles, FileError> {
+        let path = asked.parts.first().map(|part| part.path.clone()).unwrap_or_default();
+        Err(FileError::NotPublished { path })
+    }
+
+    fn device_node(&mut self, _: u32, _: u32) -> Option<String> {
+        None
+    }
+
+    fn cpus_of_node(&mut self, _: u32) -> Option<Vec<u32>> {
+        None
+    }
+}
+
 impl FioCommand {
+    /// Lowers its jobs to their work by fio's dialect.
+    pub(super) fn work(&self) -> Option<WorkFacts> {
+        let jobs = &self.fio.jobs;
+        let copies = |job: &FioJob| u64::from(job.identity.numjobs.max(1));
+        let files = |job: &FioJob| copies(job).saturating_mul(u64::from(job.files.nrfiles.max(1)));
+        if jobs.iter().map(files).fold(0, u64::saturating_add) > LOWERED_MAX {
+            return None;
+        }
+        let files_exist = jobs.iter().any(|job| job.direction.size.is_none() && job.files.filesize.is_none());
+        let lowered = lower(&self.fio, &mut Assumed { files_exist }, Entropy(0)).ok()?;
+        let mut facts = WorkFacts::of(&lowered.workload)?;
+        let kind = if self.paths().iter().any(|path| path.starts_with("/dev/")) { "a device" } else { "a file" };
+        facts.push(&["kind-of-target"], kind.to_owned());
+        Some(facts)
+    }
+
+    /// Options that two commands give with other values, where they cannot be lowered.
+    pub(super) fn said_differences(&self, other: &FioCommand) -> Vec<FieldDifference> {
+        let said = |fio: &FioCommand, name: &str| -> Vec<String> {
+            let options = fio.fio.jobs.iter().flat_map(|job| job.from_global.iter().chain(&job.said));
+            let named = options.filter(|said| said.option.name == name);
+            named.map(|said| said.text.clone().unwrap_or_else(|| "set".to_owned())).collect()
+        };
+        let options = |fio: &FioCommand| -> Vec<&'static str> {
+            let jobs = fio.fio.jobs.iter();
+            jobs.flat_map(|job| job.from_global.iter().chain(&job.said).map(|said| said.option.name)).collect()
+        };
+        let mut names = [options(self), options(other)].concat();
+        names.sort_unstable();
+        names.dedup();
+        let mut found = Vec::new();
+        for name in names.into_iter().filter(|name| !IDENTITY.contains(name)) {
+            let (mine, theirs) = (said(self, name), said(other, name));
+            if mine != theirs {
+                let shown = |values: Vec<String>| {
+                    if values.is_empty() { "not given".to_owned() } else { values.join(", ") }
+                };
+                found.push(FieldDifference::new(format!("option {name}"), &[name], shown(mine), shown(theirs)));
+            }
+        }
+        found
+    }
+
     /// `None` where fio refuses it, or where its jobs are in a file that was not published.
     pub(super) fn read(words: &[String]) -> Option<FioCommand> {
         let read = fio::read(words, &fio::Machine::default(), &mut NoFiles).ok()?;
-        (!read.jobs.is_empty()).then(|| FioCommand { words: words.to_vec(), jobs: read.jobs })
+        (!read.jobs.is_empty()).then(|| FioCommand { words: words.to_vec(), fio: read })
     }
 
     /// Bytes of all files of all jobs and their copies; `None` where a size is not stated in bytes.
     pub fn size_bytes(&self) -> Option<u64> {
         let mut sets: Vec<(&[String], u64)> = Vec::new();
-        for job in &self.jobs {
+        for job in &self.fio.jobs {
             let (names, bytes) = (job.files.filenames.as_slice(), files_bytes(job)?);
             // Jobs that name the same files have one set.
             match sets.iter_mut().find(|(known, _)| !names.is_empty() && *known == names) {
@@ -53,7 +154,7 @@ impl FioCommand {
 
     /// Bytes of a block, where all jobs use one size.
     pub fn block_bytes(&self) -> Option<u64> {
-        one_of(self.jobs.iter().map(|job| {
+        one_of(self.fio.jobs.iter().map(|job| {
             let direction = &job.direction;
             let mixed = direction.bs_range.read.is_some()
                 || direction.bs_range.write.is_some()
@@ -72,13 +173,13 @@ impl FioCommand {
 
     /// The shortest `runtime` of a job, in seconds. A job without one ends after its size.
     pub fn runtime_seconds(&self) -> Option<f64> {
-        let stated = self.jobs.iter().filter_map(|job| job.stop.runtime);
+        let stated = self.fio.jobs.iter().filter_map(|job| job.stop.runtime);
         stated.map(|runtime| runtime.0 as f64 / 1e9).reduce(f64::min)
     }
 
     /// A queue depth above 1 that its engine cannot keep: depth, engine and why.
     pub fn depth_in_name_only(&self) -> Option<(u32, &str, &'static str)> {
-        self.jobs.iter().filter(|job| job.queue.iodepth > 1).find_map(|job| {
+        self.fio.jobs.iter().filter(|job| job.queue.iodepth > 1).find_map(|job| {
             let engine = job.queue.ioengine.as_str();
             let why = if has_one_op_in_flight(engine) {
                 "it waits for each op before the next"
@@ -95,7 +196,7 @@ impl FioCommand {
     pub fn streams_over_the_same_blocks(&self) -> u32 {
         let mut most = 1;
         let mut streams: Vec<(&[String], &FileRegion, u32)> = Vec::new();
-        for job in &self.jobs {
+        for job in &self.fio.jobs {
             if job.identity.stonewall {
                 streams.clear();
             }
@@ -123,7 +224,7 @@ impl FioCommand {
 
     /// How its writes become durable within the time that it prints; `None` where some do and some do not.
     pub fn durability(&self) -> Option<Durability> {
-        one_of(self.jobs.iter().map(|job| {
+        one_of(self.fio.jobs.iter().map(|job| {
             let rules = &job.durability;
             let each = |ops: Option<u32>| ops == Some(1);
             let now_and_then = |ops: Option<u32>| ops.is_some_and(|ops| ops > 1);
@@ -143,20 +244,61 @@ impl FioCommand {
 
     /// Whether the page cache cannot answer its reads: direct I/O, or fio's own `invalidate`, if no block is read twice.
     pub(super) fn reads_cold(&self) -> bool {
-        self.jobs.iter().all(|job| {
+        self.fio.jobs.iter().all(|job| {
             let reads_once = !job.stop.time_based && job.identity.loops <= 1 && !job.direction.norandommap;
             job.queue.direct || (job.files.invalidate && reads_once && !job.files.pre_read)
         })
     }
 
-    /// Whether what it writes is zeros.
+    /// Whether what it writes is zeros, or shrinks to nearly nothing.
     pub(super) fn writes_zeros(&self) -> bool {
-        self.jobs.iter().any(|job| job.content.zero)
+        /// Percent that a compressing or deduplicating file system does not store.
+        const NEARLY_ALL: u32 = 90;
+        let nearly_all = |percent: Option<u32>| percent.is_some_and(|percent| percent >= NEARLY_ALL);
+        self.fio.jobs.iter().any(|job| {
+            let content = &job.content;
+            let shrinks = nearly_all(content.compress_percentage) || nearly_all(content.dedupe_percentage);
+            content.zero || shrinks || !content.pattern.is_empty()
+        })
+    }
+
+    /// Bytes of its only job and the copies of it, where they are fixed: `size`, or `io_size`, as often as it loops.
+    pub fn transfer_bytes(&self) -> Option<u64> {
+        let [job] = self.fio.jobs.as_slice() else { return None };
+        if job.stop.time_based || job.direction.number_ios.is_some() || matches!(job.direction.rw.ops, Ops::ReadWrite) {
+            return None;
+        }
+        let each = match (&job.direction.io_size, &job.direction.size, &job.files.filesize) {
+            (Some(FileRegion::Bytes(bytes)), ..) if *bytes > 0 => *bytes,
+            (None, Some(FileRegion::Bytes(bytes)), _) if *bytes > 0 => *bytes,
+            (None, None, Some(each)) => each.high.checked_mul(job.files.nrfiles.max(1).into())?,
+            _ => return None,
+        };
+        each.checked_mul(job.identity.numjobs.max(1).into())?.checked_mul(job.identity.loops.max(1).into())
+    }
+
+    /// The files of jobs that only read, or of all others: as they are named, or as fio names them.
+    pub fn files(&self, only_read: bool) -> Vec<String> {
+        const COPIES_LISTED: u32 = 64;
+        let is_meant = |job: &&FioJob| matches!(job.direction.rw.ops, Ops::Read) == only_read;
+        let mut found = Vec::new();
+        for job in self.fio.jobs.iter().filter(is_meant) {
+            let directory = job.files.directories.first().map_or("", String::as_str).trim_end_matches('/');
+            let place = |name: &str| if directory.is_empty() { name.to_owned() } else { format!("{directory}/{name}") };
+            if job.files.filenames.is_empty() {
+                let copies = job.identity.numjobs.clamp(1, COPIES_LISTED);
+                found.extend((0..copies).map(|copy| place(&format!("{}.{copy}.0", job.name))));
+            } else {
+                found.extend(job.files.filenames.iter().map(|name| place(name)));
+            }
+        }
+        found
     }
 
     /// The files and directories that its jobs name.
     pub fn paths(&self) -> Vec<&str> {
-        self.jobs
+        self.fio
+            .jobs
             .iter()
             .flat_map(|job| job.files.filenames.iter().chain(&job.files.directories))
             .map(String::as_str)
@@ -166,7 +308,7 @@ impl FioCommand {
     /// Rates that it prints; trims have none here.
     pub fn yields(&self) -> Vec<CellMetric> {
         let mut yields = Vec::new();
-        for job in &self.jobs {
+        for job in &self.fio.jobs {
             let random = matches!(job.direction.rw.order, AccessOrder::Random { .. });
             let read = if random { CellMetric::RandomRead } else { CellMetric::Read };
             let write = if random { CellMetric::RandomWrite } else { CellMetric::Write };

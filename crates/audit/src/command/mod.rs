@@ -2,15 +2,22 @@
 //! what is around them: the shell, and preparations that no dialect runs.
 
 mod elbencho;
+mod fields;
 mod fio;
+mod shell;
 mod tools;
+mod work;
 
 pub use elbencho::ElbenchoCommand;
 pub use fio::FioCommand;
 pub use tools::{BonnieCommand, DdCommand, IozoneCommand, PostmarkCommand};
 
+pub(crate) use shell::{launcher, parts, without_launcher, words};
+pub(crate) use work::{FieldDifference, differences};
+
 use crate::form::Durability;
 use plumb_result::CellMetric;
+use work::WorkFacts;
 
 /// What a command does.
 #[derive(Debug, Clone, PartialEq)]
@@ -61,12 +68,12 @@ pub fn read(line: &str) -> Vec<CommandAction> {
     if let Some(postmark) = PostmarkCommand::read(line) {
         return vec![CommandAction::Postmark(Box::new(postmark))];
     }
-    line.replace("&&", ";").split([';', '|', '\n']).filter(|part| !part.trim().is_empty()).map(one).collect()
+    parts(line).into_iter().map(one).collect()
 }
 
 fn one(part: &str) -> CommandAction {
-    let words = words(part);
-    let mut words = words.iter().map(String::as_str).skip_while(|word| *word == "sudo" || *word == "time");
+    let words = without_launcher(part);
+    let mut words = words.iter().map(String::as_str);
     let Some(program) = words.next() else { return CommandAction::Other };
     let program = program.rsplit('/').next().unwrap_or(program).to_lowercase();
     let arguments: Vec<String> = words.map(str::to_owned).collect();
@@ -91,24 +98,6 @@ fn one(part: &str) -> CommandAction {
         }
         _ => CommandAction::Other,
     }
-}
-
-/// The words of one command, without quotation marks, and without what the shell takes for itself: where output goes.
-fn words(part: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut words = part.split_whitespace();
-    while let Some(word) = words.next() {
-        match word.trim_start_matches(|c: char| c.is_ascii_digit() || c == '&').strip_prefix(['>', '<']) {
-            // `> FILE`; `2>&1` and `>FILE` are one word.
-            Some("" | ">") => drop(words.next()),
-            Some(_) => {}
-            None => {
-                let quote = |c: char| matches!(c, '\'' | '"' | '’' | '‘' | '“' | '”');
-                found.push(word.trim_matches(quote).to_owned());
-            }
-        }
-    }
-    found
 }
 
 fn mdadm(arguments: &[String]) -> CommandAction {
@@ -145,6 +134,36 @@ fn mount(arguments: &[String]) -> CommandAction {
 }
 
 impl CommandAction {
+    /// The program; empty for what only prepares.
+    pub fn program(&self) -> &'static str {
+        match self {
+            CommandAction::Dd(_) => "dd",
+            CommandAction::Bonnie(_) => "bonnie++",
+            CommandAction::Iozone(_) => "iozone",
+            CommandAction::Fio(_) => "fio",
+            CommandAction::Elbencho(_) => "elbencho",
+            CommandAction::Postmark(_) => "postmark",
+            _ => "",
+        }
+    }
+
+    /// Whether it is a benchmark that can be read here.
+    pub fn measures(&self) -> bool {
+        !self.program().is_empty()
+    }
+
+    /// Its work, lowered by its dialect; `None` where that cannot be done.
+    pub(crate) fn work(&self) -> Option<WorkFacts> {
+        match self {
+            CommandAction::Dd(dd) => dd.work(),
+            CommandAction::Bonnie(bonnie) => bonnie.work(),
+            CommandAction::Iozone(iozone) => iozone.work(),
+            CommandAction::Fio(fio) => fio.work(),
+            CommandAction::Elbencho(elbencho) => elbencho.work(),
+            _ => None,
+        }
+    }
+
     /// The metrics that the command yields, where the tool prints several.
     pub fn yields(&self) -> Vec<CellMetric> {
         match self {
@@ -165,6 +184,47 @@ impl CommandAction {
             CommandAction::Fio(fio) => fio.size_bytes(),
             CommandAction::Elbencho(elbencho) => elbencho.size_bytes(),
             _ => None,
+        }
+    }
+
+    /// Bytes that it transfers, as far as its words fix them; a run time may end it earlier.
+    pub fn transfer_bytes(&self) -> Option<u64> {
+        match self {
+            CommandAction::Dd(dd) => dd.bytes(),
+            CommandAction::Bonnie(bonnie) => bonnie.size_bytes(),
+            CommandAction::Iozone(iozone) => iozone.transfer_bytes(),
+            CommandAction::Fio(fio) => fio.transfer_bytes(),
+            CommandAction::Elbencho(elbencho) => elbencho.transfer_bytes(),
+            _ => None,
+        }
+    }
+
+    /// Whether a run time ends it.
+    pub fn is_timed(&self) -> bool {
+        match self {
+            CommandAction::Fio(fio) => fio.runtime_seconds().is_some(),
+            CommandAction::Elbencho(elbencho) => elbencho.is_timed(),
+            _ => false,
+        }
+    }
+
+    /// Files that it reads as it finds them: it writes none of their bytes.
+    pub fn files_only_read(&self) -> Vec<String> {
+        match self {
+            CommandAction::Dd(dd) => dd.input().filter(|_| dd.is_read()).map(str::to_owned).into_iter().collect(),
+            CommandAction::Fio(fio) => fio.files(true),
+            CommandAction::Elbencho(elbencho) if !elbencho.writes() => owned(elbencho.paths()),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Files whose bytes it writes.
+    pub fn files_written(&self) -> Vec<String> {
+        match self {
+            CommandAction::Dd(dd) if dd.writes_data() => dd.output().map(str::to_owned).into_iter().collect(),
+            CommandAction::Fio(fio) => fio.files(false),
+            CommandAction::Elbencho(elbencho) if elbencho.writes() => owned(elbencho.paths()),
+            _ => Vec::new(),
         }
     }
 
@@ -253,6 +313,10 @@ impl CommandAction {
             _ => false,
         }
     }
+}
+
+fn owned(paths: Vec<&str>) -> Vec<String> {
+    paths.into_iter().map(str::to_owned).collect()
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The tools whose words are dialects': what was said, as the dialect reads it, and what an audit asks of it.
 
+use super::work::WorkFacts;
 use crate::form::Durability;
 use plumb_dialects::dd::keywords::{Conv, Flag};
 use plumb_dialects::{bonnie, dd, iozone, postmark};
@@ -31,6 +32,22 @@ impl DdCommand {
         DdCommand { said, copy, refused, only_bsd }
     }
 
+    /// Its copy, and what the names of its ends say: where the data comes from, and whether it goes to a device.
+    pub(super) fn work(&self) -> Option<WorkFacts> {
+        let mut facts = WorkFacts::of(&dd::lower::lower(&self.said))?;
+        let source = match self.input() {
+            Some("/dev/zero") => "zeros",
+            Some("/dev/null") => "nothing",
+            _ if self.generator().is_some() => "a random number generator",
+            Some(_) => "a file",
+            None => "standard input",
+        };
+        facts.push(&["source"], source.to_owned());
+        let kind = if self.overwrites_device().is_some() { "a device" } else { "a file" };
+        facts.push(&["kind-of-target"], kind.to_owned());
+        Some(facts)
+    }
+
     /// `if=`.
     pub fn input(&self) -> Option<&str> {
         self.said.input.as_deref()
@@ -44,6 +61,16 @@ impl DdCommand {
     /// Bytes of a block, where the command says them.
     pub fn block(&self) -> Option<u64> {
         self.said.block.or(self.said.input_block)
+    }
+
+    /// Whether bytes reach its output: a count of 0 only moves the end of the file.
+    pub fn writes_data(&self) -> bool {
+        self.copy.count.is_none_or(|count| !count.is_empty()) && !self.is_swapped()
+    }
+
+    /// Where its output begins, bytes: before that, a new file has a hole.
+    pub fn seeks_to(&self) -> u64 {
+        self.copy.seek.length_bytes(self.copy.write_block).unwrap_or(0)
     }
 
     /// Whether it makes a single transfer.
@@ -122,6 +149,22 @@ impl BonnieCommand {
         read(words).or_else(old).map(|said| BonnieCommand { said })
     }
 
+    /// Its tests; small files and seeks are counted, and not listed one by one.
+    pub(super) fn work(&self) -> Option<WorkFacts> {
+        const SEEKERS_MAX: i64 = 64;
+        let mut capped = self.said.clone();
+        capped.files_ki = capped.files_ki.min(1);
+        capped.seeks = 0;
+        if capped.seekers > SEEKERS_MAX {
+            return None;
+        }
+        let workload = bonnie::lower::lower(&capped, 1, &mut bonnie::random::NumberSource::seeded(1));
+        let mut facts = WorkFacts::of(&workload)?;
+        facts.push(&["number-of-files"], self.said.files_ki.to_string());
+        facts.push(&["seeks"], self.said.seeks.to_string());
+        Some(facts)
+    }
+
     /// `-d`.
     pub fn directory(&self) -> Option<&str> {
         self.said.directory.as_deref()
@@ -188,9 +231,31 @@ impl IozoneCommand {
         }
     }
 
+    /// Lowers its passes to their work.
+    pub(super) fn work(&self) -> Option<WorkFacts> {
+        const CHILDREN_MAX: u32 = 1024;
+        const ROUNDS_MAX: u32 = 16;
+        let counts = match &self.said.mode {
+            iozone::TestMode::Throughput { counts, .. } => counts.as_slice(),
+            _ => &[],
+        };
+        if counts.iter().any(|count| *count > CHILDREN_MAX) || counts.len() > 64 || self.said.repeat > ROUNDS_MAX {
+            return None;
+        }
+        WorkFacts::of(&iozone::lower::lower(&self.said).workload)
+    }
+
     /// Bytes of the largest file, or of all files of its processes.
     pub fn size_bytes(&self) -> Option<u64> {
         self.said.file_kb_max().checked_mul(1024)
+    }
+
+    /// Bytes that each test transfers, where there is one size.
+    pub fn transfer_bytes(&self) -> Option<u64> {
+        match &self.said.mode {
+            iozone::TestMode::Auto(_) => None,
+            _ => self.size_bytes(),
+        }
     }
 
     /// What it works on.

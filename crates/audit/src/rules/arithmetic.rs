@@ -218,7 +218,32 @@ fn unit(view: &View<'_>) -> Vec<Draft> {
         .collect()
 }
 
+/// Rows whose numbers count different things: ops on one side, bytes on the other.
+fn mixed_kinds(view: &View<'_>) -> Vec<Draft> {
+    let rows = view.rows().into_iter().filter(|row| {
+        let mut units = row.iter().filter_map(|cell| cell.unit);
+        let first = units.next();
+        first.is_some_and(|first| units.any(|unit| !unit.is_same_kind(first)))
+    });
+    rows.map(|row| {
+        let printed: Vec<String> = row.iter().filter_map(|cell| cell.printed()).collect();
+        Draft {
+            level: Level::Warn,
+            cells: ids(row.iter().copied()),
+            observed: printed.join(" | "),
+            message: format!("{} stand in one row and count different things.", listed(&printed)),
+        }
+    })
+    .collect()
+}
+
 fn mixed_units(view: &View<'_>) -> Vec<Draft> {
+    let mut found = mixed_kinds(view);
+    found.extend(mixed_bases(view));
+    found
+}
+
+fn mixed_bases(view: &View<'_>) -> Option<Draft> {
     let mut mixed: Vec<&CellView<'_>> = Vec::new();
     let mut example = None;
     for row in view.rows() {
@@ -231,7 +256,7 @@ fn mixed_units(view: &View<'_>) -> Vec<Draft> {
             mixed.extend(settled);
         }
     }
-    let Some(example) = example else { return Vec::new() };
+    let example = example?;
     let power = match example[0].unit {
         Some(PrintedUnit::Bytes { power, .. }) => i32::from(power),
         _ => 2,
@@ -251,7 +276,7 @@ fn mixed_units(view: &View<'_>) -> Vec<Draft> {
         .filter(|cell| cell.base() == Base::Binary)
         .map(|cell| side_name(view.study, &cell.cell.side).to_owned())
         .collect();
-    vec![Draft {
+    Some(Draft {
         level: Level::Warn,
         cells: ids(mixed.iter().copied()),
         observed: format!("{bias:.1} % between the units"),
@@ -260,7 +285,7 @@ fn mixed_units(view: &View<'_>) -> Vec<Draft> {
             listed(&parts),
             listed(&understated)
         ),
-    }]
+    })
 }
 
 fn quoted(view: &View<'_>) -> Vec<Draft> {

@@ -1,11 +1,12 @@
 //! What the commands themselves give away.
 
-use super::{AppliedTo, Draft, Rule, distinct, ids, listed};
+use super::{AppliedTo, Draft, Rule, distinct, grouped, ids, listed};
 use crate::command::{self, CommandAction, DdCommand, FioCommand};
 use crate::form::Explained;
+use crate::numbers::PrintedUnit;
 use crate::view::{CellView, View};
 use plumb_result::Level;
-use plumb_trust::text::{bytes, bytes_exact, percent};
+use plumb_trust::text::{bytes, bytes_exact, count, nanos, percent};
 
 pub(crate) static ONE_FLUSH: Rule = Rule {
     code: "A3",
@@ -42,7 +43,7 @@ pub(crate) static SAME_BLOCKS: Rule = Rule {
 pub(crate) static TOO_SHORT: Rule = Rule {
     code: "E7",
     name: "too-short",
-    what: "A run of a few seconds, which shows neither full caches nor writeback.",
+    what: "A run of a few seconds, by its run time or by bytes and rate, which shows neither full caches nor writeback.",
     fix: "Run for at least 30 seconds, or say that only the first seconds were measured.",
     look: AppliedTo::Study(too_short),
 };
@@ -182,10 +183,11 @@ fn same_blocks(view: &View<'_>) -> Vec<Draft> {
     })
 }
 
+/// Below this, even a steady trend is indistinguishable from chance (see the check E7).
+const SECONDS_MIN: f64 = 5.0;
+
 fn too_short(view: &View<'_>) -> Vec<Draft> {
-    /// Below this, even a steady trend cannot be told from chance (see the check E7).
-    const SECONDS_MIN: f64 = 5.0;
-    by_fio(view, |fio| {
+    let mut found = by_fio(view, |fio| {
         let seconds = fio.runtime_seconds().filter(|seconds| *seconds < SECONDS_MIN)?;
         Some((
             format!("runtime {seconds} s"),
@@ -193,7 +195,55 @@ fn too_short(view: &View<'_>) -> Vec<Draft> {
                 "fio ran for at most {seconds} s: a longer run may differ, and a trend could not be seen in so short a time."
             ),
         ))
-    })
+    });
+    let known: Vec<String> = found.iter().flat_map(|draft| draft.cells.clone()).collect();
+    let bursts = view.cells.iter().filter_map(|cell| {
+        let seconds = seconds_taken(cell).filter(|seconds| *seconds < SECONDS_MIN)?;
+        (!known.contains(&cell.id())).then_some((cell, seconds))
+    });
+    found.extend(grouped(bursts, |(cell, _)| cell.test.tool.clone()).into_iter().map(|(tool, cells)| {
+        let shortest = cells.iter().map(|(_, seconds)| *seconds).fold(f64::INFINITY, f64::min);
+        let longest = cells.iter().map(|(_, seconds)| *seconds).fold(0.0, f64::max);
+        let times = if shortest == longest {
+            nanos(longest * 1e9)
+        } else {
+            format!("{} to {}", nanos(shortest * 1e9), nanos(longest * 1e9))
+        };
+        Draft {
+            level: Level::Warn,
+            cells: ids(cells.iter().map(|(cell, _)| *cell)),
+            observed: times.clone(),
+            message: format!(
+                "{} of {tool} took {times}, by bytes and rate: a burst, which caches of devices and writeback absorb.",
+                count(cells.len() as u64, "number")
+            ),
+        }
+    }));
+    found
+}
+
+/// Seconds of a test: as printed, or what its bytes take at its rate, where the command fixes them.
+fn seconds_taken(cell: &CellView<'_>) -> Option<f64> {
+    let rate = cell.value.filter(|value| *value > 0.0)?;
+    if !(cell.cell.metric.reads() || cell.cell.metric.writes()) {
+        return None;
+    }
+    if let Some(seconds) = &cell.cell.seconds {
+        return Some(seconds.value());
+    }
+    let per_second = match cell.unit? {
+        PrintedUnit::Bytes { .. } => rate,
+        PrintedUnit::PerSecond { .. } => rate * cell.actions.iter().find_map(CommandAction::block_bytes)? as f64,
+        PrintedUnit::Time { .. } => return None,
+    };
+    let fixed = cell.actions.iter().find_map(CommandAction::transfer_bytes);
+    // A size that the study states beside its command is one pass over it, unless a time ends it.
+    let stated = || {
+        let is_open = cell.actions.iter().any(|action| action.is_timed() || matches!(action, CommandAction::Fio(_)));
+        cell.test.file_size.filter(|_| !is_open).map(|size| size.0)
+    };
+    let moved = cell.cell.bytes.or(fixed).or_else(stated).filter(|bytes| *bytes > 0)?;
+    Some(moved as f64 / per_second)
 }
 
 fn one_flush(view: &View<'_>) -> Vec<Draft> {

@@ -7,19 +7,23 @@ pub use rule::Rule;
 pub(crate) use rule::{AppliedTo, Draft, listed, side_name};
 use rule::{distinct, grouped, ids};
 
+mod admitted;
 mod arithmetic;
+mod below;
 mod commands;
 mod moved;
 mod postmark;
 mod rule;
 mod sample;
 mod sides;
+mod unequal;
 
 pub(crate) use sample::by_chance;
 
 /// Every rule, in the order of the codes.
 pub static RULES: &[&Rule] = &[
     &moved::READ_FROM_MEMORY,
+    &below::HOLES,
     &moved::NOT_FLUSHED,
     &commands::ONE_FLUSH,
     &claims::CACHE_REMAINS,
@@ -30,11 +34,16 @@ pub static RULES: &[&Rule] = &[
     &commands::SOURCE,
     &moved::WORKING_SET,
     &claims::NOT_BEYOND_MEMORY,
+    &below::DEVICE_CACHE,
     &commands::SAME_BLOCKS,
     &sides::ALIGNMENT,
     &commands::RESYNC,
     &commands::BUFFER,
     &sides::VIRTUAL,
+    &below::HOST_CACHE,
+    &unequal::UNEQUAL_COMMANDS,
+    &unequal::UNEQUAL_SETUP,
+    &unequal::UNEQUAL_AMOUNTS,
     &sides::CONFOUNDED,
     &sides::BRINGS_ALONG,
     &sides::BUILD,
@@ -45,6 +54,7 @@ pub static RULES: &[&Rule] = &[
     &postmark::DEFAULTS,
     &sample::FEW_RUNS,
     &sample::NO_SPREAD,
+    &admitted::BARS,
     &claims::BENEATH_NOISE,
     &claims::NOT_REPEATED,
     &moved::AVERAGE,
@@ -54,6 +64,7 @@ pub static RULES: &[&Rule] = &[
     &postmark::CLOCK,
     &sample::DRAWN_AS_ZERO,
     &sample::SELECTED,
+    &admitted::BEST_OF,
     &sample::UNUSED,
     &arithmetic::UNIT,
     &arithmetic::MIXED_UNITS,

@@ -1,5 +1,6 @@
 //! Did the bytes move? What size, rate and command say about memory and device.
 
+use super::below::{shrinking_sides, shrinking_words};
 use super::{AppliedTo, Draft, Rule, distinct, grouped, ids, listed};
 use crate::command::CommandAction;
 use crate::form::Durability;
@@ -44,7 +45,7 @@ pub(crate) static ZERO_BYTES: Rule = Rule {
 pub(crate) static SQUEEZABLE: Rule = Rule {
     code: "A9",
     name: "zeros",
-    what: "Data that is all or mostly zeros, which disks, hypervisors and file systems can compress.",
+    what: "Data that is mostly zeros or shrinks to nothing, which disks, hypervisors and file systems need not store.",
     fix: "Write incompressible data.",
     look: AppliedTo::Study(compressible),
 };
@@ -215,21 +216,30 @@ fn compressible(view: &View<'_>) -> Vec<Draft> {
     if cells.is_empty() {
         return Vec::new();
     }
-    let tools = distinct(cells.iter().map(|cell| cell.test.tool.clone()));
+    let (shrunk, plain): (Vec<&CellView<'_>>, Vec<&CellView<'_>>) =
+        cells.into_iter().partition(|cell| !shrinking_sides(view, &[*cell]).is_empty());
     let virtual_disk = match &view.study.machine.virtual_by {
         Some(by) => format!(", onto virtual disks of {by}, which need not store them"),
         None => String::new(),
     };
-    vec![Draft {
-        level: if virtual_disk.is_empty() { Level::Note } else { Level::Warn },
-        cells: ids(cells.iter().copied()),
-        observed: format!("zeros from {}", listed(&tools)),
-        message: format!("{} wrote all or mostly zeros{virtual_disk}.", listed(&tools)),
-    }]
+    let below = shrinking_words(&shrinking_sides(view, &shrunk));
+    [(shrunk, below), (plain, virtual_disk)]
+        .into_iter()
+        .filter(|(cells, _)| !cells.is_empty())
+        .map(|(cells, onto)| {
+            let tools = listed(&distinct(cells.iter().map(|cell| cell.test.tool.clone())));
+            Draft {
+                level: if onto.is_empty() { Level::Note } else { Level::Warn },
+                cells: ids(cells.iter().copied()),
+                observed: format!("zeros from {tools}"),
+                message: format!("{tools} wrote zeros, or what shrinks to nearly nothing{onto}."),
+            }
+        })
+        .collect()
 }
 
 /// Whether a test reads the file whose size is stated. Bonnie++ reads in its rewrite and its seeks, too.
-fn reads_its_file(cell: &CellView<'_>) -> bool {
+pub(super) fn reads_its_file(cell: &CellView<'_>) -> bool {
     let metric = cell.cell.metric;
     metric.reads()
         || matches!(metric, CellMetric::Seeks | CellMetric::Mix)

@@ -1,5 +1,6 @@
 //! Are the sides, and the tools, comparable?
 
+use super::unequal::meant;
 use super::{AppliedTo, Draft, Rule, distinct, ids, listed, side_name};
 use crate::form::{ComparedThing, Durability, Storage};
 use crate::view::{BonnieGeneration, CellView, View, is_bonnie};
@@ -104,29 +105,36 @@ fn is_partition(device: &str) -> bool {
     }
 }
 
+/// Sectors of disks since 2011, where a study does not state them (Advanced Format; flash pages are larger).
+const SECTOR_ASSUMED: u64 = 4096;
+
 fn alignment(view: &View<'_>) -> Vec<Draft> {
-    let Some(sector) = view.study.machine.sector.map(|sector| sector.0).filter(|sector| *sector > 512) else {
+    let stated = view.study.machine.sector.map(|sector| sector.0);
+    let sector = stated.unwrap_or(SECTOR_ASSUMED);
+    if sector <= 512 {
         return Vec::new();
-    };
+    }
     let parts = |side: &&ComparedThing| side.devices.iter().any(|device| is_partition(device));
-    let doubtful: Vec<&ComparedThing> = view.study.side.iter().filter(parts).collect();
     let mut found = Vec::new();
-    for side in doubtful {
+    for side in &view.study.side {
         let cells = ids(view.cells.iter().filter(|cell| cell.cell.side == side.id));
         let name = side_name(view.study, &side.id);
         match side.partition_start {
-            Some(start) if start * 512 % sector == 0 => {}
-            Some(start) => found.push(Draft {
-                level: Level::Warn,
-                cells,
-                observed: format!("sector {start} on sectors of {}", bytes(sector)),
-                message: format!(
-                    "The partitions of {name} start at sector {start}, which is not a multiple of {}: each block touches \
-                     two sectors.",
-                    bytes(sector)
-                ),
-            }),
-            None => {
+            Some(start) if (start % sector).saturating_mul(512).is_multiple_of(sector) => {}
+            Some(start) => {
+                let size = bytes(sector);
+                let whose = if stated.is_some() { "" } else { ", which disks have unless the study says otherwise" };
+                found.push(Draft {
+                    level: Level::Warn,
+                    cells,
+                    observed: format!("sector {start} on sectors of {size}"),
+                    message: format!(
+                        "The partitions of {name} start at sector {start}, which is not a multiple of {size}{whose}: each \
+                         block touches two sectors."
+                    ),
+                });
+            }
+            None if stated.is_some() && parts(&side) => {
                 let whole = view.study.side.iter().filter(|other| !other.devices.is_empty() && !parts(other));
                 let others: Vec<String> = whole.map(|other| side_name(view.study, &other.id).to_owned()).collect();
                 let against =
@@ -142,6 +150,7 @@ fn alignment(view: &View<'_>) -> Vec<Draft> {
                     ),
                 });
             }
+            None => {}
         }
     }
     found
@@ -165,34 +174,50 @@ fn virtual_machine(view: &View<'_>) -> Vec<Draft> {
     }]
 }
 
+/// Facts of which a side that does not state them has its own all the same.
+const EVERYWHERE: [&str; 8] = ["os", "kernel", "mount", "mkfs", "scheduler", "cmdline", "governor", "mitigations"];
+
 fn confounded(view: &View<'_>) -> Vec<Draft> {
     let study = view.study;
     let keys = SortedSet::from_iter(study.side.iter().flat_map(|side| side.facts.keys()));
     let mut differing = Vec::new();
     for key in keys.into_iter().filter(|key| !study.study.compares.contains(key)) {
         let values = distinct(study.side.iter().filter_map(|side| side.facts.get(key)));
+        let mut values: Vec<String> = values.into_iter().cloned().collect();
+        let is_open = study.side.iter().any(|side| !side.facts.contains_key(key));
+        if is_open && EVERYWHERE.contains(&key.as_str()) {
+            values.push("not stated".to_owned());
+        }
         if values.len() > 1 {
-            let values: Vec<String> = values.into_iter().cloned().collect();
             differing.push(format!("{key} ({})", values.join(" | ")));
         }
     }
+    differing.extend(versions_that_differ(view));
     if differing.is_empty() {
         return Vec::new();
     }
-    let meant = if study.study.compares.is_empty() {
-        "what was to be compared is not said".to_owned()
-    } else {
-        format!("only {} was to be compared", listed(&study.study.compares))
-    };
     vec![Draft {
         level: Level::Warn,
         cells: Vec::new(),
         observed: differing.join(", "),
         message: format!(
-            "The sides differ in {}, and {meant}: an effect cannot be attributed to one of these.",
-            listed(&differing)
+            "The sides differ in {}, and {}: an effect cannot be attributed to one of these.",
+            listed(&differing),
+            meant(view)
         ),
     }]
+}
+
+/// Tools with another version on each side. Systems bring their own; other generations are a finding of their own.
+fn versions_that_differ(view: &View<'_>) -> Vec<String> {
+    let study = view.study;
+    if study.study.compares.iter().any(|word| ["os", "tool", "version", "distribution"].contains(&word.as_str())) {
+        return Vec::new();
+    }
+    let tools = SortedSet::from_iter(study.side.iter().flat_map(|side| side.tools.keys()));
+    let versions = |tool: &String| distinct(study.side.iter().filter_map(|side| side.tools.get(tool)).cloned());
+    let different = tools.into_iter().map(|tool| (tool, versions(tool))).filter(|(_, versions)| versions.len() > 1);
+    different.map(|(tool, versions)| format!("version of {tool} ({})", versions.join(" | "))).collect()
 }
 
 /// What an operating system brings along.

@@ -72,7 +72,7 @@ fn a_clean_study_has_no_finding() {
 fn a_difference_within_the_spread_does_not_stand() {
     let text = CLEAN.replace("on = [\"write\"]\ndifference = \"5.6%\"", "on = [\"read\"]");
     let audit = audited("small", &text);
-    assert_findings(&audit, &[(Warn, "E1", "beneath-noise", "read.*")]);
+    assert_findings(&audit, &[(Warn, "E1", "beneath-noise", "read.*"), (Note, "E1", "bars", "*")]);
     assert_eq!(verdicts(&audit), [ClaimVerdict::Unsupported]);
 }
 

@@ -2,6 +2,7 @@
 
 mod clean;
 mod form;
+mod planted;
 mod published;
 
 pub(crate) use clean::CLEAN;

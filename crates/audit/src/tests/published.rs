@@ -151,6 +151,9 @@ fn mirrors() {
             // Means over records.
             (Warn, "E4", "average", "iozone-*"),
             (Warn, "E5", "order", ""),
+            // Files of 16 MiB, and reads from memory, in less than five seconds.
+            (Warn, "E7", "too-short", "iozone-16m.* iozone-128m.* !iozone-128m.random-write@* iozone-1g.*read@*"),
+            (Warn, "E7", "too-short", DD_READ),
             (Warn, "E10", "unused", "iozone-*"),
             // MiB against MB.
             (Warn, "E11", "unit", "dd-*@freebsd"),

@@ -3,6 +3,7 @@
 mod cells;
 mod conformance;
 mod devices;
+mod expected;
 mod pivot;
 mod published;
 mod systems;
@@ -54,6 +55,7 @@ fn parts(report: &StudyReport, detail: Detail) -> Vec<ReportPart> {
     parts.extend(effects(report));
     parts.extend(cells::cells(report, detail));
     parts.extend(published::published(report));
+    parts.extend(expected::expected(report));
     parts.extend(devices::devices(report));
     parts.extend(devices::modelled(report));
     parts.extend(systems::systems(report, detail));

@@ -274,6 +274,7 @@ fn report() -> StudyReport {
         published: vec![published()],
         emulated: false,
         modelled: Vec::new(),
+        expected: Vec::new(),
         notes: vec!["plot 3 was built 2 times (lost under run 9)".to_owned()],
     }
 }

@@ -30,7 +30,10 @@ pub(super) fn exact(units: &[&ByOthers], is_determined: bool) -> Option<Exact> {
     let sides = || merged.values().flatten();
     let counted_by = if is_determined { CountedBy::Work } else { CountedBy::Timers };
     match equal_counts(sides().map(Vec::as_slice), count, counted_by) {
-        EqualCounts::TooFew { needed } => Some(Exact::TooFew { units: count, needed }),
+        EqualCounts::TooFew { needed } => {
+            let are_equal = merged.values().all(|[one, other]| one.first() == other.first());
+            Some(Exact::TooFew { units: count, needed, are_equal })
+        }
         EqualCounts::Vary => sides().flatten().any(|value| *value == 0.0).then_some(Exact::Zeros { units: count }),
         EqualCounts::Exact => {
             let of = |side: usize| merged.values().map(move |sides| sides[side][0]);
@@ -55,8 +58,14 @@ pub(super) fn contrast(plan: &Plan, pairing: &Pairing, exact: &Exact, baseline: 
         Exact::Zeros { units } => {
             (ContrastVerdict::CannotTell, None, *units, Some("some runs counted 0, so there is no ratio".to_owned()))
         }
-        Exact::TooFew { units, needed } => {
-            let note = format!("{units} equal counts may be chance; {needed} are needed");
+        Exact::TooFew { units, needed, are_equal } => {
+            let unit = if plan.compares_hard() { "plot" } else { "pair" };
+            let several = if *units == 1 { format!("1 {unit}") } else { format!("{units} {unit}s") };
+            let note = if *are_equal {
+                format!("both counted the same in every run of {several}; a verdict needs {needed}")
+            } else {
+                format!("each counted the same in all its runs, in {several}; a verdict needs {needed}")
+            };
             (ContrastVerdict::CannotTell, None, *units, Some(note))
         }
     };
@@ -144,7 +153,9 @@ mod tests {
         let same = [unit(&[512.0, 512.0], &[768.0, 768.0]), one.clone(), one];
         assert_eq!(determined(&same), Some(Exact::Same { sums: [512.0, 768.0], ratio: Some(1.5), units: 3 }));
         assert_eq!(determined(&[unit(&[512.0, 512.0], &[768.0]), unit(&[512.0, 513.0], &[768.0])]), None);
-        assert_eq!(determined(&same[..2]), Some(Exact::TooFew { units: 2, needed: 3 }));
+        assert_eq!(determined(&same[..2]), Some(Exact::TooFew { units: 2, needed: 3, are_equal: false }));
+        let alike = [unit(&[512.0], &[512.0]), unit(&[512.0], &[512.0])];
+        assert_eq!(determined(&alike), Some(Exact::TooFew { units: 2, needed: 3, are_equal: true }));
     }
 
     // Protects: in the review's A/A studies, 8 flushes of one side and 9 of the other on two plots were called exactly more.
@@ -152,8 +163,8 @@ mod tests {
     fn equal_counts_that_the_work_does_not_determine_need_more_units() {
         let flushes = vec![unit(&[8.0, 8.0], &[9.0, 9.0]); 6];
         let of = |units: usize| exact(&flushes[..units].iter().collect::<Vec<_>>(), false);
-        assert_eq!(of(2), Some(Exact::TooFew { units: 2, needed: 6 }));
-        assert_eq!(of(5), Some(Exact::TooFew { units: 5, needed: 6 }));
+        assert_eq!(of(2), Some(Exact::TooFew { units: 2, needed: 6, are_equal: false }));
+        assert_eq!(of(5), Some(Exact::TooFew { units: 5, needed: 6, are_equal: false }));
         assert!(matches!(of(6), Some(Exact::Same { units: 6, .. })));
     }
 

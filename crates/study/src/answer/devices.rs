@@ -20,7 +20,26 @@ pub(super) fn value(count: DeviceCount, record: &StudyRun, result: &RunResult) -
         DeviceCount::Flushes => Some(all.flushes as f64),
         DeviceCount::BytesPerTransaction => per((all.read_bytes + all.written_bytes) as f64, transactions(result)),
         DeviceCount::WrittenPerByte => per(all.written_bytes as f64, moved(result, OpKind::Write)),
+        DeviceCount::ReadPerByteWritten => per(all.read_bytes as f64, moved(result, OpKind::Write)),
+        DeviceCount::BusiestWrittenPerByte => {
+            per(busiest(record, result, |one| one.written_bytes)?, moved(result, OpKind::Write))
+        }
+        DeviceCount::BusiestWrittenShare => share_of_busiest(record, result, |one| one.written_bytes),
+        DeviceCount::BusiestReadShare => share_of_busiest(record, result, |one| one.read_bytes),
     }
+}
+
+/// The largest count of a leaf.
+fn busiest(record: &StudyRun, result: &RunResult, of: fn(&DeviceCounts) -> u64) -> Option<f64> {
+    leaves(record, result)?.values().map(|one| of(&one.counts)).max().map(|most| most as f64)
+}
+
+/// The largest count of a leaf over the mean of all; `None` for a single leaf, and where the mean is 0.
+fn share_of_busiest(record: &StudyRun, result: &RunResult, of: fn(&DeviceCounts) -> u64) -> Option<f64> {
+    let leaves = leaves(record, result)?;
+    let total: u64 = leaves.values().map(|one| of(&one.counts)).sum();
+    let mean = per(total as f64, leaves.len() as f64).filter(|_| leaves.len() > 1)?;
+    per(busiest(record, result, of)?, mean)
 }
 
 /// Whether the work alone determines a count: bytes of block devices that it reads and writes past the page cache. What a
@@ -35,6 +54,10 @@ pub(super) fn is_determined(count: DeviceCount, result: &RunResult) -> bool {
         DeviceCount::ReadBytes
         | DeviceCount::WrittenBytes
         | DeviceCount::WrittenPerByte
+        | DeviceCount::ReadPerByteWritten
+        | DeviceCount::BusiestWrittenPerByte
+        | DeviceCount::BusiestWrittenShare
+        | DeviceCount::BusiestReadShare
         | DeviceCount::BytesPerTransaction => on_devices,
         DeviceCount::Reads | DeviceCount::Writes | DeviceCount::Flushes => false,
     }

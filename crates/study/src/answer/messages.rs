@@ -163,10 +163,26 @@ fn counts_found(a: &str, b: &str, contrasts: &[Contrast]) -> Option<String> {
             let counts = counts.into_iter().filter(|(_, count)| *count > 0);
             let of = |at: usize| if at == 0 { format!(" of {total} numbers") } else { String::new() };
             let said = counts.enumerate().map(|(at, (word, count))| format!("{word} in {count}{}", of(at)));
-            format!("{b} against {a}: {}.", said.collect::<Vec<_>>().join(", "))
+            let largest = largest_difference(contrasts).unwrap_or_default();
+            format!("{b} against {a}: {}{largest}.", said.collect::<Vec<_>>().join(", "))
         }
     };
     Some(format!("On the devices: {said}"))
+}
+
+/// The count with the largest claimed difference, which equal numbers must not hide.
+fn largest_difference(contrasts: &[Contrast]) -> Option<String> {
+    let distance = |one: &&Contrast| one.ratio.map_or(0.0, |ratio| ratio.ln().abs());
+    let differing = contrasts.iter().filter(|one| {
+        let is_claimed = matches!(one.verdict, ContrastVerdict::Faster | ContrastVerdict::Slower);
+        is_claimed && one.ratio.is_some_and(|ratio| ratio > 0.0 && ratio.is_finite())
+    });
+    // Of equal ones the first: they are one measurement in two numbers.
+    const EQUAL: f64 = 1e-9;
+    let largest = differing.reduce(|most, one| if distance(&one) > distance(&most) + EQUAL { one } else { most })?;
+    let work = largest.workload.as_ref().map_or(String::new(), |work| format!(" of {work}"));
+    let ratio = number::ratio(1.0 / largest.ratio?);
+    Some(format!("; the largest difference is in {}{work}, {ratio} times", largest.metric))
 }
 
 /// `4 plots a side`, `3 plots` that hold both sides, `6 pairs`.

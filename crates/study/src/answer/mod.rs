@@ -11,6 +11,9 @@ mod devices;
 mod effects;
 mod emulated;
 mod evidence;
+mod expected;
+#[cfg(test)]
+mod expected_tests;
 mod judged;
 mod messages;
 mod pairing;
@@ -60,6 +63,8 @@ fn answer_second(evidence: &StudyEvidence, second: Option<&question::SecondQuest
     let conformance = conformance::conformance(evidence);
     let mut answer = conformance::answer(plan, &conformance);
     answer.extend(messages::answer(plan, &contrasts, &counts, emulated));
+    let expected = expected::expected(evidence);
+    answer.extend(expected::words(&expected));
     let mut notes = notes(evidence);
     notes.extend(about_one_provisioning(plan, &contrasts));
     StudyReport {
@@ -84,6 +89,7 @@ fn answer_second(evidence: &StudyEvidence, second: Option<&question::SecondQuest
         cells,
         conformance,
         systems: systems::systems(evidence),
+        expected,
         published: published::published(evidence, emulated),
         emulated,
         modelled: if emulated { emulated::counted(evidence) } else { Vec::new() },
@@ -105,6 +111,17 @@ fn counts(evidence: &StudyEvidence, cells: &[plumb_result::study::StudyCell]) ->
         not_needed: of(StudyRunStatus::Skipped),
         cells: cells.len() as u32,
         cells_with_value: cells.iter().filter(|cell| cell.done > 0).count() as u32,
+    }
+}
+
+/// Returns the remedy for cells without a value: `--failed` and `--rejected` put different runs back.
+pub fn remedy_for_cells(counts: &StudyCounts) -> &'static str {
+    match (counts.open > 0, counts.failed > 0, counts.rejected > 0) {
+        (true, ..) => "go on with `plumb study resume`",
+        (_, true, true) => "see the reasons, and repeat them with `plumb study resume --failed --rejected`",
+        (_, _, true) => "see the reasons, remove them, and repeat the runs with `plumb study resume --rejected`",
+        (_, true, _) => "see the reasons, and repeat them with `plumb study resume --failed`",
+        (_, false, false) => "see the reasons in the table of cells",
     }
 }
 
@@ -143,11 +160,7 @@ fn checks(evidence: &StudyEvidence, counts: &StudyCounts, emulated: bool) -> Vec
                 counts.cells,
                 if left == 1 { "has" } else { "have" }
             ),
-            if counts.open > 0 {
-                "go on with `plumb study resume`"
-            } else {
-                "see the reasons, and `plumb study resume --failed`"
-            },
+            remedy_for_cells(counts),
         ));
     }
     if emulated {

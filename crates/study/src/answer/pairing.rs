@@ -63,6 +63,8 @@ pub(super) enum Exact {
         units: u32,
         /// How many it takes.
         needed: u32,
+        /// Whether both sides counted the same.
+        are_equal: bool,
     },
     /// They vary, and some are 0: there is no ratio.
     Zeros {

@@ -366,7 +366,7 @@ fn findings_of_runs_are_gathered_at_their_worst() {
 }
 
 /// The same study with counts of two disks under a RAID, and what they count.
-fn on_disks(emulated: bool, counts: impl Fn(&Levels, u32) -> u64) -> StudyEvidence {
+pub(super) fn on_disks(emulated: bool, counts: impl Fn(&Levels, u32) -> u64) -> StudyEvidence {
     on_disks_of(&["4k"], emulated, counts)
 }
 
@@ -406,7 +406,7 @@ fn direct(evidence: &mut StudyEvidence) {
     }
 }
 
-fn of<'a>(report: &'a StudyReport, metric: &str) -> &'a StudyContrast {
+pub(super) fn of<'a>(report: &'a StudyReport, metric: &str) -> &'a StudyContrast {
     report.contrasts.iter().find(|one| one.contrast.metric.to_string() == metric).unwrap()
 }
 
@@ -433,7 +433,11 @@ fn counts_of_the_leaves_are_claimed_under_emulation_and_are_exact_where_none_var
         reads.words
     );
     assert_eq!(of(&found, "write.bw").contrast.capped.as_ref().unwrap().code, "C14");
-    assert_eq!(found.answer[0], "On the devices: b against a: more in 2 of 3 numbers, the same in 1.");
+    assert_eq!(
+        found.answer[0],
+        "On the devices: b against a: more in 2 of 3 numbers, the same in 1; the largest difference is in \
+         device.written-bytes of write, 1.50 times."
+    );
     assert!(found.answer[1].starts_with("No claim about a and b"), "{:?}", found.answer);
     let cell = found.cells[0].values.iter().find(|value| value.metric.to_string() == "device.read-bytes").unwrap();
     assert_eq!((cell.value, cell.runs), (0.0, 6), "counted, and none: that is a value");
@@ -478,7 +482,14 @@ fn equal_counts_through_a_file_system_are_not_called_exact() {
     }
     let written = of(&answer(&evidence), "device.written-bytes").clone();
     assert_eq!(written.contrast.verdict, ContrastVerdict::CannotTell);
-    assert!(written.words.contains("3 equal counts may be chance; 6 are needed"), "{}", written.words);
+    let words = "each counted the same in all its runs, in 3 plots; a verdict needs 6";
+    assert!(written.words.contains(words), "{}", written.words);
+    let mut alike = on_disks(true, |_, _| 8);
+    for result in alike.records.iter_mut().filter_map(|record| record.result.as_mut()) {
+        result.workload.target.clear();
+    }
+    let written = of(&answer(&alike), "device.written-bytes").words.clone();
+    assert!(written.contains("both counted the same in every run of 3 plots; a verdict needs 6"), "{written}");
 }
 
 // Protects: 1.000 in each row, whatever loop device the kernel gave to a plot.

@@ -292,6 +292,7 @@ pub(crate) fn plan(systems: &[&str], sizes: &[&str], blocks: u32, repeat: u32) -
         settle_ns: None,
         budget_s: None,
         imports: Vec::new(),
+        expect: Vec::new(),
         estimate: PlanEstimate::default(),
         warnings: Vec::new(),
     }

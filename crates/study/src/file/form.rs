@@ -59,6 +59,9 @@ pub struct StudyForm {
     /// Published numbers that are put beside those that are measured, by what they are called.
     #[serde(default)]
     pub import: SortedMap<String, ImportForm>,
+    /// Counts of devices that theory gives.
+    #[serde(default)]
+    pub expect: Vec<ExpectForm>,
     /// Other sizes of the same study, by name: what `--scale NAME` puts over the rest, as tables or as paths
     /// (`"design.plots" = 2`).
     #[serde(default)]
@@ -305,6 +308,33 @@ pub struct StopForm {
     pub metric: String,
     /// … is known so well: half of its 95 % interval, relative.
     pub half_width: ShareForm,
+}
+
+/// A count of devices that theory gives.
+#[derive(Debug, Clone, FromDocument)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ExpectForm {
+    /// Which: `device.written-per-byte`.
+    pub metric: String,
+    /// The value that theory gives.
+    #[serde(default)]
+    pub value: Option<f64>,
+    /// So far from `value` it may be; exact when absent.
+    #[serde(default)]
+    pub within: Option<ShareForm>,
+    /// In place of `value`: the smallest that is right.
+    #[serde(default)]
+    pub at_least: Option<f64>,
+    /// The largest that is right.
+    #[serde(default)]
+    pub at_most: Option<f64>,
+    /// The levels for which it is expected; all when absent.
+    #[serde(default)]
+    pub when: WhenLevels,
+    /// The reason, printed in the report.
+    #[serde(default)]
+    pub because: String,
 }
 
 /// What is compared.

@@ -214,6 +214,7 @@ impl<'d> Study<'d> {
         let built = self.build(combined)?;
         let ready = self.ready(combined, &built, files)?;
         let imports = self.imports(combined, files)?;
+        let expect = self.expectations(combined)?;
         let (least, most) = repeats(&self.form);
         let all_runs = ready.len() as u64 * u64::from(plots) * u64::from(most);
         if all_runs > RUNS_MAX {
@@ -269,6 +270,7 @@ impl<'d> Study<'d> {
             }
         }
         let compare = self.compare();
+        self.check_metrics(&compare)?;
         self.check_device_metrics(&compare)?;
         let costs: Vec<RunCost> = runs.iter().map(|run| ready[run.cell as usize].cost).collect();
         let hosts = self.hosts(&built);
@@ -314,6 +316,7 @@ impl<'d> Study<'d> {
             settle_ns: form.design.settle.map(|time| time.0),
             budget_s: form.experiment.budget.map(|budget| budget.0 / 1_000_000_000),
             imports,
+            expect,
             estimate: PlanEstimate::default(),
             warnings: Vec::new(),
         };

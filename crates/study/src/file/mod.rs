@@ -7,6 +7,7 @@
 mod agents;
 pub(crate) mod dialect;
 mod error;
+mod expect;
 mod factors;
 mod files;
 pub mod form;

@@ -97,6 +97,28 @@ impl Study<'_> {
         })
     }
 
+    /// A study that asks for nothing but unknown metrics would run to its end and answer nothing.
+    pub(super) fn check_metrics(&self, compare: &ComparePlan) -> Result<(), StudyError> {
+        for (key, wished) in [("metrics", &compare.metrics), ("primary", &compare.primary)] {
+            let Some(first) = wished.first().filter(|_| !wished.iter().any(|name| is_metric(name))) else { continue };
+            // Devices' counts have names of their own, which are checked one by one.
+            if first.starts_with("device.") {
+                continue;
+            }
+            let names: Vec<String> = Metric::all().iter().map(ToString::to_string).collect();
+            let hint = match nearest(first, names.iter().map(String::as_str)) {
+                Some(name) => format!("did you mean `{name}`? "),
+                None => String::new(),
+            };
+            return Err(self.failed(
+                self.place(&["compare", key]),
+                format!("no run produces any of the {key} `{}`: the study would answer nothing", wished.join("`, `")),
+                format!("{hint}known are {}", families().join(", ")),
+            ));
+        }
+        Ok(())
+    }
+
     /// What devices count is a closed list, so that another name is wrong; a run of whatever tool may yet yield another metric.
     pub(super) fn check_device_metrics(&self, compare: &ComparePlan) -> Result<(), StudyError> {
         let of_devices = || Metric::all().into_iter().filter(|metric| metric.device_count().is_some());
@@ -189,7 +211,51 @@ pub(super) fn conditions_in(value: &Value, names: &mut Vec<String>) {
     }
 }
 
+/// All metrics in few words: `read.{bw,iops,lat.p50,…}`.
+fn families() -> Vec<String> {
+    let mut families: Vec<(String, Vec<String>)> = Vec::new();
+    for metric in Metric::all() {
+        let name = metric.to_string();
+        let Some((subject, quantity)) = name.split_once('.') else { continue };
+        match families.iter_mut().find(|(known, _)| known == subject) {
+            Some((_, quantities)) => quantities.push(quantity.to_owned()),
+            None => families.push((subject.to_owned(), vec![quantity.to_owned()])),
+        }
+    }
+    // Subjects with the same quantities stand together.
+    let mut alike: Vec<(Vec<String>, Vec<String>)> = Vec::new();
+    for (subject, quantities) in families {
+        match alike.iter_mut().find(|(_, known)| *known == quantities) {
+            Some((subjects, _)) => subjects.push(subject),
+            None => alike.push((vec![subject], quantities)),
+        }
+    }
+    alike
+        .into_iter()
+        .map(|(subjects, quantities)| format!("({}).({})", subjects.join("|"), quantities.join("|")))
+        .collect()
+}
+
 /// Whether a run may yield it: a metric, or the last parts of one.
 fn is_metric(name: &str) -> bool {
     Metric::all().into_iter().any(|metric| is_meant(name, metric))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{SMALL, planned, refused};
+
+    // Protects: a study that would run to its end and answer nothing is refused before it runs, with the names that exist.
+    #[test]
+    fn a_study_of_unknown_metrics_alone_is_refused() {
+        let with = |metrics: &str| format!("{SMALL}metrics = [{metrics}]\n");
+        let error = refused(&with("\"read.iosp\""));
+        assert!(error.contains("would answer nothing") && error.contains("did you mean `read.iops`?"), "{error}");
+        let error = refused(&with("\"delay\", \"throughput\""));
+        assert!(error.contains("`delay`, `throughput`") && error.contains("lat.p99"), "{error}");
+        let plan = planned(&with("\"read.iops\", \"throughput\""));
+        assert!(plan.warnings.iter().any(|text| text.contains("`throughput`")), "{:?}", plan.warnings);
+        let error = refused(&format!("{}primary = [\"speed\"]\n", with("\"read.iops\"")));
+        assert!(error.contains("any of the primary `speed`"), "{error}");
+    }
 }

@@ -325,7 +325,6 @@ fn backend(said: &SaidOp, spot: &PlotPlace) -> Result<Backend, OpProblem> {
         other => other,
     };
     match plumb_document::json::from_value::<Backend>(serde_json::Value::from(name)) {
-        Ok(_) if spot.sim.is_some() => Ok(Backend::Auto),
         Ok(backend) if NAMES.contains(&name) && backend.is_synchronous() && said.form.depth > 1 => {
             let depth = said.form.depth;
             Err(said.problem(
@@ -335,6 +334,8 @@ fn backend(said: &SaidOp, spot: &PlotPlace) -> Result<Backend, OpProblem> {
                  `exclude` in [design]",
             ))
         }
+        // A simulated device has a backend of its own.
+        Ok(_) if spot.sim.is_some() => Ok(Backend::Auto),
         Ok(backend) if NAMES.contains(&name) => Ok(backend),
         _ => {
             let help = match nearest(engine, NAMES) {

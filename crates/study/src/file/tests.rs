@@ -30,7 +30,7 @@ fn sketch_shelf() -> Shelf {
     Shelf([("old/results_all.xls", include_bytes!("fixtures/old/results_all.xls").as_slice())].into())
 }
 
-fn planned(text: &str) -> Plan {
+pub(super) fn planned(text: &str) -> Plan {
     planned_with(text, &PlanOptions::default())
 }
 
@@ -38,7 +38,7 @@ fn planned_with(text: &str, options: &PlanOptions) -> Plan {
     plan("study.toml", text, options, &mut shelf([])).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn refused(text: &str) -> String {
+pub(super) fn refused(text: &str) -> String {
     refused_with(text, &PlanOptions::default())
 }
 
@@ -51,7 +51,7 @@ fn refused_with(text: &str, options: &PlanOptions) -> String {
 }
 
 /// A study that is right, on a simulated device.
-const SMALL: &str = r#"
+pub(super) const SMALL: &str = r#"
 [experiment]
 name = "small"
 
@@ -178,6 +178,11 @@ fn an_engine_that_cannot_keep_the_depth_is_refused_until_it_is_left_out() {
     let plan =
         planned(&text.replace("[compare]", "[design]\nexclude = [{ engine = \"psync\", depth = 16 }]\n\n[compare]"));
     assert_eq!(plan.cells.len(), 6);
+    // A simulated device keeps any depth, and the engine that was asked for would not.
+    let simulated = SMALL.replace("direct = true,", "direct = true, engine = \"psync\",");
+    let error = refused(&simulated);
+    assert!(error.contains("`psync` waits for each op and cannot keep 16 in flight"), "{error}");
+    planned(&SMALL.replace("direct = true,", "direct = true, engine = \"uring\","));
 }
 
 #[test]

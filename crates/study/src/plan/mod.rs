@@ -63,6 +63,9 @@ pub struct Plan {
     /// Published numbers to put beside those that are measured.
     #[serde(default)]
     pub imports: Vec<Import>,
+    /// Counts that are expected. A plan from before there were any is written without them, so that its hash holds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub expect: Vec<ExpectedCount>,
     /// What it will cost, as far as can be said.
     pub estimate: PlanEstimate,
     /// What a careful reader would object to.
@@ -170,6 +173,30 @@ impl Import {
     /// Whether it stands for a cell of these levels.
     pub fn stands_for(&self, levels: &Levels) -> bool {
         self.levels.iter().all(|(factor, level)| levels.get(factor) == Some(level))
+    }
+}
+
+/// A count of devices that theory gives.
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+pub struct ExpectedCount {
+    /// Name of the metric that counts it.
+    pub metric: String,
+    /// The smallest value that meets it.
+    pub least: f64,
+    /// The largest; none where it has no upper bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most: Option<f64>,
+    /// The levels of the cells that it stands for; of a factor that is not named, all.
+    pub levels: SortedMap<String, Vec<String>>,
+    /// The reason, in the study's words.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub because: String,
+}
+
+impl ExpectedCount {
+    /// Whether it stands for a cell of these levels.
+    pub fn stands_for(&self, levels: &Levels) -> bool {
+        self.levels.iter().all(|(factor, meant)| levels.get(factor).is_some_and(|level| meant.contains(level)))
     }
 }
 

@@ -133,6 +133,17 @@ impl Preflight {
         self.object(host, Objection { text, kind: ObjectionKind::Wrong });
     }
 
+    /// Programs of a line that this machine lacks. What ends a plot may yet be made by what begins it.
+    fn missing(&mut self, host: &str, when: &str, line: &str, programs: &[String]) {
+        let kind = if when == "on-enter" { ObjectionKind::Wrong } else { ObjectionKind::Doubtful };
+        for program in programs {
+            let text = format!(
+                "{when} `{line}`: this machine has no program `{program}`; install it, or write its path as the shell finds it"
+            );
+            self.object(host, Objection { text, kind });
+        }
+    }
+
     fn unchecked(&mut self, text: String) {
         if !self.unchecked.contains(&text) {
             self.unchecked.push(text);
@@ -204,8 +215,9 @@ fn planned_hosts<'a>(plan: &'a Plan, is_open: impl Fn(u32) -> bool, found: &mut 
             .map(|line| ("on-enter", line))
             .chain(plot.on_leave.iter().map(|line| ("on-leave", line)))
         {
-            if let Err(error) = plumb_lab::check_line(line) {
-                found.wrong(&plot.host, format!("{when} `{line}`: the shell does not take it: {error}"));
+            match plumb_lab::check_line(line).and_then(|()| plumb_lab::missing_programs(line)) {
+                Ok(missing) => found.missing(&plot.host, when, line, &missing),
+                Err(error) => found.wrong(&plot.host, format!("{when} `{line}`: the shell does not take it: {error}")),
             }
         }
         let index = match hosts.iter().position(|host| host.name == plot.host) {

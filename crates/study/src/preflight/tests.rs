@@ -88,7 +88,7 @@ fn a_host_that_is_not_reached_is_a_problem_unless_a_command_brings_it_up() {
     let mut planned = two_hosts();
     assert_eq!(looked(&planned, &world, Depth::Look).problems.len(), 1);
     for plot in &mut planned.plots {
-        plot.on_enter = vec!["vmrun start".to_owned()];
+        plot.on_enter = vec!["true start".to_owned()];
     }
     let found = looked(&planned, &world, Depth::Look);
     assert!(found.is_good() && found.unchecked.len() == 2, "{found:?}");
@@ -114,4 +114,26 @@ fn what_runs_is_named_with_the_room_it_takes() {
     assert_eq!(build.work.len(), 1);
     assert_eq!(build.work[0].bytes, Some(2 << 30));
     assert_eq!(build.work[0].place, WorkPlace::Directory("/tmp".to_owned()));
+}
+
+// Protects: a study does not begin where its first plot would end with "not found".
+#[test]
+fn a_missing_program_of_a_factor_is_found_before_the_first_run() {
+    let world = world(|_, _, _| 1e8);
+    let with = |enter: &str, leave: &str| {
+        let mut plan = two_hosts();
+        for plot in &mut plan.plots {
+            plot.on_enter = vec![enter.to_owned()];
+            plot.on_leave = vec![leave.to_owned()];
+        }
+        looked(&plan, &world, Depth::Look)
+    };
+    let found = with("no-such-vmrun start", "true");
+    assert!(!found.is_good());
+    let [problem] = found.problems.as_slice() else { panic!("{:?}", found.problems) };
+    assert!(problem.text.contains("on-enter `no-such-vmrun start`: this machine has no program `no-such-vmrun`"));
+    assert_eq!((problem.kind, problem.hosts.len()), (ProblemKind::Wrong, 2));
+    let found = with("true", "no-such-vmrun stop");
+    assert!(found.is_good() && found.warnings.len() == 1, "{found:?}");
+    assert!(with("true && echo up", "no-such-vmrun stop || true").warnings.is_empty());
 }

@@ -91,3 +91,31 @@ pub(super) fn end(report: &StudyReport) -> End {
         End::Done
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::StudyCommand;
+    use crate::args::PlumbCommand;
+    use plumb_result::study::StudyCounts;
+    use plumb_study::answer::remedy_for_cells;
+
+    // Protects: the way out that the page names is a command that this program takes, and it repeats the runs that are missing.
+    #[test]
+    fn remedies_for_cells_without_a_value_repeat_the_right_runs() {
+        for (open, failed, rejected) in [(1, 1, 1), (0, 2, 0), (0, 0, 3), (0, 1, 1)] {
+            let counts = StudyCounts { open, failed, rejected, ..StudyCounts::default() };
+            let remedy = remedy_for_cells(&counts);
+            let line = remedy.split('`').nth(1).unwrap_or_else(|| panic!("no command in {remedy:?}"));
+            let parsed = crate::help::parse(line.split_whitespace()).unwrap_or_else(|error| panic!("{line}: {error}"));
+            let PlumbCommand::Study { command: StudyCommand::Resume(resume) } = parsed.command else {
+                panic!("{line}")
+            };
+            let is_ended = open == 0;
+            assert_eq!(
+                (resume.failed, resume.rejected),
+                (is_ended && failed > 0, is_ended && rejected > 0),
+                "{counts:?}: {remedy}"
+            );
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Plain names for the fields of a workload, and the words of `compares` that name them.
+
+/// Some keys of a workload, what they are about, and words of `compares` that name it.
+type Field = (&'static [&'static str], &'static str, &'static [&'static str]);
+
+/// The field that [`SIZES`] covers.
+pub(super) const AMOUNT: &str = "amount of data";
+const SIZES: &[&str] = &["size", "file size", "working set", "data size"];
+
+/// The first row with a key of a path names it.
+const FIELDS: &[Field] = &[
+    (&["depth"], "queue depth", &["depth", "iodepth", "qd", "concurrency"]),
+    (&["batch"], "ops per submission", &["batch", "iodepth_batch"]),
+    (&["content", "pad"], "content of the data", &["content", "data", "buffers", "compressibility"]),
+    (&["source"], "source of the data", &["source", "content", "data"]),
+    (&["pace"], "rate limit", &["rate", "load", "pace"]),
+    (&["drop-cached", "invalidate"], "dropping of cached data", &["cache", "caching", "invalidate"]),
+    (
+        &["direct", "cache", "nocache"],
+        "direct I/O",
+        &["direct", "buffered", "cache", "caching", "o_direct", "page cache"],
+    ),
+    (&["verify"], "verification", &["verify"]),
+    (
+        &["jobs", "clients"],
+        "number of jobs",
+        &["jobs", "numjobs", "threads", "processes", "workers", "clients", "concurrency", "streams", "scaling"],
+    ),
+    (&["run-as"], "threads or processes", &["threads", "processes"]),
+    (&["backend", "aio", "mapped"], "I/O engine", &["engine", "ioengine", "backend", "api"]),
+    (
+        &["syncs", "end", "fsync", "fdatasync", "dsync", "sync", "open-mode", "flush", "promise"],
+        "flushes",
+        &["fsync", "flush", "durability", "sync", "end_fsync"],
+    ),
+    (&["loops"], "loops", &["loop"]),
+    (
+        &["repeat-until-time", "stop", "limit", "max-ops", "when", "steady"],
+        "run time",
+        &["runtime", "time", "duration"],
+    ),
+    (&["parts", "ranges", "lengths", "io-bytes", "random-bytes"], AMOUNT, SIZES),
+    (&["ramp", "ramp-until", "start"], "start of the measured time", &["ramp", "ramp time", "start delay"]),
+    (
+        &[
+            "sizes",
+            "unaligned-sizes",
+            "sizes-by-order",
+            "read-block",
+            "write-block",
+            "trim-block",
+            "block",
+            "align",
+            "record",
+        ],
+        "block size",
+        &["block", "bs", "record size"],
+    ),
+    (
+        &["order", "random-percent", "sequencer", "pattern", "hint"],
+        "access pattern",
+        &["pattern", "rw", "workload", "randomness"],
+    ),
+    (
+        &["read-percent", "mix", "trims", "trim-amid", "does"],
+        "reads and writes",
+        &["mix", "rw", "workload", "operation"],
+    ),
+    (&["distribution", "coverage", "zones", "file-choice"], "choice of offsets", &["distribution", "pattern"]),
+    (
+        &["prepare", "create-on-open", "create-only", "append", "truncate", "sparse"],
+        "layout of the files",
+        &["layout", "preallocation", "fallocate"],
+    ),
+    (&["cpus", "process"], "CPUs and priorities", &["cpu", "cpus", "priority", "nice", "numa"]),
+    (&["buffers"], "buffers", &["buffer", "memory", "huge pages"]),
+    (&["number-of-files"], "number of files", &["files", "nrfiles"]),
+    (&["kind-of-target"], "what it works on", &["target", "layer", "device"]),
+    (&["seek", "skip", "count", "length", "bytes", "size"], AMOUNT, SIZES),
+    (&["phases"], "number of phases", &["phases"]),
+];
+
+/// The name of the field at a path of a workload, and the words of `compares` that cover it.
+pub(super) fn named(path: &[String]) -> (String, &'static [&'static str]) {
+    let row = FIELDS.iter().find(|(keys, ..)| path.iter().any(|key| keys.contains(&key.as_str())));
+    match row {
+        Some((_, name, subjects)) => ((*name).to_owned(), subjects),
+        None => {
+            let words = path.iter().rev().find(|key| key.parse::<u32>().is_err());
+            (words.map_or("work".to_owned(), |key| key.replace('-', " ")), &[])
+        }
+    }
+}
