@@ -62,6 +62,7 @@ fn answer_second(evidence: &StudyEvidence, second: Option<&question::SecondQuest
     answer.extend(messages::answer(plan, &contrasts, &counts, emulated));
     let mut notes = notes(evidence);
     notes.extend(about_one_provisioning(plan, &contrasts));
+    let claims = published::claims(plan, &contrasts);
     StudyReport {
         schema: STUDY_SCHEMA.to_owned(),
         id: evidence.id.clone(),
@@ -84,6 +85,7 @@ fn answer_second(evidence: &StudyEvidence, second: Option<&question::SecondQuest
         cells,
         conformance,
         systems: systems::systems(evidence),
+        claims,
         published: published::published(evidence, emulated),
         emulated,
         modelled: if emulated { emulated::counted(evidence) } else { Vec::new() },

@@ -291,6 +291,7 @@ pub(crate) fn plan(systems: &[&str], sizes: &[&str], blocks: u32, repeat: u32) -
         stop: None,
         budget_s: None,
         imports: Vec::new(),
+        claims: Vec::new(),
         estimate: PlanEstimate::default(),
         warnings: Vec::new(),
     }

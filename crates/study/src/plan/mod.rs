@@ -9,7 +9,7 @@ use plumb_document::{FromDocument, ToDocument};
 use plumb_lab::Step;
 use plumb_lab::protocol::HostWork;
 use plumb_lab::step::Safety;
-use plumb_result::PublishedNumber;
+use plumb_result::{CellMetric, PublishedNumber};
 use plumb_sorted::SortedMap;
 use plumb_workload::Target;
 use std::path::PathBuf;
@@ -60,6 +60,9 @@ pub struct Plan {
     /// Published numbers to put beside those that are measured.
     #[serde(default)]
     pub imports: Vec<Import>,
+    /// Conclusions of the audited imports. Absent in plans from before they were kept.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub claims: Vec<ImportedClaim>,
     /// What it will cost, as far as can be said.
     pub estimate: PlanEstimate,
     /// What a careful reader would object to.
@@ -168,6 +171,22 @@ impl Import {
     pub fn stands_for(&self, levels: &Levels) -> bool {
         self.levels.iter().all(|(factor, level)| levels.get(factor) == Some(level))
     }
+}
+
+/// A published conclusion, with the part of this study that asks the same.
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+pub struct ImportedClaim {
+    /// The claim in the authors' words.
+    pub text: String,
+    /// The file of the audit, relative to the study.
+    pub file: String,
+    /// The kinds of number that it is about; of any kind when empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kinds: Vec<CellMetric>,
+    /// Levels that all imported numbers of the claim stand for, other than those that are compared and those that no cell of this scale
+    /// has. Absent if no number of the claim is imported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub levels: Option<Levels>,
 }
 
 /// One factor.
