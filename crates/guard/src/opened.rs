@@ -2,11 +2,12 @@
 
 use super::Refusal;
 use super::beneath::Identity;
-use rustix::fs::{AtFlags, Mode, OFlags};
+use super::os;
+use rustix::fs::{AtFlags, OFlags};
 use rustix::io::Errno;
 use std::ffi::OsString;
 use std::fs::File;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 /// Through the page cache or around it.
@@ -95,10 +96,10 @@ impl GuardedFile {
     }
 
     /// Opens the same file once more, with an offset and a read-ahead of its own. It goes by the open file, not by its
-    /// name (`/proc/self/fd`), so that it cannot be another one.
+    /// name, so that it cannot be another one.
     ///
     /// # Errors
-    /// [`Refusal::NoDirect`], or [`Refusal::Io`], as without /proc.
+    /// [`Refusal::NoDirect`], or [`Refusal::Io`], as without /proc on Linux.
     pub fn again(&self, access: Access, mode: IoMode) -> Result<File, Refusal> {
         open_again(self.file.as_fd(), &self.path, access, mode)
     }
@@ -169,9 +170,7 @@ pub fn open_again(fd: BorrowedFd<'_>, path: &Path, access: Access, mode: IoMode)
         Access::Read => OFlags::RDONLY,
         Access::ReadWrite => OFlags::RDWR,
     };
-    let link = format!("/proc/self/fd/{}", fd.as_raw_fd());
-    let again = crate::raw_open::open(link, flags | OFlags::CLOEXEC, Mode::empty())
-        .map_err(Refusal::io(path, "reopen it through /proc/self/fd"))?;
+    let again = os::reopen(fd, flags).map_err(Refusal::io(path, os::REOPEN))?;
     set_mode(again.as_fd(), path, mode)?;
     Ok(File::from(again))
 }
@@ -185,10 +184,8 @@ pub fn open_again_as(fd: BorrowedFd<'_>, path: &Path, access: Access, flags: OFl
         Access::Read => OFlags::RDONLY,
         Access::ReadWrite => OFlags::RDWR,
     };
-    let link = format!("/proc/self/fd/{}", fd.as_raw_fd());
-    let again = crate::raw_open::open(link, access | flags | OFlags::CLOEXEC, Mode::empty());
-    again.map(File::from).map_err(|error| match error {
+    os::reopen(fd, access | flags).map(File::from).map_err(|error| match error {
         Errno::INVAL if flags.contains(OFlags::DIRECT) => Refusal::NoDirect { path: path.to_owned() },
-        error => Refusal::io(path, "reopen it through /proc/self/fd")(error),
+        error => Refusal::io(path, os::REOPEN)(error),
     })
 }

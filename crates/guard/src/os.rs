@@ -2,6 +2,7 @@
 //! out in silence.
 #![allow(unsafe_code)]
 
+use rustix::fs::{Mode, OFlags};
 use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd};
 
 #[cfg(target_os = "linux")]
@@ -66,6 +67,14 @@ mod here {
         let _ = fcntl(file, F_SETSIG, 0);
     }
 
+    /// Opens an open file once more, by its descriptor and not by its name, so that it cannot be another one.
+    pub(crate) fn reopen(file: BorrowedFd<'_>, flags: OFlags) -> rustix::io::Result<OwnedFd> {
+        crate::raw_open::open(format!("/proc/self/fd/{}", file.as_raw_fd()), flags | OFlags::CLOEXEC, Mode::empty())
+    }
+
+    /// By what [`reopen`] reopens, for errors.
+    pub(crate) const REOPEN: &str = "reopen it through /proc/self/fd";
+
     pub(crate) use rustix::fs::{XattrFlags, fgetxattr, fremovexattr, fsetxattr};
 }
 
@@ -74,6 +83,20 @@ mod here {
     use super::*;
     use libc::c_int;
     use rustix::io::{Errno, Result};
+
+    /// As on Linux, where the system can: FreeBSD 14 does. Source: open(2), `O_EMPTY_PATH`.
+    #[cfg(target_os = "freebsd")]
+    pub(crate) fn reopen(file: BorrowedFd<'_>, flags: OFlags) -> Result<OwnedFd> {
+        let by_descriptor = OFlags::from_bits_retain(libc::O_EMPTY_PATH as _);
+        crate::raw_open::openat(file, "", flags | by_descriptor | OFlags::CLOEXEC, Mode::empty())
+    }
+
+    #[cfg(not(target_os = "freebsd"))]
+    pub(crate) fn reopen(_: BorrowedFd<'_>, _: OFlags) -> Result<OwnedFd> {
+        Err(Errno::OPNOTSUPP)
+    }
+
+    pub(crate) const REOPEN: &str = "reopen it by its descriptor";
 
     /// There are no loop devices.
     pub(crate) fn loop_image(_: BorrowedFd<'_>) -> Result<(u64, u64)> {

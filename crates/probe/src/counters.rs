@@ -68,15 +68,27 @@ impl SampleSet {
 /// Reads everything once. What cannot be read is [`Seen::No`] with the reason.
 pub fn sample(set: &SampleSet) -> Counters {
     let sys = &set.sys;
+    let at_ns = platform::monotonic_ns();
+    let of_system = platform::device_counters().filter(|_| sys.is_real());
+    let device = |name: &str, counted: &Seen<()>| match &of_system {
+        Some(of_system) => one_of(of_system, name),
+        None => device(sys, name, counted),
+    };
     Counters {
-        at_ns: platform::monotonic_ns(),
-        devices: SortedMap::from_iter(
-            set.devices.iter().map(|(name, counted)| (name.clone(), device(sys, name, counted))),
-        ),
+        at_ns,
+        devices: SortedMap::from_iter(set.devices.iter().map(|(name, counted)| (name.clone(), device(name, counted)))),
         clients: client::sample(sys, &set.clients),
         own: own_io(sys, &set.workers).into(),
         cpu: cpu_times(sys, set.ticks_per_second).into(),
         memory: memory(sys, &set.workers).into(),
+    }
+}
+
+/// The counters of one device, where the system hands out those of all devices at once.
+fn one_of(all: &Result<SortedMap<String, DeviceCounters>, ProbeError>, name: &str) -> Seen<DeviceCounters> {
+    match all {
+        Ok(all) => all.get(name).cloned().ok_or_else(|| ProbeError::cannot(name, "has no counters of its own")).into(),
+        Err(error) => Seen::no(error.to_string()),
     }
 }
 
@@ -197,6 +209,9 @@ pub(crate) fn process_io(text: &str) -> Result<OwnIo, ProbeError> {
 }
 
 fn cpu_times(sys: &Sysroot, ticks_per_second: u64) -> Result<CpuTimes, ProbeError> {
+    if let Some(times) = platform::cpu_times().filter(|_| sys.is_real()) {
+        return times;
+    }
     parse_cpu(&sys.read("/proc/stat")?, ticks_per_second)
 }
 

@@ -4,7 +4,7 @@
 //!
 //! What is read is text under `/proc`, `/sys` and `/etc`; every reader takes a [`Sysroot`], so that each can be tried on a
 //! tree of files that describes another machine. System calls that only the running machine can answer are in one
-//! private module per platform, and elsewhere answer "not on this platform".
+//! private module per platform, and elsewhere answer "not on this platform". FreeBSD answers by `sysctl` and statfs(2).
 
 #![cfg_attr(test, allow(clippy::disallowed_methods))] // tests write files
 
@@ -19,6 +19,8 @@ pub mod counters;
 pub mod environment;
 mod error;
 pub mod extents;
+#[cfg(any(test, target_os = "freebsd"))]
+mod freebsd;
 pub mod idle;
 pub mod kernel_log;
 pub mod link;

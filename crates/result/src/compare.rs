@@ -4,6 +4,7 @@ use crate::finding::Finding;
 use crate::metric::Metric;
 use crate::run::TierName;
 use crate::settle::Settled;
+use crate::tails::Tail;
 use plumb_document::{FromDocument, ToDocument};
 use plumb_sorted::SortedMap;
 
@@ -20,6 +21,9 @@ pub struct Comparison {
     pub verdict_note: String,
     /// One for each phase and headline metric.
     pub contrasts: Vec<Contrast>,
+    /// The slowest ops of both sides, of the kinds that the contrasts are about.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tails: Vec<Tail>,
     /// Facts in which the two set-ups differ.
     pub differences: Vec<Difference>,
     /// Where `--varying` named a factor: true when anything else differs too (D5).
@@ -452,6 +456,7 @@ mod tests {
             schema: COMPARE_SCHEMA.to_owned(),
             verdict_note: String::new(),
             contrasts: Vec::new(),
+            tails: Vec::new(),
             differences: Vec::new(),
             confounded: false,
             seed: 0,

@@ -66,6 +66,9 @@ pub struct StudyReport {
     /// Counts that the study file states, and whether they came out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expected: Vec<StudyExpectation>,
+    /// Published claims, next to our verdicts on the same.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub claims: Vec<ClaimBeside>,
     /// Published numbers, beside ours. Nothing follows from them: they come without evidence.
     #[serde(default)]
     pub published: Vec<Published>,
@@ -486,6 +489,21 @@ pub struct CellValue {
     /// What it measured; `mixed` where runs differ.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tier: Option<TierName>,
+}
+
+/// A conclusion of a published study, next to the verdicts of this one.
+#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ClaimBeside {
+    /// The claim in the authors' words.
+    pub text: String,
+    /// The audited file, relative to the study.
+    pub file: String,
+    /// Levels of this study that ask the same; absent if the scale has none of the claim's numbers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub levels: Option<SortedMap<String, String>>,
+    /// Our verdicts in words, those of primary numbers if there are any.
+    pub ours: Vec<String>,
 }
 
 /// Published numbers of one file.

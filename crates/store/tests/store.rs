@@ -361,6 +361,7 @@ fn a_comparison_is_kept_whole_and_as_conclusions() {
         schema: COMPARE_SCHEMA.to_owned(),
         verdict_note: String::new(),
         contrasts: vec![contrast, open],
+        tails: Vec::new(),
         differences: Vec::new(),
         confounded: false,
         seed: 42,

@@ -69,6 +69,11 @@ const fn works(name: &'static str, letter: char, takes: Takes, doc: &'static str
     ProgramOption { name, letter: Some(letter), takes, fate: Fate::Works, doc }
 }
 
+/// An option of Plumb's own.
+const fn own(name: &'static str, takes: Takes, doc: &'static str) -> ProgramOption {
+    ProgramOption { name, letter: None, takes, fate: Fate::Works, doc }
+}
+
 const fn refused(name: &'static str, takes: Takes, fate: Fate) -> ProgramOption {
     ProgramOption { name, letter: None, takes, fate, doc: "" }
 }
@@ -128,42 +133,30 @@ pub static PROGRAM_OPTIONS: &[ProgramOption] = &[
     ),
     works("cpuclock-test", 'T', Takes::Nothing, "Compare the clock that Plumb reads on all processors."),
     works("crctest", 'G', Takes::Perhaps, "Measure the checksums that verify uses, or only these; `help` lists them."),
-    ProgramOption {
-        name: "translate",
-        letter: None,
-        takes: Takes::Nothing,
-        fate: Fate::Works,
-        doc: "Plumb's own: print the jobs as a TOML workload for `plumb run`.",
-    },
-    ProgramOption {
-        name: "plan",
-        letter: None,
-        takes: Takes::Nothing,
-        fate: Fate::Works,
-        doc: "Plumb's own: print the files, amounts and order of the jobs without running them.",
-    },
-    ProgramOption {
-        name: "compat",
-        letter: None,
-        takes: Takes::Value,
-        fate: Fate::Works,
-        doc: "Plumb's own: `strict` reads ambiguous values exactly as fio does, `meant` as they were meant.",
-    },
-    ProgramOption {
-        name: "plumb-allow",
-        letter: None,
-        takes: Takes::Value,
-        fate: Fate::Works,
-        doc: "Plumb's own: files and device serial numbers that may be overwritten, like PLUMB_ALLOW.",
-    },
+    own("translate", Takes::Nothing, "Plumb's own: print the jobs as a TOML workload for `plumb run`."),
+    own("plan", Takes::Nothing, "Plumb's own: print the files, amounts and order of the jobs without running them."),
+    own(
+        "compat",
+        Takes::Value,
+        "Plumb's own: `strict` reads ambiguous values exactly as fio does, `meant` as they were meant.",
+    ),
+    own(
+        "plumb-allow",
+        Takes::Value,
+        "Plumb's own: files and device serial numbers that may be overwritten, like PLUMB_ALLOW.",
+    ),
     // Taken out of every tool's words before they are read; here for help and completion.
-    ProgramOption {
-        name: "plumb-stream",
-        letter: None,
-        takes: Takes::Value,
-        fate: Fate::Works,
-        doc: "Plumb's own: send each second to ndjson:FILE, influx:FILE or openmetrics:ADDRESS, like PLUMB_STREAM.",
-    },
+    own(
+        "plumb-stream",
+        Takes::Value,
+        "Plumb's own: send each second to ndjson:FILE, influx:FILE or openmetrics:ADDRESS, like PLUMB_STREAM.",
+    ),
+    own("plumb-strict", Takes::Nothing, "Plumb's own: exit with 3 if checks reject the run."),
+    own(
+        "plumb-quiet",
+        Takes::Nothing,
+        "Plumb's own: no line on standard error about the run's verdict, like PLUMB_QUIET=1 and -q.",
+    ),
     ProgramOption {
         name: "debug",
         letter: Some('d'),
@@ -502,6 +495,7 @@ impl<'a> WordReader<'a> {
             "plumb-allow" => invocation.allow = value,
             // Only an abbreviation comes here, which would be without effect.
             "plumb-stream" => refuse("write it as --plumb-stream=FORM:WHERE"),
+            "plumb-strict" | "plumb-quiet" => refuse("write it in full"),
             "compat" => match text.as_str() {
                 "strict" => invocation.compat = Compat::Strict,
                 "meant" => invocation.compat = Compat::Meant,

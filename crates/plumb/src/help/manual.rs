@@ -29,6 +29,10 @@ const ENVIRONMENT: &[(&str, &str)] = &[
         "Directories whose file systems plumb as may write to until nothing is left, separated by commas; never those of \
          /, /var and the results.",
     ),
+    (
+        "PLUMB_QUIET",
+        "If set, not empty and not 0: plumb as prints no line about rejected runs, or runs that memory answered, on standard error.",
+    ),
     ("PLUMB_STREAM", "Where seconds are sent, where --stream is not given: FORM:WHERE."),
     ("PLUMB_STREAM_TOKEN", "The token that scrapers must show, where --stream-token-file is not given."),
     (

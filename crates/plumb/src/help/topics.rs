@@ -412,6 +412,10 @@ pub const TOPICS: &[Topic] = &[
                 "Send each second of it to a file",
                 "plumb as fio --name=a --rw=randread --size=1g --plumb-stream=ndjson:seconds",
             ),
+            example(
+                "Exit with 3 if the checks reject the run",
+                "plumb as fio --name=a --rw=randread --size=1g --direct=1 --plumb-strict",
+            ),
             example("Run it on each of 4 ranks at once", "mpirun -n 4 plumb as fio job.fio"),
             example(
                 "Run a Filebench script with other variables",
@@ -445,7 +449,10 @@ pub const TOPICS: &[Topic] = &[
                 "plumb as netperf -H 192.0.2.1 -t TCP_RR -- -k P50_LATENCY,P99_LATENCY",
             ),
         ],
-        exits: &[exit("any", "that of the tool itself; Plumb's checks do not change it")],
+        exits: &[
+            exit("any", "that of the tool itself; Plumb's checks change it only under --plumb-strict"),
+            exit("3", "under --plumb-strict: the checks reject a run, and the tool itself would end with 0"),
+        ],
     },
     Topic {
         command: "check",

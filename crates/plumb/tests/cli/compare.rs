@@ -386,3 +386,22 @@ fn lengths_of_nothing_are_refused() {
     home.plumb("try sim:ssd --time 1ms").expect(2).complains(&["--time 1ms", "too short"]);
     home.plumb("try sim:ssd --size -5").expect(2).complains(&["-5", "--size"]);
 }
+
+// Protects: a stall of 200 ms in each run of one side moves no rate by 5 %, and `equivalent` must not hide it.
+#[test]
+fn equal_rates_do_not_hide_a_stall() {
+    let home = Home::new();
+    let line = "compare sim:ssd sim:ssd?stall=200ms --no-store";
+    home.plumb(line).expect(0).says(&[
+        "are equivalent, within 5 %, in ",
+        "; but the slowest read of sim:ssd?stall=200ms took 200 ms, against ",
+        "slow ops (A | B)",
+        "| 200 ms",
+    ]);
+    let comparison = home.plumb(&format!("{line} --json")).expect(0).json();
+    let tail = &comparison["tails"][0];
+    assert_eq!(tail["candidate"]["runs_beyond"], tail["candidate"]["runs"], "{tail}");
+    assert_eq!(tail["baseline"]["runs_beyond"], 0, "{tail}");
+    let alike = home.plumb("compare sim:ssd sim:ssd --no-store").expect(0).says(&["slow ops (A | B)"]);
+    assert!(!alike.out.contains("the slowest read"), "{}", alike.out);
+}

@@ -86,6 +86,7 @@ mod trusted;
 mod try_storage;
 mod unstored;
 mod vdbench;
+mod verdicts;
 mod watch;
 mod words;
 mod zcav;

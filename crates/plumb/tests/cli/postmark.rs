@@ -67,7 +67,7 @@ fn the_default_run_counts_what_the_tool_counts() {
     assert_eq!(entries(&home.work()), 0);
     let stored = home.query("select dialect, count(*) from run group by dialect");
     assert_eq!(stored, [[serde_json::json!("postmark"), serde_json::json!(1)]]);
-    let strict = session(&home, "as postmark --compat=strict", "run\nquit\n").expect(0);
+    let strict = session(&home, "as postmark --compat=strict --plumb-quiet", "run\nquit\n").expect(0);
     assert_eq!(timeless(&strict.out), DEFAULT);
     assert!(Regex::new(r"\t[1-9]\d* seconds total\n").unwrap().is_match(&strict.out), "{}", strict.out);
     assert_eq!(strict.err, "");

@@ -1,7 +1,7 @@
 //! `plumb study plan` from outside: the pages of four studies, the studies that are shipped, and what is refused.
 
 use crate::common::Home;
-use plumb_study::plan::Plan;
+use plumb_study::plan::{Plan, PlanCell};
 use std::path::{Path, PathBuf};
 
 fn root() -> PathBuf {
@@ -70,6 +70,43 @@ fn what_was_published_is_a_scale_of_its_study() {
         assert_eq!((load.levels.len(), plan.imports.len()), (loads, imports), "{name}");
         assert!(!plan.warnings.iter().any(|warning| warning.contains("import")), "{:?}", plan.warnings);
     }
+}
+
+// Protects: at small scale, too, each published claim stands next to numbers of ours.
+#[test]
+fn published_claims_are_part_of_the_smallest_plan() {
+    let home = Home::new();
+    for name in ["raid4-vs-raid5", "three-systems", "mirrors", "ext3-kernels"] {
+        let file = root().join(format!("studies/{name}.toml"));
+        let said = home.with(["study", "plan", file.to_str().unwrap(), "--scale", "small", "--json"]).expect(0);
+        let plan: Plan = plumb_document::json::from_str(&said.out).unwrap();
+        assert!(!plan.claims.is_empty(), "{name}");
+        for claim in &plan.claims {
+            let levels = claim.levels.as_ref().unwrap_or_else(|| panic!("{name}: {}", claim.text));
+            let has_levels =
+                |cell: &&PlanCell| levels.iter().all(|(factor, level)| cell.levels.get(factor) == Some(level));
+            assert!(plan.cells.iter().any(|cell| has_levels(&cell)), "{name}: {}: {levels:?}", claim.text);
+        }
+    }
+}
+
+// Protects: PostMark's published sets run as they were printed, without the sweep that this study adds.
+#[test]
+fn the_published_mail_spools_are_a_scale() {
+    let home = Home::new();
+    let file = root().join("studies/ext3-kernels.toml");
+    for scale in ["published", "published-kernels"] {
+        let said = home.with(["study", "plan", file.to_str().unwrap(), "--scale", scale, "--json"]).expect(0);
+        let plan: Plan = plumb_document::json::from_str(&said.out).unwrap();
+        assert_eq!((plan.cells.len(), plan.imports.len(), plan.claims.len()), (2 * 3 * 3, 6, 3), "{scale}");
+        assert!(plan.factors.iter().all(|factor| factor.name != "working-set"), "{scale}");
+        for set in ["set number 2000", "set number 4000", "set number 30000", "set transactions 50000"] {
+            assert!(said.out.contains(set), "{scale}: {set}");
+        }
+    }
+    let file = root().join("studies/three-systems.toml");
+    let said = home.with(["study", "plan", file.to_str().unwrap(), "--scale", "distributions"]).expect(0);
+    said.says(&["by provisioning ubuntu, mint, fedora", "system=ubuntu"]);
 }
 
 #[test]

@@ -72,6 +72,7 @@ impl Home {
             "PLUMB_MPI",
             "PLUMB_AGENT_ALLOW",
             "XDG_RUNTIME_DIR",
+            "PLUMB_QUIET",
             "PLUMB_STREAM",
             "PLUMB_STREAM_TOKEN",
             "NO_COLOR",

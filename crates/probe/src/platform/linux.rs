@@ -3,6 +3,8 @@
 
 use super::{ClockPair, XfsGeometry};
 use crate::error::ProbeError;
+use plumb_result::observe::{CpuTimes, DeviceCounters};
+use plumb_sorted::SortedMap;
 use rustix::fd::AsFd;
 use rustix::fs::{AtFlags, CWD, FileType, OFlags, StatxFlags};
 use rustix::io::Errno;
@@ -174,6 +176,16 @@ pub(crate) fn raw_and_real() -> Result<ClockPair, ProbeError> {
         }
     }
     best.map(|(_, pair)| pair).ok_or(ProbeError::Unseeable("no clock could be read"))
+}
+
+/// Counters of all devices, where no file has those of one.
+pub(crate) fn device_counters() -> Option<Result<SortedMap<String, DeviceCounters>, ProbeError>> {
+    None
+}
+
+/// Times of all processors, where no file has them.
+pub(crate) fn cpu_times() -> Option<Result<CpuTimes, ProbeError>> {
+    None
 }
 
 /// Ticks a second of the times in `/proc`.

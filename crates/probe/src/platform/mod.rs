@@ -8,6 +8,8 @@ mod linux;
 mod other;
 #[cfg(target_os = "linux")]
 mod smart;
+#[cfg(target_os = "freebsd")]
+mod sysctl;
 
 use crate::error::ProbeError;
 pub(crate) use answers::{ClockPair, FsSizes, Hypervisor, XfsGeometry};
@@ -19,6 +21,8 @@ pub(crate) use other::*;
 #[cfg(target_os = "linux")]
 pub(crate) use smart::*;
 use std::path::Path;
+#[cfg(target_os = "freebsd")]
+pub(crate) use sysctl::sysctl;
 
 /// Size and free space of the file system at a path, on any platform.
 pub(crate) fn sizes(path: &Path) -> Result<FsSizes, ProbeError> {

@@ -1,7 +1,9 @@
-//! Every platform but Linux: nothing is seen, and that is said.
+//! Every platform but Linux: nothing is seen, and that is said. FreeBSD has counters of devices and processors.
 
 use super::{ClockPair, XfsGeometry};
 use crate::error::ProbeError;
+use plumb_result::observe::{CpuTimes, DeviceCounters};
+use plumb_sorted::SortedMap;
 use std::path::Path;
 
 pub(crate) fn mount_id(_path: &Path) -> Option<u64> {
@@ -38,6 +40,22 @@ pub(crate) fn libc_version() -> String {
 
 pub(crate) fn raw_and_real() -> Result<ClockPair, ProbeError> {
     Err(ProbeError::NotHere)
+}
+
+/// Counters of all devices, where no file has those of one.
+pub(crate) fn device_counters() -> Option<Result<SortedMap<String, DeviceCounters>, ProbeError>> {
+    #[cfg(target_os = "freebsd")]
+    return Some(crate::freebsd::device_counters());
+    #[cfg(not(target_os = "freebsd"))]
+    None
+}
+
+/// Times of all processors, where no file has them.
+pub(crate) fn cpu_times() -> Option<Result<CpuTimes, ProbeError>> {
+    #[cfg(target_os = "freebsd")]
+    return Some(crate::freebsd::cpu_times());
+    #[cfg(not(target_os = "freebsd"))]
+    None
 }
 
 pub(crate) fn ticks_per_second() -> u64 {

@@ -31,6 +31,10 @@ pub fn of_path(path: &Path) -> TargetFacts {
 
 /// As [`of_path`], of the machine that a tree of files describes, and with serial numbers as asked.
 pub fn of_path_in(sys: &Sysroot, path: &Path, serials: Serials) -> TargetFacts {
+    #[cfg(target_os = "freebsd")]
+    if sys.is_real() {
+        return crate::freebsd::target_facts(path);
+    }
     let mut facts = TargetFacts { path: plumb_result::path_text(path), ..TargetFacts::default() };
     if sys.is_real() && !HAS_PROC {
         facts.filesystem = Err(ProbeError::NotHere).into();

@@ -12,7 +12,9 @@ use crate::table::{self, Align, Column};
 use plumb_result::metric::Stat;
 use plumb_result::{PhaseResult, RunResult};
 
-const QUANTILES: [(Stat, Option<u32>); 3] = [(Stat::P50, Some(3)), (Stat::P99, None), (Stat::P999, Some(2))];
+/// Columns of latency, and the order in which they leave a narrow page. The tail stays longer than the middle: a stall is in no rate.
+const QUANTILES: [(Stat, Option<u32>); 4] =
+    [(Stat::P50, Some(2)), (Stat::P99, None), (Stat::P999, Some(3)), (Stat::Max, Some(4))];
 
 /// More phases than this have their limits behind `-v`.
 const LIMITS_IN_BRIEF: usize = 4;
@@ -23,7 +25,7 @@ struct Line {
     size: String,
     rate: String,
     also: String,
-    quantiles: [String; 3],
+    quantiles: [String; 4],
     aside: Aside,
 }
 
@@ -89,7 +91,7 @@ fn lines(result: &RunResult, phase: &PhaseResult) -> Vec<Line> {
     let mut lines = Vec::new();
     for row in rows::rows(result, phase) {
         let size = row.op_bytes().map_or(String::new(), format::bytes_brief);
-        let blank = || [String::new(), String::new(), String::new()];
+        let blank = || [const { String::new() }; 4];
         let mut aside = row.aside();
         if row.flush_is_not_in_latency() {
             aside.cautions.push("latency without the flush".to_owned());
@@ -116,7 +118,7 @@ fn lines(result: &RunResult, phase: &PhaseResult) -> Vec<Line> {
         size: String::new(),
         rate,
         also: String::new(),
-        quantiles: [String::new(), String::new(), String::new()],
+        quantiles: [const { String::new() }; 4],
         aside: Aside::default(),
     }));
     lines
@@ -131,7 +133,7 @@ fn columns(lines: &[&Line]) -> Vec<Column> {
     };
     let mut columns = vec![
         column("", Align::Left, None, &|line| line.label.clone()),
-        column("size", Align::Right, Some(4), &|line| line.size.clone()),
+        column("size", Align::Right, Some(5), &|line| line.size.clone()),
         column("rate", Align::Right, None, &|line| line.rate.clone()),
         column("", Align::Right, Some(1), &|line| line.also.clone()),
     ];

@@ -45,6 +45,7 @@ fn parts(report: &StudyReport, detail: Detail) -> Vec<ReportPart> {
     parts.extend(report.asked.iter().map(|asked| ReportPart::Text(Ink::Caution, asked.note.clone())));
     parts.extend(report.answer.iter().map(|said| ReportPart::Text(Ink::Strong, said.clone())));
     parts.extend(verdicts::verdicts(report));
+    parts.extend(published::claims(report));
     parts.extend(conformance::conformance(report, detail));
     parts.extend(pivot::pivot(report));
     if detail == Detail::Full {

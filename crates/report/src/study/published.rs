@@ -5,13 +5,33 @@ use crate::document::{ColumnHead, Item, ReportPart, ReportTable};
 use crate::format::{self, MISSING};
 use crate::style::Ink;
 use crate::table::Align;
-use plumb_result::study::{OurNumber, Published, PublishedBeside, StudyReport};
+use plumb_result::study::{ClaimBeside, OurNumber, Published, PublishedBeside, StudyReport};
 
 /// Of how many cells a published number has a row each; of more there is one for each work and phase.
 const CELLS_EACH_MAX: usize = 4;
 
 /// Numbers of one file that are shown; `--json` has all.
 const PUBLISHED_MAX: usize = 40;
+
+/// Conclusions of published studies, and our verdicts on the same.
+pub(super) fn claims(report: &StudyReport) -> Vec<ReportPart> {
+    if report.claims.is_empty() {
+        return Vec::new();
+    }
+    let beside = |claim: &ClaimBeside| {
+        let ours = match (&claim.levels, claim.ours.as_slice()) {
+            (None, _) => "this scale has none of its numbers; `--scale published` may have them".to_owned(),
+            (Some(_), []) => "nothing was compared that it is about".to_owned(),
+            (Some(_), ours) => ours.join(" "),
+        };
+        let line = |ink, head: &str, text: String| Item { ink, head: head.to_owned(), text };
+        [line(Ink::Faint, "published:", claim.text.clone()), line(Ink::Strong, "ours:", ours)]
+    };
+    vec![
+        ReportPart::Heading("Published claims and ours".to_owned()),
+        ReportPart::List(report.claims.iter().flat_map(beside).collect()),
+    ]
+}
 
 pub(super) fn published(report: &StudyReport) -> Vec<ReportPart> {
     if report.published.is_empty() {

@@ -67,6 +67,7 @@ fn answer_second(evidence: &StudyEvidence, second: Option<&question::SecondQuest
     answer.extend(expected::words(&expected));
     let mut notes = notes(evidence);
     notes.extend(about_one_provisioning(plan, &contrasts));
+    let claims = published::claims(plan, &contrasts);
     StudyReport {
         schema: STUDY_SCHEMA.to_owned(),
         id: evidence.id.clone(),
@@ -90,6 +91,7 @@ fn answer_second(evidence: &StudyEvidence, second: Option<&question::SecondQuest
         conformance,
         systems: systems::systems(evidence),
         expected,
+        claims,
         published: published::published(evidence, emulated),
         emulated,
         modelled: if emulated { emulated::counted(evidence) } else { Vec::new() },

@@ -2,9 +2,9 @@
 
 use super::evidence::StudyEvidence;
 use super::{cells, values};
-use crate::plan::Import;
+use crate::plan::{Import, ImportedClaim, Levels, Plan, PlanCell};
 use plumb_dialects::{bonnie, iozone};
-use plumb_result::study::{CellValue, OurNumber, Published, PublishedBeside};
+use plumb_result::study::{CellValue, ClaimBeside, OurNumber, Published, PublishedBeside, StudyContrast};
 use plumb_result::{CellMetric, Metric, PublishedNumber};
 use plumb_sorted::SortedSet;
 
@@ -33,6 +33,52 @@ pub(super) fn published(evidence: &StudyEvidence, emulated: bool) -> Vec<Publish
             numbers: import.numbers.iter().map(|number| beside(import, number)).collect(),
         })
         .collect()
+}
+
+/// Verdicts of ours that are shown next to a claim.
+const OURS_MAX: usize = 4;
+
+/// Conclusions of audited studies, next to our verdicts on the same.
+pub(super) fn claims(plan: &Plan, contrasts: &[StudyContrast]) -> Vec<ClaimBeside> {
+    let beside = |claim: &ImportedClaim| ClaimBeside {
+        text: claim.text.clone(),
+        file: claim.file.clone(),
+        levels: claim.levels.clone(),
+        ours: claim.levels.as_ref().map_or_else(Vec::new, |levels| verdicts(plan, contrasts, levels, &claim.kinds)),
+    };
+    plan.claims.iter().map(beside).collect()
+}
+
+/// The words of the contrasts that are about these levels and kinds of number.
+fn verdicts(plan: &Plan, contrasts: &[StudyContrast], levels: &Levels, kinds: &[CellMetric]) -> Vec<String> {
+    let agrees =
+        |one: &Levels, other: &Levels| one.iter().all(|(factor, level)| other.get(factor).is_none_or(|it| it == level));
+    let is_of_cell = |one: &StudyContrast, cell: &PlanCell| {
+        let is_work = one.contrast.workload.as_ref().is_none_or(|workload| *workload == cell.workload);
+        is_work && agrees(levels, &cell.levels) && agrees(&one.within, &cell.levels)
+    };
+    let is_of_kind = |one: &StudyContrast| {
+        kinds.is_empty() || kinds.iter().any(|kind| is_number_of(*kind, one.contrast.metric, &one.contrast.phase))
+    };
+    let about: Vec<&StudyContrast> =
+        contrasts.iter().filter(|one| is_of_kind(one) && plan.cells.iter().any(|cell| is_of_cell(one, cell))).collect();
+    let has_verdict = about.iter().any(|one| one.is_judged());
+    let mut words: Vec<String> = Vec::new();
+    for one in about.into_iter().filter(|one| one.is_judged() || !has_verdict) {
+        if !words.contains(&one.words) {
+            words.push(one.words.clone());
+        }
+    }
+    let more = words.len().saturating_sub(OURS_MAX);
+    words.truncate(OURS_MAX);
+    words.extend((more > 0).then(|| format!("{more} more")));
+    words
+}
+
+/// Whether a metric of a phase is a number of this kind.
+fn is_number_of(kind: CellMetric, metric: Metric, phase: &str) -> bool {
+    let is_pattern = kind_of_phase(phase).is_none_or(|found| pattern(found) == pattern(kind));
+    is_pattern && kind.metric(metric.unit()) == Some(metric)
 }
 
 /// Ours of a number's kind, from the cells that its import stands for. A phase that is called what another test is stands

@@ -2,7 +2,7 @@ use super::*;
 use crate::conduct::BuildRecord;
 use crate::conduct::fake::{answer as ran, normal, plan};
 use crate::plan::{HostPlan, Plan};
-use crate::plan::{Import, Levels};
+use crate::plan::{Import, ImportedClaim, Levels};
 use plumb_lab::protocol::{DeviceCounts, DeviceRecord};
 use plumb_lab::vm::VmSpec;
 use plumb_result::metric::DeviceCount;
@@ -639,6 +639,33 @@ fn published_numbers_stand_beside_ours_of_the_same_kind() {
     assert_eq!((rewrite.ours.len(), random.ours.len()), (2, 0));
     let emulated = published::published(&evidence, true);
     assert!(emulated[0].numbers[0].ours.iter().all(|ours| ours.value.is_none() && ours.ratio.is_none()));
+}
+
+// Protects: a published claim stands next to the verdicts on its own levels and kind of number, and next to none where the scale has
+// nothing of it.
+#[test]
+fn published_claims_stand_beside_our_verdicts() {
+    let mut plan = plan(&["a", "b"], &["4k", "64k"], 3, 1);
+    let claim = |text: &str, levels: Option<&str>, kinds: &[CellMetric]| ImportedClaim {
+        text: text.to_owned(),
+        file: "old.toml".to_owned(),
+        kinds: kinds.to_vec(),
+        levels: levels.map(|size| [("size".to_owned(), size.to_owned())].into()),
+    };
+    plan.claims = vec![
+        claim("b wrote faster", Some("64k"), &[CellMetric::Write]),
+        claim("b read faster", Some("64k"), &[CellMetric::Read]),
+        claim("b seeks faster", None, &[]),
+    ];
+    let found = answer(&evidence(plan, |levels, _, _| if levels["system"] == "b" { 1e8 } else { 2e8 }));
+    let [wrote, read, seeks] = found.claims.as_slice() else { panic!("{:?}", found.claims) };
+    assert_eq!(wrote.text, "b wrote faster");
+    let of_size: Vec<&str> =
+        found.contrasts.iter().filter(|one| one.within["size"] == "64k").map(|one| one.words.as_str()).collect();
+    assert_eq!(wrote.ours, of_size);
+    assert!(!wrote.ours.is_empty() && wrote.ours.len() < found.contrasts.len());
+    assert!(read.ours.is_empty() && seeks.ours.is_empty());
+    assert!(seeks.levels.is_none());
 }
 
 /// RAID 4 of three disks: every write reads and writes data and parity; the parity disk is named and decides the model's time.

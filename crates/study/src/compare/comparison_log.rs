@@ -1,6 +1,7 @@
 //! The runs of a comparison so far, as rows.
 
 use super::plan::{CompareSide, PlannedBlock, SidePlot, side_index};
+use super::tails::TailLog;
 use crate::place::Place;
 use crate::run::{RunOutcome, failed, rejected_because};
 use plumb_result::compare::{LeftOut, RunCheck};
@@ -72,6 +73,8 @@ pub(crate) struct ComparisonLog {
     /// What the numbers measured, by side; `mixed` where runs differ.
     pub(crate) tiers: SortedMap<ComparedCell, [Option<TierName>; 2]>,
     pub(crate) latencies: SortedMap<OpKey, [Histogram; 2]>,
+    /// The slowest ops of the runs that count.
+    pub(crate) tails: TailLog,
     /// The storage under each plot, as its first run saw it, by work.
     pub(crate) targets: [SortedMap<usize, Grounds>; 2],
     pub(crate) records: [SideRecord; 2],
@@ -202,6 +205,7 @@ impl ComparisonLog {
             self.rows.entry(cell).or_default().extend([row(Side::A, a), row(Side::B, b)]);
         }
         for (index, outcome) in block.outcomes.iter().enumerate() {
+            self.tails.add(index, &outcome.result);
             for phase in &outcome.measurement.phases {
                 for (kind, op) in phase.ops.iter().filter(|(_, op)| !op.service.is_empty()) {
                     let key = OpKey { workload: named.name.to_owned(), phase: phase.name.clone(), op: kind.name() };

@@ -7,7 +7,7 @@ use plumb_result::compare::{Replicate, RunCheck, StoredOrder, StoredWork};
 use plumb_result::metric::Subject;
 use plumb_result::number::{self, Digits, percent};
 use plumb_result::run::TierName;
-use plumb_result::{Contrast, ContrastVerdict, Histogram, Metric, Quantity};
+use plumb_result::{Contrast, ContrastVerdict, Histogram, Metric, Quantity, Tail, tails};
 use plumb_stats::stop::StopReason;
 use plumb_workload::named::NamedWorkload;
 
@@ -19,11 +19,13 @@ pub(crate) struct Told<'a> {
     pub(crate) ended: ComparisonEnded,
     pub(crate) blocks: usize,
     pub(crate) run_checks: &'a [RunCheck],
+    pub(crate) tails: &'a [Tail],
 }
 
 /// Words for the whole: what was found, why where a check knows it, and what limits it.
 pub(crate) fn note(request: &CompareRequest<'_>, contrasts: &[Contrast], told: &Told<'_>) -> String {
-    let mut said = found(&request.baseline.name, &request.candidate.name, contrasts, 0.05, told.left_out);
+    let names = [request.baseline.name.as_str(), request.candidate.name.as_str()];
+    let mut said = with_tails(found(names[0], names[1], contrasts, 0.05, told.left_out), names, contrasts, told.tails);
     said.push_str(&cause(contrasts, told.run_checks));
     said.push_str(confounded(told.confounded));
     if told.left_out > 0 {
@@ -54,11 +56,12 @@ pub(crate) struct StoredTold<'a> {
     pub(crate) left_out: usize,
     pub(crate) run_checks: &'a [RunCheck],
     pub(crate) works: &'a [StoredWork],
+    pub(crate) tails: &'a [Tail],
 }
 
 /// Words for a comparison of stored runs: what was found, and how far the order of the runs carries it.
 pub(crate) fn stored_note([a, b]: [&str; 2], contrasts: &[Contrast], told: &StoredTold<'_>) -> String {
-    let mut said = found(a, b, contrasts, 0.05, 0);
+    let mut said = with_tails(found(a, b, contrasts, 0.05, 0), [a, b], contrasts, told.tails);
     said.push_str(&cause(contrasts, told.run_checks));
     said.push_str(confounded(told.confounded));
     if told.left_out > 0 {
@@ -139,6 +142,22 @@ pub(crate) fn found(a: &str, b: &str, contrasts: &[Contrast], margin: f64, left_
             format!("Inconclusive: cannot tell {a} and {b} apart, nor call them equal.")
         }
         _ => mixed(a, b, [("faster", faster), ("slower", slower), ("equivalent", equivalent)], total),
+    }
+}
+
+/// Adds to what was found what equivalence leaves out: the slowest op of one side, if it took several times as long as all ops of the
+/// other side.
+fn with_tails(found: String, names: [&str; 2], contrasts: &[Contrast], tails: &[Tail]) -> String {
+    let equivalent = contrasts.iter().filter(|one| one.verdict == ContrastVerdict::Equivalent).count();
+    let Some(difference) = tails::difference(tails, names).filter(|_| equivalent > 0) else { return found };
+    let is_rate = |one: &Contrast| matches!(one.metric.quantity, Quantity::Bandwidth | Quantity::Rate);
+    let what = match contrasts {
+        [only] if is_rate(only) => "in the rate",
+        _ => "in these numbers",
+    };
+    match found.strip_suffix('.') {
+        Some(found) if equivalent == contrasts.len() => format!("{found}, {what}; but {difference}."),
+        _ => format!("{found} Equal numbers leave this out: {difference}."),
     }
 }
 

@@ -9,6 +9,7 @@ pub(crate) mod messages;
 pub(crate) mod plan;
 pub(crate) mod request;
 pub mod stored;
+pub(crate) mod tails;
 pub(crate) mod view;
 
 pub use comparison_log::{ComparedCell, LogRow};
@@ -224,6 +225,7 @@ pub(crate) fn conclude(bench: &mut Bench, request: &CompareRequest<'_>, measured
         lacking: &|cell| comparison_log.lacking(cell),
     };
     let contrasts = contrasts(&comparison_log, &claims, judged.modes, &terms);
+    let tails = comparison_log.tails.of_contrasts(&contrasts);
     let rejected = comparison_log.left_out.len();
     let run_checks = comparison_log.run_checks(request.sides().map(|side| side.name.as_str()));
     let mut notes = messages::notes(&request.workloads, request.scale.time_ns, &comparison_log);
@@ -244,9 +246,11 @@ pub(crate) fn conclude(bench: &mut Bench, request: &CompareRequest<'_>, measured
                 ended,
                 blocks: comparison_log.order.len(),
                 run_checks: &run_checks,
+                tails: &tails,
             },
         ),
         contrasts,
+        tails,
         differences: judged.differences,
         confounded: judged.confounded,
         seed: request.seed,

@@ -293,6 +293,7 @@ pub(crate) fn plan(systems: &[&str], sizes: &[&str], blocks: u32, repeat: u32) -
         budget_s: None,
         imports: Vec::new(),
         expect: Vec::new(),
+        claims: Vec::new(),
         estimate: PlanEstimate::default(),
         warnings: Vec::new(),
     }

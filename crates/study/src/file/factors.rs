@@ -136,7 +136,8 @@ pub fn read(form: &StudyForm, tree: &Table, workloads: &[WorkloadText]) -> Resul
     for (index, said) in form.factor.iter().enumerate() {
         add(said, vec![key("factor"), Segment::from(index)], &mut failures);
     }
-    if let Some(sweep) = &form.sweep {
+    // A scale turns a sweep off by an empty list.
+    if let Some(sweep) = form.sweep.as_ref().filter(|sweep| !sweep.levels.is_empty()) {
         let said = FactorForm {
             name: sweep.factor.clone(),
             levels: sweep.levels.clone(),

@@ -6,9 +6,9 @@ use super::files::StudyFiles;
 use super::form::ImportForm;
 use super::levels;
 use super::make::Study;
-use crate::plan::Import;
+use crate::plan::{Import, ImportedClaim, Levels};
 use plumb_dialects::{bonnie, iozone};
-use plumb_result::PublishedNumber;
+use plumb_result::{CellMetric, PublishedNumber};
 use std::path::Path;
 
 /// Whose numbers can be read.
@@ -30,6 +30,11 @@ impl Dialect {
     fn of(name: &str) -> Option<Dialect> {
         Dialect::ALL.iter().find(|(_, known, _)| *known == name).map(|(dialect, ..)| *dialect)
     }
+}
+
+/// The kind of number that a claim names.
+fn kind_of(name: &str) -> Option<CellMetric> {
+    CellMetric::ALL.iter().copied().find(|kind| kind.name() == name)
 }
 
 impl Study<'_> {
@@ -93,6 +98,51 @@ impl Study<'_> {
             Dialect::Bonnie => bonnie::published(&String::from_utf8_lossy(&bytes)),
         };
         read.map_err(|unread| self.failed(place("file"), format!("`{}`: {unread}", form.file), unread.help.clone()))
+    }
+
+    /// Reads the claims of the audited imports about which side is better, each once.
+    pub(super) fn claims(
+        &self,
+        imports: &[Import],
+        combined: &[Combined],
+        files: &mut dyn StudyFiles,
+    ) -> Result<Vec<ImportedClaim>, StudyError> {
+        let audited: Vec<&Import> =
+            imports.iter().filter(|import| Dialect::of(&import.dialect) == Some(Dialect::Audit)).collect();
+        let by = self.compared_factor();
+        let is_level = |(factor, level): &(&String, &String)| {
+            **factor != by && combined.iter().any(|cell| cell.levels.get(*factor) == Some(*level))
+        };
+        let mut claims: Vec<ImportedClaim> = Vec::new();
+        for import in &audited {
+            if claims.iter().any(|claim| claim.file == import.file) {
+                continue;
+            }
+            let Ok(bytes) = files.bytes(Path::new(&import.file)) else { continue };
+            let study = plumb_audit::read(&import.file, &String::from_utf8_lossy(&bytes))?;
+            for claim in study.claim.iter().filter(|claim| claim.better.is_some()) {
+                let tests: Vec<&str> = claim.on.iter().filter_map(|on| on.split('.').next()).collect();
+                let is_of = |one: &&&Import| {
+                    let test = one.test.as_deref();
+                    one.file == import.file && (tests.is_empty() || test.is_none_or(|test| tests.contains(&test)))
+                };
+                let levels = audited.iter().filter(is_of).map(|one| one.levels.clone()).reduce(|mut all, one| {
+                    all.retain(|factor, level| one.get(factor) == Some(level));
+                    all
+                });
+                claims.push(ImportedClaim {
+                    text: claim.text.clone(),
+                    file: import.file.clone(),
+                    kinds: claim.on.iter().filter_map(|on| kind_of(on.split_once('.')?.1)).collect(),
+                    levels: levels.map(|levels| {
+                        let kept =
+                            levels.iter().filter(is_level).map(|(factor, level)| (factor.clone(), level.clone()));
+                        Levels::from_iter(kept)
+                    }),
+                });
+            }
+        }
+        Ok(claims)
     }
 
     /// Of one side of an audited study. What is wrong within that file is told with its own places.

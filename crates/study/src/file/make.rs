@@ -215,6 +215,7 @@ impl<'d> Study<'d> {
         let ready = self.ready(combined, &built, files)?;
         let imports = self.imports(combined, files)?;
         let expect = self.expectations(combined)?;
+        let claims = self.claims(&imports, combined, files)?;
         let (least, most) = repeats(&self.form);
         let all_runs = ready.len() as u64 * u64::from(plots) * u64::from(most);
         if all_runs > RUNS_MAX {
@@ -317,6 +318,7 @@ impl<'d> Study<'d> {
             budget_s: form.experiment.budget.map(|budget| budget.0 / 1_000_000_000),
             imports,
             expect,
+            claims,
             estimate: PlanEstimate::default(),
             warnings: Vec::new(),
         };
@@ -584,17 +586,18 @@ impl<'d> Study<'d> {
         hosts
     }
 
+    /// The factor whose levels are compared.
+    pub(super) fn compared_factor(&self) -> String {
+        let all = &self.factors.all;
+        let default =
+            || all.iter().find(|factor| factor.hard).or_else(|| all.first()).map(|factor| factor.name.clone());
+        self.form.compare.by.clone().or_else(default).unwrap_or_default()
+    }
+
     fn compare(&mut self) -> ComparePlan {
         let said = &self.form.compare;
-        let default = self
-            .factors
-            .all
-            .iter()
-            .find(|factor| factor.hard)
-            .or_else(|| self.factors.all.first())
-            .map(|factor| factor.name.clone());
         let mut within = said.within.clone();
-        let by = said.by.clone().or(default).unwrap_or_default();
+        let by = self.compared_factor();
         within.retain(|name| *name != by);
         ComparePlan {
             by,

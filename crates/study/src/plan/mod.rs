@@ -9,7 +9,7 @@ use plumb_document::{FromDocument, ToDocument};
 use plumb_lab::Step;
 use plumb_lab::protocol::HostWork;
 use plumb_lab::step::Safety;
-use plumb_result::PublishedNumber;
+use plumb_result::{CellMetric, PublishedNumber};
 use plumb_sorted::SortedMap;
 use plumb_workload::Target;
 use std::path::PathBuf;
@@ -66,6 +66,9 @@ pub struct Plan {
     /// Counts that are expected. A plan from before there were any is written without them, so that its hash holds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expect: Vec<ExpectedCount>,
+    /// Conclusions of the audited imports. Absent in plans from before they were kept.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub claims: Vec<ImportedClaim>,
     /// What it will cost, as far as can be said.
     pub estimate: PlanEstimate,
     /// What a careful reader would object to.
@@ -198,6 +201,22 @@ impl ExpectedCount {
     pub fn stands_for(&self, levels: &Levels) -> bool {
         self.levels.iter().all(|(factor, meant)| levels.get(factor).is_some_and(|level| meant.contains(level)))
     }
+}
+
+/// A published conclusion, with the part of this study that asks the same.
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+pub struct ImportedClaim {
+    /// The claim in the authors' words.
+    pub text: String,
+    /// The file of the audit, relative to the study.
+    pub file: String,
+    /// The kinds of number that it is about; of any kind when empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kinds: Vec<CellMetric>,
+    /// Levels that all imported numbers of the claim stand for, other than those that are compared and those that no cell of this scale
+    /// has. Absent if no number of the claim is imported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub levels: Option<Levels>,
 }
 
 /// One factor.

@@ -1,5 +1,6 @@
 //! A tool as it was called.
 
+use super::own_words::VerdictOptions;
 use crate::args::Common;
 
 /// A tool as it was called.
@@ -11,4 +12,6 @@ pub struct ToolCall<'a> {
     pub words: &'a [String],
     /// What was said to Plumb, or stands in the environment.
     pub common: &'a Common,
+    /// Options about the verdicts of its runs.
+    pub verdicts: VerdictOptions,
 }

@@ -1,11 +1,14 @@
-//! `plumb as dd`: a copy is told as dd tells it, by the worker itself, while it is made.
+//! `plumb as dd`: the worker itself prints dd's lines during the copy. The last ones wait until the run is judged: scripts take the
+//! last line of standard error for dd's.
 
 use super::ToolCall;
 use super::runner::{Cut, Dialect, Load, RunEnded, Step, page};
+use super::verdicts::LinePlace;
 use crate::args::Common;
 use crate::exit::{End, Stopped};
 use crate::output::{error_line, error_text};
 use crate::session;
+use plumb_dialects::dd::keywords::Status;
 use plumb_dialects::dd::{self, Action, Marks, Reporter, help, lower};
 use plumb_engine::EngineError;
 use plumb_engine::copy::{CopyCounts, CopyError, CopyEvent, CopyListener};
@@ -93,12 +96,19 @@ impl Dialect for Copying {
             bench.permissions.extend(Permissions::parse(allow));
         }
         let teller = Mutex::new(Reporter::new(&self.said, &self.called));
-        let listener = Arc::new(Listener { teller, stop: bench.stop, unheard: AtomicBool::new(false) });
+        let held = Mutex::new(None);
+        let listener = Arc::new(Listener { teller, held, stop: bench.stop, unheard: AtomicBool::new(false) });
         bench.copy_listener = Some(Arc::clone(&listener) as Arc<dyn CopyListener>);
         Ok(Hearing(listener))
     }
 
-    fn print<'a>(&'a self, _run: &'a Workload, Hearing(listener): Hearing, ended: &RunEnded) -> Step<()> {
+    fn line_place(&self) -> LinePlace {
+        if self.said.status == Status::None { LinePlace::Nowhere } else { LinePlace::BeforeReport }
+    }
+
+    fn print<'a>(&'a self, _run: &'a Workload, hearing: Hearing, ended: &RunEnded) -> Step<()> {
+        let listener = &hearing.0;
+        listener.release();
         if let (Err(error), None) = (&ended.result, ended.outcome()) {
             listener.cannot_begin(error);
         }
@@ -120,9 +130,18 @@ pub struct Hearing(Arc<Listener>);
 
 impl Progress for Hearing {}
 
+/// A panic after the copy must not cost dd's last lines.
+impl Drop for Hearing {
+    fn drop(&mut self) {
+        self.0.release();
+    }
+}
+
 /// Says at once what happens.
 pub struct Listener {
     teller: Mutex<Reporter>,
+    /// dd's last lines, once the copy has ended.
+    held: Mutex<Option<String>>,
     stop: StopFlag,
     /// Standard error took something not.
     unheard: AtomicBool,
@@ -138,6 +157,26 @@ impl Listener {
         let told = || !streams::was_closed(Stream::Error) && std::io::stderr().write_all(shown.as_bytes()).is_ok();
         if !text.is_empty() && !told() {
             self.unheard.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Says it now, or with the last lines if they are held.
+    fn say_in_order(&self, text: &str, is_last: bool) {
+        {
+            let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+            if is_last || held.is_some() {
+                held.get_or_insert_default().push_str(text);
+                return;
+            }
+        }
+        self.say(text);
+    }
+
+    /// Prints the lines that are held.
+    fn release(&self) {
+        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(text) = held {
+            self.say(&text);
         }
     }
 
@@ -170,6 +209,6 @@ impl CopyListener for Listener {
             return;
         }
         let text = self.teller().hear(event, counts, elapsed_ns);
-        self.say(&text);
+        self.say_in_order(&text, matches!(event, CopyEvent::Ended | CopyEvent::Interrupted));
     }
 }

@@ -4,6 +4,7 @@ use super::ToolCall;
 use super::error::DialectError;
 use super::hpc::{self, Report};
 use super::runner::{Dialect, Load, RunEnded, Step, page};
+use super::verdicts::LinePlace;
 use crate::exit::End;
 use crate::output::{error_line, error_text};
 use plumb_cluster::mpi::MpiIo;
@@ -155,6 +156,12 @@ impl Dialect for Ior {
             library.watch_hints();
         }
         Ok(Watching { test, repetition, accesses: Vec::new(), report: &self.report, shows, failed: None })
+    }
+
+    /// JSON and CSV stay what they are after `>FILE 2>&1`.
+    fn line_place(&self) -> LinePlace {
+        let is_table = self.tests.iter().all(|test| test.form == Form::Table);
+        if is_table { LinePlace::Last } else { LinePlace::LastUnlessMerged }
     }
 
     fn print<'a>(&'a self, run: &'a Run, watching: Watching<'a>, ended: &RunEnded) -> Step<()> {

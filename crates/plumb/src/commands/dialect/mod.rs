@@ -10,7 +10,6 @@ mod dd;
 mod elbencho;
 mod error;
 mod filebench;
-mod findings;
 mod fio;
 mod fs_mark;
 mod hpc;
@@ -31,6 +30,7 @@ mod simulated;
 mod sysbench;
 mod together;
 mod vdbench;
+mod verdicts;
 
 use crate::args::Common;
 use crate::exit::{End, Stopped};
@@ -38,6 +38,7 @@ pub use call::ToolCall;
 pub use elbencho::{ASKED as ELBENCHO_ASKED, ElbenchoService, LOOK_NS as ELBENCHO_LOOKS_NS, ToAgent};
 pub use fio::{ASKED as FIO_ASKED, FioService, PULLED as FIO_PULLED, pulled as fio_pulled};
 pub use io500::TakesPart;
+use own_words::{STRICT, VerdictOptions};
 use runner::speak;
 use std::ffi::OsString;
 use std::path::Path;
@@ -50,36 +51,59 @@ struct Tool {
     also: Option<&'static str>,
     /// Behaves as the tool does, including its error messages and exit codes.
     run: fn(&ToolCall<'_>) -> Result<End, Stopped>,
+    /// Whether `-q` is an option of the tool's own.
+    has_q: bool,
+    /// Whether it makes runs that the checks judge.
+    is_judged: bool,
 }
 
 const fn tool(name: &'static str, run: fn(&ToolCall<'_>) -> Result<End, Stopped>) -> Tool {
-    Tool { name, also: None, run }
+    Tool { name, also: None, run, has_q: false, is_judged: true }
+}
+
+/// A tool whose runs no check judges, or that makes none.
+const fn unjudged(name: &'static str, run: fn(&ToolCall<'_>) -> Result<End, Stopped>) -> Tool {
+    Tool { has_q: true, is_judged: false, ..tool(name, run) }
+}
+
+impl Tool {
+    /// Runs the tool's words, without those of Plumb's own that all tools share.
+    fn call(&self, called: &str, words: &[String], common: &Common) -> Result<End, Stopped> {
+        let (words, verdicts) = VerdictOptions::taken_from(words, self.has_q);
+        if verdicts.strict && !self.is_judged {
+            return Err(Stopped::usage(format!(
+                "{STRICT}: {} makes no runs that Plumb's checks judge; leave the option out",
+                self.name
+            )));
+        }
+        (self.run)(&ToolCall { called, words: &words, common, verdicts })
+    }
 }
 
 /// The tools whose language is spoken.
 const TOOLS: &[Tool] = &[
-    tool("bon_csv2html", bonnie::csv2html),
-    tool("bon_csv2txt", bonnie::csv2txt),
-    Tool { also: Some("bonnie"), ..tool("bonnie++", speak::<bonnie::Bonnie>) },
+    unjudged("bon_csv2html", bonnie::csv2html),
+    unjudged("bon_csv2txt", bonnie::csv2txt),
+    Tool { also: Some("bonnie"), has_q: true, ..tool("bonnie++", speak::<bonnie::Bonnie>) },
     tool("dbench", speak::<dbench::Dbench>),
     tool("dd", speak::<dd::Copying>),
     tool("elbencho", speak::<elbencho::Elbencho>),
     tool("filebench", speak::<filebench::Script>),
     tool("fio", speak::<fio::Jobs>),
     tool("fs_mark", speak::<fs_mark::FsMark>),
-    tool("getc_putc", speak::<bonnie::GetcPutc>),
+    Tool { has_q: true, ..tool("getc_putc", speak::<bonnie::GetcPutc>) },
     tool("io500", speak::<io500::Io500>),
     tool("iometer", speak::<iometer::IoMeter>),
     tool("ior", speak::<ior::Ior>),
-    tool("iostat", iostat::as_iostat),
-    tool("iozone", speak::<iozone::Iozone>),
-    tool("iperf", iperf2::as_iperf),
-    tool("iperf3", iperf3::as_iperf3),
-    tool("md-workbench", speak::<md_workbench::MdWorkbench>),
+    unjudged("iostat", iostat::as_iostat),
+    Tool { has_q: true, ..tool("iozone", speak::<iozone::Iozone>) },
+    unjudged("iperf", iperf2::as_iperf),
+    unjudged("iperf3", iperf3::as_iperf3),
+    Tool { has_q: true, ..tool("md-workbench", speak::<md_workbench::MdWorkbench>) },
     tool("mdtest", speak::<mdtest::Mdtest>),
-    tool("netperf", netperf::as_netperf),
-    tool("netserver", netperf::as_netserver),
-    tool("pjdfstest", crate::commands::posix::pjdfstest::run),
+    unjudged("netperf", netperf::as_netperf),
+    unjudged("netserver", netperf::as_netserver),
+    unjudged("pjdfstest", crate::commands::posix::pjdfstest::run),
     tool("postmark", speak::<postmark::Shell>),
     tool("sysbench", speak::<sysbench::Sysbench>),
     tool("vdbench", speak::<vdbench::Vdbench>),
@@ -99,7 +123,7 @@ pub fn run(words: &[OsString], common: &Common) -> Result<End, Stopped> {
             names().collect::<Vec<_>>().join(", ")
         )));
     };
-    (tool.run)(&ToolCall { called: tool.name, words, common })
+    tool.call(tool.name, words, common)
 }
 
 /// `plumb as TOOL …` without options of Plumb's own, which is all that scripts type: runs it. To set up the parser of the
@@ -110,7 +134,7 @@ pub fn run_plain(mut words: impl Iterator<Item = OsString>) -> Option<Result<End
     let name = words.next()?;
     let tool = TOOLS.iter().find(|tool| name == tool.name)?;
     let words: Vec<String> = words.map(|word| word.to_string_lossy().into_owned()).collect();
-    Some((tool.run)(&ToolCall { called: tool.name, words: &words, common: &Common::of_environment() }))
+    Some(tool.call(tool.name, &words, &Common::of_environment()))
 }
 
 /// A link of a tool's name is that tool: runs it, where the program was called so.
@@ -118,5 +142,5 @@ pub fn run_link(called: &Path, words: impl Iterator<Item = OsString>) -> Option<
     let name = called.file_name()?.to_str()?;
     let tool = TOOLS.iter().find(|tool| tool.name == name || tool.also == Some(name))?;
     let words: Vec<String> = words.map(|word| word.to_string_lossy().into_owned()).collect();
-    Some((tool.run)(&ToolCall { called: &called.to_string_lossy(), words: &words, common: &Common::of_environment() }))
+    Some(tool.call(&called.to_string_lossy(), &words, &Common::of_environment()))
 }

@@ -3,9 +3,9 @@
 
 use super::ToolCall;
 use super::dashes;
-use super::findings;
 use super::own_words::OwnWords;
 use super::simulated;
+use super::verdicts::{LinePlace, Verdicts, report_unstored};
 use crate::args::Common;
 use crate::commands::run::command_line;
 use crate::exit::{End, Stopped};
@@ -125,6 +125,11 @@ pub trait Dialect: Sized {
     /// Opens what the run prints to, and fits the bench to it.
     fn listen<'a>(&'a self, run: &'a Self::Run, bench: &mut Bench) -> Step<Self::Listener<'a>>;
 
+    /// Where a line about the verdict of a run does not break what reads the tool's output.
+    fn line_place(&self) -> LinePlace {
+        LinePlace::Last
+    }
+
     /// Prints what is printed behind the run, and ends it all, or goes on to the next.
     fn print<'a>(&'a self, run: &'a Self::Run, listener: Self::Listener<'a>, ended: &RunEnded) -> Step<()>;
 }
@@ -132,17 +137,19 @@ pub trait Dialect: Sized {
 /// Runs the words of a call.
 pub fn speak<D: Dialect>(call: &ToolCall<'_>) -> Result<End, Stopped> {
     let mut bench = None;
-    let Err(cut) = runs::<D>(call, &mut bench);
-    end(cut, bench)
+    let mut verdicts = Verdicts::new(call.verdicts, call.common);
+    let Err(cut) = runs::<D>(call, &mut bench, &mut verdicts);
+    end(cut, bench, verdicts)
 }
 
 /// How the program ends. Like all that is the same for every tool, it is compiled once.
-fn end(cut: Cut, bench: Option<Bench>) -> Result<End, Stopped> {
+fn end(cut: Cut, bench: Option<Bench>, mut verdicts: Verdicts) -> Result<End, Stopped> {
+    verdicts.print();
     // The tool's own failure says more; where it succeeds, its result is still not where it should be.
     let is_stored = bench.as_ref().is_none_or(|bench| bench.not_stored.is_none());
     match cut {
         Cut::Over(End::Done) if !is_stored => Ok(End::Io),
-        Cut::Over(end) => Ok(end),
+        Cut::Over(end) => Ok(verdicts.end(end)),
         Cut::Stopped(stopped) => Err(stopped),
         Cut::Signal(signal) => {
             // The store is closed before.
@@ -154,7 +161,11 @@ fn end(cut: Cut, bench: Option<Bench>) -> Result<End, Stopped> {
 }
 
 /// One run after another, until something ends it.
-fn runs<D: Dialect>(call: &ToolCall<'_>, bench: &mut Option<Bench>) -> Step<std::convert::Infallible> {
+fn runs<D: Dialect>(
+    call: &ToolCall<'_>,
+    bench: &mut Option<Bench>,
+    verdicts: &mut Verdicts,
+) -> Step<std::convert::Infallible> {
     let OwnWords { words, stream } = OwnWords::of(call.words)?;
     let call = &ToolCall { words: &words, ..*call };
     dashes::hint(call);
@@ -174,9 +185,12 @@ fn runs<D: Dialect>(call: &ToolCall<'_>, bench: &mut Option<Bench>) -> Step<std:
         let load = on_devices.as_ref().map_or(load, Load::here);
         let mut listener = dialect.listen(&run, bench)?;
         let ended = measured(bench, &load, D::NAME, &mut listener, &mut streams);
+        if let Some(outcome) = ended.outcome() {
+            verdicts.add(outcome, dialect.line_place());
+        }
         let printed = dialect.print(&run, listener, &ended);
         if let Some(outcome) = ended.outcome() {
-            findings::tell(outcome, call.common);
+            report_unstored(outcome, call.common);
         }
         printed?;
     }
@@ -250,6 +264,7 @@ pub fn refuse<T>(text: &str) -> Step<T> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::own_words::VerdictOptions;
     use super::*;
     use plumb_result::PhaseMeasurement;
     use plumb_sorted::SortedMap;
@@ -334,7 +349,13 @@ mod tests {
         let run = |words: &[&str]| {
             STEPS.lock().unwrap().clear();
             let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
-            let end = speak::<Counting>(&ToolCall { called: "counting", words: &words, common: &common }).unwrap();
+            let end = speak::<Counting>(&ToolCall {
+                called: "counting",
+                words: &words,
+                common: &common,
+                verdicts: VerdictOptions::default(),
+            })
+            .unwrap();
             (end, STEPS.lock().unwrap().join("; "))
         };
         assert_eq!(run(&[]), (End::DialectFailed, "read".to_owned()));

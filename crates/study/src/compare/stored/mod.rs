@@ -312,6 +312,7 @@ impl<'a> Gathered<'a> {
                 self.log.leave_out(index, &self.names[index], &run.result, reason);
                 continue;
             };
+            self.log.tails.add(side_index(run.side), &run.result);
             for phase in &run.result.phases {
                 let wanted: Vec<Metric> =
                     phase.metrics.keys().copied().filter(|metric| self.is_wanted(workload, *metric)).collect();
@@ -472,7 +473,9 @@ fn conclude(
             .collect(),
         imported: runs.iter().filter(|run| run.result.imported.is_some()).count() as u32,
     };
+    let tails = log.tails.of_contrasts(&contrasts);
     let told = messages::StoredTold {
+        tails: &tails,
         confounded: judged.confounded,
         left_out: log.left_out.len(),
         run_checks: &run_checks,
@@ -482,6 +485,7 @@ fn conclude(
         schema: COMPARE_SCHEMA.to_owned(),
         verdict_note: messages::stored_note([&names[0], &names[1]], &contrasts, &told),
         contrasts,
+        tails,
         differences: judged.differences,
         confounded: judged.confounded,
         seed: request.seed,

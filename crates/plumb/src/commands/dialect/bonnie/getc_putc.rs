@@ -71,7 +71,7 @@ impl Dialect for GetcPutc {
 }
 
 fn prepared(call: &ToolCall<'_>) -> Result<(GetcPutcSettings, KeptStore), Refusal> {
-    let ToolCall { called, words, common } = *call;
+    let ToolCall { called, words, common, .. } = *call;
     let mut kept = KeptStore::default();
     let node = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let settings = GetcPutcSettings::read(called, words, &node)?;

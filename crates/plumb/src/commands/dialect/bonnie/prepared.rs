@@ -21,7 +21,7 @@ pub(super) enum Prepared {
 }
 
 pub(super) fn prepared(call: &ToolCall<'_>) -> Result<Prepared, Refusal> {
-    let ToolCall { called, words, common } = *call;
+    let ToolCall { called, words, common, .. } = *call;
     let mut kept = KeptStore::default();
     let mut machine = machine();
     let mut settings = Settings::read(called, words, &machine)?;

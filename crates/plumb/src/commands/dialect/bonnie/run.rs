@@ -6,6 +6,7 @@ use crate::args::Common;
 use crate::commands::dialect::ToolCall;
 use crate::commands::dialect::runner::{Dialect, Load, RunEnded, Step, page, refuse};
 use crate::commands::dialect::simulated;
+use crate::commands::dialect::verdicts::LinePlace;
 use crate::exit::{End, Stopped};
 use crate::output::{self, error_line, error_text};
 use plumb_dialects::bonnie::lower::lower;
@@ -123,6 +124,11 @@ impl Dialect for Bonnie {
         let (settings, semaphores) = (&self.settings, self.semaphores);
         let remover = remover(settings.directory.as_deref());
         Ok(Watching { settings, semaphores, results: Results::default(), refused: None, remover })
+    }
+
+    /// Its CSV is the last line: `bonnie++ 2>&1 | tail -1 | bon_csv2html`.
+    fn line_place(&self) -> LinePlace {
+        LinePlace::LastUnlessMerged
     }
 
     fn print<'a>(&'a self, run: &'a Workload, watching: Watching<'a>, ended: &RunEnded) -> Step<()> {

@@ -98,7 +98,7 @@ impl Dialect for Zcav {
 }
 
 fn prepared(call: &ToolCall<'_>) -> Result<(ZcavSettings, Vec<ZcavBlocks>, KeptStore), Refusal> {
-    let ToolCall { called, words, common } = *call;
+    let ToolCall { called, words, common, .. } = *call;
     let mut kept = KeptStore::default();
     let settings = ZcavSettings::read(called, words)?;
     if settings.user.is_some() || settings.group.is_some() {

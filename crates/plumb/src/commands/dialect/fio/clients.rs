@@ -2,16 +2,18 @@
 
 mod watching;
 
+use super::super::ToolCall;
 use super::super::runner::{Cut, Step};
 use super::super::together::together;
+use super::super::verdicts::{Verdicts, report_unstored};
 use super::complain;
 use super::disk::{DiskFiles, this_machine};
+use super::line_place;
 use super::output::Output;
 use super::progress::unix_ms;
 use super::report::now;
 use super::served::{ASKED, JobsAsked, JobsServed};
 use super::told;
-use crate::args::Common;
 use crate::commands::run::command_line;
 use crate::exit::{End, Stopped};
 use crate::hosts::{self, HostPlace};
@@ -97,7 +99,7 @@ struct Serving {
 }
 
 /// Runs jobs on their hosts, and prints what fio prints of them.
-pub fn run(invocation: &Invocation, common: &Common) -> Step<End> {
+pub fn run(invocation: &Invocation, call: &ToolCall<'_>) -> Step<End> {
     let began = Instant::now();
     if invocation.status_interval.is_some() || invocation.eta == Eta::Always {
         complain("hosts report at the end of the run: --status-interval and --eta=always show nothing before");
@@ -106,7 +108,7 @@ pub fn run(invocation: &Invocation, common: &Common) -> Step<End> {
     let places: Vec<HostPlace> = hosts.iter().map(|host| host.place.clone()).collect();
     let keys = std::env::var_os("PLUMB_HOSTS_KEYS").filter(|keys| !keys.is_empty()).map(PathBuf::from);
     told(hosts::join(&places, keys.as_deref()).map_err(|stopped| [stopped.message]))?;
-    let mut bench = session::bench_of_tool(common)?;
+    let mut bench = session::bench_of_tool(call.common)?;
     let serving = ask(hosts, &bench)?;
     let mut output = told(Output::open(invocation).map_err(|error| [error]))?;
     if output.is_normal() {
@@ -136,14 +138,17 @@ pub fn run(invocation: &Invocation, common: &Common) -> Step<End> {
         complain(error);
     }
     let is_well = watching.pull(invocation.trigger.remote.as_deref()) && !watching.is_wrong;
-    super::super::findings::tell(&outcome, common);
+    let mut verdicts = Verdicts::new(call.verdicts, call.common);
+    verdicts.add(&outcome, line_place(invocation));
+    report_unstored(&outcome, call.common);
     let told_all = Telling { serving: &serving, outcome: &outcome, began, starts: watching.starts };
     let failed = told_all.tell(&mut output)? || !is_well;
-    Ok(match bench.stop.signal() {
+    verdicts.print();
+    Ok(verdicts.end(match bench.stop.signal() {
         Some(signal) if signal != StopSignal::Program => End::DialectCode(super::run::STOPPED_BY_SIGNAL),
         _ if failed || error.is_some() => End::DialectFailed,
         _ => End::Done,
-    })
+    }))
 }
 
 /// The hosts with what they are asked.

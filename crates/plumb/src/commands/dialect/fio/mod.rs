@@ -22,9 +22,11 @@ mod trigger;
 
 use super::ToolCall;
 use super::runner::{Dialect, Load, RunEnded, Step};
+use super::verdicts::LinePlace;
 use crate::exit::End;
 use crate::output::{self as stdout, error_text};
 use disk::DiskFiles;
+use plumb_dialects::fio::invocation::{Invocation, OutputFormat};
 use plumb_dialects::fio::lower::Lowered;
 use plumb_dialects::fio::{self, Action, Fio};
 use plumb_engine::signals::{StopFlag, StopSignal};
@@ -49,7 +51,7 @@ impl Dialect for Jobs {
         let mut disk = DiskFiles::default();
         let fio = told(fio::read(call.words, &disk::this_machine(), &mut disk).map_err(|errors| errors.0))?;
         if fio.invocation.action == Action::Run && !fio.invocation.clients.is_empty() {
-            return Err(clients::run(&fio.invocation, call.common)?.into());
+            return Err(clients::run(&fio.invocation, call)?.into());
         }
         if fio.invocation.action == Action::Run && fio.invocation.server.is_some() {
             return Err(clients::serve(&fio.invocation)?.into());
@@ -105,9 +107,19 @@ impl Dialect for Jobs {
         run::watching(&self.fio, run, bench)
     }
 
+    fn line_place(&self) -> LinePlace {
+        line_place(&self.fio.invocation)
+    }
+
     fn print<'a>(&'a self, _run: &'a Lowered, listener: Watching<'a>, ended: &RunEnded) -> Step<()> {
         Err(run::end(listener, ended)?.into())
     }
+}
+
+/// Programs read the formats other than `normal`: bench_fio of fio-plot takes any word on standard error for a failure, and files
+/// of `--output-format=json >FILE 2>&1` must stay JSON.
+fn line_place(invocation: &Invocation) -> LinePlace {
+    if invocation.formats.contains(&OutputFormat::Normal) { LinePlace::Last } else { LinePlace::LastOnTerminal }
 }
 
 /// What help says, and how it ends where there is none.

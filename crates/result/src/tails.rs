@@ -1,0 +1,111 @@
+//! The slowest ops of two sides of a comparison, which a rate and even a p99 leave out.
+
+use crate::number::{Digits, TIME};
+use plumb_document::{FromDocument, ToDocument};
+use plumb_workload::OpKind;
+
+/// The slowest op of one side is worth a sentence if it takes this many times as long as that of the other side …
+const TIMES_SLOWER: f64 = 3.0;
+/// … and in a single run only if it takes this many times as long: one run may have been unlucky.
+const TIMES_SLOWER_ONCE: f64 = 10.0;
+/// Ops that are all faster than this differ by scheduling, ns.
+const SLOW_NS: f64 = 1e6;
+
+/// The slowest ops of one kind in one phase.
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Tail {
+    /// Name of the work.
+    pub workload: String,
+    /// Name of its phase.
+    pub phase: String,
+    /// The kind of op.
+    pub op: OpKind,
+    /// Of the baseline.
+    pub baseline: TailSide,
+    /// Of the candidate.
+    pub candidate: TailSide,
+}
+
+/// The slowest ops of one side. Times are from start to completion; under an open load, from the intended start.
+#[derive(Debug, Clone, Copy, PartialEq, ToDocument, FromDocument)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TailSide {
+    /// Runs that count.
+    pub runs: u32,
+    /// Geometric mean of the runs' p99.9, ns; `null` if a run has too few ops for one.
+    pub p999_ns: Option<f64>,
+    /// The slowest op of all runs, ns.
+    pub max_ns: f64,
+    /// Runs with an op that is slower than every op of the other side.
+    pub runs_beyond: u32,
+}
+
+impl Tail {
+    /// How many times as long the slower side's slowest op takes, if that is worth a sentence.
+    fn times_slower(&self) -> Option<f64> {
+        let (slow, fast) =
+            if self.is_candidate_slower() { (self.candidate, self.baseline) } else { (self.baseline, self.candidate) };
+        let times = slow.max_ns / fast.max_ns;
+        let wanted = if slow.runs_beyond > 1 { TIMES_SLOWER } else { TIMES_SLOWER_ONCE };
+        (slow.max_ns >= SLOW_NS && times >= wanted).then_some(times)
+    }
+
+    fn is_candidate_slower(&self) -> bool {
+        self.candidate.max_ns > self.baseline.max_ns
+    }
+}
+
+/// Names the largest difference between the sides' slowest ops; `None` if the tails are alike.
+pub fn difference(tails: &[Tail], [a, b]: [&str; 2]) -> Option<String> {
+    let differing = tails.iter().filter_map(|tail| Some((tail, tail.times_slower()?)));
+    let (tail, _) = differing.max_by(|(_, one), (_, other)| one.total_cmp(other))?;
+    let ((slow, slow_name), (fast, fast_name)) = if tail.is_candidate_slower() {
+        ((tail.candidate, b), (tail.baseline, a))
+    } else {
+        ((tail.baseline, a), (tail.candidate, b))
+    };
+    let time = |ns: f64| TIME.set(ns, Digits::Two);
+    Some(format!(
+        "the slowest {} of {slow_name} took {}, against {} of {fast_name} ({} of {} runs of {slow_name} have one slower than that)",
+        tail.op.name(),
+        time(slow.max_ns),
+        time(fast.max_ns),
+        slow.runs_beyond,
+        slow.runs,
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tail(baseline_ms: f64, candidate_ms: f64, runs_beyond: u32) -> Tail {
+        let side = |ms: f64, runs_beyond| TailSide { runs: 12, p999_ns: Some(1e5), max_ns: ms * 1e6, runs_beyond };
+        Tail {
+            workload: "random-read".to_owned(),
+            phase: "random-read".to_owned(),
+            op: OpKind::Read,
+            baseline: side(baseline_ms, if baseline_ms > candidate_ms { runs_beyond } else { 0 }),
+            candidate: side(candidate_ms, if candidate_ms > baseline_ms { runs_beyond } else { 0 }),
+        }
+    }
+
+    // Protects: a stall in each run of one side is named, with the side that has it; tails that differ as tails do are not.
+    #[test]
+    fn a_stall_of_one_side_is_named() {
+        let said = |tails: &[Tail]| difference(tails, ["a", "b"]);
+        assert_eq!(
+            said(&[tail(2.0, 2.5, 12), tail(2.04, 200.0, 12)]).unwrap(),
+            "the slowest read of b took 200 ms, against 2.0 ms of a (12 of 12 runs of b have one slower than that)"
+        );
+        assert!(
+            said(&[tail(200.0, 2.0, 3)]).unwrap().starts_with("the slowest read of a took 200 ms, against 2.0 ms of b")
+        );
+        assert_eq!(said(&[]), None);
+        assert_eq!(said(&[tail(2.0, 5.9, 12)]), None, "less than three times");
+        assert_eq!(said(&[tail(2.0, 7.0, 1)]), None, "one unlucky run");
+        assert!(said(&[tail(2.0, 20.5, 1)]).is_some(), "ten times, even once");
+        assert_eq!(said(&[tail(0.02, 0.9, 12)]), None, "faster than any storage would notice");
+    }
+}
