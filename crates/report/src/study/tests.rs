@@ -4,7 +4,8 @@ use plumb_result::compare::{Capped, Difference, Replicate};
 use plumb_result::run::TierName;
 use plumb_result::study::{
     AskedQuestion, CellDevice, CellReason, CellValue, ClaimBeside, ComparedLevels, OurNumber, Published,
-    PublishedBeside, RunCount, STUDY_SCHEMA, SpreadSources, StudyContrast, StudyCounts, StudySystem, SystemFact,
+    PublishedBeside, RunCount, STUDY_SCHEMA, SpreadSources, StudyContrast, StudyCounts, StudyExpectation, StudySystem,
+    SystemFact,
 };
 use plumb_result::{CellMetric, Contrast, ContrastVerdict, Metric, PublishedNumber, Unit};
 
@@ -424,4 +425,34 @@ fn what_cannot_be_told_of_many_is_said_once() {
         ["3 numbers of the table: nothing is claimed", "d: nothing is claimed"]
     );
     assert_eq!(text(&[untold("a"), untold("b")]), ["a: nothing is claimed", "b: nothing is claimed"]);
+}
+
+// Protects: a count that theory gives and the disks do not keep is on the page, with both numbers.
+#[test]
+fn expected_counts_are_met_or_missed_on_the_page() {
+    let expectation = |load: &str, found: Option<f64>, met: Option<bool>| StudyExpectation {
+        metric: "device.written-per-byte".parse().unwrap(),
+        workload: load.to_owned(),
+        levels: levels(&[("load", load)]),
+        at_least: 1.5,
+        at_most: Some(1.5),
+        because: "2 chunks of data and 1 of parity".to_owned(),
+        runs: 2,
+        found_least: found,
+        found_most: found,
+        met,
+    };
+    let mut report = report();
+    report.expected = vec![
+        expectation("whole", Some(1.5), Some(true)),
+        expectation("part", Some(1.76), Some(false)),
+        expectation("none", None, None),
+    ];
+    let text = page(&report, Detail::Brief, &Style { width: 160, ..Style::PLAIN });
+    let row =
+        |load: &str| text.lines().find(|line| line.trim_start().starts_with(load) && line.contains("written-per-byte"));
+    assert!(row("whole").is_some_and(|row| row.contains("met")), "{text}");
+    assert!(row("part").is_some_and(|row| row.contains("1.76") && row.contains("missed")), "{text}");
+    assert!(row("none").is_some_and(|row| row.contains("nothing") && row.contains("not counted")), "{text}");
+    assert!(page_markdown(&report).contains("2 chunks of data and 1 of parity"));
 }

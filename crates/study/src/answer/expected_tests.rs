@@ -44,6 +44,22 @@ fn the_busiest_device_is_a_number_of_its_own() {
     );
 }
 
+// Protects: what the busiest disk writes follows the sum from run to run, and is decided on all the same.
+#[test]
+fn the_busiest_device_is_no_second_name_of_the_sum() {
+    let mut evidence = uneven(3);
+    for (seq, record) in evidence.records.iter_mut().enumerate() {
+        for device in record.devices.values_mut() {
+            device.counts.written_bytes += device.counts.written_bytes / 4096 * (seq as u64 % 7);
+        }
+    }
+    let found = answer(&evidence);
+    assert!(of(&found, "device.written-bytes").primary);
+    let busiest = of(&found, "device.busiest-written-per-byte");
+    assert!(busiest.primary, "{}", busiest.words);
+    assert_eq!(busiest.contrast.verdict, ContrastVerdict::Slower, "{}", busiest.words);
+}
+
 // Protects: counts that the study states are checked in every run, and a miss is in the answer.
 #[test]
 fn expected_counts_are_met_or_missed() {

@@ -4,6 +4,7 @@
 use super::evidence::StudyEvidence;
 use super::values::{CountedValue, WorkNumber, WorkNumbers, counts_by_default};
 use crate::plan::is_meant;
+use plumb_result::metric::DeviceCount;
 use plumb_result::{Metric, Quantity};
 use plumb_sorted::{SortedMap, SortedSet, short_list};
 use plumb_stats::correlate::one_measurement;
@@ -36,13 +37,26 @@ pub(super) fn numbers(evidence: &StudyEvidence, numbers: &WorkNumbers) -> Sorted
         }
         let mut kept: Vec<&WorkNumber> = Vec::new();
         for number in all {
-            if !kept.iter().any(|known| is_same(&numbers[*known], &numbers[number])) {
+            let is_other = |known: &&WorkNumber| is_of_busiest(known.metric) != is_of_busiest(number.metric);
+            if !kept.iter().any(|known| !is_other(known) && is_same(&numbers[*known], &numbers[number])) {
                 kept.push(number);
             }
         }
         primary.extend(kept.into_iter().cloned());
     }
     primary
+}
+
+/// Whether a count is of the busiest device. It follows the sum of all from run to run, and yet how evenly they share it is another
+/// question: RAID 4 and RAID 5 write the same sum.
+fn is_of_busiest(metric: Metric) -> bool {
+    let count = metric.device_count();
+    count.is_some_and(|count| {
+        matches!(
+            count,
+            DeviceCount::BusiestWrittenPerByte | DeviceCount::BusiestWrittenShare | DeviceCount::BusiestReadShare
+        )
+    })
 }
 
 /// What people ask of a workload first.
