@@ -42,7 +42,7 @@ pub struct TailSide {
 }
 
 impl Tail {
-    /// How many times as long the slower side's slowest op takes, if that is worth a sentence.
+    /// Returns the ratio of the sides' slowest ops if it is worth a sentence.
     fn times_slower(&self) -> Option<f64> {
         let (slow, fast) =
             if self.is_candidate_slower() { (self.candidate, self.baseline) } else { (self.baseline, self.candidate) };

@@ -43,7 +43,7 @@ fn a_run_prints_what_the_tool_prints() {
         let mut real = Command::new("getc_putc");
         real.args(words.split(' ')).current_dir(home.work()).stdin(Stdio::null());
         let real = Said::of(real).expect(0);
-        let own = home.plumb(&format!("as getc_putc --compat=strict {words}")).expect(0);
+        let own = home.plumb(&format!("as getc_putc --compat=strict --plumb-quiet {words}")).expect(0);
         assert_eq!(masked(&own.out), masked(&real.out), "{words}");
         assert_eq!(masked(&own.err), masked(&real.err), "{words}");
         let rows = home.query("SELECT count(*) FROM run WHERE dialect = 'getc_putc'");

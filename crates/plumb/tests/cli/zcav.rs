@@ -53,7 +53,7 @@ fn a_run_prints_what_the_tool_prints() {
     ];
     for words in all {
         let theirs = real(&home, words.trim_start_matches("--compat=strict "));
-        let ours = home.plumb(&format!("as zcav {words}"));
+        let ours = home.plumb(&format!("as zcav {words} --plumb-quiet"));
         let sorted = |text: &str| {
             let masked = masked(text);
             let mut lines: Vec<String> = masked.lines().map(str::to_owned).collect();
@@ -88,7 +88,7 @@ fn standard_input_is_read() {
     std::fs::write(&file, vec![7; 9 * MIB]).unwrap();
     let mut real = Command::new("zcav");
     real.args(["-b", "4", "-"]);
-    let [theirs, ours] = [real, home.command(["as", "zcav", "-b", "4", "-"])].map(|mut command| {
+    let [theirs, ours] = [real, home.command(["as", "zcav", "--plumb-quiet", "-b", "4", "-"])].map(|mut command| {
         command.stdin(std::fs::File::open(&file).unwrap());
         Said::of(command).expect(0)
     });

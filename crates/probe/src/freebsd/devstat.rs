@@ -13,7 +13,7 @@ const PLACE: &str = "kern.devstat.all";
 /// Bytes before the first record: the generation, a `long`.
 const GENERATION_BYTES: usize = 8;
 
-/// Bytes of a record.
+/// Bytes of one record, with its padding.
 pub(super) const RECORD_BYTES: usize = 288;
 
 /// Where fields are in a record, in bytes. `system` compares them with the C library's.
@@ -68,7 +68,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Vec<NamedCounters>, ProbeError> {
     records.chunks_exact(RECORD_BYTES).map(Record).filter(Record::is_allocated).map(|record| record.read()).collect()
 }
 
-/// One `struct devstat`.
+/// The bytes of one `struct devstat`.
 struct Record<'a>(&'a [u8]);
 
 impl Record<'_> {
@@ -157,7 +157,7 @@ mod tests {
         [vec![9; GENERATION_BYTES], records.concat()].concat()
     }
 
-    // Protects: reads are no writes and seconds no milliseconds; the counts of started and completed operations wrap.
+    // Protects: reads are not taken for writes, nor seconds for milliseconds; the counts of started and completed operations wrap.
     #[test]
     fn counters_are_read_where_the_kernel_has_them() {
         let mut gone = record("da", 9);

@@ -5,12 +5,12 @@
 use plumb_result::observe::{BlockLayer, LayerKind};
 use plumb_sorted::SortedMap;
 
-/// What is below a provider.
+/// The providers below a provider.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct GeomStack {
     /// The provider first, disks last.
     pub(super) layers: Vec<BlockLayer>,
-    /// Names of the disks.
+    /// Names of the disks at the root of the tree.
     pub(super) disks: Vec<String>,
 }
 

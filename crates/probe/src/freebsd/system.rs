@@ -1,4 +1,4 @@
-//! What the running system answers.
+//! Answers of the running system.
 
 use super::{devstat, geom};
 use crate::error::ProbeError;
@@ -10,7 +10,7 @@ use std::ffi::{CStr, c_char};
 use std::mem::offset_of;
 use std::path::{Path, PathBuf};
 
-/// The fields that are read lie where the C library has them.
+/// Compares the offsets of the fields with those of the C library.
 const _: () = {
     use devstat::at;
     assert!(size_of::<libc::devstat>() == devstat::RECORD_BYTES);

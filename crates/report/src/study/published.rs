@@ -22,7 +22,7 @@ pub(super) fn claims(report: &StudyReport) -> Vec<ReportPart> {
         let ours = match (&claim.levels, claim.ours.as_slice()) {
             (None, _) => "this scale has none of its numbers; `--scale published` may have them".to_owned(),
             (Some(_), []) => "nothing was compared that it is about".to_owned(),
-            (Some(_), ours) => ours.join(" "),
+            (Some(_), ours) => ours.join("; "),
         };
         let line = |ink, head: &str, text: String| Item { ink, head: head.to_owned(), text };
         [line(Ink::Faint, "published:", claim.text.clone()), line(Ink::Strong, "ours:", ours)]
