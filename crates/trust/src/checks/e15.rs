@@ -71,8 +71,8 @@ fn look(view: &ComparisonView<'_>) -> Outcome {
     let settle = settle(&view.sequence, found.spread());
     let pause = settle.map_or("TIME".to_owned(), |time| time.to_string());
     let message = format!(
-        "Runs after one on {} are worse by {effect} than after {}, so repeat with `--settle {pause}`: {} is what shows it. What a \
-         run leaves behind makes the next one pay.",
+        "Runs after one on {} are worse by {effect} than after {}, so repeat with `--settle {pause}`: seen in {}. A run leaves \
+         work to the next one.",
         culprit.name,
         other.name,
         number.name()
