@@ -33,7 +33,7 @@ pub struct Setting<'a> {
     pub drop_caches: DropCaches,
     /// Which run this is, for simulated devices.
     pub sim_run: SimRun,
-    /// What earlier runs of the comparison left behind, for simulated devices.
+    /// Debt of earlier runs of the comparison, for simulated devices.
     pub sim_debt: CarriedDebt,
     /// Different in every run, so that no two runs write the same bytes; ops do not depend on it.
     pub content_seed: u64,

@@ -19,13 +19,13 @@ const WRITEBACK_BYTES: u64 = 1 << 20;
 /// Discards that a file system holds back and that count.
 const DISCARD_BYTES: u64 = 1 << 20;
 
-/// What to look at: made once for all runs on a place.
+/// Sources of all looks: made once for all runs of a comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IdleWatch {
     sys: Sysroot,
     /// Block devices from the file system down to the leaves, by the kernel's names.
     devices: SortedSet<String>,
-    /// What btrfs file systems hold back of discards.
+    /// Files in which btrfs counts the bytes that it still has to discard.
     btrfs: SortedSet<String>,
     /// Directories of f2fs file systems.
     f2fs: SortedSet<String>,
@@ -33,7 +33,7 @@ pub struct IdleWatch {
     dirty_bytes: u64,
 }
 
-/// What was seen at one look.
+/// Counters at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct IdleLook {
     in_flight: u64,
@@ -151,7 +151,7 @@ mod tests {
         format!("MemAvailable: 10 kB\nDirty: {dirty} kB\nWriteback: {writeback} kB\nWritebackTmp: 99999 kB\n")
     }
 
-    /// What is pending after the machine has changed from idle to these files.
+    /// Returns what is pending after an idle machine has changed to these files.
     fn after(kind: &str, changes: &[(&str, &str)]) -> Option<&'static str> {
         let tree = Tree::new();
         tree.file("/sys/class/block/vda/stat", IDLE_STAT)

@@ -31,7 +31,7 @@ pub struct Comparison {
     /// Seed of the order and of the ops.
     pub seed: u64,
     /// The order in which the sides ran, `A` and `B`, a block a string: `["AB", "BA", …]`, and of two works `["ABBA", …]`: two
-    /// runs for each. Of stored runs that are no blocks, a string for each stretch of one side.
+    /// runs for each. Of stored runs without blocks, a string for each stretch of one side.
     pub order: Vec<String>,
     /// Ids of the runs, in the order they ran.
     pub runs: Vec<String>,
@@ -58,7 +58,7 @@ pub struct Comparison {
     /// Where nothing was measured: which stored runs were compared, and how they lie in time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stored: Option<StoredRuns>,
-    /// What was waited for between the runs.
+    /// Pauses between the runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settle: Option<Settled>,
 }

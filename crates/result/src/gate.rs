@@ -65,7 +65,7 @@ pub struct Gate {
     pub runs: Vec<String>,
     /// Seed of the order and of the ops.
     pub seed: u64,
-    /// What was waited for between the runs.
+    /// Pauses between the runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settle: Option<Settled>,
 }

@@ -1,4 +1,4 @@
-//! What was waited for between the runs of a comparison.
+//! Pauses between the runs of a comparison.
 
 use plumb_document::{FromDocument, ToDocument};
 
@@ -9,14 +9,14 @@ pub struct Settled {
     /// Pause before each run but the first, as asked for (`--settle`), ns; of simulated devices, in their time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pause_ns: Option<u64>,
-    /// Runs before which the storage was looked at until it was idle, or for as long as is allowed.
+    /// Runs that waited until the storage was idle, or for as long as is allowed.
     pub waits: u32,
     /// Time that passed so, ns.
     pub waited_ns: u64,
     /// Runs that began while the storage still worked.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub not_idle: u32,
-    /// What it still did before the last of them.
+    /// Work that the storage still did before the last of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending: Option<String>,
 }

@@ -56,7 +56,7 @@ pub struct Sweep {
     /// What was asked for and not had, or is to be known of how it was measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// What was waited for between the runs.
+    /// Pauses between the runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settle: Option<Settled>,
 }

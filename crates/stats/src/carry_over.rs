@@ -13,12 +13,12 @@ const FREEDOM_MIN: usize = 4;
 /// A column whose length falls below this share of itself is a sum of the columns before it.
 const DEPENDENT: f64 = 1e-9;
 
-/// One run.
+/// One run with its predecessor.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CarryRun {
-    /// What ran, from 0: a side, or a plot of a side.
+    /// Number of its side, or of its plot, from 0.
     pub own: usize,
-    /// What ran before it, from 0: a side. A run without a predecessor does not count.
+    /// Number of the side that ran before it, from 0. Leave out runs without a predecessor.
     pub previous: usize,
     /// Its place in time, in runs.
     pub at: f64,
@@ -26,14 +26,14 @@ pub struct CarryRun {
     pub value: f64,
 }
 
-/// What runs owe to the runs before them.
+/// The effect of the run before.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CarryOver {
     /// The chance of as much by chance, where nothing is carried over.
     pub p: f64,
     /// Value after a run of each `previous` over value after a run of the first of them: their factors, the first 1.
     pub factors: Vec<f64>,
-    /// Runs that were looked at.
+    /// Runs that the test used.
     pub runs: usize,
 }
 
@@ -80,7 +80,7 @@ pub fn carry_over(runs: &[CarryRun]) -> Result<Option<CarryOver>, StatsError> {
     if explained == 0 || coefficients.contains(&None) {
         return Ok(None);
     }
-    // What rounding leaves of values that the model explains wholly is no spread.
+    // A residual of the size of rounding errors: the model explains all values.
     let rounding = 1e-20 * fit.squares.max(1.0) * runs.len() as f64;
     let p = match (with > rounding, without - with > rounding) {
         (true, _) => {
@@ -100,7 +100,7 @@ pub fn carry_over(runs: &[CarryRun]) -> Result<Option<CarryOver>, StatsError> {
 struct Fit {
     /// Orthogonal columns of length 1.
     basis: Vec<Vec<f64>>,
-    /// What each column was made of: its coefficients on the columns of the basis up to its own.
+    /// The coefficients of each column on the columns of the basis up to its own.
     made_of: Vec<Vec<f64>>,
     residual: Vec<f64>,
     /// Coefficients of the values on the basis.
@@ -176,8 +176,7 @@ mod tests {
     use crate::random::SplitMix;
     use proptest::prelude::*;
 
-    /// Runs of so many levels in balanced orders: level `1` is `ratio` times the others and leaves a debt, which each run
-    /// halves.
+    /// Runs in balanced orders: level `1` is `ratio` times the others and leaves a debt, which each run halves.
     fn runs(seed: u64, levels: usize, orders: usize, spread: f64, ratio: f64, carry: f64, drift: f64) -> Vec<CarryRun> {
         let mut noise = SplitMix::new(seed.wrapping_mul(77));
         let order = balanced_orders(seed, levels, orders).concat();

@@ -1,7 +1,7 @@
 //! Orders of several things that are balanced for first-order carry-over.
 //!
 //! A run may be slower because of the run before it. In a Williams design every thing follows every other thing equally
-//! often, so that such a debt is no advantage to any of them. Source: E. J. Williams, "Experimental designs balanced for
+//! often, so that such a debt favours none of them. Source: E. J. Williams, "Experimental designs balanced for
 //! the estimation of residual effects of treatments", Australian Journal of Scientific Research A 2, 1949: one Latin square
 //! for an even number of things, two for an odd one.
 //!
@@ -11,8 +11,7 @@
 
 use crate::random::SplitMix;
 
-/// Returns how many orders of so many things make a complete block, in which every thing follows every other one equally
-/// often.
+/// Returns the number of orders in a complete block, in which every thing follows every other one equally often.
 pub const fn orders_in_complete_block(things: usize) -> usize {
     match things {
         0 | 1 => 1,
@@ -21,8 +20,8 @@ pub const fn orders_in_complete_block(things: usize) -> usize {
     }
 }
 
-/// Returns so many orders, each with the numbers from 0 to `things` once. Which thing has which place in the design is
-/// random, and drawn anew for every complete block of more than two things. More orders of a seed begin with the fewer.
+/// Returns `orders` orders, each with the numbers from 0 to `things` once. Which thing has which place in the design is
+/// random, and drawn again for every complete block of more than two things. More orders of a seed begin with the fewer.
 pub fn balanced_orders(seed: u64, things: usize, orders: usize) -> Vec<Vec<usize>> {
     if things == 0 {
         return vec![Vec::new(); orders];
@@ -95,7 +94,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// How often each thing follows each other one, by `previous * things + next`; `within` counts only inside of orders.
+    /// Counts how often each thing follows each other one, by `previous * things + next`; `within` counts only inside of orders.
     fn pairs(things: usize, orders: &[Vec<usize>], within: bool) -> Vec<u32> {
         let mut counts = vec![0; things * things];
         let all = orders.concat();

@@ -41,7 +41,7 @@ impl Block {
         }
     }
 
-    /// The other order.
+    /// The same sides in the other order.
     pub const fn swapped(self) -> Block {
         match self {
             Block::AB => Block::BA,
@@ -53,7 +53,7 @@ impl Block {
 /// Blocks after which each side has followed itself and the other one equally often: AA, AB, BA and BB.
 pub const COMPLETE_BLOCKS: u32 = 2;
 
-/// The order of so many blocks: `AB` and `BA` by turns, so that linear drift and the debt that a run leaves to the next one
+/// Returns the order of blocks: `AB` and `BA` by turns, so that linear drift and the debt that a run leaves to the next one
 /// cancel after every [`COMPLETE_BLOCKS`]; which of them is first is random. In random order of each two blocks, A would run
 /// after B more often than after itself. A longer schedule of the same seed begins with the shorter one.
 pub fn blocked_order(seed: u64, blocks: u32) -> Vec<Block> {
@@ -157,8 +157,7 @@ mod tests {
             }
         }
 
-        /// In whole complete blocks, the pairs AA, AB, BA and BB are equally frequent, but for the one that would lead to
-        /// the very first run.
+        /// In complete blocks, the pairs AA, AB, BA and BB are equally frequent, but for the one into the first run.
         #[test]
         fn a_side_follows_itself_and_the_other_equally_often(seed: u64, complete in 1..20u32) {
             let order = blocked_order(seed, complete * COMPLETE_BLOCKS);

@@ -82,9 +82,9 @@ pub struct Bench {
     has_run: bool,
     /// Why the last of several runs ended early.
     pub cut_by: Option<String>,
-    /// What runs on simulated devices left behind for the next one, see [`Bench::begin_comparison`].
+    /// Debt of the next run on simulated devices, see [`Bench::begin_comparison`].
     pub carried: CarriedDebt,
-    /// What passes between the runs of a comparison.
+    /// Pauses between the runs of a comparison.
     pub settling: Settling,
     null_ceilings: SortedMap<u32, Seen<f64>>,
 }

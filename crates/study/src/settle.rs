@@ -8,13 +8,13 @@ use plumb_result::observe::TargetFacts;
 use plumb_result::settle::Settled;
 use std::time::{Duration, Instant};
 
-/// Time between two looks.
+/// Time between two looks at counters.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Looks in a row that must find nothing pending.
 const LOOKS: u32 = 2;
 
-/// Longest wait before a run, whatever the run before it took.
+/// Longest wait before a run.
 const LONGEST: Duration = Duration::from_secs(10);
 
 /// Share of the time of the run before that may be waited: storage that is never idle must not double the time of a comparison.
@@ -23,14 +23,14 @@ const SHARE_OF_RUN: f64 = 0.5;
 /// Shortest limit, for very short runs.
 const SHORTEST: Duration = Duration::from_millis(200);
 
-/// What passes between the runs of a comparison.
+/// Pauses between the runs of a comparison, and what was seen in them.
 #[derive(Debug, Default)]
 pub struct Settling {
     /// Pause before each run but the first, after the storage is idle.
     pub pause: Option<Duration>,
-    /// What to look at: the storage of all runs so far, since the other side may be on the same disk.
+    /// Storage of all runs so far: the other side may be on the same disk.
     watch: Option<IdleWatch>,
-    /// How long the last run took; `None` before the first.
+    /// Time of the last run; `None` before the first.
     last: Option<Duration>,
     waits: u32,
     waited: Duration,
@@ -39,7 +39,7 @@ pub struct Settling {
 }
 
 impl Settling {
-    /// Forgets earlier comparisons.
+    /// Forgets earlier comparisons; the pause stays.
     pub(crate) fn begin(&mut self) {
         *self = Settling { pause: self.pause, ..Settling::default() };
     }
@@ -77,12 +77,12 @@ impl Settling {
         pause
     }
 
-    /// How long the last run took.
+    /// Returns the time of the last run, `None` before the first.
     pub(crate) fn last(&self) -> Option<Duration> {
         self.last
     }
 
-    /// What was waited, for the record; `None` where there was nothing to wait for.
+    /// Returns the record of all waits; `None` where there were none.
     pub(crate) fn settled(&self) -> Option<Settled> {
         let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         (self.waits > 0 || self.pause.is_some()).then(|| Settled {
@@ -112,7 +112,7 @@ fn wait_until_idle(watch: &IdleWatch, limit: Duration, stop: StopFlag) -> Option
     None
 }
 
-/// What to say of runs that began too early; `None` where all storage was idle.
+/// Returns a note about runs that began too early; `None` where all storage was idle.
 pub(crate) fn note(settled: Option<&Settled>) -> Option<String> {
     let settled = settled.filter(|settled| settled.not_idle > 0)?;
     Some(format!(

@@ -22,15 +22,15 @@ pub struct ComparisonView<'a> {
     pub planned: &'a [Planned],
     /// Times of single ops, the runs of each side merged.
     pub latencies: &'a [LatencyView<'a>],
-    /// How all runs lie in time, those that were left out included.
+    /// Order of all runs, including those that were left out.
     pub sequence: Sequence<'a>,
 }
 
 /// Runs in the order in which they happened.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Sequence<'a> {
-    /// The side of the run before each, by [`RunValue::run`]: `None` for a first one. Empty where other runs may have come
-    /// between.
+    /// The side of the run before each, by [`RunValue::run`]: `None` for a first one. Empty if runs of
+    /// something else may have come in between.
     pub previous: &'a [Option<Side>],
     /// Mean time of a run with what it needs before and after, in seconds.
     pub run_seconds: Option<f64>,

@@ -48,7 +48,7 @@ const fn flagged(codes: &'static [&'static str], what: &'static str) -> Line {
     Line { what, counted: Counted::Found(codes), bar: Bar::AtLeast(1.0) }
 }
 
-/// What B leaves behind is found.
+/// Finds the debt that B leaves.
 const CARRIED_OVER: Line = Line { what: "E15 says so", counted: Counted::Found(&["E15"]), bar: Bar::AtLeast(0.75) };
 
 const fn covered(gap: f64, what: &'static str) -> Line {

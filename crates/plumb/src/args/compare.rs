@@ -53,8 +53,8 @@ pub struct CompareArguments {
     /// Length of each timed phase of a run [default: 1 to 10 s, as the budget allows].
     #[arg(long, value_name = "TIME")]
     pub time: Option<plumb_workload::Nanos>,
-    /// Pause this long before each run but the first, once the storage is idle. It is the way out where a run leaves work
-    /// behind that the next one pays for (plumb explain E15).
+    /// Pause this long before each run but the first, once the storage is idle. It is the way out where the next run pays for
+    /// unfinished work of the run before (plumb explain E15).
     #[arg(long, value_name = "TIME")]
     pub settle: Option<plumb_workload::Nanos>,
     /// Seed of the order of runs and of all random choices.
@@ -142,8 +142,8 @@ pub struct GateArguments {
     /// Length of each timed phase of a run [default: 1s, or less for a budget below half a minute].
     #[arg(long, value_name = "TIME")]
     pub time: Option<plumb_workload::Nanos>,
-    /// Pause this long before each run but the first, once the storage is idle. It is the way out where a run leaves work
-    /// behind that the next one pays for (plumb explain E15).
+    /// Pause this long before each run but the first, once the storage is idle. It is the way out where the next run pays for
+    /// unfinished work of the run before (plumb explain E15).
     #[arg(long, value_name = "TIME")]
     pub settle: Option<plumb_workload::Nanos>,
     /// Seed of the order of runs and of all random choices.

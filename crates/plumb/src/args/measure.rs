@@ -169,8 +169,8 @@ pub struct SweepArguments {
     /// Length of the timed phase of each run [default: 1 to 10 s, as the budget allows].
     #[arg(long, value_name = "TIME")]
     pub time: Option<plumb_workload::Nanos>,
-    /// Pause this long before each run but the first, once the storage is idle. It is the way out where a run leaves work
-    /// behind that the next one pays for (plumb explain E15).
+    /// Pause this long before each run but the first, once the storage is idle. It is the way out where the next run pays for
+    /// unfinished work of the run before (plumb explain E15).
     #[arg(long, value_name = "TIME")]
     pub settle: Option<plumb_workload::Nanos>,
     /// Size of the test file, if `size` is not swept [default: 256 MiB, never more than 10 % of free space].

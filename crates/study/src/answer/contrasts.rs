@@ -226,7 +226,7 @@ fn assess(pairings: &[&Pairing], family: Family, rule: &VerdictRule) -> Vec<Asse
     assess_family(&compared, rule, family).unwrap_or_default()
 }
 
-/// What is known of the runs as a whole.
+/// Facts about all runs together.
 #[derive(Clone, Copy)]
 pub(super) struct Ground<'a> {
     pub(super) emulated: bool,

@@ -17,7 +17,7 @@ const HOLD: [&str; 5] = ["E4", "E12", "E13", "E15", "D7"];
 /// Carry-over: no level can be claimed to differ from another while it is found.
 const CARRY_OVER: &str = "E15";
 
-/// What forbids every claim of what was measured.
+/// Returns the finding that forbids every claim, if there is one.
 pub(super) fn forbids(findings: &[Finding]) -> Option<&Finding> {
     findings.iter().find(|finding| finding.code == CARRY_OVER && finding.level == Level::Fail)
 }

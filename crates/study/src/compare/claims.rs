@@ -18,8 +18,8 @@ use plumb_trust::{NumberFound, is_below_floor};
 /// Rows by what they are of.
 pub type Rows = SortedMap<ComparedCell, Vec<LogRow>>;
 
-/// Checks of a comparison whose failure means that the two sides' numbers are not of one kind, not of one time, or not their
-/// own.
+/// Checks of a comparison that forbid claims where they fail: the numbers of the two sides are not of one kind, not of one
+/// time, or not those of their own side.
 const DISQUALIFYING: &[&str] = &["D6", "D7", "D8", "E11", "E13", "E15"];
 
 /// The check of runs and provisionings: when it warns, nothing may be claimed.

@@ -123,8 +123,7 @@ pub(crate) fn complete(plots: [usize; 2]) -> u32 {
     if rounds.is_multiple_of(COMPLETE_BLOCKS) { rounds } else { rounds * COMPLETE_BLOCKS }
 }
 
-/// The stop rule in complete blocks. With several plots, every plot is visited at least twice: one run cannot tell a plot
-/// from its runs.
+/// The stop rule in complete blocks. Several plots are visited at least twice each: one run cannot tell a plot from its runs.
 pub(crate) fn in_complete_blocks(rule: StopRule, plots: [usize; 2]) -> StopRule {
     let complete = complete(plots);
     let blocks_min = rule.blocks_min.max(1).next_multiple_of(complete);
@@ -193,7 +192,7 @@ mod tests {
         }
     }
 
-    /// The side of every run of each work and of the run before it, over so many blocks.
+    /// The side of every run of each work, and of the run before it.
     fn followed(works: usize, blocks: u32) -> Vec<Vec<(Option<Side>, Side)>> {
         let mut of_works = vec![Vec::new(); works];
         let mut previous = None;
@@ -208,8 +207,7 @@ mod tests {
         of_works
     }
 
-    /// However many works there are, each side of each of them runs after both sides equally often, and is first equally
-    /// often.
+    /// However many works there are, each side of each of them is first, and runs after both sides, equally often.
     #[test]
     fn every_work_is_balanced_for_what_runs_before_it() {
         for works in 1..6 {

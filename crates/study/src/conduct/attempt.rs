@@ -323,7 +323,7 @@ fn unstored(seq: u32, kept: &NotStored) -> String {
     }
 }
 
-/// What the runs of a study that come before this one left behind on simulated devices. It follows from the plan and from
+/// Returns the debt that earlier runs of a study left on simulated devices. It follows from the plan and from
 /// which runs were made, so that a study that is resumed finds the same.
 fn debt_before(plan: &Plan, rows: &[StudyRunRow], seq: u32) -> CarriedDebt {
     let was_made = |row: &&StudyRunRow| row.seq < seq && row.attempts > 0;

@@ -389,8 +389,8 @@ fn optional_repetitions_of_compared_levels_end_together() {
     }
 }
 
-/// Only precision ends optional repetitions, cell by cell where a hard factor is compared; after a resume it is known what
-/// was measured before.
+/// Only precision ends optional repetitions, cell by cell where a hard factor is compared; a resumed study knows its earlier
+/// measurements.
 #[test]
 fn optional_repetitions_end_where_the_numbers_are_precise() {
     let mut planned = plan(&["a"], &["calm", "wild"], 1, 6);

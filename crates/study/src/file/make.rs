@@ -193,7 +193,7 @@ impl<'d> Study<'d> {
         if failures.is_empty() { Ok(()) } else { Err(self.document.failures(failures).into()) }
     }
 
-    /// How the order of runs is found.
+    /// Returns the kind of order that the file asks for.
     pub(super) fn run_order(&self) -> RunOrder {
         match self.form.design.order {
             super::form::OrderForm::RandomizedBlocks => RunOrder::Randomized,

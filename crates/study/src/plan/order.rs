@@ -53,7 +53,7 @@ pub fn blocks(order: RunOrder, things: usize, blocks: u32, seed: u64, what: &str
     }
 }
 
-/// Returns how many blocks of so many things are complete: repetitions end after a multiple of it.
+/// Returns the number of orders in a complete block: repetitions end after a multiple of it.
 pub fn complete(order: RunOrder, things: usize) -> u32 {
     match order {
         RunOrder::Randomized => orders_in_complete_block(things) as u32,

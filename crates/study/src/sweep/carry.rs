@@ -34,7 +34,7 @@ pub(super) fn of_points<'a>(
     (found.p < ALPHA && found.spread() > RELEVANT).then(|| found.spread())
 }
 
-/// What to say of it.
+/// Returns the note of a sweep whose runs depend on the run before.
 pub(super) fn note(spread: f64) -> String {
     format!(
         "runs depend on which point ran before them, by a factor of up to {spread:.2} (E15): no knee and no saturation is named; \
@@ -48,7 +48,7 @@ mod tests {
     use plumb_stats::balanced_orders;
     use plumb_stats::random::SplitMix;
 
-    /// Sweeps of so many points in which point 1 leaves a debt to the next run.
+    /// Returns how many of 200 sweeps are flagged, where point 1 leaves a debt to the next run.
     fn flagged(points: usize, repeats: usize, carry: f64) -> usize {
         let is_flagged = |seed: &u64| {
             let mut noise = SplitMix::new(seed * 31);

@@ -71,8 +71,8 @@ fn look(view: &ComparisonView<'_>) -> Outcome {
     let settle = settle(&view.sequence, found.spread());
     let pause = settle.map_or("TIME".to_owned(), |time| time.to_string());
     let message = format!(
-        "Runs after one on {} are worse by {effect} than after {}, so repeat with `--settle {pause}`: {} is what shows it. What a \
-         run leaves behind makes the next one pay.",
+        "Runs after one on {} are worse by {effect} than after {}, so repeat with `--settle {pause}`: seen in {}. A run leaves \
+         work to the next one.",
         culprit.name,
         other.name,
         number.name()
@@ -87,7 +87,7 @@ fn look(view: &ComparisonView<'_>) -> Outcome {
     Outcome::fail(observed, message).remedy(remedy)
 }
 
-/// What a number's runs owe to the runs before them.
+/// Tests the runs of a number.
 fn of_number(number: &NumberView<'_>, sequence: &Sequence<'_>) -> Option<CarryOver> {
     let mut owns: SortedMap<(bool, u32), usize> = SortedMap::new();
     let mut runs: Vec<CarryRun> = Vec::new();
@@ -153,8 +153,7 @@ mod tests {
         }
     }
 
-    /// A debt that cannot be told from chance is no reason to doubt a difference ten times as large, and every reason to
-    /// doubt one that is no larger.
+    /// A debt below 1 % does not undo a difference ten times as large, and undoes one that is smaller than itself.
     #[test]
     fn a_small_debt_matters_to_a_small_claim() {
         let level = |ratio: f64| both(0.012, 1.0, NumberFinding::Difference { ratio }).level("E15");
