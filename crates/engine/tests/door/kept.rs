@@ -38,6 +38,7 @@ fn run(texts: &[&str]) -> Vec<(bool, u64)> {
             kept: Some(&kept),
             drop_caches: DropCaches::Never,
             sim_run: SimRun { seed: 1, run_index: 0, plot_index: 0 },
+            sim_debt: Default::default(),
             content_seed: number as u64,
             recordings: None,
             net: None,
