@@ -336,10 +336,10 @@ fn copies_are_known_to_other_shares() {
     }
 }
 
-// What exists beforehand is shared out among workers, and is removed once, whoever inherits the rest.
+// Workers share the directories that exist beforehand. Each is removed once, also by a worker that inherits it.
 #[test]
 fn directories_that_exist_beforehand_are_removed_first() {
-    // Removed in the first phase by each of its workers, and the workers of the second.
+    // How many each worker of the first phase removes, and the number of workers of the second phase.
     for (at_first, workers) in [([1, 1, 1], 2), ([0, 2, 0], 1), ([2, 2, 0], 1)] {
         let tree = Tree::new(&std::env::temp_dir(), 0, 1, Distribution::Fixed(Bytes(0)), 0);
         let program = program(vec![Step::Rmdir { file: Pick::Usual }]);
