@@ -25,6 +25,7 @@ mod ranks;
 pub mod repeat;
 pub mod run;
 pub mod sweep;
+mod target_files;
 
 pub use compare::{CompareRequest, CompareSide, compare};
 pub use fit::Policies;
