@@ -17,6 +17,8 @@ mod posix;
 mod schema;
 mod suites;
 mod tools;
+#[cfg(target_os = "linux")]
+mod traps;
 
 use anyhow::{Result, bail};
 use std::process::Command;
@@ -56,6 +58,10 @@ cargo xtask ior DIR        run the test scripts of a fetched and built IOR (DIR)
 cargo xtask posix          run `plumb posix` on ext2, ext3, ext4, xfs, btrfs, tmpfs, overlay, bindfs, fuse-overlayfs and
                            ntfs-3g, made for it (as root), and compare with what is known to fail there, and with
                            what pjdfstest found; --only KIND,…, --binary FILE, --reports DIRECTORY
+cargo xtask traps          make set-ups that mislead a benchmark on this machine (as root), run Plumb in each, and print
+                           what it was to say and said; then clean set-ups, of which it must say nothing (15 minutes);
+                           --only TEXT, --list, --tries N [3] where others disturb a clean set-up, --binary FILE,
+                           --work DIR [target/traps]
 cargo xtask schema         write the JSON Schemas that `plumb schema` prints, from the types";
 
 fn main() -> Result<()> {
@@ -79,6 +85,8 @@ fn main() -> Result<()> {
         ["ior", rest @ ..] => ior::compare(&ior::Options::parse(rest)?),
         #[cfg(target_os = "linux")]
         ["posix", rest @ ..] => posix::run(&posix::Options::parse(rest)?),
+        #[cfg(target_os = "linux")]
+        ["traps", rest @ ..] => traps::run(&traps::Options::parse(rest)?),
         ["musl"] => musl(),
         ["musl", "--install"] => packages::provide_for_static_build().and_then(|()| musl()),
         ["dist", rest @ ..] => dist::run(&dist::Options::parse(rest)?),

@@ -19,6 +19,7 @@ use crate::recorder::{PhaseCells, Ramps, Recorder};
 use crate::terms::{Budget, Ended, Usage};
 use crate::worker::{Ramp, WorkerContext};
 use crate::worker_error::WorkerError;
+use plumb_result::RunQueue;
 use plumb_sorted::SortedSet;
 use plumb_workload::{OnError, OpKind, RunAs};
 use std::fs::File;
@@ -389,6 +390,10 @@ impl Passed<'_> {
         report.preemptions.store(now.preemptions.saturating_sub(before.preemptions), Relaxed);
         report.major_faults.store(now.major_faults.saturating_sub(before.major_faults), Relaxed);
         report.minor_faults.store(now.minor_faults.saturating_sub(before.minor_faults), Relaxed);
+        if let Some(RunQueue { waited_ns, turns }) = now.waited_since(&before) {
+            report.queue_wait_ns.store(waited_ns, Relaxed);
+            report.queue_turns.store(turns.saturating_add(1), Relaxed);
+        }
         if let Some(log) = &mut self.context.log {
             log.write_out();
         }

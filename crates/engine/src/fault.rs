@@ -79,6 +79,10 @@ pub(crate) struct ReportCells {
     pub(crate) major_faults: AtomicU64,
     /// Page faults that needed none.
     pub(crate) minor_faults: AtomicU64,
+    /// Time that it was runnable and waited for a processor, ns.
+    pub(crate) queue_wait_ns: AtomicU64,
+    /// One more than the times that it was put on a processor; 0 where the kernel does not say.
+    pub(crate) queue_turns: AtomicU64,
     /// Its process number, or its thread's; 0 until it says so.
     pub(crate) pid: AtomicU64,
     /// Not 0 when it ended otherwise than by a limit or a stop.

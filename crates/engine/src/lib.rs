@@ -54,6 +54,7 @@ pub mod replay;
 pub mod rng;
 mod rounds;
 mod run;
+mod run_queue;
 mod samples;
 pub mod semaphore;
 mod setting;

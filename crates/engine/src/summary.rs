@@ -6,7 +6,7 @@ use crate::phase::{Coordinator, PhaseRun};
 use crate::recorder::Reading;
 use plumb_result::measurement::Moved;
 use plumb_result::{
-    DepthSearched, EndMeasurement, Interval, OpCounts, OpMeasurement, PhaseMeasurement, WorkerMeasurement,
+    DepthSearched, EndMeasurement, Interval, OpCounts, OpMeasurement, PhaseMeasurement, RunQueue, WorkerMeasurement,
 };
 use plumb_sorted::{SortedMap, short_list};
 use plumb_workload::OpKind;
@@ -222,6 +222,11 @@ impl Coordinator {
             faults: report.faults(),
             longest_record_ns: Some(report.longest_record_ns.load(Relaxed)).filter(|&longest_ns| longest_ns > 0),
             preemptions: counted(&report.preemptions),
+            run_queue: report
+                .queue_turns
+                .load(Relaxed)
+                .checked_sub(1)
+                .map(|turns| RunQueue { waited_ns: report.queue_wait_ns.load(Relaxed), turns }),
             major_faults: counted(&report.major_faults),
             minor_faults: counted(&report.minor_faults),
             pid: u32::try_from(report.pid.load(Relaxed)).ok().filter(|&pid| pid != 0),

@@ -5,6 +5,8 @@ use crate::clock::Clock;
 use crate::content::headers::Checksum;
 use crate::control::Control;
 use crate::op::Operation;
+use crate::run_queue;
+use plumb_result::RunQueue;
 use plumb_workload::RunAs;
 
 /// Why a worker ended.
@@ -144,6 +146,8 @@ pub(crate) struct Usage {
     pub(crate) preemptions: u64,
     pub(crate) major_faults: u64,
     pub(crate) minor_faults: u64,
+    /// Waits of the thread for a processor; `None` where the kernel does not count them.
+    pub(crate) run_queue: Option<RunQueue>,
 }
 
 impl Usage {
@@ -173,6 +177,16 @@ impl Usage {
             preemptions: count(usage.ru_nivcsw),
             major_faults: count(usage.ru_majflt),
             minor_faults: count(usage.ru_minflt),
+            run_queue: run_queue::now(),
         }
+    }
+
+    /// Waits since an earlier reading; `None` where one of the two did not see them.
+    pub(crate) fn waited_since(&self, before: &Usage) -> Option<RunQueue> {
+        let (now, before) = (self.run_queue?, before.run_queue?);
+        Some(RunQueue {
+            waited_ns: now.waited_ns.saturating_sub(before.waited_ns),
+            turns: now.turns.saturating_sub(before.turns),
+        })
     }
 }

@@ -96,6 +96,12 @@ impl Census {
         threads.listed.as_deref()
     }
 
+    /// Whether all processes of the machine are in sight: not in a namespace of processes, nor where `/proc` hides those of
+    /// others (`hidepid`).
+    pub(crate) fn sees_all(&self) -> bool {
+        self.sys.line(format!("/proc/{KTHREADD}/comm")).is_some_and(|name| name == "kthreadd")
+    }
+
     /// What programs, and kernel threads that work for themselves, have read and written so far.
     pub(crate) fn io(&self) -> &Snapshot {
         self.io.get_or_init(|| Snapshot::of_movers(&self.sys, self))

@@ -22,6 +22,8 @@ pub struct SampleSet {
     devices: SortedMap<String, Seen<()>>,
     /// Network file systems whose clients count.
     clients: Vec<ClientMount>,
+    /// Loop devices and their backing files.
+    backing: Vec<(String, String)>,
     /// Processes that work for this one.
     workers: Vec<u32>,
     ticks_per_second: u64,
@@ -47,6 +49,7 @@ impl SampleSet {
         SampleSet {
             sys: sys.clone(),
             devices,
+            backing: backing_files(&targets),
             clients: client::mounts(targets),
             workers: Vec::new(),
             ticks_per_second: platform::ticks_per_second().max(1),
@@ -78,6 +81,9 @@ pub fn sample(set: &SampleSet) -> Counters {
         at_ns,
         devices: SortedMap::from_iter(set.devices.iter().map(|(name, counted)| (name.clone(), device(name, counted)))),
         clients: client::sample(sys, &set.clients),
+        backing_bytes: SortedMap::from_iter(
+            set.backing.iter().filter_map(|(name, file)| Some((name.clone(), occupied_bytes(sys, file)?))),
+        ),
         own: own_io(sys, &set.workers).into(),
         cpu: cpu_times(sys, set.ticks_per_second).into(),
         memory: memory(sys, &set.workers).into(),
@@ -90,6 +96,20 @@ fn one_of(all: &Result<SortedMap<String, DeviceCounters>, ProbeError>, name: &st
         Ok(all) => all.get(name).cloned().ok_or_else(|| ProbeError::cannot(name, "has no counters of its own")).into(),
         Err(error) => Seen::no(error.to_string()),
     }
+}
+
+fn backing_files(targets: &[&TargetFacts]) -> Vec<(String, String)> {
+    let layers = targets.iter().flat_map(|target| &target.stack);
+    let mut files: Vec<(String, String)> =
+        layers.filter_map(|layer| Some((layer.name.clone(), layer.backing_file.clone()?))).collect();
+    files.dedup();
+    files
+}
+
+/// Bytes of a file that are allocated, those that are still only reserved included: stat(2), in units of 512 bytes.
+fn occupied_bytes(sys: &Sysroot, file: &str) -> Option<u64> {
+    let seen = std::fs::metadata(sys.locate(file)).ok()?;
+    Some(std::os::unix::fs::MetadataExt::blocks(&seen).saturating_mul(512))
 }
 
 pub(crate) fn device(sys: &Sysroot, name: &str, counted: &Seen<()>) -> Seen<DeviceCounters> {
@@ -231,6 +251,11 @@ pub(crate) fn cpu_ticks(text: &str) -> Result<CpuTicks, ProbeError> {
         .lines()
         .find_map(|line| line.strip_prefix("cpu "))
         .ok_or_else(|| ProbeError::lacks("/proc/stat", "line cpu"))?;
+    cpu_ticks_of(line)
+}
+
+/// The numbers of one such line.
+pub(crate) fn cpu_ticks_of(line: &str) -> Result<CpuTicks, ProbeError> {
     let mut ticks = [0u64; 8];
     for (tick, word) in ticks.iter_mut().zip(line.split_whitespace()) {
         *tick = word.parse().map_err(|_| ProbeError::form("/proc/stat", word, "a number"))?;
@@ -270,7 +295,7 @@ pub(crate) fn kib(text: &str, key: &str) -> Option<u64> {
 }
 
 /// `some avg10=… total=µs`.
-fn some_stall_us(text: &str) -> Option<u64> {
+pub(crate) fn some_stall_us(text: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix("some "))?;
     line.split_whitespace().find_map(|word| word.strip_prefix("total="))?.parse().ok()
 }
@@ -319,14 +344,22 @@ mod tests {
             .file("/proc/vmstat", "pswpin 3\npswpout 4\n")
             .file("/proc/pressure/memory", "some avg10=0.00 avg60=0.00 avg300=0.00 total=1234\nfull total=9\n")
             .file("/proc/diskstats", " 8 0 sda 1 0 2 0 3 0 4 0 0 0 0\n")
-            .file("/sys/class/block/cciss!c0d0/stat", "1 0 2 0 3 0 4 0 0 0 0\n");
+            .file("/sys/class/block/cciss!c0d0/stat", "1 0 2 0 3 0 4 0 0 0 0\n")
+            .file("/images/a", &"x".repeat(100_000));
         let layer = |name: &str, iostats: &str| BlockLayer {
             name: name.to_owned(),
             settings: [("iostats".to_owned(), iostats.to_owned())].into(),
             ..BlockLayer::default()
         };
         let facts = TargetFacts {
-            stack: vec![layer("sda", "1"), layer("sdb", "0"), layer("cciss/c0d0", "1"), layer("sdz", "1")],
+            stack: vec![
+                layer("sda", "1"),
+                layer("sdb", "0"),
+                layer("cciss/c0d0", "1"),
+                layer("sdz", "1"),
+                BlockLayer { backing_file: Some("/images/a".to_owned()), ..layer("loop0", "1") },
+                BlockLayer { backing_file: Some("/images/gone".to_owned()), ..layer("loop1", "1") },
+            ],
             ..TargetFacts::default()
         };
         let mut set = SampleSet::of_in(&tree.sys(), [&facts]);
@@ -343,6 +376,7 @@ mod tests {
         assert_eq!(memory.stall_us, Some(1234));
         assert_eq!(seen.devices["sda"].value().unwrap().write_bytes, 4 * 512);
         assert_eq!(seen.devices["cciss/c0d0"].value().unwrap().read_bytes, 2 * 512);
+        assert!(seen.backing_bytes.len() == 1 && seen.backing_bytes["loop0"] >= 100_000, "{:?}", seen.backing_bytes);
         assert!(seen.devices["sdb"].as_result().unwrap_err().contains("iostats"));
         assert!(seen.devices["sdz"].as_result().unwrap_err().contains("sdz"));
     }

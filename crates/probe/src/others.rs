@@ -3,16 +3,15 @@
 use crate::census::{self, Census};
 use crate::counters::process_io;
 use crate::platform;
+use crate::process_stat::{self, ProcessStat};
 use crate::stack;
 use crate::sysroot::Sysroot;
 use plumb_result::Seen;
-use plumb_result::observe::ProcessIo;
+use plumb_result::observe::{PhaseObservations, ProcessIo};
 use plumb_sorted::{SortedMap, short_list};
 
 /// How many are named.
 const NAMED_MAX: usize = 5;
-/// `PF_KTHREAD` of `include/linux/sched.h`.
-const KERNEL_THREAD: u64 = 0x0020_0000;
 /// Kernel threads that work for themselves and not for whoever asked for I/O: these are others.
 const BACKGROUND: [&str; 6] = ["_resync", "_reshape", "_recovery", "lazyinit", "scrub", "balance"];
 
@@ -44,6 +43,36 @@ pub struct IoWatch {
     parents: SortedMap<u32, u32>,
     /// Only what is done on these leaf devices is of interest, where it was said.
     devices: Option<Vec<String>>,
+    /// Page faults of children that each process had waited for before.
+    child_faults: SortedMap<u32, u64>,
+    /// Processes that earlier looks found.
+    met: SortedMap<u32, Met>,
+}
+
+/// A process that a look found, which may have ended since.
+#[derive(Debug)]
+struct Met {
+    command: String,
+    parent: u32,
+    bytes: Bytes,
+}
+
+/// I/O of other processes, as far as it is in sight.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OthersSeen {
+    /// Processes that did I/O, the largest first. [`Seen::No`] if none could be read, and if none of the readable ones did
+    /// any but some are unreadable: silence of the unseen proves nothing.
+    pub named: Seen<Vec<ProcessIo>>,
+    /// The reason if some are out of sight.
+    pub hidden: Option<String>,
+}
+
+impl OthersSeen {
+    /// Puts it among the observations of a phase.
+    pub fn record(&self, phase: &mut PhaseObservations) {
+        phase.other_io.clone_from(&self.named);
+        phase.hidden_io.clone_from(&self.hidden);
+    }
 }
 
 impl IoWatch {
@@ -55,7 +84,7 @@ impl IoWatch {
     /// As [`IoWatch::start`], on the machine that a tree of files describes.
     pub fn start_in(sys: &Sysroot) -> IoWatch {
         let before = Snapshot::of(sys, census::pids(sys));
-        IoWatch { sys: sys.clone(), before, parents: SortedMap::new(), devices: None }
+        IoWatch::new(sys, before, None)
     }
 
     /// Begins to watch for I/O on these leaf devices. The kernel counts a process's bytes, and not where they went: where
@@ -63,13 +92,30 @@ impl IoWatch {
     /// others are not read, and nobody is where there is no device.
     pub fn start_on(leaves: &[String], census: &Census) -> IoWatch {
         let before = if leaves.is_empty() { Snapshot::default() } else { census.io().clone() };
-        IoWatch { sys: Sysroot::real(), before, parents: SortedMap::new(), devices: Some(leaves.to_vec()) }
+        IoWatch::new(&Sysroot::real(), before, Some(leaves.to_vec()))
+    }
+
+    fn new(sys: &Sysroot, before: Snapshot, devices: Option<Vec<String>>) -> IoWatch {
+        IoWatch {
+            sys: sys.clone(),
+            before,
+            parents: SortedMap::new(),
+            devices,
+            child_faults: SortedMap::new(),
+            met: SortedMap::new(),
+        }
+    }
+
+    /// Tells which page faults of ended children each process had as the watch began: who has more later has waited for a
+    /// child, and has its bytes.
+    pub fn set_child_faults(&mut self, child_faults: SortedMap<u32, u64>) {
+        self.child_faults = child_faults;
     }
 
     /// Who did I/O since the last such call, or since the start; the next counts from here. Everybody is named, Plumb and the
     /// kernel's threads (in brackets, as `ps` has them) too: the largest first.
     ///
-    /// When a parent has waited for a child, the kernel counts the child's I/O to the parent. What was told of the child
+    /// When a parent has waited for a child, the kernel counts the child's I/O to the parent. What was reported of the child
     /// already is not told again; what remains is of children that nobody saw.
     pub fn advance(&mut self) -> Everyone {
         let after = Snapshot::of(&self.sys, census::pids(&self.sys));
@@ -120,28 +166,28 @@ impl IoWatch {
         self.parents.retain(|pid, _| before.contains_key(pid));
         for (pid, _) in before.iter().filter(|(_, bytes)| bytes.read.saturating_add(bytes.written) > 0) {
             if !self.parents.contains_key(pid)
-                && let Some(stat) =
-                    self.sys.read_one_piece(format!("/proc/{pid}/stat")).ok().and_then(|text| parse_stat(&text))
+                && let Some(stat) = self
+                    .sys
+                    .read_one_piece(format!("/proc/{pid}/stat"))
+                    .ok()
+                    .and_then(|text| process_stat::parse(&text))
             {
                 self.parents.insert(*pid, stat.parent);
             }
         }
     }
 
-    /// The processes that did I/O since (on the devices in question, as far as that can be seen), apart from `own`, their children, and kernel threads that work on behalf of others (writeback,
-    /// journals, loop devices): the largest first, at most five.
-    ///
-    /// # Errors as values
-    /// [`Seen::No`] where nobody could be read, and where nobody who could be read did anything but some could not be:
-    /// silence of the unseen is no evidence.
-    pub fn finish(self, own: &[u32], census: &Census) -> Seen<Vec<ProcessIo>> {
+    /// The processes that did I/O since (on the devices in question, as far as that can be seen), apart from `own`, their
+    /// children, and kernel threads that work on behalf of others (writeback, journals, loop devices): the largest first,
+    /// at most five.
+    pub fn finish(mut self, own: &[u32], census: &Census) -> OthersSeen {
         self.so_far(own, census)
     }
 
     /// As [`IoWatch::finish`], while the watch goes on. Reads a file for each process: not for every second.
-    pub fn so_far(&self, own: &[u32], census: &Census) -> Seen<Vec<ProcessIo>> {
+    pub fn so_far(&mut self, own: &[u32], census: &Census) -> OthersSeen {
         if self.devices.as_ref().is_some_and(Vec::is_empty) {
-            return Seen::no("no block device is below the targets");
+            return OthersSeen { named: Seen::no("no block device is below the targets"), hidden: None };
         }
         let after = census.io();
         let moved: Vec<Moved> = after
@@ -152,17 +198,41 @@ impl IoWatch {
             .collect();
         let programs = moved.iter().filter(|one| !one.stat.is_kernel_thread).map(|one| one.io.pid);
         let are_elsewhere = self.devices.as_ref().is_some_and(|leaves| !stack::may_use(&self.sys, programs, leaves));
-        let here = moved.into_iter().filter(|one| one.stat.is_kernel_thread || !are_elsewhere);
-        let mut others: Vec<ProcessIo> = here.map(|one| one.io).collect();
+        let mut others: Vec<ProcessIo> = Vec::new();
+        for mut one in moved.into_iter().filter(|one| one.stat.is_kernel_thread || !are_elsewhere) {
+            others.extend(self.ended_children(&mut one.io, after));
+            let bytes = Bytes { read: one.io.read_bytes, written: one.io.write_bytes };
+            self.met.insert(one.io.pid, Met { command: one.stat.command, parent: one.stat.parent, bytes });
+            others.push(one.io);
+        }
         short_list::sort_by_key(&mut others, |one| std::cmp::Reverse(one.read_bytes.saturating_add(one.write_bytes)));
         others.truncate(NAMED_MAX);
         let seen = after.by_pid.len();
-        if others.is_empty() && (after.unreadable > 0 || seen == 0) {
-            let all = seen + after.unreadable;
+        let hidden = (after.unreadable > 0 || seen == 0 || !census.sees_all()).then(|| {
             let reader = if rustix::process::geteuid().is_root() { Reader::Root } else { Reader::User };
-            return Seen::no(hidden(after.unreadable, all, reader));
+            hidden(after.unreadable, seen + after.unreadable, reader)
+        });
+        match (others.is_empty() && (after.unreadable > 0 || seen == 0), hidden) {
+            (true, Some(reason)) => OthersSeen { named: Seen::no(&reason), hidden: Some(reason) },
+            (_, hidden) => OthersSeen { named: Seen::Yes(others), hidden },
         }
-        Seen::Yes(others)
+    }
+
+    /// Takes what ended children of a process did, as far as an earlier look met them, out of its own: the kernel has added
+    /// it there.
+    fn ended_children(&self, parent: &mut ProcessIo, after: &Snapshot) -> Vec<ProcessIo> {
+        if !parent.with_children {
+            return Vec::new();
+        }
+        let ended = self.met.iter().filter(|(pid, met)| met.parent == parent.pid && !after.by_pid.contains_key(pid));
+        let told = ended.map(|(pid, met)| {
+            let (read, written) = (met.bytes.read.min(parent.read_bytes), met.bytes.written.min(parent.write_bytes));
+            parent.read_bytes -= read;
+            parent.write_bytes -= written;
+            let (command, with_children) = (met.command.clone(), false);
+            ProcessIo { pid: *pid, command, read_bytes: read, write_bytes: written, with_children }
+        });
+        told.collect()
     }
 
     fn since(&self, pid: u32, now: Bytes, own: &[u32]) -> Option<Moved> {
@@ -184,21 +254,23 @@ impl IoWatch {
         if now == before {
             return None;
         }
-        let stat = parse_stat(&self.sys.read_one_piece(format!("/proc/{pid}/stat")).ok()?)?;
+        let stat = process_stat::parse(&self.sys.read_one_piece(format!("/proc/{pid}/stat")).ok()?)?;
         let is_new = self.before.at_ticks.is_some_and(|started| stat.start_ticks > started);
         let shrank = now.read < before.read || now.written < before.written;
         let before = if is_new || shrank { Bytes { read: 0, written: 0 } } else { before };
         let (read_bytes, write_bytes) =
             (now.read.saturating_sub(before.read), now.written.saturating_sub(before.written));
-        let command = stat.command.clone();
+        let (command, had_faults) = (stat.command.clone(), self.child_faults.get(&pid).copied());
+        // Without an earlier reading nothing is known of a process, unless it is new.
+        let with_children = had_faults.or(is_new.then_some(0)).is_some_and(|had| stat.child_faults > had);
         (read_bytes + write_bytes > 0)
-            .then_some(Moved { stat, io: ProcessIo { pid, command, read_bytes, write_bytes } })
+            .then_some(Moved { stat, io: ProcessIo { pid, command, read_bytes, write_bytes, with_children } })
     }
 }
 
 /// A process that did I/O.
 struct Moved {
-    stat: Stat,
+    stat: ProcessStat,
     io: ProcessIo,
 }
 
@@ -229,11 +301,14 @@ fn hidden(unreadable: usize, all: usize, reader: Reader) -> String {
         Reader::User => ("this user", "run as root to see all"),
         Reader::Root => ("root, as in a container without CAP_SYS_PTRACE", "run on the host to see all"),
     };
-    format!("the I/O of {unreadable} of {all} processes is hidden from {from}; {way_out}")
+    match unreadable {
+        0 => "processes outside this one's namespace, or hidden by `/proc`, are not in sight".to_owned(),
+        _ => format!("the I/O of {unreadable} of {all} processes is hidden from {from}; {way_out}"),
+    }
 }
 
 /// Time since boot, in the ticks of processes' start times.
-fn uptime_ticks(sys: &Sysroot) -> Option<u64> {
+pub(crate) fn uptime_ticks(sys: &Sysroot) -> Option<u64> {
     let seconds = sys.line("/proc/uptime").and_then(|line| line.split(' ').next()?.parse::<f64>().ok())?;
     Some((seconds * platform::ticks_per_second() as f64) as u64)
 }
@@ -272,30 +347,10 @@ impl Snapshot {
     }
 }
 
-#[derive(Debug, PartialEq)]
-struct Stat {
-    command: String,
-    parent: u32,
-    is_kernel_thread: bool,
-    start_ticks: u64,
-}
-
-/// `pid (command) state ppid …`: the command may hold spaces and parentheses, so that it ends at the last one. Flags are
-/// field 9, the start time field 22.
-fn parse_stat(text: &str) -> Option<Stat> {
-    let (head, rest) = text.rsplit_once(')')?;
-    let command = head.split_once('(')?.1.to_owned();
-    let mut fields = rest.split_whitespace().skip(1);
-    let parent = fields.next()?.parse().ok()?;
-    let mut fields = fields.skip(4);
-    let flags: u64 = fields.next()?.parse().ok()?;
-    let start_ticks = fields.nth(12)?.parse().ok()?;
-    Some(Stat { command, parent, is_kernel_thread: flags & KERNEL_THREAD != 0, start_ticks })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::process_stat::KERNEL_THREAD;
     use crate::testtree::Tree;
 
     fn io(read: u64, written: u64) -> String {
@@ -328,7 +383,7 @@ mod tests {
         tree.file("/proc/13/io", &io(1001, 1000));
         tree.file("/proc/14/stat", &stat("reused", 0, 1_000_000)).file("/proc/14/io", &io(1500, 1000));
         tree.file("/proc/17/stat", &stat("new", 0, 1_000_000)).file("/proc/17/io", &io(0, 40));
-        let seen = watch.finish(&[12], &Census::of(&tree.sys()));
+        let seen = watch.finish(&[12], &Census::of(&tree.sys())).named;
         let named: Vec<(&str, u64)> =
             seen.value().unwrap().iter().map(|one| (one.command.as_str(), one.read_bytes + one.write_bytes)).collect();
         assert_eq!(
@@ -383,10 +438,10 @@ mod tests {
         tree.file("/proc/uptime", "100.00 1.0\n");
         let child = "21 (plumb) S 12 1 1 0 -1 0 0 0 0 0 1 2 3 4 20 0 1 0 5 1000 100\n";
         tree.file("/proc/21/stat", child).file("/proc/21/io", &io(0, 0));
-        let watch = IoWatch::start_in(&tree.sys());
+        let mut watch = IoWatch::start_in(&tree.sys());
         tree.file("/proc/21/io", &io(1 << 20, 0));
-        assert_eq!(watch.so_far(&[12], &Census::of(&tree.sys())), Seen::Yes(Vec::new()));
-        assert_eq!(watch.so_far(&[13], &Census::of(&tree.sys())).value().map(Vec::len), Some(1));
+        assert_eq!(watch.so_far(&[12], &Census::of(&tree.sys())).named, Seen::Yes(Vec::new()));
+        assert_eq!(watch.so_far(&[13], &Census::of(&tree.sys())).named.value().map(Vec::len), Some(1));
     }
 
     // Protects: an ordinary user who sees only idle processes of their own does not get "nobody did anything".
@@ -398,15 +453,18 @@ mod tests {
         assert!(
             IoWatch::start_in(&tree.sys())
                 .finish(&[], &Census::of(&tree.sys()))
+                .named
                 .as_result()
                 .unwrap_err()
                 .contains("1 of 2")
         );
         let tree = Tree::new();
         process(&tree, 10, "mine", 0, 5);
-        assert_eq!(IoWatch::start_in(&tree.sys()).finish(&[], &Census::of(&tree.sys())), Seen::Yes(Vec::new()));
+        let seen = IoWatch::start_in(&tree.sys()).finish(&[], &Census::of(&tree.sys()));
+        assert_eq!(seen.named, Seen::Yes(Vec::new()));
+        assert!(seen.hidden.unwrap().contains("namespace"), "kthreadd is not in sight");
         let tree = Tree::new();
-        assert!(IoWatch::start_in(&tree.sys()).finish(&[], &Census::of(&tree.sys())).value().is_none());
+        assert!(IoWatch::start_in(&tree.sys()).finish(&[], &Census::of(&tree.sys())).named.value().is_none());
     }
 
     // Protects: root is not advised to become root.
@@ -435,9 +493,41 @@ mod tests {
         let watch = IoWatch::start_in(&tree.sys());
         tree.file("/proc/16/io", &io(1000, 1007)).file("/proc/15/io", &io(1000, 1007));
         let seen = watch.finish(&[], &census);
+        assert_eq!(seen.hidden, None);
+        let seen = seen.named;
         let named: Vec<&str> = seen.value().unwrap().iter().map(|one| one.command.as_str()).collect();
         assert_eq!(named, ["md0_resync"]);
         let nowhere = IoWatch::start_on(&[], &census).finish(&[], &census);
-        assert!(nowhere.as_result().unwrap_err().contains("no block device"));
+        assert!(nowhere.named.as_result().unwrap_err().contains("no block device"));
+    }
+
+    // Protects: a shell that has waited for a program is not blamed for what the program wrote, and if no look met the
+    // program, the finding says so.
+    #[test]
+    fn a_parent_is_not_blamed_for_its_ended_children() {
+        let line = |command: &str, parent: u32, child_faults: u64| {
+            format!("1 ({command}) S {parent} 1 1 0 -1 0 9 {child_faults} 0 0 1 2 3 4 20 0 1 0 5 1000 100\n")
+        };
+        let tree = Tree::new();
+        tree.file("/proc/uptime", "100.00 1.0\n");
+        for pid in [10, 20] {
+            tree.file(&format!("/proc/{pid}/stat"), &line("bash", 1, 7)).file(&format!("/proc/{pid}/io"), &io(0, 0));
+        }
+        let mut watch = IoWatch::start_in(&tree.sys());
+        watch.set_child_faults([(10, 7), (20, 7)].into());
+        tree.file("/proc/11/stat", &line("dd", 10, 0)).file("/proc/11/io", &io(0, 600));
+        let looked = watch.so_far(&[], &Census::of(&tree.sys())).named;
+        assert_eq!(looked.value().unwrap()[0].command, "dd");
+        // dd wrote 300 more and ended; another program ran from the second shell, which then became `sleep`.
+        tree.remove("/proc/11").file("/proc/10/stat", &line("bash", 1, 90)).file("/proc/10/io", &io(0, 900));
+        tree.file("/proc/20/stat", &line("sleep", 1, 80)).file("/proc/20/io", &io(0, 500));
+        let seen = watch.finish(&[], &Census::of(&tree.sys())).named;
+        let told: Vec<(&str, u64, bool)> = seen
+            .value()
+            .unwrap()
+            .iter()
+            .map(|one| (one.command.as_str(), one.write_bytes, one.with_children))
+            .collect();
+        assert_eq!(told, [("dd", 600, false), ("sleep", 500, true), ("bash", 300, true)]);
     }
 }

@@ -28,6 +28,14 @@ impl Tree {
         self
     }
 
+    /// Takes away a file, or a directory with all that is in it.
+    pub(crate) fn remove(&self, path: &str) -> &Tree {
+        let place = self.place(path);
+        let removed = if place.is_dir() { std::fs::remove_dir_all(place) } else { std::fs::remove_file(place) };
+        removed.expect("something to remove");
+        self
+    }
+
     pub(crate) fn directory(&self, path: &str) -> &Tree {
         std::fs::create_dir_all(self.place(path)).expect("a directory");
         self

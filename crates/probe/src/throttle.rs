@@ -85,8 +85,14 @@ impl QuotaFiles {
         QuotaFiles::find_in(&Sysroot::real())
     }
 
-    fn find_in(sys: &Sysroot) -> QuotaFiles {
+    pub(crate) fn find_in(sys: &Sysroot) -> QuotaFiles {
         QuotaFiles(quota_files(sys).map_err(|error| error.to_string()))
+    }
+
+    /// `cpu.pressure` of the lowest group that has one. Source: Documentation/accounting/psi.rst, "Cgroup2 interface".
+    pub(crate) fn pressure_file(&self, sys: &Sysroot) -> Option<PathBuf> {
+        let files = self.0.as_ref().ok()?;
+        files.iter().map(|file| file.with_file_name("cpu.pressure")).find(|file| sys.exists(file))
     }
 }
 

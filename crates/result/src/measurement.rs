@@ -4,6 +4,7 @@ use crate::histogram::Histogram;
 use crate::lane::Lane;
 use crate::latency_map::LatencyMap;
 use crate::network::Network;
+use crate::processors::RunQueue;
 use crate::replay::ReplayMeasurement;
 use plumb_document::{FromDocument, ToDocument};
 use plumb_sorted::SortedMap;
@@ -244,6 +245,9 @@ pub struct WorkerMeasurement {
     /// How often the kernel took its processor away; with `sleeps`, all its context switches.
     #[serde(default)]
     pub preemptions: Option<u64>,
+    /// Its waits for a processor; `None` where the kernel does not count them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_queue: Option<RunQueue>,
     /// Page faults that needed I/O.
     #[serde(default)]
     pub major_faults: Option<u64>,

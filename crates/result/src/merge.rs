@@ -6,6 +6,7 @@ use crate::measurement::{
     Fault, Interval, Moved, OpMeasurement, PhaseMeasurement, QueueCounts, Sample, StepMeasurement, WorkerMeasurement,
 };
 use crate::observe::{Counters, Extents, OwnIo, PhaseObservations, Residency, Seen};
+use crate::processors::RunQueue;
 use plumb_document::{FromDocument, ToDocument};
 use plumb_sorted::SortedMap;
 use plumb_workload::OpKind;
@@ -302,6 +303,7 @@ fn add_worker(mine: &mut WorkerMeasurement, other: WorkerMeasurement) {
         faults,
         longest_record_ns,
         preemptions,
+        run_queue,
         major_faults,
         minor_faults,
         pid: _,
@@ -321,6 +323,13 @@ fn add_worker(mine: &mut WorkerMeasurement, other: WorkerMeasurement) {
     mine.cpu_system_ns += cpu_system_ns;
     mine.sleeps = sum_if_known(mine.sleeps, sleeps);
     mine.preemptions = sum_if_known(mine.preemptions, preemptions);
+    mine.run_queue = match (mine.run_queue, run_queue) {
+        (Some(mine), Some(other)) => Some(RunQueue {
+            waited_ns: mine.waited_ns.saturating_add(other.waited_ns),
+            turns: mine.turns.saturating_add(other.turns),
+        }),
+        _ => None,
+    };
     mine.major_faults = sum_if_known(mine.major_faults, major_faults);
     mine.minor_faults = sum_if_known(mine.minor_faults, minor_faults);
     // Of each, as the plan says it.
@@ -382,6 +391,9 @@ impl PhaseObservations {
         add_files(&mut self.resident_before, other.resident_before, shared);
         add_files(&mut self.dirty_after, other.dirty_after, shared);
         add_files(&mut self.extents_before, other.extents_before, shared);
+        if let (Seen::Yes(mine), Seen::Yes(other)) = (&mut self.processors.pauses, other.processors.pauses) {
+            mine.extend(other);
+        }
     }
 }
 

@@ -202,8 +202,14 @@ pub struct PhaseObservations {
     pub dirty_after: SortedMap<String, Seen<Residency>>,
     /// Extents of the targets' files as the clock started, by target.
     pub extents_before: SortedMap<String, Seen<Extents>>,
+    /// The same as the clock stopped, of files with few extents.
+    #[serde(default, skip_serializing_if = "SortedMap::is_empty")]
+    pub extents_after: SortedMap<String, Seen<Extents>>,
     /// Processes other than Plumb's that did I/O meanwhile, largest first, at most five.
     pub other_io: Seen<Vec<ProcessIo>>,
+    /// The reason if the I/O of some processes is missing there; `None` if all were in sight.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hidden_io: Option<String>,
     /// Lines of the kernel's log since the phase began that speak of I/O errors, resets or timeouts.
     pub kernel_log: Seen<Vec<String>>,
     /// Largest step between `CLOCK_MONOTONIC_RAW` and `CLOCK_REALTIME` over the phase, ns.
@@ -216,6 +222,9 @@ pub struct PhaseObservations {
     /// What limits from outside were seen to do.
     #[serde(default)]
     pub limits: crate::limits::LimitsSeen,
+    /// Processor time by program, and pauses of Plumb.
+    #[serde(default)]
+    pub processors: crate::processors::ProcessorsSeen,
 }
 
 /// Counters of the system, each cumulative.
@@ -228,6 +237,9 @@ pub struct Counters {
     /// Clients of network file systems under the targets, by mount point.
     #[serde(default, skip_serializing_if = "SortedMap::is_empty")]
     pub clients: SortedMap<String, Seen<ClientCounters>>,
+    /// Bytes that the backing files of loop devices occupy, by device, as far as they may be seen.
+    #[serde(default, skip_serializing_if = "SortedMap::is_empty")]
+    pub backing_bytes: SortedMap<String, u64>,
     /// Of Plumb's own processes.
     pub own: Seen<OwnIo>,
     /// Processor time of the machine by class, in seconds.
@@ -398,4 +410,7 @@ pub struct ProcessIo {
     pub read_bytes: u64,
     /// Bytes dirtied meanwhile.
     pub write_bytes: u64,
+    /// Whether it waited for children that ended meanwhile: the kernel adds their bytes to its own.
+    #[serde(default)]
+    pub with_children: bool,
 }

@@ -83,7 +83,7 @@ fn one(scenario: Scenario, variant: Variant, seed: u64, tally: &mut Tally) -> Re
     tally.blocks += found.blocks;
     if found.blocks >= 12 {
         tally.modes_looked += 1;
-        tally.modes_seen += u32::from(modes::modes(&modes::centred(&[&a, &b])?).is_some());
+        tally.modes_seen += u32::from(modes::modes_of_sides(&[&a, &b], 0.01)?.is_some());
     }
     Ok(())
 }
@@ -163,7 +163,7 @@ fn main() -> Result<(), StatsError> {
                         (0..runs).map(|_| run()).collect()
                     };
                     let (a, b) = (side(), side());
-                    found[slot] += u32::from(modes::modes(&modes::centred(&[&a, &b])?).is_some());
+                    found[slot] += u32::from(modes::modes_of_sides(&[&a, &b], 0.01)?.is_some());
                 }
             }
             let [slow, none] = found.map(|count| 100.0 * f64::from(count) / f64::from(comparisons));

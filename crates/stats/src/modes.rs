@@ -4,6 +4,7 @@
 //! next to nothing. The gap test looks for what slow modes of storage look like: two tight groups with nothing between.
 
 use crate::StatsError;
+use crate::random::SplitMix;
 use crate::summary::{finite, logs, median};
 
 /// Two groups of values.
@@ -55,8 +56,7 @@ pub fn modes(values: &[f64]) -> Option<Modes> {
     }
     let mut sorted = logs(values).ok()?;
     sorted.sort_unstable_by(f64::total_cmp);
-    let (gap_at, score) = widest_gap(&sorted);
-    let gap_p = tail(&GAP_CHANCE, &GAP_VALUES, sorted.len(), score, |n| n);
+    let (gap_at, gap_p) = gap_p(&sorted);
     let dip_p = dip(&sorted).ok()?.p;
     let at = match (gap_p < GAP_P, dip_p < DIP_P) {
         (true, _) => gap_at,
@@ -72,6 +72,64 @@ pub fn modes(values: &[f64]) -> Option<Modes> {
         ratio,
         p: gap_p.min(dip_p),
     })
+}
+
+/// Sides of at least this many values are near enough to a normal sample once they are [`centred`] for the tables of both
+/// tests.
+const LARGE_SIDE: usize = 10;
+
+/// Limit of the samples that are drawn to see the effect of chance on small sides.
+const SAMPLES_MAX: usize = 20_000;
+
+/// Two modes in several sides together, each of them around its own median, with a chance below `alpha` where there are
+/// none.
+///
+/// The tables of [`modes`] are those of one normal sample. Sides of two, three or four values are none once their medians
+/// are taken away: two values lie at equal distances from their median, and one of three is exactly on it, so that gaps form
+/// around the middle. With two to four values a side the tables alone alarm in 2 to 5 % of samples without modes. So an
+/// alarm of small sides is believed only if it is as rare among normal samples of the same sizes, centred in the same way;
+/// these are drawn only where the tables alarm.
+///
+/// # Errors
+/// A value that is not above 0.
+pub fn modes_of_sides(sides: &[&[f64]], alpha: f64) -> Result<Option<Modes>, StatsError> {
+    let Some(found) = modes(&centred(sides)?).filter(|modes| modes.p < alpha) else { return Ok(None) };
+    let sizes: Vec<usize> = sides.iter().map(|side| side.len()).filter(|&size| size > 0).collect();
+    let is_small = sizes.iter().any(|&size| size < LARGE_SIDE);
+    Ok((!is_small || is_rare(&sizes, found.p, alpha)).then_some(found))
+}
+
+/// Whether normal samples of these sizes have so small a p, by either test, in less than `alpha` of cases.
+fn is_rare(sizes: &[usize], p: f64, alpha: f64) -> bool {
+    let samples = ((20.0 / alpha).ceil() as usize).clamp(1, SAMPLES_MAX);
+    let allowed = alpha * samples as f64;
+    let mut random = SplitMix::new(SIZES_SEED);
+    let mut pooled = Vec::with_capacity(sizes.iter().sum());
+    let mut as_small = 1.0;
+    for _ in 0..samples {
+        pooled.clear();
+        for &size in sizes {
+            let side: Vec<f64> = (0..size).map(|_| random.normal()).collect();
+            let middle = median(&side).unwrap_or(0.0);
+            pooled.extend(side.iter().map(|value| value - middle));
+        }
+        pooled.sort_unstable_by(f64::total_cmp);
+        let is_as_small = gap_p(&pooled).1 <= p || dip(&pooled).is_ok_and(|dip| dip.p <= p);
+        as_small += f64::from(u8::from(is_as_small));
+        if as_small >= allowed {
+            return false;
+        }
+    }
+    true
+}
+
+/// The same sizes are always judged alike.
+const SIZES_SEED: u64 = 20;
+
+/// Where the widest gap begins its upper group, and the chance of so wide a one.
+fn gap_p(sorted: &[f64]) -> (usize, f64) {
+    let (at, score) = widest_gap(sorted);
+    (at, tail(&GAP_CHANCE, &GAP_VALUES, sorted.len(), score, |n| n))
 }
 
 /// The values of several sides as one sample around 1, each divided by its side's median: whether runs have modes is

@@ -111,3 +111,46 @@ proptest! {
         }
     }
 }
+
+/// Protects the promise of E4: with few runs a plot, centring alone makes gaps (2 to 5 % false alarms by the tables alone).
+#[test]
+fn plots_of_few_runs_make_no_modes_by_being_centred() {
+    let mut random = SplitMix::new(43);
+    for (plots, runs) in [(8, 2), (6, 3), (6, 4), (12, 2), (10, 3), (4, 5)] {
+        let (mut by_tables, mut alarms) = (0, 0);
+        for _ in 0..SCENES {
+            let sides: Vec<Vec<f64>> =
+                (0..plots).map(|_| (0..runs).map(|_| (0.03 * random.normal()).exp()).collect()).collect();
+            let sides: Vec<&[f64]> = sides.iter().map(Vec::as_slice).collect();
+            by_tables += u32::from(modes(&centred(&sides).unwrap()).is_some_and(|found| found.p < 0.01));
+            alarms += u32::from(modes_of_sides(&sides, 0.01).unwrap().is_some());
+        }
+        println!("{plots} plots of {runs}: {by_tables} alarms by the tables, {alarms} of {SCENES}");
+        // 1 % of 400 is 4, and 13 of them would be a chance of one in 3000.
+        assert!(alarms <= 12, "{plots} plots of {runs}: {alarms} of {SCENES}");
+    }
+}
+
+const SCENES: usize = 400;
+
+/// Protects the other side of it: a slow mode is still found where plots have few runs.
+#[test]
+fn a_slow_mode_is_found_in_small_plots() {
+    let mut random = SplitMix::new(7);
+    for (plots, runs, least) in [(6, 4, 25), (8, 3, 10), (4, 6, 25), (4, 12, 70)] {
+        let mut found = 0;
+        for _ in 0..100 {
+            let sides: Vec<Vec<f64>> = (0..plots)
+                .map(|_| {
+                    (0..runs)
+                        .map(|_| (0.02 * random.normal()).exp() * if random.unit() < 0.2 { 0.75 } else { 1.0 })
+                        .collect()
+                })
+                .collect();
+            let sides: Vec<&[f64]> = sides.iter().map(Vec::as_slice).collect();
+            found += u32::from(modes_of_sides(&sides, 0.01).unwrap().is_some());
+        }
+        println!("{plots} plots of {runs}: found in {found} of 100");
+        assert!(found >= least, "{plots} plots of {runs}: {found}");
+    }
+}

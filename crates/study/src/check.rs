@@ -88,13 +88,15 @@ pub fn look(path: &Path, guard: &Guard) -> Result<CheckOutcome, CheckError> {
     let after = counters::sample(&samples);
     let census = census.later();
     let mut conditions = watch.finish(&census);
+    let seen = others.finish(&[std::process::id()], &census);
     conditions.matters_until_unix_s = conditions.after.at_unix_s.map(|now| now + AHEAD_S);
     let observations = Observations {
         environment: environment.clone(),
         targets: SortedMap::from([("data".to_owned(), target.clone())]),
         phases: vec![PhaseObservations {
             name: "idle".to_owned(),
-            other_io: others.finish(&[std::process::id()], &census),
+            other_io: seen.named,
+            hidden_io: seen.hidden,
             clock_step_ns: clock.finish(),
             before,
             after,

@@ -3,6 +3,7 @@
 use crate::live::{SeldomOthers, SoFar};
 use crate::progress::{Progress, Second};
 use crate::ranks::RanksRun;
+use crate::target_files::{extents_of, few_extents_of, residency_of};
 use plumb_engine::{FileSetStep, JobFilesError, Live, LoggedOp, MpiIo, Observer, OtherProcesses, PhaseNow, TargetView};
 use plumb_lab::agent::RunLooks;
 use plumb_probe::Beside;
@@ -12,9 +13,11 @@ use plumb_probe::conditions::ConditionWatch;
 use plumb_probe::counters::{self, SampleSet};
 use plumb_probe::kernel_log::KernelLog;
 use plumb_probe::others::IoWatch;
+use plumb_probe::pauses::PauseWatch;
+use plumb_probe::processors::ProcessorWatch;
+use plumb_probe::stack;
 use plumb_probe::throttle::{LimitWatch, Network, QuotaFiles};
-use plumb_probe::{extents, residency, stack};
-use plumb_result::observe::{Counters, Environment, Extents, PhaseObservations, Residency, TargetFacts};
+use plumb_result::observe::{Counters, Environment, PhaseObservations, TargetFacts};
 use plumb_result::watch::DeviceUse;
 use plumb_result::{Lane, LaneLog, Measurement, Observations, PhaseMeasurement, Seen, Tier, Tool};
 use plumb_sorted::SortedMap;
@@ -105,6 +108,8 @@ struct Around {
     kernel_lines: Seen<Vec<String>>,
     clock: ClockWatch,
     limits: Option<LimitWatch>,
+    processors: Option<ProcessorWatch>,
+    pauses: Option<PauseWatch>,
     so_far: SoFar,
     /// Counters at the end of the last second.
     last_second: Option<Counters>,
@@ -279,14 +284,15 @@ impl Evidence<'_> {
         read_on(&mut around.kernel_log, &mut around.kernel_lines);
         around.observations.after.clone_from(around.last_second.as_ref().unwrap_or(&around.observations.before));
         around.observations.kernel_log.clone_from(&around.kernel_lines);
-        around.observations.other_io.clone_from(around.named_others.last());
+        around.named_others.last().record(&mut around.observations);
         // Moved in for the look and out again: neither is copied.
         self.measured.phases.push(std::mem::take(&mut around.so_far.measured));
         self.observations.phases.push(std::mem::take(&mut around.observations));
         if self.judge.suspects_others(self.workload, &self.measured, &self.observations)
             && let Some(seen) = self.observations.phases.last_mut()
         {
-            seen.other_io.clone_from(around.named_others.look(&around.others, live.elapsed_ns / 1_000_000_000));
+            let look = around.named_others.look(&mut around.others, live.elapsed_ns / 1_000_000_000);
+            look.record(seen);
         }
         let found = self.judge.second(self.workload, &self.measured, &self.observations);
         if live.elapsed_ns > FROM_THE_BEGINNING_NS {
@@ -320,48 +326,6 @@ fn read_on(log: &mut KernelLog, lines: &mut Seen<Vec<String>>) {
 /// Whether it works on anything but simulated devices and nothing.
 pub(crate) fn has_storage(workload: &Workload) -> bool {
     workload.target.values().any(|target| !matches!(target, Target::Sim(_) | Target::Null(_) | Target::Host(_)))
-}
-
-fn residency_of(targets: &[TargetView<'_>]) -> SortedMap<String, Seen<Residency>> {
-    of_files(targets, |target| {
-        let seen = residency::sum(target.files.iter().map(|&file| residency::of_fd(file)));
-        seen.map(|seen| Residency {
-            total_bytes: of_all(target, seen.total_bytes),
-            resident_bytes: of_all(target, seen.resident_bytes),
-            dirty_bytes: of_all(target, seen.dirty_bytes),
-            writeback_bytes: of_all(target, seen.writeback_bytes),
-            ..seen
-        })
-    })
-}
-
-fn extents_of(targets: &[TargetView<'_>]) -> SortedMap<String, Seen<Extents>> {
-    of_files(targets, |target| {
-        let seen = extents::sum(target.files.iter().map(|&file| extents::of_fd(file)));
-        seen.map(|seen| Extents {
-            total_bytes: of_all(target, seen.total_bytes),
-            hole_bytes: of_all(target, seen.hole_bytes),
-            unwritten_bytes: of_all(target, seen.unwritten_bytes),
-            extents: of_all(target, seen.extents),
-            encoded_bytes: of_all(target, seen.encoded_bytes),
-            ..seen
-        })
-    })
-}
-
-/// What the files that were looked at say of all files of the target.
-fn of_all(target: &TargetView<'_>, seen: u64) -> u64 {
-    let (all, looked_at) = (target.file_count.max(target.files.len()) as u128, target.files.len().max(1) as u128);
-    u64::try_from(u128::from(seen) * all / looked_at).unwrap_or(u64::MAX)
-}
-
-fn of_files<T>(targets: &[TargetView<'_>], look: impl Fn(&TargetView<'_>) -> Seen<T>) -> SortedMap<String, Seen<T>> {
-    let seen = |target: &TargetView<'_>| match (target.files.is_empty(), target.file_count) {
-        (false, _) => look(target),
-        (true, 0) => Seen::no("it has no files that are open all the time"),
-        (true, count) => Seen::no(format!("none of its {count} files could be opened for checking")),
-    };
-    SortedMap::from_iter(targets.iter().map(|target| (target.name.to_owned(), seen(target))))
 }
 
 impl Observer for Evidence<'_> {
@@ -415,6 +379,8 @@ impl Observer for Evidence<'_> {
             kernel_lines: Seen::Yes(Vec::new()),
             clock: ClockWatch::start(),
             limits: None,
+            processors: None,
+            pauses: None,
             so_far: SoFar::new(phase),
             last_second: None,
         });
@@ -449,7 +415,11 @@ impl Observer for Evidence<'_> {
         let quota_files = self.quota_files.get_or_insert_with(QuotaFiles::find).clone();
         if let Some(around) = &mut self.around {
             let network = if remote { Network::Watched } else { Network::Ignored };
+            let processors = ProcessorWatch::start(&around.census, &quota_files);
+            around.others.set_child_faults(processors.child_faults());
+            around.processors = Some(processors);
             around.limits = Some(LimitWatch::start(quota_files, network));
+            around.pauses = Some(PauseWatch::start());
             around.observations.before = counters::sample(&self.samples);
             self.lanes = LaneLog::new(around.observations.before.clone());
         }
@@ -506,19 +476,27 @@ impl Observer for Evidence<'_> {
             ranks.await_stop();
         }
         self.samples.set_workers(processes.to_vec());
+        let pauses = self.around.as_mut().and_then(|around| around.pauses.take()).map(PauseWatch::finish);
         let after: Counters = counters::sample(&self.samples);
         self.samples.set_workers(Vec::new());
         let Some(mut around) = self.around.take() else { return };
         let others_can_matter = plumb_trust::others_can_matter(&around.observations.before, &after);
         around.observations.after = after;
         around.observations.dirty_after = residency_of(targets);
+        around.observations.extents_after = few_extents_of(targets, &around.observations.extents_before);
         let census = around.census.later();
         around.observations.conditions = self.conditions.finish(&census);
         let own = self.ranks.map_or_else(|| vec![std::process::id()], RanksRun::processes);
-        around.observations.other_io = match others_can_matter {
-            true => around.others.finish(&[&own, processes].concat(), &census),
-            false => Seen::no("the devices moved too little for others to matter"),
-        };
+        let own = [&own, processes].concat();
+        if let Some(watch) = around.processors {
+            around.observations.processors = watch.finish(&own, &census);
+        }
+        around.observations.processors.pauses = pauses.unwrap_or_default();
+        if others_can_matter {
+            around.others.finish(&own, &census).record(&mut around.observations);
+        } else {
+            around.observations.other_io = Seen::no("the devices moved too little for others to matter");
+        }
         read_on(&mut around.kernel_log, &mut around.kernel_lines);
         around.observations.kernel_log = around.kernel_lines;
         around.observations.clock_step_ns = around.clock.finish();

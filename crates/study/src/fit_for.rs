@@ -88,7 +88,7 @@ pub fn judge(wanted: &Use, path: &str, measured_at: &str, conditions: &[FitCondi
     let enough = good.len() >= LEAST_RUNS;
     // Where nothing can be believed, what was measured is shown all the same.
     let shown = if enough { &good } else { runs };
-    let limits: Vec<FitLimit> = conditions.iter().flat_map(|condition| limits(condition, shown)).collect();
+    let mut limits: Vec<FitLimit> = conditions.iter().flat_map(|condition| limits(condition, shown)).collect();
     let numbers = wanted.numbers.iter().filter_map(|name| {
         let (phase, metric) = name.split_once('/')?;
         Some(number(phase, metric.parse().ok()?, shown))
@@ -102,12 +102,14 @@ pub fn judge(wanted: &Use, path: &str, measured_at: &str, conditions: &[FitCondi
             rejected_because(rejected[0])
         ));
     }
-    for limit in &limits {
-        if let Some(reason) = not_the_device(&limit.number)
-            && !refused_because.contains(&reason)
-        {
-            refused_because.push(reason);
+    let all_rejected = !refused_because.is_empty();
+    for limit in &mut limits {
+        let reason = not_the_device(&limit.number);
+        // A row of its own must not say `yes` of what the whole refuses.
+        if all_rejected || reason.is_some() {
+            limit.answer = FitAnswer::Refused;
         }
+        refused_because.extend(reason.filter(|reason| !refused_because.contains(reason)));
     }
     let answer = match refused_because.as_slice() {
         [] => FitAnswer::of_all(limits.iter().map(|limit| limit.answer)),

@@ -26,6 +26,7 @@ pub mod repeat;
 pub mod run;
 pub mod settle;
 pub mod sweep;
+mod target_files;
 
 pub use compare::{CompareRequest, CompareSide, compare};
 pub use fit::Policies;

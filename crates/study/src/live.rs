@@ -2,8 +2,7 @@
 
 use plumb_engine::Live;
 use plumb_probe::census::Census;
-use plumb_probe::others::IoWatch;
-use plumb_result::observe::ProcessIo;
+use plumb_probe::others::{IoWatch, OthersSeen};
 use plumb_result::{PhaseMeasurement, Seen, WorkerMeasurement};
 
 /// The measurement of a phase so far: counts, bytes, intervals and errors. Distributions and processor times are known
@@ -52,7 +51,7 @@ impl SoFar {
 /// Names who else does I/O, seldom: a look reads a file for each process of the machine.
 pub(crate) struct SeldomOthers {
     looks: u32,
-    last: Seen<Vec<ProcessIo>>,
+    last: OthersSeen,
 }
 
 /// Looks in a row, before it becomes one in [`SELDOM`] seconds.
@@ -62,11 +61,12 @@ const SELDOM: u64 = 16;
 
 impl SeldomOthers {
     pub(crate) fn new() -> SeldomOthers {
-        SeldomOthers { looks: 0, last: Seen::no("the devices did no more than was asked of them") }
+        let named = Seen::no("the devices did no more than was asked of them");
+        SeldomOthers { looks: 0, last: OthersSeen { named, hidden: None } }
     }
 
     /// Who did I/O so far, looked up anew where that is due.
-    pub(crate) fn look(&mut self, watch: &IoWatch, second: u64) -> &Seen<Vec<ProcessIo>> {
+    pub(crate) fn look(&mut self, watch: &mut IoWatch, second: u64) -> &OthersSeen {
         if self.looks < IN_A_ROW || second.is_multiple_of(SELDOM) {
             self.looks += 1;
             self.last = watch.so_far(&[std::process::id()], &Census::new());
@@ -75,7 +75,7 @@ impl SeldomOthers {
     }
 
     /// What the last look gave.
-    pub(crate) fn last(&self) -> &Seen<Vec<ProcessIo>> {
+    pub(crate) fn last(&self) -> &OthersSeen {
         &self.last
     }
 }

@@ -309,9 +309,25 @@ impl<'a> PhaseView<'a> {
 
     /// Extents as the clock started, all targets together.
     pub(crate) fn extents(&self) -> Result<Extents, NotSeen> {
+        self.extents_in(&self.seen.extents_before)
+    }
+
+    /// Extents of which bytes are blank only since the clock started, and not by this phase's own trims and writes; `None`
+    /// where nothing of that kind was seen.
+    pub(crate) fn emptied(&self) -> Option<Extents> {
+        let Traffic { app_trim, app_write, .. } = self.traffic;
+        if app_trim > 0 || app_write > 0 || !plan::is_block_io(self.plan) {
+            return None;
+        }
+        let (before, after) = (self.extents().ok()?, self.extents_in(&self.seen.extents_after).ok()?);
+        let blank = |extents: &Extents| extents.hole_bytes + extents.unwritten_bytes;
+        (blank(&after) > blank(&before)).then_some(after)
+    }
+
+    fn extents_in(&self, by_target: &SortedMap<String, Seen<Extents>>) -> Result<Extents, NotSeen> {
         let mut sum = Extents::default();
         for name in self.target_names() {
-            let one = seen_of(&self.seen.extents_before, name)?;
+            let one = seen_of(by_target, name)?;
             sum.total_bytes += one.total_bytes;
             sum.hole_bytes += one.hole_bytes;
             sum.unwritten_bytes += one.unwritten_bytes;

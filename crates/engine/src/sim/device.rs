@@ -484,7 +484,7 @@ impl Device {
         let faults = &self.target.device;
         let bytes = others_share(faults) * Media::bytes_per_second(faults.model) as f64 * now_ns as f64 / 1e9;
         let half = (bytes / 2.0) as u64 / OTHERS_REQUEST_BYTES * OTHERS_REQUEST_BYTES;
-        ProcessIo { pid: 0, command: String::new(), read_bytes: half, write_bytes: half }
+        ProcessIo { pid: 0, command: String::new(), read_bytes: half, write_bytes: half, with_children: false }
     }
 
     /// The processes behind the I/O of others between two times, largest first.
@@ -502,6 +502,7 @@ impl Device {
                         command,
                         read_bytes: part(after.read_bytes - before.read_bytes),
                         write_bytes: part(after.write_bytes - before.write_bytes),
+                        with_children: false,
                     }
                 })
                 .collect();

@@ -67,6 +67,7 @@ pub(super) fn counters(devices: &[SimDevice], now_ns: u64) -> Counters {
         at_ns: now_ns,
         devices: by_name,
         clients: SortedMap::new(),
+        backing_bytes: SortedMap::new(),
         own: Seen::Yes(own),
         cpu: Seen::no(SIMULATED),
         memory: Seen::<MemoryCounters>::no(SIMULATED),
@@ -148,7 +149,9 @@ pub(super) fn phase(name: &str, devices: &[SimDevice], start: AtStart, end: AtEn
         resident_before,
         dirty_after,
         extents_before,
+        extents_after: SortedMap::new(),
         other_io: Seen::Yes(others),
+        hidden_io: None,
         kernel_log: Seen::Yes(devices.iter().flat_map(|device| device.lock().device.take_kernel_log()).collect()),
         clock_step_ns: Seen::Yes(0),
         null_ceiling_ops: Seen::no("simulated: the virtual clock waits for the load generator"),
@@ -162,5 +165,6 @@ pub(super) fn phase(name: &str, devices: &[SimDevice], start: AtStart, end: AtEn
             declared: Vec::new(),
         },
         limits: Default::default(),
+        processors: Default::default(),
     }
 }

@@ -53,6 +53,7 @@ fn each_worker_has_counters_and_times_of_its_own() {
         assert_ne!(phase.workers[0].pid, phase.workers[1].pid);
         if cfg!(target_os = "linux") {
             assert!(phase.workers.iter().all(|worker| worker.preemptions.is_some() && worker.minor_faults.is_some()));
+            assert!(phase.workers.iter().all(|worker| worker.run_queue.is_some()), "{:?}", phase.workers);
         }
     }
 }

@@ -71,6 +71,7 @@ fn tmpfs_is_refused() {
     let (mounted, home) = (Mounted::in_memory(512 * MIB), Home::new());
     let fit = home.plumb(&format!("fit-for etcd {} --runs 3 --json", mounted.as_str())).expect(3).json();
     assert_eq!(fit["answer"], "refused", "{fit:#}");
+    assert!(fit["limits"].as_array().unwrap().iter().all(|limit| limit["answer"] == "refused"), "{fit:#}");
 }
 
 /// Protects what is on a device: it is overwritten only with permission, and then judged as files are. A use that needs files says so.

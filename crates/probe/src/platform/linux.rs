@@ -188,6 +188,22 @@ pub(crate) fn cpu_times() -> Option<Result<CpuTimes, ProbeError>> {
     None
 }
 
+/// Processors that the calling thread may run on; `None` where the kernel has more than a set of them holds.
+pub(crate) fn allowed_processors() -> Option<Vec<u32>> {
+    let set = rustix::thread::sched_getaffinity(None).ok()?;
+    let all = 0..rustix::thread::CpuSet::MAX_CPU;
+    Some(all.filter(|&cpu| set.is_set(cpu)).filter_map(|cpu| u32::try_from(cpu).ok()).collect())
+}
+
+/// `CLOCK_MONOTONIC` and `CLOCK_BOOTTIME`, ns. Only the second goes on while the machine is suspended: clock_gettime(2).
+pub(crate) fn monotonic_and_boot() -> (u64, u64) {
+    let ns = |id| {
+        let now = clock_gettime(id);
+        (now.tv_sec as u64).saturating_mul(1_000_000_000).saturating_add(now.tv_nsec as u64)
+    };
+    (ns(ClockId::Monotonic), ns(ClockId::Boottime))
+}
+
 /// Ticks a second of the times in `/proc`.
 pub(crate) fn ticks_per_second() -> u64 {
     rustix::param::clock_ticks_per_second()

@@ -1,6 +1,7 @@
 //! What only the running system can answer, one file a platform.
 
 mod answers;
+mod continues;
 mod cpuid;
 #[cfg(target_os = "linux")]
 mod linux;
@@ -13,6 +14,7 @@ mod sysctl;
 
 use crate::error::ProbeError;
 pub(crate) use answers::{ClockPair, FsSizes, Hypervisor, XfsGeometry};
+pub(crate) use continues::continues;
 pub(crate) use cpuid::hypervisor;
 #[cfg(target_os = "linux")]
 pub(crate) use linux::*;

@@ -58,6 +58,16 @@ pub(crate) fn cpu_times() -> Option<Result<CpuTimes, ProbeError>> {
     None
 }
 
+pub(crate) fn allowed_processors() -> Option<Vec<u32>> {
+    None
+}
+
+/// `CLOCK_MONOTONIC` and a clock that goes on while the machine sleeps: here the same.
+pub(crate) fn monotonic_and_boot() -> (u64, u64) {
+    let now = super::monotonic_ns();
+    (now, now)
+}
+
 pub(crate) fn ticks_per_second() -> u64 {
     100
 }

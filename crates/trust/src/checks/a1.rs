@@ -65,6 +65,11 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     if view.blank_share().is_some_and(|blank| blank > INCOMPARABLE_SHARE) {
         return Outcome::skipped("much of the file was never written, so no device had it to read (see A4)");
     }
+    if view.emptied().is_some() {
+        return Outcome::skipped(
+            "holes were made in the file while the clock ran, so no device had them to read (see A4)",
+        );
+    }
     if view.encoded_share().is_some_and(|encoded| encoded > INCOMPARABLE_SHARE) {
         return Outcome::skipped("the file is stored compressed, so device bytes cannot be compared with its bytes");
     }
@@ -154,6 +159,26 @@ mod tests {
         let finding = cached.finding("A1").unwrap();
         assert_eq!(finding.level, Level::Fail);
         assert!(finding.message.starts_with("62 % of the bytes"), "{}", finding.message);
+    }
+
+    /// Blocks that were punched out mid-run are not in memory, and A4 names them.
+    #[test]
+    fn holes_that_were_punched_meanwhile_are_not_memory() {
+        let scene = || {
+            let direct = Scene::reading(1000 * MIB).cache(CachePolicy::Direct);
+            direct.device_read(380 * MIB).own_read(380 * MIB)
+        };
+        assert_eq!(scene().level("A1"), Some(Level::Fail));
+        let punched = scene().punched(900 * MIB);
+        assert_eq!(punched.level("A1"), Some(Level::Skipped));
+        let finding = punched.finding("A4").unwrap();
+        assert_eq!(finding.level, Level::Fail);
+        assert!(
+            finding.message.starts_with("90 % of the file became holes while the clock ran"),
+            "{}",
+            finding.message
+        );
+        assert_eq!(scene().punched(50 * MIB).level("A4"), Some(Level::Warn));
     }
 
     #[test]

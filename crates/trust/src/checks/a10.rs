@@ -1,13 +1,15 @@
 use crate::check::{Check, Judge, Outcome};
-use crate::evidence::{Ground, PhaseView};
+use crate::evidence::{Ground, PhaseView, share};
 use crate::passes;
 use crate::plan;
-use crate::text::short;
+use crate::text::{bytes, percent, short};
 use plumb_result::observe::{BlockLayer, LayerKind};
 use plumb_workload::{CachePolicy, ClockScope, Flush, OpKind, Phase, Prepare, Size, Target, Workload};
 
 /// A second pass this many times as fast as the first did not have to allocate.
 const FASTER: f64 = 1.2;
+/// Above this share of new blocks in a backing file, first writes were measured.
+const GROWN_SHARE: f64 = 0.10;
 /// From this share of a target written before, its first write is behind it.
 const WRITTEN_BEFORE: f64 = 0.90;
 
@@ -22,9 +24,11 @@ pub(crate) static CHECK: Check = Check {
           had been written before. SNIA's Performance Test Specification requires the same of flash: precondition, \
           then measure.",
     how: "Where a phase writes its range twice with O_DIRECT, or two phases write it alike and durably: the rates of \
-          both passes, each 2 s or longer; the layers below (dm-thin pools, loop devices, hypervisors) and how the \
+          both passes, each 2 s or longer; the blocks that a loop device's backing file occupies before and after (stat(2)); \
+          the layers below (dm-thin pools, loop devices, hypervisors) and how the \
           file was prepared.",
-    threshold: "second pass more than 1.2 times as fast as the first warns; one pass over a thin pool is noted",
+    threshold: "second pass more than 1.2 times as fast as the first warns, and so does a loop device's backing file that \
+                grew by more than 10 % of the bytes written; one pass over a thin pool is noted",
     settled: "By reasoning: two passes of 2 s over a quiet device differ by a few per cent, and finding, recording and \
               zeroing a block costs more than a fifth. With 90 % of a file written before, first writes are a tenth, \
               as in A1.",
@@ -51,6 +55,20 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         }
         return Outcome::pass(observed);
     }
+    if let Some(grown) = grown(view) {
+        let share = share(grown.bytes, view.traffic.app_write).unwrap_or(0.0).min(1.0);
+        let observed = format!("the backing file of {} grew by {}", grown.device, bytes(grown.bytes));
+        if share > GROWN_SHARE {
+            let message = format!(
+                "First write of a sparse file: the backing file of {} grew by {} while the clock ran ({} of the bytes).",
+                grown.device,
+                bytes(grown.bytes),
+                percent(share)
+            );
+            return Outcome::warn(observed, message);
+        }
+        return Outcome::pass(observed);
+    }
     if written_before(view, view.earlier.len()) {
         return Outcome::pass("the range was written before the clock started");
     }
@@ -69,6 +87,22 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         Some(reason) => Outcome::skipped(format!("the range was written only once, and {reason}")),
         None => Outcome::NotApplicable,
     }
+}
+
+/// Growth of a backing file while the clock ran.
+struct Grown<'a> {
+    device: &'a str,
+    bytes: u64,
+}
+
+/// The loop device of the stack whose backing file grew most; `None` where none can be seen.
+fn grown<'a>(view: &PhaseView<'a>) -> Option<Grown<'a>> {
+    let of = |layer: &'a BlockLayer| {
+        let before = view.seen.before.backing_bytes.get(&layer.name)?;
+        let after = view.seen.after.backing_bytes.get(&layer.name)?;
+        Some(Grown { device: &layer.name, bytes: after.saturating_sub(*before) })
+    };
+    view.layers().filter_map(of).max_by_key(|grown| grown.bytes)
 }
 
 /// Two passes over the same range.
@@ -186,6 +220,17 @@ mod tests {
         assert_eq!(fresh().on_loop().level("A10"), Some(Level::Skipped));
         assert_eq!(fresh().on_thin_pool().level("A10"), Some(Level::Note));
         assert_eq!(fresh().on_thin_pool().prepare(Prepare::Write).level("A10"), Some(Level::Pass));
+    }
+
+    /// The backing file itself says whether it was sparse.
+    #[test]
+    fn a_backing_file_that_grows_was_sparse() {
+        let scene = |grew: u64| fresh().on_loop().backing("loop0", 100 * MIB, (100 + grew) * MIB);
+        assert_eq!(scene(80).level("A10"), Some(Level::Pass), "a tenth of what was written");
+        let finding = scene(800).finding("A10").unwrap();
+        assert_eq!(finding.level, Level::Warn);
+        assert!(finding.message.contains("the backing file of loop0 grew by 800 MiB"), "{}", finding.message);
+        assert_eq!(scene(0).level("A10"), Some(Level::Pass), "it was allocated before");
     }
 
     #[test]

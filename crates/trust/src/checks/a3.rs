@@ -5,10 +5,13 @@ use crate::not_seen::NotSeen;
 use crate::plan;
 use crate::text::{bytes, percent};
 use crate::tier::{CACHE_SHARE, DEVICE_SHARE};
+use plumb_result::Level;
 use plumb_workload::{CachePolicy, ClockScope, Flush};
 
 /// Above this share still in memory at the stop, the device was not waited for.
 const UNFLUSHED_SHARE: f64 = 1.0 - DEVICE_SHARE;
+/// From this many writes of each block on, overwriting explains bytes that never reached the device.
+const OVERWRITES: f64 = 2.0;
 
 pub(crate) static CHECK: Check = Check {
     code: "A3",
@@ -188,6 +191,20 @@ fn absorbed(view: &PhaseView<'_>, written_share: f64, observed: String) -> Outco
         return Outcome::note(observed, format!("{seen}: the rest was removed first, as this workload does."))
             .remedy("To measure durable writes, follow each write with fsync.");
     }
+    if !flushed_inside(view) && plan::cache(view.plan) != CachePolicy::Direct {
+        let level = if written_share <= CACHE_SHARE { Level::Fail } else { Level::Warn };
+        let message = format!("{seen} while the clock ran, and no flush lay inside the clock.");
+        return Outcome::found(level, observed, message)
+            .remedy("Time the flush too: `end = { flush = \"fsync\", clock = \"inside\" }`.");
+    }
+    let overwritten = format!("{seen}: the rest was overwritten in memory first.");
+    let way_out = "Write each block once (`pattern = \"permutation\"`), or use O_DIRECT, or a larger file.";
+    // Many passes over few blocks need no other explanation.
+    let passes = share(view.traffic.app_write, view.measured.working_set_bytes.unwrap_or(u64::MAX)).unwrap_or(0.0);
+    if passes >= OVERWRITES {
+        let level = if written_share <= CACHE_SHARE { Level::Fail } else { Level::Warn };
+        return Outcome::found(level, observed, overwritten).remedy(way_out);
+    }
     if written_share <= CACHE_SHARE {
         return Outcome::fail(
             observed,
@@ -195,8 +212,7 @@ fn absorbed(view: &PhaseView<'_>, written_share: f64, observed: String) -> Outco
         )
         .remedy("Write each block once, or with O_DIRECT, and check A5 for flushes that have no effect.");
     }
-    Outcome::warn(observed, format!("{seen}: the rest was overwritten in memory first."))
-        .remedy("Write each block once (`pattern = \"permutation\"`), or use O_DIRECT, or a larger file.")
+    Outcome::warn(observed, overwritten).remedy(way_out)
 }
 
 fn lower_first(text: &str) -> String {
@@ -295,6 +311,30 @@ mod tests {
     fn overwriting_in_memory_warns_and_reaching_nothing_fails() {
         assert_eq!(Scene::writing(1000 * MIB).device_write(630 * MIB).level("A3"), Some(Level::Warn));
         assert_eq!(Scene::writing(1000 * MIB).device_write(50 * MIB).level("A3"), Some(Level::Fail));
+    }
+
+    /// 100 passes over one file, of which a flush writes the last.
+    #[test]
+    fn blocks_that_were_overwritten_in_memory_are_called_that() {
+        let scene = |passes: u64| Scene::writing(1000 * MIB).working_set(1000 * MIB / passes).device_write(10 * MIB);
+        let finding = scene(100).finding("A3").unwrap();
+        assert_eq!(finding.level, Level::Fail);
+        assert!(finding.message.contains("overwritten in memory first"), "{}", finding.message);
+        assert!(scene(1).finding("A3").unwrap().message.contains("although they were flushed"));
+    }
+
+    /// A flush after the clock proves nothing of the time inside it.
+    #[test]
+    fn bytes_that_were_flushed_outside_are_not_called_flushed() {
+        let scene =
+            |written: u64| Scene::writing(1000 * MIB).flush_clock(ClockScope::Outside).device_write(written * MIB);
+        let nothing = scene(10).finding("A3").unwrap();
+        assert_eq!(nothing.level, Level::Fail);
+        assert!(nothing.message.contains("no flush lay inside the clock"), "{}", nothing.message);
+        assert!(!nothing.message.contains("although they were flushed"), "{}", nothing.message);
+        assert_eq!(scene(600).level("A3"), Some(Level::Warn));
+        let inside = Scene::writing(1000 * MIB).device_write(10 * MIB).finding("A3").unwrap();
+        assert!(inside.message.contains("although they were flushed"), "{}", inside.message);
     }
 
     /// A mirror writes every byte twice; half of it must not look like all of it.

@@ -2,6 +2,7 @@ use crate::check::{Check, Judge, Outcome};
 use crate::evidence::{Ground, PhaseView, share};
 use crate::not_seen::NotSeen;
 use crate::text::{bytes, percent};
+use plumb_result::Level;
 use plumb_workload::{OpKind, Phase, Prepare, Target};
 
 /// Above this share of never written blocks, the read measured nothing.
@@ -17,7 +18,8 @@ pub(crate) static CHECK: Check = Check {
     why: "O_DIRECT reads of a hole ran at 20.6 GB/s and of fallocated blocks at 19.7 GB/s, on a disk that does 1.2 \
           GB/s (measured on ext4 over virtio, Linux 6.18). Every benchmark that lays out its file with fallocate falls \
           into this trap.",
-    how: "FIEMAP with its UNWRITTEN flag, else SEEK_HOLE, before the clock starts; else how the workload says the file \
+    how: "FIEMAP with its UNWRITTEN flag, else SEEK_HOLE, before the clock starts, and after it for holes that others \
+          made meanwhile; else how the workload says the file \
           was made. If the device served all bytes, there was no hole.",
     threshold: "any such block warns, more than 10 % of the file fails",
     settled: "By reasoning: extents are exact and a written file has no holes, so any hole counts; 10 % as in A1. \
@@ -39,6 +41,17 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         Ok(extents) => extents,
         Err(reason) => return by_declaration(view, reason),
     };
+    if let Some(emptied) = view.emptied() {
+        let blank = emptied.hole_bytes + emptied.unwritten_bytes;
+        let share = share(blank, emptied.total_bytes).unwrap_or(0.0);
+        let observed = format!("{} of {} in holes at the stop", bytes(blank), bytes(emptied.total_bytes));
+        let message =
+            format!("{} of the file became holes while the clock ran: no device served reads of them.", percent(share));
+        let level = if share > FAIL_SHARE { Level::Fail } else { Level::Warn };
+        return Outcome::found(level, observed, message).remedy(
+            "Find who punched or trimmed the file (fallocate, fstrim, a backup), and keep it from the test data.",
+        );
+    }
     let blank = extents.hole_bytes + extents.unwritten_bytes;
     let share = share(blank, extents.total_bytes).unwrap_or(0.0);
     let observed = format!(

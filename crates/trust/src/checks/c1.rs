@@ -3,7 +3,7 @@ use crate::evidence::{Ground, PhaseView, Traffic, is_virtual_disk, share};
 use crate::text::{bytes, percent};
 use crate::tier::CACHE_SHARE;
 use plumb_result::Level;
-use plumb_result::observe::{Counters, DeviceCounters, LayerKind, Seen};
+use plumb_result::observe::{Counters, DeviceCounters, LayerKind, ProcessIo, Seen};
 use plumb_workload::{CachePolicy, OpKind};
 
 /// Above this share of the device's time, others were part of the number.
@@ -12,6 +12,8 @@ const WARN_SHARE: f64 = 0.02;
 const FAIL_SHARE: f64 = 0.10;
 /// What any living system writes and reads within a phase.
 const TOLERATED_BYTES: u64 = 1 << 20;
+/// The same if writers are out of sight: it includes the structures that a file system makes for its first files.
+const UNSEEN_TOLERATED_BYTES: u64 = 16 << 20;
 /// What a request costs on a disk that seeks, in bytes that it could move meanwhile: about 8 ms at 130 MB/s.
 const SEEK_BYTES: f64 = (1 << 20) as f64;
 /// The same on flash, for one request at a time: 80 µs at 550 MB/s are 44 kB, 70 µs at 3.5 GB/s 245 kB; the lower end, so
@@ -21,6 +23,10 @@ const FLASH_BYTES: f64 = (64 << 10) as f64;
 const UNSPLIT_BYTES: u64 = 64 << 10;
 /// The largest request that a neighbour is taken to make.
 const LARGEST_REQUEST_BYTES: f64 = (1 << 20) as f64;
+/// A block of metadata that an op may dirty.
+const METADATA_BYTES: u64 = 4096;
+/// Bytes that a flush may commit: a journal's descriptor, metadata and commit blocks, or a log tree.
+const COMMIT_BYTES: u64 = 64 << 10;
 /// The smallest one: a page.
 const SMALLEST_REQUEST_BYTES: f64 = 4096.0;
 
@@ -45,12 +51,15 @@ pub(crate) static CHECK: Check = Check {
           64 KiB, divided by the ops in flight, on flash; all of it times the share of the phase in which the device \
           was busy.",
     threshold: "more than 2 % of the device's time, and more than 1 MiB, warns; more than 10 % fails; noted where the \
-                phase moved no data, or all it read came from memory",
+                phase moved no data, or all it read came from memory; writes that the load does not explain, where some \
+                processes are out of sight, warn",
     settled: "2 % and 10 % as in A1, of time instead of bytes. Judged by bytes alone, a small random load was rejected \
               because of a neighbour's journal, and a log because of ten writes at the same time; both are tests now. \
               The cost of a request follows from hardware: 8 ms at 130 MB/s are 1 MiB; on flash 80 µs at 550 MB/s are \
               44 kB and 70 µs at 3.5 GB/s 245 kB, of which the lower end is used. Found in 300 of 300 runs on \
-              simulated devices, with no false alarm in 1000 clean ones (docs/calibration.md).",
+              simulated devices, with no false alarm in 1000 clean ones (docs/calibration.md). Of a load without a witness, \
+              4 KiB for each change, 64 KiB for each flush, a fiftieth of the bytes and 16 MiB are taken for the file \
+              system's.",
     fix: "Stop the named process or wait for it, or use a separate device.",
     judges: &[Judge::Phase(look)],
 };
@@ -105,19 +114,13 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     let observed = format!("{} by others ({} of the device's time)", bytes(foreign), percent(of_time));
     let level = if foreign > TOLERATED_BYTES { grade(of_time, WARN_SHARE, FAIL_SHARE) } else { None };
     let Some(level) = level else {
-        return match named {
-            Ok(_) => Outcome::pass(observed),
-            Err(reason) if app_write > 0 || view.traffic.own.is_err() => {
-                Outcome::skipped(format!("what other processes wrote cannot be seen ({reason})"))
-            }
-            Err(_) => Outcome::pass(observed),
-        };
+        return none_named(view, Unnamed { beyond: beyond.saturating_sub(foreign_writes), device, observed });
     };
     let largest = named.ok().and_then(|list| list.iter().max_by_key(|other| other.read_bytes + other.write_bytes));
     let who = match largest {
         Some(process) if process.read_bytes + process.write_bytes > TOLERATED_BYTES => format!(
             "most of it by {} (process {}: {} read, {} written)",
-            process.command,
+            by_whom(process),
             process.pid,
             bytes(process.read_bytes),
             bytes(process.write_bytes)
@@ -129,6 +132,80 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     // users did not slow down.
     let level = if app_read + app_write == 0 || all_from_memory(view) { Level::Note } else { level };
     Outcome::found(level, observed, message)
+}
+
+/// The kernel adds what ended children did to the parent that waited for them.
+fn by_whom(process: &ProcessIo) -> String {
+    match process.with_children {
+        true => format!("programs that {} ran and waited for, or by itself", process.command),
+        false => process.command.clone(),
+    }
+}
+
+/// Writes without a named writer.
+struct Unnamed<'a> {
+    /// Bytes that the device wrote beyond the load's and those of named processes.
+    beyond: u64,
+    device: &'a DeviceCounters,
+    observed: String,
+}
+
+/// Judges a phase in which no process in sight took much. It does not pass if some processes are out of sight and the
+/// device wrote more than a file system adds by itself.
+fn none_named(view: &PhaseView<'_>, unnamed: Unnamed<'_>) -> Outcome {
+    let Unnamed { beyond, device, observed } = unnamed;
+    let reason = match (view.seen.other_io.as_result(), &view.seen.hidden_io) {
+        (Ok(_), None) => return Outcome::pass(observed),
+        (Ok(_), Some(reason)) => reason.as_str(),
+        (Err(reason), _) => reason,
+    };
+    let unexplained = beyond.saturating_sub(added_by_itself(view)).saturating_sub(dirty_before(view));
+    let of_time = share_of_time(view, device, Foreign { reads: 0, writes: unexplained });
+    if unexplained > UNSEEN_TOLERATED_BYTES && of_time > WARN_SHARE && !all_from_memory(view) {
+        let message = format!(
+            "The device wrote {} more than this load explains, and who wrote them cannot be seen: {reason}.",
+            bytes(unexplained)
+        );
+        return Outcome::warn(observed, message).remedy("Run as root on the host, or on a device of its own.");
+    }
+    // Direct writes are on the device, so that others can have written no more than the rest. Buffered ones may still be in
+    // memory, and all that the device wrote others'.
+    let is_little = view.cache() == CachePolicy::Direct
+        && (beyond <= TOLERATED_BYTES
+            || share_of_time(view, device, Foreign { reads: 0, writes: beyond }) <= WARN_SHARE);
+    if (view.traffic.app_write > 0 && !is_little) || view.traffic.own.is_err() {
+        return Outcome::skipped(format!("what other processes wrote cannot be seen ({reason})"));
+    }
+    Outcome::pass(observed)
+}
+
+/// Dirty pages of the machine as the clock started: the device writes them sooner or later, for any process.
+fn dirty_before(view: &PhaseView<'_>) -> u64 {
+    view.seen.before.memory.value().map_or(0, |memory| memory.dirty_bytes.saturating_add(memory.writeback_bytes))
+}
+
+/// Bytes that a file system may write on its own for this load: a block of metadata for each op, a commit for each flush,
+/// and a little of everything. With data in the journal, all of it twice.
+fn added_by_itself(view: &PhaseView<'_>) -> u64 {
+    const FLUSHES: [OpKind; 3] = [OpKind::Fsync, OpKind::Fdatasync, OpKind::EndFsync];
+    let flushes: u64 = FLUSHES.iter().map(|kind| view.ops(*kind)).sum();
+    let changes: u64 = view
+        .measured
+        .ops
+        .iter()
+        .filter(|(kind, _)| !matches!(kind, OpKind::Read) && !FLUSHES.contains(kind))
+        .map(|(_, op)| op.count)
+        .sum();
+    let journaled = view
+        .facts()
+        .any(|facts| facts.filesystem.value().is_some_and(|fs| fs.options.iter().any(|one| one == "data=journal")));
+    let app_write = view.traffic.app_write;
+    let twice = if journaled { app_write } else { 0 };
+    changes
+        .saturating_mul(METADATA_BYTES)
+        .saturating_add(flushes.saturating_mul(COMMIT_BYTES))
+        .saturating_add(app_write / 50)
+        .saturating_add(twice)
 }
 
 /// The phase only read, and hardly any of it came from the devices.
@@ -395,6 +472,47 @@ mod tests {
     fn metadata_has_no_expectation() {
         let scene = Scene::stats(1000).device_read(100 * MIB).other("updatedb", 100 * MIB, 0);
         assert_eq!(scene.level("C1"), Some(Level::Note));
+    }
+
+    /// An ordinary user cannot read the counters of others, even if a process of their own moved a little.
+    #[test]
+    fn writes_of_processes_out_of_sight_are_a_caution() {
+        let hidden = |scene: Scene| scene.hidden_others("the I/O of 70 of 75 processes is hidden from this user");
+        let little = hidden(Scene::reading(1000 * MIB).device_write(16 * MIB));
+        assert_eq!(little.level("C1"), Some(Level::Pass));
+        let neighbour = || hidden(Scene::reading(1000 * MIB).device_write(1900 * MIB).other("bash", 0, 4096));
+        let finding = neighbour().finding("C1").unwrap();
+        assert_eq!(finding.level, Level::Warn);
+        assert!(finding.message.contains("1.9 GiB more than this load explains"), "{}", finding.message);
+        assert!(finding.message.contains("hidden from this user"), "{}", finding.message);
+        let refused = Scene::reading(1000 * MIB).device_write(1900 * MIB).unseen_others("EACCES");
+        assert_eq!(refused.level("C1"), Some(Level::Warn));
+        // Bytes that a file system adds are not a neighbour's: a stream, a log, and a journal of data.
+        let stream = |cache: CachePolicy, written: u64| {
+            let mut scene = hidden(Scene::writing(1000 * MIB).cache(cache).device_write(written * MIB));
+            scene.measured().ops.values_mut().for_each(|op| op.count = 1000);
+            scene.level("C1")
+        };
+        let buffered = CachePolicy::AsIs;
+        assert_eq!(stream(buffered, 1010), Some(Level::Skipped), "the load's own may be in memory");
+        assert_eq!(stream(CachePolicy::Direct, 1010), Some(Level::Pass), "1 % is little for any writer");
+        assert_eq!(stream(CachePolicy::Direct, 1030), Some(Level::Skipped));
+        assert_eq!(stream(buffered, 1500), Some(Level::Warn));
+        let log = Scene::writing(1000 * 4096).fsyncs(1000, 800_000).flushes(1000).device_write(1000 * 20_480);
+        assert_eq!(hidden(log.device_requests(0, 3000)).level("C1"), Some(Level::Skipped));
+        let journal = hidden(Scene::writing(1000 * MIB).device_write(2010 * MIB).mount_option("data=journal"));
+        assert_eq!(journal.level("C1"), Some(Level::Skipped));
+        assert_eq!(hidden(Scene::reading(1000 * MIB)).level("C1"), Some(Level::Pass), "nothing was written");
+    }
+
+    #[test]
+    fn a_parent_is_not_blamed_for_the_programs_it_ran() {
+        let mut scene = Scene::reading(1000 * MIB).device_read(1900 * MIB).other("sleep", 900 * MIB, 0);
+        if let Seen::Yes(others) = &mut scene.seen().other_io {
+            others[0].with_children = true;
+        }
+        let message = scene.finding("C1").unwrap().message;
+        assert!(message.contains("by programs that sleep ran and waited for, or by itself"), "{message}");
     }
 
     #[test]

@@ -1,4 +1,5 @@
 use crate::check::{Check, Judge, Outcome};
+use crate::checks::c15::breaks_series;
 use crate::evidence::{Ground, PhaseView};
 use crate::series::{CHANGE_SECONDS_MIN, Series, level_change, mean, memory_takes_the_writes};
 use crate::text::{count, percent};
@@ -31,6 +32,9 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     // What memory takes first has no credits.
     if view.ground == Ground::Nothing || view.measured.count() == 0 || memory_takes_the_writes(view) {
         return Outcome::NotApplicable;
+    }
+    if let Some(reason) = breaks_series(view) {
+        return Outcome::skipped(reason);
     }
     let series = Series::of(view);
     if series.rates.len() < CHANGE_SECONDS_MIN {

@@ -1,4 +1,5 @@
 use crate::check::{Check, Judge, Outcome};
+use crate::checks::c15::breaks_series;
 use crate::evidence::{Ground, PhaseView};
 use crate::series::{Series, mean, memory_takes_the_writes};
 use crate::text::{count, percent};
@@ -40,6 +41,9 @@ fn look(view: &PhaseView<'_>) -> Outcome {
             );
         }
         None => {}
+    }
+    if let Some(reason) = breaks_series(view) {
+        return Outcome::skipped(reason);
     }
     let series = Series::of(view);
     let rates = series.rates.as_slice();

@@ -1,4 +1,5 @@
 use crate::check::{Check, Judge, Outcome};
+use crate::checks::c15::breaks_series;
 use crate::evidence::{Ground, PhaseView};
 use crate::series::{CHANGE_SECONDS_MIN, Series, level_change, memory_takes_the_writes};
 use crate::text::{count, percent};
@@ -29,6 +30,9 @@ pub(crate) static CHECK: Check = Check {
 fn look(view: &PhaseView<'_>) -> Outcome {
     if view.ground == Ground::Nothing || view.measured.count() == 0 {
         return Outcome::NotApplicable;
+    }
+    if let Some(reason) = breaks_series(view) {
+        return Outcome::skipped(reason);
     }
     let series = Series::of(view);
     let seconds = series.rates.len();

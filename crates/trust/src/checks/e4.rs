@@ -5,7 +5,7 @@ use crate::text::{nanos, percent};
 use plumb_result::compare::Mode;
 use plumb_result::{Better, Histogram};
 use plumb_sorted::{SortedMap, short_list};
-use plumb_stats::modes::{DIP_P, centred, dip, modes};
+use plumb_stats::modes::{DIP_P, centred, dip, modes, modes_of_sides};
 
 /// Runs of both sides together, below which run means are not asked.
 const RUNS_MIN: usize = 12;
@@ -29,13 +29,14 @@ pub(crate) static CHECK: Check = Check {
           took. Maricq, Duplyakin, Jimenez, Maltzahn, Stutsman and Ricci, \"Taming Performance Variability\", OSDI \
           2018.",
     how: "Runs: each over the median of its side (and plot), both sides together, from 12 runs on; the widest gap \
-          between neighbours against the spread within the groups it separates, and Hartigan's dip test. Ops: the dip \
+          between neighbours against the spread within the groups it separates, and Hartigan's dip test; where a side (or plot) has \
+          fewer than 10 runs, an alarm must be as rare among normal samples of the same sizes. Ops: the dip \
           test over 200 quantiles of the merged histogram of each side, on logarithms.",
     threshold: "groups of runs at least 2 % apart (p < 0.01, shared among the numbers) warn, and the headline shows \
                 both speeds instead of one mean; groups of latencies more than 1.5 times apart are noted",
     settled: "By experiment: a slow mode in 20 % of the runs, 25 % slower, was found in 99 % of 960 comparisons of 12 \
-              blocks or more (80 % were required); samples without one give less than 1 % false alarms from ten runs \
-              per side on (docs/statistics.md, docs/calibration.md). Below 12 runs groups form by chance. A mode that no run \
+              blocks or more (80 % were required); samples without one give at most 1 % false alarms, whether plots have 2 or 60 \
+              runs (docs/statistics.md, docs/calibration.md). Below 12 runs groups form by chance. A mode that no run \
               showed cannot be found: eight runs miss one of 10 % in 43 of 100 cases, so that a comparison says how frequent and \
               how slow one would have to be to undo its claims. Latencies less than 1.5 times apart are one hump with a \
               shoulder.",
@@ -89,7 +90,7 @@ fn of_number(number: &NumberView<'_>, family: usize) -> Option<RunModes> {
     }
     let sides = [plots(number.baseline), plots(number.candidate)];
     let all: Vec<&[f64]> = sides.iter().flatten().map(Vec::as_slice).collect();
-    let found = modes(&centred(&all).ok()?).filter(|modes| modes.p * (family as f64) < ALPHA)?;
+    let found = modes_of_sides(&all, ALPHA / family as f64).ok()??;
     let grouped = |plots: &[Vec<f64>]| -> Vec<Mode> {
         let (mut low, mut high) = (Vec::new(), Vec::new());
         for plot in plots {

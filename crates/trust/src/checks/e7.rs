@@ -1,4 +1,5 @@
 use crate::check::{Check, Judge, Outcome};
+use crate::checks::c15::breaks_series;
 use crate::evidence::{Ground, PhaseView, RunView};
 use crate::series::{Series, drift, left_in_memory, memory_takes_the_writes};
 use crate::text::{count, nanos, percent};
@@ -113,7 +114,7 @@ fn shortness<'a>(view: &PhaseView<'a>) -> Option<ShortPhase<'a>> {
     let series = Series::of(view);
     // Queues and the device's own cache fill in the first second.
     let rates = series.rates.get(1..).unwrap_or_default();
-    let moving = (rates.len() >= MIN_SECONDS && !memory_takes_the_writes(view))
+    let moving = (rates.len() >= MIN_SECONDS && !memory_takes_the_writes(view) && breaks_series(view).is_none())
         .then(|| drift(rates))
         .flatten()
         .filter(|drift| drift.p < BELIEVED_P && drift.share.abs() > DRIFT_SHARE);

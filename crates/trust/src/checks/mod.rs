@@ -31,6 +31,7 @@ mod c11;
 mod c12;
 mod c13;
 mod c14;
+pub(crate) mod c15;
 mod c2;
 mod c3;
 mod c4;
@@ -101,6 +102,7 @@ pub static CHECKS: &[&Check] = &[
     &c12::CHECK,
     &c13::CHECK,
     &c14::CHECK,
+    &c15::CHECK,
     &d1::CHECK,
     &d2::CHECK,
     &d3::CHECK,

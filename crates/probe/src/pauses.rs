@@ -1,0 +1,256 @@
+//! Times in which this process stood still: stopped by a signal, frozen, or on a machine that did not run.
+//!
+//! A thread sleeps for a short time again and again. If it oversleeps and did not wait on a run queue meanwhile, it was
+//! not allowed to run: a scheduler that is short of processors makes a thread wait there, and counts that.
+
+use crate::error::ProbeError;
+use crate::platform;
+use crate::sysroot::Sysroot;
+use plumb_result::{Pause, PauseCause, Seen};
+use rustix::fd::OwnedFd;
+use rustix::fs::OFlags;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// The thread's sleep. cpulimit(1) stops its victim for parts of 100 ms.
+const TICK: Duration = Duration::from_millis(10);
+/// Shorter stops are not told from late timers.
+const STOPPED_NS: u64 = 10_000_000;
+/// Without a signal as a witness, only longer pauses count: a page fault or a late timer of the host takes less.
+const STALLED_NS: u64 = 100_000_000;
+/// A clock that went on by this while the other stood was not read late.
+const SUSPENDED_NS: u64 = 50_000_000;
+/// Ticks between two looks at stolen time.
+const STEAL_TICKS: u32 = 100;
+/// More pauses than this are added up in the last one.
+const KEPT: usize = 1000;
+
+/// Watches this process for pauses while it lives.
+#[derive(Debug)]
+pub struct PauseWatch {
+    is_over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<Result<Vec<Pause>, ProbeError>>>,
+}
+
+/// Ends the thread if `finish` is never called.
+impl Drop for PauseWatch {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Release);
+    }
+}
+
+impl PauseWatch {
+    /// Begins to watch: call it as the clock starts.
+    pub fn start() -> PauseWatch {
+        platform::continues();
+        let is_over = Arc::new(AtomicBool::new(false));
+        let seen_there = Arc::clone(&is_over);
+        let began_ns = platform::monotonic_ns();
+        let thread = thread::Builder::new().name("pauses".to_owned()).spawn(move || watch(&seen_there, began_ns)).ok();
+        PauseWatch { is_over, thread }
+    }
+
+    /// The pauses since, in their order.
+    pub fn finish(mut self) -> Seen<Vec<Pause>> {
+        self.is_over.store(true, Ordering::Release);
+        let Some(thread) = self.thread.take() else { return Seen::no("there was no thread to watch for pauses with") };
+        thread.thread().unpark();
+        match thread.join() {
+            Ok(seen) => seen.into(),
+            Err(_) => Seen::no("the thread that watched for pauses panicked"),
+        }
+    }
+}
+
+fn watch(is_over: &AtomicBool, began_ns: u64) -> Result<Vec<Pause>, ProbeError> {
+    let waits = OwnWaits::open()?;
+    let mut state = Watching::new(began_ns, waits.look()?, stolen_ns());
+    let mut ticks = 0;
+    while !is_over.load(Ordering::Acquire) {
+        thread::park_timeout(TICK);
+        let look = waits.look()?;
+        ticks += 1;
+        let is_late = state.overslept_ns(&look) >= STOPPED_NS;
+        let stolen_ns = (is_late || ticks % STEAL_TICKS == 0).then(stolen_ns).flatten();
+        state.see(look, stolen_ns);
+    }
+    Ok(state.pauses)
+}
+
+/// Stolen time of all processors, ns: a machine that its host did not run has some, where the host says so.
+fn stolen_ns() -> Option<u64> {
+    let text = Sysroot::real().read("/proc/stat").ok()?;
+    let ticks = crate::counters::cpu_ticks(&text).ok()?.steal;
+    Some(ticks.saturating_mul(1_000_000_000 / platform::ticks_per_second().max(1)))
+}
+
+/// One look of the watching thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Look {
+    monotonic_ns: u64,
+    boot_ns: u64,
+    /// Time that this thread was runnable and waited for a processor.
+    waited_ns: u64,
+    continues: u32,
+}
+
+/// Waits of the watching thread itself.
+struct OwnWaits {
+    file: OwnedFd,
+}
+
+impl OwnWaits {
+    fn open() -> Result<OwnWaits, ProbeError> {
+        let path = "/proc/thread-self/schedstat";
+        let waits = OwnWaits { file: crate::read_only::open(path, OFlags::RDONLY).map_err(ProbeError::read(path))? };
+        // A thread that reads this has had a turn, unless nothing is counted.
+        match waits.numbers()? {
+            [_, 0] => Err(ProbeError::Unseeable("this kernel does not count what threads wait for processors")),
+            _ => Ok(waits),
+        }
+    }
+
+    /// Time that was waited, ns, and turns on a processor.
+    fn numbers(&self) -> Result<[u64; 2], ProbeError> {
+        let mut text = [0u8; 64];
+        let length = rustix::io::pread(&self.file, &mut text, 0).map_err(ProbeError::call("pread of schedstat"))?;
+        let text = String::from_utf8_lossy(&text[..length]);
+        let mut numbers = text.split_ascii_whitespace().skip(1).map(str::parse);
+        match (numbers.next(), numbers.next()) {
+            (Some(Ok(waited_ns)), Some(Ok(turns))) => Ok([waited_ns, turns]),
+            _ => Err(ProbeError::form("/proc/thread-self/schedstat", &text, "three numbers")),
+        }
+    }
+
+    fn look(&self) -> Result<Look, ProbeError> {
+        let [waited_ns, _] = self.numbers()?;
+        let (monotonic_ns, boot_ns) = platform::monotonic_and_boot();
+        Ok(Look { monotonic_ns, boot_ns, waited_ns, continues: platform::continues() })
+    }
+}
+
+/// The looks so far. Pure, so that tests own the time.
+struct Watching {
+    began_ns: u64,
+    last: Look,
+    stolen_ns: Option<u64>,
+    pauses: Vec<Pause>,
+}
+
+impl Watching {
+    fn new(began_ns: u64, first: Look, stolen_ns: Option<u64>) -> Watching {
+        Watching { began_ns, last: first, stolen_ns, pauses: Vec::new() }
+    }
+
+    fn overslept_ns(&self, now: &Look) -> u64 {
+        let slept = now.monotonic_ns.saturating_sub(self.last.monotonic_ns);
+        slept.saturating_sub(TICK.as_nanos() as u64)
+    }
+
+    fn see(&mut self, now: Look, stolen_ns: Option<u64>) {
+        let overslept_ns = self.overslept_ns(&now);
+        let waited_ns = now.waited_ns.saturating_sub(self.last.waited_ns);
+        let boot_ns = now.boot_ns.saturating_sub(self.last.boot_ns);
+        let asleep_ns = boot_ns.saturating_sub(now.monotonic_ns.saturating_sub(self.last.monotonic_ns));
+        let stolen = stolen_ns.zip(self.stolen_ns).map_or(0, |(now, before)| now.saturating_sub(before));
+        // A wait for a processor is the scheduler's doing, not a pause.
+        let still_ns = overslept_ns.saturating_sub(waited_ns);
+        let is_still = still_ns >= STOPPED_NS && still_ns > overslept_ns / 2;
+        if asleep_ns >= SUSPENDED_NS {
+            self.add(now, asleep_ns, PauseCause::Suspended);
+        } else if is_still && now.continues != self.last.continues {
+            self.add(now, still_ns, PauseCause::Stopped);
+        } else if is_still && still_ns >= STALLED_NS && stolen < still_ns / 2 {
+            self.add(now, still_ns, PauseCause::Stalled);
+        }
+        self.stolen_ns = stolen_ns.or(self.stolen_ns);
+        self.last = now;
+    }
+
+    fn add(&mut self, now: Look, length_ns: u64, cause: PauseCause) {
+        let until_ns = now.monotonic_ns.saturating_sub(self.began_ns);
+        let is_full = self.pauses.len() >= KEPT;
+        match self.pauses.last_mut() {
+            Some(last) if is_full => {
+                (last.until_ns, last.length_ns) = (until_ns, last.length_ns.saturating_add(length_ns));
+            }
+            _ => self.pauses.push(Pause { until_ns, length_ns, cause }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    /// One sleep of the thread, in ms.
+    #[derive(Clone, Copy, Default)]
+    struct Sleep {
+        took: u64,
+        waited: u64,
+        suspended: u64,
+        continued: bool,
+        stolen: u64,
+    }
+
+    fn pauses(sleeps: &[Sleep]) -> Vec<(PauseCause, u64)> {
+        let mut now = Look { monotonic_ns: 7 * MS, boot_ns: 9 * MS, waited_ns: MS, continues: 3 };
+        let mut stolen_ns = 0;
+        let mut state = Watching::new(now.monotonic_ns, now, Some(stolen_ns));
+        for sleep in sleeps {
+            now.monotonic_ns += sleep.took * MS;
+            now.boot_ns += (sleep.took + sleep.suspended) * MS;
+            now.waited_ns += sleep.waited * MS;
+            now.continues += u32::from(sleep.continued);
+            stolen_ns += sleep.stolen * MS;
+            state.see(now, Some(stolen_ns));
+        }
+        state.pauses.iter().map(|pause| (pause.cause, pause.length_ns / MS)).collect()
+    }
+
+    // Protects: each cause has its own evidence, and a scheduler's delay is none of them.
+    #[test]
+    fn causes_are_told_apart() {
+        let plain = Sleep { took: 10, ..Sleep::default() };
+        assert_eq!(pauses(&[plain; 200]), []);
+        let stopped = Sleep { took: 4010, continued: true, ..Sleep::default() };
+        assert_eq!(pauses(&[plain, stopped, plain]), [(PauseCause::Stopped, 4000)]);
+        assert_eq!(pauses(&[Sleep { took: 4010, ..plain }]), [(PauseCause::Stalled, 4000)]);
+        assert_eq!(pauses(&[Sleep { suspended: 9000, ..plain }]), [(PauseCause::Suspended, 9000)]);
+        for delayed in [
+            Sleep { took: 4010, waited: 3900, ..Sleep::default() },
+            Sleep { took: 4010, waited: 3900, continued: true, ..Sleep::default() },
+            Sleep { took: 4010, stolen: 3900, ..Sleep::default() },
+            Sleep { took: 90, ..Sleep::default() },
+        ] {
+            assert_eq!(pauses(&[plain, delayed, plain]), []);
+        }
+        // A continue without a stop, as a shell sends it to jobs that run.
+        assert_eq!(pauses(&[Sleep { continued: true, ..plain }]), []);
+    }
+
+    // Protects: half the time in short stops is half the time, and the list has an end.
+    #[test]
+    fn many_short_stops_add_up() {
+        let cycle = [Sleep { took: 10, ..Sleep::default() }, Sleep { took: 60, continued: true, ..Sleep::default() }];
+        let seen = pauses(&cycle.repeat(2000));
+        assert_eq!(seen.len(), KEPT);
+        assert_eq!(seen.iter().map(|(_, ms)| ms).sum::<u64>(), 2000 * 50);
+    }
+
+    // Protects: on this very machine the thread begins, ends when it is asked to, and finds nothing impossible.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn this_machine() {
+        let watch = PauseWatch::start();
+        thread::sleep(Duration::from_millis(30));
+        match watch.finish() {
+            Seen::Yes(pauses) => assert!(pauses.iter().all(|pause| pause.length_ns < 600_000_000_000)),
+            Seen::No(reason) => assert!(reason.contains("count"), "{reason}"),
+        }
+    }
+}
