@@ -16,6 +16,7 @@ mod media;
 mod noise;
 mod observe;
 pub(crate) mod run;
+mod sessions;
 
 pub use device::SimRun;
 pub use observe::target_facts;
