@@ -46,6 +46,8 @@ pub(super) enum Profile {
     Release,
     /// The profile of packages, which runs fast.
     Dist,
+    /// The profile of `cargo build`.
+    Dev,
 }
 
 impl Profile {
@@ -54,6 +56,7 @@ impl Profile {
         match self {
             Profile::Release => "release",
             Profile::Dist => "dist",
+            Profile::Dev => "dev",
         }
     }
 }
@@ -65,5 +68,6 @@ pub(super) fn plumb(named: Option<&Path>, profile: Profile) -> Result<PathBuf> {
     }
     println!("building plumb with the profile `{}`", profile.name());
     run(cargo().args(["build", "--profile", profile.name(), "--locked", "--quiet", "--package", "plumb"]))?;
-    Ok(target_directory().join(profile.name()).join("plumb"))
+    let folder = if profile == Profile::Dev { "debug" } else { profile.name() };
+    Ok(target_directory().join(folder).join("plumb"))
 }

@@ -164,6 +164,7 @@ impl Run {
             phases,
             ranks: None,
             imported: Some(Box::new(imported)),
+            gated: None,
         }
     }
 }

@@ -26,6 +26,8 @@ pub enum End {
     Refused,
     /// A gate cannot tell.
     CannotTell,
+    /// A gate needs a second session.
+    Suspected,
     /// Interrupted; partial data is stored.
     Interrupted,
 }
@@ -42,6 +44,7 @@ impl End {
             End::Io => 4,
             End::Refused => 5,
             End::CannotTell => 6,
+            End::Suspected => 7,
             End::Interrupted => 130,
         }
     }

@@ -17,6 +17,9 @@ pub struct Gate {
     pub schema: String,
     /// The answer.
     pub answer: GateAnswer,
+    /// With `cannot-tell`: one session looks worse, and a second one decides whether it is a regression.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub suspected: bool,
     /// In words: the answer, and what limits it.
     pub note: String,
     /// How often the answer is wrong, in words.
@@ -68,6 +71,19 @@ pub struct Gate {
     /// Pauses between the runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settle: Option<Settled>,
+    /// Gates that share the error rate of `regression`, where there are more than this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gates: Option<u32>,
+}
+
+/// The printed form of a `cannot-tell` that a second session decides.
+pub const SUSPECTED: &str = "suspected";
+
+impl Gate {
+    /// Returns the answer as printed: `suspected` where a second session decides.
+    pub fn word(&self) -> &'static str {
+        if self.suspected { SUSPECTED } else { self.answer.name() }
+    }
 }
 
 /// What a gate answers.
@@ -92,6 +108,17 @@ impl GateAnswer {
             GateAnswer::CannotTell => "cannot tell",
         }
     }
+}
+
+/// The answer of a gate about a session. A kept history has it with each run of the session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SessionAnswer {
+    /// The answer.
+    pub answer: GateAnswer,
+    /// The session looked worse. As long as it is the newest one, the baseline excludes it: the next session decides.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub suspected: bool,
 }
 
 /// One side of a gate.
@@ -195,6 +222,9 @@ pub struct GateNumber {
     pub metric: Metric,
     /// What is said of it.
     pub answer: GateAnswer,
+    /// With `cannot-tell`: it looks worse in one session, and a second one decides.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub suspected: bool,
     /// Why, where the word leaves something out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
@@ -215,23 +245,29 @@ pub struct GateNumber {
     pub confidence: f64,
     /// One-sided p that the candidate is not worse.
     pub p_worse: Option<f64>,
-    /// The same after Holm's correction over all numbers.
+    /// The same after Holm's correction over all numbers, and for the gates that share the error rate.
     pub p_worse_adjusted: Option<f64>,
     /// One-sided p that it is worse by the margin or more.
     pub p_beyond: Option<f64>,
     /// What `units` counts.
     pub unit: GateUnit,
-    /// Samples that it rests on; of sessions, the baseline's since the last change of level.
+    /// Samples that it rests on; of sessions, the baseline's since the last change of level that has five.
     pub units: u32,
     /// The smallest difference that the set-up can show, where `plumb noise` measured it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub floor: Option<Floor>,
-    /// Where the level of the baseline's history changed, the oldest first. Only what came after the last counts.
+    /// Where the level of the baseline's history changed, the oldest first. The ratio is to what came after the last, if that has
+    /// five sessions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<LevelChange>,
 }
 
 impl GateNumber {
+    /// Returns the answer as printed: `suspected` where a second session decides.
+    pub fn word(&self) -> &'static str {
+        if self.suspected { SUSPECTED } else { self.answer.name() }
+    }
+
     /// `random-read read.iops`; with the phase where it is called otherwise than the work.
     pub fn name(&self) -> String {
         if self.workload == self.phase || self.phase.is_empty() {

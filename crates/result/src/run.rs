@@ -1,6 +1,7 @@
 //! The result of a run, as stored and as printed by `--json` (`plumb.result/1`).
 
 use crate::finding::{Finding, RunVerdict, Tier};
+use crate::gate::SessionAnswer;
 use crate::imported::Imported;
 use crate::limiter::Limiter;
 use crate::measurement::StepMeasurement;
@@ -51,6 +52,9 @@ pub struct RunResult {
     /// Where it comes from, if another tool measured it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<Box<Imported>>,
+    /// The gate's answer about the run's session, if `plumb gate --keep` kept it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gated: Option<SessionAnswer>,
 }
 
 /// The program that made a result.

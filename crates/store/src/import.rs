@@ -23,10 +23,12 @@ pub enum Imported {
     Reread,
 }
 
-/// Whether two results are one: what the file of an imported one is called does not matter.
+/// Whether two results are one: what the file of an imported one is called does not matter, and neither does what a gate answered
+/// about it later.
 fn is_same(stored: &RunResult, result: &RunResult) -> bool {
     let without_name = |result: &RunResult| {
         let mut result = result.clone();
+        result.gated = None;
         if let Some(imported) = &mut result.imported {
             imported.file.clear();
         }

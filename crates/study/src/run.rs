@@ -75,6 +75,8 @@ pub struct Bench {
     pub mpi_io: Option<Arc<dyn MpiIo>>,
     /// What the store did not take of all runs so far, and of what was made of them.
     pub not_stored: Option<NotStored>,
+    /// Added to the dates of runs: sessions of simulated devices are a day apart.
+    pub ahead: Duration,
     environment: Rc<Beside<Environment>>,
     /// The first of the hosts that this process leads, once they have made a run.
     of_hosts: Option<Environment>,
@@ -273,6 +275,7 @@ impl Bench {
             apart: None,
             mpi_io: None,
             not_stored: None,
+            ahead: Duration::ZERO,
             environment: Rc::new(Beside::begin(plumb_probe::environment)),
             of_hosts: None,
             has_run: false,
@@ -421,7 +424,7 @@ impl Bench {
             }
         }
         progress.run_begins(&RunBegun { id: &id, workload: &workload, base: request.base });
-        let started_at = Timestamp::now().to_string();
+        let started_at = (Timestamp::now() + self.ahead).to_string();
         let tool = tool();
         let environment = Rc::clone(&self.environment);
         let (mut store, mut queue) = (self.store.take(), self.queue.take());
@@ -533,6 +536,7 @@ impl Bench {
             phases,
             ranks: of_ranks.map(|of_ranks| Box::new(of_ranks.facts)),
             imported: None,
+            gated: None,
         };
         let not_stored = run_log(&mut self.store, &mut self.queue).and_then(|log| finish(log, &result, &measurement));
         NotStored::add(&mut self.not_stored, not_stored.clone());

@@ -47,7 +47,7 @@ pub use phase::{
 pub use program::{Pick, Program, ScratchTarget, SharedTree, Step};
 pub use repeat::{Cells, Figure, FullLoad, Ladder, Repeat, Rounds, TrackedFigure};
 pub use replay::{RecordedTree, Replay, ReplayOrder, ReplayShare, Timing};
-pub use sim::{SimDevice, SimModel};
+pub use sim::{SimDevice, SimModel, SimSessions};
 pub use target::{
     DeviceTarget, Distribution, FileTarget, FilesTarget, HostTarget, NullDelays, NullFiles, NullTarget, Prepare,
     SimTarget, Target, TreeTarget,

@@ -1,5 +1,9 @@
 //! The simulated device: a name, a model and injected faults, written `sim:MODEL?fault=value&…`.
 
+mod sessions;
+
+pub use sessions::SimSessions;
+
 use crate::units::{Bytes, Nanos, Share, UnitError};
 use plumb_document::{FromDocument, ReadError, Reader, ToDocument, Value, WriteError};
 #[cfg(feature = "schema")]
@@ -77,6 +81,8 @@ pub struct SimDevice {
     pub worn: f64,
     /// `carry=10%`: the next run of the comparison, on whichever device, is slower by this share; each run halves the debt.
     pub carry: f64,
+    /// Differences between sessions, as of a shared machine.
+    pub sessions: SimSessions,
 }
 
 impl SimDevice {
@@ -108,6 +114,7 @@ impl SimDevice {
             hot: false,
             worn: 0.0,
             carry: 0.0,
+            sessions: SimSessions::CALM,
         }
     }
 }
@@ -363,6 +370,60 @@ pub static FAULTS: &[Fault] = &[
                 half of the run before it, and debts add up",
         largest_share: ANY,
         knob: |device| Knob::Share(&mut device.carry),
+    },
+    Fault {
+        name: "session",
+        about: "coefficient of variation of the speed of sessions: one log-normal draw each; a session of a gate on history is a provisioning",
+        largest_share: ANY,
+        knob: |device| Knob::Share(&mut device.sessions.spread),
+    },
+    Fault {
+        name: "session-tails",
+        about: "the draws of `session` have heavy tails: Student's t with 3 degrees of freedom, of the same spread",
+        largest_share: None,
+        knob: |device| Knob::Switch(&mut device.sessions.tails),
+    },
+    Fault {
+        name: "session-memory",
+        about: "correlation of the draws of neighbouring sessions",
+        largest_share: OF_ALL,
+        knob: |device| Knob::Share(&mut device.sessions.memory),
+    },
+    Fault {
+        name: "session-walk",
+        about: "the level of each session is the one before, times a log-normal step of this coefficient of variation",
+        largest_share: ANY,
+        knob: |device| Knob::Share(&mut device.sessions.walk),
+    },
+    Fault {
+        name: "session-drift",
+        about: "each further session is slower by this share",
+        largest_share: ANY,
+        knob: |device| Knob::Share(&mut device.sessions.drift),
+    },
+    Fault {
+        name: "session-slow",
+        about: "share of the sessions that are slow",
+        largest_share: OF_ALL,
+        knob: |device| Knob::Share(&mut device.sessions.slow),
+    },
+    Fault {
+        name: "session-slow-by",
+        about: "ops in a slow session take longer by this share; default 25 %",
+        largest_share: ANY,
+        knob: |device| Knob::Share(&mut device.sessions.slow_by),
+    },
+    Fault {
+        name: "session-switch",
+        about: "chance that a session changes to the other of two levels",
+        largest_share: OF_ALL,
+        knob: |device| Knob::Share(&mut device.sessions.switch),
+    },
+    Fault {
+        name: "session-switch-by",
+        about: "ops at the slower level take longer by this share; default 10 %",
+        largest_share: ANY,
+        knob: |device| Knob::Share(&mut device.sessions.switch_by),
     },
 ];
 

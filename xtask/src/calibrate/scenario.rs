@@ -1,6 +1,7 @@
 //! What a scenario is made of: what runs or is drawn, what is counted, and the bar.
 
 use super::draw::{Drawn, DrawnCounts, DrawnEffects, Effect};
+use super::gates::Pipeline;
 
 /// Named work at a size, of one length a phase.
 #[derive(Debug, Clone, Copy)]
@@ -75,6 +76,11 @@ pub enum Trial {
         /// In turn.
         studies: &'static [DrawnCounts],
     },
+    /// `plumb gate --keep`, session after session.
+    Gates {
+        /// In turn.
+        pipelines: &'static [Pipeline],
+    },
     /// The table of effects of two factors.
     Effects {
         /// In turn.
@@ -112,6 +118,14 @@ pub enum Counted {
     },
     /// Any check warns or fails.
     AnythingFound,
+    /// After this many sessions, the next one is a regression, or is suspected and its second one is.
+    RegressionAfter(u32),
+    /// The same path ends with `cannot tell`.
+    CannotTellAfter(u32),
+    /// The session after this many is suspected.
+    SuspectedAfter(u32),
+    /// Any session of the pipeline is a regression.
+    AnyRegression,
 }
 
 /// What a rate is held against.
@@ -123,6 +137,8 @@ pub enum Bar {
     AtLeast(f64),
     /// From the one to the other.
     Between(f64, f64),
+    /// Nothing: the rate is there to be read.
+    Printed,
 }
 
 /// One line of the table.

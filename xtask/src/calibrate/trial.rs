@@ -1,7 +1,7 @@
 //! One trial of a scenario: the whole pipeline, as the commands use it.
 
-use super::draw;
 use super::scenario::{Counted, Load, Pair, Plots, Scenario, Single, Trial};
+use super::{draw, gates};
 use crate::tools::target_directory;
 use anyhow::{Context, Result};
 use plumb_engine::guard::Permissions;
@@ -66,6 +66,9 @@ pub fn run(bench: &mut Bench, scenario: &Scenario, seed: u64, index: u64) -> Res
         }
         Trial::Count { studies } => {
             return draw::count(&studies[index as usize % studies.len()], seed, counted(scenario));
+        }
+        Trial::Gates { pipelines } => {
+            return gates::run(&pipelines[index as usize % pipelines.len()], seed, counted(scenario));
         }
         Trial::Effects { designs } => {
             return draw::cover(&designs[index as usize % designs.len()], seed, counted(scenario));
@@ -192,7 +195,12 @@ fn look(got: &Yield, counted: Counted) -> Outcome {
             }
             found(codes)
         }
-        Counted::Exact | Counted::EffectCovered(_) => return Outcome::Beside,
+        Counted::Exact
+        | Counted::EffectCovered(_)
+        | Counted::RegressionAfter(_)
+        | Counted::CannotTellAfter(_)
+        | Counted::SuspectedAfter(_)
+        | Counted::AnyRegression => return Outcome::Beside,
         Counted::AnythingFound => got.findings.iter().any(|finding| finding.level >= Level::Warn),
     };
     Outcome::of(hit)
@@ -207,6 +215,11 @@ pub fn tell(bench: &mut Bench, scenario: &Scenario, seed: u64, index: u64) -> Re
             for found in draw::study(&studies[index as usize % studies.len()], seed)? {
                 println!("  {:?}", found.verdict);
             }
+            return Ok(());
+        }
+        Trial::Gates { pipelines } => {
+            let pipeline = &pipelines[index as usize % pipelines.len()];
+            println!("{} trial {index} (seed {seed}): {}", scenario.name, gates::tell(pipeline, seed)?);
             return Ok(());
         }
         Trial::Count { .. } | Trial::Effects { .. } => {

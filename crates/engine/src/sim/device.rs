@@ -2,6 +2,7 @@
 
 use super::media::{Media, Range, Stretch};
 use super::noise::{Jitter, log_normal};
+use super::sessions;
 use crate::backend::{Completion, Errno};
 use crate::op::Operation;
 use crate::rng::{Purpose, Rng, StreamId};
@@ -19,7 +20,7 @@ pub struct SimRun {
     /// Place of the run in time, from 0, over all sides of a comparison: `drift` grows with it, and each index draws its
     /// own speed (`cv`, `bimodal`).
     pub run_index: u32,
-    /// Number of the provisioning that it runs on; `plot` is drawn from it.
+    /// Number of the provisioning that it runs on; `plot` and `session` are drawn from it.
     pub plot_index: u32,
 }
 
@@ -166,7 +167,8 @@ impl Device {
         let speed = log_normal(faults.cv, &mut of_run);
         let slow_mode = of_run.unit() < faults.bimodal;
         let stall_after_ops = 16 + of_run.below(48);
-        let plot_speed = log_normal(faults.plot, &mut stream(run.plot_index, 1));
+        let plot_speed = log_normal(faults.plot, &mut stream(run.plot_index, 1))
+            * sessions::speed(&faults.sessions, run.seed, number, run.plot_index);
 
         let drift = (1.0 + faults.drift).powi(run.run_index.min(i32::MAX as u32) as i32);
         let mode = if slow_mode { 1.0 + faults.bimodal_slow } else { 1.0 };

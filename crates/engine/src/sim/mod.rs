@@ -17,6 +17,7 @@ mod media;
 mod noise;
 mod observe;
 pub(crate) mod run;
+mod sessions;
 
 pub use carry::{CarriedDebt, left_behind};
 pub use device::SimRun;

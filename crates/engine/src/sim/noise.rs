@@ -10,7 +10,7 @@ use crate::rng::Rng;
 const ENTRIES: usize = 1024;
 
 /// Rounds to 2^-32.
-fn rounded(value: f64) -> f64 {
+pub(super) fn rounded(value: f64) -> f64 {
     const STEPS: f64 = 4_294_967_296.0;
     (value * STEPS).round() / STEPS
 }
@@ -60,16 +60,21 @@ fn normal_quantile(p: f64) -> f64 {
 }
 
 /// σ of the logarithm of a log-normal variable with this coefficient of variation.
-fn log_sigma(cv: f64) -> f64 {
+pub(super) fn sigma(cv: f64) -> f64 {
     ln(1.0 + cv * cv).sqrt()
+}
+
+/// A draw from the standard normal distribution.
+pub(super) fn normal(rng: &mut Rng) -> f64 {
+    // Half a step up, so that the quantile of 0 is never asked for.
+    let p = rng.unit() + 0.5 / (1u64 << 53) as f64;
+    normal_quantile(p.min(1.0 - f64::EPSILON))
 }
 
 /// A draw from the log-normal distribution with mean 1 and this coefficient of variation.
 pub(super) fn log_normal(cv: f64, rng: &mut Rng) -> f64 {
-    // Half a step up, so that the quantile of 0 is never asked for.
-    let p = rng.unit() + 0.5 / (1u64 << 53) as f64;
-    let sigma = log_sigma(cv);
-    rounded(exp(sigma * normal_quantile(p.min(1.0 - f64::EPSILON)) - sigma * sigma / 2.0))
+    let sigma = sigma(cv);
+    rounded(exp(sigma * normal(rng) - sigma * sigma / 2.0))
 }
 
 /// Per-op factors: log-normal with mean exactly 1, from a table, because an exponential an op would cost more than the
@@ -83,7 +88,7 @@ pub(super) struct Jitter {
 impl Jitter {
     /// Factors with this coefficient of variation.
     pub(super) fn new(cv: f64, rng: Rng) -> Jitter {
-        let sigma = log_sigma(cv);
+        let sigma = sigma(cv);
         let quantile = |i: usize| (i as f64 + 0.5) / ENTRIES as f64;
         let raw: Vec<f64> = (0..ENTRIES).map(|i| rounded(exp(sigma * normal_quantile(quantile(i))))).collect();
         let mean = raw.iter().sum::<f64>() / ENTRIES as f64;

@@ -114,14 +114,18 @@ pub struct GateArguments {
     /// Go on until the answer is clear, for at most an hour.
     #[arg(long)]
     pub until_decided: bool,
-    /// Add the candidate's runs to this file, which can be a baseline, unless they are a regression. It is made where there is
-    /// none, and keeps the newest 50 sessions.
+    /// Add the candidate's runs to this file with the gate's answer. The file can be a baseline. It is made where there is none, and
+    /// keeps the newest 50 sessions.
     #[arg(long, value_name = "FILE")]
     pub keep: Option<PathBuf>,
     /// Against a stored baseline: runs closer in time than this are of one session, and a session is one sample.
     #[arg(long, value_name = "TIME", default_value = "1h")]
     pub session_gap: plumb_workload::Nanos,
-    /// End with exit code 0 where the answer is `cannot tell`, instead of 6.
+    /// Number of gates that share the error rate: those that a repository runs side by side, such as one for each of several
+    /// histories. At most 5 % of such sets, without any change, have a `regression`.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub gates: u32,
+    /// End with exit code 0 where the answer is `cannot tell` or `suspected`, instead of 6 or 7.
     #[arg(long)]
     pub allow_cannot_tell: bool,
     /// Write the answer as JUnit XML.
@@ -161,15 +165,17 @@ A REF is one of
 Answers:
   pass            a regression beyond the margin is excluded
   regression      the candidate is worse, beyond chance, and a regression beyond the margin is not excluded
+  suspected       against a history: one session looks worse, and a second one decides
   cannot tell     neither; the page says which time would decide it
 
 At most 5 % of gates of an unchanged system answer `regression`, whatever the number of metrics, and at most 5 % of those of a \
-system that is worse by the margin answer `pass`.
+system that is worse by the margin answer `pass`; docs/gate.md has the conditions.
 
 Two places are measured in interleaved blocks, each with one run per side, until the answer is clear or the budget is spent. \
 A place is judged against a file or stored runs by the work that these are of: it is measured in one more session, and what \
 the baseline's sessions differ by is part of the error. That takes five sessions at different times, and finds less than \
-interleaved blocks do: if both sides can be measured, name two places.";
+interleaved blocks do: if both sides can be measured, name two places. A session that looks worse is `suspected`; run the same \
+command again at another time with the same --keep, and it becomes `regression` if that session agrees.";
 
 /// Arguments of `plumb noise`.
 #[derive(Debug, Args)]

@@ -16,7 +16,7 @@ pub fn annotations(gate: &Gate) -> String {
         let (kind, word) = match number.answer {
             GateAnswer::Pass => continue,
             GateAnswer::Regression => ("error", "regression"),
-            GateAnswer::CannotTell => ("warning", "cannot tell"),
+            GateAnswer::CannotTell => ("warning", number.word()),
         };
         text.push_str(&line(kind, &format!("plumb gate: {word}: {}", number.name()), &detail(number)));
     }
@@ -25,7 +25,7 @@ pub fn annotations(gate: &Gate) -> String {
     }
     // The answer itself, which GitHub shows first.
     let kind = if gate.answer == GateAnswer::Regression || gate.rejected { "error" } else { "warning" };
-    line(kind, &format!("plumb gate: {}", gate.answer.name()), &gate.note) + &text
+    line(kind, &format!("plumb gate: {}", gate.word()), &gate.note) + &text
 }
 
 /// The message of a command.

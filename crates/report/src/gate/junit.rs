@@ -31,7 +31,7 @@ pub fn junit(gate: &Gate) -> String {
             GateAnswer::Regression => {
                 format!("<failure message=\"{detail}\" type=\"regression\">{}</failure>", escaped(&gate.note))
             }
-            GateAnswer::CannotTell => format!("<skipped message=\"cannot tell: {detail}\"/>"),
+            GateAnswer::CannotTell => format!("<skipped message=\"{}: {detail}\"/>", number.word()),
         };
         xml.push_str(&test(&number.workload, &format!("{} {}", number.phase, number.metric), &body));
     }

@@ -20,12 +20,13 @@ pub fn markdown(gate: &Gate) -> String {
     let mark = match gate.answer {
         GateAnswer::Pass => "✅",
         GateAnswer::Regression => "❌",
+        GateAnswer::CannotTell if gate.suspected => "⚠️",
         GateAnswer::CannotTell => "❔",
     };
     let text = document::markdown(&parts(gate, usize::MAX), "");
     // A name must call nobody: forges look for mentions in what is left when Markdown is gone.
     let text = text.replace('@', "@<!-- -->");
-    format!("### {mark} Plumb gate: {}\n\n{text}", gate.answer.name())
+    format!("### {mark} Plumb gate: {}\n\n{text}", gate.word())
 }
 
 fn parts(gate: &Gate, shown: usize) -> Vec<ReportPart> {
@@ -62,7 +63,7 @@ fn table(gate: &Gate) -> ReportTable {
         let value = |value: Option<f64>| value.map_or(MISSING.to_owned(), |value| format::metric(value, number.metric));
         let interval = number.lo.zip(number.hi);
         vec![
-            number.answer.name().to_owned(),
+            number.word().to_owned(),
             number.name(),
             value(number.baseline_value),
             value(number.candidate_value),
@@ -128,7 +129,7 @@ fn items(gate: &Gate, shown: usize) -> Vec<Item> {
     for number in &gate.numbers {
         for change in &number.changes {
             let text = format!(
-                "{}: the level changed from {} to {} on {}; only sessions since then count",
+                "{}: the level changed from {} to {} on {}",
                 number.name(),
                 format::metric(change.before, number.metric),
                 format::metric(change.after, number.metric),

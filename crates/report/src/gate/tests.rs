@@ -15,6 +15,7 @@ fn number(answer: GateAnswer, name: &str) -> GateNumber {
         phase: format!("phase {name}"),
         metric: Metric::rate(OpKind::Read),
         answer,
+        suspected: false,
         note: Some(format!("note {name}")),
         capped: None,
         baseline_value: Some(1000.0),
@@ -38,6 +39,7 @@ fn gate(answer: GateAnswer, name: &str) -> Gate {
     Gate {
         schema: GATE_SCHEMA.to_owned(),
         answer,
+        suspected: false,
         note: format!("Note about {name}."),
         promise: "At most 5 %.".to_owned(),
         baseline: side(name),
@@ -59,6 +61,7 @@ fn gate(answer: GateAnswer, name: &str) -> Gate {
         runs: Vec::new(),
         seed: 1,
         settle: None,
+        gates: None,
     }
 }
 
@@ -122,6 +125,22 @@ fn junit_counts_what_it_has() {
     // Protects: rejected runs never pass silently.
     let rejected = junit(&Gate { rejected: true, missing: Vec::new(), ..gate(GateAnswer::CannotTell, "x") });
     assert!(rejected.contains("tests=\"3\" failures=\"0\" errors=\"1\" skipped=\"2\""), "{rejected}");
+}
+
+// Protects: a pipeline sees that a second session is needed, in every form, and takes it for no failure.
+#[test]
+fn a_suspected_session_is_no_failure_and_says_so() {
+    let number = GateNumber { suspected: true, ..number(GateAnswer::CannotTell, "x") };
+    let gate =
+        Gate { suspected: true, numbers: vec![number], missing: Vec::new(), ..gate(GateAnswer::CannotTell, "x") };
+    let xml = junit(&gate);
+    assert!(
+        xml.contains("failures=\"0\" errors=\"0\" skipped=\"1\"") && xml.contains("message=\"suspected: "),
+        "{xml}"
+    );
+    assert!(annotations(&gate).starts_with("::warning title=plumb gate%3A suspected::"), "{}", annotations(&gate));
+    assert!(markdown(&gate).starts_with("### ⚠️ Plumb gate: suspected\n"), "{}", markdown(&gate));
+    assert!(page(&gate, false, &Style::PLAIN).contains("suspected  x/phase x read.iops"));
 }
 
 // Protects: a name cannot write a workflow command of its own, or end its line.

@@ -5,10 +5,12 @@
 //! the chance of a wrong answer at any of them is below the level, however they depend on each other. docs/gate.md has what
 //! that came to on simulated and on real storage.
 
+mod history;
 mod looks;
 mod needed;
 mod sessions;
 
+pub use history::{HistoryEvidence, NumberHistory, of_histories};
 pub use looks::Looks;
 pub use sessions::{SESSIONS_MIN, SessionSides};
 
@@ -31,11 +33,13 @@ pub struct GateRule {
     pub blocks_min: u32,
     /// Seed of the sign-flip test where it draws.
     pub seed: u64,
+    /// Gates that a repository runs side by side, each with a history or places of its own: the levels hold for all together.
+    pub gates: u32,
 }
 
 impl Default for GateRule {
     fn default() -> GateRule {
-        GateRule { margin: 0.05, alpha: 0.03, blocks_min: 6, seed: 0 }
+        GateRule { margin: 0.05, alpha: 0.03, blocks_min: 6, seed: 0, gates: 1 }
     }
 }
 
@@ -59,6 +63,8 @@ pub enum GateVerdict {
     Pass,
     /// It is worse, beyond chance, and a regression beyond the margin is not excluded.
     Regression,
+    /// One session looks worse: a second one decides.
+    Suspected,
     /// Neither can be said.
     CannotTell,
 }
@@ -78,6 +84,25 @@ pub enum GateNote {
     OnlyInterval,
     /// The interval reaches from no regression to one beyond the margin.
     TooWide,
+    /// Worse than chance explains, but not than this machine's history does.
+    Objected(Objection),
+}
+
+/// Another explanation for a session that looks worse.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Objection {
+    /// The history has sessions as bad as these.
+    SeenBefore,
+    /// The history has too few sessions for this many numbers: one of them is extreme by chance.
+    TooFewForFamily,
+    /// The level of this machine changes by itself, as often and as far.
+    LevelsChange,
+    /// This machine has slow sessions by itself, as often and as slow.
+    SlowSessions,
+    /// The history was falling before, and the sessions lie on its line.
+    Falling,
+    /// The history wanders, and has taken steps as large.
+    Wanders,
 }
 
 /// How the values of a number were collected: what more of them would cost, and bring.
@@ -101,6 +126,8 @@ pub struct GateEvidence {
     design: Design,
     /// One-sided p of the sign-flip test that the candidate is not worse, where there is one.
     p_sign_flip: Option<f64>,
+    /// Of sessions: another explanation for why they look worse.
+    objection: Option<Objection>,
 }
 
 impl GateEvidence {
@@ -118,24 +145,7 @@ impl GateEvidence {
             units: evidence.units,
             design: if evidence.unit == ReplicationUnit::Block { Design::Blocks } else { Design::Plots },
             p_sign_flip: evidence.p_sign_flip.map(one_sided),
-        })
-    }
-
-    /// Of sessions at different times.
-    ///
-    /// # Errors
-    /// Values that are not above 0.
-    pub fn of_sessions(sides: &SessionSides<'_>, better: Better) -> Result<GateEvidence, StatsError> {
-        let (baseline, candidate) = sides.sessions();
-        let turned = |estimate: Estimate| match better {
-            Better::Higher => estimate,
-            Better::Lower => Estimate { log_mean: -estimate.log_mean, ..estimate },
-        };
-        Ok(GateEvidence {
-            estimate: sides.estimate()?.map(turned),
-            units: baseline,
-            design: Design::Sessions { baseline, candidate },
-            p_sign_flip: None,
+            objection: None,
         })
     }
 
@@ -144,6 +154,16 @@ impl GateEvidence {
             Design::Blocks => rule.blocks_min,
             Design::Plots => PLOTS_MIN,
             Design::Sessions { .. } => SESSIONS_MIN,
+        }
+    }
+
+    /// Verdict and level for sessions that look worse. One session is only suspected, so its level is lenient; two that agree are a
+    /// regression. `None` for blocks and plots.
+    fn session_level(&self) -> Option<(f64, GateVerdict)> {
+        match self.design {
+            Design::Sessions { candidate: 0 | 1, .. } => Some((SUSPECTED_P, GateVerdict::Suspected)),
+            Design::Sessions { .. } => Some((AGREED_P, GateVerdict::Regression)),
+            Design::Blocks | Design::Plots => None,
         }
     }
 
@@ -193,6 +213,12 @@ pub struct GateAssessment {
 /// was seen of them.
 pub const DECIDED: f64 = 0.8;
 
+/// p below which a single session is suspected …
+const SUSPECTED_P: f64 = 0.15;
+
+/// … and below which two or more sessions together are worse. Either is after correction for the number of numbers.
+const AGREED_P: f64 = 0.04;
+
 /// p above which the sign-flip test objects to a regression. As in comparisons it is not corrected: it guards the assumptions
 /// of t, and its smallest p is too coarse to be shared.
 const OBJECTS: f64 = 0.05;
@@ -208,11 +234,12 @@ pub fn assess(numbers: &[GateEvidence], looks: u32, rule: &GateRule) -> Result<V
     let tested: Vec<usize> = (0..numbers.len()).filter(|&index| numbers[index].may_decide(rule)).collect();
     let p: Vec<f64> = tested.iter().filter_map(|&index| numbers[index].p_worse()).collect();
     let mut adjusted: Vec<Option<f64>> = numbers.iter().map(GateEvidence::p_worse).collect();
+    let gates = f64::from(rule.gates.max(1));
     for (&index, p) in tested.iter().zip(holm(&p)?) {
-        adjusted[index] = Some(p);
+        adjusted[index] = Some((p * gates).min(1.0));
     }
-    let judge =
-        |(evidence, adjusted): (&GateEvidence, Option<f64>)| judge(evidence, adjusted, level, tested.len(), rule);
+    let family = tested.len() * rule.gates.max(1) as usize;
+    let judge = |(evidence, adjusted): (&GateEvidence, Option<f64>)| judge(evidence, adjusted, level, family, rule);
     numbers.iter().zip(adjusted).map(judge).collect()
 }
 
@@ -230,7 +257,14 @@ fn judge(
     } else if is_below(p_beyond, level) {
         let is_worse = is_below(p_worse, level);
         (GateVerdict::Pass, if is_worse { GateNote::WorseWithinMargin } else { GateNote::None })
-    } else if is_below(p_worse_adjusted, level) {
+    } else if let Some((level, worse)) = evidence.session_level()
+        && is_below(p_worse_adjusted, level)
+    {
+        match evidence.objection {
+            None => (worse, GateNote::None),
+            Some(objection) => (GateVerdict::CannotTell, GateNote::Objected(objection)),
+        }
+    } else if evidence.session_level().is_none() && is_below(p_worse_adjusted, level) {
         match evidence.p_sign_flip.is_none_or(|p| p < OBJECTS) {
             true => (GateVerdict::Regression, GateNote::None),
             false => (GateVerdict::CannotTell, GateNote::OnlyInterval),
@@ -274,7 +308,8 @@ pub fn overall(verdicts: impl IntoIterator<Item = GateVerdict>) -> GateVerdict {
     let severity = |verdict: &GateVerdict| match verdict {
         GateVerdict::Pass => 0,
         GateVerdict::CannotTell => 1,
-        GateVerdict::Regression => 2,
+        GateVerdict::Suspected => 2,
+        GateVerdict::Regression => 3,
     };
     verdicts.into_iter().max_by_key(severity).unwrap_or(GateVerdict::CannotTell)
 }

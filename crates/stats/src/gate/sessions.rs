@@ -29,11 +29,16 @@ impl SessionSides<'_> {
     /// Where the candidate's sessions have fewer runs than the baseline's, what their runs vary by adds to it. `None` below
     /// two sessions of the baseline, or without any of the candidate.
     ///
-    /// Source: Hahn and Meeker, "Statistical intervals", 1991, §4.8 (prediction of the mean of m future observations).
+    /// `resemblance` is the correlation of neighbouring sessions, 0 where they are independent. Sessions that resemble each other
+    /// are worth fewer independent ones, k (1 − r) / (1 + r), and vary by more than they show.
+    ///
+    /// Sources: Hahn and Meeker, "Statistical intervals", 1991, §4.8 (prediction of the mean of m future observations); Bayley and
+    /// Hammersley, "The effective number of independent observations in an autocorrelated time series", Supplement to the Journal
+    /// of the Royal Statistical Society 8, 1946.
     ///
     /// # Errors
     /// Values that are not above 0.
-    pub fn estimate(&self) -> Result<Option<Estimate>, StatsError> {
+    pub fn estimate(&self, resemblance: f64) -> Result<Option<Estimate>, StatsError> {
         let sessions = |side: &[Vec<f64>]| -> Result<Vec<Vec<f64>>, StatsError> {
             side.iter().filter(|runs| !runs.is_empty()).map(|runs| logs(runs)).collect()
         };
@@ -44,19 +49,22 @@ impl SessionSides<'_> {
         let means = |side: &[Vec<f64>]| side.iter().map(|runs| mean(runs)).collect::<Vec<f64>>();
         let (a, b) = (means(&baseline), means(&candidate));
         let (k, m) = (a.len() as f64, b.len() as f64);
-        let freedom = k + m - 2.0;
-        let between = (squares(&a) + squares(&b)) / freedom;
+        let worth = (k * (1.0 - resemblance) / (1.0 + resemblance)).clamp(k.min(2.0), k);
+        let shown = (1.0 - 1.0 / worth) / (1.0 - 1.0 / k);
+        let between = (squares(&a) + squares(&b)) / (k + m - 2.0) / shown;
         let further_error = (within(&baseline, &candidate) * (per_run(&candidate) - per_run(&baseline))).max(0.0);
-        let variance = between / k + (between + further_error) / m;
+        let of_candidate = (1.0 + (m - 1.0) * resemblance) / m;
+        let variance = between * (1.0 / worth + of_candidate) + further_error / m;
+        let freedom = (worth + m - 2.0).max(1.0);
         Ok(Some(Estimate { log_mean: mean(&b) - mean(&a), log_error: variance.sqrt(), freedom }))
     }
 }
 
-fn mean(values: &[f64]) -> f64 {
+pub(super) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-fn squares(values: &[f64]) -> f64 {
+pub(super) fn squares(values: &[f64]) -> f64 {
     let mean = mean(values);
     values.iter().map(|value| (value - mean).powi(2)).sum()
 }
@@ -82,7 +90,7 @@ mod tests {
     }
 
     fn estimate(baseline: &[&[f64]], candidate: &[&[f64]]) -> Option<Estimate> {
-        SessionSides { baseline: &of(baseline), candidate: &of(candidate) }.estimate().unwrap()
+        SessionSides { baseline: &of(baseline), candidate: &of(candidate) }.estimate(0.0).unwrap()
     }
 
     // Protects: a hundred runs of one session are one sample of what sessions differ by.
@@ -104,6 +112,17 @@ mod tests {
         assert!((found.log_error - sd * 1.25f64.sqrt()).abs() < 1e-12);
         assert!((found.log_mean - (90.0f64.ln() - mean)).abs() < 1e-12);
         assert_eq!(found.freedom, 3.0);
+    }
+
+    // Protects: sessions that resemble each other count as fewer independent ones.
+    #[test]
+    fn resemblance_widens_the_error() {
+        let sides = (of(&[&[100.0], &[101.0], &[104.0], &[103.0], &[99.0], &[98.0]]), of(&[&[97.0], &[96.0]]));
+        let error = |resemblance: f64| {
+            let sides = SessionSides { baseline: &sides.0, candidate: &sides.1 };
+            sides.estimate(resemblance).unwrap().unwrap().log_error
+        };
+        assert!(error(0.4) > 1.3 * error(0.0) && error(0.8) > 1.15 * error(0.4), "{} {}", error(0.0), error(0.4));
     }
 
     #[test]

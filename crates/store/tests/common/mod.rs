@@ -72,6 +72,7 @@ pub fn result(id: &str, second: u32) -> RunResult {
     RunResult {
         ranks: None,
         imported: None,
+        gated: None,
         schema: "plumb.result/1".to_owned(),
         id: id.to_owned(),
         started_at: format!("2024-05-01T12:00:{second:02}.123456789Z"),

@@ -193,6 +193,7 @@ pub(crate) fn answer(speed: f64) -> RunAnswer {
         checks: Vec::new(),
         ranks: None,
         imported: None,
+        gated: None,
         phases: vec![PhaseResult {
             name: "write".to_owned(),
             wall_ns,

@@ -4,6 +4,7 @@ use crate::fit::Policies;
 use crate::place::Place;
 use crate::progress::Progress;
 use crate::run::{Bench, RunError, RunRequest};
+use jiff::Timestamp;
 use plumb_engine::sim::SimRun;
 use plumb_result::RunResult;
 use plumb_sorted::short_list;
@@ -23,8 +24,10 @@ pub struct AloneRequest<'a> {
     pub budget: Duration,
     /// Of simulated devices.
     pub seed: u64,
-    /// Which provisioning of a simulated device: each session is one of its own.
+    /// Which provisioning of a simulated device: each session is one of its own, in the order of time.
     pub session: u32,
+    /// When the newest session before began: one on a simulated device is dated a day later.
+    pub newest: Option<Timestamp>,
     /// As typed, for the record.
     pub command: &'a str,
 }
@@ -66,6 +69,20 @@ fn at(workload: &Workload, place: &Place) -> Option<Workload> {
     Some(workload)
 }
 
+/// Time between sessions of simulated devices.
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
+/// Returns the time by which dates must be ahead of `now` to lie a day after the newest.
+fn a_day_after(newest: Option<Timestamp>, now: Timestamp) -> Duration {
+    let ahead = newest.map(|newest| newest.duration_since(now).as_nanos() + DAY.as_nanos() as i128);
+    ahead.and_then(|ns| u64::try_from(ns).ok()).map_or(Duration::ZERO, Duration::from_nanos)
+}
+
+/// When the newest of these runs began; `None` without any whose time is known.
+pub fn newest(results: &[RunResult]) -> Option<Timestamp> {
+    results.iter().filter_map(|result| result.started_at.parse().ok()).max()
+}
+
 /// Runs each work in turn, round by round.
 ///
 /// # Errors
@@ -78,13 +95,17 @@ pub fn measure_alone(
     bench.begin_comparison();
     let started = Instant::now();
     let mut simulated = Duration::ZERO;
+    bench.ahead = match request.place {
+        Place::Sim(_) => a_day_after(request.newest, Timestamp::now()),
+        Place::Directory(_) => Duration::ZERO,
+    };
     let mut results: Vec<RunResult> = Vec::new();
     for round in 0..RUNS {
         let spent = started.elapsed() + simulated;
         if round > 0 && spent + spent / round > request.budget {
             break;
         }
-        for work in request.works {
+        for (number, work) in request.works.iter().enumerate() {
             progress.block(&format!("run {} of {RUNS}", round + 1));
             let run = RunRequest {
                 workload: work,
@@ -93,8 +114,9 @@ pub fn measure_alone(
                 command: request.command,
                 dialect: None,
                 sim_run: SimRun {
-                    seed: request.seed.wrapping_add(u64::from(request.session)),
-                    run_index: round,
+                    // Each workload has draws of its own, so that the numbers of a gate can vary independently.
+                    seed: request.seed.wrapping_add(number as u64),
+                    run_index: request.session.saturating_mul(RUNS).saturating_add(round),
                     plot_index: request.session,
                 },
             };
@@ -111,4 +133,19 @@ pub fn measure_alone(
         }
     }
     Ok(Alone { results, spent: started.elapsed() + simulated, interrupted: false })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn simulated_sessions_are_a_day_apart() {
+        let at = |text: &str| text.parse::<Timestamp>().unwrap();
+        let now = at("2026-05-03T12:00:00Z");
+        assert_eq!(a_day_after(None, now), Duration::ZERO);
+        assert_eq!(a_day_after(Some(at("2026-05-01T12:00:00Z")), now), Duration::ZERO);
+        assert_eq!(a_day_after(Some(now), now), DAY);
+        assert_eq!(a_day_after(Some(at("2026-05-07T12:00:00Z")), now), 5 * DAY);
+    }
 }

@@ -13,14 +13,16 @@ use plumb_result::compare::{Capped, LeftOut};
 use plumb_result::gate::{
     GATE_SCHEMA, GateAnswer, GateDesign, GateLooks, GateNeed, GateNumber, GateSide, GateSource, GateUnit, LevelChange,
 };
-use plumb_result::{Gate, RunResult};
+use plumb_result::{Finding, Gate, RunResult};
 use plumb_sorted::{SortedMap, SortedSet, short_list};
-use plumb_stats::change::{History, history};
-use plumb_stats::gate::{GateEvidence, GateRule, SessionSides, assess};
+use plumb_stats::gate::{
+    GateAssessment, GateEvidence, GateNote, GateRule, NumberHistory, SESSIONS_MIN, SessionSides, assess, of_histories,
+};
 use plumb_stats::schedule::Side;
 use std::time::Duration;
 
 /// Runs of one side.
+#[derive(Clone)]
 pub struct HistorySide {
     /// As typed.
     pub name: String,
@@ -36,10 +38,16 @@ pub struct HistoryRequest<'a> {
     pub baseline: HistorySide,
     /// What is judged: stored, or measured just now.
     pub candidate: HistorySide,
+    /// The newest kept session, if it was suspected: the candidate's first session, see [`super::suspected`].
+    pub suspected: Vec<RunResult>,
+    /// Whether the candidate's session is kept, so that the next gate knows it.
+    pub kept: bool,
     /// Numbers by name or by their last parts; without any, those that a comparison of stored runs has.
     pub metrics: &'a [String],
     /// A regression within this factor passes.
     pub margin: f64,
+    /// Gates that share the error rate of `regression`.
+    pub gates: u32,
     /// Runs closer in time than this are of one session.
     pub session_gap: Duration,
     /// Time that was spent on measuring.
@@ -50,85 +58,84 @@ pub struct HistoryRequest<'a> {
 
 /// Judges runs by earlier ones. Runs of the candidate that the baseline selects too are the candidate's.
 ///
+/// A session that looks worse is suspected. With the next one it is judged as a candidate of two sessions, against the history
+/// before both. If they do not agree, the first joins the history, and the second is judged alone.
+///
 /// # Errors
 /// A metric that no run has.
-pub fn gate_history(request: HistoryRequest<'_>) -> Result<GateOutcome, StoredError> {
-    let HistoryRequest { baseline, candidate, metrics, margin, session_gap, spent, seed } = request;
-    let rule = GateRule { margin, seed, ..GateRule::default() };
+pub fn gate_history(request: &HistoryRequest<'_>) -> Result<GateOutcome, StoredError> {
+    let HistoryRequest { baseline, candidate, suspected, .. } = request;
     let measured = match candidate.source {
         GateSource::Measured => candidate.results.clone(),
         GateSource::Stored | GateSource::File => Vec::new(),
     };
+    if !suspected.is_empty() {
+        let first = ids(suspected);
+        let mut before = baseline.clone();
+        before.results.retain(|one| !first.contains(&one.id));
+        let mut both = candidate.clone();
+        both.results.extend(suspected.iter().filter(|one| !ids(&candidate.results).contains(&one.id)).cloned());
+        let gate = judge(before, both, request)?;
+        // Runs of the same session are more runs of the suspected one.
+        if gate.answer == GateAnswer::Regression || gate.candidate.sessions == Some(1) {
+            return Ok(GateOutcome { gate, measured, interrupted: false });
+        }
+    }
+    let gate = judge(baseline.clone(), candidate.clone(), request)?;
+    Ok(GateOutcome { gate, measured, interrupted: false })
+}
+
+fn ids(results: &[RunResult]) -> SortedSet<String> {
+    SortedSet::from_iter(results.iter().map(|result| result.id.clone()))
+}
+
+fn judge(baseline: HistorySide, candidate: HistorySide, request: &HistoryRequest<'_>) -> Result<Gate, StoredError> {
+    let rule =
+        GateRule { margin: request.margin, seed: request.seed, gates: request.gates.max(1), ..GateRule::default() };
     let names = [baseline.name.clone(), candidate.name.clone()];
     let (runs, shared) = both(baseline.results, candidate.results);
     let has = |side: Side| runs.iter().any(|run| run.side == side);
     let Apart { rows, one_sided, findings, differences, left_out, run_checks, mut notes } =
-        if has(Side::A) && has(Side::B) { apart(&runs, &names, metrics, seed)? } else { Apart::default() };
+        if has(Side::A) && has(Side::B) {
+            apart(&runs, &names, request.metrics, request.seed)?
+        } else {
+            Apart::default()
+        };
     if shared > 0 {
         notes.push(format!("{shared} of the baseline's runs are the candidate's, and do not count for the baseline"));
     }
-    let sessions = [Side::A, Side::B].map(|side| sessions(&runs, side, session_gap));
+    let sessions = [Side::A, Side::B].map(|side| sessions(&runs, side, request.session_gap));
+    notes.extend(recent_regression(&runs, &sessions[0]));
     let cells: Vec<(&ComparedCell, CellSessions)> =
         rows.iter().map(|(cell, rows)| (cell, CellSessions::of(rows, &runs, &sessions))).collect();
-    let evidence: Vec<GateEvidence> = cells
-        .iter()
-        .filter_map(|(cell, values)| {
-            let sides = SessionSides { baseline: values.since(), candidate: &values.candidate };
-            GateEvidence::of_sessions(&sides, direction(cell)).ok()
-        })
-        .collect();
-    let assessments = assess(&evidence, 1, &rule).unwrap_or_default();
-    let rejected = rejected(&runs, &left_out);
-    let numbers: Vec<GateNumber> = cells
-        .iter()
-        .zip(&assessments)
-        .map(|((cell, values), assessment)| {
-            let means = |sessions: &[Vec<f64>]| sessions.iter().map(|runs| geometric_mean(runs)).collect();
-            let told = Told {
-                values: [means(values.since()), means(&values.candidate)],
-                unit: GateUnit::Session,
-                floor: None,
-                findings: &findings,
-                forbids: values.lacking(),
-                changes: values.changes.clone(),
-            };
-            number(cell, assessment, &rule, told)
-        })
-        .collect();
+    let (numbers, assessments) = numbers(&cells, &runs, &findings, &rule);
     let missing: Vec<String> =
         one_sided.iter().map(|cell| format!("{} {}: only one side has it", cell.workload, cell.metric)).collect();
+    let rejected = rejected(&runs, &left_out);
     let answer = answer(&numbers, &missing, rejected);
-    let open = numbers.iter().zip(&assessments).filter(|(number, _)| number.answer == GateAnswer::CannotTell);
-    let needed: Option<Vec<u32>> = open.map(|(_, assessment)| assessment.units_needed).collect();
-    let needed = needed.and_then(|all| all.into_iter().max()).filter(|_| answer == GateAnswer::CannotTell && !rejected);
-    let side = |index: usize, side: Side, name: String, source| GateSide {
+    let suspected = answer == GateAnswer::CannotTell && !rejected && numbers.iter().any(|number| number.suspected);
+    let side = |index: usize, name: String, source| GateSide {
         name,
         source,
         runs: sessions[index].iter().flatten().count() as u32,
-        sessions: Some(
-            runs.iter()
-                .zip(&sessions[index])
-                .filter(|(run, _)| run.side == side)
-                .filter_map(|(_, session)| *session)
-                .max()
-                .map_or(0, |last| last as u32 + 1),
-        ),
+        sessions: Some(sessions[index].iter().flatten().max().map_or(0, |last| *last as u32 + 1)),
     };
     let gate = Gate {
         schema: GATE_SCHEMA.to_owned(),
         answer,
+        suspected,
         note: String::new(),
-        promise: words::promise(rule.margin),
-        baseline: side(0, Side::A, baseline.name, baseline.source),
-        candidate: side(1, Side::B, candidate.name, candidate.source),
+        promise: words::promise_of_history(rule.margin),
+        baseline: side(0, baseline.name, baseline.source),
+        candidate: side(1, candidate.name, candidate.source),
         design: GateDesign::History,
         margin: rule.margin,
         error_rate: ERROR_RATE,
+        needed: needed(&numbers, &assessments, suspected).filter(|_| answer == GateAnswer::CannotTell && !rejected),
         numbers,
         missing,
         looks: GateLooks { done: 1, planned: 1, level: rule.alpha },
-        seconds: spent.as_secs_f64(),
-        needed: needed.map(|units| GateNeed { units, seconds: None, options: None }),
+        seconds: request.spent.as_secs_f64(),
         rejected,
         left_out,
         run_checks,
@@ -136,11 +143,79 @@ pub fn gate_history(request: HistoryRequest<'_>) -> Result<GateOutcome, StoredEr
         differences,
         notes,
         runs: runs.iter().map(|run| run.result.id.clone()).collect(),
-        seed,
         settle: None,
+        seed: request.seed,
+        gates: (rule.gates > 1).then_some(rule.gates),
     };
-    let gate = Gate { note: words::note(&gate, false), ..gate };
-    Ok(GateOutcome { gate, measured, interrupted: false })
+    let second = words::second_session(request.session_gap, request.kept);
+    Ok(Gate { note: words::note(&gate, false, &second), ..gate })
+}
+
+/// The numbers with what the statistics say of them.
+fn numbers(
+    cells: &[(&ComparedCell, CellSessions)],
+    runs: &[Selected],
+    findings: &[Finding],
+    rule: &GateRule,
+) -> (Vec<GateNumber>, Vec<GateAssessment>) {
+    let histories: Vec<NumberHistory<'_>> = cells
+        .iter()
+        .map(|(cell, values)| NumberHistory {
+            sides: SessionSides { baseline: &values.baseline, candidate: &values.candidate },
+            better: direction(cell),
+        })
+        .collect();
+    // Values are above 0 and the rule is its own default, so that there is no error.
+    let found = of_histories(&histories, histories.len() * rule.gates as usize).unwrap_or_default();
+    let evidence: Vec<GateEvidence> = found.iter().map(|one| one.evidence).collect();
+    let assessments = assess(&evidence, 1, rule).unwrap_or_default();
+    let numbers = cells.iter().zip(&found).zip(&assessments).map(|(((cell, values), found), assessment)| {
+        let means = |sessions: &[Vec<f64>]| sessions.iter().map(|runs| geometric_mean(runs)).collect();
+        let changes = found.changes.iter().map(|change| LevelChange {
+            at: runs[values.firsts[change.at]].result.started_at.clone(),
+            before: change.before,
+            after: change.after,
+        });
+        let told = Told {
+            values: [means(&values.baseline[found.since..]), means(&values.candidate)],
+            unit: GateUnit::Session,
+            floor: None,
+            findings,
+            forbids: values.lacking(),
+            changes: changes.collect(),
+        };
+        number(cell, assessment, rule, told)
+    });
+    (numbers.collect(), assessments)
+}
+
+/// Sessions of the candidate that should decide it: two where one is suspected.
+fn needed(numbers: &[GateNumber], assessments: &[GateAssessment], suspected: bool) -> Option<GateNeed> {
+    let open = numbers.iter().zip(assessments).filter(|(number, _)| number.answer == GateAnswer::CannotTell);
+    // More sessions like these do not answer an objection.
+    let needed: Option<Vec<u32>> = open
+        .map(|(_, assessment)| match assessment.note {
+            GateNote::Objected(_) => None,
+            _ => assessment.units_needed,
+        })
+        .collect();
+    let units = if suspected { Some(2) } else { needed.and_then(|all| all.into_iter().max()) };
+    units.map(|units| GateNeed { units, seconds: None, options: None })
+}
+
+/// Where one of the baseline's newest sessions was judged a regression, its level is about to become what later ones are judged by.
+fn recent_regression(runs: &[Selected], sessions: &[Option<usize>]) -> Option<String> {
+    let newest = sessions.iter().flatten().max()?;
+    let is_recent = |session: usize| session + SESSIONS_MIN as usize > *newest;
+    let is_regression = |run: &Selected| run.result.gated.is_some_and(|gated| gated.answer == GateAnswer::Regression);
+    let found =
+        runs.iter().zip(sessions).find(|(run, session)| session.is_some_and(is_recent) && is_regression(run))?;
+    let at = &found.0.result.started_at;
+    Some(format!(
+        "The session of {} was a regression. It is part of the history: once {SESSIONS_MIN} sessions are at its level, that level \
+         is the baseline.",
+        at.get(..16).unwrap_or(at).replace('T', " ")
+    ))
 }
 
 /// The runs of both sides in the order of time, and how many the baseline shares with the candidate.
@@ -172,9 +247,8 @@ fn geometric_mean(values: &[f64]) -> f64 {
 struct CellSessions {
     baseline: Vec<Vec<f64>>,
     candidate: Vec<Vec<f64>>,
-    /// The first of the baseline's sessions that counts.
-    since: usize,
-    changes: Vec<LevelChange>,
+    /// The first run of each of the baseline's sessions.
+    firsts: Vec<usize>,
     /// Runs that count and have no value, and those that have one.
     lacking: (u32, u32),
 }
@@ -190,32 +264,12 @@ impl CellSessions {
             }
             found.into_values().collect::<Vec<(usize, Vec<f64>)>>()
         };
-        let baseline = by_session(Side::A, &sessions[0]);
-        let (firsts, baseline): (Vec<usize>, Vec<Vec<f64>>) = baseline.into_iter().unzip();
-        let candidate: Vec<Vec<f64>> = by_session(Side::B, &sessions[1]).into_iter().map(|(_, runs)| runs).collect();
-        let means: Vec<f64> = baseline.iter().map(|runs| geometric_mean(runs)).collect();
-        // Values are above 0 and the rule is its own default, so that there is no error.
-        let found = history(&means, &History::default()).unwrap_or_default();
-        let since = found.last().map_or(0, |change| change.at);
-        let changes = found.iter().map(|change| LevelChange {
-            at: runs[firsts[change.at]].result.started_at.clone(),
-            before: change.before,
-            after: change.after,
-        });
+        let (firsts, baseline) = by_session(Side::A, &sessions[0]).into_iter().unzip();
+        let candidate = by_session(Side::B, &sessions[1]).into_iter().map(|(_, runs)| runs).collect();
         let work = rows.first().map(|row| runs[row.run as usize].result.workload.name.as_str());
         let counted = runs.iter().filter(|run| run.counts() && Some(run.result.workload.name.as_str()) == work).count();
-        CellSessions {
-            changes: changes.collect(),
-            baseline,
-            candidate,
-            since,
-            lacking: (counted.saturating_sub(rows.len()) as u32, rows.len() as u32),
-        }
-    }
-
-    /// The baseline's sessions since the last change of level.
-    fn since(&self) -> &[Vec<f64>] {
-        &self.baseline[self.since..]
+        let lacking = (counted.saturating_sub(rows.len()) as u32, rows.len() as u32);
+        CellSessions { baseline, candidate, firsts, lacking }
     }
 
     /// A percentile that runs lack for want of samples is lacked by slow runs first.

@@ -11,11 +11,11 @@ mod sessions;
 pub(crate) mod words;
 
 pub use crate::compare::stored::history::results;
-pub use candidate::{Alone, AloneRequest, measure_alone, works_at};
+pub use candidate::{Alone, AloneRequest, measure_alone, newest, works_at};
 pub use history::{HistoryRequest, HistorySide, gate_history};
 pub use numbers::{WantedError, planned};
 pub use places::{PlacesRequest, gate_places};
-pub use sessions::{SESSION_GAP, SESSIONS_KEPT, newest_sessions, session_count};
+pub use sessions::{SESSION_GAP, SESSIONS_KEPT, newest_sessions, session_count, suspected};
 
 use plumb_result::{Gate, RunResult};
 

@@ -7,7 +7,7 @@ use plumb_result::compare::{Capped, Floor};
 use plumb_result::gate::{GateAnswer, GateNumber, GateUnit, LevelChange};
 use plumb_result::{ContrastVerdict, Finding, Metric};
 use plumb_sorted::short_list;
-use plumb_stats::gate::{GateAssessment, GateNote, GateRule, GateVerdict, SESSIONS_MIN};
+use plumb_stats::gate::{GateAssessment, GateNote, GateRule, GateVerdict, Objection, SESSIONS_MIN};
 use plumb_trust::{NumberFound, Planned};
 use plumb_workload::named::NamedWorkload;
 
@@ -69,10 +69,13 @@ pub(super) fn number(cell: &ComparedCell, assessment: &GateAssessment, rule: &Ga
         (GateVerdict::Regression, Some(ratio)) => {
             (GateAnswer::Regression, ContrastVerdict::Slower, NumberFound::Difference { ratio: ratio.value })
         }
+        (GateVerdict::Suspected, Some(ratio)) => {
+            (GateAnswer::CannotTell, ContrastVerdict::Slower, NumberFound::Difference { ratio: ratio.value })
+        }
         _ => (GateAnswer::CannotTell, ContrastVerdict::CannotTell, NumberFound::Nothing),
     };
-    let capped = match answer {
-        GateAnswer::CannotTell => None,
+    let capped = match said {
+        ContrastVerdict::CannotTell => None,
         _ => cap(said, found, told.floor.as_ref(), told.findings).or(told.forbids),
     };
     let mean = |values: &[f64]| plumb_stats::summary::geometric_mean(values).ok();
@@ -85,6 +88,7 @@ pub(super) fn number(cell: &ComparedCell, assessment: &GateAssessment, rule: &Ga
         phase: cell.phase.clone(),
         metric: cell.metric,
         answer: if capped.is_some() { GateAnswer::CannotTell } else { answer },
+        suspected: assessment.verdict == GateVerdict::Suspected && capped.is_none(),
         note,
         capped: capped.map(|capped| capped.code),
         baseline_value: mean(&told.values[0]),
@@ -114,9 +118,27 @@ fn words(note: GateNote, unit: GateUnit) -> Option<String> {
         (GateNote::WorseWithinMargin, _) => "worse, within the margin".to_owned(),
         (GateNote::ChanceAmongMany, _) => "possibly worse, but not significant among all numbers".to_owned(),
         (GateNote::OnlyInterval, _) => "the interval shows a regression, the permutation test does not".to_owned(),
+        (GateNote::Objected(objection), _) => objected(objection).to_owned(),
         (GateNote::TooWide, _) => "too noisy: neither a regression nor its absence is shown".to_owned(),
     };
     Some(text)
+}
+
+/// Words for the other explanation of sessions that look worse.
+fn objected(objection: Objection) -> &'static str {
+    match objection {
+        Objection::SeenBefore => "it looks worse, but the history has sessions as bad",
+        Objection::TooFewForFamily => {
+            "it looks worse, but with this few sessions one of this many numbers does by chance; name fewer --metrics, or wait for \
+             more sessions"
+        }
+        Objection::LevelsChange => {
+            "it looks worse, but the level of this history changes by itself as often and as far"
+        }
+        Objection::SlowSessions => "it looks worse, but this history has single slow sessions as often and as slow",
+        Objection::Falling => "it looks worse, but the history was falling before, and it lies on the line",
+        Objection::Wanders => "it looks worse, but the history wanders, and has taken steps as large",
+    }
 }
 
 /// The direction of a number, for the statistics.

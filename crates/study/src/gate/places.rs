@@ -39,6 +39,8 @@ pub struct PlacesRequest<'a> {
     pub budget: Duration,
     /// A regression within this factor passes.
     pub margin: f64,
+    /// Gates that share the error rate of `regression`.
+    pub gates: u32,
     /// Seed of the order and of every op.
     pub seed: u64,
     /// As typed, for the record.
@@ -76,7 +78,8 @@ pub fn gate_places(
         seed: request.seed,
         command: request.command,
     };
-    let rule = GateRule { margin: request.margin, seed: request.seed, ..GateRule::default() };
+    let rule =
+        GateRule { margin: request.margin, seed: request.seed, gates: request.gates.max(1), ..GateRule::default() };
     let mut log = ComparisonLog::new(&request.workloads, None);
     log.planned.clone_from(&request.planned);
     let mut clock = Clock { started: Instant::now(), simulated: Duration::ZERO };
@@ -135,6 +138,7 @@ pub fn gate_places(
     let gate = Gate {
         schema: GATE_SCHEMA.to_owned(),
         answer,
+        suspected: false,
         note: String::new(),
         promise: words::promise(rule.margin),
         baseline: side(&request.baseline),
@@ -156,8 +160,9 @@ pub fn gate_places(
         runs,
         seed: request.seed,
         settle,
+        gates: (rule.gates > 1).then_some(rule.gates),
     };
-    let gate = Gate { note: words::note(&gate, interrupted), ..gate };
+    let gate = Gate { note: words::note(&gate, interrupted, ""), ..gate };
     Ok(GateOutcome { gate, measured: Vec::new(), interrupted })
 }
 

@@ -17,6 +17,16 @@ pub fn session_count(results: &[RunResult], gap: Duration) -> u32 {
     numbered(results.to_vec(), gap).last().and_then(|(_, session)| *session).map_or(0, |last| last as u32 + 1)
 }
 
+/// The runs of the newest session, if its newest run is of a suspected one; otherwise none. The next session decides what it was.
+pub fn suspected(results: &[RunResult], gap: Duration) -> Vec<RunResult> {
+    let all = numbered(results.to_vec(), gap);
+    let Some((newest, session)) = all.last() else { return Vec::new() };
+    if !newest.gated.is_some_and(|gated| gated.suspected) {
+        return Vec::new();
+    }
+    all.iter().filter(|(_, other)| other == session).map(|(run, _)| run.clone()).collect()
+}
+
 /// The runs of the newest sessions, [`SESSIONS_KEPT`] at most, the oldest first. Runs that do not count are left out.
 pub fn newest_sessions(results: Vec<RunResult>, gap: Duration) -> Vec<RunResult> {
     let all = numbered(results, gap);

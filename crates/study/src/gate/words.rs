@@ -4,6 +4,7 @@ use super::ERROR_RATE;
 use plumb_result::Gate;
 use plumb_result::gate::{GateAnswer, GateDesign, GateNumber, GateUnit};
 use plumb_result::number::{self, Digits, percent};
+use std::time::Duration;
 
 /// How often an answer is wrong.
 pub(super) fn promise(margin: f64) -> String {
@@ -14,9 +15,30 @@ pub(super) fn promise(margin: f64) -> String {
     )
 }
 
-/// The answer in a few sentences.
-pub(super) fn note(gate: &Gate, interrupted: bool) -> String {
+/// The same for a history, with the conditions under which it holds.
+pub(super) fn promise_of_history(margin: f64) -> String {
+    let (rate, margin) = (percent(ERROR_RATE, Digits::Spoken), percent(margin, Digits::Spoken));
+    format!(
+        "At most {rate} of gates of an unchanged system answer \"regression\", if its sessions are independent, or vary as in the table \
+         of docs/gate.md: slow sessions, spikes, changing levels, memory, drift. At most {rate} of gates of one that is {margin} worse \
+         answer \"pass\", if sessions vary around one level."
+    )
+}
+
+/// Advice on measuring the second session that a suspected one needs.
+pub(super) fn second_session(gap: Duration, kept: bool) -> String {
+    let later = duration(gap.as_secs_f64());
+    let keep = if kept { "" } else { ", both with --keep FILE" };
+    format!(
+        " A single session may be a bad one: run the same command again more than {later} later or on another machine{keep}. If that \
+         session is worse, too, the answer is \"regression\"."
+    )
+}
+
+/// The answer in a few sentences. `second` says how to get a second session.
+pub(super) fn note(gate: &Gate, interrupted: bool, second: &str) -> String {
     let mut said = match gate.answer {
+        GateAnswer::CannotTell if gate.suspected => suspected(gate, second),
         GateAnswer::Pass => pass(gate),
         GateAnswer::Regression => regression(gate),
         GateAnswer::CannotTell => cannot_tell(gate),
@@ -59,12 +81,33 @@ fn regression(gate: &Gate) -> String {
     let most = worse.iter().min_by(|one, other| one.ratio.unwrap_or(1.0).total_cmp(&other.ratio.unwrap_or(1.0)));
     let Some(most) = most else { return String::new() };
     match (worse.len(), gate.numbers.len()) {
-        (1, 1) => format!("Regression: {b} is worse than {a} in {}{}.", most.name(), ratio(most)),
+        (1, 1) => format!("Regression: {b} is worse than {a} in {}{}.{}", most.name(), ratio(most), agreeing(gate)),
         (count, all) => format!(
-            "Regression: {b} is worse than {a} in {count} of {all} numbers, most in {}{}.",
+            "Regression: {b} is worse than {a} in {count} of {all} numbers, most in {}{}.{}",
             most.name(),
-            ratio(most)
+            ratio(most),
+            agreeing(gate)
         ),
+    }
+}
+
+fn suspected(gate: &Gate, second: &str) -> String {
+    let (a, b) = (&gate.baseline.name, &gate.candidate.name);
+    let worse: Vec<&GateNumber> = gate.numbers.iter().filter(|number| number.suspected).collect();
+    let most = worse.iter().min_by(|one, other| one.ratio.unwrap_or(1.0).total_cmp(&other.ratio.unwrap_or(1.0)));
+    let Some(most) = most else { return String::new() };
+    let numbers = match worse.len() {
+        1 => most.name(),
+        count => format!("{count} of {} numbers, most in {}", gate.numbers.len(), most.name()),
+    };
+    format!("Suspected: {b} looks worse than {a} in {numbers}{}.{second}", ratio(most))
+}
+
+/// Of a regression that rests on sessions.
+fn agreeing(gate: &Gate) -> String {
+    match gate.candidate.sessions {
+        Some(sessions) if gate.design == GateDesign::History => format!(" {sessions} sessions agree."),
+        _ => String::new(),
     }
 }
 

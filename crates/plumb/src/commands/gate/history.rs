@@ -11,14 +11,14 @@ use crate::session;
 use crate::space_budget::{DataSizes, virtual_time};
 use plumb_document::json;
 use plumb_engine::guard::OutputFile;
-use plumb_result::gate::{GateAnswer, GateSource};
+use plumb_result::gate::{GateSource, SessionAnswer};
 use plumb_result::{RunResult, RunVerdict};
 use plumb_stats::schedule::Side;
 use plumb_study::Place;
 use plumb_study::compare::stored::StoredError;
 use plumb_study::gate::{
-    Alone, AloneRequest, GateOutcome, HistoryRequest, HistorySide, gate_history, measure_alone, newest_sessions,
-    results, session_count, works_at,
+    Alone, AloneRequest, GateOutcome, HistoryRequest, HistorySide, gate_history, measure_alone, newest,
+    newest_sessions, results, session_count, suspected, works_at,
 };
 use plumb_workload::named::Scale;
 use plumb_workload::{Nanos, Workload};
@@ -36,10 +36,27 @@ pub(super) fn run(
     if let Some(keep) = &arguments.keep {
         super::writable("--keep", keep)?;
     }
+    let baseline_file = match baseline {
+        Reference::File(path) => Some(path.as_path()),
+        Reference::Place(_) | Reference::Stored(_) => None,
+    };
     let baseline = before(baseline, arguments, common)?;
+    // A candidate with a file of its own, such as a pull request's, waits there for its second session. What waits in a baseline that
+    // is only read is another candidate's.
+    let own_file = arguments.keep.as_deref().filter(|keep| baseline_file != Some(keep));
+    let kept = match own_file {
+        Some(own) if own.exists() => in_file(own)?,
+        _ => Vec::new(),
+    };
+    let suspected = match (&arguments.keep, own_file) {
+        (Some(_), Some(_)) => suspected(&kept, gap(arguments)),
+        (Some(_), None) => suspected(&baseline.results, gap(arguments)),
+        (None, _) => Vec::new(),
+    };
     let (candidate, alone, unstored) = match candidate {
         Reference::Place(text) => {
-            let (alone, unstored) = measure(text, &baseline.results, arguments, budget, common)?;
+            let before = [baseline.results.as_slice(), kept.as_slice()].concat();
+            let (alone, unstored) = measure(text, &baseline.results, &before, arguments, budget, common)?;
             let results = alone.results.clone();
             (HistorySide { name: text.clone(), source: GateSource::Measured, results }, Some(alone), unstored)
         }
@@ -47,14 +64,17 @@ pub(super) fn run(
     };
     let request = HistoryRequest {
         baseline,
+        suspected: if matches!(candidate.source, GateSource::Measured) { suspected } else { Vec::new() },
         candidate,
+        kept: arguments.keep.is_some(),
         metrics: &arguments.metrics,
         margin: arguments.margin.0,
+        gates: arguments.gates,
         session_gap: gap(arguments),
         spent: alone.as_ref().map_or(Duration::ZERO, |alone| alone.spent),
         seed: arguments.seed,
     };
-    let outcome = gate_history(request).map_err(stopped)?;
+    let outcome = gate_history(&request).map_err(stopped)?;
     let interrupted = alone.is_some_and(|alone| alone.interrupted);
     Ok((GateOutcome { interrupted, ..outcome }, unstored))
 }
@@ -101,10 +121,11 @@ fn in_file(path: &Path) -> Result<Vec<RunResult>, Stopped> {
     store::read_file(path)
 }
 
-/// Measures the candidate: by the baseline's work, or where there is none yet by a named one.
+/// Measures the candidate: by the baseline's work, or where there is none yet by a named one. `before` are all sessions so far.
 fn measure(
     text: &str,
     baseline: &[RunResult],
+    before: &[RunResult],
     arguments: &GateArguments,
     budget: Nanos,
     common: &Common,
@@ -147,7 +168,8 @@ fn measure(
         works: &works,
         budget: Duration::from_nanos(budget.0),
         seed: arguments.seed,
-        session: baseline.len() as u32,
+        session: session_count(before, gap(arguments)),
+        newest: newest(before),
         command: &session::command_line(),
     };
     let alone = measure_alone(&mut bench, &request, &mut line);
@@ -156,17 +178,21 @@ fn measure(
     Ok((alone?, unstored))
 }
 
-/// Adds what was measured to a file, unless it is a regression or was rejected, and says so.
+/// Adds the measured session with its answer to a file. Regressions are kept, too: a history without its bad sessions would make the
+/// machine look calmer than it is. Only rejected and interrupted runs are left out. Prints what it did.
 pub(super) fn keep(path: &Path, outcome: &GateOutcome, arguments: &GateArguments) -> Result<(), Stopped> {
     let gate = &outcome.gate;
     let is_good = |result: &&RunResult| result.verdict != RunVerdict::Reject && !result.partial;
-    let good: Vec<RunResult> = outcome.measured.iter().filter(is_good).cloned().collect();
+    let gated = Some(SessionAnswer { answer: gate.answer, suspected: gate.suspected });
+    let with_answer = |result: RunResult| RunResult { gated, ..result };
+    let good: Vec<RunResult> = outcome.measured.iter().filter(is_good).cloned().map(with_answer).collect();
     let shown = path.display();
-    let why_not = match gate.answer {
-        _ if outcome.interrupted => Some("it was interrupted"),
-        GateAnswer::Regression => Some("they are a regression"),
-        _ if gate.rejected || good.is_empty() => Some("the checks rejected too many"),
-        _ => None,
+    let why_not = if outcome.interrupted {
+        Some("it was interrupted")
+    } else if gate.rejected || good.is_empty() {
+        Some("the checks rejected too many")
+    } else {
+        None
     };
     if let Some(why_not) = why_not {
         session::announce(&format!("{shown}: these runs are not kept, because {why_not}"));

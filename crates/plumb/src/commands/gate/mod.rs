@@ -128,6 +128,7 @@ fn end(arguments: &GateArguments, outcome: &GateOutcome) -> End {
         GateAnswer::Regression => End::AssertedFalse,
         GateAnswer::CannotTell if gate.rejected => End::Rejected,
         GateAnswer::CannotTell if arguments.allow_cannot_tell => End::Done,
+        GateAnswer::CannotTell if gate.suspected => End::Suspected,
         GateAnswer::CannotTell => End::CannotTell,
     }
 }
@@ -167,6 +168,7 @@ fn of_places(
         scale: Scale { file_bytes, files, time_ns: time.0, seed: arguments.seed, place: named::RunPlace::Directory },
         budget: Duration::from_nanos(budget.0),
         margin: arguments.margin.0,
+        gates: arguments.gates,
         seed: arguments.seed,
         command: &session::command_line(),
         options: &options,
