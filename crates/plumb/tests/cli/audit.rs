@@ -51,7 +51,7 @@ fn a_sound_study_is_accepted() {
     let home = Home::new();
     let text = block("toml part")
         .replace("order = \"fixed\"", "order = \"randomised\"")
-        .replace("repetitions = 1", "repetitions = 8")
+        .replace("repetitions = 1", "repetitions = 8\nspread-is = \"standard-deviation\"")
         .replace("6.1.0-32", "6.1.0-30")
         .replace("\"136.4\"", "\"143.0\"")
         .replace("seconds = \"150.2\"", "seconds = \"150.2\", spread = 0.01")

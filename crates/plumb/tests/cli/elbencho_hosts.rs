@@ -215,9 +215,9 @@ fn a_lost_service_is_named_and_the_others_numbers_are_kept() {
 fn a_time_limit_ends_the_benchmark_on_all_services() {
     let services = Services::start();
     services.lead("-w -s 1m -b 64k f").expect(0);
-    let said = services.lead("-r -F --infloop --timelimit 1 -s 1m -b 64k f").expect(0);
+    let said = services.lead("-r -F --infloop --timelimit 1 -s 1m -b 64k --plumb-quiet f").expect(0);
     assert!(!said.out.contains("RMFILES"), "{}", said.out);
-    assert!(said.says(&["Terminating due to phase time limit."]).err.is_empty());
+    assert_eq!(said.says(&["Terminating due to phase time limit."]).err, "");
     assert!(services.file("f").exists());
     let last = services.home.plumb("show last --json").ran().json();
     assert!(last["error"].is_null(), "{}", last["error"]);
