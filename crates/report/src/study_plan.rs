@@ -31,6 +31,8 @@ pub struct PlanView {
     pub agents: Vec<String>,
     /// What is compared, in words.
     pub compare: String,
+    /// Counts that every run has to meet, a line each.
+    pub expected: Vec<String>,
     /// What may be destroyed.
     pub expendable: Vec<String>,
     /// Published numbers that are put beside.
@@ -126,6 +128,10 @@ pub fn page(plan: &PlanView, detail: Detail, style: &Style) -> String {
     if !plan.factors.is_empty() {
         section(&mut lines, style, "Factors");
         factors(&mut lines, plan, style);
+    }
+    if !plan.expected.is_empty() {
+        section(&mut lines, style, "Expected counts");
+        lines.extend(plan.expected.iter().map(|count| format!("  {}", style.wrap(count, 4))));
     }
     section(&mut lines, style, "Cells");
     cells(&mut lines, plan, detail, style);

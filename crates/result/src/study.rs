@@ -116,12 +116,7 @@ pub struct StudyExpectation {
 impl StudyExpectation {
     /// `1.5`, `1.47 to 1.53`, `at most 0.02`.
     pub fn wanted(&self) -> String {
-        match self.at_most {
-            None => format!("at least {}", plain(self.at_least)),
-            Some(most) if most == self.at_least => plain(most),
-            Some(most) if self.at_least == 0.0 => format!("at most {}", plain(most)),
-            Some(most) => format!("{} to {}", plain(self.at_least), plain(most)),
-        }
+        bounds_in_words(self.at_least, self.at_most)
     }
 
     /// The value that was found, or the smallest and the largest.
@@ -131,6 +126,16 @@ impl StudyExpectation {
             (Some(least), Some(most)) => format!("{} to {}", plain(least), plain(most)),
             _ => "nothing".to_owned(),
         }
+    }
+}
+
+/// Bounds of a count: `1.5`, `1.47 to 1.53`, `at most 0.02`.
+pub fn bounds_in_words(at_least: f64, at_most: Option<f64>) -> String {
+    match at_most {
+        None => format!("at least {}", plain(at_least)),
+        Some(most) if most == at_least => plain(most),
+        Some(most) if at_least == 0.0 => format!("at most {}", plain(most)),
+        Some(most) => format!("{} to {}", plain(at_least), plain(most)),
     }
 }
 

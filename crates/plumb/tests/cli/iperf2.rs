@@ -119,8 +119,9 @@ fn the_real_one_at_the_other_end() {
                 assert_eq!(text.contains("Burst Latency"), bursts && is_received, "{whose}, {line}: {text}");
                 assert!(!text.contains("Barrier timeout"), "{whose}, {line}: {text}");
                 if line.contains("-u") && line.contains("-t 1 -b 2m") {
-                    // 170 datagrams of 1470 bytes, the last one with them.
-                    assert!(text.contains(" 0/17"), "{whose}, {line}: {text}");
+                    // 170 datagrams of 1470 bytes, the last one with them; a busy machine sends a few less within the second.
+                    let mut counts = text.split(" 0/").skip(1).filter_map(|rest| rest.split(' ').next()?.parse().ok());
+                    assert!(counts.any(|sent: u32| (150..180).contains(&sent)), "{whose}, {line}: {text}");
                 }
             }
             let text = theirs.terminate();

@@ -4,8 +4,23 @@ use plumb_lab::protocol::HostWork;
 use plumb_report::study_plan::{FactorView, PlanView, PlannedCell, PlotView};
 use plumb_study::earlier::EarlierSpread;
 use plumb_study::plan::power::{ASSUMED_SPREAD, PlannedUnit, PlannedVerdicts};
-use plumb_study::plan::{Correction, HostPlan, Levels, Plan, words};
+use plumb_result::study::bounds_in_words;
+use plumb_study::plan::{Correction, ExpectedCount, HostPlan, Levels, Plan, words};
 use plumb_workload::{CachePolicy, Phase, Target, Workload};
+
+/// `device.written-per-byte 1.47 to 1.53 where level 4, 5: parity`.
+fn expected(count: &ExpectedCount) -> String {
+    let levels: Vec<String> =
+        count.levels.iter().map(|(factor, levels)| format!("{factor} {}", levels.join(", "))).collect();
+    let mut text = format!("{} {}", count.metric, bounds_in_words(count.least, count.most));
+    if !levels.is_empty() {
+        text = format!("{text} where {}", levels.join(" and "));
+    }
+    if !count.because.is_empty() {
+        text = format!("{text}: {}", count.because);
+    }
+    text
+}
 
 /// The plan, as far as it is shown.
 pub fn of(plan: &Plan, earlier: Option<&EarlierSpread>) -> PlanView {
@@ -69,6 +84,7 @@ pub fn of(plan: &Plan, earlier: Option<&EarlierSpread>) -> PlanView {
             })
             .collect(),
         compare: compared(plan),
+        expected: plan.expect.iter().map(expected).collect(),
         expendable: plan
             .safety
             .expendable
