@@ -2,9 +2,9 @@
 
 use plumb_lab::protocol::HostWork;
 use plumb_report::study_plan::{FactorView, PlanView, PlannedCell, PlotView};
+use plumb_result::study::bounds_in_words;
 use plumb_study::earlier::EarlierSpread;
 use plumb_study::plan::power::{ASSUMED_SPREAD, PlannedUnit, PlannedVerdicts};
-use plumb_result::study::bounds_in_words;
 use plumb_study::plan::{Correction, ExpectedCount, HostPlan, Levels, Plan, words};
 use plumb_workload::{CachePolicy, Phase, Target, Workload};
 
