@@ -161,8 +161,9 @@ const UNCHANGED: &[Line] = &[
     Line { what: "any regression in 32 sessions", counted: Counted::AnyRegression, bar: Bar::Printed },
 ];
 
+/// An unchanged device. `small` makes it part of the small scale, with so many pipelines of 32 runs of the program.
 macro_rules! unchanged {
-    ($name:literal, $about:literal, $work:expr, $faults:literal) => {
+    ($name:literal, $about:literal, $work:expr, $faults:literal$(, small $small:literal)?) => {
         Scenario {
             name: $name,
             about: $about,
@@ -170,14 +171,14 @@ macro_rules! unchanged {
                 pipelines: &[Pipeline { faults: $faults, work: $work, change: None, sessions: &[14, 30] }],
             },
             trials: 300,
-            trials_small: 3,
+            trials_small: 0 $(+ $small)?,
             lines: UNCHANGED,
         }
     };
 }
 
 macro_rules! slower {
-    ($name:literal, $about:literal, $work:expr, $least:literal, $faults:literal, $fault:literal) => {
+    ($name:literal, $about:literal, $work:expr, $least:literal, $faults:literal, $fault:literal$(, small $small:literal)?) => {
         Scenario {
             name: $name,
             about: $about,
@@ -190,7 +191,7 @@ macro_rules! slower {
                 }],
             },
             trials: 300,
-            trials_small: 6,
+            trials_small: 0 $(+ $small)?,
             lines: &[
                 Line {
                     what: "regression, after its second session",
@@ -209,8 +210,8 @@ macro_rules! slower {
 
 /// Scenarios in the order of the table of docs/calibration.md.
 pub static GATES: &[Scenario] = &[
-    unchanged!("gate-normal", "gate, unchanged, sessions ± 3 %", ONE, "session=3%"),
-    unchanged!("gate-normal-4", "gate, unchanged, sessions ± 3 %, 4 numbers", FOUR, "session=3%"),
+    unchanged!("gate-normal", "gate, unchanged, sessions ± 3 %", ONE, "session=3%", small 3),
+    unchanged!("gate-normal-4", "gate, unchanged, sessions ± 3 %, 4 numbers", FOUR, "session=3%", small 3),
     unchanged!("gate-t3", "gate, unchanged, heavy tails (t3)", ONE, "session=3%&session-tails"),
     unchanged!("gate-t3-4", "gate, unchanged, heavy tails (t3), 4 numbers", FOUR, "session=3%&session-tails"),
     unchanged!(
@@ -241,7 +242,8 @@ pub static GATES: &[Scenario] = &[
         "gate-sticky-10",
         "gate, unchanged, two levels, 10 % of sessions switch",
         ONE,
-        "session=1%&session-switch=10%&session-switch-by=11%"
+        "session=1%&session-switch=10%&session-switch-by=11%",
+        small 3
     ),
     unchanged!(
         "gate-sticky-10-4",
@@ -270,7 +272,7 @@ pub static GATES: &[Scenario] = &[
     ),
     unchanged!("gate-walk", "gate, unchanged, a random walk", ONE, "session=1.5%&session-walk=1.5%"),
     unchanged!("gate-walk-4", "gate, unchanged, a random walk, 4 numbers", FOUR, "session=1.5%&session-walk=1.5%"),
-    unchanged!("gate-drift", "gate, each session 0.5 % slower", ONE, "session=3%&session-drift=0.5%"),
+    unchanged!("gate-drift", "gate, each session 0.5 % slower", ONE, "session=3%&session-drift=0.5%", small 3),
     unchanged!("gate-drift-4", "gate, each session 0.5 % slower, 4 numbers", FOUR, "session=3%&session-drift=0.5%"),
     slower!(
         "gate-found",
@@ -278,7 +280,8 @@ pub static GATES: &[Scenario] = &[
         ONE,
         0.85,
         "session=3%",
-        "&slow=11.1%"
+        "&slow=11.1%",
+        small 6
     ),
     slower!(
         "gate-found-9",

@@ -111,6 +111,7 @@ pub fn run(options: &Options) -> Result<()> {
     }
     let started = Instant::now();
     let mut missed = Vec::new();
+    let mut left_out = Vec::new();
     println!("| scenario | counted | measured | of | 95 % interval | bar | |");
     println!("|---|---|---:|---:|---|---|---|");
     for scenario in options.scenarios() {
@@ -120,6 +121,10 @@ pub fn run(options: &Options) -> Result<()> {
             Size::Full => scenario.trials,
         };
         let trials = options.trials.unwrap_or(trials);
+        if trials == 0 {
+            left_out.push(scenario.name);
+            continue;
+        }
         let counts = count(scenario, options.seed, trials)?;
         for (line, count) in scenario.lines.iter().zip(&counts) {
             if !report(scenario, line, *count, options.size) {
@@ -130,6 +135,9 @@ pub fn run(options: &Options) -> Result<()> {
         eprintln!("{}: {trials} trials in {:.1} s, {each_ms:.2} ms each", scenario.name, began.elapsed().as_secs_f64());
     }
     println!("\nSeed {}; {:.0} s.", options.seed, started.elapsed().as_secs_f64());
+    if !left_out.is_empty() {
+        println!("Not run at this scale: {}.", left_out.join(", "));
+    }
     if missed.is_empty() {
         return Ok(());
     }

@@ -163,7 +163,7 @@ pub struct Scenario {
     pub trial: Trial,
     /// Trials at full scale.
     pub trials: u64,
-    /// Trials at small scale.
+    /// Trials at small scale; with 0 it is left out there, and the output says so.
     pub trials_small: u64,
     /// What is counted.
     pub lines: &'static [Line],
