@@ -82,7 +82,7 @@ pub struct SimDevice {
     /// `carry=10%`: the next run of the comparison, on whichever device, is slower by this share; each run halves the debt.
     pub carry: f64,
     /// Differences between sessions, as of a shared machine.
-    pub sessions: SimSessions,
+    pub sessions: Box<SimSessions>,
 }
 
 impl SimDevice {
@@ -114,7 +114,7 @@ impl SimDevice {
             hot: false,
             worn: 0.0,
             carry: 0.0,
-            sessions: SimSessions::CALM,
+            sessions: Box::new(SimSessions::CALM),
         }
     }
 }
