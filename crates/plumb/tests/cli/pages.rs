@@ -8,16 +8,15 @@ use std::process::{Command, Stdio};
 fn redacted(page: &str) -> String {
     let mut words = Vec::new();
     for line in page.lines() {
-        let line: Vec<String> =
-            line.split(' ').map(|word| if is_id(word) { "ID".to_owned() } else { word.to_owned() }).collect();
+        let line: Vec<&str> = line.split(' ').map(|word| if is_id(word) { "ID" } else { word }).collect();
         words.push(line.join(" "));
     }
     words.join("\n")
 }
 
-/// The short form of an id, `01a1fcae-9e9b`, perhaps with a colon behind it.
+/// The short form of an id, `01a1fcae-9e9b`, perhaps with punctuation around it.
 fn is_id(word: &str) -> bool {
-    let word = word.trim_end_matches(':').as_bytes();
+    let word = word.trim_matches([':', ';', '(', ')']).as_bytes();
     word.len() == 13 && word[8] == b'-' && word.iter().enumerate().all(|(i, byte)| i == 8 || byte.is_ascii_hexdigit())
 }
 
