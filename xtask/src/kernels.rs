@@ -49,7 +49,8 @@ fn unpack(series: &str) -> Result<()> {
     let Some(package) = newest(&listed, series) else {
         bail!("the archive has no package linux-image-{series}…-amd64")
     };
-    println!("unpacking {package} into {KERNELS}");
+    let size = installed_kib(package).map_or(String::new(), |kib| format!(" ({} MiB)", kib / 1024));
+    println!("unpacking {package}{size} into {KERNELS}, for virtual machines: this system does not boot it");
     let dir = Path::new(KERNELS).join(package);
     std::fs::create_dir_all(&dir).with_context(|| dir.display().to_string())?;
     // apt's own user cannot write here, so apt downloads as root, with a warning.
@@ -60,6 +61,13 @@ fn unpack(series: &str) -> Result<()> {
         let _ = std::fs::remove_dir_all(&dir);
     }
     unpacked
+}
+
+/// What it takes when it is unpacked, by the archive's own words.
+fn installed_kib(package: &str) -> Option<u64> {
+    let output = Command::new("apt-cache").args(["show", "--no-all-versions", package]).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    text.lines().find_map(|line| line.strip_prefix("Installed-Size:")?.trim().parse().ok())
 }
 
 /// The newest plain build of a series among what `apt-cache search` lists.

@@ -110,10 +110,16 @@ fn provide_some(packages: impl IntoIterator<Item = &'static Package>) -> Result<
     if !is_root() {
         bail!("--install needs root to install {}", names(missing.into_iter()));
     }
-    println!("installing {}", names(missing.iter().copied()));
+    println!("installing {} Debian packages, which tests and benchmarks use:", missing.len());
+    for package in &missing {
+        println!("  {:24} {}", package.name, package.purpose);
+    }
     add_non_free(Path::new("/etc/apt")).context("adding the non-free component to the package sources")?;
     apt(&["update", "--quiet"])?;
     let all: Vec<&str> = missing.iter().map(|package| package.name).collect();
+    for line in sizes(&all) {
+        println!("  {line}");
+    }
     if install(&all).is_ok() {
         return Ok(());
     }
@@ -133,6 +139,24 @@ pub(crate) fn install(packages: &[&str]) -> Result<()> {
 
 pub(crate) fn apt(arguments: &[&str]) -> Result<()> {
     run(Command::new("apt-get").args(arguments).env("DEBIAN_FRONTEND", "noninteractive").stdout(Stdio::null()))
+}
+
+/// The lines in which apt says how many packages an installation adds, how much it downloads and how much it needs. None where apt
+/// cannot say: the installation itself then prints why.
+fn sizes(packages: &[&str]) -> Vec<String> {
+    let options = ["install", "--assume-no", "--no-install-recommends"];
+    let output = Command::new("apt-get").args(options).args(packages).env("LC_ALL", "C").output();
+    let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    lines_of_sizes(&text).map(str::to_owned).collect()
+}
+
+fn lines_of_sizes(text: &str) -> impl Iterator<Item = &str> {
+    let says_how_much = |line: &&str| {
+        line.contains(" newly installed")
+            || line.starts_with("Need to get ")
+            || line.starts_with("After this operation")
+    };
+    text.lines().filter(says_how_much)
 }
 
 fn names<'a>(packages: impl Iterator<Item = &'a Package>) -> String {
@@ -179,6 +203,7 @@ fn add_non_free(apt: &Path) -> Result<()> {
         let Ok(text) = std::fs::read_to_string(&file) else { continue };
         let changed = with_non_free(&text);
         if is_source && changed != text {
+            println!("  adding the component non-free to {}, for iozone3 and netperf", file.display());
             std::fs::write(&file, changed).with_context(|| format!("writing {}", file.display()))?;
         }
     }
@@ -211,7 +236,18 @@ fn with_non_free(sources: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::with_non_free;
+    use super::{lines_of_sizes, with_non_free};
+
+    // Protects whoever installs: how much it will be is printed before.
+    #[test]
+    fn sizes_are_read_from_apts_words() {
+        let text = "Reading package lists...\nThe following NEW packages will be installed:\n  fio\n0 upgraded, 1 newly installed, 0 to remove and 3 \
+                    not upgraded.\nNeed to get 581 kB of archives.\nAfter this operation, 2107 kB of additional disk space will be used.\n\
+                    Do you want to continue? [Y/n] N\nAbort.\n";
+        let lines: Vec<&str> = lines_of_sizes(text).collect();
+        assert_eq!(lines.len(), 3, "{lines:?}");
+        assert!(lines[1].contains("581 kB") && lines[2].contains("2107 kB"), "{lines:?}");
+    }
 
     #[test]
     fn both_formats_of_sources_gain_non_free_once() {
