@@ -6,8 +6,8 @@ use crate::style::{Ink, Style};
 use crate::table::{self, Align, Column};
 use plumb_result::run::TierName;
 use plumb_result::sweep::{
-    Agreement, Arrivals, CacheEdge, Knee, LatencySummary, LevelPlace, Rise, RunSpread, Saturation, SweepCurve,
-    SweepPoint,
+    Agreement, Arrivals, CacheEdge, Knee, KneeFound, LatencySummary, LevelPlace, Rise, RunSpread, Saturation,
+    SweepCurve, SweepPoint,
 };
 use plumb_result::{Level, RunVerdict, Sweep, SweepKey};
 use plumb_sorted::SortedMap;
@@ -207,31 +207,30 @@ fn knee_words(curve: &SweepCurve, knee: &Knee) -> String {
     };
     let numbers = format!("{} at a {latency} time of {}", per_second(curve, knee.rate), format::time(knee.latency_ns));
     let anywhere = format!("anywhere from {} to {}", bare(curve, key, knee.from), bare(curve, key, knee.to));
-    let ends = |end: Option<&SweepPoint>, level: f64| end.is_some_and(|point| point.level == level);
-    let unlimited = ends(curve.points.first(), knee.from) && ends(curve.points.last(), knee.to);
-    match knee.place {
-        _ if unlimited && knee.from < knee.to => {
-            format!("No knee found: given the spread of the runs, it may be {anywhere}, or beyond.")
-        }
-        LevelPlace::First | LevelPlace::Last if knee.from < knee.to => {
+    match knee.found() {
+        KneeFound::Unlocated => {
             format!(
                 "No knee found with confidence: it may be {anywhere}, or beyond; the best level is {at} ({numbers})."
             )
         }
-        LevelPlace::First => {
+        KneeFound::AtOrBelow => {
             format!("The knee is at or below {at}: from there on latency grows faster than the rate ({numbers}).")
         }
-        LevelPlace::Last => format!("No knee up to {at}: latency still grows more slowly than the rate ({numbers})."),
-        LevelPlace::Inside if knee.from < knee.to => {
+        KneeFound::NotReached => {
+            format!("No knee up to {at}: latency still grows more slowly than the rate ({numbers}).")
+        }
+        KneeFound::Located if knee.from < knee.to => {
             format!("The knee is at {at} ({numbers}); given the spread, {anywhere}.")
         }
-        LevelPlace::Inside => format!("The knee is at {at} ({numbers}): beyond it latency grows faster than the rate."),
+        KneeFound::Located => {
+            format!("The knee is at {at} ({numbers}): beyond it latency grows faster than the rate.")
+        }
     }
 }
 
 fn saturation_words(curve: &SweepCurve, saturation: &Saturation) -> String {
     let key = curve.key;
-    let Saturation { level: proven, perhaps, rate_max, level_max, place, rise } = *saturation;
+    let Saturation { level: proven, perhaps, to, beyond, rate_max, level_max, place, rise } = *saturation;
     let most = per_second(curve, rate_max);
     match (place, rise) {
         (LevelPlace::Last, Rise::Proven) => {
@@ -246,8 +245,25 @@ fn saturation_words(curve: &SweepCurve, saturation: &Saturation) -> String {
         }
         (LevelPlace::First | LevelPlace::Inside, _) => {}
     }
-    let head = format!("Saturated from {} on, within 5 % of the largest rate of {most}", level(curve, key, perhaps));
-    if perhaps < proven { format!("{head}; certain from {} on.", bare(curve, key, proven)) } else { format!("{head}.") }
+    let Some(beyond) = beyond else {
+        let head =
+            format!("Saturated from {} on, within 5 % of the largest rate of {most}", level(curve, key, perhaps));
+        let certain = format!("; certain from {} on", bare(curve, key, proven));
+        return format!("{head}{}.", if perhaps < proven { &certain } else { "" });
+    };
+    // The rate does not stay: that is no saturation of the usual kind.
+    let to = to.unwrap_or(level_max);
+    let near = match perhaps < to {
+        true => format!(", within 5 % of it from {} to {}", bare(curve, key, perhaps), bare(curve, key, to)),
+        false => String::new(),
+    };
+    let fall = if beyond.proven { "and falls beyond" } else { "and lower beyond, though not more than by chance" };
+    format!(
+        "The rate is largest at {}, {most}{near}, {fall}: {} at {}.",
+        level(curve, key, level_max),
+        per_second(curve, beyond.rate),
+        bare(curve, key, beyond.level)
+    )
 }
 
 fn edge_words(edge: &CacheEdge, memory_bytes: u64) -> String {
@@ -308,7 +324,8 @@ fn interval(curve: &SweepCurve, spread: Option<RunSpread>) -> String {
     }
 }
 
-fn runs(point: &SweepPoint) -> String {
+/// The runs of a level by verdict: `2 pass, 1 reject`.
+pub(crate) fn runs(point: &SweepPoint) -> String {
     let verdicts = [RunVerdict::Pass, RunVerdict::Caution, RunVerdict::Unknown, RunVerdict::Reject];
     let count = |verdict| point.runs.iter().filter(|run| run.verdict == verdict).count();
     let said: Vec<String> = verdicts
@@ -434,11 +451,17 @@ fn chart(curve: &SweepCurve, style: &Style) -> String {
     }
     let head = format!("  {:label$}  {:bar$}  {}", "", heads[0], heads[1]);
     let mut text = format!("{}\n", style.ink(Ink::Faint, head.trim_end()));
+    let has_interval = |spread: &RunSpread| spread.lo.is_some() && spread.hi.is_some();
+    let has_legend = rates.iter().chain(&times).any(has_interval);
     for (point, name) in curve.points.iter().zip(&labels) {
         let rate = point.rate.map_or(MISSING.to_owned(), |rate| drawn(rate, bar, linear));
         let time = waited(point).map_or(String::new(), |time| drawn(time, bar, logarithmic));
         text.push_str(format!("  {name:>label$}  {rate:bar$}  {time}").trim_end());
         text.push('\n');
+    }
+    if has_legend {
+        let legend = "█ up to the lower end of the 95 % interval, ▒ to the value, ░ to the upper end";
+        text.push_str(&format!("  {}\n", style.ink(Ink::Faint, &style.wrap(legend, 2))));
     }
     text.push('\n');
     text
@@ -463,7 +486,7 @@ fn drawn(spread: RunSpread, columns: usize, share: impl Fn(f64) -> f64) -> Strin
 mod tests {
     use super::*;
     use plumb_result::compare::LeftOut;
-    use plumb_result::sweep::{CurveFindings, SweepRun};
+    use plumb_result::sweep::{Beyond, CurveFindings, SweepRun};
 
     fn spread(value: f64) -> Option<RunSpread> {
         Some(RunSpread { value, lo: Some(value * 0.9), hi: Some(value * 1.1), runs: 3 })
@@ -563,34 +586,53 @@ mod tests {
 
     #[test]
     fn what_is_found_is_said_with_its_limits() {
-        let knee = |place, to| Knee { level: 8.0, from: 8.0, to, rate: 8000.0, latency_ns: 1e6, place };
+        let knee = |found, to| Knee {
+            level: 8.0,
+            from: 8.0,
+            to,
+            rate: 8000.0,
+            latency_ns: 1e6,
+            place: LevelPlace::Inside,
+            found: Some(found),
+        };
         let said = |knee| {
             let found = CurveFindings { knee: Some(knee), ..CurveFindings::default() };
             let sweep = sweep(vec![point(1.0, Some(1000.0)), point(8.0, Some(8000.0))], found);
             words(&sweep, &sweep.curves[0]).join(" ")
         };
         assert!(
-            said(knee(LevelPlace::Inside, 8.0))
+            said(knee(KneeFound::Located, 8.0))
                 .contains("The knee is at depth 8 (8.00 k IOPS at a mean service time of 1.00 ms)")
         );
-        assert!(said(knee(LevelPlace::Inside, 16.0)).contains("anywhere from 8 to 16"));
-        let everywhere = Knee { from: 1.0, ..knee(LevelPlace::Inside, 8.0) };
-        assert!(said(everywhere).starts_with("No knee found"), "an interval over all levels locates nothing");
-        assert!(said(knee(LevelPlace::First, 8.0)).contains("at or below depth 8"));
-        assert!(said(knee(LevelPlace::Last, 8.0)).contains("No knee up to depth 8"));
+        assert!(said(knee(KneeFound::Located, 16.0)).contains("anywhere from 8 to 16"));
+        assert!(said(knee(KneeFound::Unlocated, 16.0)).starts_with("No knee found"));
+        assert!(said(knee(KneeFound::AtOrBelow, 8.0)).contains("at or below depth 8"));
+        assert!(said(knee(KneeFound::NotReached, 8.0)).contains("No knee up to depth 8"));
         let mut threads = sweep(vec![point(1.0, Some(1000.0))], CurveFindings::default());
         threads.curves[0].key = SweepKey::Threads;
-        let saturation = |perhaps, place| {
-            saturation_words(
-                &threads.curves[0],
-                &Saturation { level: 8.0, perhaps, rate_max: 1e4, level_max: 16.0, place, rise: Rise::Proven },
-            )
+        let saturation = |perhaps, place, beyond| {
+            let (rate_max, level_max, rise) = (1e4, 16.0, Rise::Proven);
+            let saturation =
+                Saturation { level: 8.0, perhaps, to: Some(16.0), beyond, rate_max, level_max, place, rise };
+            saturation_words(&threads.curves[0], &saturation)
         };
         assert_eq!(
-            saturation(4.0, LevelPlace::Inside),
+            saturation(4.0, LevelPlace::Inside, None),
             "Saturated from threads 4 on, within 5 % of the largest rate of 10.0 k IOPS; certain from 8 on."
         );
-        assert!(saturation(8.0, LevelPlace::Last).starts_with("Not saturated: the rate still rises at threads 16"));
+        assert!(
+            saturation(8.0, LevelPlace::Last, None).starts_with("Not saturated: the rate still rises at threads 16")
+        );
+        let lower = |proven| Some(Beyond { level: 32.0, rate: 8e3, proven });
+        assert_eq!(
+            saturation(8.0, LevelPlace::Inside, lower(true)),
+            "The rate is largest at threads 16, 10.0 k IOPS, within 5 % of it from 8 to 16, and falls beyond: 8.00 k IOPS at 32."
+        );
+        let by_chance = saturation(16.0, LevelPlace::Inside, lower(false));
+        assert!(
+            by_chance.contains("10.0 k IOPS, and lower beyond, though not more than by chance: 8.00 k"),
+            "{by_chance}"
+        );
     }
 
     #[test]

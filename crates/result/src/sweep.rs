@@ -238,6 +238,36 @@ pub struct Knee {
     pub latency_ns: f64,
     /// Where in the sweep it lies.
     pub place: LevelPlace,
+    /// How far the runs locate it: what page, charts and readers of this document go by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub found: Option<KneeFound>,
+}
+
+impl Knee {
+    /// Returns how far the runs locate it. Documents of older versions have only its place.
+    pub fn found(&self) -> KneeFound {
+        self.found.unwrap_or(match self.place {
+            _ if self.from < self.to && self.place != LevelPlace::Inside => KneeFound::Unlocated,
+            LevelPlace::First => KneeFound::AtOrBelow,
+            LevelPlace::Last => KneeFound::NotReached,
+            LevelPlace::Inside => KneeFound::Located,
+        })
+    }
+}
+
+/// How far the runs of a sweep locate a knee.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum KneeFound {
+    /// It is at its level, or between `from` and `to`.
+    Located,
+    /// The first level is the best one: it is there or below.
+    AtOrBelow,
+    /// The last level is the best one: the sweep does not reach it.
+    NotReached,
+    /// The runs differ too much: it may be anywhere from `from` to `to`, or beyond an end of the sweep.
+    Unlocated,
 }
 
 /// Where something lies among the levels of a sweep.
@@ -257,10 +287,16 @@ pub enum LevelPlace {
 #[derive(Debug, Clone, Copy, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Saturation {
-    /// The least level whose rate is proven within 5 % of the largest.
+    /// The least level from which on, up to `level_max`, rates are proven within 5 % of the largest.
     pub level: f64,
-    /// The least level whose mean is within 5 %, proven or not.
+    /// The least level from which on, up to `level_max`, means are within 5 %, proven or not.
     pub perhaps: f64,
+    /// The greatest level up to which means stay within 5 %, from `level_max` on; absent from older documents.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<f64>,
+    /// The next level, where the rate is lower.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beyond: Option<Beyond>,
     /// The largest rate, ops/s.
     pub rate_max: f64,
     /// Its level.
@@ -269,6 +305,18 @@ pub struct Saturation {
     pub place: LevelPlace,
     /// Whether the rate at the level before the largest is proven to be smaller.
     pub rise: Rise,
+}
+
+/// A level behind the saturated ones, whose rate is more than 5 % lower than the largest.
+#[derive(Debug, Clone, Copy, PartialEq, ToDocument, FromDocument)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Beyond {
+    /// The level.
+    pub level: f64,
+    /// Its rate, ops/s.
+    pub rate: f64,
+    /// Whether the fall is more than chance.
+    pub proven: bool,
 }
 
 /// Whether a rise of the rate from one level to the next is more than chance.

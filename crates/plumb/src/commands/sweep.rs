@@ -115,7 +115,7 @@ pub fn run(arguments: &SweepArguments, common: &Common) -> Result<End, Stopped> 
         End::Io
     } else if outcome.sweep.partial {
         End::Interrupted
-    } else if outcome.nothing_accepted() {
+    } else if outcome.is_mostly_rejected() {
         End::Rejected
     } else {
         End::Done

@@ -7,7 +7,7 @@ use crate::format::{self, MISSING};
 use crate::style::Ink;
 use crate::table::Align;
 use plumb_chart::{Axis, Body, Chart, Format, Lines, Panel, Place, Point, Scale, Series, SeriesShape};
-use plumb_result::sweep::{Arrivals, LatencySummary, RunSpread, SweepCurve, SweepPoint};
+use plumb_result::sweep::{Arrivals, KneeFound, LatencySummary, RunSpread, SweepCurve, SweepPoint};
 use plumb_result::tidy::TidyTable;
 use plumb_result::{RunResult, Sweep, SweepKey};
 use plumb_sorted::short_list;
@@ -226,7 +226,9 @@ fn knee(key: SweepKey, curves: &[&SweepCurve]) -> Option<Chart> {
     if all.is_empty() {
         return None;
     }
-    let knee = curves.iter().find_map(|curve| curve.found.knee);
+    // A knee that the runs do not locate has no place on a chart.
+    let located = |curve: &&SweepCurve| curve.found.knee.filter(|knee| knee.found() == KneeFound::Located);
+    let knee = curves.iter().find_map(located);
     let marks = knee.map(|knee| Place {
         at: knee.rate,
         sign: String::new(),
@@ -273,7 +275,7 @@ fn table(curve: &SweepCurve) -> ReportTable {
             shown(latency.p99, format::time),
             shown(point.in_flight, |value| format!("{value:.1}")),
             point.tier.map_or(String::new(), |tier| tier.name().to_owned()),
-            point.runs.len().to_string(),
+            crate::sweep::runs(point),
         ]
     };
     ReportTable {

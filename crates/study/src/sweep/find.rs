@@ -5,7 +5,7 @@
 
 use plumb_result::run::TierName;
 use plumb_result::sweep::{
-    Agreement, CacheEdge, Knee, LevelPlace, Rise, RunSpread, Saturation, WithinLimit, WithinPoint,
+    Agreement, Beyond, CacheEdge, Knee, KneeFound, LevelPlace, Rise, RunSpread, Saturation, WithinLimit, WithinPoint,
 };
 use plumb_result::{Level as CheckLevel, SweepKey};
 use plumb_sorted::SortedMap;
@@ -187,17 +187,24 @@ pub fn knee(key: SweepKey, levels: &[LevelRuns]) -> Option<Knee> {
     };
     let from = levels[..at].iter().rev().take_while(alike).last().map_or(best.level, |level| level.level);
     let to = levels[at + 1..].iter().take_while(alike).last().map_or(best.level, |level| level.level);
-    Some(Knee {
+    let place = place(at, levels.len());
+    let ends = [levels.first(), levels.last()].map(|level| level.map(|level| level.level));
+    let is_everywhere = ends == [Some(from), Some(to)];
+    let knee = Knee {
         level: best.level,
         from,
         to,
         rate: best.mean(|run| Some(run.rate))?,
         latency_ns: best.mean(|run| run.waited().mean)?,
-        place: place(at, levels.len()),
-    })
+        place,
+        found: None,
+    };
+    let found = if is_everywhere && from < to { KneeFound::Unlocated } else { knee.found() };
+    Some(Knee { found: Some(found), ..knee })
 }
 
-/// The least level whose rate is equivalent to the largest, within 5 %. At least three levels must have runs.
+/// The least level from which on rates are equivalent to the largest, within 5 %, and how far up that goes: a level that is lower by more, between
+/// or beyond, is no part of it. At least three levels must have runs.
 pub fn saturation(key: SweepKey, levels: &[LevelRuns]) -> Option<Saturation> {
     if !matches!(key, SweepKey::Depth | SweepKey::Threads | SweepKey::Rate) {
         return None;
@@ -216,11 +223,22 @@ pub fn saturation(key: SweepKey, levels: &[LevelRuns]) -> Option<Saturation> {
         let interval = ratio(levels[at], level, EQUIVALENCE_CONFIDENCE, rate);
         interval.and_then(|ratio| Some(ratio.lo? >= near && ratio.hi? <= 1.0 + MARGIN)).unwrap_or(false)
     };
-    let first = levels.iter().position(|level| std::ptr::eq(*level, levels[at]) || proven(level))?;
-    let perhaps = levels.iter().position(|level| level.mean(rate).is_some_and(|mean| mean >= rate_max * near))?;
+    let is_near = |level: &LevelRuns| level.mean(rate).is_some_and(|mean| mean >= rate_max * near);
+    let below = |is_alike: &dyn Fn(&LevelRuns) -> bool| {
+        at - levels[..at].iter().rev().take_while(|level| is_alike(level)).count()
+    };
+    let (first, perhaps) = (below(&proven), below(&is_near));
+    let to = at + levels[at + 1..].iter().take_while(|level| is_near(level)).count();
+    let beyond = levels.get(to + 1).and_then(|level| {
+        let ratio = ratio(levels[at], level, CONFIDENCE, rate);
+        let proven = ratio.and_then(|ratio| ratio.hi).is_some_and(|hi| hi < 1.0);
+        Some(Beyond { level: level.level, rate: level.mean(rate)?, proven })
+    });
     Some(Saturation {
         level: levels[first].level,
         perhaps: levels[perhaps].level,
+        to: Some(levels[to].level),
+        beyond,
         rate_max,
         level_max: levels[at].level,
         place: place(perhaps, levels.len()),
@@ -374,6 +392,37 @@ mod tests {
         }
         let saturation = saturation(SweepKey::Depth, &levels).unwrap();
         assert_eq!((saturation.level, saturation.perhaps), (16.0, 8.0));
+    }
+
+    /// Protects the sentence from its own table: rates that fall behind the largest are no saturation "from there on".
+    #[test]
+    fn a_rate_that_falls_is_not_called_saturated_from_there_on() {
+        let points =
+            [(1.0, 130.0, 7.7e6), (2.0, 310.0, 6.5e6), (4.0, 500.0, 8e6), (8.0, 465.0, 17e6), (16.0, 403.0, 40e6)];
+        let falls = saturation(SweepKey::Depth, &curve(&points, 0.01)).unwrap();
+        assert_eq!((falls.level, falls.perhaps, falls.to, falls.level_max), (4.0, 4.0, Some(4.0), 4.0));
+        let beyond = falls.beyond.unwrap();
+        assert!((beyond.level - 8.0).abs() < 1e-9 && (beyond.rate - 465.0).abs() < 1.0 && beyond.proven, "{beyond:?}");
+        // A dip between two levels that are near the largest ends what is called saturated, too.
+        let dip = [(1.0, 100.0, 1e6), (2.0, 490.0, 2e6), (4.0, 300.0, 3e6), (8.0, 500.0, 4e6), (16.0, 495.0, 8e6)];
+        let dip = saturation(SweepKey::Depth, &curve(&dip, 0.01)).unwrap();
+        assert_eq!((dip.perhaps, dip.to, dip.beyond), (8.0, Some(16.0), None));
+    }
+
+    /// Page, charts and JSON go by one answer: where the runs do not tell levels apart, no knee is located.
+    #[test]
+    fn a_knee_between_levels_that_are_alike_is_not_located() {
+        let found = |levels: &[LevelRuns]| knee(SweepKey::Depth, levels).unwrap().found;
+        assert_eq!(found(&curve(&closed(), 0.01)), Some(KneeFound::Located));
+        assert_eq!(found(&curve(&closed()[..4], 0.01)), Some(KneeFound::NotReached));
+        assert_eq!(found(&curve(&closed()[3..], 0.01)), Some(KneeFound::AtOrBelow));
+        let mut noisy = curve(&closed(), 0.0);
+        for level in &mut noisy {
+            for (number, run) in level.blocks.values_mut().enumerate() {
+                run.rate *= [0.2, 1.0, 5.0][(number + level.level as usize) % 3];
+            }
+        }
+        assert_eq!(found(&noisy), Some(KneeFound::Unlocated));
     }
 
     /// Neighbours that cannot be told apart are named with it.
