@@ -7,6 +7,7 @@ mod cells;
 mod conformance;
 mod contrasts;
 mod counted;
+mod declared;
 mod devices;
 mod effects;
 mod emulated;
@@ -67,6 +68,7 @@ fn answer_second(evidence: &StudyEvidence, second: Option<&question::SecondQuest
     answer.extend(expected::words(&expected));
     let mut notes = notes(evidence);
     notes.extend(about_one_provisioning(plan, &contrasts));
+    notes.extend(declared::not_compared(evidence, &contrasts, emulated));
     let claims = published::claims(plan, &contrasts);
     StudyReport {
         schema: STUDY_SCHEMA.to_owned(),
