@@ -106,7 +106,8 @@ fn run_one(
         .map_err(|source| EngineError::Pressure { phase: phase.name.clone(), source })?;
     let mut fallbacks = Vec::new();
     let own_files = targets.take_others(phase, surroundings, observer, &mut fallbacks);
-    fallbacks.extend(targets.apply_cache_policy(phase, surroundings, observer)?);
+    let prepared = targets.apply_cache_policy(phase, surroundings, observer)?;
+    fallbacks.extend(prepared.fallbacks);
     let mut probe = match (&phase.probe, surroundings.setting.net) {
         (None, _) => None,
         (Some(_), _) if is_simulated => {
@@ -150,6 +151,7 @@ fn run_one(
         }
     };
     outcome.measurement.fallbacks.extend(fallbacks);
+    outcome.measurement.caches = (!prepared.done.is_nothing()).then(|| Box::new(prepared.done));
     // One that was interrupted hangs up.
     if !outcome.interrupted {
         let workers = std::mem::take(&mut outcome.measurement.workers);

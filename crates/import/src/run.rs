@@ -116,6 +116,7 @@ impl Run {
                 network: Vec::new(),
                 first_done: None,
                 notes: Vec::new(),
+                caches: None,
                 limiter: None,
                 ranks: None,
             });

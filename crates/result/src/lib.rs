@@ -6,6 +6,7 @@ pub mod anonymise;
 pub mod assertion;
 pub mod audit;
 pub mod blocks;
+pub mod caches;
 pub mod client;
 pub mod compare;
 pub mod conditions;

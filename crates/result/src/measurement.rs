@@ -1,5 +1,6 @@
 //! What the engine measured.
 
+use crate::caches::CachePreparation;
 use crate::histogram::Histogram;
 use crate::lane::Lane;
 use crate::latency_map::LatencyMap;
@@ -79,6 +80,9 @@ pub struct PhaseMeasurement {
     pub short_count: u64,
     /// Features that were asked for and not had, each with the reason, such as "io_uring: ENOSYS, psync used".
     pub fallbacks: Vec<String>,
+    /// What was done to caches before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caches: Option<Box<CachePreparation>>,
     /// How time was read: `tsc`, `clock_gettime` or `virtual`.
     pub clock: String,
     /// Smallest step and cost of reading the clock, ns.

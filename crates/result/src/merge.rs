@@ -120,6 +120,7 @@ fn merge(mine: &mut PhaseMeasurement, other: PhaseMeasurement, workers: Workers,
         fault_count,
         short_count,
         fallbacks,
+        caches,
         clock: _,
         clock_cost_ns,
         cpu_user_ns,
@@ -165,6 +166,9 @@ fn merge(mine: &mut PhaseMeasurement, other: PhaseMeasurement, workers: Workers,
         if !mine.fallbacks.contains(&fallback) {
             mine.fallbacks.push(fallback);
         }
+    }
+    if let Some(caches) = caches {
+        mine.caches.get_or_insert_default().add(*caches);
     }
     mine.clock_cost_ns = mine.clock_cost_ns.max(clock_cost_ns);
     mine.cpu_user_ns += cpu_user_ns;

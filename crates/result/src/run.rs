@@ -1,5 +1,6 @@
 //! The result of a run, as stored and as printed by `--json` (`plumb.result/1`).
 
+use crate::caches::CachePreparation;
 use crate::finding::{Finding, RunVerdict, Tier};
 use crate::gate::SessionAnswer;
 use crate::imported::Imported;
@@ -102,6 +103,9 @@ pub struct PhaseResult {
     /// What was asked for and not had, each with the reason and with what was done instead.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// What Plumb did to caches before it; absent where it did nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caches: Option<Box<CachePreparation>>,
     /// What bounded it; absent in results of versions that did not look.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limiter: Option<Limiter>,

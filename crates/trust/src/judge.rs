@@ -93,6 +93,7 @@ pub fn phase_results(workload: &Workload, measurement: &Measurement, judgement: 
             fidelity: fidelity::sheet(measured),
             first_done: first_done(measured, tiers),
             notes: measured.fallbacks.clone(),
+            caches: measured.caches.clone(),
             limiter: Some(limiter.clone()),
             ranks: None,
         })

@@ -9,11 +9,19 @@ use crate::prepare::{TargetFiles, evict, warm};
 use crate::setting::Setting;
 use crate::tree::{self, PathBuffer};
 use plumb_probe::stack;
+use plumb_result::caches::CachePreparation;
 use plumb_workload::{CachePolicy, Phase};
 use std::path::{Path, PathBuf};
 
 /// Files of a tree that are open at once while it is evicted.
 const TREE_BATCH: u64 = 256;
+
+/// What was done to caches, and what could not be.
+#[derive(Debug, Default)]
+pub(crate) struct Prepared {
+    pub(crate) done: CachePreparation,
+    pub(crate) fallbacks: Vec<String>,
+}
 
 impl OpenTargets {
     /// Refuses a phase that wants something cold that lives in memory.
@@ -32,29 +40,30 @@ impl OpenTargets {
         Ok(())
     }
 
-    /// Brings the phase's targets into the cache state that it asks for. Answers what could not be obtained, with the reason.
+    /// Brings the phase's targets into the cache state that it asks for. Returns what was done, and what could not be obtained,
+    /// with the reason.
     pub(crate) fn apply_cache_policy(
         &mut self,
         phase: &Phase,
         surroundings: &TargetContext<'_>,
         observer: &mut dyn Observer,
-    ) -> Result<Vec<String>, EngineError> {
-        let mut fallbacks = Vec::new();
+    ) -> Result<Prepared, EngineError> {
+        let mut prepared = Prepared::default();
         for (name, target) in &mut self.targets {
             if !phase.workers.iter().any(|group| group.target == *name) {
                 continue;
             }
             match target {
-                OpenTarget::Files(open) => apply_to_files(open, phase, surroundings, observer, &mut fallbacks)?,
+                OpenTarget::Files(open) => apply_to_files(open, phase, surroundings, observer, &mut prepared)?,
                 OpenTarget::Tree(tree) => {
                     let Some(state) = &tree.files.state else { continue };
                     let existing = |file: &u64| state.entry(tree::FileId(*file)).is_some();
                     let paths = (0..tree.files.shape.files()).filter(existing).map(|file| path_of(tree, file));
-                    apply_to_tree(&mut { paths }, tree.root.path(), phase, surroundings, observer, &mut fallbacks)?;
+                    apply_to_tree(&mut { paths }, tree.root.path(), phase, surroundings, observer, &mut prepared)?;
                 }
                 OpenTarget::Recorded(files) => {
                     let mut paths = files.initial_files();
-                    apply_to_tree(&mut paths, files.path(), phase, surroundings, observer, &mut fallbacks)?;
+                    apply_to_tree(&mut paths, files.path(), phase, surroundings, observer, &mut prepared)?;
                 }
                 OpenTarget::Job(_)
                 | OpenTarget::Shared(_)
@@ -64,7 +73,7 @@ impl OpenTargets {
                 | OpenTarget::Sim(_) => {}
             }
         }
-        Ok(fallbacks)
+        Ok(prepared)
     }
 }
 
@@ -73,7 +82,7 @@ fn apply_to_files(
     phase: &Phase,
     surroundings: &TargetContext<'_>,
     observer: &mut dyn Observer,
-    fallbacks: &mut Vec<String>,
+    prepared: &mut Prepared,
 ) -> Result<(), EngineError> {
     let setting = surroundings.setting;
     open.mode = if phase.cache == CachePolicy::Direct { IoMode::Direct } else { IoMode::Buffered };
@@ -81,7 +90,7 @@ fn apply_to_files(
     match open.files.set_mode(open.mode) {
         Ok(()) => {}
         Err(refusal @ Refusal::NoDirect { .. }) => {
-            fallbacks.push(format!("direct: {refusal}; a cold page cache used instead"));
+            prepared.fallbacks.push(format!("direct: {refusal}; a cold page cache used instead"));
             policy = CachePolicy::Cold;
             open.mode = IoMode::Buffered;
         }
@@ -96,19 +105,22 @@ fn apply_to_files(
             open.files.iter().try_for_each(|file| file.file().sync_data()).map_err(|source| {
                 EngineError::plan(format!("phase `{}`: flushing before direct I/O: {source}", phase.name))
             })?;
-            first.iter().for_each(|path| evict_images_under(path, setting, observer));
+            first.iter().for_each(|path| evict_images_under(path, setting, observer, &mut prepared.done));
         }
         CachePolicy::Cold => {
             observer.preparing(&format!("{}: dropping the page cache", phase.name));
-            evict(&open.files, setting.drop_caches, setting.stop).map_err(not_cold)?;
-            first.iter().for_each(|path| evict_images_under(path, setting, observer));
+            let proof = evict(&open.files, setting.drop_caches, setting.stop).map_err(not_cold)?;
+            prepared.done.dropped_files = true;
+            prepared.done.dropped_all |= proof.dropped_caches;
+            first.iter().for_each(|path| evict_images_under(path, setting, observer, &mut prepared.done));
         }
         CachePolicy::Warm => {
             observer.preparing(&format!("{}: filling the page cache", phase.name));
             let warmth = warm(&open.files, setting.stop)
                 .map_err(|source| EngineError::NotWarm { phase: phase.name.clone(), source: Box::new(source) })?;
+            prepared.done.filled = true;
             if warmth.left_out_bytes > 0 {
-                fallbacks.push(format!(
+                prepared.fallbacks.push(format!(
                     "warm: {} of {} bytes are not in the page cache, because memory is too small",
                     warmth.left_out_bytes,
                     open.files.total_bytes()
@@ -121,15 +133,17 @@ fn apply_to_files(
 
 /// A file on a loop device is cached twice; the image below it is to be as cold as the file. What cannot be (an image in
 /// memory, or one that somebody uses) is left: the checks see what the devices did.
-fn evict_images_under(path: &Path, setting: &Setting<'_>, observer: &mut dyn Observer) {
-    let images: Vec<PathBuf> =
-        stack::of_path(path).stack.iter().filter_map(|layer| layer.backing_file.clone()).map(PathBuf::from).collect();
+fn evict_images_under(path: &Path, setting: &Setting<'_>, observer: &mut dyn Observer, done: &mut CachePreparation) {
+    let images = stack::of_path(path).stack.into_iter().filter_map(|layer| Some((layer.name, layer.backing_file?)));
+    let (names, images): (Vec<String>, Vec<PathBuf>) = images.map(|(name, file)| (name, PathBuf::from(file))).unzip();
     if images.is_empty() {
         return;
     }
     observer.preparing("dropping the page cache of the image below");
-    if let Ok(images) = TargetFiles::open_read_only(images.iter().map(PathBuf::as_path)) {
-        let _ = evict(&images, setting.drop_caches, setting.stop);
+    let Ok(images) = TargetFiles::open_read_only(images.iter().map(PathBuf::as_path)) else { return };
+    if let Ok(proof) = evict(&images, setting.drop_caches, setting.stop) {
+        let dropped_all = proof.dropped_caches;
+        done.add(CachePreparation { dropped_images: names, dropped_all, ..CachePreparation::default() });
     }
 }
 
@@ -139,13 +153,15 @@ fn apply_to_tree(
     phase: &Phase,
     surroundings: &TargetContext<'_>,
     observer: &mut dyn Observer,
-    fallbacks: &mut Vec<String>,
+    prepared: &mut Prepared,
 ) -> Result<(), EngineError> {
     let setting = surroundings.setting;
     match phase.cache {
         CachePolicy::AsIs => return Ok(()),
         CachePolicy::Direct => {
-            fallbacks.push("direct: flows go through the page cache; a cold page cache used instead".to_owned());
+            prepared
+                .fallbacks
+                .push("direct: flows go through the page cache; a cold page cache used instead".to_owned());
         }
         CachePolicy::Cold | CachePolicy::Warm => {}
     }
@@ -159,14 +175,17 @@ fn apply_to_tree(
         if phase.cache == CachePolicy::Warm {
             warm(&batch, setting.stop)
                 .map_err(|source| EngineError::NotWarm { phase: phase.name.clone(), source: Box::new(source) })?;
+            prepared.done.filled = true;
         } else {
-            evict(&batch, setting.drop_caches, setting.stop)
+            let proof = evict(&batch, setting.drop_caches, setting.stop)
                 .map_err(|source| EngineError::NotCold { phase: phase.name.clone(), source })?;
+            prepared.done.dropped_files = true;
+            prepared.done.dropped_all |= proof.dropped_caches;
         }
     }
     if phase.cache != CachePolicy::Warm {
-        evict_images_under(root, setting, observer);
-        fallbacks.push("file data was evicted first; metadata may be cached".to_owned());
+        evict_images_under(root, setting, observer, &mut prepared.done);
+        prepared.fallbacks.push("file data was evicted first; metadata may be cached".to_owned());
     }
     Ok(())
 }

@@ -285,3 +285,28 @@ fn fio_tells_the_disk_that_a_job_ran_on() {
     let name = kernel_name(&mounted.disk.as_ref().unwrap().device);
     assert_eq!(disks(&format!("--directory={} --rw=write --end_fsync=1", mounted.path().display())), [name]);
 }
+
+/// Protects whoever compares with fio on a loop device: what Plumb dropped from memory, and fio does not, is on the page.
+#[test]
+fn a_dropped_image_is_told() {
+    let _alone = alone();
+    if !needs::root_and(&["losetup", "mkfs.ext4", "mount"]) {
+        return;
+    }
+    let home = Home::new();
+    let mounted = Mounted::on(Loop::new(128 * MIB), "ext4", "");
+    let device = mounted.disk.as_ref().unwrap().device.file_name().unwrap().to_str().unwrap().to_owned();
+    let run = |policy: &str| {
+        let line = format!(
+            "run random-read --at {} --set size=16MiB --set time=300ms --set cache={policy}",
+            mounted.path().display()
+        );
+        (home.plumb(&line).out.split_whitespace().collect::<Vec<_>>().join(" "), home.plumb("show last --json").json())
+    };
+    let said = format!("Plumb dropped the image below {device} from memory first; fio and dd do not");
+    let (page, result) = run("direct");
+    assert!(page.contains(&said), "{page}");
+    assert_eq!(result["phases"][0]["caches"]["dropped_images"][0], device.as_str());
+    let (page, result) = run("as-is");
+    assert!(!page.contains("dropped the image") && result["phases"][0]["caches"].is_null(), "{page}");
+}

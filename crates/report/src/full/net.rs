@@ -183,6 +183,7 @@ mod tests {
             steps: Vec::new(),
             first_done: None,
             notes: Vec::new(),
+            caches: None,
             limiter: None,
             ranks: None,
         };

@@ -9,6 +9,7 @@ use crate::format;
 use crate::measure;
 use crate::style::{Ink, Style};
 use crate::table::{self, Align, Column};
+use plumb_result::caches::CachePreparation;
 use plumb_result::metric::Stat;
 use plumb_result::{PhaseResult, RunResult};
 
@@ -61,7 +62,21 @@ pub(super) fn phases(result: &RunResult, detail: Detail, style: &Style) -> Strin
             text.push_str(&format!("  {}\n", style.ink(Ink::Faint, &style.wrap(&limit, 4))));
         }
     }
+    if let Some(caches) = caches(result) {
+        text.push_str(&format!("  {}\n", style.ink(Ink::Faint, &style.wrap(&caches, 4))));
+    }
     text + "\n"
+}
+
+/// What was done to caches that other programs leave alone: where their numbers of the same work differ, it is the first
+/// thing to think of.
+pub(super) fn caches(result: &RunResult) -> Option<String> {
+    let mut all = CachePreparation::default();
+    for caches in result.phases.iter().filter_map(|phase| phase.caches.as_deref()) {
+        all.add(caches.clone());
+    }
+    let unusual = all.unusual()?;
+    Some(format!("Plumb {unusual} first; fio and dd do not, and may read at the speed of memory."))
 }
 
 /// `random-read: depth 32 (batched), direct, 4.0 s`.

@@ -82,6 +82,7 @@ mod tests {
             first_done: None,
             ranks: spread.map(Box::new),
             notes: Vec::new(),
+            caches: None,
             limiter: None,
         };
         let brief = super::spread(&phase, Detail::Brief).unwrap();

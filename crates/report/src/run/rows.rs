@@ -219,6 +219,7 @@ mod tests {
             steps: Vec::new(),
             first_done: Some(FirstDone { at_ns: first_at_ns, metrics: [(rate, value(1500.0))].into() }),
             notes: Vec::new(),
+            caches: None,
             limiter: None,
             ranks: None,
         }

@@ -77,6 +77,9 @@ pub(super) fn survey(result: &RunResult, style: &Style) -> Option<String> {
             format!("QD{depth} submits in batches; fio submits one by one by default, and shows a higher latency.");
         text.push_str(&format!("{}\n", style.ink(Ink::Faint, &style.wrap(&said, 2))));
     }
+    if let Some(caches) = super::phases::caches(result) {
+        text.push_str(&format!("{}\n", style.ink(Ink::Faint, &style.wrap(&caches, 2))));
+    }
     if let Some(tier) = everywhere {
         let said = match tier {
             TierName::Server => {

@@ -118,6 +118,7 @@ pub fn result(id: &str, second: u32) -> RunResult {
             fidelity: Vec::new(),
             first_done: None,
             notes: vec!["direct: not had; a cold page cache used instead".to_owned()],
+            caches: None,
             limiter: None,
             ranks: None,
         }],

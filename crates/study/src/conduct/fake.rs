@@ -205,6 +205,7 @@ pub(crate) fn answer(speed: f64) -> RunAnswer {
             network: Vec::new(),
             first_done: None,
             notes: Vec::new(),
+            caches: None,
             limiter: None,
             ranks: None,
         }],

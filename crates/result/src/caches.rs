@@ -1,0 +1,72 @@
+//! What Plumb did to caches before a phase.
+
+use plumb_document::{FromDocument, ToDocument};
+
+/// What Plumb did to caches before a phase, so that it begins in the state that its workload asks for.
+#[derive(Debug, Clone, PartialEq, Eq, Default, ToDocument, FromDocument)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CachePreparation {
+    /// The targets' pages were dropped from the page cache.
+    #[serde(default)]
+    pub dropped_files: bool,
+    /// Devices whose images, files of this machine, were dropped from the page cache, such as `loop4`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dropped_images: Vec<String>,
+    /// The page cache of the whole machine was dropped, because something stayed in it.
+    #[serde(default)]
+    pub dropped_all: bool,
+    /// The targets were read into the page cache.
+    #[serde(default)]
+    pub filled: bool,
+}
+
+impl CachePreparation {
+    /// Adds what was done to another target, or by another rank.
+    pub fn add(&mut self, other: CachePreparation) {
+        self.dropped_files |= other.dropped_files;
+        self.dropped_all |= other.dropped_all;
+        self.filled |= other.filled;
+        for image in other.dropped_images {
+            if !self.dropped_images.contains(&image) {
+                self.dropped_images.push(image);
+            }
+        }
+    }
+
+    /// Whether nothing was done.
+    pub fn is_nothing(&self) -> bool {
+        *self == CachePreparation::default()
+    }
+
+    /// What other programs do not do, in words: `dropped the image below loop4 from memory`.
+    pub fn unusual(&self) -> Option<String> {
+        let images = match self.dropped_images.as_slice() {
+            [] => None,
+            [image] => Some(format!("the image below {image}")),
+            images => Some(format!("the images below {}", images.join(", "))),
+        };
+        let all = self.dropped_all.then(|| "the page cache of the whole machine".to_owned());
+        let dropped: Vec<String> = images.into_iter().chain(all).collect();
+        if dropped.is_empty() { None } else { Some(format!("dropped {} from memory", dropped.join(" and "))) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Protects: what two targets needed is told once, and what every tool does is not told as unusual.
+    #[test]
+    fn what_was_done_is_added_up() {
+        let image = |name: &str| CachePreparation { dropped_images: vec![name.to_owned()], ..Default::default() };
+        let mut all = CachePreparation { dropped_files: true, ..Default::default() };
+        assert_eq!(all.unusual(), None);
+        all.add(image("loop4"));
+        all.add(image("loop4"));
+        assert_eq!(all.unusual().unwrap(), "dropped the image below loop4 from memory");
+        all.add(CachePreparation { dropped_all: true, ..image("loop5") });
+        let said = all.unusual().unwrap();
+        assert_eq!(said, "dropped the images below loop4, loop5 and the page cache of the whole machine from memory");
+        assert!(all.dropped_files && CachePreparation::default().is_nothing());
+    }
+}
