@@ -222,11 +222,16 @@ fn numbers(store: &Store, ids: &[String]) -> Result<TidyTable, Stopped> {
     Ok(store.tidy(ids, &plumb_study::placed::columns(store, ids)?)?)
 }
 
+/// Adds the JSON form, as `--json` prints it.
+fn with_document(report: FullReport, of: &dyn plumb_document::ToDocument) -> Result<FullReport, Stopped> {
+    Ok(report.with_document(plumb_document::json::to_string_pretty(of).map_err(Stopped::io)?))
+}
+
 /// `runs`: the ids of the runs that the result is of.
 fn of_run(result: &RunResult, runs: &[String], store: Option<&Store>) -> Result<FullReport, Stopped> {
     // Runs that were not stored have no seconds here, and no sheet of numbers.
     let Some(store) = store.filter(|store| runs.iter().all(|run| store.find(run).is_ok())) else {
-        return Ok(full::of_run(result, runs.len(), &[], TidyTable::default()));
+        return with_document(full::of_run(result, runs.len(), &[], TidyTable::default()), result);
     };
     let numbers = store.tidy(runs, &FurtherColumns::default())?;
     // Medians are of no one run's seconds.
@@ -240,11 +245,13 @@ fn of_run(result: &RunResult, runs: &[String], store: Option<&Store>) -> Result<
             latency_map: &phase.latency_map,
         })
         .collect();
-    Ok(full::of_run(result, runs.len(), &over_time, numbers))
+    with_document(full::of_run(result, runs.len(), &over_time, numbers), result)
 }
 
 fn of_comparison(comparison: &Comparison, store: Option<&Store>) -> Result<FullReport, Stopped> {
-    let Some(store) = store else { return Ok(full::of_comparison(comparison, &[], TidyTable::default())) };
+    let Some(store) = store else {
+        return with_document(full::of_comparison(comparison, &[], TidyTable::default()), comparison);
+    };
     let stored: Vec<String> = comparison.runs.iter().filter(|run| store.find(run).is_ok()).cloned().collect();
     let sides = comparison.sides_of_runs();
     let example = |side: usize| {
@@ -252,12 +259,12 @@ fn of_comparison(comparison: &Comparison, store: Option<&Store>) -> Result<FullR
         store.get(run).ok()
     };
     let examples: Vec<RunResult> = (0..2).map_while(example).collect();
-    Ok(full::of_comparison(comparison, &examples, numbers(store, &stored)?))
+    with_document(full::of_comparison(comparison, &examples, numbers(store, &stored)?), comparison)
 }
 
 fn of_sweep(sweep: &Sweep, store: Option<&Store>) -> Result<FullReport, Stopped> {
     let (example, numbers) = of_repeated(&sweep.runs, store)?;
-    Ok(full::of_sweep(sweep, example.as_ref(), numbers))
+    with_document(full::of_sweep(sweep, example.as_ref(), numbers), sweep)
 }
 
 /// Whether a tag is that of the runs of something that was repeated.
@@ -283,7 +290,7 @@ fn of_repeated(runs: &[String], store: Option<&Store>) -> Result<(Option<RunResu
 
 fn of_study(report: &StudyReport, store: &Store) -> Result<FullReport, Stopped> {
     let runs: Vec<String> = store.study_runs(&report.id)?.into_iter().filter_map(|run| run.run_id).collect();
-    Ok(full::of_study(report, numbers(store, &runs)?))
+    with_document(full::of_study(report, numbers(store, &runs)?), report)
 }
 
 impl ReportFile {

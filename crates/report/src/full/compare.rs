@@ -46,7 +46,7 @@ pub fn of_comparison(comparison: &Comparison, examples: &[RunResult], numbers: T
         parts.extend(method::not_checked(&examples.iter().collect::<Vec<_>>()));
     }
     parts.extend(order(comparison, examples));
-    FullReport { title, parts, numbers }
+    FullReport::new(title, parts, numbers)
 }
 
 fn name(comparison: &Comparison, contrast: &Contrast) -> String {

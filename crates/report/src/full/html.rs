@@ -13,6 +13,7 @@ struct Page<'a> {
     title: &'a str,
     colours: String,
     parts: Vec<HtmlPart>,
+    document: Option<&'a str>,
 }
 
 enum HtmlPart {
@@ -38,7 +39,7 @@ struct HtmlCell {
 pub(super) fn page(report: &FullReport) -> String {
     let mut parts: Vec<HtmlPart> = report.parts.iter().filter(|part| !is_empty(part)).map(part).collect();
     name_tables(&mut parts);
-    let page = Page { title: &report.title, colours: style_sheet(), parts };
+    let page = Page { title: &report.title, colours: style_sheet(), parts, document: report.document.as_deref() };
     // Only a writer can fail, and memory does not.
     page.render().unwrap_or_default()
 }

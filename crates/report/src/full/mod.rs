@@ -1,4 +1,4 @@
-//! Whole reports: the answer first, then how far it can be trusted, then charts, then the method. One description of each, printed as
+//! Whole reports: the answer first, then the numbers, how far they can be trusted, charts, and the method. One description of each, printed as
 //! HTML, Markdown and a workbook; its charts also as files of their own.
 
 mod charts;
@@ -42,14 +42,26 @@ pub struct FullReport {
     pub title: String,
     parts: Vec<ReportPart>,
     numbers: TidyTable,
+    /// The JSON form of what it is about.
+    document: Option<String>,
 }
 
 impl FullReport {
+    fn new(title: String, parts: Vec<ReportPart>, numbers: TidyTable) -> FullReport {
+        FullReport { title, parts, numbers, document: None }
+    }
+
+    /// Adds the JSON form of what it is about, which the HTML page shows at its end when asked.
+    pub fn with_document(self, json: String) -> FullReport {
+        FullReport { document: Some(json), ..self }
+    }
+
     /// Applies `change` to every text of the report: title, paragraphs, tables, charts and numbers.
     pub fn map_texts(&mut self, change: &mut dyn FnMut(&str) -> String) {
         self.title = change(&self.title);
         self.parts.iter_mut().for_each(|part| part.map_texts(change));
         self.numbers.map_texts(change);
+        self.document = self.document.take().map(|json| change(&json));
     }
 
     /// As one HTML file, which needs no network and no script.

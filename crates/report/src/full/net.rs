@@ -27,7 +27,7 @@ pub fn of_networks(series: &[Network]) -> FullReport {
         parts.push(ReportPart::Heading("What they depend on".to_owned()));
         parts.extend(facts(last).into_iter().map(|line| ReportPart::Text(Ink::Faint, line)));
     }
-    FullReport { title, parts, numbers: TidyTable::default() }
+    FullReport::new(title, parts, TidyTable::default())
 }
 
 fn head(title: &str, align: Align) -> ColumnHead {

@@ -45,7 +45,7 @@ pub fn of_rounds(result: &RoundsResult, example: Option<&RunResult>, numbers: Ti
         );
         parts.extend(method::paragraph(text, &tool));
     }
-    FullReport { title, parts, numbers }
+    FullReport::new(title, parts, numbers)
 }
 
 /// A ladder of loads. `example`: the result of one of them, for the method.
@@ -68,7 +68,7 @@ pub fn of_ladder(result: &LadderResult, example: Option<&RunResult>, numbers: Ti
         );
         parts.extend(method::paragraph(text, &tool));
     }
-    FullReport { title, parts, numbers }
+    FullReport::new(title, parts, numbers)
 }
 
 /// What was asked of the storage, as reports of drives name it.

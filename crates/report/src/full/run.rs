@@ -28,6 +28,9 @@ pub fn of_run(result: &RunResult, runs: usize, over_time: &[PhaseOverTime<'_>], 
     let mut parts: Vec<ReportPart> = Vec::new();
     parts.extend(state(result));
     parts.extend(answer(result));
+    parts.push(ReportPart::Heading("Numbers".to_owned()));
+    parts.push(ReportPart::Table(table(result)));
+    parts.extend(super::net::of_phases(&result.phases));
     parts.extend(method::trust(&[result]));
     let surfaces = surface::surfaces(result);
     // Bars and percentiles of a hundred combinations show less than their surface.
@@ -41,9 +44,6 @@ pub fn of_run(result: &RunResult, runs: usize, over_time: &[PhaseOverTime<'_>], 
         parts.push(ReportPart::Heading("Charts".to_owned()));
         parts.extend(charts.into_iter().map(ReportPart::chart));
     }
-    parts.push(ReportPart::Heading("Numbers".to_owned()));
-    parts.push(ReportPart::Table(table(result)));
-    parts.extend(super::net::of_phases(&result.phases));
     let tool = format!("{} {}", result.tool.name, result.tool.version);
     if result.imported.is_some() {
         let said = format!(
@@ -51,7 +51,7 @@ pub fn of_run(result: &RunResult, runs: usize, over_time: &[PhaseOverTime<'_>], 
             tool.trim_end()
         );
         parts.extend(method::paragraph(said, "Plumb"));
-        return FullReport { title, parts, numbers };
+        return FullReport::new(title, parts, numbers);
     }
     parts.extend(method::setups(&[("run".to_owned(), result)]));
     parts.extend(method::not_checked(&[result]));
@@ -67,7 +67,7 @@ pub fn of_run(result: &RunResult, runs: usize, over_time: &[PhaseOverTime<'_>], 
         result.started_at
     );
     parts.extend(method::paragraph(said, &tool));
-    FullReport { title, parts, numbers }
+    FullReport::new(title, parts, numbers)
 }
 
 fn state(result: &RunResult) -> Vec<ReportPart> {

@@ -50,7 +50,7 @@ pub fn of_runs(selection: &str, numbers: TidyTable) -> FullReport {
     }
     parts.push(ReportPart::Heading("Numbers".to_owned()));
     parts.push(ReportPart::Table(table(&series)));
-    FullReport { title: format!("Runs: {selection}"), parts, numbers }
+    FullReport::new(format!("Runs: {selection}"), parts, numbers)
 }
 
 fn table(series: &[(&str, &str, Metric, Vec<&RunNumber<'_>>)]) -> ReportTable {

@@ -47,7 +47,7 @@ pub fn of_study(report: &StudyReport, numbers: TidyTable) -> FullReport {
         parts.splice(at..at, heading.chain(charts.into_iter().map(ReportPart::chart)));
     }
     parts.extend(method(report));
-    FullReport { title: report.name.clone(), parts, numbers }
+    FullReport::new(report.name.clone(), parts, numbers)
 }
 
 fn label(one: &StudyContrast) -> String {

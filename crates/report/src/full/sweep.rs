@@ -16,6 +16,11 @@ use plumb_sorted::short_list;
 pub fn of_sweep(sweep: &Sweep, example: Option<&RunResult>, numbers: TidyTable) -> FullReport {
     let title = format!("{} at {}", sweep.workload, sweep.path);
     let mut parts = vec![ReportPart::Text(Ink::Strong, sweep.verdict_note.clone())];
+    parts.push(ReportPart::Heading("Numbers".to_owned()));
+    for curve in &sweep.curves {
+        parts.push(ReportPart::Text(Ink::Strong, name(curve)));
+        parts.push(ReportPart::Table(table(curve)));
+    }
     parts.extend(trust(sweep));
     parts.push(ReportPart::Heading("Charts".to_owned()));
     for key in SweepKey::ALL {
@@ -25,11 +30,6 @@ pub fn of_sweep(sweep: &Sweep, example: Option<&RunResult>, numbers: TidyTable) 
             parts.push(ReportPart::chart(by_level(sweep, key, &curves)));
             parts.extend(knee(key, &curves).map(ReportPart::chart));
         }
-    }
-    parts.push(ReportPart::Heading("Numbers".to_owned()));
-    for curve in &sweep.curves {
-        parts.push(ReportPart::Text(Ink::Strong, name(curve)));
-        parts.push(ReportPart::Table(table(curve)));
     }
     if let Some(result) = example {
         parts.extend(method::setups(&[("sweep".to_owned(), result)]));
@@ -46,7 +46,7 @@ pub fn of_sweep(sweep: &Sweep, example: Option<&RunResult>, numbers: TidyTable) 
         );
         parts.extend(method::paragraph(text, &tool));
     }
-    FullReport { title, parts, numbers }
+    FullReport::new(title, parts, numbers)
 }
 
 fn has_points(curve: &SweepCurve) -> bool {

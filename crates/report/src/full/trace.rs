@@ -40,7 +40,7 @@ pub fn of_recordings(names: &[&str], sheets: &[&Sheet], answer: String) -> FullR
             parts.push(ReportPart::List(sheet.notes.iter().map(note).collect()));
         }
     }
-    FullReport { title: names.join(" and "), parts, numbers: TidyTable::default() }
+    FullReport::new(names.join(" and "), parts, TidyTable::default())
 }
 
 fn distribution<'a>(sheet: &'a Sheet, name: &str) -> Option<&'a Histogram> {
