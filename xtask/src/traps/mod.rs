@@ -328,7 +328,10 @@ mod tests {
         assert_eq!(names.len(), traps.len() + clean.len(), "names are there once");
         for trap in traps.iter().chain(&clean) {
             let text = trap.load.text();
-            if let Err(error) = plumb_workload::native::parse("trap.toml", &text) {
+            let is_refused = trap.signs.iter().any(|sign| matches!(sign, Sign::Error(_)));
+            if let Err(error) = plumb_workload::native::parse("trap.toml", &text)
+                && !is_refused
+            {
                 panic!("{}: {error:?}\n{text}", trap.name);
             }
             assert!(trap.around.is_none_or(|script| script.ends_with("exec \"$@\"")), "{}", trap.name);

@@ -215,7 +215,7 @@ fn loads() -> Vec<Trap> {
             "depth 32 of a backend that has 1",
             Site::Ext4,
             random("backend = \"psync\"\ndepth = 32"),
-            [warn("B1", ""), Sign::Error("depth")],
+            [Sign::Error("is synchronous")],
         ),
         Trap::new(
             "a rate that the device cannot have",

@@ -180,10 +180,12 @@ fn calls(program: &mut Command, place: &Path) -> Vec<String> {
         };
     }
     assert!(strace.status().unwrap().success());
-    let mut lines: Vec<String> = Vec::new();
-    for file in std::fs::read_dir(traces.path()).unwrap() {
+    // Each with its thread: another one may be given the number of a file that this one has just closed, and calls are sorted by
+    // their begin.
+    let mut lines: Vec<(String, usize)> = Vec::new();
+    for (thread, file) in std::fs::read_dir(traces.path()).unwrap().enumerate() {
         let text = std::fs::read(file.unwrap().path()).unwrap();
-        lines.extend(String::from_utf8_lossy(&text).lines().map(str::to_owned));
+        lines.extend(String::from_utf8_lossy(&text).lines().map(|line| (line.to_owned(), thread)));
     }
     lines.sort();
     // Ours opens a directory once and names files relative to it.
@@ -194,9 +196,10 @@ fn calls(program: &mut Command, place: &Path) -> Vec<String> {
     let closed = Regex::new(r"close\((\d+)\)").unwrap();
     let named = Regex::new(r#"(unlink|mkdir|rmdir)(?:at)?\((?:(AT_FDCWD|\d+), )?"((?:s\d+/)?\d+|s\d+)""#).unwrap();
     let mut directories: SortedMap<String, String> = SortedMap::new();
-    let mut names: SortedMap<String, String> = SortedMap::new();
+    let mut names: SortedMap<(usize, String), String> = SortedMap::new();
     let mut calls = Vec::new();
-    for line in &lines {
+    for (line, thread) in &lines {
+        let of_thread = |fd: &str| (*thread, fd.to_owned());
         if let Some(found) = directory.captures(line) {
             directories.insert(found[2].to_owned(), format!("{}/", &found[1]));
         } else if let Some(found) = opened.captures(line) {
@@ -207,13 +210,13 @@ fn calls(program: &mut Command, place: &Path) -> Vec<String> {
             flags.sort_unstable();
             let name = directories.get(&found[1]).cloned().unwrap_or_default() + &found[2];
             calls.push(format!("open {name} {}", flags.join("|")));
-            names.insert(found[4].to_owned(), name);
+            names.insert(of_thread(&found[4]), name);
         } else if let Some(found) = moved.captures(line).or_else(|| sought.captures(line))
-            && let Some(name) = names.get(&found[2])
+            && let Some(name) = names.get(&of_thread(&found[2]))
         {
             calls.push(format!("{} {name} {} = {}", &found[1], &found[3], &found[4]));
         } else if let Some(found) = closed.captures(line)
-            && let Some(name) = names.remove(&found[1])
+            && let Some(name) = names.remove(&of_thread(&found[1]))
         {
             calls.push(format!("close {name}"));
         } else if let Some(found) = named.captures(line) {
