@@ -151,6 +151,7 @@ impl Coordinator {
             short_count: total.short(),
             start_lag: (!total.start_lag.is_empty()).then_some(total.start_lag),
             fallbacks,
+            caches: None,
             clock: self.clock.kind().name().to_owned(),
             clock_cost_ns: self.clock.cost_ns(),
             cpu_user_ns: workers.iter().map(|worker| worker.cpu_user_ns).sum(),

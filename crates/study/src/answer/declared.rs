@@ -63,16 +63,20 @@ fn known(evidence: &StudyEvidence) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::answer;
-    use super::super::tests::{evidence, plan};
+    use super::super::tests::evidence;
+    use crate::conduct::fake::plan;
+    use plumb_result::{Metric, MetricValue};
 
     fn notes(metrics: &[&str], forget: &str) -> Vec<String> {
         let mut plan = plan(&["a", "b"], &["4k"], 3, 1);
         plan.compare.metrics = metrics.iter().map(|name| (*name).to_owned()).collect();
         let mut evidence = evidence(plan, |_, _, _| 1e8);
         for record in &mut evidence.records {
-            let phases = &mut record.result.as_mut().unwrap().phases;
-            let all = phases.iter_mut().flat_map(|phase| phase.metrics.iter_mut());
-            all.filter(|(metric, _)| metric.to_string() == forget).for_each(|(_, value)| value.value = None);
+            let metrics = &mut record.result.as_mut().unwrap().phases[0].metrics;
+            if let Ok(metric) = forget.parse::<Metric>() {
+                let value = *metrics.values().next().unwrap();
+                metrics.insert(metric, MetricValue { value: None, ..value });
+            }
         }
         answer(&evidence).notes.into_iter().filter(|note| note.contains("is declared and not compared")).collect()
     }
