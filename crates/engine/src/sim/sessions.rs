@@ -75,8 +75,9 @@ mod tests {
         let remembered = logs("sim:ssd?session=3%&session-memory=80%", 1500);
         assert!((spread(&remembered) - 0.03).abs() < 0.004 && (neighbours(&remembered) - 0.8).abs() < 0.08);
         let tails = logs("sim:ssd?session=3%&session-tails", 1500);
-        let far = |values: &[f64]| values.iter().filter(|value| value.abs() > 0.1).count();
-        assert!(far(&tails) > 5 && far(&independent) == 0, "{}", far(&tails));
+        // 4.3 standard deviations: one of 60,000 normal draws, and one of 200 with heavy tails.
+        let far = |values: &[f64]| values.iter().filter(|value| value.abs() > 0.13).count();
+        assert!(far(&tails) > 3 && far(&independent) == 0, "{} {}", far(&tails), far(&independent));
     }
 
     #[test]
