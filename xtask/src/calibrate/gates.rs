@@ -211,7 +211,7 @@ macro_rules! slower {
 /// Scenarios in the order of the table of docs/calibration.md.
 pub static GATES: &[Scenario] = &[
     unchanged!("gate-normal", "gate, unchanged, sessions ± 3 %", ONE, "session=3%", small 3),
-    unchanged!("gate-normal-4", "gate, unchanged, sessions ± 3 %, 4 numbers", FOUR, "session=3%", small 3),
+    unchanged!("gate-normal-4", "gate, unchanged, sessions ± 3 %, 4 numbers", FOUR, "session=3%"),
     unchanged!("gate-t3", "gate, unchanged, heavy tails (t3)", ONE, "session=3%&session-tails"),
     unchanged!("gate-t3-4", "gate, unchanged, heavy tails (t3), 4 numbers", FOUR, "session=3%&session-tails"),
     unchanged!(
