@@ -37,7 +37,7 @@ pub struct PosixArguments {
     /// Processes that run cases [default: one per processor, at most 8].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     pub jobs: Option<u32>,
-    /// A case that takes longer than this has failed.
+    /// A case that takes longer than this is ended and not judged.
     #[arg(long, value_name = "TIME", default_value = "30s")]
     pub limit: plumb_workload::Nanos,
     /// Run in a user namespace of 65,536 ids, so that a plain user tests what needs other users.
