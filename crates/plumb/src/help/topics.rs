@@ -594,6 +594,14 @@ pub const TOPICS: &[Topic] = &[
         exits: PRINTS,
     },
     Topic {
+        command: "config",
+        examples: &[
+            example("Show the settings and where each came from", "plumb config"),
+            example("Print them as JSON", "plumb config --json"),
+        ],
+        exits: &[DONE, WRONG_WORDS, exit("4", "the file cannot be read")],
+    },
+    Topic {
         command: "clean",
         examples: &[
             example("Remove the leftovers of killed runs", "plumb clean"),
