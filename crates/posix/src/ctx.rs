@@ -100,6 +100,18 @@ impl<'a> Ctx<'a> {
         }
     }
 
+    /// Makes thousands of calls that are written down as one loop of C, which `text` makes of the result: a list of all of them would not
+    /// reach whoever reads it.
+    pub fn in_a_loop<T>(&mut self, body: impl FnOnce(&mut Self) -> T, text: impl FnOnce(&T) -> String) -> T {
+        let calls = self.calls.take();
+        let result = body(self);
+        self.calls = calls;
+        if let Some(calls) = &mut self.calls {
+            calls.push(text(&result));
+        }
+        result
+    }
+
     /// Opens a file.
     pub fn open(&mut self, path: &str, flags: V<'_>, mode: u32) -> R {
         self.call(nr!(openat), &[AT, V::P(path), flags, V::O(mode)])

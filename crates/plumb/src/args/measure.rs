@@ -89,7 +89,7 @@ pub struct RunArguments {
     /// at most 25 rounds; `steady:10s` makes each round ten seconds instead of one.
     #[arg(long, value_name = "steady[:ROUND]")]
     pub until: Option<plumb_study::precondition::Until>,
-    /// Make small round trips to a host beside each phase, where `plumb net --serve` runs, and before it.
+    /// Make small round trips to a host during each phase, where `plumb net --serve` runs, and before it.
     #[arg(long, value_name = "HOST[:PORT]")]
     pub probe: Option<String>,
     /// Run the phases once, where the workload says that they are repeated in rounds or at the loads of a ladder.

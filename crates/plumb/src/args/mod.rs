@@ -57,7 +57,7 @@ pub enum PlumbCommand {
         #[command(subcommand)]
         command: crate::commands::study::StudyCommand,
     },
-    /// Record what a program does to files; show, compare and convert recordings: of fio, blktrace, strace, perf and others, and published traces. No load.
+    /// Record what a program does to files; show, compare and convert recordings: of fio, blktrace, strace, perf and others, and published traces. Only `replay` makes load.
     Trace {
         /// What to do with them.
         #[command(subcommand)]

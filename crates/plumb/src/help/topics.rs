@@ -75,7 +75,17 @@ pub const TOPICS: &[Topic] = &[
             example("Run an fio command line", "plumb as fio --name=a --rw=randread --size=1g"),
             example("Explain a check", "plumb explain A3"),
         ],
-        exits: &[TRUSTED, ASSERTED, USAGE, REJECTED, IO, REFUSED, INTERRUPTED],
+        exits: &[
+            TRUSTED,
+            ASSERTED,
+            USAGE,
+            REJECTED,
+            IO,
+            REFUSED,
+            exit("6", "gate and fit-for: cannot tell, or borderline"),
+            exit("7", "gate: suspected; a second session decides"),
+            INTERRUPTED,
+        ],
     },
     Topic {
         command: "try",

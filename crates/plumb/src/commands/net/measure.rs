@@ -155,6 +155,18 @@ impl Bench {
         Bench::PARTS * self.seconds + 2
     }
 
+    /// Datagrams in both directions at the same time.
+    fn datagrams(&self) -> Result<Tested, TestError> {
+        self.test(&Params {
+            udp: true,
+            bidir: true,
+            time_s: Some(self.seconds),
+            block: DATAGRAM_BYTES,
+            rate: Some(self.datagram_rate),
+            ..Params::default()
+        })
+    }
+
     /// Shows what goes on, with what is left before this part.
     fn begins(&self, line: &StatusLine, what: &str, parts_done: u32) {
         let left = self.whole_s().saturating_sub(parts_done * self.seconds);
@@ -182,11 +194,10 @@ impl Bench {
             None => None,
         };
         self.begins(&line, "connections", 2);
-        let connections = match idle {
-            // What has no port for each connection is not connected again and again.
-            Some(_) if self.place.elsewhere.is_some() => None,
-            Some(_) => Some(self.rounds(Params { connects: true, ..Params::default() }, "connecting")?),
-            None => None,
+        // What has no port for each connection is not connected again and again.
+        let connections = match idle.is_some() && self.place.elsewhere.is_none() {
+            true => Some(self.rounds(Params { connects: true, ..Params::default() }, "connecting")?),
+            false => None,
         };
         self.begins(&line, "receiving", 3);
         let (receiving, received) = self.load(true, while_loaded("receiving"))?;
@@ -206,17 +217,7 @@ impl Bench {
             self.rx,
         ))?;
         self.begins(&line, "datagrams", 6);
-        let datagrams = || {
-            self.test(&Params {
-                udp: true,
-                bidir: true,
-                time_s: Some(self.seconds),
-                block: DATAGRAM_BYTES,
-                rate: Some(self.datagram_rate),
-                ..Params::default()
-            })
-        };
-        let datagrams = if self.place.elsewhere.is_none() { Some(datagrams()?) } else { None };
+        let datagrams = if self.place.elsewhere.is_none() { Some(self.datagrams()?) } else { None };
         let largest = sent.ending.streams.first().map(|whole| whole.largest).unwrap_or_default();
         let local = sent.report.streams.first().and_then(|stream| stream.local.0.parse().ok());
         let begun = with_link(local, begun);

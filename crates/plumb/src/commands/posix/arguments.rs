@@ -22,7 +22,7 @@ pub struct PosixArguments {
     /// Failures of rules of this level, and of those that bind more, end with exit code 1.
     #[arg(long, value_enum, default_value_t = Level::Linux)]
     pub level: Level,
-    /// Failures that are expected, in TOML, beside those that Plumb knows; may be given several times.
+    /// Failures that are expected, in TOML, in addition to those that Plumb knows; may be given several times.
     #[arg(long, value_name = "FILE")]
     pub expected: Vec<PathBuf>,
     /// Count the failures that Plumb knows of, such as that links of XFS hold 1023 bytes.

@@ -81,15 +81,68 @@ pub(super) fn program(id: &str, calls: &[String], extent: Extent) -> String {
     }
     const NOTE: &str = "   Calls that undo each other are left out; `-v` prints all.\n";
     let fits = |body: &[String]| body.len() <= room(body, NOTE);
-    match shortest(&without_cleaning(&steps), fits) {
-        Some(body) => written(id, &body, NOTE),
+    let steps = without_cleaning(&steps);
+    if let Some(body) = shortest(&steps, fits) {
+        return written(id, &body, NOTE);
+    }
+    // The end alone would lack what it needs; the beginning does not.
+    match steps.iter().position(Step::is_failed_check) {
+        Some(failed) => {
+            const PART: &str = "   Only the calls on the files of the check that failed; `-v` prints all.\n";
+            let body = fold(&needed_for(&steps[..=failed]));
+            let room = room(&body, PART);
+            written(id, &body[body.len().saturating_sub(room)..], PART)
+        }
         None => {
-            const CUT: &str = "   Only the end of a longer program, which `-v` prints.\n";
-            let end = all.iter().position(|line| line.contains(": expected ")).map_or(all.len(), |at| at + 1);
-            let body = &all[end.saturating_sub(room(&all, CUT))..end];
-            written(id, body, CUT)
+            const BEGINNING: &str = "   Only the beginning of a longer program, which `-v` prints.\n";
+            let fits = (1..=all.len()).rev().find(|length| {
+                let body = &all[..*length];
+                let depth = body
+                    .iter()
+                    .filter(|line| line.trim_start().starts_with("for (long ") && line.ends_with('{'))
+                    .count();
+                let closed = body.iter().filter(|line| line.trim() == "}").count();
+                depth == closed && *length <= room(body, BEGINNING)
+            });
+            written(id, &all[..fits.unwrap_or(0)], BEGINNING)
         }
     }
+}
+
+/// Calls right before a check that belong to it.
+const CHECKED: usize = 6;
+
+/// The calls before the last step that what it checks depends on: those on the same files, and what the process became.
+fn needed_for(steps: &[Step]) -> Vec<Step> {
+    let strings = |step: &Step| step.text.split('"').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
+    let last = steps.len().saturating_sub(CHECKED);
+    let mut names: Vec<String> = steps[last..].iter().flat_map(strings).collect();
+    let mut process: Vec<String> = Vec::new();
+    let mut kept: Vec<Step> = steps[last..].to_vec();
+    for step in steps[..last].iter().rev() {
+        let of_process = ["setresuid", "setresgid", "setgroups", "umask", "chdir", "fchdir"].contains(&step.name());
+        let own = strings(step);
+        let is_above = |name: &String| own.iter().any(|own| name == own || name.starts_with(&format!("{own}/")));
+        let is_needed = match of_process {
+            // Only the last one before counts.
+            true => !process.contains(&step.name().to_owned()),
+            false => {
+                !step.has_failed() && !State::is_read(step.name()) && step.saw.is_some() && names.iter().any(is_above)
+            }
+        };
+        if of_process {
+            process.push(step.name().to_owned());
+        } else if is_needed {
+            names.extend(own);
+        }
+        if is_needed {
+            kept.push(step.clone());
+        }
+    }
+    kept.rotate_left(steps.len() - last);
+    let before = kept.len() - (steps.len() - last);
+    kept[..before].reverse();
+    kept
 }
 
 /// Lines of the head that this body needs.
@@ -241,17 +294,39 @@ mod tests {
         assert!(text.contains("04705") && text.contains("\"own\"") && text.contains("expected 0700"), "{text}");
     }
 
-    // Protects: what cannot be shortened says so, ends with the failure, and is whole with -v.
+    // Protects: of a long case only the calls on the files of the failed check are printed, in their order, and all of them with -v.
     #[test]
-    fn a_long_case_is_cut_in_words_and_printed_in_full_on_request() {
-        let lines = (0..300).map(|number| {
+    fn a_long_case_shows_the_calls_on_the_files_that_failed() {
+        let make = |number: u32| {
             let squared = number * number;
-            format!("syscall(SYS_mkdirat, AT_FDCWD, \"d{squared}\", 0755); /* 0 */")
-        });
-        let lines = calls(lines.chain(std::iter::once("/* it: expected 0, got ENOSPC */".to_owned())));
+            let (path, mode) = (format!("d{squared}"), 0o700 + number % 7);
+            [
+                format!("syscall(SYS_mkdirat, AT_FDCWD, \"{path}\", 0755); /* 0 */"),
+                format!("syscall(SYS_fchmodat, AT_FDCWD, \"{path}\", 0{mode:o}); /* 0 */"),
+            ]
+        };
+        let user = std::iter::once("syscall(SYS_setresuid, 1L, 1L, -1L); /* 0 */".to_owned());
+        let check = [
+            "syscall(SYS_unlinkat, AT_FDCWD, \"d9/x\", 0L); /* ENOENT */".to_owned(),
+            "/* it: expected 0, got ENOENT */".to_owned(),
+        ];
+        let lines = calls(user.chain((0..300).flat_map(make)).chain(check));
         let text = program("x", &lines, Extent::Short);
-        assert!(text.lines().count() <= LINES_MAX && text.contains("Only the end of a longer program"), "{text}");
-        assert!(text.contains("got ENOSPC") && text.contains("\"d89401\""), "{text}");
+        assert!(text.lines().count() <= LINES_MAX && text.contains("Only the calls on the files"), "{text}");
+        let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part}: {text}"));
+        assert!(at("setresuid") < at("mkdirat, AT_FDCWD, \"d9\"") && at("SYS_unlinkat") < at("got ENOENT"), "{text}");
+        assert!(!text.contains("\"d16\""), "{text}");
         assert_eq!(program("x", &lines, Extent::Whole).matches("SYS_mkdirat").count(), 300);
+    }
+
+    // Protects: the short form of a long case that passes is a program that runs.
+    #[test]
+    fn a_long_case_that_passes_shows_its_beginning() {
+        let lines = calls(
+            (0..300).map(|number| format!("syscall(SYS_mkdirat, AT_FDCWD, \"d{}\", 0755); /* 0 */", number * number)),
+        );
+        let text = program("x", &lines, Extent::Short);
+        assert!(text.lines().count() <= LINES_MAX && text.contains("Only the beginning"), "{text}");
+        assert!(text.contains("\"d0\"") && text.contains("\"d100\"") && !text.contains("\"d89401\""), "{text}");
     }
 }

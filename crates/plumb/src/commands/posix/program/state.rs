@@ -33,6 +33,11 @@ pub(super) struct State {
 }
 
 impl State {
+    /// Whether a call changes nothing.
+    pub(super) fn is_read(name: &str) -> bool {
+        READS.contains(&name)
+    }
+
     /// The state after a step.
     pub(super) fn after(&self, step: &Step) -> State {
         let mut state = self.clone();
