@@ -415,7 +415,7 @@ pub fn size_in_mib(bytes: u64) -> String {
 mod tests {
     use super::*;
 
-    // Protects: nobody has to divide thirteen digits by 1,048,576 to learn how much to delete.
+    // Protects: a refusal names sizes that people can compare with those of `df`.
     #[test]
     fn sizes_are_in_mib() {
         let sizes = [(102_400, "102400 bytes"), (1 << 20, "1.0 MiB"), (99 << 19, "49.5 MiB"), (1 << 40, "1048576 MiB")];

@@ -24,34 +24,21 @@ pub struct Config {
     fill: Vec<Place>,
 }
 
-/// What became of the file.
+/// Whether the file was read, and why not.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ConfigFile {
     /// The user has no home directory.
     NoHome,
     /// It cannot be read, for an ordinary reason.
-    Absent {
-        /// The file.
-        path: PathBuf,
-        /// The reason.
-        why: &'static str,
-    },
+    Absent { path: PathBuf, why: &'static str },
     /// Others could have written it.
-    Ignored {
-        /// The file.
-        path: PathBuf,
-        /// The reason.
-        why: String,
-    },
-    /// Its values are used.
-    Read {
-        /// The file.
-        path: PathBuf,
-    },
+    Ignored { path: PathBuf, why: String },
+    /// The values of the file are used.
+    Read { path: PathBuf },
 }
 
 impl ConfigFile {
-    /// The file.
+    /// Path of the file; `None` without a home directory.
     pub fn path(&self) -> Option<&Path> {
         match self {
             ConfigFile::NoHome => None,
@@ -116,7 +103,7 @@ impl Config {
     /// The user's own; an empty one where there is none, or where it cannot be believed, which is said once.
     ///
     /// # Errors
-    /// Text that is no configuration, with its file and line.
+    /// The text is not a configuration; with its file and line.
     pub fn of_user() -> Result<&'static Config, Stopped> {
         Ok(Config::with_file()?.1)
     }
@@ -124,7 +111,7 @@ impl Config {
     /// The same, with what became of the file.
     ///
     /// # Errors
-    /// Text that is no configuration, with its file and line.
+    /// The text is not a configuration; with its file and line.
     pub fn with_file() -> Result<(&'static ConfigFile, &'static Config), Stopped> {
         static OF_USER: OnceLock<(ConfigFile, Config)> = OnceLock::new();
         if OF_USER.get().is_none() {
@@ -177,7 +164,7 @@ impl Config {
         Permissions { allow, ..Permissions::default() }
     }
 
-    /// What may be overwritten, as written in the file.
+    /// Entries of `allow`, as written in the file.
     pub fn allowed(&self) -> Vec<String> {
         let text = |allow: &Allow| match allow {
             Allow::Path(path) => path.display().to_string(),

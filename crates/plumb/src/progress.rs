@@ -187,7 +187,7 @@ impl PhaseClock {
         Some(now + later)
     }
 
-    /// What is left, in words: `about 12 s left`, or `at least …` where the amount of work ends a phase that is not over.
+    /// Time that is left, in words: `about 12 s left`, or `at least …` where the amount of work ends a phase that is not over.
     fn left(&self, elapsed_ns: u64) -> Option<String> {
         let at = self.begun.saturating_sub(1);
         let open = self.times_ns.get(at..).filter(|open| !open.is_empty())?;
@@ -380,7 +380,7 @@ mod tests {
         assert_eq!(phases.left_ns(9), Some(3));
     }
 
-    // Protects: a rate of a few milliseconds is no forecast.
+    // Protects: a rate of a few milliseconds is not used as a forecast.
     #[test]
     fn a_share_is_extrapolated_once_enough_is_done() {
         let of = |ms, done| left_of(Duration::from_millis(ms), done, 100.0);

@@ -1,4 +1,4 @@
-//! How much may be written where, and for how long. Test data takes at most a tenth of the free space. Where a tenth is too
+//! Limits of test data and of the length of runs. Test data takes at most a tenth of the free space. Where a tenth is too
 //! little to measure with, a size that the user names may take up to half of it.
 
 use crate::exit::Stopped;
@@ -71,7 +71,7 @@ pub fn check_lengths(budget: Nanos, time: Option<Nanos>, size: Option<Bytes>) ->
     Ok(())
 }
 
-/// Who chose the size of the test file.
+/// Source of the size of the test file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileSize {
     /// The command, which has no option for it.
@@ -89,7 +89,7 @@ impl FileSize {
     }
 }
 
-/// What may be written at a time; the least of all places that were looked at.
+/// Most bytes that may be written at a time, of all places together the least.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SpaceBudget {
     most_bytes: u64,
@@ -110,7 +110,7 @@ impl SpaceBudget {
     /// Nothing is written at all.
     pub const UNLIMITED: SpaceBudget = SpaceBudget { most_bytes: u64::MAX, share: 1.0 };
 
-    /// What may be written under a directory.
+    /// The limit for a directory.
     pub fn under(base: &Path, asked: FileSize) -> Result<SpaceBudget, Stopped> {
         let free = match ranks::led() {
             Some(hosts) => hosts.free_for_each(session::stop_flag()?, base)?,

@@ -100,8 +100,8 @@ impl<'a> Ctx<'a> {
         }
     }
 
-    /// Makes thousands of calls that are written down as one loop of C, which `text` makes of the result: a list of all of them would not
-    /// reach whoever reads it.
+    /// Makes thousands of calls that are written down as one loop of C, which `text` makes of the result: a list of all of them is too
+    /// long for the channel to the parent process.
     pub fn in_a_loop<T>(&mut self, body: impl FnOnce(&mut Self) -> T, text: impl FnOnce(&T) -> String) -> T {
         let calls = self.calls.take();
         let result = body(self);

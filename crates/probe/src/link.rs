@@ -33,7 +33,7 @@ const OFFLOADS: [(&str, u32, u32); 7] = [
     ("lro", 0x25, 1 << 15),
 ];
 
-/// Drivers of interfaces that a hypervisor passes through memory, whatever speed they state.
+/// Drivers of interfaces that a hypervisor passes through memory: the speed that they state limits nothing.
 const IN_MEMORY: [&str; 5] = ["virtio_net", "vmxnet3", "hv_netvsc", "vif", "xen_netfront"];
 
 /// Kinds of interfaces without a device of their own whose speed is that of devices below them, as `uevent` names them.

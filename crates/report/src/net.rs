@@ -206,7 +206,7 @@ fn processors_in(list: &str) -> Option<f64> {
     list.split(',').map(count).sum::<Option<u32>>().map(f64::from)
 }
 
-/// What limits the numbers more than the network does, the first thing to read.
+/// Names full processors, which limit the numbers more than the network does.
 fn finding(net: &Network) -> Option<String> {
     let most = net.processors.as_deref().and_then(processors_in).unwrap_or(f64::MAX);
     // A stream is carried by one processor.

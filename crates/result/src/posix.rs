@@ -136,7 +136,7 @@ impl PosixOutcome {
         }
     }
 
-    /// Whether something is wrong that nobody expected. A case that did not end in time may be slow, and is not.
+    /// Whether something is wrong and unexpected. A case that did not end in time is neither right nor wrong.
     pub fn is_failure(self) -> bool {
         matches!(self, PosixOutcome::Fail | PosixOutcome::Broken | PosixOutcome::Flaky)
     }

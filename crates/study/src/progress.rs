@@ -47,13 +47,13 @@ pub trait Progress {
     fn withdrawn(&mut self, _finding: &Finding) {}
     /// A run of a comparison begins.
     fn block(&mut self, _what: &str) {}
-    /// How much of the whole is done, before a run of it begins.
+    /// A part of several is about to begin.
     fn parts(&mut self, _parts: Parts) {}
     /// The run that began last is over, whichever way.
     fn run_ended(&mut self) {}
 }
 
-/// How much is done of what a command measures in several runs.
+/// Progress of a command that makes several runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parts {
     /// Parts that are over: blocks of a comparison, points of a sweep, runs.

@@ -8,18 +8,18 @@ use crate::output;
 use crate::session;
 use plumb_document::ToDocument;
 
-/// What is printed, as JSON.
+/// Output of `plumb config --json`.
 #[derive(Debug, ToDocument)]
 struct ConfigReport {
     /// The file; absent for a user without a home.
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<String>,
-    /// What became of it, such as `read` or `does not exist`.
+    /// State of the file, such as `read` or `does not exist`.
     state: String,
     values: Vec<Value>,
 }
 
-/// One setting.
+/// A setting with its value and origin.
 #[derive(Debug, PartialEq, Eq, ToDocument)]
 struct Value {
     name: String,
@@ -37,7 +37,7 @@ impl Value {
 /// Variables whose value is a secret or a path to one.
 const HIDDEN: [&str; 1] = ["PLUMB_STREAM_TOKEN"];
 
-/// Prints the configuration.
+/// Prints the file, and each value with its origin.
 pub fn run(common: &Common) -> Result<End, Stopped> {
     let (file, config) = Config::with_file()?;
     let shown = file.path().map(|path| path.display().to_string());

@@ -29,7 +29,7 @@ const LEAST_BYTES: u64 = 1 << 20;
 /// The same where a program serves the file system: each op passes through two processes more.
 const SERVED: (Bytes, Nanos) = (Bytes(256 << 20), Nanos(4_000_000_000));
 
-/// There, one in so many small files is made.
+/// Divisor of the number of small files there.
 const SERVED_FILES_PART: u64 = 4;
 
 /// The same for a first look.

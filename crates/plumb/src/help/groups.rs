@@ -2,15 +2,13 @@
 
 use clap::{Arg, Command};
 
-/// Commands that belong together.
+/// Commands that the help lists under one heading.
 pub struct Group {
-    /// Its heading.
     pub heading: &'static str,
-    /// Names of commands.
     pub commands: &'static [&'static str],
 }
 
-/// All commands.
+/// All commands, in the order in which the help lists them.
 pub const GROUPS: &[Group] = &[
     Group { heading: "Measure storage", commands: &["try", "fit-for", "check", "verify-capacity", "posix"] },
     Group { heading: "Compare", commands: &["compare", "gate", "noise", "sweep", "study"] },
@@ -20,7 +18,7 @@ pub const GROUPS: &[Group] = &[
     Group { heading: "Plumb itself", commands: &["config", "clean", "schema", "completions", "man", "help"] },
 ];
 
-/// What `plumb` alone prints.
+/// The page that `plumb` prints without a command.
 pub const FIRST_PAGE: &str = "\
 Plumb measures storage, and says what it measured: the device, the page cache, or memory.
 
@@ -131,7 +129,7 @@ mod tests {
     use crate::args::Arguments;
     use clap::CommandFactory;
 
-    // Protects: no command is missing from the grouped help, and none stands there twice.
+    // Protects: the grouped help lists each command once.
     #[test]
     fn every_command_is_in_one_group() {
         let command = Arguments::command();

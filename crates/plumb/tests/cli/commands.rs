@@ -44,7 +44,7 @@ fn every_command_has_help() {
     home.plumb("--help").expect(0).says(&["Commands: Measure storage: try", "Compare: compare", "Results: list"]);
 }
 
-/// What is mistyped is suggested, and what is left out is listed.
+/// Mistyped commands are suggested, and missing arguments are listed.
 #[test]
 fn a_slip_is_answered_with_what_was_meant() {
     let home = Home::new();

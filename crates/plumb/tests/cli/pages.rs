@@ -184,7 +184,7 @@ fn a_reader_that_goes_away_is_no_error() {
     }
 }
 
-/// Protects users of CrystalDiskMark: its tests are a matrix of reads and writes, and the phases one by one stand behind -v.
+/// Protects users of CrystalDiskMark: its tests are a matrix of reads and writes, and -v prints each phase.
 #[test]
 fn crystal_like_is_a_matrix() {
     let home = Home::new();

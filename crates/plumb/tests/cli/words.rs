@@ -176,7 +176,7 @@ fn what_works_is_not_called_missing() {
     );
 }
 
-/// Whoever begins at the README finds every page.
+/// The README links every page.
 #[test]
 fn the_readme_leads_to_every_page() {
     let readme = text("README.md");

@@ -20,7 +20,7 @@ fn copy_program(root: &Path) {
     }
 }
 
-/// Protects: in a chroot whose directory is no mount point, `/proc/self/mountinfo` lists no mount that holds anything; statfs answers.
+/// Protects: in a chroot below a mount point, `/proc/self/mountinfo` does not list the mount that holds a directory; statfs answers.
 #[test]
 fn a_chroot_without_a_mount_of_its_own_is_measured() {
     let _alone = alone();
@@ -34,6 +34,12 @@ fn a_chroot_without_a_mount_of_its_own_is_measured() {
     }
     copy_program(&root);
     let try_line = "/plumb try /data --size 16MiB --time 100ms --no-store";
+    // The kind of file system comes from statfs.
+    let script = "exec chroot \"$0\" /plumb posix /data --only make.dir,unlink.removes --no-store";
+    let mut command = Command::new("sh");
+    command.args(["-c", script]).arg(&root);
+    let said = crate::common::Said::of(command).expect(0);
+    assert!(!said.out.starts_with(' ') && said.out.contains("conforms to POSIX"), "{}", said.out);
     for proc in ["mount -t proc proc \"$0/proc\"", "true"] {
         let script = format!("{proc} && exec chroot \"$0\" {try_line}");
         let mut command = Command::new("unshare");
@@ -74,7 +80,7 @@ impl Drop for Bound {
     }
 }
 
-/// Protects: FUSE is a program on this machine, and nobody reads of a network.
+/// Protects: FUSE is called a program on this machine and not a network.
 #[test]
 fn fuse_is_called_what_it_is() {
     let _alone = alone();

@@ -75,7 +75,8 @@ impl<'a> Walk<'a> {
     }
 
     fn under(&mut self, path: &Path) -> Result<Under, ProbeError> {
-        let mount = &self.mount_of(path)?;
+        let (mount, unlisted) = self.mount_of(path)?;
+        let mount = &mount;
         let mut found = filesystem::describe(self.sys, mount, path, &mut self.unseen);
         let mut tops = Vec::new();
         if mount.kind == "overlay" {
@@ -88,25 +89,24 @@ impl<'a> Walk<'a> {
             tops = self.devices_of(mount);
         }
         filesystem::describe_on(self.sys, mount, path, &tops, &mut found, &mut self.unseen);
+        // Last: what stores the data matters more.
+        self.unseen.extend(unlisted.map(|why| format!("the mount options of {}: {why}", mount.point.display())));
         Ok(Under { filesystem: found, tops })
     }
 
-    /// The mount that holds a path: as the kernel's table lists it, or as far as statfs(2) describes it.
-    fn mount_of(&mut self, path: &Path) -> Result<Mount, ProbeError> {
+    /// The mount that holds a path: as the kernel's table lists it; or as far as statfs(2) describes it, with why it is not listed.
+    fn mount_of(&self, path: &Path) -> Result<(Mount, Option<ProbeError>), ProbeError> {
         let table = self.sys.read("/proc/self/mountinfo");
         let mounts = table.as_deref().map(mounts::parse).unwrap_or_default();
         let id = if self.sys.is_real() { platform::mount_id(path) } else { None };
         if let Some(mount) = mounts::find(&mounts, path, id) {
-            return Ok(mount.clone());
+            return Ok((mount.clone(), None));
         }
         let unlisted = table.err().unwrap_or_else(|| {
             ProbeError::lacks("/proc/self/mountinfo", format!("mount that holds {}", path.display()))
         });
         match unlisted::mount_of(self.sys, path).filter(|_| self.sys.is_real()) {
-            Some(mount) => {
-                self.unseen.push(format!("the mount options of {}: {unlisted}", mount.point.display()));
-                Ok(mount)
-            }
+            Some(mount) => Ok((mount, Some(unlisted))),
             None => Err(unlisted),
         }
     }

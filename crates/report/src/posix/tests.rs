@@ -70,7 +70,7 @@ fn nothing_tested_is_not_conformance() {
     assert!(text.starts_with("Nothing could be tested."), "{text}");
 }
 
-// Protects: a slow machine is no defect of a file system: nothing fails, and the page says what to do.
+// Protects: a slow machine does not make a file system fail, and the page says what to do.
 #[test]
 fn a_case_that_does_not_end_is_not_judged() {
     let slow = PosixCase {

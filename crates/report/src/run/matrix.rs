@@ -7,7 +7,7 @@ use crate::table::{self, Align, Column};
 use plumb_result::{Metric, PhaseResult, RunResult};
 use plumb_workload::OpKind;
 
-/// A matrix has at least so many tests.
+/// Fewest tests of a matrix.
 const LEAST: usize = 2;
 
 /// A test: the phases `NAME-read` and `NAME-write`.
@@ -71,7 +71,7 @@ fn megabytes(bytes_per_second: f64) -> String {
     }
 }
 
-/// What is said beside the numbers, once for all that it is true of: the words, whether they make a number doubtful, and of which.
+/// Remarks about the numbers, each once for all that it is true of: the words, whether they make a number doubtful, and which numbers.
 fn asides(tests: &[Test<'_>]) -> Vec<(String, bool, String)> {
     let mut said: Vec<(String, bool, Vec<String>)> = Vec::new();
     let mut rows = 0;

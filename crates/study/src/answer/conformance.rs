@@ -77,7 +77,7 @@ fn ended<'a>(reports: &[&'a Conformance]) -> SortedMap<&'a str, Ended<'a>> {
             ended.insert(&case.id, Ended { outcome: case.outcome, case });
             continue;
         };
-        // What did not end in time says nothing against the other.
+        // A case that did not end in time does not contradict the other outcome.
         if known.outcome == PosixOutcome::Timeout {
             *known = Ended { outcome: case.outcome, case };
         } else if known.outcome != case.outcome && case.outcome != PosixOutcome::Timeout {

@@ -1,4 +1,4 @@
-//! Ops on files that reach no storage, such as `/dev/null`: they are counted apart, and are no part of the load.
+//! Counts ops on files without storage, such as `/dev/null`, apart from the load.
 
 use crate::names::Names;
 use crate::record::Record;
@@ -17,7 +17,7 @@ fn is_apart(name: &str) -> bool {
     DEVICES.contains(&name) || DIRECTORIES.iter().any(|directory| name.starts_with(directory))
 }
 
-/// What is counted apart.
+/// Counts of ops that the sheet leaves out.
 #[derive(Debug, Default)]
 pub(super) struct Apart {
     /// Of each file by its number: whether it is one of these.
@@ -52,7 +52,7 @@ impl Apart {
         true
     }
 
-    /// What was left out, in a sentence.
+    /// Describes the ops that were left out, in a sentence.
     pub(super) fn note(&self) -> Option<String> {
         if self.ops == 0 {
             return None;

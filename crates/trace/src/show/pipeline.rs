@@ -60,7 +60,7 @@ pub fn show(path: &Path, waits: Waits, format: Option<Format>) -> Result<Shown, 
     Ok(Shown { sheet, format: reader.format().clone(), facts: Facts::default(), losses: Vec::new() })
 }
 
-/// What the records of a recording are like, those on `/dev/null` and its like included: models have them too.
+/// Makes the sheet of all records, with those on `/dev/null` and its like, which models have too.
 ///
 /// # Errors
 /// The problem with the recording.

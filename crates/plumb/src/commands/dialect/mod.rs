@@ -49,7 +49,7 @@ use std::path::Path;
 struct Tool {
     /// As in `plumb as NAME`; a link of that name is that tool.
     name: &'static str,
-    /// What it is, for the list of tools.
+    /// Description for the list of tools.
     about: &'static str,
     /// Another name for a link.
     also: Option<&'static str>,
@@ -121,7 +121,7 @@ const TOOLS: &[Tool] = &[
     tool("zcav", "Bonnie++'s zcav: a disk's speed from its beginning to its end", speak::<bonnie::Zcav>),
 ];
 
-/// Lists the tools.
+/// Prints the tools whose command lines can be run.
 pub fn list(common: &Common) -> Result<End, Stopped> {
     if common.json {
         let tools: Vec<_> = TOOLS.iter().map(|tool| json!({ "name": tool.name, "about": tool.about })).collect();

@@ -194,7 +194,7 @@ impl Bench {
             None => None,
         };
         self.begins(&line, "connections", 2);
-        // What has no port for each connection is not connected again and again.
+        // A socket without ports has one connection.
         let connections = match idle.is_some() && self.place.elsewhere.is_none() {
             true => Some(self.rounds(Params { connects: true, ..Params::default() }, "connecting")?),
             false => None,

@@ -9,12 +9,12 @@ use state::State;
 /// Lines of a program, unless all its calls are asked for.
 pub(super) const LINES_MAX: usize = 60;
 
-/// How much of a case's calls a program has.
+/// Which of a case's calls a program has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extent {
     /// As few as reproduce what was found, in at most [`LINES_MAX`] lines.
     Short,
-    /// All.
+    /// Every call, however many lines that takes.
     Whole,
 }
 
@@ -23,7 +23,7 @@ pub(super) enum Extent {
 struct Step {
     /// The call as C, or a comment.
     text: String,
-    /// What it returned; absent for comments.
+    /// Result as written down; absent for comments.
     saw: Option<String>,
 }
 
@@ -51,7 +51,7 @@ impl Step {
     }
 }
 
-/// What an include is needed for.
+/// Includes, and the words that need each.
 const INCLUDES: [(&str, &[&str]); 7] = [
     ("linux/falloc.h", &["FALLOC_FL_"]),
     ("sys/file.h", &["LOCK_"]),

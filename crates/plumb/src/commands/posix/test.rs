@@ -142,7 +142,7 @@ fn conformance(report: &Report, path: &Path, started_at: String, arguments: &Pos
     }
 }
 
-/// What is said of a case that did not end, with a limit ten times as long.
+/// Words for a case that did not end, with a limit ten times as long.
 pub(super) fn not_judged(limit: Duration) -> String {
     let limit = plumb_workload::Nanos(limit.as_nanos() as u64);
     let longer = plumb_workload::Nanos(limit.0.saturating_mul(10));

@@ -43,7 +43,7 @@ fn fold_forms(forms: &[Form], variable: &str) -> Vec<String> {
     blocks
 }
 
-/// How often the first `length` steps repeat.
+/// Counts how often the first `length` steps repeat.
 fn repeats(forms: &[Form], length: usize) -> usize {
     if forms.len() < 2 * length {
         return 1;
@@ -126,7 +126,7 @@ impl Form {
         form
     }
 
-    /// Whether this is the one of this round, where the first two rounds are these. What a call returned may differ: it stands in the last
+    /// Whether this is the one of this round, where the first two rounds are these. Ignores what a call returned, which is in the last
     /// piece, after the call.
     fn continues(&self, first: &Form, second: &Form, round: usize) -> bool {
         let is_alike = |other: &Form| {
@@ -167,7 +167,7 @@ struct LoopWriter {
     last: char,
     /// Where the string at hand begins.
     string: Option<usize>,
-    /// Its numbers that grow.
+    /// Expressions of its numbers that grow.
     growing: Vec<String>,
     /// Strings so far that have such numbers.
     strings: usize,
@@ -253,7 +253,7 @@ mod tests {
         );
     }
 
-    // Protects: two rounds are shorter as they are, and octal modes and escapes are no numbers that grow.
+    // Protects: two rounds are shorter as they are, and octal modes and escapes are not numbers that grow.
     #[test]
     fn what_does_not_repeat_evenly_stays() {
         for lines in [

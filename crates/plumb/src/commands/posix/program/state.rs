@@ -1,9 +1,9 @@
-//! What calls leave behind, to find rounds that lead back to where they began.
+//! The state after calls, to find rounds that lead back to where they began.
 
 use super::Step;
 use std::collections::BTreeMap;
 
-/// Calls that change nothing.
+/// Names of calls that change nothing.
 const READS: [&str; 13] = [
     "access",
     "faccessat",
@@ -28,7 +28,7 @@ pub(super) struct State {
     descriptors: BTreeMap<String, String>,
     /// By the name of the call: of each, the last one holds.
     process: BTreeMap<String, String>,
-    /// What is not understood: never equal to what was before.
+    /// Counts calls of unknown effect, so that a state after one is never equal to one before.
     others: usize,
 }
 
