@@ -1,6 +1,6 @@
 # Homebrew formula (Linux). Not published: set `url` and `sha256` to where the release is, from SHA256SUMS.
 class Plumb < Formula
-  desc "Storage benchmark that tells the truth"
+  desc "Storage benchmark that says what it measured"
   homepage "https://example.org/plumb"
   version "0.1.0"
   license any_of: ["MIT", "Apache-2.0"]

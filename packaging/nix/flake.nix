@@ -1,6 +1,6 @@
 # Nix flake. `nix build ./packaging/nix` builds from this working copy. Not published.
 {
-  description = "Plumb, a storage benchmark that tells the truth";
+  description = "Plumb, a storage benchmark that says what it measured";
 
   inputs.nixpkgs.url = "github:NixOS/nixpkgs/nixos-unstable";
 

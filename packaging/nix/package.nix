@@ -30,7 +30,7 @@ rustPlatform.buildRustPackage {
   '';
 
   meta = {
-    description = "Storage benchmark that tells the truth";
+    description = "Storage benchmark that says what it measured";
     license = with lib.licenses; [
       mit
       asl20

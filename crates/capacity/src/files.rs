@@ -4,7 +4,7 @@ use crate::medium::{Direct, Medium};
 use crate::{BLOCK_BYTES, TRANSFER_BYTES};
 use plumb_guard::space::{InMemory, Space};
 use plumb_guard::testdir::TestDir;
-use plumb_guard::{FileOpening, Guard, Intent, IoMode, Refusal};
+use plumb_guard::{FileOpening, Guard, Intent, IoMode, Refusal, size_in_mib};
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -44,7 +44,7 @@ pub enum FilesError {
         kind: &'static str,
     },
     /// There is no room.
-    #[error("{path} has no room for test data: {free_bytes} bytes are free, of which {reserve_bytes} stay free")]
+    #[error("{path} has no room for test data: {} are free, of which {} stay free", size_in_mib(*free_bytes), size_in_mib(*reserve_bytes))]
     Full {
         /// The directory.
         path: PathBuf,

@@ -88,7 +88,7 @@ pub fn choice(style: &Style, name: &'static str, held: Held<'_>) -> Result<Value
             match body {
                 None => {}
                 Some(Value::Table(table)) => table.into_iter().for_each(|(key, node)| tagged.push(key, node)),
-                Some(_) => return Err(WriteError(format!("`{name}` has no keys for `{tag}` to stand beside"))),
+                Some(_) => return Err(WriteError(format!("`{name}` has no keys for `{tag}` to stand next to"))),
             }
             Ok(Value::Table(tagged))
         }

@@ -422,7 +422,7 @@ impl Verifiable {
         let writes = blocks.mix.write + blocks.mix.trim > 0;
         if verifies && writes && seat.group.depth > 1 && plan.repeats_itself() {
             return Err(seat.error(
-                "at this depth a read may be in flight beside a write of the same block, and cannot be verified; use \
+                "at this depth a read may be in flight at the same time as a write of the same block, and cannot be verified; use \
                  `depth = 1`, a permutation, or a phase of its own for verifying",
             ));
         }

@@ -60,7 +60,7 @@ pub use outputs::{
     write_setting,
 };
 pub use permissions::{Allow, Permissions};
-pub use refusal::{NotBelow, Refusal};
+pub use refusal::{NotBelow, Refusal, size_in_mib};
 pub use remover::Remover;
 pub use roots::{Pinning, Roots};
 pub use same::CopySource;

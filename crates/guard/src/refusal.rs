@@ -53,9 +53,9 @@ pub enum Refusal {
 
     /// A file that would lose its content to an input that holds nothing, whoever made it.
     #[error(
-        "{input} is empty, and {path} holds {bytes} bytes that would be lost: are input and output swapped? To allow \
+        "{input} is empty, and {path} holds {lost} that would be lost: are input and output swapped? To allow \
          overwriting {path}: {setting} (or --plumb-allow)",
-        path = path.display(), input = input.display()
+        path = path.display(), input = input.display(), lost = size_in_mib(*bytes)
     )]
     Exchanged {
         /// The file.
@@ -385,7 +385,7 @@ fn space_words(path: &Path, full: &TooFull, fill: &FillHint) -> String {
     let path = path.display();
     let way_out = match space.headroom_bytes() {
         0 => "free some space, or use another file system".to_owned(),
-        bytes => format!("write at most {bytes} bytes, free some space, or use another file system"),
+        bytes => format!("write at most {}, free some space, or use another file system", size_in_mib(bytes)),
     };
     let fill = match fill {
         FillHint::None => String::new(),
@@ -393,7 +393,41 @@ fn space_words(path: &Path, full: &TooFull, fill: &FillHint) -> String {
         FillHint::Never => "; it holds /, /var or Plumb's results, and is never filled".to_owned(),
     };
     format!(
-        "writing {needed_bytes} bytes to {path} would leave less than {FLOOR_PERCENT} % of its file system free \
-         ({free_bytes} of {size_bytes} bytes are free); {way_out}{fill}"
+        "writing {} to {path} would leave less than {FLOOR_PERCENT} % of its file system free ({} of {} are free); \
+         {way_out}{fill}",
+        size_in_mib(*needed_bytes),
+        size_in_mib(*free_bytes),
+        size_in_mib(*size_bytes)
     )
+}
+
+/// A size in MiB, rounded down so that what is offered fits; in bytes below one MiB.
+pub fn size_in_mib(bytes: u64) -> String {
+    const MIB: u64 = 1 << 20;
+    match bytes / MIB {
+        0 => format!("{bytes} bytes"),
+        few @ 1..100 => format!("{few}.{} MiB", bytes % MIB * 10 / MIB),
+        many => format!("{many} MiB"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Protects: a refusal names sizes that people can compare with those of `df`.
+    #[test]
+    fn sizes_are_in_mib() {
+        let sizes = [(102_400, "102400 bytes"), (1 << 20, "1.0 MiB"), (99 << 19, "49.5 MiB"), (1 << 40, "1048576 MiB")];
+        for (bytes, text) in sizes {
+            assert_eq!(size_in_mib(bytes), text);
+        }
+        let space = Space { free_bytes: 5 << 30, size_bytes: 50 << 30 };
+        let words = space_words(Path::new("/data"), &TooFull { needed_bytes: 1 << 33, space }, &FillHint::None);
+        assert!(
+            words.contains("writing 8192 MiB to /data") && words.contains("(5120 MiB of 51200 MiB are free)"),
+            "{words}"
+        );
+        assert!(words.contains("write at most 2560 MiB"), "{words}");
+    }
 }

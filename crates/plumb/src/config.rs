@@ -9,6 +9,7 @@ use plumb_document::FromDocument;
 use plumb_engine::guard::trusted_path::{UntrustedPath, open_trusted_file};
 use plumb_engine::guard::{Allow, Permissions};
 use plumb_workload::native::Document;
+use std::fmt;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -21,6 +22,42 @@ pub struct Config {
     allow: Vec<Allowed>,
     /// Directories on file systems that other tools' tests may fill.
     fill: Vec<Place>,
+}
+
+/// Whether the file was read, and why not.
+#[derive(Debug, PartialEq, Eq)]
+pub enum ConfigFile {
+    /// The user has no home directory.
+    NoHome,
+    /// It cannot be read, for an ordinary reason.
+    Absent { path: PathBuf, why: &'static str },
+    /// Others could have written it.
+    Ignored { path: PathBuf, why: String },
+    /// The values of the file are used.
+    Read { path: PathBuf },
+}
+
+impl ConfigFile {
+    /// Path of the file; `None` without a home directory.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            ConfigFile::NoHome => None,
+            ConfigFile::Absent { path, .. } | ConfigFile::Ignored { path, .. } | ConfigFile::Read { path } => {
+                Some(path)
+            }
+        }
+    }
+}
+
+impl fmt::Display for ConfigFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ConfigFile::NoHome => "does not exist".fmt(f),
+            ConfigFile::Absent { why, .. } => why.fmt(f),
+            ConfigFile::Ignored { why, .. } => write!(f, "ignored: {why}"),
+            ConfigFile::Read { .. } => "read".fmt(f),
+        }
+    }
 }
 
 /// An absolute path, or a device's serial.
@@ -66,44 +103,53 @@ impl Config {
     /// The user's own; an empty one where there is none, or where it cannot be believed, which is said once.
     ///
     /// # Errors
-    /// Text that is no configuration, with its file and line.
+    /// The text is not a configuration; with its file and line.
     pub fn of_user() -> Result<&'static Config, Stopped> {
-        static OF_USER: OnceLock<Config> = OnceLock::new();
-        if let Some(config) = OF_USER.get() {
-            return Ok(config);
-        }
-        let config = match path() {
-            Some(path) => Config::at(&path, rustix::process::geteuid().as_raw())?,
-            None => Config::default(),
-        };
-        Ok(OF_USER.get_or_init(|| config))
+        Ok(Config::with_file()?.1)
     }
 
-    fn at(path: &Path, user: u32) -> Result<Config, Stopped> {
+    /// The same, with what became of the file.
+    ///
+    /// # Errors
+    /// The text is not a configuration; with its file and line.
+    pub fn with_file() -> Result<(&'static ConfigFile, &'static Config), Stopped> {
+        static OF_USER: OnceLock<(ConfigFile, Config)> = OnceLock::new();
+        if OF_USER.get().is_none() {
+            let read = match path() {
+                Some(path) => Config::at(&path, rustix::process::geteuid().as_raw())?,
+                None => (ConfigFile::NoHome, Config::default()),
+            };
+            OF_USER.get_or_init(|| read);
+        }
+        let (file, config) = OF_USER.get_or_init(|| (ConfigFile::NoHome, Config::default()));
+        Ok((file, config))
+    }
+
+    fn at(path: &Path, user: u32) -> Result<(ConfigFile, Config), Stopped> {
         let failed = |error: std::io::Error| Stopped::io(format!("{}: {error}", path.display()));
+        let absent = |why: &'static str| (ConfigFile::Absent { path: path.to_owned(), why }, Config::default());
         let file = match open_trusted_file(path, user) {
             Ok(file) => file,
-            // After a uid change the file may be unreadable.
-            Err(error)
-                if error.io_kind().is_some_and(|kind| {
-                    matches!(kind, ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::PermissionDenied)
-                }) =>
-            {
-                return Ok(Config::default());
-            }
-            // Do not warn about the directory if the file does not exist.
-            Err(_) if path.symlink_metadata().is_err() => return Ok(Config::default()),
-            Err(error @ UntrustedPath::Io { .. }) => return Err(Stopped::io(error)),
-            Err(why) => {
-                error_line!(
-                    "plumb: {} is ignored: {why}; only you and root may own it and its directories, and write to them",
-                    path.display()
-                );
-                return Ok(Config::default());
-            }
+            Err(error) => match error.io_kind() {
+                Some(ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(absent("does not exist")),
+                // After a uid change the file may be unreadable.
+                Some(ErrorKind::PermissionDenied) => return Ok(absent("this user may not read it")),
+                // Do not warn about the directory if the file does not exist.
+                _ if path.symlink_metadata().is_err() => return Ok(absent("does not exist")),
+                _ if matches!(error, UntrustedPath::Io { .. }) => return Err(Stopped::io(error)),
+                _ => {
+                    error_line!(
+                        "plumb: {} is ignored: {error}; only you and root may own it and its directories, and write to them",
+                        path.display()
+                    );
+                    let why = error.to_string();
+                    return Ok((ConfigFile::Ignored { path: path.to_owned(), why }, Config::default()));
+                }
+            },
         };
         let text = plumb_text::bounded::text_of(file).map_err(failed)?;
-        Config::parse(&path.display().to_string(), &text)
+        let config = Config::parse(&path.display().to_string(), &text)?;
+        Ok((ConfigFile::Read { path: path.to_owned() }, config))
     }
 
     fn parse(name: &str, text: &str) -> Result<Config, Stopped> {
@@ -116,6 +162,15 @@ impl Config {
     pub fn permissions(&self) -> Permissions {
         let allow = self.allow.iter().map(|Allowed(allow)| allow.clone()).collect();
         Permissions { allow, ..Permissions::default() }
+    }
+
+    /// Entries of `allow`, as written in the file.
+    pub fn allowed(&self) -> Vec<String> {
+        let text = |allow: &Allow| match allow {
+            Allow::Path(path) => path.display().to_string(),
+            Allow::Serial(serial) | Allow::Named(serial) => serial.clone(),
+        };
+        self.allow.iter().map(|Allowed(allow)| text(allow)).collect()
     }
 
     /// Where file systems may be filled.
@@ -180,7 +235,7 @@ mod tests {
     #[test]
     fn a_file_that_others_could_have_written_is_not_believed() {
         let (dir, path) = written(TEXT);
-        let believed = |user| Config::at(&path, user).unwrap() != Config::default();
+        let believed = |user| Config::at(&path, user).unwrap().1 != Config::default();
         assert!(believed(me()));
         assert_eq!(believed(me() + 1), me() == 0, "only root's is everybody's");
         std::fs::set_permissions(&path, Mode::from_mode(0o664)).unwrap();
@@ -189,7 +244,9 @@ mod tests {
         assert!(believed(me()));
         std::fs::set_permissions(dir.path(), Mode::from_mode(0o777)).unwrap();
         assert!(!believed(me()), "everybody can put another one in its place");
-        assert_eq!(Config::at(&dir.path().join("absent"), me()).unwrap(), Config::default());
+        assert!(matches!(Config::at(&path, me()).unwrap().0, ConfigFile::Ignored { .. }));
+        let (file, absent) = Config::at(&dir.path().join("absent"), me()).unwrap();
+        assert_eq!((file.to_string().as_str(), absent), ("does not exist", Config::default()));
         if me() == 0 {
             std::fs::set_permissions(dir.path(), Mode::from_mode(0o755)).unwrap();
             std::os::unix::fs::chown(&path, Some(1234), None).unwrap();

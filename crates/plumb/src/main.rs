@@ -89,7 +89,7 @@ fn command() -> u8 {
     }
     // For clap, what the environment sets was typed.
     if std::env::args_os().len() <= 1 {
-        error_text!("{}", help::command().render_help());
+        error_text!("{}", help::groups::FIRST_PAGE);
         return exit_code(Ok(End::Usage), false);
     }
     match help::parse(std::env::args_os()) {
@@ -173,7 +173,8 @@ fn run(arguments: &Arguments) -> Result<End, Stopped> {
         PlumbCommand::Study { command } => commands::study::run(command, common),
         PlumbCommand::Trace { command } => commands::trace::run(command, common),
         PlumbCommand::Audit(arguments) => commands::audit::run(arguments, common),
-        PlumbCommand::As { tool: Tool::Words(words) } => commands::dialect::run(words, common),
+        PlumbCommand::As { tool: Some(Tool::Words(words)) } => commands::dialect::run(words, common),
+        PlumbCommand::As { tool: None } => commands::dialect::list(common),
         PlumbCommand::Posix(arguments) => commands::posix::run(arguments, common),
         PlumbCommand::Net(arguments) => commands::net::run(arguments, common),
         PlumbCommand::Check { path } => commands::check::run(path, common),
@@ -202,6 +203,7 @@ fn run(arguments: &Arguments) -> Result<End, Stopped> {
         }
         PlumbCommand::Import { files, from } => commands::store::import(files, from.as_deref(), common),
         PlumbCommand::Schema { form } => commands::schema::run(*form),
+        PlumbCommand::Config => commands::config::run(common),
         PlumbCommand::Clean { paths } => commands::clean::run(paths, common),
         PlumbCommand::Completions { shell } => commands::shell::completions(*shell),
         PlumbCommand::Man { command, all } => commands::shell::man(command, all.as_deref()),

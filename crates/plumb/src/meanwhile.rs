@@ -7,7 +7,7 @@ use crate::live_screen::{LiveScreen, hindrance};
 use crate::progress::{LiveLine, LiveWarnings};
 use crate::session;
 use crate::stream::{StandardOutput, Streams};
-use plumb_study::{Both, Progress};
+use plumb_study::{Both, Parts, Progress};
 use std::sync::atomic::Ordering;
 
 /// Where what goes on is shown and sent.
@@ -82,6 +82,7 @@ impl Meanwhile {
         self.line.repeat(number, of);
         self.open_screen();
         if of > 1 {
+            self.line.parts(Parts { done: number - 1, most: of, budget: None });
             let part = format!("run {number} of {of}");
             self.streams.block(&part);
             if let LiveView::Open(screen) = &mut self.screen {

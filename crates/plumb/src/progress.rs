@@ -9,7 +9,7 @@ use plumb_report::live::{busiest, rate_of};
 use plumb_report::{Style, format, run as page};
 use plumb_result::{Finding, Level, Tier};
 use plumb_sorted::SortedSet;
-use plumb_study::{Progress, RunBegun, Second};
+use plumb_study::{Parts, Progress, RunBegun, Second};
 use plumb_workload::{OpKind, Workload};
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,6 +27,8 @@ pub struct LiveLine {
     /// Which of several runs of one workload this is.
     repeat: String,
     phases: PhaseClock,
+    /// Where the command makes several runs.
+    whole: Option<Whole>,
     /// Whether warnings are printed as they become true; the page has them at the end.
     warnings: LiveWarnings,
     /// Codes that were printed in this comparison.
@@ -129,6 +131,20 @@ impl StatusLine {
     }
 }
 
+/// ` · about 12 s left`, where the rest takes as long for each part as what is done; empty before enough of it is.
+pub fn left_by_share(began: Instant, done: f64, total: f64) -> String {
+    left_of(began.elapsed(), done, total)
+}
+
+fn left_of(elapsed: Duration, done: f64, total: f64) -> String {
+    const ENOUGH: Duration = Duration::from_secs(1);
+    if elapsed < ENOUGH || done <= 0.0 || done >= total {
+        return String::new();
+    }
+    let left_ns = elapsed.as_nanos() as f64 * (total - done) / done;
+    format!(" · about {} left", format::time_brief(left_ns))
+}
+
 /// Which phase of how many runs, and what is left.
 #[derive(Debug, Default)]
 pub struct PhaseClock {
@@ -170,6 +186,31 @@ impl PhaseClock {
         let later: u64 = self.times_ns.iter().skip(self.begun).flatten().sum();
         Some(now + later)
     }
+
+    /// Time that is left, in words: `about 12 s left`, or `at least …` where the amount of work ends a phase that is not over.
+    fn left(&self, elapsed_ns: u64) -> Option<String> {
+        let at = self.begun.saturating_sub(1);
+        let open = self.times_ns.get(at..).filter(|open| !open.is_empty())?;
+        let elapsed_ns = if self.begun == 0 { 0 } else { elapsed_ns };
+        let now = open[0].unwrap_or(0).saturating_sub(elapsed_ns);
+        let left = now + open[1..].iter().flatten().sum::<u64>();
+        let how = if open.iter().all(Option::is_some) { "about" } else { "at least" };
+        (left > 0).then(|| format!("{how} {} left", format::time_brief(left as f64)))
+    }
+}
+
+/// The runs of a command, and when they began.
+struct Whole {
+    parts: Parts,
+    began: Instant,
+    part_began: Instant,
+}
+
+impl Whole {
+    fn left(&self) -> Option<String> {
+        let left = self.parts.left(self.began.elapsed(), self.part_began.elapsed())?;
+        Some(format!("about {} left", format::time_brief(left.as_nanos() as f64)))
+    }
 }
 
 /// Seconds that the sparkline shows.
@@ -186,6 +227,7 @@ impl LiveLine {
             block: None,
             repeat: String::new(),
             phases: PhaseClock::default(),
+            whole: None,
             warnings: LiveWarnings::FailuresOnly,
             told: SortedSet::new(),
             withdrawn: SortedSet::new(),
@@ -230,11 +272,14 @@ impl LiveLine {
         self.line.aside(|| error_line!("{text}"));
     }
 
-    fn say(&mut self, text: &str) {
+    /// Shows a text, with where in the run it is, and what is left `elapsed_ns` into the current phase.
+    fn say(&mut self, text: &str, elapsed_ns: u64) {
         self.show_if_free();
         let place = self.phases.place();
         let gap = if place.is_empty() { "" } else { " · " };
-        self.line.say(format!("{}{}{place}{gap}{text}", self.prefix, self.repeat));
+        let left = self.whole.as_ref().and_then(Whole::left).or_else(|| self.phases.left(elapsed_ns));
+        let left = left.map_or(String::new(), |left| format!(" · {left}"));
+        self.line.say(format!("{}{}{place}{gap}{text}{left}", self.prefix, self.repeat));
     }
 }
 
@@ -255,7 +300,13 @@ impl Progress for LiveLine {
 
     fn preparing(&mut self, what: &str) {
         self.history.clear();
-        self.say(what);
+        self.say(what, 0);
+    }
+
+    fn parts(&mut self, parts: Parts) {
+        let now = Instant::now();
+        let began = self.whole.as_ref().filter(|_| parts.done > 0).map_or(now, |whole| whole.began);
+        self.whole = Some(Whole { parts, began, part_began: now });
     }
 
     fn block(&mut self, what: &str) {
@@ -287,7 +338,7 @@ impl Progress for LiveLine {
         let measured = measured(second);
         let Some((kind, ops)) = busiest(&measured) else {
             self.history.push(0.0);
-            return self.say(&format!("{}  nothing completed in the last second", live.phase));
+            return self.say(&format!("{}  nothing completed in the last second", live.phase), live.elapsed_ns);
         };
         self.history.push(rate_of(ops));
         if self.history.len() > HISTORY {
@@ -299,12 +350,10 @@ impl Progress for LiveLine {
             format::per_second(ops.ops_per_s)
         };
         let p99 = ops.p99_ns.map_or(format::MISSING.to_owned(), |ns| format::time(ns as f64));
-        let left = self.phases.left_ns(live.elapsed_ns);
-        let left = left.map_or(String::new(), |ns| format!(" · about {} left", format::time_brief(ns as f64)));
         let verb =
             if kind == OpKind::Read || kind == OpKind::Write { String::new() } else { format!("{} ", kind.name()) };
-        self.say(&format!(
-            "{}  {verb}{speed} {} p99 {p99} · in flight {:.1} · {}{left}",
+        let text = format!(
+            "{}  {verb}{speed} {} p99 {p99} · in flight {:.1} · {}",
             live.phase,
             format::sparkline(self.history.iter().copied().map(Some)),
             live.in_flight,
@@ -312,7 +361,8 @@ impl Progress for LiveLine {
                 Tier::Mixed { device_share } => format!("memory {}", format::percent(1.0 - device_share)),
                 tier => tier.name().to_owned(),
             }
-        ));
+        );
+        self.say(&text, live.elapsed_ns);
     }
 }
 
@@ -328,5 +378,26 @@ mod tests {
         phases.begins();
         assert_eq!((phases.place().as_str(), phases.left_ns(1)), ("phase 2 of 3", Some(6)));
         assert_eq!(phases.left_ns(9), Some(3));
+    }
+
+    // Protects: a rate of a few milliseconds is not used as a forecast.
+    #[test]
+    fn a_share_is_extrapolated_once_enough_is_done() {
+        let of = |ms, done| left_of(Duration::from_millis(ms), done, 100.0);
+        assert_eq!((of(500, 10.0).as_str(), of(2000, 0.0).as_str(), of(2000, 100.0).as_str()), ("", "", ""));
+        assert_eq!(of(2000, 25.0), " · about 6.0 s left");
+    }
+
+    // Protects: the words do not promise an end where the amount of work decides it.
+    #[test]
+    fn what_is_left_is_said_with_its_bound() {
+        const S: u64 = 1_000_000_000;
+        let mut phases = PhaseClock { times_ns: vec![None, Some(4 * S), Some(3 * S)], begun: 0 };
+        assert_eq!(phases.left(9 * S).as_deref(), Some("at least 7.0 s left"));
+        phases.begins();
+        assert_eq!(phases.left(9 * S).as_deref(), Some("at least 7.0 s left"));
+        phases.begins();
+        assert_eq!(phases.left(S).as_deref(), Some("about 6.0 s left"));
+        assert_eq!(PhaseClock { times_ns: vec![None], begun: 1 }.left(S), None);
     }
 }

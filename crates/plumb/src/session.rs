@@ -91,7 +91,7 @@ fn must_be_there(common: &Common) -> Result<(), Stopped> {
 }
 
 /// Returns the database file: `--db` or PLUMB_DB with links resolved once, or the default in the user's data directory.
-fn database(common: &Common) -> Result<PathBuf, Stopped> {
+pub fn database(common: &Common) -> Result<PathBuf, Stopped> {
     if let Some(path) = &common.db {
         return Ok(Database::followed(path)?);
     }

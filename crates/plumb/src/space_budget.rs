@@ -1,4 +1,5 @@
-//! How much may be written where: never more than a tenth of what is free, however much was asked for; and for how long.
+//! Limits of test data and of the length of runs. Test data takes at most a tenth of the free space. Where a tenth is too
+//! little to measure with, a size that the user names may take up to half of it.
 
 use crate::exit::Stopped;
 use crate::ranks;
@@ -14,6 +15,15 @@ const FREE_SHARE: f64 = 0.10;
 
 /// With less than this, nothing is worth measuring.
 const LEAST_BYTES: u64 = 16 << 20;
+
+/// Never more than this share of what is free, on a small file system and by the user's word.
+const FREE_SHARE_ASKED: f64 = 0.50;
+
+/// The least for a size that the user names.
+const LEAST_BYTES_ASKED: u64 = 8 << 20;
+
+/// The size to name where a tenth of the free space is too little.
+const SMALL_FILE_ASKED: &str = "8MiB";
 
 /// Sizes are whole MiB.
 const BLOCK_BYTES: u64 = 1 << 20;
@@ -61,10 +71,30 @@ pub fn check_lengths(budget: Nanos, time: Option<Nanos>, size: Option<Bytes>) ->
     Ok(())
 }
 
-/// What may be written at a time; the least of all places that were looked at.
+/// Source of the size of the test file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileSize {
+    /// The command, which has no option for it.
+    Fixed,
+    /// The command, without `--size`.
+    Usual,
+    /// The user, with `--size`.
+    Named,
+}
+
+impl FileSize {
+    /// By whether `--size` was given.
+    pub fn of(size: Option<Bytes>) -> FileSize {
+        if size.is_some() { FileSize::Named } else { FileSize::Usual }
+    }
+}
+
+/// Most bytes that may be written at a time, of all places together the least.
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SpaceBudget {
     most_bytes: u64,
+    /// Part of the free space that this is.
+    share: f64,
 }
 
 /// Sizes of test data.
@@ -78,31 +108,39 @@ pub struct DataSizes {
 
 impl SpaceBudget {
     /// Nothing is written at all.
-    pub const UNLIMITED: SpaceBudget = SpaceBudget { most_bytes: u64::MAX };
+    pub const UNLIMITED: SpaceBudget = SpaceBudget { most_bytes: u64::MAX, share: 1.0 };
 
-    /// A tenth of what is free under a directory.
-    pub fn under(base: &Path) -> Result<SpaceBudget, Stopped> {
+    /// The limit for a directory.
+    pub fn under(base: &Path, asked: FileSize) -> Result<SpaceBudget, Stopped> {
         let free = match ranks::led() {
             Some(hosts) => hosts.free_for_each(session::stop_flag()?, base)?,
             None => plumb_study::place::free_bytes(base).map_err(|reason| {
                 Stopped::io(format!("cannot see how much is free on {}: {reason}", base.display()))
             })?,
         };
-        let most_bytes = (free as f64 * FREE_SHARE) as u64;
-        if most_bytes < LEAST_BYTES {
-            return Err(Stopped::usage(format!(
-                "{} has {} free; a tenth of that is too little to measure with: free some space, or name a path with at \
-                 least 160 MiB free",
-                base.display(),
-                format::bytes_iec(free as f64)
-            )));
+        SpaceBudget::of_free(free, asked).ok_or_else(|| Stopped::usage(too_little(base, free, asked)))
+    }
+
+    /// `None` if too little is free.
+    fn of_free(free: u64, asked: FileSize) -> Option<SpaceBudget> {
+        let share = |share: f64| (free as f64 * share) as u64;
+        let usual = share(FREE_SHARE);
+        if usual >= LEAST_BYTES {
+            return Some(SpaceBudget { most_bytes: usual, share: FREE_SHARE });
         }
-        Ok(SpaceBudget { most_bytes })
+        let small = share(FREE_SHARE_ASKED);
+        (asked == FileSize::Named && small >= LEAST_BYTES_ASKED)
+            .then_some(SpaceBudget { most_bytes: small, share: FREE_SHARE_ASKED })
     }
 
     /// The smaller of two.
     pub fn and(self, other: SpaceBudget) -> SpaceBudget {
-        SpaceBudget { most_bytes: self.most_bytes.min(other.most_bytes) }
+        if other.most_bytes < self.most_bytes { other } else { self }
+    }
+
+    /// Part of the free space that may be written, such as `10 %`.
+    pub fn share(self) -> String {
+        format!("{:.0} %", self.share * 100.0)
     }
 
     /// What may be written at a time, bytes.
@@ -149,16 +187,48 @@ pub fn test_data_bytes(target: &Target) -> u64 {
     }
 }
 
+/// The refusal, with a size that would be accepted where one exists.
+fn too_little(base: &Path, free: u64, asked: FileSize) -> String {
+    let way_out = match SpaceBudget::of_free(free, FileSize::Named) {
+        Some(_) if asked != FileSize::Fixed => {
+            format!("`--size {SMALL_FILE_ASKED}` measures in up to half of it, or name a path with more")
+        }
+        _ => "free some space, or name a path with at least 160 MiB free".to_owned(),
+    };
+    format!(
+        "{} has {} free; a tenth of that is too little to measure with: {way_out}",
+        base.display(),
+        format::bytes_iec(free as f64)
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    // Protects: 64 MiB file systems are measured where the user names a size, and the refusal names it.
+    #[test]
+    fn a_small_file_system_is_measured_on_request() {
+        const MIB: u64 = 1 << 20;
+        let most = |free: u64, asked| SpaceBudget::of_free(free, asked).map(|budget| budget.most_bytes);
+        assert_eq!(most(56 * MIB, FileSize::Usual), None);
+        assert_eq!(most(56 * MIB, FileSize::Named), Some(28 * MIB));
+        assert_eq!(most(400 * MIB, FileSize::Named), Some(40 * MIB), "a tenth stays the limit where it is enough");
+        assert_eq!(most(15 * MIB, FileSize::Named), None);
+        let sizes = SpaceBudget { most_bytes: 28 * MIB, share: 0.5 }.together(Bytes(8 * MIB));
+        assert_eq!(sizes.file_bytes, 8 * MIB, "{sizes:?}");
+        assert!(too_little(Path::new("/d"), 56 * MIB, FileSize::Usual).contains("--size 8MiB"));
+        for (free, asked) in [(15 * MIB, FileSize::Usual), (56 * MIB, FileSize::Fixed)] {
+            assert!(too_little(Path::new("/d"), free, asked).contains("free some space"));
+        }
+    }
+
     /// The promise made to who runs it on storage in use.
     #[test]
     fn all_test_data_together_stays_within_the_room() {
-        for most_bytes in [LEAST_BYTES, 30 << 20, 100 << 20, 1 << 30, 1 << 40] {
+        for most_bytes in [LEAST_BYTES_ASKED, LEAST_BYTES, 30 << 20, 100 << 20, 1 << 30, 1 << 40] {
             for wanted in [1, 64 << 20, 1 << 30, u64::MAX] {
-                let budget = SpaceBudget { most_bytes };
+                let budget = SpaceBudget { most_bytes, share: FREE_SHARE };
                 let together = budget.together(Bytes(wanted));
                 let alone = budget.one_at_a_time(Bytes(wanted));
                 assert!(together.together_bytes() <= most_bytes, "{most_bytes} {wanted}: {together:?}");
@@ -173,8 +243,9 @@ mod tests {
 
     #[test]
     fn where_there_is_room_what_was_asked_for_is_had() {
+        let small = SpaceBudget { most_bytes: 5, share: FREE_SHARE };
         let sizes = SpaceBudget::UNLIMITED.together(Bytes(1 << 30));
         assert_eq!(sizes, DataSizes { file_bytes: 1 << 30, files: FILES });
-        assert_eq!(SpaceBudget::UNLIMITED.and(SpaceBudget { most_bytes: 5 }), SpaceBudget { most_bytes: 5 });
+        assert_eq!(SpaceBudget::UNLIMITED.and(small), small);
     }
 }

@@ -100,6 +100,18 @@ impl<'a> Ctx<'a> {
         }
     }
 
+    /// Makes thousands of calls that are written down as one loop of C, which `text` makes of the result: a list of all of them is too
+    /// long for the channel to the parent process.
+    pub fn in_a_loop<T>(&mut self, body: impl FnOnce(&mut Self) -> T, text: impl FnOnce(&T) -> String) -> T {
+        let calls = self.calls.take();
+        let result = body(self);
+        self.calls = calls;
+        if let Some(calls) = &mut self.calls {
+            calls.push(text(&result));
+        }
+        result
+    }
+
     /// Opens a file.
     pub fn open(&mut self, path: &str, flags: V<'_>, mode: u32) -> R {
         self.call(nr!(openat), &[AT, V::P(path), flags, V::O(mode)])
@@ -510,8 +522,11 @@ impl<'a> Ctx<'a> {
 /// What a call returned, for people: the number, or the name of the errno.
 fn plain(text: &str) -> String {
     let inside = |head: &str| text.strip_prefix(head).and_then(|rest| rest.strip_suffix(')'));
-    match (inside("Ok("), inside("Err(").and_then(|number| number.parse().ok())) {
-        (Some(value), _) => value.to_owned(),
+    if let "" | "None" = text {
+        return "nothing".to_owned();
+    }
+    match (inside("Ok(").or_else(|| inside("Some(")), inside("Err(").and_then(|number| number.parse().ok())) {
+        (Some(value), _) => plain(value),
         (_, Some(number)) => errno::name(number),
         _ => text.to_owned(),
     }
@@ -520,4 +535,24 @@ fn plain(text: &str) -> String {
 /// `12.000000004`.
 pub fn time((seconds, nanos): Time) -> String {
     format!("{seconds}.{nanos:09}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Protects: no sentence ends at "got", and none shows Rust's names for a value that is missing.
+    #[test]
+    fn values_are_words() {
+        for (value, word) in [
+            ("", "nothing"),
+            ("None", "nothing"),
+            ("Some(3)", "3"),
+            ("Ok(None)", "nothing"),
+            ("Err(2)", "ENOENT"),
+            ("ATTRIB", "ATTRIB"),
+        ] {
+            assert_eq!(plain(value), word);
+        }
+    }
 }

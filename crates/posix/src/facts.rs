@@ -142,6 +142,11 @@ impl Facts {
         std::str::from_utf8(&self.kind[..length]).unwrap_or_default()
     }
 
+    fn set_kind(&mut self, kind: &str) {
+        let length = kind.len().min(self.kind.len() - 1);
+        self.kind[..length].copy_from_slice(&kind.as_bytes()[..length]);
+    }
+
     /// Whether the mount has an option.
     pub fn mounted_with(&self, flag: u64) -> bool {
         self.mount_flags & flag != 0
@@ -152,9 +157,7 @@ impl Facts {
     pub fn probe() -> Facts {
         let (uid, gid) = sys::who();
         let mut facts = Facts { uid, gid, ..Facts::default() };
-        let kind = kind_of_mount().unwrap_or_default();
-        let length = kind.len().min(facts.kind.len() - 1);
-        facts.kind[..length].copy_from_slice(&kind.as_bytes()[..length]);
+        facts.set_kind(&kind_of_mount().unwrap_or_default());
         let call = |nr: Nr, args: &[V<'_>]| sys::call(nr, args);
         let make = |path: &str| {
             let fd = call(nr!(openat), &[AT, V::P(path), V::N(i64::from(libc::O_CREAT | libc::O_RDWR)), V::O(0o644)]);
@@ -225,6 +228,10 @@ impl Facts {
         if call(nr!(statfs), &[V::P("."), V::W(sys::cells(&mut bytes))]).is_ok() {
             let word = |at: usize| u64::from_ne_bytes(bytes[at * 8..at * 8 + 8].try_into().unwrap_or_default());
             (facts.magic, facts.mount_flags) = (word(0), word(10));
+            // In a chroot the table of mounts may not list this one.
+            if facts.kind().is_empty() {
+                facts.set_kind(kind_of_magic(facts.magic));
+            }
         }
         for fd in [fd, other] {
             sys::close(fd);
@@ -250,6 +257,21 @@ fn kind_of_mount() -> Option<String> {
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
     let line = mounts.lines().find(|line| line.split(' ').next() == Some(&id))?;
     line.split_once(" - ")?.1.split(' ').next().map(str::to_owned)
+}
+
+/// The kind by the number that statfs(2) reports. Source: `include/uapi/linux/magic.h`.
+fn kind_of_magic(magic: u64) -> &'static str {
+    match magic & 0xffff_ffff {
+        0xef53 => "ext4",
+        0x5846_5342 => "xfs",
+        0x9123_683e => "btrfs",
+        0xf2f5_2010 => "f2fs",
+        0x0102_1994 => "tmpfs",
+        0x794c_7630 => "overlay",
+        0x6573_5546 => "fuse",
+        0x6969 => "nfs",
+        _ => "file system",
+    }
 }
 
 /// Whether this process can become another user and come back.

@@ -21,7 +21,7 @@ pub struct Request<'a> {
     pub only: &'a [String],
     /// Patterns of ids that are left out.
     pub without: &'a [String],
-    /// A case that takes longer has failed.
+    /// A case that takes longer is ended, and not judged.
     pub limit: Duration,
     /// Write down the calls of every case, not only of those that fail.
     pub with_calls: bool,

@@ -10,7 +10,7 @@ use std::net::IpAddr;
 pub struct Link {
     /// Its name.
     pub name: String,
-    /// The speed that it states.
+    /// The speed that it states. A virtual link has none: the number in its `speed` limits nothing.
     pub bits_per_second: Option<f64>,
     /// Largest packet, bytes.
     pub mtu: Option<u64>,
@@ -33,6 +33,23 @@ const OFFLOADS: [(&str, u32, u32); 7] = [
     ("lro", 0x25, 1 << 15),
 ];
 
+/// Drivers of interfaces that a hypervisor passes through memory: the speed that they state limits nothing.
+const IN_MEMORY: [&str; 5] = ["virtio_net", "vmxnet3", "hv_netvsc", "vif", "xen_netfront"];
+
+/// Kinds of interfaces without a device of their own whose speed is that of devices below them, as `uevent` names them.
+const ON_DEVICES: [&str; 2] = ["bond", "vlan"];
+
+/// Whether an interface has no wire: `veth`, `lo`, a bridge, and those of a hypervisor. `driver` is absent where it has no device, and
+/// `uevent` is the text of that file in sysfs.
+fn is_virtual(driver: Option<&str>, uevent: &str) -> bool {
+    match driver {
+        Some(driver) => IN_MEMORY.contains(&driver),
+        None => {
+            !uevent.lines().any(|line| line.strip_prefix("DEVTYPE=").is_some_and(|kind| ON_DEVICES.contains(&kind)))
+        }
+    }
+}
+
 /// The interface of this machine that has an address.
 pub fn of_address(address: IpAddr) -> Option<Link> {
     let name = match address {
@@ -54,14 +71,17 @@ pub fn of_address(address: IpAddr) -> Option<Link> {
         text.trim().parse::<f64>().ok().filter(|&number| number >= 0.0)
     };
     let driver = fs::read_link(format!("/sys/class/net/{name}/device/driver")).ok();
+    let driver = driver.and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
+    let uevent = fs::read_to_string(format!("/sys/class/net/{name}/uevent")).unwrap_or_default();
+    let has_wire = !is_virtual(driver.as_deref(), &uevent);
     let offload = |&(what, command, bit): &(&'static str, u32, u32)| {
         Some((what, platform::ethtool_value(&name, command)? & bit != 0))
     };
     Some(Link {
-        bits_per_second: number("speed").filter(|&megabits| megabits > 0.0).map(|megabits| megabits * 1e6),
+        bits_per_second: number("speed").filter(|&megabits| megabits > 0.0 && has_wire).map(|megabits| megabits * 1e6),
         mtu: number("mtu").map(|bytes| bytes as u64),
         node: number("device/numa_node").map(|node| node as u32),
-        driver: driver.and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned())),
+        driver,
         offloads: OFFLOADS.iter().filter_map(offload).collect(),
         name,
     })
@@ -101,6 +121,25 @@ mod tests {
         assert_eq!(of("10.0.1.7").as_deref(), Some("ib0"));
         assert_eq!(of("10.9.9.9").as_deref(), Some("eth0"));
         assert_eq!((of("192.0.2.1"), of_routes("", 1), of_routes("\nx y z\n", 1)), (None, None, None));
+    }
+
+    // Protects the share of the link: veth states 10 Gbit/s, which limits nothing; a bond's speed is that of its wires.
+    #[test]
+    fn virtual_links_have_no_speed() {
+        for (driver, uevent) in [
+            (None, "INTERFACE=veth0\nIFINDEX=9\n"),
+            (None, "DEVTYPE=bridge\nINTERFACE=br0\n"),
+            (None, ""),
+            (Some("virtio_net"), "INTERFACE=eth0\n"),
+            (Some("vmxnet3"), ""),
+        ] {
+            assert!(is_virtual(driver, uevent), "{driver:?} {uevent}");
+        }
+        for (driver, uevent) in
+            [(Some("ixgbe"), "INTERFACE=eth0\n"), (None, "DEVTYPE=bond\nINTERFACE=bond0\n"), (None, "DEVTYPE=vlan\n")]
+        {
+            assert!(!is_virtual(driver, uevent), "{driver:?} {uevent}");
+        }
     }
 
     // Protects the line of facts: the loopback has a size and offloads, and no speed, driver or node.

@@ -161,7 +161,7 @@ fn summary(net: &Network, style: &Style) -> String {
     let most = net.throughput.iter().chain(&net.capacity).filter_map(|row| row.link_share).reduce(f64::max);
     let utilisation = match (most, net.interface_bits_per_second) {
         (Some(share), Some(speed)) => format!("{} of the link's {} at most", percent(share), bits(speed)),
-        _ => format!("{MISSING}: the link states no speed"),
+        _ => format!("{MISSING}: the link states no speed, or is virtual and has none"),
     };
     let mut rows = Vec::new();
     if net.tried > 0 {
@@ -172,17 +172,69 @@ fn summary(net: &Network, style: &Style) -> String {
     rows.push(("Utilisation", utilisation));
     rows.push(("Throughput", speeds(&net.throughput)));
     if !net.capacity.is_empty() {
-        let words = format!("{}, at the same time, {} streams each way", speeds(&net.capacity), net.capacity_streams);
+        let most = |direction: &str| capacity(net, direction).map_or(MISSING.to_owned(), bits);
+        let words = format!(
+            "{} in, {} out: the most that was reached; {} streams each way at the same time: {}",
+            most("receive"),
+            most("send"),
+            net.capacity_streams,
+            speeds(&net.capacity)
+        );
         rows.push(("Capacity", words));
     }
     let lines = rows.iter().map(|(name, words)| format!("  {name:<15}{}\n", style.wrap(words, 17)));
     lines.collect::<String>() + "\n"
 }
 
+/// The most that a path carried in a direction, bits per second: of a stream alone, and of several both ways. `None` where the latter was
+/// not measured.
+fn capacity(net: &Network, direction: &str) -> Option<f64> {
+    let together = rate(&net.capacity, direction)?;
+    Some(rate(&net.throughput, direction).map_or(together, |alone| alone.max(together)))
+}
+
+/// From this share of a processor on, it was full.
+const FULL: f64 = 0.9;
+
+/// Processors of a list such as `0-3,8`.
+fn processors_in(list: &str) -> Option<f64> {
+    let count = |part: &str| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (u32, u32) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+        Some(last.checked_sub(first)? + 1)
+    };
+    list.split(',').map(count).sum::<Option<u32>>().map(f64::from)
+}
+
+/// Names full processors, which limit the numbers more than the network does.
+fn finding(net: &Network) -> Option<String> {
+    let most = net.processors.as_deref().and_then(processors_in).unwrap_or(f64::MAX);
+    // A stream is carried by one processor.
+    let full = |used: f64, streams: u32| used >= FULL * f64::from(streams.max(1)).min(most);
+    let single = net.throughput.iter().map(|row| (row, net.streams));
+    let rows = single.chain(net.capacity.iter().map(|row| (row, net.capacity_streams)));
+    let ends: Vec<[bool; 2]> =
+        rows.map(|(row, streams)| [row.processors, row.processors_there].map(|used| full(used, streams))).collect();
+    let (what, fix) = match ends
+        .iter()
+        .fold([false, false, false], |[here, there, both], [a, b]| [here || *a, there || *b, both || *a && *b])
+    {
+        [_, _, true] => ("The processors of both ends were full", "both ends"),
+        [true, true, _] => ("The processors of each end were full at times", "each end"),
+        [true, false, _] => ("This end's processors were full", "this end"),
+        [false, true, _] => ("The other end's processors were full", "the other end"),
+        [false, false, _] => return None,
+    };
+    Some(format!(
+        "⚠ {what}: the rates are what they can do, and the network may carry more. Free processors at {fix}, or use --parallel."
+    ))
+}
+
 /// One measurement.
 pub fn page(net: &Network, style: &Style) -> String {
     let port = if net.port > 0 { format!(" port {}", net.port) } else { String::new() };
-    let mut text = format!("{}{port}: connected in {}\n", net.host, ns(net.connect_ns));
+    let mut text = finding(net).map_or(String::new(), |finding| format!("{}\n\n", style.wrap(&finding, 2)));
+    text += &format!("{}{port}: connected in {}\n", net.host, ns(net.connect_ns));
     text.extend(facts(net).iter().map(|line| style.wrap(line, 0) + "\n"));
     text.push('\n');
     text += &summary(net, style);
@@ -265,8 +317,8 @@ fn worst_loss(net: &Network) -> Option<f64> {
 pub(crate) const FIGURES: [(&str, Figure, Printed); 10] = [
     ("receive", |net| rate(&net.throughput, "receive"), bits),
     ("send", |net| rate(&net.throughput, "send"), bits),
-    ("capacity in", |net| rate(&net.capacity, "receive"), bits),
-    ("capacity out", |net| rate(&net.capacity, "send"), bits),
+    ("capacity in", |net| capacity(net, "receive"), bits),
+    ("capacity out", |net| capacity(net, "send"), bits),
     ("idle p50", |net| trips(net, "idle")?.p50_ns.map(|ns| ns as f64), time),
     ("idle p99", |net| trips(net, "idle")?.p99_ns.map(|ns| ns as f64), time),
     ("receiving p99", |net| trips(net, "receiving")?.p99_ns.map(|ns| ns as f64), time),
@@ -401,7 +453,7 @@ pub(crate) mod tests {
             "Response time  50.0 µs idle",
             "Utilisation    88 % of the link's 10.0 Gbit/s at most",
             "Throughput     8.80 Gbit/s in, 4.00 Gbit/s out",
-            "Capacity       7.20 Gbit/s in",
+            "Capacity       8.80 Gbit/s in, 7.20 Gbit/s out: the most that was reached",
             "88 %",
             "97 %",
             "41 %",
@@ -411,6 +463,39 @@ pub(crate) mod tests {
         ] {
             assert!(text.contains(part), "{part}\n{text}");
         }
+    }
+
+    // Protects: a path is never said to carry less than it just did.
+    #[test]
+    fn capacity_is_at_least_the_throughput() {
+        for (name, of, _) in FIGURES.iter().filter(|(name, ..)| name.starts_with("capacity")) {
+            let direction = if name.ends_with("in") { "receive" } else { "send" };
+            assert!(of(&net()).unwrap() >= rate(&net().throughput, direction).unwrap(), "{name}");
+        }
+        assert_eq!(capacity(&Network { capacity: Vec::new(), ..net() }, "send"), None);
+    }
+
+    // Protects: where processors were full, that is the first line, with whose they were.
+    #[test]
+    fn full_processors_are_the_first_finding() {
+        let busy = |here: f64, there: f64| {
+            let mut busy = net();
+            for row in busy.throughput.iter_mut().chain(&mut busy.capacity) {
+                (row.processors, row.processors_there) = (here, there);
+            }
+            page(&busy, &Style::PLAIN).lines().next().unwrap().to_owned()
+        };
+        assert!(busy(0.97, 0.95).starts_with("⚠ The processors of both ends were full"), "{}", busy(0.97, 0.95));
+        assert!(busy(0.97, 0.2).starts_with("⚠ This end's processors were full"), "{}", busy(0.97, 0.2));
+        assert!(busy(0.2, 0.97).starts_with("⚠ The other end's"), "{}", busy(0.2, 0.97));
+        assert!(busy(0.5, 0.5).starts_with("nas port 5201"), "{}", busy(0.5, 0.5));
+        // Four streams have four processors, of which only two may be used.
+        let mut two = Network { processors: Some("0-1".to_owned()), throughput: Vec::new(), ..net() };
+        two.capacity.iter_mut().for_each(|row| (row.processors, row.processors_there) = (1.9, 1.9));
+        assert!(page(&two, &Style::PLAIN).starts_with("⚠ The processors of both ends were full"));
+        two.processors = Some("0-7".to_owned());
+        assert!(page(&two, &Style::PLAIN).starts_with("nas"));
+        assert_eq!((processors_in("0-3,8"), processors_in("x"), processors_in("3-1")), (Some(5.0), None, None));
     }
 
     // Protects users of stock servers: what is missing is said, with what to do.
@@ -448,7 +533,7 @@ pub(crate) mod tests {
         );
         assert_eq!(line(&failed), "2026-11-27 09:00:00  not measured: Connection refused\n");
         assert!(
-            line(&net()).starts_with("2026-11-27 08:00:00  receive 8.80 Gbit/s, send 4.00 Gbit/s, capacity in 7.20 Gbit/s, capacity out 7.20 Gbit/s, idle p50 50.0 µs")
+            line(&net()).starts_with("2026-11-27 08:00:00  receive 8.80 Gbit/s, send 4.00 Gbit/s, capacity in 8.80 Gbit/s, capacity out 7.20 Gbit/s, idle p50 50.0 µs")
         );
     }
 }

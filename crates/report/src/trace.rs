@@ -70,6 +70,57 @@ pub fn page(name: &str, form: &str, sheet: &Sheet, style: &Style) -> String {
     page
 }
 
+/// Rows of each table on one screen.
+const BRIEF_ROWS: usize = 5;
+
+/// Files that a program's start reads: libraries, locale and time zone.
+const OF_START: [&str; 10] = [
+    "/lib/",
+    "/lib64/",
+    "/usr/lib/",
+    "/usr/lib64/",
+    "/usr/share/locale/",
+    "/usr/share/zoneinfo/",
+    "/etc/ld.so.",
+    "/etc/localtime",
+    "/etc/nsswitch.conf",
+    "/usr/local/lib/",
+];
+
+/// The same on one screen: the sentence, the numbers that most people want, the ops and the program's own files.
+pub fn brief(name: &str, form: &str, sheet: &Sheet, style: &Style) -> String {
+    let mut page = format!("{}\n\n", style.ink(Ink::Strong, &style.wrap(&answer(name, form, sheet), 0)));
+    let number = |section: &str, name: &str| {
+        let found = sheet.metrics.iter().find(|metric| (metric.section, metric.name) == (section, name))?;
+        Some(set(found.value, found.unit))
+    };
+    let lines = [
+        [("read", "mix", "read"), ("written", "mix", "written"), ("durable writes", "mix", "durable writes")],
+        [("ops", "arrivals", "ops"), ("data", "arrivals", "data"), ("in flight", "arrivals", "mean in flight")],
+    ];
+    for line in lines {
+        let parts =
+            line.into_iter().filter_map(|(label, section, name)| Some(format!("{label} {}", number(section, name)?)));
+        let parts: Vec<String> = parts.collect();
+        if !parts.is_empty() {
+            page.push_str(&format!("  {}\n", parts.join(" · ")));
+        }
+    }
+    let is_of_start = |name: &str| OF_START.iter().any(|start| name.starts_with(start));
+    for name in ["ops", "busiest files"] {
+        let Some(table) = sheet.table(name).filter(|table| !table.rows.is_empty()) else { continue };
+        let own: Vec<_> = table.rows.iter().filter(|(key, _)| name == "ops" || !is_of_start(key)).cloned().collect();
+        let mut rows = if own.is_empty() { table.rows.clone() } else { own };
+        rows.truncate(BRIEF_ROWS);
+        page.push_str(&table_of(&SheetTable { rows, ..table.clone() }, style));
+    }
+    page.push('\n');
+    sheet.notes.iter().for_each(|note| page.push_str(&format!("{}\n", style.wrap(note, 0))));
+    page.push_str(&style.ink(Ink::Faint, "All numbers, sizes, miss ratios and threads: -v"));
+    page.push('\n');
+    page
+}
+
 fn table_of(table: &SheetTable, style: &Style) -> String {
     let column = |title: &str, align, cells| Column { title: title.to_owned(), cells, align, leaves: None };
     // Names of files are others' words: none of them may move the cursor.

@@ -37,6 +37,9 @@ pub fn storage(facts: &TargetFacts) -> String {
     match facts.filesystem.as_result() {
         Ok(fs) if fs.in_memory => format!("{} (memory)", fs.kind),
         Ok(fs) if fs.remote => format!("{} on {} (network)", fs.kind, fs.source),
+        Ok(fs) if fs.is_served_by_a_program() => {
+            format!("{} on {} (served by a program)", fs.kind, fs.source)
+        }
         Ok(fs) if below.is_empty() => format!("{} on {}", fs.kind, fs.source),
         Ok(fs) => format!("{} on {below}", fs.kind),
         Err(_) => below,

@@ -111,6 +111,11 @@ pub struct FileSystem {
 }
 
 impl FileSystem {
+    /// Whether a program serves it through FUSE. With a device below, FUSE's kind is `fuseblk`.
+    pub fn is_served_by_a_program(&self) -> bool {
+        self.kind == "fuse" || self.kind.starts_with("fuse.")
+    }
+
     /// Share that is free, 0–1; 1 for a file system without a size.
     pub fn free_share(&self) -> f64 {
         if self.size_bytes == 0 { 1.0 } else { self.free_bytes as f64 / self.size_bytes as f64 }

@@ -125,7 +125,7 @@ impl PosixOutcome {
     pub fn name(self) -> &'static str {
         match self {
             PosixOutcome::Fail => "fail",
-            PosixOutcome::Timeout => "hang",
+            PosixOutcome::Timeout => "not judged",
             PosixOutcome::Broken => "broken",
             PosixOutcome::Flaky => "flaky",
             PosixOutcome::UnexpectedPass => "unexpected pass",
@@ -136,9 +136,9 @@ impl PosixOutcome {
         }
     }
 
-    /// Whether something is wrong that nobody expected.
+    /// Whether something is wrong and unexpected. A case that did not end in time is neither right nor wrong.
     pub fn is_failure(self) -> bool {
-        self <= PosixOutcome::Flaky
+        matches!(self, PosixOutcome::Fail | PosixOutcome::Broken | PosixOutcome::Flaky)
     }
 }
 

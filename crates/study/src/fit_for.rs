@@ -4,7 +4,7 @@
 //! (`plumb_stats::estimate`). A limit is met where the whole interval is on its good side, and missed where the whole
 //! interval is on its bad side.
 
-use crate::progress::Progress;
+use crate::progress::{Parts, Progress};
 use crate::run::{Bench, RunError, RunOutcome, RunRequest, rejected_because};
 use plumb_engine::sim::SimRun;
 use plumb_result::assertion::{Assertion, Comparator};
@@ -62,6 +62,7 @@ pub fn measure(
             break;
         }
         let one = Instant::now();
+        progress.parts(Parts { done: run_index, most: runs, budget: None });
         progress.block(&format!("run {} of {runs}", run_index + 1));
         let outcome =
             match bench.run(&RunRequest { sim_run: SimRun { run_index, ..request.sim_run }, ..*request }, progress) {

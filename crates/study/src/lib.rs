@@ -32,6 +32,6 @@ pub use compare::{CompareRequest, CompareSide, compare};
 pub use fit::Policies;
 pub use noise::{NoiseRequest, noise};
 pub use place::{Place, PlaceError};
-pub use progress::{Both, HostTold, Progress, RunBegun, Second, Silent};
+pub use progress::{Both, HostTold, Parts, Progress, RunBegun, Second, Silent};
 pub use ranks::{AgentPolicy, Division, Follower, JoinedRanks, Task, follow, mpi_io_of};
 pub use run::{Bench, RunError, RunOutcome, RunRequest};

@@ -117,9 +117,5 @@ pub struct NoFileSystem {
 
 /// Bytes that are free on the file system under a path, for this user.
 pub fn free_bytes(path: &Path) -> Result<u64, NoFileSystem> {
-    plumb_probe::stack::of_path(path)
-        .filesystem
-        .as_result()
-        .map(|filesystem| filesystem.free_bytes)
-        .map_err(|reason| NoFileSystem { reason: reason.to_owned() })
+    plumb_probe::stack::free_bytes(path).map_err(|error| NoFileSystem { reason: error.to_string() })
 }

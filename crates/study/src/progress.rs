@@ -5,6 +5,7 @@ use plumb_result::watch::DeviceUse;
 use plumb_result::{Finding, PhaseMeasurement, Tier};
 use plumb_workload::Workload;
 use std::path::Path;
+use std::time::Duration;
 
 /// Shows people how far a run has got. Every method has an empty default.
 pub trait Progress {
@@ -46,8 +47,37 @@ pub trait Progress {
     fn withdrawn(&mut self, _finding: &Finding) {}
     /// A run of a comparison begins.
     fn block(&mut self, _what: &str) {}
+    /// A part of several is about to begin.
+    fn parts(&mut self, _parts: Parts) {}
     /// The run that began last is over, whichever way.
     fn run_ended(&mut self) {}
+}
+
+/// Progress of a command that makes several runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parts {
+    /// Parts that are over: blocks of a comparison, points of a sweep, runs.
+    pub done: u32,
+    /// The most that there are.
+    pub most: u32,
+    /// Time for all of them; absent where their number alone ends them.
+    pub budget: Option<Duration>,
+}
+
+impl Parts {
+    /// The most time that is left: at the length of the parts so far, and within the budget. `elapsed` is since the first part began,
+    /// `current` since this one did. `None` before the first part is over where there is no budget.
+    pub fn left(&self, elapsed: Duration, current: Duration) -> Option<Duration> {
+        let by_parts = (self.done > 0).then(|| {
+            let each = elapsed.saturating_sub(current) / self.done;
+            (each * self.most.saturating_sub(self.done)).saturating_sub(current)
+        });
+        let by_budget = self.budget.map(|budget| budget.saturating_sub(elapsed));
+        match (by_parts, by_budget) {
+            (Some(parts), Some(budget)) => Some(parts.min(budget)),
+            (one, other) => one.or(other),
+        }
+    }
 }
 
 /// A run that begins.
@@ -147,6 +177,10 @@ impl Progress for Both<'_> {
         self.0.block(what);
         self.1.block(what);
     }
+    fn parts(&mut self, parts: Parts) {
+        self.0.parts(parts);
+        self.1.parts(parts);
+    }
     fn run_ended(&mut self) {
         self.0.run_ended();
         self.1.run_ended();
@@ -157,3 +191,22 @@ impl Progress for Both<'_> {
 pub struct Silent;
 
 impl Progress for Silent {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Protects: what is left shrinks within a part, ends at the budget, and is not made up before anything is known.
+    #[test]
+    fn what_is_left_comes_from_the_parts_so_far() {
+        let seconds = Duration::from_secs;
+        let left = |done, budget: Option<u64>, elapsed, current| {
+            Parts { done, most: 10, budget: budget.map(seconds) }.left(seconds(elapsed), seconds(current))
+        };
+        assert_eq!(left(0, None, 3, 3), None);
+        assert_eq!(left(0, Some(60), 3, 3), Some(seconds(57)));
+        assert_eq!(left(2, None, 9, 1), Some(seconds(31)), "8 parts of 4 s, less the second that is over");
+        assert_eq!(left(2, Some(20), 9, 1), Some(seconds(11)));
+        assert_eq!(left(10, Some(20), 50, 9), Some(Duration::ZERO));
+    }
+}

@@ -171,7 +171,7 @@ fn amounts(sheet: &mut Sheet, measured: &PhaseMeasurement, replay: &ReplayMeasur
             replay.left_out.iter().map(|(name, count)| format!("{count} {name}")).collect::<Vec<_>>().join(", ");
     }
     if replay.opened_beside > 0 {
-        let line = sheet.small("opened beside", FidelityUnit::Ops, replay.opened_beside as f64, None);
+        let line = sheet.small("opened in addition", FidelityUnit::Ops, replay.opened_beside as f64, None);
         line.about = "files that were open before, inherited, or duplicated".to_owned();
     }
 }

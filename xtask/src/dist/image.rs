@@ -15,7 +15,7 @@ pub fn name() -> String {
     format!("plumb-{}-oci.tar", version())
 }
 
-const DESCRIPTION: &str = "A storage benchmark that tells the truth. Static: without MPI, because a static program cannot \
+const DESCRIPTION: &str = "A storage benchmark that says what it measured. Static: without MPI, because a static program cannot \
                            open libmpi at run time.";
 
 /// Writes the image as an archive of its layout, for `podman load`, `docker load` and `skopeo`.

@@ -350,7 +350,7 @@ impl Test {
                 conflict("-R alone needs the seed of the data that was written: give -G")
             }
             () if self.unique_dirs && self.files.len() > 1 => {
-                conflict("-u makes directories beside one file; name one with -o, or leave -u out")
+                conflict("-u makes directories next to one file; name one with -o, or leave -u out")
             }
             () if self.prefill_bytes.is_some() && self.random == Random::No => {
                 conflict("randomPrefill is for random writes: add -z, or leave it out")

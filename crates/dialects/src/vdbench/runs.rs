@@ -335,7 +335,7 @@ fn one_run(
     let operation = run.file_works.first().map(|work| work.operation);
     let is_mixed = run.file_works.iter().any(|work| Some(work.operation) != operation);
     if is_mixed && run.file_works.iter().any(FileWork::copies) {
-        let found = "copies or moves beside other operations cannot be told apart";
+        let found = "copies or moves together with other operations cannot be told apart";
         return Err(definition.together(found, "use a run for each operation"));
     }
     run.loops = if told.is_empty() { "None".to_owned() } else { told.join(" ") };

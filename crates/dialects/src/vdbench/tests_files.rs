@@ -257,7 +257,7 @@ fn what_is_wrong_about_files_has_its_line() {
                 "fsd=fsd2,anchor=/y,depth=1,width=1,files=1,sizes=4k\n{fsd}\nfwd=a,fsd=fsd1,operation=copy,target=fsd2\n\
                  fwd=b,fsd=fsd1,operation=read\nrd=r,fwd=(a,b)"
             ),
-            "f:5: rd=r: copies or moves beside other operations cannot be told apart; use a run for each operation",
+            "f:5: rd=r: copies or moves together with other operations cannot be told apart; use a run for each operation",
         ),
     ] {
         let Err(wrong) = Script::parse("f", &text, &Settings::default()) else { panic!("{text}: {message}") };

@@ -47,7 +47,7 @@ pub struct CompareArguments {
     /// 60 one that hits one run in twenty.
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u32).range(6..=1000))]
     pub blocks: u32,
-    /// Size of the test file of each run [default: 256 MiB, never more than 10 % of free space].
+    /// Size of the test file of each run [default: 256 MiB, at most 10 % of the free space; 50 % if less than 160 MiB is free].
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub size: Option<plumb_workload::Bytes>,
     /// Length of each timed phase of a run [default: 1 to 10 s, as the budget allows].
@@ -140,7 +140,7 @@ pub struct GateArguments {
     /// Print annotations for GitHub Actions, and append the Markdown to the file that GITHUB_STEP_SUMMARY names.
     #[arg(long)]
     pub github: bool,
-    /// Size of the test file of each run [default: 256 MiB, never more than 10 % of free space].
+    /// Size of the test file of each run [default: 256 MiB, at most 10 % of the free space; 50 % if less than 160 MiB is free].
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub size: Option<plumb_workload::Bytes>,
     /// Length of each timed phase of a run [default: 1s, or less for a budget below half a minute].
@@ -195,7 +195,7 @@ pub struct NoiseArguments {
     /// Total time.
     #[arg(long, value_name = "TIME", default_value = "5m")]
     pub budget: plumb_workload::Nanos,
-    /// Size of the test file of each run [default: 256 MiB, never more than 10 % of free space].
+    /// Size of the test file of each run [default: 256 MiB, at most 10 % of the free space; 50 % if less than 160 MiB is free].
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub size: Option<plumb_workload::Bytes>,
     /// Length of each timed phase of a run [default: 1 to 10 s, as the budget allows].

@@ -18,7 +18,7 @@ pub struct TryArguments {
     /// Length of each timed phase [default: 4s; 1s with --quick].
     #[arg(long)]
     pub time: Option<plumb_workload::Nanos>,
-    /// Size of the test file [default: 1 GiB, 256 MiB with --quick; never more than 10 % of free space].
+    /// Size of the test file [default: 1 GiB, 256 MiB with --quick; at most 10 % of the free space; 50 % if less than 160 MiB is free].
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub size: Option<plumb_workload::Bytes>,
     /// Seed of all random choices.
@@ -36,8 +36,8 @@ pub struct TryArguments {
 #[derive(Debug, Args)]
 #[command(after_long_help = FIT_FOR_ANSWERS)]
 pub struct FitForArguments {
-    /// The use, such as `etcd`: see --list.
-    #[arg(value_name = "USE", required_unless_present = "list")]
+    /// The use, such as `etcd` [default: list the uses].
+    #[arg(value_name = "USE")]
     pub use_name: Option<String>,
     /// A directory on the storage, a device (its data is lost, and PLUMB_ALLOW must name it), or a simulated one such as `sim:ssd`.
     #[arg(value_name = "PATH", default_value = ".")]
@@ -89,7 +89,7 @@ pub struct RunArguments {
     /// at most 25 rounds; `steady:10s` makes each round ten seconds instead of one.
     #[arg(long, value_name = "steady[:ROUND]")]
     pub until: Option<plumb_study::precondition::Until>,
-    /// Make small round trips to a host beside each phase, where `plumb net --serve` runs, and before it.
+    /// Make small round trips to a host during each phase, where `plumb net --serve` runs, and before it.
     #[arg(long, value_name = "HOST[:PORT]")]
     pub probe: Option<String>,
     /// Run the phases once, where the workload says that they are repeated in rounds or at the loads of a ladder.
@@ -173,7 +173,7 @@ pub struct SweepArguments {
     /// unfinished work of the run before (plumb explain E15).
     #[arg(long, value_name = "TIME")]
     pub settle: Option<plumb_workload::Nanos>,
-    /// Size of the test file, if `size` is not swept [default: 256 MiB, never more than 10 % of free space].
+    /// Size of the test file, if `size` is not swept [default: 256 MiB, at most 10 % of the free space; 50 % if less than 160 MiB is free].
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub size: Option<plumb_workload::Bytes>,
     /// Seed of the order of runs and of all random choices.

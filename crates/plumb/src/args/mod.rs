@@ -57,7 +57,7 @@ pub enum PlumbCommand {
         #[command(subcommand)]
         command: crate::commands::study::StudyCommand,
     },
-    /// Record what a program does to files; show, compare and convert recordings: of fio, blktrace, strace, perf and others, and published traces. No load.
+    /// Record what a program does to files; show, compare and convert recordings: of fio, blktrace, strace, perf and others, and published traces. Only `replay` makes load.
     Trace {
         /// What to do with them.
         #[command(subcommand)]
@@ -65,13 +65,13 @@ pub enum PlumbCommand {
     },
     /// Check published numbers: rates, units, sizes against memory, claims. No load.
     Audit(AuditArguments),
-    /// Run another tool's command line: fio, elbencho, Filebench, dd, IOzone, Bonnie++, PostMark, IOR, mdtest, md-workbench, IO500, sysbench fileio, fs_mark, dbench, vdbench, IOMeter, pjdfstest, iostat or iperf3. Prints that tool's format; Plumb's checks still apply.
+    /// Run another tool's command line, such as fio's, dd's, IOzone's or iperf3's: `plumb as` lists the tools. Prints that tool's format; Plumb's checks still apply.
     As {
-        /// The tool and its arguments, unchanged.
+        /// The tool and its arguments, unchanged [default: list the tools].
         #[command(subcommand)]
-        tool: Tool,
+        tool: Option<Tool>,
     },
-    /// Test how a file system conforms to POSIX and Linux's manual: 1,100 cases, in seconds. Needs only a directory.
+    /// Test how a file system conforms to POSIX and Linux's manual: 1,127 cases. Needs only a directory.
     Posix(crate::commands::posix::PosixArguments),
     /// Look for problems that would spoil a result here. No load.
     Check {
@@ -178,6 +178,8 @@ pub enum PlumbCommand {
         #[arg(value_name = "FORMAT")]
         form: Form,
     },
+    /// Show the settings: the configuration file, each value, and where it came from.
+    Config,
     /// Remove the leftovers of killed runs.
     Clean {
         /// Also search for leftover test directories below these paths.

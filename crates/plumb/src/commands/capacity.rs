@@ -4,7 +4,7 @@ use crate::args::CapacityArguments;
 use crate::common::Common;
 use crate::exit::{End, Stopped};
 use crate::output::{self, error_line};
-use crate::progress::StatusLine;
+use crate::progress::{StatusLine, left_by_share};
 use crate::session;
 use plumb_capacity::{CapacityError, Covered, Direct, Files, FilesError, Medium, Pass, Probe, Progress, Step, Verdict};
 use plumb_document::ToDocument;
@@ -15,7 +15,7 @@ use plumb_report::{Style, format};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What is printed, as JSON.
 #[derive(Debug, ToDocument)]
@@ -120,8 +120,14 @@ fn checked(
     let whole = if arguments.quick || probe.verdict != Verdict::Holds {
         None
     } else {
+        let mut began = (Step::Writing, Instant::now());
         let mut goes_on = |progress: Progress| {
-            line.say(said(&progress));
+            if progress.step != began.0 {
+                began = (progress.step, Instant::now());
+            }
+            let (done, total) = (progress.done_bytes as f64, progress.total_bytes as f64);
+            let then = if progress.step == Step::Writing { ", then reading back" } else { "" };
+            line.say(format!("{}{}{then}", said(&progress), left_by_share(began.1, done, total)));
             !stop.requested()
         };
         match uninterrupted(plumb_capacity::check(medium, seed.wrapping_add(1), &mut goes_on), &line)? {

@@ -8,7 +8,7 @@ use crate::output;
 use crate::progress::LiveWarnings;
 use crate::ranks;
 use crate::session;
-use crate::space_budget::{DataSizes, FILE_BYTES, SpaceBudget, check_lengths, virtual_time};
+use crate::space_budget::{DataSizes, FILE_BYTES, FileSize, SpaceBudget, check_lengths, virtual_time};
 use crate::spot::place;
 use plumb_report::{compare as page, format, run as run_page};
 use plumb_result::compare::Replicate;
@@ -225,7 +225,7 @@ pub(super) fn sizes(sides: &[CompareSide], wanted: Option<Bytes>) -> Result<Data
     let mut budget = SpaceBudget::UNLIMITED;
     for place in places(sides) {
         if let Place::Directory(path) = place {
-            budget = budget.and(SpaceBudget::under(path)?);
+            budget = budget.and(SpaceBudget::under(path, FileSize::of(wanted))?);
         }
     }
     Ok(budget.one_at_a_time(wanted.unwrap_or(FILE_BYTES)))

@@ -8,7 +8,7 @@ use crate::meanwhile::Meanwhile;
 use crate::output;
 use crate::progress::LiveWarnings;
 use crate::session;
-use crate::space_budget::{SpaceBudget, test_data_bytes};
+use crate::space_budget::{FileSize, SpaceBudget, test_data_bytes};
 use crate::spot::Spot;
 use plumb_engine::sim::SimRun;
 use plumb_report::{fit_for as page, format};
@@ -46,6 +46,9 @@ struct ListedUse<'a> {
 
 /// Measures, and answers.
 pub fn run(arguments: &FitForArguments, common: &Common) -> Result<End, Stopped> {
+    if arguments.use_name.is_none() && !arguments.limits.is_empty() {
+        return Err(Stopped::usage("--limit is about a use; name one first: `plumb fit-for` lists them"));
+    }
     let Some(name) = arguments.use_name.as_ref().filter(|_| !arguments.list) else { return list(common) };
     let wanted = use_named(name).map_err(Stopped::usage)?;
     let spot = Spot::parse(&arguments.path)?;
@@ -60,6 +63,9 @@ pub fn run(arguments: &FitForArguments, common: &Common) -> Result<End, Stopped>
         .collect();
     let mut meanwhile = Meanwhile::open(&arguments.meanwhile, LiveWarnings::FailuresOnly, common)?;
     let mut bench = session::bench(common)?;
+    if judged_by.is_empty() {
+        session::announce(&without_limit(wanted));
+    }
     if !common.json {
         session::announce(&announcement(&workload, &spot, arguments.runs));
     }
@@ -111,7 +117,7 @@ fn workload(wanted: &Use, spot: &Spot, seed: u64) -> Result<Workload, Stopped> {
         Spot::Place(place) => {
             let mut scale = Scale { seed, ..Scale::moderate(place.for_named()) };
             if let Place::Directory(directory) = place {
-                let sizes = SpaceBudget::under(directory)?.one_at_a_time(Bytes(scale.file_bytes));
+                let sizes = SpaceBudget::under(directory, FileSize::Fixed)?.one_at_a_time(Bytes(scale.file_bytes));
                 (scale.file_bytes, scale.files) = (sizes.file_bytes, sizes.files);
             }
             Ok(wanted.workload().workload(&scale))
@@ -124,6 +130,15 @@ fn workload(wanted: &Use, spot: &Spot, seed: u64) -> Result<Workload, Stopped> {
         }
         Spot::File(path) => Err(Stopped::usage(format!("{} is a file; name a directory or a device", path.display()))),
     }
+}
+
+/// That there will be no answer, said before a minute is spent on it.
+fn without_limit(wanted: &Use) -> String {
+    format!(
+        "note: nobody has published a limit for {}: this measures its numbers, and answers neither yes nor no. Give a limit of your own \
+         with --limit, such as `PHASE/read.bw >= 400MB/s`.",
+        wanted.name
+    )
 }
 
 /// What will be written, said before anything is.

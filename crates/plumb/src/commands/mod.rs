@@ -7,6 +7,7 @@ pub mod check;
 pub mod clean;
 pub mod compare;
 pub mod completion;
+pub mod config;
 pub mod dialect;
 pub mod explain;
 pub mod fit_for;

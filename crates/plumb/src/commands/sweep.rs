@@ -9,7 +9,7 @@ use crate::output;
 use crate::progress::LiveWarnings;
 use crate::ranks;
 use crate::session;
-use crate::space_budget::{FILE_BYTES, SpaceBudget, check_lengths, test_data_bytes, virtual_time};
+use crate::space_budget::{FILE_BYTES, FileSize, SpaceBudget, check_lengths, test_data_bytes, virtual_time};
 use crate::spot::Spot;
 use plumb_report::{format, sweep as page};
 use plumb_result::SweepKey;
@@ -73,7 +73,7 @@ pub fn run(arguments: &SweepArguments, common: &Common) -> Result<End, Stopped> 
         refuse_writes(&workload, &plan, &spot)?;
     }
     let budget = match &spot {
-        Spot::Place(Place::Directory(directory)) => Some(SpaceBudget::under(directory)?),
+        Spot::Place(Place::Directory(directory)) => Some(SpaceBudget::under(directory, FileSize::of(arguments.size))?),
         _ => None,
     };
     let needed_bytes = fit(&mut workload, &plan, budget, &bench, spot.base())?;

@@ -8,7 +8,7 @@ use crate::meanwhile::Meanwhile;
 use crate::output;
 use crate::progress::LiveWarnings;
 use crate::session;
-use crate::space_budget::{DataSizes, SpaceBudget, check_lengths};
+use crate::space_budget::{DataSizes, FileSize, SpaceBudget, check_lengths};
 use crate::spot::Spot;
 use plumb_engine::sim::SimRun;
 use plumb_report::format;
@@ -25,6 +25,12 @@ const USUAL: (Bytes, Nanos) = (Bytes(1 << 30), Nanos(4_000_000_000));
 
 /// A file or device with less holds no block of a stream.
 const LEAST_BYTES: u64 = 1 << 20;
+
+/// The same where a program serves the file system: each op passes through two processes more.
+const SERVED: (Bytes, Nanos) = (Bytes(256 << 20), Nanos(4_000_000_000));
+
+/// Divisor of the number of small files there.
+const SERVED_FILES_PART: u64 = 4;
 
 /// The same for a first look.
 const QUICK: (Bytes, Nanos) = (Bytes(256 << 20), Nanos(1_000_000_000));
@@ -85,13 +91,17 @@ struct Planned {
 impl Planned {
     fn new(path: &Path, arguments: &TryArguments) -> Result<Planned, Stopped> {
         let spot = Spot::parse(path)?;
-        let (usual_size, usual_time) = if arguments.quick { QUICK } else { USUAL };
+        let is_served = is_served_by_a_program(&spot);
+        let (usual_size, usual_time) = usual_lengths(arguments.quick, is_served);
         let wanted = arguments.size.unwrap_or(usual_size);
         let budget = match &spot {
-            Spot::Place(Place::Directory(path)) => SpaceBudget::under(path)?,
+            Spot::Place(Place::Directory(path)) => SpaceBudget::under(path, FileSize::of(arguments.size))?,
             _ => SpaceBudget::UNLIMITED,
         };
-        let sizes = budget.together(wanted);
+        let mut sizes = budget.together(wanted);
+        if is_served {
+            sizes.files /= SERVED_FILES_PART;
+        }
         let Nanos(time_ns) = arguments.time.unwrap_or(usual_time);
         let place = match &spot {
             Spot::Place(place) => place.for_named(),
@@ -112,7 +122,7 @@ impl Planned {
             }
             None => named::try_workload(&scale),
         };
-        let announcement = announcement(&spot, path, sizes, arguments.size);
+        let announcement = announcement(&spot, path, (sizes, budget), arguments.size);
         let is_followed = arguments.paths.last().is_some_and(|last| last != path);
         Ok(Planned { spot, workload, announcement, is_followed })
     }
@@ -136,13 +146,28 @@ impl Planned {
     }
 }
 
+/// Size of the test file and length of a phase, where neither is given.
+fn usual_lengths(is_quick: bool, is_served: bool) -> (Bytes, Nanos) {
+    match (is_quick, is_served) {
+        (true, _) => QUICK,
+        (false, true) => SERVED,
+        (false, false) => USUAL,
+    }
+}
+
+/// Whether a program serves the file system, as with FUSE.
+fn is_served_by_a_program(spot: &Spot) -> bool {
+    let Spot::Place(Place::Directory(path)) = spot else { return false };
+    plumb_probe::stack::of_path(path).filesystem.value().is_some_and(|fs| fs.is_served_by_a_program())
+}
+
 /// What will be written, said before anything is.
-fn announcement(spot: &Spot, path: &Path, sizes: DataSizes, wanted: Option<Bytes>) -> String {
+fn announcement(spot: &Spot, path: &Path, (sizes, budget): (DataSizes, SpaceBudget), wanted: Option<Bytes>) -> String {
     let space = format::bytes_iec(sizes.together_bytes() as f64);
     let less = match wanted {
         Some(Bytes(wanted)) if wanted > sizes.file_bytes => {
             let file = format::bytes_iec(sizes.file_bytes as f64);
-            format!(" The test file is {file}: all test data must fit into 10 % of the free space.")
+            format!(" The test file is {file}: all test data must fit into {} of the free space.", budget.share())
         }
         _ => String::new(),
     };
@@ -153,5 +178,18 @@ fn announcement(spot: &Spot, path: &Path, sizes: DataSizes, wanted: Option<Bytes
             "{}: writes {space} of test data in a new directory, and removes it at the end. Nothing else is touched.{less}",
             path_text(path)
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Protects: where each op passes through a program, a minute is enough for less data in phases of the usual length.
+    #[test]
+    fn less_data_goes_through_a_program() {
+        let ((usual, time), (served, served_time)) = (usual_lengths(false, false), usual_lengths(false, true));
+        assert!(served.0 * 4 == usual.0 && served_time == time, "{served} {usual}");
+        assert_eq!(usual_lengths(true, true), QUICK);
     }
 }

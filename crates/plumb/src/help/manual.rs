@@ -1,7 +1,7 @@
 //! The manual: a page for the program and one for each command.
 
 use super::topics::{self, Topic};
-use super::{below, command};
+use super::{below, built};
 use clap::Command;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, italic, roman};
@@ -82,12 +82,17 @@ const ENVIRONMENT: &[(&str, &str)] = &[
     ),
 ];
 
+/// Names of Plumb's own variables.
+pub fn variables() -> impl Iterator<Item = &'static str> {
+    ENVIRONMENT.iter().map(|(name, _)| *name).filter(|name| name.starts_with("PLUMB_"))
+}
+
 /// Files that Plumb keeps: path, meaning.
 const FILES: &[(&str, &str)] = &[
     (
         "~/.config/plumb/config.toml",
         "What may be overwritten for good (allow = [\"/path\", \"serial\"]), and what may be filled (fill = [\"/path\"]). \
-         Ignored if others than you and root can write to it.",
+         Ignored if others than you and root can write to it. See plumb config and docs/config.md.",
     ),
     ("~/.local/share/plumb/plumb.db", "Results, in SQLite. See plumb query and docs/store.md."),
     ("~/.local/share/plumb/testdirs/", "Which test directories exist, so that plumb clean finds them after a kill."),
@@ -113,8 +118,7 @@ pub fn page(words: &[String]) -> io::Result<Option<Page>> {
 /// # Errors
 /// One cannot be rendered.
 pub fn pages() -> io::Result<Vec<Page>> {
-    let mut command = command();
-    command.build();
+    let command = built();
     let mut pages = Vec::new();
     add_pages(&command, "", &mut pages)?;
     Ok(pages)

@@ -1,17 +1,18 @@
 //! The parser with what people read of it: examples, exit codes, usage lines, and errors that name only what people type.
 
+pub mod groups;
 pub mod manual;
 pub mod topics;
 
 use crate::args::Arguments;
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory, FromArgMatches};
 use std::ffi::OsString;
 use topics::Topic;
 
 /// The command line's parser, with examples and exit codes in each command's long help.
 pub fn command() -> Command {
-    with_topics(Arguments::command(), "")
+    groups::grouped(groups::scoped(with_topics(Arguments::command(), "")))
 }
 
 /// Parses a command line.
@@ -19,13 +20,32 @@ pub fn command() -> Command {
 /// # Errors
 /// It is wrong, or asks for help or the version.
 pub fn parse<W: Into<OsString> + Clone>(words: impl IntoIterator<Item = W>) -> Result<Arguments, clap::Error> {
-    let mut command = command();
-    command.build();
-    let mut command = with_plain_usage(command);
+    let mut command = with_plain_usage(built());
     command
         .try_get_matches_from_mut(words)
         .and_then(|mut matches| Arguments::from_arg_matches_mut(&mut matches))
-        .map_err(|error| without_hidden(error, &command).with_cmd(&command))
+        .map_err(|error| with_similar_command(without_hidden(error), &command).with_cmd(&command))
+}
+
+/// The parser with each command's own copy of the options that all have.
+fn built() -> Command {
+    let mut command = command();
+    command.build();
+    command
+}
+
+/// Suggests the command that a mistyped one is nearest to.
+fn with_similar_command(mut error: clap::Error, command: &Command) -> clap::Error {
+    if error.kind() != ErrorKind::InvalidSubcommand || error.get(ContextKind::SuggestedSubcommand).is_some() {
+        return error;
+    }
+    let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) else { return error };
+    let names = || std::iter::once(command).chain(command.get_subcommands()).flat_map(Command::get_subcommands);
+    if let Some(near) = plumb_workload::suggest::nearest(typed, names().map(Command::get_name)) {
+        let near = ContextValue::Strings(vec![near.to_owned()]);
+        error.insert(ContextKind::SuggestedSubcommand, near);
+    }
+    error
 }
 
 /// The path of a command below another, without the program's name.
@@ -76,8 +96,9 @@ fn with_plain_usage(mut command: Command) -> Command {
 }
 
 /// An option that Plumb gives itself is no tip for somebody who mistyped another.
-fn without_hidden(mut error: clap::Error, command: &Command) -> clap::Error {
-    let hidden = hidden_options(command);
+fn without_hidden(mut error: clap::Error) -> clap::Error {
+    // As declared: options that only some commands show are tips.
+    let hidden = hidden_options(&Arguments::command());
     if let Some(ContextValue::String(tip)) = error.get(ContextKind::SuggestedArg)
         && hidden.contains(tip)
     {

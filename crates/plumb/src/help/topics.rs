@@ -75,7 +75,17 @@ pub const TOPICS: &[Topic] = &[
             example("Run an fio command line", "plumb as fio --name=a --rw=randread --size=1g"),
             example("Explain a check", "plumb explain A3"),
         ],
-        exits: &[TRUSTED, ASSERTED, USAGE, REJECTED, IO, REFUSED, INTERRUPTED],
+        exits: &[
+            TRUSTED,
+            ASSERTED,
+            USAGE,
+            REJECTED,
+            IO,
+            REFUSED,
+            exit("6", "gate and fit-for: cannot tell, or borderline"),
+            exit("7", "gate: suspected; a second session decides"),
+            INTERRUPTED,
+        ],
     },
     Topic {
         command: "try",
@@ -592,6 +602,14 @@ pub const TOPICS: &[Topic] = &[
             example("Print the schema of workload files", "plumb schema workload"),
         ],
         exits: PRINTS,
+    },
+    Topic {
+        command: "config",
+        examples: &[
+            example("Show the settings and where each came from", "plumb config"),
+            example("Print them as JSON", "plumb config --json"),
+        ],
+        exits: &[DONE, WRONG_WORDS, exit("4", "the file cannot be read")],
     },
     Topic {
         command: "clean",

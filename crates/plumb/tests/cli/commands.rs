@@ -36,8 +36,80 @@ fn every_command_has_help() {
     let mut bare = home.command::<&str>([]);
     bare.env("PLUMB_DB", "results.db");
     for said in [home.plumb(""), Said::of(bare)] {
-        let said = said.expect(2).complains(&["Usage: plumb", "Measure this storage in about a minute", "--verbose"]);
+        let said = said.expect(2).complains(&["plumb try [PATH]", "Examples:", "plumb --help"]);
         assert!(!said.err.contains("error:"), "{}", said.err);
+        let commands = said.err.lines().filter(|line| line.starts_with("  plumb ")).count();
+        assert!(commands == 8 && said.err.lines().count() < 16, "six commands and two examples: {}", said.err);
+    }
+    home.plumb("--help").expect(0).says(&["Commands: Measure storage: try", "Compare: compare", "Results: list"]);
+}
+
+/// Mistyped commands are suggested, and missing arguments are listed.
+#[test]
+fn a_slip_is_answered_with_what_was_meant() {
+    let home = Home::new();
+    home.plumb("tyr /mnt").expect(2).complains(&["unrecognized subcommand 'tyr'", "'try'"]);
+    home.plumb("study pln x").expect(2).complains(&["'plan'"]);
+    home.plumb("as").expect(0).says(&["iozone", "Bonnie++", "plumb as fio --name=a"]);
+    assert!(home.plumb("as --json").expect(0).json().as_array().unwrap().len() > 20);
+    home.plumb("fit-for").expect(0).says(&["etcd"]);
+    home.plumb("fit-for --limit play/read.bw>1").expect(2).complains(&["name one first"]);
+}
+
+/// Options that permit overwriting are offered where something is overwritten, and nowhere else.
+#[test]
+fn permissions_are_offered_where_something_is_written() {
+    let home = Home::new();
+    let offers = |command: &str, option: &str| home.plumb(&format!("{command} --help")).expect(0).out.contains(option);
+    for command in ["", "watch", "completions", "list", "show", "explain", "net", "posix", "check", "study plan"] {
+        assert!(!offers(command, "--destroy <") && !offers(command, "--plumb-allow <"), "{command}");
+    }
+    for command in ["try", "run", "as", "compare", "verify-capacity", "study run", "trace replay"] {
+        assert!(offers(command, "--destroy <") && offers(command, "--plumb-allow <"), "{command}");
+    }
+    assert!(offers("try", "--no-store") && !offers("list", "--no-store"));
+    let manual = home.plumb("man list").expect(0).out;
+    assert!(!manual.contains("destroy"), "{manual}");
+    home.plumb("try --destory X sim:ssd").expect(2).complains(&["'--destroy'"]);
+    // An alias with the option before the command goes on working.
+    home.plumb("--plumb-allow /nowhere workloads").expect(0);
+}
+
+/// `plumb config` names the file, each value, and its origin.
+#[test]
+fn the_settings_are_shown_with_their_origin() {
+    let home = Home::new();
+    home.plumb("config").expect(0).says(&["config.toml (does not exist)", "allow (nothing) default", "docs/config.md"]);
+    let file = home.work().join("settings/plumb/config.toml");
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(&file, "allow = [\"/data/bench\"]\n").unwrap();
+    let with = |arguments: &[&str]| {
+        let mut command = home.command(arguments);
+        command.env("XDG_CONFIG_HOME", home.work().join("settings"));
+        command.env("PLUMB_ALLOW", "/tmp/x, SERIAL1").env("PLUMB_STREAM_TOKEN", "s3cret");
+        Said::of(command)
+    };
+    let shown = with(&["config"]).expect(0);
+    assert!(!shown.out.contains("s3cret"), "{}", shown.out);
+    shown.says(&["PLUMB_STREAM_TOKEN (set, not shown) environment"]);
+    let json = with(&["config", "--destroy", "S9", "--json"]).expect(0).json();
+    let values: Vec<[&str; 3]> = json["values"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|value| ["name", "value", "from"].map(|key| value[key].as_str().unwrap()))
+        .collect();
+    let path = json["file"].as_str().unwrap();
+    // Where directories above are open to others, the file is not believed, and said to be ignored.
+    if json["state"] == "read" {
+        assert!(values.contains(&["allow", "/data/bench", path]), "{values:?}");
+    } else {
+        assert!(json["state"].as_str().unwrap().starts_with("ignored"), "{json:#}");
+    }
+    for expected in
+        [["allow", "/tmp/x", "PLUMB_ALLOW"], ["allow", "SERIAL1", "PLUMB_ALLOW"], ["allow", "S9", "--destroy"]]
+    {
+        assert!(values.contains(&expected), "{values:?}");
     }
 }
 

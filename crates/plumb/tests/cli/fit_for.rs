@@ -81,7 +81,13 @@ fn every_use_runs_and_only_limits_give_answers() {
         }
     }
     home.plumb("fit-for --list").expect(0).says(&["etcd", "wal/fdatasync.lat.p99 < 10ms", "no published limit"]);
-    home.plumb("fit-for").expect(2);
+    home.plumb("fit-for").expect(0).says(&["etcd", "mysql"]);
+    // It is said before the first number.
+    home.plumb("fit-for mysql sim:nvme --runs 3")
+        .expect(0)
+        .complains(&["note: nobody has published a limit for mysql"]);
+    let with_limit = home.plumb("fit-for etcd sim:nvme --runs 3").expect(0);
+    assert!(!with_limit.err.contains("published"), "{}", with_limit.err);
     home.plumb("fit-for ectd sim:ssd").expect(2).complains(&["did you mean `etcd`?"]);
     home.with(["fit-for", "video", "sim:ssd", "--limit", "nowhere/read.bw > 1MB/s"]).expect(2).complains(&["nowhere"]);
 }

@@ -182,3 +182,22 @@ fn a_reader_that_goes_away_is_no_error() {
         assert_eq!((output.status.code(), complaints.as_ref()), (Some(0), ""), "{line}");
     }
 }
+
+/// Protects users of CrystalDiskMark: its tests are a matrix of reads and writes, and -v prints each phase.
+#[test]
+fn crystal_like_is_a_matrix() {
+    let home = Home::new();
+    for (load, last) in [("crystal-like", "RND4K-Q1T1"), ("crystal-nvme-like", "RND4K-Q1T1")] {
+        let brief = home.plumb(&format!("run {load} --at sim:ssd --set time=200ms")).expect(0);
+        let head = brief.out.lines().find(|line| line.contains("read MB/s")).unwrap_or_else(|| panic!("{}", brief.out));
+        assert_eq!(head.split_whitespace().collect::<Vec<_>>().join(" "), "read MB/s write MB/s read IOPS write IOPS");
+        let row = brief.out.lines().find(|line| line.starts_with(last)).unwrap_or_else(|| panic!("{}", brief.out));
+        assert_eq!(
+            row.split_whitespace().filter(|cell| cell.starts_with(|c: char| c.is_ascii_digit())).count(),
+            4,
+            "{row}"
+        );
+        assert!(brief.out.contains("all: burst") && !brief.out.contains("-read: depth"), "{}", brief.out);
+        home.plumb("show last -v").expect(0).says(&["read MB/s", "SEQ1M-Q8T1-read: depth 8"]);
+    }
+}

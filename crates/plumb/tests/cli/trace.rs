@@ -33,6 +33,50 @@ fn show_says_what_a_recording_is_like() {
     assert_eq!(reads["data_bytes"], 1604 * 1024);
 }
 
+/// A dd of `if=/dev/zero of=file conv=fsync`: its own file on one screen, the devices apart, and its writes durable.
+#[test]
+fn show_is_about_the_programs_own_files_on_one_screen() {
+    let home = Home::new();
+    let mut text = String::from(
+        "1 1.000000 openat(AT_FDCWD</d>, \"/lib/x86_64-linux-gnu/libc.so.6\", O_RDONLY) = 3</lib/x86_64-linux-gnu/libc.so.6> <0.000020>\n\
+         1 1.000050 read(3</lib/x86_64-linux-gnu/libc.so.6>, \"\"..., 832) = 832 <0.000009>\n\
+         1 1.000100 openat(AT_FDCWD</d>, \"/dev/zero\", O_RDONLY) = 0</dev/zero> <0.000020>\n\
+         1 1.000200 openat(AT_FDCWD</d>, \"out\", O_WRONLY|O_CREAT, 0644) = 1</d/out> <0.000020>\n",
+    );
+    for number in 0..40 {
+        let at = 1.001 + f64::from(number) * 0.001;
+        text.push_str(&format!("1 {at:.6} read(0</dev/zero>, \"\"..., 1048576) = 1048576 <0.000100>\n"));
+        text.push_str(&format!("1 {:.6} write(1</d/out>, \"\"..., 1048576) = 1048576 <0.000100>\n", at + 0.0005));
+    }
+    home.file("unsynced.strace", &text);
+    text.push_str("1 1.100000 fsync(1</d/out>) = 0 <0.010000>\n");
+    home.file("dd.strace", &text);
+    let said = home.plumb("trace show dd.strace").expect(0);
+    let page = said.out.clone();
+    let said = said.says(&[
+        "durable writes 100 %",
+        "read 832 B",
+        "written 40 MiB",
+        "41 ops on /dev/zero (40 MiB) are left out",
+    ]);
+    assert!(page.lines().count() <= 24, "{page}");
+    let files = said.out.split("busiest files").nth(1).unwrap();
+    assert!(files.contains("/d/out") && !files.contains("libc.so"), "{page}");
+    let full = home
+        .plumb("trace show dd.strace -v")
+        .expect(0)
+        .says(&["libc.so.6", "miss ratios", "working set", "gap p99"])
+        .out;
+    assert!(full.lines().count() > 40, "{full}");
+    let sheet = |file: &str| home.plumb(&format!("trace show {file} --json")).expect(0).json();
+    let (synced, unsynced) = (sheet("dd.strace"), sheet("unsynced.strace"));
+    assert_eq!(
+        (&synced["mix"]["durable_writes_share"], &unsynced["mix"]["durable_writes_share"]),
+        (&1.into(), &0.into())
+    );
+    assert_eq!(synced["mix"]["written_bytes"], 40 << 20, "{synced:#}");
+}
+
 /// What was converted is like what it was converted from, and nobody else can read it.
 /// Recordings open their files by rules of their own: the phase's alone would leave them buffered.
 #[test]

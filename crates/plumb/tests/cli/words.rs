@@ -18,6 +18,7 @@ const PHRASES: &[(&str, &str)] = &[
     ("not had", "not available, not read"),
     ("whose language is spoken", "supported"),
     ("anew", "again"),
+    ("beside", "at the same time as, next to"),
     ("held against", "compared with"),
     ("lie apart", "differ by, are N× slower"),
     ("for being many", "for their number"),
@@ -126,6 +127,63 @@ fn help_is_plain() {
         hits.extend(found(&format!("plumb {line}"), &help));
     }
     assert_plain(hits);
+}
+
+fn text(page: &str) -> String {
+    std::fs::read_to_string(root().join(page)).unwrap_or_else(|error| panic!("{page}: {error}"))
+}
+
+/// The README's list of exit codes has those of every command.
+#[test]
+fn the_readme_has_every_exit_code() {
+    let home = Home::new();
+    let readme = text("README.md");
+    let said = readme.split("Exit codes: ").nth(1).unwrap().split("\n\n").next().unwrap().replace('\n', " ");
+    let said: Vec<&str> = said.split(" · ").filter_map(|part| part.split(' ').next()).collect();
+    for command in ["", "run", "gate", "fit-for", "study run", "trace record", "try"] {
+        let help = home.plumb(&format!("{command} --help")).expect(0).out;
+        let listed = help.split("Exit codes:\n").nth(1).unwrap();
+        let codes = listed.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+        for code in codes.filter(|code| code.parse::<u8>().is_ok()) {
+            assert!(said.contains(&code), "`plumb {command}` ends with {code}; the README has {said:?}");
+        }
+    }
+}
+
+/// Documents count the tools that there are.
+#[test]
+fn documents_count_the_tools() {
+    let tools = Home::new().plumb("as --json").expect(0).json().as_array().unwrap().len();
+    assert!(text("README.md").contains(&format!("| {tools} commands (`plumb as`) |")), "{tools}");
+    assert!(text("packaging/package.toml").contains(&format!("Runs {tools} other commands'")), "{tools}");
+}
+
+/// Nothing is called missing that the table of options says works.
+#[test]
+fn what_works_is_not_called_missing() {
+    let page = text("docs/dialects/fio.md");
+    let missing = page.split("## Not included\n").nth(1).unwrap().split(". ").next().unwrap();
+    let options = text("docs/dialects/fio-options.md");
+    let mut seen = 0;
+    for option in missing.split('`').filter(|word| word.starts_with("--")) {
+        let row = options.lines().find(|line| line.contains(option) && line.starts_with('|'));
+        assert!(row.is_none_or(|row| !row.contains("| works |")), "{option}: {row:?}");
+        seen += 1;
+    }
+    assert!(seen > 0, "{missing}");
+    assert!(
+        !page.lines().any(|line| line.starts_with("| job control") && line.ends_with("| `--client`, `--server` |"))
+    );
+}
+
+/// The README links every page.
+#[test]
+fn the_readme_leads_to_every_page() {
+    let readme = text("README.md");
+    for page in std::fs::read_dir(root().join("docs")).unwrap() {
+        let name = page.unwrap().file_name().into_string().unwrap();
+        assert!(!name.ends_with(".md") || readme.contains(&format!("docs/{name}")), "docs/{name}");
+    }
 }
 
 #[test]

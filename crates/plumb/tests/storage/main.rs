@@ -10,6 +10,7 @@ mod common;
 mod capacity;
 mod devices;
 mod filesystems;
+mod first_try;
 mod fit_for;
 mod full;
 mod liar;

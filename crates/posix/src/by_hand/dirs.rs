@@ -161,10 +161,18 @@ fn read_some(cx: &mut Ctx<'_>, fd: i64, room: usize, found: &mut Vec<Entry>) -> 
 
 fn many(cx: &mut Ctx<'_>, count: usize) -> Run {
     cx.dir("d", 0o755)?;
-    for number in 0..count {
-        let made = cx.open(&format!("d/{number}"), crate::ctx::NEW, 0o644);
-        cx.close(made.unwrap_or(-1));
-    }
+    let make = |cx: &mut Ctx<'_>| {
+        for number in 0..count {
+            let made = cx.open(&format!("d/{number}"), crate::ctx::NEW, 0o644);
+            cx.close(made.unwrap_or(-1));
+        }
+    };
+    cx.in_a_loop(make, |()| {
+        format!(
+            "for (long i = 0; i < {count}; i++) {{ snprintf(buffer, sizeof buffer, \"d/%ld\", i); close(syscall(SYS_openat, AT_FDCWD, \
+             buffer, O_CREAT | O_EXCL | O_RDWR, 0644)); }}"
+        )
+    });
     let mut times = vec![0u32; count];
     let names = list(cx, "d").unwrap_or_default();
     for (name, _) in &names {

@@ -44,17 +44,25 @@ pub(super) const CASES: &[Hand] = &[
                     cx.dir(&format!("links-{directory}"), 0o755)?;
                 }
                 cx.file("linked", b"")?;
-                let mut made = 1;
-                let ended = loop {
-                    match cx.link("linked", &format!("links-{}/{made}", made % DIRECTORIES)) {
-                        Ok(_) if made < LINKS_MAX => made += 1,
-                        result => break result,
+                let name = |made| format!("links-{}/{made}", made % DIRECTORIES);
+                let make = |cx: &mut Ctx<'_>| {
+                    let mut made = 1;
+                    while cx.link("linked", &name(made)).is_ok() && made < LINKS_MAX {
+                        made += 1;
                     }
+                    made
                 };
+                let made = cx.in_a_loop(make, |made| {
+                    format!(
+                        "for (long i = 1; i < {made}; i++) {{ snprintf(buffer, sizeof buffer, \"links-%ld/%ld\", i % {DIRECTORIES}, i); \
+                         syscall(SYS_linkat, AT_FDCWD, \"linked\", AT_FDCWD, buffer, 0L); }}"
+                    )
+                });
+                let ended = if made < LINKS_MAX { cx.link("linked", &name(made)) } else { Ok(0) };
                 let count = cx.lstat("linked").map_or(0, |stat| stat.nlink);
                 if ended.is_ok() || ended == Err(libc::ENOSPC) {
                     for number in 1..=made {
-                        let _ = cx.unlink(&format!("links-{}/{number}", number % DIRECTORIES));
+                        let _ = cx.unlink(&name(number));
                     }
                     let why = format!("no limit was reached with {made} links");
                     return Err(Stop::Skip(SkipKind::LimitTooHigh, why));

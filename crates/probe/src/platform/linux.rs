@@ -37,6 +37,13 @@ pub(crate) fn data_number(path: &Path) -> Option<String> {
     Some(format!("{}:{}", rustix::fs::major(number), rustix::fs::minor(number)))
 }
 
+/// The type of the file system at a path as statfs(2) reports it, and whether it is mounted read-only.
+pub(crate) fn statfs_kind(path: &Path) -> Option<(u64, bool)> {
+    let seen = rustix::fs::statfs(path).ok()?;
+    let flags = rustix::fs::statvfs(path).ok()?.f_flag;
+    Some((seen.f_type as u64 & 0xffff_ffff, flags.contains(rustix::fs::StatVfsMountFlags::RDONLY)))
+}
+
 /// Whether a file system of this kind has no medium, whether or not it is mounted: what memfd_create(2) makes is on a tmpfs
 /// that is not. Source: statfs(2).
 pub(crate) fn has_no_medium(path: &Path) -> bool {

@@ -18,6 +18,10 @@ pub(crate) fn data_number(_path: &Path) -> Option<String> {
     None
 }
 
+pub(crate) fn statfs_kind(_path: &Path) -> Option<(u64, bool)> {
+    None
+}
+
 pub(crate) fn has_no_medium(_path: &Path) -> bool {
     false
 }

@@ -11,7 +11,7 @@ use std::path::Path;
 /// Live in memory.
 const IN_MEMORY: [&str; 6] = ["tmpfs", "ramfs", "rootfs", "devtmpfs", "hugetlbfs", "shm"];
 /// Have their storage elsewhere: on another machine, or on the host of this one.
-const REMOTE: [&str; 26] = [
+const REMOTE: [&str; 25] = [
     "nfs",
     "nfs3",
     "nfs4",
@@ -36,9 +36,38 @@ const REMOTE: [&str; 26] = [
     "prl_fs",
     "panfs",
     "wekafs",
-    "fuse",
     "drvfs",
 ];
+
+/// Programs for FUSE whose storage is on another machine.
+const REMOTE_FUSE: [&str; 21] = [
+    "sshfs",
+    "glusterfs",
+    "ceph",
+    "ceph-fuse",
+    "s3fs",
+    "goofys",
+    "mount-s3",
+    "mountpoint-s3",
+    "gcsfuse",
+    "blobfuse",
+    "blobfuse2",
+    "rclone",
+    "juicefs",
+    "davfs",
+    "curlftpfs",
+    "seaweedfs",
+    "hdfs",
+    "fuse_dfs",
+    "moosefs",
+    "mfs",
+    "lizardfs",
+];
+
+/// Whether a file system of this kind is known to have its storage on another machine.
+fn is_remote(kind: &str) -> bool {
+    REMOTE.contains(&kind) || kind.strip_prefix("fuse.").is_some_and(|program| REMOTE_FUSE.contains(&program))
+}
 
 /// A file system of this kind lives in memory.
 pub(super) fn is_in_memory(kind: &str) -> bool {
@@ -53,8 +82,7 @@ pub(super) fn describe(sys: &Sysroot, mount: &Mount, path: &Path, unseen: &mut V
         source: mount.source.clone(),
         options: mount.options(),
         in_memory: is_in_memory(&mount.kind),
-        // FUSE with a device under it is `fuseblk`.
-        remote: REMOTE.contains(&mount.kind.as_str()) || mount.kind.starts_with("fuse."),
+        remote: is_remote(&mount.kind),
         uuid: Seen::no("no device, no UUID"),
         ..FileSystem::default()
     };

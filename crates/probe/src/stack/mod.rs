@@ -5,6 +5,7 @@ mod device;
 mod ext;
 mod filesystem;
 mod serials;
+mod unlisted;
 mod users;
 mod walk;
 mod xfs;
@@ -27,6 +28,17 @@ use std::path::{Path, PathBuf};
 /// from moment to moment. Nothing is opened for writing. What cannot be seen is in `unseen`.
 pub fn of_path(path: &Path) -> TargetFacts {
     of_path_in(&Sysroot::real(), path, Serials::Hashed)
+}
+
+/// Bytes that are free for this user on the file system that holds a path, or the nearest directory above it that exists. Asks
+/// statvfs(3) and nothing else, so that it answers in chroots too.
+///
+/// # Errors
+/// The file system does not answer.
+pub fn free_bytes(path: &Path) -> Result<u64, ProbeError> {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let existing = absolute.ancestors().find(|above| above.exists()).unwrap_or(&absolute);
+    platform::sizes(existing).map(|sizes| sizes.free_bytes)
 }
 
 /// As [`of_path`], of the machine that a tree of files describes, and with serial numbers as asked.

@@ -290,6 +290,24 @@ fn the_unseen_is_said() {
     assert!(facts.unseen.iter().any(|line| line.contains("f2fs")), "{:?}", facts.unseen);
 }
 
+// Protects: FUSE is a network only where its program is known to be one.
+#[test]
+fn fuse_is_not_a_network() {
+    let tree = Tree::new();
+    tree.file(
+        "/proc/self/mountinfo",
+        "22 1 0:40 / /bound rw - fuse.bindfs /data/src rw,user_id=0\n23 1 0:41 / /far rw - fuse.sshfs host:/x rw\n\
+         24 1 0:42 / /bare rw - fuse own rw\n",
+    );
+    for path in ["/bound/x", "/bare/x"] {
+        let facts = of(&tree, path);
+        assert!(!facts.filesystem.value().unwrap().remote, "{facts:?}");
+        assert!(facts.unseen[0].contains("a program serves fuse"), "{:?}", facts.unseen);
+    }
+    let far = of(&tree, "/far/x");
+    assert!(far.filesystem.value().unwrap().remote && far.unseen[0].contains("served remotely"), "{far:?}");
+}
+
 // Protects: a hypervisor's disk says that it rotates; that is no evidence of a spinning disk.
 #[test]
 fn a_virtual_disk_is_called_one() {

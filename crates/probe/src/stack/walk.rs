@@ -1,7 +1,7 @@
 //! From the top of a stack to its leaves.
 
 use super::serials::Serials;
-use super::{btrfs, device, filesystem};
+use super::{btrfs, device, filesystem, unlisted};
 use crate::error::ProbeError;
 use crate::mounts::{self, Mount};
 use crate::platform;
@@ -75,21 +75,40 @@ impl<'a> Walk<'a> {
     }
 
     fn under(&mut self, path: &Path) -> Result<Under, ProbeError> {
-        let mounts = mounts::parse(&self.sys.read("/proc/self/mountinfo")?);
-        let id = if self.sys.is_real() { platform::mount_id(path) } else { None };
-        let mount = mounts::find(&mounts, path, id)
-            .ok_or_else(|| ProbeError::lacks("/proc/self/mountinfo", format!("mount that holds {}", path.display())))?;
+        let (mount, unlisted) = self.mount_of(path)?;
+        let mount = &mount;
         let mut found = filesystem::describe(self.sys, mount, path, &mut self.unseen);
         let mut tops = Vec::new();
         if mount.kind == "overlay" {
             tops = self.overlay(mount, &mut found);
         } else if found.remote {
             self.unseen.push(format!("the storage behind {}: {} is served remotely", mount.source, mount.kind));
+        } else if found.is_served_by_a_program() {
+            self.unseen.push(format!("the storage behind {}: a program serves {}", mount.source, mount.kind));
         } else if !found.in_memory {
             tops = self.devices_of(mount);
         }
         filesystem::describe_on(self.sys, mount, path, &tops, &mut found, &mut self.unseen);
+        // Last: what stores the data matters more.
+        self.unseen.extend(unlisted.map(|why| format!("the mount options of {}: {why}", mount.point.display())));
         Ok(Under { filesystem: found, tops })
+    }
+
+    /// The mount that holds a path: as the kernel's table lists it; or as far as statfs(2) describes it, with why it is not listed.
+    fn mount_of(&self, path: &Path) -> Result<(Mount, Option<ProbeError>), ProbeError> {
+        let table = self.sys.read("/proc/self/mountinfo");
+        let mounts = table.as_deref().map(mounts::parse).unwrap_or_default();
+        let id = if self.sys.is_real() { platform::mount_id(path) } else { None };
+        if let Some(mount) = mounts::find(&mounts, path, id) {
+            return Ok((mount.clone(), None));
+        }
+        let unlisted = table.err().unwrap_or_else(|| {
+            ProbeError::lacks("/proc/self/mountinfo", format!("mount that holds {}", path.display()))
+        });
+        match unlisted::mount_of(self.sys, path).filter(|_| self.sys.is_real()) {
+            Some(mount) => Ok((mount, Some(unlisted))),
+            None => Err(unlisted),
+        }
     }
 
     /// An overlay writes to its upper directory; one without reads from its first lower one.

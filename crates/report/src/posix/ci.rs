@@ -38,7 +38,9 @@ pub fn tap(conformance: &Conformance) -> String {
         let reason = in_line(&failure(case));
         let line = match case.outcome {
             PosixOutcome::Pass => line(true),
-            PosixOutcome::Skip | PosixOutcome::Blocked => format!("{} # SKIP {reason}", line(true)),
+            PosixOutcome::Skip | PosixOutcome::Blocked | PosixOutcome::Timeout => {
+                format!("{} # SKIP {reason}", line(true))
+            }
             PosixOutcome::ExpectedFail => format!("{} # TODO {}", line(false), in_line(&case.reason)),
             PosixOutcome::UnexpectedPass => format!("{} # TODO {}", line(true), in_line(&case.reason)),
             _ if conformance.counts(case) => line(false),
@@ -93,17 +95,17 @@ pub fn junit(conformance: &Conformance) -> String {
 }
 
 fn is_error(case: &PosixCase) -> bool {
-    matches!(case.outcome, PosixOutcome::Timeout | PosixOutcome::Broken)
+    case.outcome == PosixOutcome::Broken
 }
 
 fn is_skipped(conformance: &Conformance, case: &PosixCase) -> bool {
     match case.outcome {
-        PosixOutcome::Skip | PosixOutcome::Blocked | PosixOutcome::ExpectedFail => true,
+        PosixOutcome::Skip | PosixOutcome::Blocked | PosixOutcome::Timeout | PosixOutcome::ExpectedFail => true,
         outcome => outcome.is_failure() && !conformance.counts(case),
     }
 }
 
-/// An error for each case that counts, and a warning for each that was expected to fail and passes; a notice where all is well.
+/// An error for each case that counts, and a warning for each that did not end in time, or was expected to fail and passes; a notice where all is well.
 pub fn annotations(conformance: &Conformance) -> String {
     let line = |kind: &str, title: &str, text: &str| format!("::{kind} title={}::{}\n", property(title), data(text));
     let mut text = String::new();
@@ -111,6 +113,8 @@ pub fn annotations(conformance: &Conformance) -> String {
         if conformance.counts(case) {
             let title = format!("plumb posix: {} {}", case.outcome.name(), case.id);
             text.push_str(&line("error", &title, &failure(case)));
+        } else if case.outcome == PosixOutcome::Timeout {
+            text.push_str(&line("warning", &format!("plumb posix: not judged {}", case.id), &failure(case)));
         } else if case.outcome == PosixOutcome::UnexpectedPass {
             text.push_str(&line("warning", &format!("plumb posix: unexpected pass {}", case.id), &case.reason));
         }

@@ -18,8 +18,8 @@ use plumb_result::PosixCase;
 fn failure(case: &PosixCase) -> String {
     use plumb_result::PosixOutcome;
     match case.outcome {
-        PosixOutcome::Timeout => "it did not end".to_owned(),
-        PosixOutcome::Broken => case.reason.clone(),
+        PosixOutcome::Timeout if case.reason.is_empty() => "did not end in time: not judged".to_owned(),
+        PosixOutcome::Timeout | PosixOutcome::Broken => case.reason.clone(),
         PosixOutcome::Skip | PosixOutcome::UnexpectedPass => case.reason.clone(),
         PosixOutcome::Blocked => format!("blocked by {}: {}", case.by, case.reason),
         _ if case.what.is_empty() => String::new(),

@@ -24,7 +24,7 @@ pub fn markdown(conformance: &Conformance) -> String {
 }
 
 fn is_untested(outcome: PosixOutcome) -> bool {
-    matches!(outcome, PosixOutcome::Skip | PosixOutcome::Blocked)
+    matches!(outcome, PosixOutcome::Skip | PosixOutcome::Blocked | PosixOutcome::Timeout)
 }
 
 pub(super) fn plural(count: usize, what: &str) -> String {
@@ -44,6 +44,10 @@ fn parts(conformance: &Conformance, verbose: bool, shown: usize) -> Vec<ReportPa
         _ if conformance.stopped => (Ink::Caution, "Stopped before the end.".to_owned()),
         0 if conformance.cases.iter().all(|case| is_untested(case.outcome)) => {
             (Ink::Caution, "Nothing could be tested.".to_owned())
+        }
+        0 if conformance.count(PosixOutcome::Timeout) > 0 => {
+            let open = plural(conformance.count(PosixOutcome::Timeout), "case");
+            (Ink::Caution, format!("{kind} breaks no rule of {levels} that was judged; {open} did not end in time."))
         }
         0 if conformance.count(PosixOutcome::ExpectedFail) > 0 => {
             (Ink::Good, format!("{kind} conforms to {levels}, but for what is expected."))
@@ -139,6 +143,10 @@ fn items(conformance: &Conformance, causes: &[Group<'_>], verbose: bool, shown: 
     }
     if causes.len() > shown {
         items.push(item(Ink::Faint, String::new(), format!("{} more rules: -v", causes.len() - shown)));
+    }
+    for group in groups(conformance, |case| case.outcome == PosixOutcome::Timeout) {
+        let text = format!("{}: {}", group.name(), failure(group.cases[0]));
+        items.push(item(Ink::Caution, PosixOutcome::Timeout.name().to_owned(), text));
     }
     let mut blocked: Vec<(&str, usize)> = Vec::new();
     for case in conformance.cases.iter().filter(|case| case.outcome == PosixOutcome::Blocked) {

@@ -9,6 +9,7 @@ mod findings;
 mod head;
 mod imported;
 mod limits;
+mod matrix;
 mod phases;
 mod ranks;
 mod rows;
@@ -90,7 +91,7 @@ pub fn page_with(result: &RunResult, conditions: &RunConditions, options: &PageO
     let mut page = assertion::assertions(&conditions.assertions, result.verdict, style);
     page.push_str(&state(result, style));
     page.push_str(&head::head(result, options, style));
-    page.push_str(&match (survey::survey(result, style), options.detail) {
+    page.push_str(&match (survey::survey(result, style).or_else(|| matrix::matrix(result, style)), options.detail) {
         (Some(survey), Detail::Brief) => survey,
         (Some(survey), Detail::Full) => format!("{survey}{}", phases::phases(result, options.detail, style)),
         (None, detail) => phases::phases(result, detail, style),

@@ -75,7 +75,7 @@ fn counts(setup: &SetupConformance) -> Vec<String> {
         failed,
         of(PosixOutcome::ExpectedFail),
         of(PosixOutcome::Blocked),
-        of(PosixOutcome::Skip),
+        of(PosixOutcome::Skip) + of(PosixOutcome::Timeout),
         of(PosixOutcome::Pass) + of(PosixOutcome::UnexpectedPass),
     ];
     row.extend(numbers.map(|number| number.to_string()));

@@ -77,7 +77,10 @@ fn ended<'a>(reports: &[&'a Conformance]) -> SortedMap<&'a str, Ended<'a>> {
             ended.insert(&case.id, Ended { outcome: case.outcome, case });
             continue;
         };
-        if known.outcome != case.outcome {
+        // A case that did not end in time does not contradict the other outcome.
+        if known.outcome == PosixOutcome::Timeout {
+            *known = Ended { outcome: case.outcome, case };
+        } else if known.outcome != case.outcome && case.outcome != PosixOutcome::Timeout {
             // The worse of two is the one to explain.
             let worse = if case.outcome < known.case.outcome { case } else { known.case };
             *known = Ended { outcome: PosixOutcome::Flaky, case: worse };

@@ -20,7 +20,7 @@ use crate::fit::Policies;
 use crate::floors::{Floors, floors, of_request};
 use crate::not_stored::NotStored;
 use crate::place::Place;
-use crate::progress::Progress;
+use crate::progress::{Parts, Progress};
 use crate::run::{Bench, RunError, RunOutcome, RunRequest};
 use crate::settle;
 use claims::{CellClaim, Rows, Terms, claims, contrast};
@@ -116,6 +116,7 @@ pub(crate) fn measure(
                     if is_over && done.is_multiple_of(complete) {
                         break 'looks ComparisonEnded::By(StopReason::Budget);
                     }
+                    progress.parts(Parts { done, most: stop.blocks_max, budget: Some(request.budget) });
                     progress.block(&format!("block {} (minimum {})", done + 1, stop.blocks_min));
                     let block_end =
                         run_block(bench, request, order[done as usize], done, &mut comparison_log, progress)?;

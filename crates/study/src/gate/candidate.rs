@@ -2,7 +2,7 @@
 
 use crate::fit::Policies;
 use crate::place::Place;
-use crate::progress::Progress;
+use crate::progress::{Parts, Progress};
 use crate::run::{Bench, RunError, RunRequest};
 use jiff::Timestamp;
 use plumb_engine::sim::SimRun;
@@ -106,6 +106,12 @@ pub fn measure_alone(
             break;
         }
         for (number, work) in request.works.iter().enumerate() {
+            let works = request.works.len() as u32;
+            progress.parts(Parts {
+                done: round * works + number as u32,
+                most: RUNS * works,
+                budget: Some(request.budget),
+            });
             progress.block(&format!("run {} of {RUNS}", round + 1));
             let run = RunRequest {
                 workload: work,

@@ -8,7 +8,7 @@ use crate::compare::plan::{CompareSide, complete, order};
 use crate::compare::{
     BlockEnd, CompareRequest, ComparedCell, ComparisonEnded, Measured, conclude, messages, run_block,
 };
-use crate::progress::Progress;
+use crate::progress::{Parts, Progress};
 use crate::run::{Bench, RunError};
 use plumb_result::gate::{
     GATE_SCHEMA, GateAnswer, GateDesign, GateLooks, GateNeed, GateNumber, GateSide, GateSource, GateUnit,
@@ -213,6 +213,7 @@ fn measure(
                 ended = Some(ComparisonEnded::By(StopReason::Budget));
                 break;
             }
+            progress.parts(Parts { done, most: order.len() as u32, budget: Some(request.budget) });
             progress.block(&format!("block {}", done + 1));
             match run_block(bench, request, order[done as usize], done, log, progress)? {
                 BlockEnd::Interrupted => {

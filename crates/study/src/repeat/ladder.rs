@@ -2,7 +2,7 @@
 
 use super::{Done, RepeatRequest, RepeatedSoFar, tier, verdict};
 use crate::kept::with_kept_files;
-use crate::progress::Progress;
+use crate::progress::{Parts, Progress};
 use crate::run::{Bench, RunError, RunOutcome};
 use plumb_result::repeat::{LADDER_SCHEMA, LadderRepeat, LadderResult, LadderStep, LadderStream};
 use plumb_sorted::short_list;
@@ -35,7 +35,9 @@ pub fn ladder(
         // Without a full load there is nothing that a percentage could be of.
         let Some(full) = full else { return Ok(()) };
         let loads = ladder.percent.iter().map(|percent| (*percent, false));
-        for (percent, is_again) in loads.chain(ladder.again.iter().map(|percent| (*percent, true))) {
+        let most = (ladder.percent.len() + ladder.again.len()) as u32;
+        for (done, (percent, is_again)) in (0..).zip(loads.chain(ladder.again.iter().map(|percent| (*percent, true)))) {
+            progress.parts(Parts { done, most, budget: None });
             let peak = Some(full).filter(|_| ladder.of == FullLoad::Peak);
             let load = ladder.step(workload, percent, peak);
             let label = format!("{percent} % of {full:.0} ops/s{}", if is_again { ", again" } else { "" });

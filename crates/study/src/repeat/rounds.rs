@@ -2,7 +2,7 @@
 
 use super::{Done, RepeatRequest, RepeatedSoFar, tier, together, verdict};
 use crate::kept::with_kept_files;
-use crate::progress::Progress;
+use crate::progress::{Parts, Progress};
 use crate::run::{Bench, RunError};
 use plumb_result::repeat::{
     FigureRounds, ROUNDS_SCHEMA, RoundSpan, RoundsPhase, RoundsResult, RoundsRule, TrackedRounds,
@@ -31,6 +31,7 @@ pub fn rounds(
         for number in 1..=rounds.max_rounds {
             let round = rounds.round(workload, number);
             let label = format!("round {number} of at most {}", rounds.max_rounds);
+            progress.parts(Parts { done: number - 1, most: rounds.max_rounds, budget: None });
             let Some(outcome) = repeated.run(bench, &round, &label, progress)? else { break };
             table.add(&outcome.measurement, &outcome.result.phases);
             if table.is_steady() {

@@ -12,7 +12,7 @@ pub mod plan;
 use crate::fit::Policies;
 use crate::kept::with_kept_files;
 use crate::not_stored::NotStored;
-use crate::progress::Progress;
+use crate::progress::{Parts, Progress};
 use crate::run::{Bench, RunError, RunOutcome, RunRequest, rejected_because};
 use crate::settle;
 use apply::{ApplyError, CountedOps, RateOf, counted, set_time};
@@ -345,6 +345,12 @@ impl Sweeper<'_> {
             }
             for (number, at) in order.into_iter().enumerate() {
                 let text = describe(&points[at].settings);
+                let count = count as u32;
+                progress.parts(Parts {
+                    done: block * count + number as u32,
+                    most: repeats * count,
+                    budget: Some(budget.saturating_sub(began.duration_since(self.started))),
+                });
                 progress.block(&format!(
                     "{label}repeat {} of {repeats}, point {} of {count}, {text}",
                     block + 1,

@@ -1,5 +1,6 @@
 //! What a recording is like: found in one pass, in memory that depends on the number of its files and threads, and not on its length.
 
+mod apart;
 mod burst;
 mod histogram;
 mod pipeline;
@@ -14,6 +15,7 @@ pub use sheet::{Difference, METRICS, Metric, Sheet, SheetTable, TABLES, Unit, di
 
 use crate::names::Names;
 use crate::record::{ACTS, Record, RecordedAct, UNKNOWN_NS, flag};
+use apart::Apart;
 use burst::{Burst, WIDTHS_NS};
 use plumb_sorted::short_list;
 use reuse::Reuse;
@@ -60,6 +62,8 @@ struct FileState {
     run: u64,
     since_open: u64,
     made_ns: Option<u64>,
+    /// Writes that nothing has made durable yet.
+    unflushed: u64,
 }
 
 impl FileState {
@@ -114,6 +118,7 @@ pub struct Character {
     closed: Histogram,
     per_open: Histogram,
     unfinished: u64,
+    apart: Apart,
 }
 
 impl Character {
@@ -126,8 +131,16 @@ impl Character {
         }
     }
 
+    /// Learns which files there are, before records name them.
+    pub fn know(&mut self, names: &Names) {
+        self.apart.know(names);
+    }
+
     /// Takes a record.
     pub fn add(&mut self, record: &Record) {
+        if self.apart.takes(record) {
+            return;
+        }
         let act = self.acts[record.act as usize].get_or_insert_default();
         if record.act == RecordedAct::Add {
             act.count += 1;
@@ -209,7 +222,9 @@ impl Character {
         self.size(record.length, is_write);
         if is_write {
             self.written_since_flush += moved;
-            self.durable += u64::from(record.flags & flag::SYNC != 0);
+            let is_durable = record.flags & flag::SYNC != 0;
+            self.durable += u64::from(is_durable);
+            self.files[record.file as usize].unflushed += u64::from(!is_durable);
         }
         let edges = record.offset | record.length;
         self.aligned[0] += u64::from(edges.is_multiple_of(512));
@@ -273,6 +288,17 @@ impl Character {
         match record.act {
             RecordedAct::Sync | RecordedAct::Datasync | RecordedAct::SyncAll | RecordedAct::SyncRange => {
                 self.flushes.add(std::mem::take(&mut self.written_since_flush));
+                match record.act {
+                    RecordedAct::Sync | RecordedAct::Datasync if succeeded => {
+                        self.durable += std::mem::take(&mut file.unflushed);
+                    }
+                    RecordedAct::SyncAll if succeeded => {
+                        self.durable +=
+                            self.files.iter_mut().map(|file| std::mem::take(&mut file.unflushed)).sum::<u64>();
+                    }
+                    // sync_file_range(2) makes nothing durable.
+                    _ => {}
+                }
             }
             RecordedAct::Open if succeeded => {
                 file.since_open = 0;
@@ -486,6 +512,7 @@ impl Character {
     }
 
     fn notes(&self, sheet: &mut Sheet) {
+        sheet.notes.extend(self.apart.note());
         let mut note = |is_so: bool, text: String| {
             if is_so {
                 sheet.notes.push(text);

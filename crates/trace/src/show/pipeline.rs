@@ -50,11 +50,17 @@ pub fn show(path: &Path, waits: Waits, format: Option<Format>) -> Result<Shown, 
         }
     }
     let mut reader = open_as(path, waits, format)?;
-    let sheet = characterise(&mut reader)?;
+    let mut character = Character::new();
+    while let Some(record) = reader.next() {
+        let record = record?;
+        character.know(reader.names());
+        character.add(&record);
+    }
+    let sheet = character.finish(reader.names());
     Ok(Shown { sheet, format: reader.format().clone(), facts: Facts::default(), losses: Vec::new() })
 }
 
-/// What the records of a recording are like.
+/// Makes the sheet of all records, with those on `/dev/null` and its like, which models have too.
 ///
 /// # Errors
 /// The problem with the recording.
@@ -90,6 +96,7 @@ fn chunks(mut chunks: Chunks) -> Result<Shown, TraceError> {
             match done[turn].recv() {
                 Ok(Ok(mut decoded)) => {
                     let numbers = decoded.numbers(&mut names);
+                    character.know(&names);
                     for record in &mut decoded.records {
                         numbers.apply(record);
                         character.add(record);

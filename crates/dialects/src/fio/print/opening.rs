@@ -105,8 +105,8 @@ pub fn opening(opening: &RunOpening) -> String {
         text += &format!("Starting {}\n", workers.join(" and "));
     }
     for job in &opening.jobs {
-        if let Some(beside) = &job.beside {
-            let line = format!("{} (noop): {beside}\n", plain(&job.name, None, opening.compat));
+        if let Some(words) = &job.beside {
+            let line = format!("{} (noop): {words}\n", plain(&job.name, None, opening.compat));
             text += &line.repeat(job.copies.max(1) as usize);
         }
     }

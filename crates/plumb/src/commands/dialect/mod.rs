@@ -34,12 +34,14 @@ mod verdicts;
 
 use crate::args::Common;
 use crate::exit::{End, Stopped};
+use crate::{output, session};
 pub use call::ToolCall;
 pub use elbencho::{ASKED as ELBENCHO_ASKED, ElbenchoService, LOOK_NS as ELBENCHO_LOOKS_NS, ToAgent};
 pub use fio::{ASKED as FIO_ASKED, FioService, PULLED as FIO_PULLED, pulled as fio_pulled};
 pub use io500::TakesPart;
 use own_words::{STRICT, VerdictOptions};
 use runner::speak;
+use serde_json::json;
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -47,6 +49,8 @@ use std::path::Path;
 struct Tool {
     /// As in `plumb as NAME`; a link of that name is that tool.
     name: &'static str,
+    /// Description for the list of tools.
+    about: &'static str,
     /// Another name for a link.
     also: Option<&'static str>,
     /// Behaves as the tool does, including its error messages and exit codes.
@@ -57,13 +61,13 @@ struct Tool {
     is_judged: bool,
 }
 
-const fn tool(name: &'static str, run: fn(&ToolCall<'_>) -> Result<End, Stopped>) -> Tool {
-    Tool { name, also: None, run, has_q: false, is_judged: true }
+const fn tool(name: &'static str, about: &'static str, run: fn(&ToolCall<'_>) -> Result<End, Stopped>) -> Tool {
+    Tool { name, about, also: None, run, has_q: false, is_judged: true }
 }
 
 /// A tool whose runs no check judges, or that makes none.
-const fn unjudged(name: &'static str, run: fn(&ToolCall<'_>) -> Result<End, Stopped>) -> Tool {
-    Tool { has_q: true, is_judged: false, ..tool(name, run) }
+const fn unjudged(name: &'static str, about: &'static str, run: fn(&ToolCall<'_>) -> Result<End, Stopped>) -> Tool {
+    Tool { has_q: true, is_judged: false, ..tool(name, about, run) }
 }
 
 impl Tool {
@@ -82,33 +86,60 @@ impl Tool {
 
 /// The tools whose language is spoken.
 const TOOLS: &[Tool] = &[
-    unjudged("bon_csv2html", bonnie::csv2html),
-    unjudged("bon_csv2txt", bonnie::csv2txt),
-    Tool { also: Some("bonnie"), has_q: true, ..tool("bonnie++", speak::<bonnie::Bonnie>) },
-    tool("dbench", speak::<dbench::Dbench>),
-    tool("dd", speak::<dd::Copying>),
-    tool("elbencho", speak::<elbencho::Elbencho>),
-    tool("filebench", speak::<filebench::Script>),
-    tool("fio", speak::<fio::Jobs>),
-    tool("fs_mark", speak::<fs_mark::FsMark>),
-    Tool { has_q: true, ..tool("getc_putc", speak::<bonnie::GetcPutc>) },
-    tool("io500", speak::<io500::Io500>),
-    tool("iometer", speak::<iometer::IoMeter>),
-    tool("ior", speak::<ior::Ior>),
-    unjudged("iostat", iostat::as_iostat),
-    Tool { has_q: true, ..tool("iozone", speak::<iozone::Iozone>) },
-    unjudged("iperf", iperf2::as_iperf),
-    unjudged("iperf3", iperf3::as_iperf3),
-    Tool { has_q: true, ..tool("md-workbench", speak::<md_workbench::MdWorkbench>) },
-    tool("mdtest", speak::<mdtest::Mdtest>),
-    unjudged("netperf", netperf::as_netperf),
-    unjudged("netserver", netperf::as_netserver),
-    unjudged("pjdfstest", crate::commands::posix::pjdfstest::run),
-    tool("postmark", speak::<postmark::Shell>),
-    tool("sysbench", speak::<sysbench::Sysbench>),
-    tool("vdbench", speak::<vdbench::Vdbench>),
-    tool("zcav", speak::<bonnie::Zcav>),
+    unjudged("bon_csv2html", "Bonnie++'s results as HTML", bonnie::csv2html),
+    unjudged("bon_csv2txt", "Bonnie++'s results as text", bonnie::csv2txt),
+    Tool {
+        also: Some("bonnie"),
+        has_q: true,
+        ..tool("bonnie++", "Bonnie++: one file through the page cache, and small files", speak::<bonnie::Bonnie>)
+    },
+    tool("dbench", "dbench: a file server's load file", speak::<dbench::Dbench>),
+    tool("dd", "dd of GNU coreutils, BusyBox or FreeBSD", speak::<dd::Copying>),
+    tool("elbencho", "elbencho: files, directories and devices, also on several hosts", speak::<elbencho::Elbencho>),
+    tool("filebench", "Filebench: scripts in WML", speak::<filebench::Script>),
+    tool("fio", "fio: job files and command lines, also client and server", speak::<fio::Jobs>),
+    tool("fs_mark", "fs_mark: files that are written and synchronised", speak::<fs_mark::FsMark>),
+    Tool { has_q: true, ..tool("getc_putc", "Bonnie++'s getc_putc: one byte at a time", speak::<bonnie::GetcPutc>) },
+    tool("io500", "IO500: the list's bandwidth and metadata phases", speak::<io500::Io500>),
+    tool("iometer", "IOMeter: access specifications of an .icf file", speak::<iometer::IoMeter>),
+    tool("ior", "IOR: shared and separate files, also with MPI", speak::<ior::Ior>),
+    unjudged("iostat", "iostat of sysstat", iostat::as_iostat),
+    Tool { has_q: true, ..tool("iozone", "IOzone: file sizes and record sizes in a table", speak::<iozone::Iozone>) },
+    unjudged("iperf", "iperf2: TCP and UDP streams", iperf2::as_iperf),
+    unjudged("iperf3", "iperf3: TCP and UDP streams", iperf3::as_iperf3),
+    Tool {
+        has_q: true,
+        ..tool("md-workbench", "md-workbench: metadata of many small objects", speak::<md_workbench::MdWorkbench>)
+    },
+    tool("mdtest", "mdtest: trees of directories and files, also with MPI", speak::<mdtest::Mdtest>),
+    unjudged("netperf", "netperf: streams, and requests with responses", netperf::as_netperf),
+    unjudged("netserver", "netperf's server", netperf::as_netserver),
+    unjudged("pjdfstest", "pjdfstest: conformance to POSIX", crate::commands::posix::pjdfstest::run),
+    tool("postmark", "PostMark: a mail server's small files", speak::<postmark::Shell>),
+    tool("sysbench", "sysbench fileio", speak::<sysbench::Sysbench>),
+    tool("vdbench", "vdbench: parameter files", speak::<vdbench::Vdbench>),
+    tool("zcav", "Bonnie++'s zcav: a disk's speed from its beginning to its end", speak::<bonnie::Zcav>),
 ];
+
+/// Prints the tools whose command lines can be run.
+pub fn list(common: &Common) -> Result<End, Stopped> {
+    if common.json {
+        let tools: Vec<_> = TOOLS.iter().map(|tool| json!({ "name": tool.name, "about": tool.about })).collect();
+        session::print_json(&tools)?;
+        return Ok(End::Done);
+    }
+    output::print(&listed());
+    Ok(End::Done)
+}
+
+fn listed() -> String {
+    let width = TOOLS.iter().map(|tool| tool.name.len()).max().unwrap_or(0);
+    let rows: String = TOOLS.iter().map(|tool| format!("  {:<width$}  {}\n", tool.name, tool.about)).collect();
+    format!(
+        "Tools whose command lines Plumb runs: `plumb as TOOL ARGUMENTS`, or a link to plumb with the tool's name.\n\n{rows}\n\
+         Examples:\n  plumb as fio --name=a --rw=randread --size=1g\n  plumb as dd if=/dev/zero of=file bs=1M count=100\n"
+    )
+}
 
 /// Runs the words as the tool would: the first one names it.
 pub fn run(words: &[OsString], common: &Common) -> Result<End, Stopped> {

@@ -4,9 +4,11 @@ use super::super::dialect::iperf3::TestError;
 use super::super::dialect::iperf3::client::{Look, Place, Tested, test};
 use super::super::dialect::iperf3::output::Out;
 use super::protocol::{passing, passing_words, with_copied, with_link};
+use crate::progress::StatusLine;
 use plumb_dialects::iperf3::{Output, Params, Row, Unit};
 use plumb_engine::net::Elsewhere;
 use plumb_engine::signals::StopFlag;
+use plumb_report::format;
 use plumb_result::{Datagrams, NET_SCHEMA, Network, RoundTrips, Throughput};
 use plumb_workload::net::{Passing, Protocol};
 use std::sync::atomic::Ordering::Relaxed;
@@ -145,12 +147,40 @@ impl Bench {
         })
     }
 
+    /// Parts of `seconds` each that [`Bench::measure`] has; those of loads take a second more.
+    const PARTS: u32 = 7;
+
+    /// Length of a measurement, seconds.
+    pub fn whole_s(&self) -> u32 {
+        Bench::PARTS * self.seconds + 2
+    }
+
+    /// Datagrams in both directions at the same time.
+    fn datagrams(&self) -> Result<Tested, TestError> {
+        self.test(&Params {
+            udp: true,
+            bidir: true,
+            time_s: Some(self.seconds),
+            block: DATAGRAM_BYTES,
+            rate: Some(self.datagram_rate),
+            ..Params::default()
+        })
+    }
+
+    /// Shows what goes on, with what is left before this part.
+    fn begins(&self, line: &StatusLine, what: &str, parts_done: u32) {
+        let left = self.whole_s().saturating_sub(parts_done * self.seconds);
+        line.say(format!("{what} · about {} left", format::time_brief(f64::from(left) * 1e9)));
+    }
+
     /// Makes one.
     pub fn measure(&self) -> Result<Network, TestError> {
+        let line = StatusLine::new();
         let begun = self.begun();
         self.was_there.store(false, Relaxed);
         self.tried.store(0, Relaxed);
         self.answered.store(0, Relaxed);
+        self.begins(&line, "round trips, idle", 0);
         let idle = match self.trips(Some(PROBES_PER_SECOND), "idle") {
             Ok((trips, _)) => Some(trips),
             // A server of iperf3.
@@ -158,18 +188,22 @@ impl Bench {
             Err(error) => return Err(error),
         };
         let while_loaded = |during| idle.is_some().then_some(during);
+        self.begins(&line, "round trips, back to back", 1);
         let trips_per_second = match idle {
             Some(_) => Some(self.trips(None, "back to back")?.1),
             None => None,
         };
-        let connections = match idle {
-            // What has no port for each connection is not connected again and again.
-            Some(_) if self.place.elsewhere.is_some() => None,
-            Some(_) => Some(self.rounds(Params { connects: true, ..Params::default() }, "connecting")?),
-            None => None,
+        self.begins(&line, "connections", 2);
+        // A socket without ports has one connection.
+        let connections = match idle.is_some() && self.place.elsewhere.is_none() {
+            true => Some(self.rounds(Params { connects: true, ..Params::default() }, "connecting")?),
+            false => None,
         };
+        self.begins(&line, "receiving", 3);
         let (receiving, received) = self.load(true, while_loaded("receiving"))?;
+        self.begins(&line, "sending", 4);
         let (sending, sent) = self.load(false, while_loaded("sending"))?;
+        self.begins(&line, "streams both ways", 5);
         let capacity_streams = self.streams.max(CAPACITY_STREAMS);
         let capacity = self.test(&passing(
             Params {
@@ -182,17 +216,8 @@ impl Bench {
             self.tx,
             self.rx,
         ))?;
-        let datagrams = || {
-            self.test(&Params {
-                udp: true,
-                bidir: true,
-                time_s: Some(self.seconds),
-                block: DATAGRAM_BYTES,
-                rate: Some(self.datagram_rate),
-                ..Params::default()
-            })
-        };
-        let datagrams = if self.place.elsewhere.is_none() { Some(datagrams()?) } else { None };
+        self.begins(&line, "datagrams", 6);
+        let datagrams = if self.place.elsewhere.is_none() { Some(self.datagrams()?) } else { None };
         let largest = sent.ending.streams.first().map(|whole| whole.largest).unwrap_or_default();
         let local = sent.report.streams.first().and_then(|stream| stream.local.0.parse().ok());
         let begun = with_link(local, begun);

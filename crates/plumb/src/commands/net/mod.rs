@@ -77,7 +77,7 @@ pub fn run(arguments: &NetArguments, common: &Common) -> Result<End, Stopped> {
         answered: AtomicU32::new(0),
     };
     if !common.json {
-        let seconds = arguments.time * 8;
+        let seconds = bench.whole_s();
         session::announce(&format!("{host}: about {seconds} s; the network is loaded as far as it goes"));
     }
     if let Some(every) = arguments.every {

@@ -22,7 +22,7 @@ pub struct PosixArguments {
     /// Failures of rules of this level, and of those that bind more, end with exit code 1.
     #[arg(long, value_enum, default_value_t = Level::Linux)]
     pub level: Level,
-    /// Failures that are expected, in TOML, beside those that Plumb knows; may be given several times.
+    /// Failures that are expected, in TOML, in addition to those that Plumb knows; may be given several times.
     #[arg(long, value_name = "FILE")]
     pub expected: Vec<PathBuf>,
     /// Count the failures that Plumb knows of, such as that links of XFS hold 1023 bytes.
@@ -37,7 +37,7 @@ pub struct PosixArguments {
     /// Processes that run cases [default: one per processor, at most 8].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     pub jobs: Option<u32>,
-    /// A case that takes longer than this has failed.
+    /// A case that takes longer than this is ended and not judged.
     #[arg(long, value_name = "TIME", default_value = "30s")]
     pub limit: plumb_workload::Nanos,
     /// Run in a user namespace of 65,536 ids, so that a plain user tests what needs other users.

@@ -1,5 +1,6 @@
 //! `plumb posix explain`: what a case tests, where its rule is written, and a program that repeats its calls.
 
+use super::program::{Extent, program};
 use super::test::{Calls, Selection, cases_at};
 use crate::common::Common;
 use crate::exit::{End, Stopped};
@@ -47,7 +48,8 @@ pub(super) fn run(id: Option<&str>, at: Option<&Path>, common: &Common) -> Resul
         page.push_str(&format!("  {head:<7} {}\n", style.wrap(&text, 10)));
     }
     if !calls.is_empty() {
-        page.push_str(&format!("\n{}", program(case, calls)));
+        let extent = if common.verbose { Extent::Whole } else { Extent::Short };
+        page.push_str(&format!("\n{}", program(&case.id, calls, extent)));
     }
     output::print(&page);
     Ok(End::Done)
@@ -104,55 +106,7 @@ fn outcome(outcome: &Outcome, kind: &str) -> String {
         },
         Outcome::Skip(kind, why) => format!("It is skipped: {}: {why}.", kind.name()),
         Outcome::Blocked { by, why } => format!("It is blocked by {by}: {why}."),
-        Outcome::Timeout => "It does not end.".to_owned(),
+        Outcome::Timeout => format!("{}.", super::test::not_judged(LIMIT)),
         Outcome::Broken(why) => format!("It breaks: {why}."),
     }
-}
-
-/// What stands above the calls.
-const HEAD: &str = r#"#define _GNU_SOURCE
-#include <errno.h>
-#include <fcntl.h>
-#include <linux/falloc.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/file.h>
-#include <sys/inotify.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-#define FS_IOC_GETFLAGS 0x80086601
-#define FS_IOC_SETFLAGS 0x40086602
-#define FICLONE 0x40049409
-#define MNT_DETACH 2
-#define CALL(call, saw) do { errno = 0; long r = (long)(call); \
-    printf("%-70.70s %ld %s (Plumb: %s)\n", #call, r, r == -1 ? strerror(errno) : "", saw); } while (0)
-int fd[4096];
-char buffer[1 << 17];
-struct statx stx;
-
-int main(void)
-{
-    umask(0);
-"#;
-
-/// A program in C that makes the calls again, and prints what each returns beside what it returned here.
-fn program(case: &Case, calls: &[String]) -> String {
-    let mut text = format!(
-        "/* The calls of {}, in C. In an empty directory of the file system: cc -o case case.c && ./case\n   Steps in comments are not \
-         repeated. */\n{HEAD}",
-        case.id
-    );
-    for call in calls {
-        let parts = call.strip_suffix(" */").and_then(|call| call.rsplit_once("; /* "));
-        match parts {
-            Some((call, saw)) => text.push_str(&format!("    CALL({call}, \"{saw}\");\n")),
-            None => text.push_str(&format!("    {call}\n")),
-        }
-    }
-    text.push_str("    return 0;\n}\n");
-    text
 }

@@ -4,6 +4,7 @@ mod arguments;
 mod expected;
 mod explain;
 pub mod pjdfstest;
+mod program;
 mod reports;
 mod test;
 

@@ -11,7 +11,7 @@ use plumb_sorted::SortedMap;
 use std::io::IsTerminal as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Processes, where their number is not given.
 const JOBS_MAX: usize = 8;
@@ -20,7 +20,7 @@ const JOBS_MAX: usize = 8;
 pub(super) fn run(arguments: &PosixArguments) -> Result<Conformance, Stopped> {
     let started_at = jiff::Timestamp::now().to_string();
     let report = report(&arguments.path, arguments)?;
-    Ok(conformance(&report, &arguments.path, started_at, arguments.userns))
+    Ok(conformance(&report, &arguments.path, started_at, arguments))
 }
 
 fn report(path: &Path, arguments: &PosixArguments) -> Result<Report, Stopped> {
@@ -66,9 +66,14 @@ pub(super) fn cases_at(
     let inside = directory.path().join("cases");
     std::fs::create_dir(&inside).map_err(Stopped::io)?;
     let show = std::io::stderr().is_terminal();
+    let began = Instant::now();
     let mut progress = |ended: usize, total: usize| {
         if show {
-            crate::output::redraw("\r", &format!("{ended} of {total} cases "), "");
+            let text = format!(
+                "{ended} of {total} cases{}",
+                crate::progress::left_by_share(began, ended as f64, total as f64)
+            );
+            crate::output::redraw("\r\x1b[2K", &text, "");
         }
     };
     let request = Request {
@@ -109,9 +114,9 @@ fn remove(directory: TestDir) {
 }
 
 /// As data.
-fn conformance(report: &Report, path: &Path, started_at: String, userns: bool) -> Conformance {
+fn conformance(report: &Report, path: &Path, started_at: String, arguments: &PosixArguments) -> Conformance {
     let cases = plumb_posix::cases();
-    let user = match (userns, report.facts.uid) {
+    let user = match (arguments.userns, report.facts.uid) {
         (true, _) => "root of a user namespace",
         (false, 0) => "root",
         (false, _) => "a plain user",
@@ -128,13 +133,26 @@ fn conformance(report: &Report, path: &Path, started_at: String, userns: bool) -
         level: String::new(),
         seconds: report.wall.as_secs_f64(),
         facts: facts(&report.facts),
-        cases: report.done.iter().map(|done| case(&cases[done.case], done)).collect(),
+        cases: report
+            .done
+            .iter()
+            .map(|done| case(&cases[done.case], done, Duration::from_nanos(arguments.limit.0)))
+            .collect(),
         stopped: report.stopped,
     }
 }
 
+/// Words for a case that did not end, with a limit ten times as long.
+pub(super) fn not_judged(limit: Duration) -> String {
+    let limit = plumb_workload::Nanos(limit.as_nanos() as u64);
+    let longer = plumb_workload::Nanos(limit.0.saturating_mul(10));
+    let longer = longer.to_string().replace("min", "m");
+    let within = plumb_report::format::time_brief(limit.0 as f64);
+    format!("did not end within {within}: not judged; repeat with `--limit {longer}`")
+}
+
 /// A case as data.
-fn case(case: &Case, done: &Done) -> PosixCase {
+fn case(case: &Case, done: &Done, limit: Duration) -> PosixCase {
     let mut data = PosixCase {
         id: case.id.clone(),
         level: case.level.name().to_owned(),
@@ -166,7 +184,10 @@ fn case(case: &Case, done: &Done) -> PosixCase {
             data.outcome = PosixOutcome::Blocked;
             (data.by, data.reason) = (by.clone(), why.clone());
         }
-        Outcome::Timeout => data.outcome = PosixOutcome::Timeout,
+        Outcome::Timeout => {
+            data.outcome = PosixOutcome::Timeout;
+            data.reason = not_judged(limit);
+        }
         Outcome::Broken(why) => {
             data.outcome = PosixOutcome::Broken;
             data.reason = why.clone();
@@ -232,4 +253,19 @@ fn facts(facts: &Facts) -> SortedMap<String, String> {
         ("time of birth", yes(facts.btime)),
     ];
     rows.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Protects: the advice is an option that the command takes, ten times the limit at hand.
+    #[test]
+    fn the_way_out_can_be_typed() {
+        let said = not_judged(Duration::from_secs(30));
+        assert_eq!(said, "did not end within 30 s: not judged; repeat with `--limit 5m`");
+        let option = said.split('`').nth(1).unwrap();
+        crate::help::parse(["plumb", "posix", "."].into_iter().chain(option.split(' '))).unwrap();
+        assert!(not_judged(Duration::from_millis(1500)).contains("`--limit 15s`"));
+    }
 }

@@ -5,7 +5,7 @@ use crate::args::ReportFile;
 use crate::common::Common;
 use crate::exit::{End, Stopped};
 use crate::{output, session};
-use plumb_report::trace::{answer, comparison, likeness, page};
+use plumb_report::trace::{answer, brief, comparison, likeness, page};
 use plumb_trace::show::{Sheet, differences, distances, show as characterise};
 use std::path::Path;
 
@@ -34,11 +34,12 @@ fn sheet(path: &Path, input: &InputArguments) -> Result<(Sheet, String), Stopped
 pub fn show(path: &Path, input: &InputArguments, report: &ReportFile, common: &Common) -> Result<End, Stopped> {
     report.writable()?;
     let (sheet, form) = sheet(path, input)?;
-    output::print(&match common.json {
-        true => sheet.to_json(),
-        false => page(&path.display().to_string(), &form, &sheet, &session::style()),
-    });
     let name = path.display().to_string();
+    output::print(&match (common.json, common.verbose) {
+        (true, _) => sheet.to_json(),
+        (false, true) => page(&name, &form, &sheet, &session::style()),
+        (false, false) => brief(&name, &form, &sheet, &session::style()),
+    });
     report.recordings(&[&name], &[&sheet], || answer(&name, &form, &sheet))?;
     Ok(End::Done)
 }

@@ -1,0 +1,91 @@
+//! Counts ops on files without storage, such as `/dev/null`, apart from the load.
+
+use crate::names::Names;
+use crate::record::Record;
+
+/// Device files without a medium.
+const DEVICES: [&str; 7] =
+    ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/console"];
+
+/// Directories of files that the kernel makes up.
+const DIRECTORIES: [&str; 3] = ["/dev/pts/", "/proc/", "/sys/"];
+
+/// Files that a note names.
+const NAMED_MAX: usize = 3;
+
+fn is_apart(name: &str) -> bool {
+    DEVICES.contains(&name) || DIRECTORIES.iter().any(|directory| name.starts_with(directory))
+}
+
+/// Counts of ops that the sheet leaves out.
+#[derive(Debug, Default)]
+pub(super) struct Apart {
+    /// Of each file by its number: whether it is one of these.
+    files: Vec<bool>,
+    ops: u64,
+    bytes: u64,
+    names: Vec<String>,
+}
+
+impl Apart {
+    /// Learns the names of files that are new.
+    pub(super) fn know(&mut self, names: &Names) {
+        for name in names.files().iter().skip(self.files.len()) {
+            let name = name.to_string();
+            let is_apart = is_apart(&name);
+            self.files.push(is_apart);
+            if is_apart && self.names.len() <= NAMED_MAX && !self.names.contains(&name) {
+                self.names.push(name);
+            }
+        }
+    }
+
+    /// Counts a record of such a file. Returns `false` for all others.
+    pub(super) fn takes(&mut self, record: &Record) -> bool {
+        if !self.files.get(record.file as usize).is_some_and(|is_apart| *is_apart) {
+            return false;
+        }
+        self.ops += 1;
+        if record.act.moves_data() {
+            self.bytes = self.bytes.saturating_add(record.moved());
+        }
+        true
+    }
+
+    /// Describes the ops that were left out, in a sentence.
+    pub(super) fn note(&self) -> Option<String> {
+        if self.ops == 0 {
+            return None;
+        }
+        let mut names: Vec<&str> = self.names.iter().take(NAMED_MAX).map(String::as_str).collect();
+        if self.names.len() > NAMED_MAX {
+            names.push("others");
+        }
+        let names = match names.split_last() {
+            Some((last, before @ [_, ..])) => format!("{} and {last}", before.join(", ")),
+            _ => names.concat(),
+        };
+        let plural = if self.ops == 1 { "op" } else { "ops" };
+        Some(format!(
+            "{} {plural} on {names} ({} MiB) are left out: they reach no storage.",
+            self.ops,
+            self.bytes >> 20
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Protects: names that only begin alike are files.
+    #[test]
+    fn devices_without_a_medium_are_apart() {
+        for name in ["/dev/null", "/dev/zero", "/proc/self/maps", "/sys/block/sda/stat", "/dev/pts/3"] {
+            assert!(is_apart(name), "{name}");
+        }
+        for name in ["/dev/nullx", "/dev/sda", "/process", "/data/dev/null", "null", ""] {
+            assert!(!is_apart(name), "{name}");
+        }
+    }
+}
