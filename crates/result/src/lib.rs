@@ -34,6 +34,7 @@ pub mod processors;
 pub mod published;
 pub mod ranks;
 pub mod reader;
+pub mod remedy;
 pub mod repeat;
 pub mod replay;
 pub mod run;
@@ -44,7 +45,9 @@ pub mod study;
 pub mod sweep;
 pub mod tails;
 pub mod tidy;
+pub mod under_load;
 pub mod utilisation;
+pub mod verdict;
 pub mod watch;
 
 pub use anonymise::{AnonymiseError, Anonymiser};
@@ -72,6 +75,7 @@ pub use posix::{Conformance, POSIX_SCHEMA, PosixCase, PosixOutcome};
 pub use processors::{Pause, PauseCause, ProcessCpu, ProcessorUse, ProcessorsSeen, RunQueue};
 pub use published::{CellMetric, PublishedNumber};
 pub use ranks::{RankDone, RankHost, RankSpread, Ranks};
+pub use remedy::Remedy;
 pub use repeat::{LADDER_SCHEMA, LadderResult, ROUNDS_SCHEMA, RoundsResult};
 pub use replay::{
     DifferentOutcome, FidelityLine, FidelityUnit, FidelityVerdict, ReplayCounts, ReplayMeasurement, ReplayedSum,
@@ -81,4 +85,6 @@ pub use seen::Seen;
 pub use study::{STUDY_SCHEMA, StudyReport};
 pub use sweep::{Sweep, SweepKey};
 pub use tails::{Tail, TailSide};
+pub use under_load::{LoadDeclared, LoadProcess, UnderLoad};
 pub use utilisation::Utilisation;
+pub use verdict::VerdictWords;
