@@ -45,6 +45,12 @@ impl FromDocument for String {
     }
 }
 
+impl FromDocument for std::borrow::Cow<'static, str> {
+    fn from_document(reader: Reader<'_>) -> Result<Self, ReadError> {
+        reader.text().map(|text| text.to_owned().into())
+    }
+}
+
 impl FromDocument for PathBuf {
     fn from_document(reader: Reader<'_>) -> Result<PathBuf, ReadError> {
         reader.text().map(PathBuf::from)

@@ -166,6 +166,7 @@ impl Run {
             ranks: None,
             imported: Some(Box::new(imported)),
             gated: None,
+            under_load: None,
         }
     }
 }

@@ -4,6 +4,7 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods))] // tests write files
 
 mod args;
+mod asked;
 mod commands;
 mod common;
 mod config;

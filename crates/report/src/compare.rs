@@ -4,9 +4,11 @@ use crate::format::{self, MISSING};
 use crate::run::short_id;
 use crate::style::{Ink, Style};
 use crate::table::{self, Align, Column};
-use plumb_result::compare::{Capped, Difference, LeftOut, Mode, Outlier, Replicate, StoredSide, typical_runs};
+use plumb_result::compare::{
+    Capped, Difference, LeftOut, Mode, Outlier, Replicate, RunCheck, StoredSide, typical_runs,
+};
 use plumb_result::run::TierName;
-use plumb_result::{Comparison, Contrast, ContrastVerdict, Level, Metric, Tail};
+use plumb_result::{Comparison, Contrast, ContrastVerdict, Finding, Level, Metric, Tail};
 use plumb_sorted::short_list;
 use plumb_workload::named::find;
 
@@ -21,8 +23,12 @@ pub fn page(comparison: &Comparison, verbose: bool, style: &Style) -> String {
     page.push_str(&places(comparison, style));
     page.push_str(&stored(comparison, style));
     page.push_str(&notes(comparison, style));
-    page.push_str(&left_out(&comparison.left_out, RejectedTogether::OfASide, style));
-    page.push_str(&run_checks(comparison, if verbose { usize::MAX } else { WARNINGS_SHOWN }, style));
+    page.push_str(&left_out(
+        &unexplained(&comparison.left_out, &comparison.run_checks),
+        RejectedTogether::OfASide,
+        style,
+    ));
+    page.push_str(&found(comparison, if verbose { usize::MAX } else { WARNINGS_SHOWN }, style));
     page.push_str(&differences(comparison, verbose, style));
     page
 }
@@ -30,30 +36,43 @@ pub fn page(comparison: &Comparison, verbose: bool, style: &Style) -> String {
 /// A page shows at most this many warnings about runs.
 const WARNINGS_SHOWN: usize = 3;
 
-/// What the checks warn of in the runs: each check once, with the sides and how many runs it is about.
-fn run_checks(comparison: &Comparison, shown: usize, style: &Style) -> String {
-    let mut codes: Vec<&str> = Vec::new();
-    // First what is true of one side only: that is what a difference may come from.
+/// Runs that were left out for a reason that is not among the findings.
+pub(crate) fn unexplained(left_out: &[LeftOut], run_checks: &[RunCheck]) -> Vec<LeftOut> {
+    let is_found = |run: &LeftOut| {
+        let mut codes = run.reason.split(' ').filter(is_code).peekable();
+        codes.peek().is_some()
+            && codes.all(|code| {
+                let failed = |check: &RunCheck| check.finding.level == Level::Fail && check.finding.code == code;
+                run_checks.iter().any(|check| check.side.split("; ").any(|side| side == run.side) && failed(check))
+            })
+    };
+    left_out.iter().filter(|run| !is_found(run)).cloned().collect()
+}
+
+/// Whether a word is the code of a check, such as `C1`.
+fn is_code(word: &&str) -> bool {
+    word.len() >= 2 && word.starts_with(char::is_uppercase) && word[1..].parse::<u32>().is_ok()
+}
+
+/// Everything that the checks object to, in one list with the worst first: what they say of the runs, each check once with the
+/// sides and the number of runs; then what they say of both sides together.
+fn found(comparison: &Comparison, shown: usize, style: &Style) -> String {
     let of = |code: &str| comparison.run_checks.iter().filter(|one| one.finding.code == code).collect::<Vec<_>>();
-    for sides in [1, 2] {
-        for check in &comparison.run_checks {
-            let code = check.finding.code.as_str();
-            if of(code).len() == sides && !codes.contains(&code) {
-                codes.push(code);
-            }
+    let worst = |code: &str| of(code).iter().map(|one| one.finding.level).max().unwrap_or(Level::Note);
+    let mut codes: Vec<&str> = Vec::new();
+    for check in &comparison.run_checks {
+        if !codes.contains(&check.finding.code.as_str()) {
+            codes.push(&check.finding.code);
         }
     }
+    // Findings of one side only come first: a difference may come from them.
+    short_list::sort_by_key(&mut codes, |code| (std::cmp::Reverse(worst(code)), of(code).len()));
     let mut text = String::new();
     for code in codes.iter().take(shown) {
-        let checks = of(code);
-        let Some(first) = checks.first() else { continue };
-        let sides: Vec<String> =
-            checks.iter().map(|one| format!("{} ({} of {} runs)", one.side, one.runs, one.of)).collect();
-        let head = format!("warn {code}");
-        let is_said = comparison.verdict_note.contains(&format!("({code})."));
-        let what = if is_said { String::new() } else { format!(": {}", first.finding.message) };
-        let line = format!("{}{what} → {}", sides.join(" and "), first.finding.remedy);
-        text.push_str(&format!("  {} {}\n", style.ink(Ink::Caution, &head), style.wrap(&line, head.len() + 3)));
+        text.push_str(&of_runs(&of(code), &comparison.verdict_note, style));
+    }
+    for finding in of_both(comparison) {
+        text.push_str(&item(finding, &finding.message, style));
     }
     let more = codes.len().saturating_sub(shown);
     if more > 0 {
@@ -65,15 +84,45 @@ fn run_checks(comparison: &Comparison, shown: usize, style: &Style) -> String {
     text
 }
 
+/// Returns the findings on both sides together. The verdict itself says that runs are too few, unless that took a claim away
+/// or the remedy is another than more of them; where the checks rejected the runs, they say so.
+fn of_both(comparison: &Comparison) -> impl Iterator<Item = &Finding> {
+    let contrasts = &comparison.contrasts;
+    let is_rejected = !contrasts.is_empty() && contrasts.iter().all(|contrast| contrast.rejected);
+    let is_said = comparison.left_out.is_empty()
+        && !contrasts.is_empty()
+        && contrasts.iter().all(|contrast| contrast.capped.is_none() && contrast.blocks_needed.is_some());
+    let checks = comparison.checks.iter().filter(|finding| finding.level >= Level::Warn);
+    checks.filter(move |finding| finding.code != "E1" || !(is_said || is_rejected))
+}
+
+/// One check of the runs, with its sides.
+pub(crate) fn of_runs(checks: &[&RunCheck], verdict: &str, style: &Style) -> String {
+    let level = checks.iter().map(|check| check.finding.level).max();
+    let Some(worst) = checks.iter().find(|check| Some(check.finding.level) == level) else { return String::new() };
+    let sides: Vec<String> =
+        checks.iter().map(|one| format!("{} ({} of {} runs)", one.side, one.runs, one.of)).collect();
+    let is_said = verdict.contains(&format!("({}).", worst.finding.code));
+    let what = if is_said { String::new() } else { format!(": {}", worst.finding.message) };
+    item(&worst.finding, &format!("{}{what}", sides.join(" and ")), style)
+}
+
+fn item(finding: &Finding, said: &str, style: &Style) -> String {
+    let head = format!("{} {}", finding.level.name(), finding.code);
+    let ink = if finding.level == Level::Fail { Ink::Bad } else { Ink::Caution };
+    let remedy = if finding.remedy.is_empty() { String::new() } else { format!(" → {}", finding.remedy) };
+    format!("  {} {}\n", style.ink(ink, &head), style.wrap(&format!("{said}{remedy}"), head.len() + 3))
+}
+
 fn numbers(comparison: &Comparison, style: &Style) -> String {
     let contrasts = comparison.contrasts.as_slice();
     let titles = titles(contrasts, style);
     let lines = table::set(columns(contrasts, &titles), style.width);
     let mut text = format!("{}\n", style.ink(Ink::Faint, &lines.head));
     for (contrast, row) in contrasts.iter().zip(&lines.rows) {
-        let verdict = contrast.verdict.name();
+        let verdict = verdict_word(contrast);
         let rest = row.trim_start().strip_prefix(verdict).unwrap_or(row);
-        text.push_str(&format!("  {}{rest}\n", style.ink(ink(contrast.verdict), verdict)));
+        text.push_str(&format!("  {}{rest}\n", style.ink(ink(contrast), verdict)));
     }
     let legend = style.wrap(&legend(contrasts, &titles), 2);
     let legend: Vec<String> = legend.lines().map(|line| style.ink(Ink::Faint, line.trim_start())).collect();
@@ -128,8 +177,14 @@ fn tails(tails: &[Tail], style: &Style) -> String {
     text + "\n"
 }
 
-fn ink(verdict: ContrastVerdict) -> Ink {
-    match verdict {
+/// The word of a row.
+fn verdict_word(contrast: &Contrast) -> &'static str {
+    if contrast.rejected { "rejected" } else { contrast.verdict.name() }
+}
+
+fn ink(contrast: &Contrast) -> Ink {
+    match contrast.verdict {
+        _ if contrast.rejected => Ink::Bad,
         ContrastVerdict::Faster | ContrastVerdict::Equivalent => Ink::Good,
         ContrastVerdict::Slower => Ink::Bad,
         ContrastVerdict::CannotTell | ContrastVerdict::Fragile => Ink::Caution,
@@ -183,7 +238,7 @@ fn columns(contrasts: &[Contrast], [a, b]: &[String; 2]) -> Vec<Column> {
         _ => MISSING.to_owned(),
     };
     let mut columns = vec![
-        column("", Align::Left, None, &|contrast| contrast.verdict.name().to_owned()),
+        column("", Align::Left, None, &|contrast| verdict_word(contrast).to_owned()),
         column("", Align::Left, one_phase.then_some(PHASE_LEAVES), &|contrast| contrast.phase.clone()),
         column("", Align::Left, None, &|contrast| contrast.metric.to_string()),
         column(a, Align::Right, Some(6), &|contrast| {
@@ -202,10 +257,10 @@ fn columns(contrasts: &[Contrast], [a, b]: &[String; 2]) -> Vec<Column> {
             if contrast.baseline_cv.is_none() && contrast.candidate_cv.is_none() { a } else { format!("{a} | {b} %") }
         }),
     ];
-    if common_tiers(contrasts).is_none() {
+    if common_tiers(contrasts).is_none() && contrasts.iter().any(|contrast| tiers(contrast) != MISSING) {
         columns.push(column("measured", Align::Left, Some(5), &tiers));
     }
-    if contrasts.len() > 1 {
+    if is_corrected(contrasts) {
         columns.push(column("p", Align::Right, Some(P_LEAVES), &|contrast| {
             contrast.p_adjusted.map_or(MISSING.to_owned(), format::probability)
         }));
@@ -219,6 +274,11 @@ fn columns(contrasts: &[Contrast], [a, b]: &[String; 2]) -> Vec<Column> {
         columns.push(column("over", Align::Right, Some(0), &|contrast| count(contrast.blocks, contrast.unit, "")));
     }
     columns
+}
+
+/// Whether there are several numbers that are tested.
+fn is_corrected(contrasts: &[Contrast]) -> bool {
+    contrasts.len() > 1 && contrasts.iter().any(|contrast| contrast.p_adjusted.is_some())
 }
 
 fn percent_of(confidence: f64) -> String {
@@ -275,7 +335,7 @@ fn legend(contrasts: &[Contrast], [a, b]: &[String; 2]) -> String {
     }
     said.extend(common_tiers(contrasts).map(|tiers| format!("measured: {tiers}")));
     said.push(format!("ratio above 1: {b} is better (higher rate or lower latency)"));
-    if contrasts.len() > 1 {
+    if is_corrected(contrasts) {
         said.push(format!("p corrected for {} comparisons (Holm)", contrasts.len()));
     }
     if let Some(day) = common(contrasts, |contrast| floor_day(contrast).map(str::to_owned)).flatten() {
@@ -298,8 +358,8 @@ fn remarks(contrast: &Contrast, comparison: &Comparison) -> Vec<String> {
         (Some(capped), _) => {
             said.push(format!("{}: {} (otherwise {})", capped.code, capped.reason, capped.verdict.name()));
         }
-        (None, Some(note)) => said.push(note.clone()),
-        (None, None) => {}
+        (None, Some(note)) if !contrast.rejected => said.push(note.clone()),
+        (None, _) => {}
     }
     let sides = [(&contrast.baseline, &contrast.baseline_modes), (&contrast.candidate, &contrast.candidate_modes)];
     for (name, modes) in sides.into_iter().filter(|(_, modes)| !modes.is_empty()) {
@@ -402,8 +462,6 @@ pub(crate) enum RejectedTogether {
 
 /// Runs that were left out, several of a kind in one entry with one of their reasons in full.
 pub(crate) fn left_out(all: &[LeftOut], together: RejectedTogether, style: &Style) -> String {
-    let is_code =
-        |word: &&str| word.len() >= 2 && word.starts_with(char::is_uppercase) && word[1..].parse::<u32>().is_ok();
     let mut groups: Vec<(String, Vec<&LeftOut>)> = Vec::new();
     for run in all {
         let side = if together == RejectedTogether::OfASide { run.side.as_str() } else { "" };

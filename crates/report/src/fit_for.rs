@@ -4,7 +4,8 @@ use crate::compare::{RejectedTogether, left_out};
 use crate::format::{self, MISSING};
 use crate::style::{Ink, Style};
 use crate::table::{self, Align, Column};
-use plumb_result::{FitAnswer, FitFor, FitLimit, FitNumber};
+use plumb_result::verdict::under_declared_load;
+use plumb_result::{FitAnswer, FitFor, FitLimit, FitNumber, LoadDeclared};
 use plumb_workload::named::USES;
 
 /// The answer in words.
@@ -81,6 +82,9 @@ pub fn page(fit: &FitFor, style: &Style) -> String {
         FitAnswer::NoLimit => Ink::Strong,
     };
     let mut page = format!("{}\n", style.ink(ink, &style.wrap(&fit.answer_note, 0)));
+    if let Some(load) = fit.under_load.as_deref().filter(|load| load.declared == LoadDeclared::Yes) {
+        page.push_str(&format!("  {}\n", style.wrap(&under_declared_load(load), 2)));
+    }
     for reason in &fit.refused_because {
         page.push_str(&format!("  {}\n", style.wrap(reason, 2)));
     }
@@ -190,6 +194,7 @@ mod tests {
             left_out: Vec::new(),
             checks: Vec::new(),
             refused_because: Vec::new(),
+            under_load: None,
         };
         fit.answer_note = sentence(&fit);
         fit

@@ -55,6 +55,7 @@ pub(crate) mod fixture {
             threshold: String::new(),
             message: message.to_owned(),
             remedy: String::new(),
+            remedies: Vec::new(),
             at_ns: None,
         };
         Streamed { finding: Some(finding), ..line(event, Some(phase)) }

@@ -1,16 +1,20 @@
 //! A sweep as a page: what was found in words, the points as a table, and a chart of each curve.
 
-use crate::compare::{RejectedTogether, left_out};
+mod words;
+
+pub use words::words;
+
+use crate::compare::{RejectedTogether, left_out, of_runs, unexplained};
 use crate::format::{self, MISSING};
 use crate::style::{Ink, Style};
 use crate::table::{self, Align, Column};
+use plumb_result::compare::RunCheck;
 use plumb_result::run::TierName;
-use plumb_result::sweep::{
-    Agreement, Arrivals, CacheEdge, Knee, KneeFound, LatencySummary, LevelPlace, Rise, RunSpread, Saturation,
-    SweepCurve, SweepPoint,
-};
-use plumb_result::{Level, RunVerdict, Sweep, SweepKey};
+use plumb_result::sweep::{Arrivals, LatencySummary, RunSpread, SweepCurve, SweepPoint};
+use plumb_result::verdict::{LOAD, under_declared_load, under_undeclared_load};
+use plumb_result::{Level, LoadDeclared, RunVerdict, Sweep, SweepKey};
 use plumb_sorted::SortedMap;
+use words::{bare, level, per_second};
 
 /// The whole page.
 pub fn page(sweep: &Sweep, style: &Style) -> String {
@@ -27,20 +31,89 @@ pub fn page(sweep: &Sweep, style: &Style) -> String {
         page.push_str(&style.ink(Ink::Strong, &style.wrap(&sentence(sweep), 0)));
         page.push('\n');
     }
+    page.push_str(&format!("{}\n", style.wrap(&verdict(sweep), 0)));
     page.push('\n');
     let has_runs = |curve: &&SweepCurve| curve.points.iter().any(|point| !point.runs.is_empty());
     for curve in sweep.curves.iter().filter(has_runs) {
         page.push_str(&head(sweep, curve, style));
         page.push_str(&table(curve, style));
-        page.push_str(&warned(curve, style));
+        if sweep.run_checks.is_empty() {
+            page.push_str(&warned(curve, style));
+        }
         page.push_str(&chart(curve, style));
     }
     for note in &sweep.notes {
         page.push_str(&format!("  {}{}\n", style.ink(Ink::Caution, "note    "), style.wrap(note, 10)));
     }
-    page.push_str(&left_out(&sweep.left_out, RejectedTogether::All, style));
+    page.push_str(&left_out(&unexplained(&sweep.left_out, &sweep.run_checks), RejectedTogether::All, style));
+    for check in &sweep.run_checks {
+        page.push_str(&of_runs(&[check], "", style));
+    }
     page.push_str(&last_line(sweep));
     page
+}
+
+/// Whether the runs can be used, and why those that cannot are left out.
+fn verdict(sweep: &Sweep) -> String {
+    let failed = || sweep.run_checks.iter().filter(|check| check.finding.level == Level::Fail);
+    let by = |check: &RunCheck| {
+        let message = &check.finding.message;
+        let first = message.find(". ").map_or(message.as_str(), |end| &message[..end]);
+        format!("{} ({}).", first.trim_end_matches('.'), check.finding.code)
+    };
+    let declared = sweep.under_load.as_deref().filter(|load| load.declared == LoadDeclared::Yes);
+    let load = declared.map_or_else(String::new, |load| format!("{} ", under_declared_load(load)));
+    let said = match (failed().next(), sweep.under_load.as_deref()) {
+        (Some(first), under_load) => {
+            let why = match under_load {
+                Some(load)
+                    if declared.is_none() && failed().all(|check| LOAD.contains(&check.finding.code.as_str())) =>
+                {
+                    under_undeclared_load(load)
+                }
+                _ => format!("Rejected: {}", by(first)),
+            };
+            let (rejected, all) = (sweep.left_out.len(), sweep.runs.len());
+            format!("{why} {rejected} of {all} runs were rejected, and are in no curve.")
+        }
+        (None, _) => match sweep.run_checks.first() {
+            Some(warned) => format!("Trusted with a caution: {}", by(warned)),
+            None if sweep.runs.is_empty() => String::new(),
+            None if !sweep.left_out.is_empty() => {
+                format!("{} of {} runs count.", sweep.runs.len() - sweep.left_out.len(), sweep.runs.len())
+            }
+            None => "Trusted.".to_owned(),
+        },
+    };
+    format!("{load}{said}")
+}
+
+/// The numbers of a point: those of accepted runs, or of rejected ones where there are no others.
+struct ShownNumbers<'a> {
+    rate: Option<RunSpread>,
+    bandwidth: Option<RunSpread>,
+    in_flight: Option<RunSpread>,
+    service: &'a LatencySummary,
+    response: Option<&'a LatencySummary>,
+}
+
+fn shown(point: &SweepPoint) -> ShownNumbers<'_> {
+    match &point.rejected {
+        Some(numbers) if point.rate.is_none() => ShownNumbers {
+            rate: numbers.rate,
+            bandwidth: numbers.bandwidth,
+            in_flight: numbers.in_flight,
+            service: &numbers.service,
+            response: numbers.response.as_ref(),
+        },
+        _ => ShownNumbers {
+            rate: point.rate,
+            bandwidth: point.bandwidth,
+            in_flight: point.in_flight,
+            service: &point.service,
+            response: point.response.as_ref(),
+        },
+    }
 }
 
 /// What one of several curves says, after its name.
@@ -104,188 +177,6 @@ pub fn sentence(sweep: &Sweep) -> String {
 fn said(sweep: &Sweep, curve: &SweepCurve) -> String {
     let found = words(sweep, curve);
     if found.is_empty() { "The curve has no notable feature.".to_owned() } else { found.join(" ") }
-}
-
-/// What a curve says, a sentence each.
-pub fn words(sweep: &Sweep, curve: &SweepCurve) -> Vec<String> {
-    let mut said = Vec::new();
-    // What was asked for comes first.
-    if let Some(within) = &curve.found.within {
-        let limit = format::time(within.limit_ns as f64);
-        let kind = match curve.arrivals {
-            Arrivals::Poisson => "response time",
-            Arrivals::Closed => "service time",
-        };
-        said.push(match within.best {
-            Some(best) => format!(
-                "p99 ≤ {limit} ({kind}, upper end of the CI): up to {}, at {}.",
-                per_second(curve, best.rate),
-                level(curve, curve.key, best.level)
-            ),
-            None if within.unjudged > 0 => String::new(),
-            None => format!("No point has p99 ≤ {limit} ({kind}, upper end of the CI)."),
-        });
-        if within.unjudged > 0 {
-            said.push(unjudged_words(curve, within.unjudged, &limit));
-        }
-        said.retain(|words| !words.is_empty());
-    }
-    if let Some(knee) = &curve.found.knee {
-        said.push(knee_words(curve, knee));
-    }
-    let is_load = matches!(curve.key, SweepKey::Depth | SweepKey::Threads | SweepKey::Rate);
-    let runs = |point: &SweepPoint| point.rate.map(|rate| rate.runs);
-    let single = curve.points.iter().filter(|point| runs(point) == Some(1)).count();
-    let measured = curve.points.iter().filter(|point| runs(point).is_some()).count();
-    if is_load && curve.found.knee.is_none() && measured >= 3 && single > 0 {
-        said.push(format!(
-            "No claim about a knee: {single} of {measured} points have only one usable run. Use `--repeat` or a larger `--budget`."
-        ));
-    }
-    if let Some(saturation) = &curve.found.saturation {
-        said.push(saturation_words(curve, saturation));
-    }
-    if curve.key == SweepKey::Size && curve.points.iter().filter(|point| point.rate.is_some()).count() > 1 {
-        said.push(match &curve.found.edge {
-            Some(edge) => edge_words(edge, sweep.memory_bytes),
-            None => format!(
-                "No cache edge between these sizes; memory for caching is {}.",
-                format::bytes_iec(sweep.memory_bytes as f64)
-            ),
-        });
-    }
-    let missing = curve.points.iter().filter(|point| point.rate.is_none()).count();
-    if missing > 0 {
-        said.push(format!("{missing} of {} points have no accepted run and are missing.", curve.points.len()));
-    }
-    said
-}
-
-/// Points that cannot be compared with a limit of the p99, and what would change that.
-fn unjudged_words(curve: &SweepCurve, unjudged: u32, limit: &str) -> String {
-    let waited = |point: &SweepPoint| point.response.as_ref().unwrap_or(&point.service).p99;
-    let too_few = curve.points.iter().any(|point| point.rate.is_some() && waited(point).is_none());
-    let (why, remedy) = match too_few {
-        true => ("their runs are too short for a p99", "`--time`"),
-        false => ("one run per point gives p99 no interval", "`--repeat` or `--budget`"),
-    };
-    let points = curve.points.iter().filter(|point| point.rate.is_some()).count();
-    format!("{unjudged} of {points} points cannot be judged against p99 ≤ {limit}: {why}; use more {remedy}.")
-}
-
-/// A rate of ops; those that move bytes are IOPS.
-fn per_second(curve: &SweepCurve, rate: f64) -> String {
-    let text = format::per_second(rate);
-    match text.strip_suffix("/s").filter(|_| curve.points.iter().any(|point| point.bandwidth.is_some())) {
-        Some(number) => format!("{} IOPS", number.trim_end()),
-        None => text,
-    }
-}
-
-fn level(curve: &SweepCurve, key: SweepKey, level: f64) -> String {
-    match key {
-        SweepKey::Rate => format!("a rate of {}", per_second(curve, level)),
-        SweepKey::Read => format!("{} reads", key.text(level)),
-        key => format!("{} {}", key.name(), key.text(level)),
-    }
-}
-
-/// A level without its key.
-fn bare(curve: &SweepCurve, key: SweepKey, level: f64) -> String {
-    match key {
-        SweepKey::Rate => per_second(curve, level),
-        key => key.text(level),
-    }
-}
-
-fn knee_words(curve: &SweepCurve, knee: &Knee) -> String {
-    let key = curve.key;
-    let at = level(curve, key, knee.level);
-    let latency = match curve.arrivals {
-        Arrivals::Poisson => "mean response",
-        Arrivals::Closed => "mean service",
-    };
-    let numbers = format!("{} at a {latency} time of {}", per_second(curve, knee.rate), format::time(knee.latency_ns));
-    let anywhere = format!("anywhere from {} to {}", bare(curve, key, knee.from), bare(curve, key, knee.to));
-    match knee.found() {
-        KneeFound::Unlocated => {
-            format!(
-                "No knee found with confidence: it may be {anywhere}, or beyond; the best level is {at} ({numbers})."
-            )
-        }
-        KneeFound::AtOrBelow => {
-            format!("The knee is at or below {at}: from there on latency grows faster than the rate ({numbers}).")
-        }
-        KneeFound::NotReached => {
-            format!("No knee up to {at}: latency still grows more slowly than the rate ({numbers}).")
-        }
-        KneeFound::Located if knee.from < knee.to => {
-            format!("The knee is at {at} ({numbers}); given the spread, {anywhere}.")
-        }
-        KneeFound::Located => {
-            format!("The knee is at {at} ({numbers}): beyond it latency grows faster than the rate.")
-        }
-    }
-}
-
-fn saturation_words(curve: &SweepCurve, saturation: &Saturation) -> String {
-    let key = curve.key;
-    let Saturation { level: proven, perhaps, to, beyond, rate_max, level_max, place, rise } = *saturation;
-    let most = per_second(curve, rate_max);
-    match (place, rise) {
-        (LevelPlace::Last, Rise::Proven) => {
-            return format!("Not saturated: the rate still rises at {}, to {most}.", level(curve, key, level_max));
-        }
-        (LevelPlace::Last, Rise::Unproven) => {
-            return format!(
-                "The mean rate is highest at {}, with {most}, but not distinguishable from the level before: saturation is \
-                 neither shown nor excluded.",
-                level(curve, key, level_max)
-            );
-        }
-        (LevelPlace::First | LevelPlace::Inside, _) => {}
-    }
-    let Some(beyond) = beyond else {
-        let head =
-            format!("Saturated from {} on, within 5 % of the largest rate of {most}", level(curve, key, perhaps));
-        let certain = format!("; certain from {} on", bare(curve, key, proven));
-        return format!("{head}{}.", if perhaps < proven { &certain } else { "" });
-    };
-    // The rate does not stay: that is no saturation of the usual kind.
-    let to = to.unwrap_or(level_max);
-    let near = match perhaps < to {
-        true => format!(", within 5 % of it from {} to {}", bare(curve, key, perhaps), bare(curve, key, to)),
-        false => String::new(),
-    };
-    let fall = if beyond.proven { "and falls beyond" } else { "and lower beyond, though not more than by chance" };
-    format!(
-        "The rate is largest at {}, {most}{near}, {fall}: {} at {}.",
-        level(curve, key, level_max),
-        per_second(curve, beyond.rate),
-        bare(curve, key, beyond.level)
-    )
-}
-
-fn edge_words(edge: &CacheEdge, memory_bytes: u64) -> String {
-    let tier = |tier: Option<TierName>| tier.map_or("unknown", TierName::name);
-    let size = |bytes: f64| SweepKey::Size.text(bytes);
-    let proven = edge.ratio.hi.is_some_and(|hi| hi < 1.0);
-    let proof = if proven { "" } else { " (the tier shows it; the rates alone do not)" };
-    let b6 = match edge.b6 {
-        Agreement::Agrees => " Check B6 confirms it.",
-        Agreement::Differs => " Check B6 does not: this may be another cache than memory.",
-        Agreement::NotAsked => "",
-    };
-    format!(
-        "The cache ends between {} and {}: the rate falls to {} of what it was{proof} ({} before, {} after); memory for \
-         caching is {}.{b6}",
-        size(edge.below_bytes),
-        size(edge.above_bytes),
-        format::percent(edge.ratio.value),
-        tier(edge.tier_before),
-        tier(edge.tier_after),
-        format::bytes_iec(memory_bytes as f64),
-    )
 }
 
 fn head(sweep: &Sweep, curve: &SweepCurve, style: &Style) -> String {
@@ -355,17 +246,17 @@ fn columns(curve: &SweepCurve) -> Vec<Column> {
     let first = |point: &SweepPoint| bare(curve, key, point.level);
     let title = if key == SweepKey::Rate { "asked" } else { key.name() };
     let of = |stat: fn(&LatencySummary) -> Option<RunSpread>| {
-        move |point: &SweepPoint| number(stat(&point.service), format::time)
+        move |point: &SweepPoint| number(stat(shown(point).service), format::time)
     };
     let mut columns = vec![
         column(title, Align::Right, None, &first),
         column("rate", Align::Right, None, &|point| {
-            point.rate.map_or(MISSING.to_owned(), |rate| per_second(curve, rate.value))
+            shown(point).rate.map_or(MISSING.to_owned(), |rate| per_second(curve, rate.value))
         }),
-        column("95 % CI", Align::Right, Some(4), &|point| interval(curve, point.rate)),
+        column("95 % CI", Align::Right, Some(4), &|point| interval(curve, shown(point).rate)),
     ];
-    if curve.points.iter().any(|point| point.bandwidth.is_some()) {
-        columns.push(column("", Align::Right, Some(1), &|point| number(point.bandwidth, format::rate_si)));
+    if curve.points.iter().any(|point| shown(point).bandwidth.is_some()) {
+        columns.push(column("", Align::Right, Some(1), &|point| number(shown(point).bandwidth, format::rate_si)));
     }
     match curve.arrivals {
         Arrivals::Closed => {
@@ -377,8 +268,9 @@ fn columns(curve: &SweepCurve) -> Vec<Column> {
         Arrivals::Poisson => {
             let pair = |stat: fn(&LatencySummary) -> Option<RunSpread>| {
                 move |point: &SweepPoint| {
-                    let waited = point.response.as_ref().and_then(stat);
-                    format!("{} | {}", number(stat(&point.service), format::time), number(waited, format::time))
+                    let numbers = shown(point);
+                    let waited = numbers.response.and_then(stat);
+                    format!("{} | {}", number(stat(numbers.service), format::time), number(waited, format::time))
                 }
             };
             columns.push(column("p50 service | response", Align::Right, None, &pair(|times| times.p50)));
@@ -387,7 +279,7 @@ fn columns(curve: &SweepCurve) -> Vec<Column> {
         }
     }
     columns.push(column("in flight", Align::Right, Some(3), &|point| {
-        point.in_flight.map_or(MISSING.to_owned(), |spread| format!("{:.1}", spread.value))
+        shown(point).in_flight.map_or(MISSING.to_owned(), |spread| format!("{:.1}", spread.value))
     }));
     columns.push(column("tier", Align::Left, None, &tier));
     columns.push(column("runs", Align::Left, Some(6), &runs));
@@ -484,9 +376,10 @@ fn drawn(spread: RunSpread, columns: usize, share: impl Fn(f64) -> f64) -> Strin
 
 #[cfg(test)]
 mod tests {
+    use super::words::saturation_words;
     use super::*;
     use plumb_result::compare::LeftOut;
-    use plumb_result::sweep::{Beyond, CurveFindings, SweepRun};
+    use plumb_result::sweep::{Beyond, CurveFindings, Knee, KneeFound, LevelPlace, Rise, Saturation, SweepRun};
 
     fn spread(value: f64) -> Option<RunSpread> {
         Some(RunSpread { value, lo: Some(value * 0.9), hi: Some(value * 1.1), runs: 3 })
@@ -506,6 +399,7 @@ mod tests {
             device_share: None,
             runs: (1..=3).map(|repeat| SweepRun { id: format!("0{repeat}"), repeat, verdict }).collect(),
             checks: Default::default(),
+            rejected: None,
         }
     }
 
@@ -538,6 +432,8 @@ mod tests {
             left_out: Vec::new(),
             notes: Vec::new(),
             settle: None,
+            under_load: None,
+            run_checks: Vec::new(),
         }
     }
 

@@ -5,6 +5,7 @@ use crate::metric::Metric;
 use crate::run::TierName;
 use crate::settle::Settled;
 use crate::tails::Tail;
+use crate::under_load::UnderLoad;
 use plumb_document::{FromDocument, ToDocument};
 use plumb_sorted::SortedMap;
 
@@ -61,6 +62,9 @@ pub struct Comparison {
     /// Pauses between the runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settle: Option<Settled>,
+    /// The load of other processes, of each side in whose runs it was a part of the numbers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub under_load: Vec<SideLoad>,
 }
 
 impl Comparison {
@@ -156,7 +160,21 @@ pub struct LeftOut {
     pub reason: String,
 }
 
-/// What a check warns of in runs of one side.
+/// The load of other processes during the runs of one side.
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SideLoad {
+    /// Name of the side, as in the contrasts.
+    pub side: String,
+    /// Number of its runs with such a load.
+    pub runs: u32,
+    /// Number of all its runs.
+    pub of: u32,
+    /// The median of their loads.
+    pub load: UnderLoad,
+}
+
+/// A check that warned of runs of one side, or rejected them.
 #[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunCheck {
@@ -166,7 +184,7 @@ pub struct RunCheck {
     pub runs: u32,
     /// How many runs it has.
     pub of: u32,
-    /// The finding of the first of them.
+    /// The worst finding of them, the first of several.
     pub finding: Finding,
 }
 
@@ -273,6 +291,9 @@ pub struct Contrast {
     /// Of a claim: the slow mode that these runs may have missed, and that would undo it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unseen: Option<UnseenMode>,
+    /// Whether the checks rejected these runs: the numbers are shown, and nothing is claimed of them. Absent where it is false.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub rejected: bool,
 }
 
 /// A slow mode of one side that no run showed. A claim is about runs like those that were seen: typical ones.
@@ -425,6 +446,7 @@ impl Contrast {
     /// The verdict's word for people: what devices count is not faster or slower, but fewer or more.
     pub const fn word(&self) -> &'static str {
         match (self.metric.device_count(), self.verdict) {
+            _ if self.rejected => "rejected",
             (Some(_), ContrastVerdict::Faster) => "fewer",
             (Some(_), ContrastVerdict::Slower) => "more",
             (_, verdict) => verdict.name(),
@@ -471,6 +493,7 @@ mod tests {
             planned: None,
             stored: None,
             settle: None,
+            under_load: Vec::new(),
         };
         let sides = |order: &[&str], runs: &[&str]| -> Vec<usize> {
             let comparison = comparison(order, runs);

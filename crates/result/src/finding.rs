@@ -1,5 +1,6 @@
 //! What the checks say.
 
+use crate::remedy::Remedy;
 use plumb_document::{FromDocument, ToDocument};
 
 /// How bad a finding is. Any `fail` rejects a run, any `warn` makes it a caution.
@@ -53,8 +54,11 @@ pub struct Finding {
     pub threshold: String,
     /// One plain sentence.
     pub message: String,
-    /// What to do about it; empty where there is nothing to do.
+    /// The remedies in words, for the command that made the run; empty if there are none.
     pub remedy: String,
+    /// The remedies as data; absent if there are none, and in results of earlier versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remedies: Vec<Remedy>,
 }
 
 /// What a rate measured.
@@ -142,6 +146,7 @@ mod tests {
             threshold: String::new(),
             message: String::new(),
             remedy: String::new(),
+            remedies: Vec::new(),
         }
     }
 

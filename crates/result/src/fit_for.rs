@@ -4,6 +4,7 @@ use crate::compare::LeftOut;
 use crate::finding::Finding;
 use crate::metric::{Metric, Unit};
 use crate::run::TierName;
+use crate::under_load::UnderLoad;
 use plumb_document::{FromDocument, ToDocument};
 
 /// Name and version of the JSON form.
@@ -45,6 +46,9 @@ pub struct FitFor {
     /// Why there is no answer, where the numbers cannot be believed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused_because: Vec<String>,
+    /// The load of other processes in the run in which it was largest, where it was a part of the numbers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub under_load: Option<Box<UnderLoad>>,
 }
 
 /// The answer of [`FitFor`], or of one of its limits.

@@ -1,6 +1,6 @@
 //! The answer of a gate, as printed by `plumb gate --json` (`plumb.gate/1`).
 
-use crate::compare::{Difference, Floor, LeftOut, RunCheck};
+use crate::compare::{Contrast, Difference, Floor, LeftOut, RunCheck};
 use crate::finding::Finding;
 use crate::metric::Metric;
 use crate::settle::Settled;
@@ -74,6 +74,9 @@ pub struct Gate {
     /// Gates that share the error rate of `regression`, where there are more than this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gates: Option<u32>,
+    /// The numbers of runs that the checks rejected, where no others are left; they are shown, and nothing is answered by them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rejected_numbers: Vec<Contrast>,
 }
 
 /// The printed form of a `cannot-tell` that a second session decides.

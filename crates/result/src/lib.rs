@@ -35,6 +35,7 @@ pub mod processors;
 pub mod published;
 pub mod ranks;
 pub mod reader;
+pub mod remedy;
 pub mod repeat;
 pub mod replay;
 pub mod run;
@@ -45,7 +46,9 @@ pub mod study;
 pub mod sweep;
 pub mod tails;
 pub mod tidy;
+pub mod under_load;
 pub mod utilisation;
+pub mod verdict;
 pub mod watch;
 
 pub use anonymise::{AnonymiseError, Anonymiser};
@@ -73,6 +76,7 @@ pub use posix::{Conformance, POSIX_SCHEMA, PosixCase, PosixOutcome};
 pub use processors::{Pause, PauseCause, ProcessCpu, ProcessorUse, ProcessorsSeen, RunQueue};
 pub use published::{CellMetric, PublishedNumber};
 pub use ranks::{RankDone, RankHost, RankSpread, Ranks};
+pub use remedy::Remedy;
 pub use repeat::{LADDER_SCHEMA, LadderResult, ROUNDS_SCHEMA, RoundsResult};
 pub use replay::{
     DifferentOutcome, FidelityLine, FidelityUnit, FidelityVerdict, ReplayCounts, ReplayMeasurement, ReplayedSum,
@@ -82,4 +86,6 @@ pub use seen::Seen;
 pub use study::{STUDY_SCHEMA, StudyReport};
 pub use sweep::{Sweep, SweepKey};
 pub use tails::{Tail, TailSide};
+pub use under_load::{LoadDeclared, LoadProcess, UnderLoad};
 pub use utilisation::Utilisation;
+pub use verdict::VerdictWords;

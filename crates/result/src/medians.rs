@@ -70,6 +70,8 @@ pub fn medians(runs: &[&RunResult]) -> Option<Medians> {
     }
     result.checks = findings(runs);
     result.verdict = runs.iter().map(|run| run.verdict).max_by_key(|verdict| badness(*verdict))?;
+    let loads = runs.iter().filter_map(|run| run.under_load.clone());
+    result.under_load = loads.max_by(|one, other| one.device_share.total_cmp(&other.device_share));
     result.partial = runs.iter().any(|run| run.partial);
     result.error = runs.iter().find_map(|run| run.error.clone());
     Some(Medians { result, runs: runs.len(), widest })

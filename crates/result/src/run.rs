@@ -11,6 +11,7 @@ use crate::network::Network;
 use crate::observe::{Environment, TargetFacts};
 use crate::ranks::{RankSpread, Ranks};
 use crate::replay::{FidelityLine, ReplayMeasurement};
+use crate::under_load::UnderLoad;
 use plumb_document::{FromDocument, ToDocument};
 use plumb_sorted::SortedMap;
 use plumb_workload::{OpKind, Workload};
@@ -56,6 +57,9 @@ pub struct RunResult {
     /// The gate's answer about the run's session, if `plumb gate --keep` kept it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gated: Option<SessionAnswer>,
+    /// The load of other processes on the devices, where it was a part of the numbers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub under_load: Option<Box<UnderLoad>>,
 }
 
 /// The program that made a result.

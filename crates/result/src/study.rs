@@ -462,6 +462,9 @@ pub struct StudyCell {
     pub values: Vec<CellValue>,
     /// What the block devices did in a run.
     pub devices: Vec<CellDevice>,
+    /// The numbers of runs that the checks rejected, where no others are left; they are shown, and are in no contrast.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rejected_values: Vec<CellValue>,
 }
 
 /// Why runs of a cell have no value.

@@ -1,9 +1,10 @@
 //! The result of a sweep, as printed by `--json` (`plumb.sweep/1`).
 
-use crate::compare::LeftOut;
+use crate::compare::{LeftOut, RunCheck};
 use crate::finding::{Level, RunVerdict};
 use crate::run::TierName;
 use crate::settle::Settled;
+use crate::under_load::UnderLoad;
 use plumb_document::{FromDocument, ToDocument};
 use plumb_sorted::SortedMap;
 use plumb_workload::Bytes;
@@ -59,6 +60,12 @@ pub struct Sweep {
     /// Pauses between the runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settle: Option<Settled>,
+    /// The load of other processes in the run in which it was largest, where it was a part of the numbers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub under_load: Option<Box<UnderLoad>>,
+    /// Checks that warned of runs or rejected them, the worst first; the side is the points.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub run_checks: Vec<RunCheck>,
 }
 
 /// A setting that can be swept.
@@ -165,6 +172,26 @@ pub struct SweepPoint {
     pub runs: Vec<SweepRun>,
     /// The worst level of each check that noted something in any run of the point.
     pub checks: SortedMap<String, Level>,
+    /// The numbers of its runs where the checks rejected all of them; they are in no finding of the curve.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rejected: Option<Box<RejectedNumbers>>,
+}
+
+/// Numbers of rejected runs, to be shown and not to be used.
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RejectedNumbers {
+    /// Achieved ops a second of the rejected runs.
+    pub rate: Option<RunSpread>,
+    /// Achieved bytes a second, where bytes move.
+    pub bandwidth: Option<RunSpread>,
+    /// Mean number of ops in flight.
+    pub in_flight: Option<RunSpread>,
+    /// Time from start to completion.
+    pub service: LatencySummary,
+    /// Time from intended start to completion, under Poisson arrivals.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response: Option<LatencySummary>,
 }
 
 /// A run of a point.

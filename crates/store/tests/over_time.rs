@@ -127,6 +127,8 @@ fn a_sweep_is_found_by_its_tag_its_id_and_its_runs() {
         left_out: Vec::new(),
         notes: Vec::new(),
         settle: None,
+        under_load: None,
+        run_checks: Vec::new(),
     };
     let mut store = Store::open_in_memory().unwrap();
     store.save_sweep(id, &sweep).unwrap();

@@ -354,6 +354,7 @@ fn a_comparison_is_kept_whole_and_as_conclusions() {
         candidate_modes: Vec::new(),
         outliers: Vec::new(),
         without_outliers: None,
+        rejected: false,
         unseen: None,
     };
     let open = Contrast { ratio: None, lo: None, hi: None, verdict: ContrastVerdict::CannotTell, ..contrast.clone() };
@@ -376,6 +377,7 @@ fn a_comparison_is_kept_whole_and_as_conclusions() {
         planned: None,
         stored: None,
         settle: None,
+        under_load: Vec::new(),
     };
     let mut store = with_two_runs();
     store.save_comparison("c1", "blocked log-t/1", &comparison).unwrap();

@@ -22,7 +22,7 @@ use plumb_result::watch::DeviceUse;
 use plumb_result::{Lane, LaneLog, Measurement, Observations, PhaseMeasurement, Seen, Tier, Tool};
 use plumb_sorted::SortedMap;
 use plumb_store::{Partial, RunLog, RunStart, StoreError};
-use plumb_trust::LiveJudge;
+use plumb_trust::{LiveJudge, Typed};
 use plumb_workload::{FileTarget, FilesTarget, Target, TreeTarget, Workload};
 use std::path::Path;
 use std::sync::Arc;
@@ -153,6 +153,12 @@ impl<'a> Evidence<'a> {
             ranks: None,
             progress,
         }
+    }
+
+    /// Keeps quiet about the load of others during the run if it was declared.
+    pub(crate) fn with_load(self, declared: Typed) -> Evidence<'a> {
+        let judge = if declared == Typed::Yes { LiveJudge::under_declared_load() } else { self.judge };
+        Evidence { judge, ..self }
     }
 
     /// With looks at all devices before and behind the work.

@@ -5,13 +5,14 @@
 //! interval is on its bad side.
 
 use crate::progress::{Parts, Progress};
-use crate::run::{Bench, RunError, RunOutcome, RunRequest, rejected_because};
+use crate::run::{Bench, RunError, RunOutcome, RunRequest, failed, rejected_because};
 use plumb_engine::sim::SimRun;
 use plumb_result::assertion::{Assertion, Comparator};
 use plumb_result::compare::LeftOut;
 use plumb_result::medians::medians;
 use plumb_result::metric::{Quantity, Stat, Subject};
 use plumb_result::run::TierName;
+use plumb_result::verdict::{LOAD, under_undeclared_load};
 use plumb_result::{
     FIT_FOR_SCHEMA, Finding, FitAnswer, FitFor, FitLimit, FitNumber, Level, Metric, PhaseResult, RunResult, RunVerdict,
 };
@@ -95,13 +96,21 @@ pub fn judge(wanted: &Use, path: &str, measured_at: &str, conditions: &[FitCondi
         Some(number(phase, metric.parse().ok()?, shown))
     });
     let mut refused_because = Vec::new();
+    let loads = shown.iter().filter_map(|run| run.under_load.clone());
+    let under_load = loads.max_by(|one, other| one.device_share.total_cmp(&other.device_share));
     if !enough && !rejected.is_empty() {
-        refused_because.push(format!(
-            "The checks rejected {} of {} runs: {}",
-            rejected.len(),
-            runs.len(),
-            rejected_because(rejected[0])
-        ));
+        let mut codes: Vec<&str> = Vec::new();
+        for finding in rejected.iter().flat_map(|run| failed(run)) {
+            if !codes.contains(&finding.code.as_str()) {
+                codes.push(&finding.code);
+            }
+        }
+        if let Some(load) = under_load.as_ref().filter(|_| codes.iter().all(|code| LOAD.contains(code))) {
+            refused_because.push(under_undeclared_load(load));
+        }
+        // The findings say why.
+        let (rejected, all) = (rejected.len(), runs.len());
+        refused_because.push(format!("The checks rejected {rejected} of {all} runs ({}).", codes.join(", ")));
     }
     let all_rejected = !refused_because.is_empty();
     for limit in &mut limits {
@@ -134,6 +143,7 @@ pub fn judge(wanted: &Use, path: &str, measured_at: &str, conditions: &[FitCondi
         },
         checks: medians(shown).map_or(Vec::new(), |all| all.result.checks.into_iter().filter(is_warning).collect()),
         refused_because,
+        under_load,
     }
 }
 

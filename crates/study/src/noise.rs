@@ -1,16 +1,19 @@
 //! The smallest difference that a set-up can show: a place against itself, in the design of a comparison.
 
+use crate::compare::comparison_log::ComparisonLog;
 use crate::compare::{CompareRequest, CompareSide, ComparisonEnded, Measured, claims, measure, messages, view};
 use crate::floors::with_ranks;
 use crate::not_stored::NotStored;
 use crate::progress::Progress;
 use crate::run::{Bench, RunError};
 use jiff::Timestamp;
-use plumb_result::{NOISE_SCHEMA, Noise, NoiseFloor};
+use plumb_result::{NOISE_SCHEMA, Noise, NoiseFloor, Remedy};
 use plumb_sorted::SortedMap;
 use plumb_stats::stop::{StopReason, StopRule};
 use plumb_stats::verdict::{Note, Verdict};
 use plumb_store::{NoiseIn, NoiseWork};
+use plumb_trust::MIN_RUNS_TO_CLAIM;
+use plumb_trust::advice::{Asked, sentences};
 use plumb_workload::named::{NamedWorkload, Scale};
 use std::time::Duration;
 
@@ -34,6 +37,25 @@ pub struct NoiseRequest<'a> {
     pub command: &'a str,
 }
 
+impl NoiseRequest<'_> {
+    /// The place against itself, as a comparison.
+    pub fn compared(&self) -> CompareRequest<'_> {
+        let [baseline, candidate] = self.sides.clone();
+        CompareRequest {
+            baseline,
+            candidate,
+            workloads: self.workloads.clone(),
+            scale: self.scale.clone(),
+            budget: self.budget,
+            rule: self.rule,
+            varying: None,
+            seed: self.seed,
+            command: self.command,
+            phases: &[],
+        }
+    }
+}
+
 /// What it came to.
 pub struct NoiseOutcome {
     /// The floors, as stored.
@@ -53,24 +75,13 @@ pub fn noise(
     request: &NoiseRequest<'_>,
     progress: &mut dyn Progress,
 ) -> Result<NoiseOutcome, RunError> {
-    let [baseline, candidate] = request.sides.clone();
-    let compared = CompareRequest {
-        baseline,
-        candidate,
-        workloads: request.workloads.clone(),
-        scale: request.scale.clone(),
-        budget: request.budget,
-        rule: request.rule,
-        varying: None,
-        seed: request.seed,
-        command: request.command,
-    };
+    let compared = request.compared();
     let measured_at = Timestamp::now().to_string();
     let measured = measure(bench, &compared, progress)?;
     let environment = bench.environment_of_runs().clone();
     let Measured { comparison_log, claims, rule, ended } = &measured;
     let sides = view::sides(&compared, comparison_log, &environment);
-    let judged = view::judge(&sides, comparison_log, claims, rule, &SortedMap::new());
+    let judged = view::judge(&bench.asked, &sides, comparison_log, claims, rule, &SortedMap::new());
     let floors: Vec<NoiseFloor> = claims
         .iter()
         .zip(judged.modes)
@@ -88,7 +99,7 @@ pub fn noise(
     notes.dedup();
     let noise = Noise {
         schema: NOISE_SCHEMA.to_owned(),
-        note: note(&request.place, &floors, &differing, comparison_log.left_out.len(), *ended),
+        note: note(&request.place, &floors, &differing, comparison_log, (*ended, &bench.asked)),
         place: request.place.clone(),
         measured_at,
         floors,
@@ -143,7 +154,14 @@ fn floor(claim: &crate::compare::claims::CellClaim, measured: &Measured) -> Opti
     })
 }
 
-fn note(place: &str, floors: &[NoiseFloor], differing: &[String], left_out: usize, ended: ComparisonEnded) -> String {
+fn note(
+    place: &str,
+    floors: &[NoiseFloor],
+    differing: &[String],
+    log: &ComparisonLog,
+    (ended, asked): (ComparisonEnded, &Asked),
+) -> String {
+    let left_out = log.left_out.len();
     let largest = floors.iter().map(|floor| floor.floor).fold(0.0, f64::max);
     let percent = |share: f64| format!("{:.1} %", share * 100.0);
     let mut said = match floors {
@@ -168,7 +186,11 @@ fn note(place: &str, floors: &[NoiseFloor], differing: &[String], left_out: usiz
     match ended {
         ComparisonEnded::Interrupted => said.push_str(" Interrupted: not stored for later comparisons."),
         ComparisonEnded::By(StopReason::Budget) if floors.is_empty() => {
-            said.push_str(" The time budget is spent; use a larger `--budget`.");
+            let runs = log.runs.len().max(1) as f64;
+            let blocks = log.order.len().max(1) as f64;
+            let needed = log.run_seconds.map(|seconds| seconds * runs * f64::from(MIN_RUNS_TO_CLAIM + 1) / blocks);
+            let remedy = Remedy::LargerBudget { at_least_ns: needed.map(|seconds| (seconds * 1e9) as u64) };
+            said.push_str(&format!(" The time budget is spent. {}", sentences(&[remedy], asked)));
         }
         ComparisonEnded::By(_) | ComparisonEnded::NothingAccepted => {}
     }

@@ -24,7 +24,7 @@ use plumb_result::run::RESULT_SCHEMA;
 use plumb_result::{Finding, Level, Measurement, Observations, PhaseMeasurement, RunResult, Seen, Tool};
 use plumb_sorted::SortedMap;
 use plumb_store::{BUSY_TIMEOUT, Queue, RunLog, Store};
-use plumb_trust::{HostEvidence, Measured};
+use plumb_trust::{Asked, HostEvidence, Measured, Typed};
 use plumb_workload::validate::{Problem, validate};
 use plumb_workload::{Size, Target, Workload};
 use std::path::Path;
@@ -88,6 +88,8 @@ pub struct Bench {
     pub carried: CarriedDebt,
     /// Pauses between the runs of a comparison.
     pub settling: Settling,
+    /// The command that runs, and what its user set: findings are worded for it.
+    pub asked: Asked,
     null_ceilings: SortedMap<u32, Seen<f64>>,
 }
 
@@ -282,6 +284,7 @@ impl Bench {
             cut_by: None,
             carried: CarriedDebt::default(),
             settling: Settling::default(),
+            asked: Asked::default(),
             null_ceilings: SortedMap::new(),
         }
     }
@@ -443,7 +446,8 @@ impl Bench {
         let part = ranks.as_ref().map_or(Part::All, |ranks| self.division.part(0, ranks.size()));
         let own_work = Work { workload: of_rank.as_ref().map_or(&workload, |own| &own.workload), part, ..work };
         let mut evidence = Evidence::new(own_work.workload, &environment, request.base, evidence_log, &mut *progress)
-            .with_ranks(together.as_ref());
+            .with_ranks(together.as_ref())
+            .with_load(self.asked.under_load);
         if let Some(looks) = &self.device_looks {
             // Another tool's removal of its files is part of what the tool does, and it may make more runs than one.
             let last = if request.dialect.is_none() { LastLook::BeforeRemoval } else { LastLook::Elsewhere };
@@ -498,6 +502,10 @@ impl Bench {
                 plumb_trust::judge_hosts(whole, one, &hosts)
             }
         };
+        if self.asked.under_load == Typed::Yes {
+            judgement.declare_load();
+        }
+        plumb_trust::reword(&mut judgement.findings, &self.asked);
         for (phase, seen) in measurement.phases.iter_mut().zip(seen) {
             for finding in judgement.findings.iter_mut().filter(|one| one.phase.as_ref() == Some(&phase.name)) {
                 finding.at_ns = seen.first_found.get(&finding.code).copied().filter(|_| finding.level > Level::Note);
@@ -537,6 +545,7 @@ impl Bench {
             ranks: of_ranks.map(|of_ranks| Box::new(of_ranks.facts)),
             imported: None,
             gated: None,
+            under_load: judgement.under_load.map(Box::new),
         };
         let not_stored = run_log(&mut self.store, &mut self.queue).and_then(|log| finish(log, &result, &measurement));
         NotStored::add(&mut self.not_stored, not_stored.clone());

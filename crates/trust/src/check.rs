@@ -1,7 +1,8 @@
 //! What a check is, and what it can find.
 
+use crate::advice::{Asked, sentences};
 use crate::evidence::{ComparisonView, PhaseView, RunView};
-use plumb_result::{Finding, Level};
+use plumb_result::{Finding, Level, Remedy};
 
 /// One named test of a result's validity. Codes are stable interface.
 pub struct Check {
@@ -19,8 +20,8 @@ pub struct Check {
     pub threshold: &'static str,
     /// Why the threshold is what it is: an experiment with its numbers, a calculation, or the reasoning.
     pub settled: &'static str,
-    /// What to do when it fires, where the finding does not say something more fitting.
-    pub fix: &'static str,
+    /// Remedies of its findings that do not carry others.
+    pub fix: &'static [Remedy],
     /// Its functions, one for each scope.
     pub judges: &'static [Judge],
 }
@@ -99,7 +100,7 @@ pub struct Found {
     /// with the number. Details follow in further sentences.
     pub message: String,
     /// What to do; the check's [`fix`](Check::fix) when absent.
-    pub remedy: Option<String>,
+    pub remedies: Option<Vec<Remedy>>,
 }
 
 impl Outcome {
@@ -112,7 +113,7 @@ impl Outcome {
     }
 
     pub(crate) fn found(level: Level, observed: impl Into<String>, message: impl Into<String>) -> Outcome {
-        Outcome::Found(Found { level, observed: observed.into(), message: message.into(), remedy: None })
+        Outcome::Found(Found { level, observed: observed.into(), message: message.into(), remedies: None })
     }
 
     pub(crate) fn note(observed: impl Into<String>, message: impl Into<String>) -> Outcome {
@@ -127,30 +128,40 @@ impl Outcome {
         Outcome::found(Level::Fail, observed, message)
     }
 
-    /// Replaces the check's general remedy by one that fits what was asked for.
-    pub(crate) fn remedy(self, text: impl Into<String>) -> Outcome {
+    /// Replaces the check's general remedies by one that fits what was asked for.
+    pub(crate) fn remedy(self, remedy: impl Into<Remedy>) -> Outcome {
+        self.remedies(vec![remedy.into()])
+    }
+
+    /// Replaces the check's general remedies by these; there is nothing to do where there are none.
+    pub(crate) fn remedies(self, remedies: Vec<Remedy>) -> Outcome {
         match self {
-            Outcome::Found(found) => Outcome::Found(Found { remedy: Some(text.into()), ..found }),
+            Outcome::Found(found) => Outcome::Found(Found { remedies: Some(remedies), ..found }),
             other => other,
         }
     }
 }
 
 impl Check {
+    /// Returns [`Check::fix`] as the documentation words it.
+    pub fn fix_in_words(&self) -> String {
+        sentences(self.fix, &Asked::DOCUMENTATION)
+    }
+
     /// The finding that an outcome is; `None` where the question does not arise.
     pub(crate) fn finding(&self, phase: Option<&str>, outcome: Outcome) -> Option<Finding> {
-        let (level, observed, message, remedy) = match outcome {
+        let (level, observed, message, remedies) = match outcome {
             Outcome::NotApplicable => return None,
             Outcome::Skipped { reason } => {
-                (Level::Skipped, String::new(), format!("Not checked: {reason}."), String::new())
+                (Level::Skipped, String::new(), format!("Not checked: {reason}."), Vec::new())
             }
             Outcome::Pass { observed } => {
                 let message = format!("OK: {observed}.");
-                (Level::Pass, observed, message, String::new())
+                (Level::Pass, observed, message, Vec::new())
             }
             Outcome::Found(found) => {
-                let remedy = found.remedy.unwrap_or_else(|| self.fix.to_owned());
-                (found.level, found.observed, found.message, remedy)
+                let remedies = found.remedies.unwrap_or_else(|| self.fix.to_vec());
+                (found.level, found.observed, found.message, remedies)
             }
         };
         Some(Finding {
@@ -161,7 +172,9 @@ impl Check {
             observed,
             threshold: self.threshold.to_owned(),
             message,
-            remedy,
+            // `reword` replaces this where the command is known.
+            remedy: sentences(&remedies, &Asked::default()),
+            remedies,
         })
     }
 }

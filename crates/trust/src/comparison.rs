@@ -4,7 +4,7 @@ use crate::factors::Factor;
 use crate::same_work::WorkPrint;
 use plumb_result::compare::Difference;
 use plumb_result::observe::{Environment, PhaseObservations, TargetFacts};
-use plumb_result::{Better, Histogram, Metric};
+use plumb_result::{Better, Histogram, Metric, UnderLoad};
 use plumb_sorted::{SortedMap, short_list};
 use plumb_stats::schedule::Side;
 
@@ -68,6 +68,8 @@ pub struct SideRecord {
     pub tools: Vec<ToolPrint>,
     /// What the probe saw around the phases of the first of them.
     pub phases: Vec<PhaseObservations>,
+    /// The load of other processes in each run that was not left out.
+    pub loads: Vec<Option<UnderLoad>>,
 }
 
 impl Default for SideRecord {
@@ -81,6 +83,7 @@ impl Default for SideRecord {
             works: Vec::new(),
             tools: Vec::new(),
             phases: Vec::new(),
+            loads: Vec::new(),
         }
     }
 }

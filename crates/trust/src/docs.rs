@@ -3,6 +3,7 @@
 use crate::check::Check;
 use crate::checks::CHECKS;
 use crate::text::paragraph;
+use std::borrow::Cow;
 
 /// The check with this code, in either case of letters.
 pub fn explain(code: &str) -> Option<&'static Check> {
@@ -15,7 +16,7 @@ pub fn explanation(code: &str, width: usize) -> Option<String> {
     let mut text = format!("{} · {} ({})\n", check.code, check.title, scopes(check));
     for (label, words) in sections(check) {
         text.push_str(&format!("\n{label}\n"));
-        text.push_str(&paragraph(words, width));
+        text.push_str(&paragraph(&words, width));
     }
     Some(text)
 }
@@ -87,14 +88,14 @@ fn scopes(check: &Check) -> String {
     check.judges.iter().map(|judge| judge.scope().name()).collect::<Vec<_>>().join(", ")
 }
 
-fn sections(check: &Check) -> [(&'static str, &'static str); 6] {
+fn sections(check: &Check) -> [(&'static str, Cow<'static, str>); 6] {
     [
-        ("What", check.what),
-        ("Why", check.why),
-        ("How", check.how),
-        ("Threshold", check.threshold),
-        ("Why this threshold", check.settled),
-        ("What to do", check.fix),
+        ("What", check.what.into()),
+        ("Why", check.why.into()),
+        ("How", check.how.into()),
+        ("Threshold", check.threshold.into()),
+        ("Why this threshold", check.settled.into()),
+        ("What to do", check.fix_in_words().into()),
     ]
 }
 
@@ -120,7 +121,9 @@ mod tests {
         const NOT: &[&str] =
             &[" is told", " are told", "so many", "looked at", " had from", "what is wrong", "beneath"];
         for check in CHECKS {
-            for words in [check.title, check.what, check.why, check.how, check.threshold, check.settled, check.fix] {
+            for words in
+                [check.title, check.what, check.why, check.how, check.threshold, check.settled, &check.fix_in_words()]
+            {
                 for not in NOT {
                     assert!(!words.contains(not), "{}: {not:?} in: {words}", check.code);
                 }
@@ -137,7 +140,7 @@ mod tests {
             for (label, words) in sections(check) {
                 assert!(words.len() > 10, "{}: {label}", check.code);
             }
-            for sentences in [check.what, check.why, check.how, check.settled, check.fix] {
+            for sentences in [check.what, check.why, check.how, check.settled, &check.fix_in_words()] {
                 assert!(sentences.ends_with('.') && !sentences.contains(".."), "{}: {sentences}", check.code);
             }
         }

@@ -51,6 +51,7 @@ pub fn judge_hosts(whole: Measured<'_>, one: Measured<'_>, hosts: &[HostEvidence
             tiers: Vec::new(),
             limiters: Vec::new(),
             verdict: plumb_result::RunVerdict::Unknown,
+            under_load: None,
         };
     };
     let judge_one = |host: &HostEvidence| judge(&host.workload, &host.measurement, &host.observations);
@@ -69,7 +70,9 @@ pub fn judge_hosts(whole: Measured<'_>, one: Measured<'_>, hosts: &[HostEvidence
         let phases = |of: usize| hosts.iter().map(move |host| host.measurement.phases.get(of)).collect::<Vec<_>>();
         let tiers = (0..all.tiers.len()).map(|number| tiers(number, &judged, &phases(number))).collect();
         let limiters = (0..all.limiters.len()).filter_map(|number| limiter(number, &judged)).collect();
-        all = Judgement { findings, tiers, limiters, verdict: all.verdict };
+        let loads = rest.into_iter().filter_map(|judgement| judgement.under_load).chain(all.under_load);
+        let under_load = loads.max_by(|one, other| one.device_share.total_cmp(&other.device_share));
+        all = Judgement { findings, tiers, limiters, verdict: all.verdict, under_load };
     }
     all.findings.extend(alone.findings.into_iter().filter(is_alone));
     worst_first(&mut all.findings);

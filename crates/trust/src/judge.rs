@@ -5,10 +5,11 @@ use crate::checks::CHECKS;
 use crate::evidence::{ComparisonView, RunView};
 use crate::fidelity;
 use crate::limiter::limiter;
+use crate::load;
 use crate::metrics::{first_done, metrics};
 use crate::tier::{PhaseTiers, phase_tiers};
 use plumb_result::run::OpsDone;
-use plumb_result::{Finding, Level, Limiter, Measurement, Observations, PhaseResult, RunVerdict};
+use plumb_result::{Finding, Level, Limiter, Measurement, Observations, PhaseResult, RunVerdict, UnderLoad};
 use plumb_sorted::{SortedMap, short_list};
 use plumb_workload::Workload;
 
@@ -30,6 +31,8 @@ pub struct Judgement {
     pub limiters: Vec<Limiter>,
     /// Whether the run can be believed.
     pub verdict: RunVerdict,
+    /// The load of other processes, where it was a part of the numbers.
+    pub under_load: Option<UnderLoad>,
 }
 
 /// Judges a run. Pure: equal evidence gives equal findings.
@@ -51,7 +54,7 @@ pub fn judge(workload: &Workload, measurement: &Measurement, observations: &Obse
     let tiers = run.phases.iter().map(phase_tiers).collect();
     let limiters = run.phases.iter().map(limiter).collect();
     let verdict = verdict(&findings);
-    Judgement { findings, tiers, limiters, verdict }
+    Judgement { findings, tiers, limiters, verdict, under_load: load::of_run(&run) }
 }
 
 /// Judges a comparison as a whole: whether its sides are comparable and its sample is large enough. Worst first.

@@ -7,6 +7,7 @@
 
 #![cfg_attr(test, allow(clippy::disallowed_methods))] // tests write files
 
+pub mod advice;
 mod check;
 pub mod checks;
 mod client;
@@ -23,6 +24,7 @@ mod judge;
 mod limiter;
 mod link;
 mod live;
+mod load;
 mod metrics;
 mod not_seen;
 mod passes;
@@ -33,6 +35,7 @@ mod stated;
 pub mod text;
 mod tier;
 
+pub use advice::{Asked, Running, Typed, reword};
 pub use check::{Check, Found, Judge, Outcome, Scope};
 pub use checks::{CHECKS, others_can_matter};
 pub use comparison::{

@@ -3,6 +3,7 @@
 use crate::check::Judge;
 use crate::checks::CHECKS;
 use crate::evidence::{Ground, PhaseView, RunView};
+use plumb_result::verdict::LOAD;
 use plumb_result::{Finding, Level, Measurement, Observations};
 use plumb_sorted::{SortedMap, SortedSet, short_list};
 use plumb_workload::Workload;
@@ -66,6 +67,8 @@ pub struct LiveJudge {
     /// True in the second before, and not reported yet.
     pending: SortedSet<Key>,
     told: SortedMap<Key, Finding>,
+    /// The load of others was declared and is not reported.
+    is_load_declared: bool,
 }
 
 /// What the end of a phase changes.
@@ -81,6 +84,11 @@ impl LiveJudge {
     /// Nothing was reported yet.
     pub fn new() -> LiveJudge {
         LiveJudge::default()
+    }
+
+    /// The same where the load of others is a part of the set-up.
+    pub fn under_declared_load() -> LiveJudge {
+        LiveJudge { is_load_declared: true, ..LiveJudge::default() }
     }
 
     /// A second has passed. The last phase of `measurement` and of `observations` is the one that runs: counts, bytes,
@@ -107,7 +115,7 @@ impl LiveJudge {
                     (Judge::Run(look), Some(run)) => check.finding(None, look(run)),
                     _ => None,
                 };
-                let Some(finding) = finding.filter(|finding| finding.level > Level::Note) else { continue };
+                let Some(finding) = finding.filter(|finding| self.is_worth_saying(finding)) else { continue };
                 let key = key(&finding);
                 if self.told.contains_key(&key) {
                     continue;
@@ -141,7 +149,7 @@ impl LiveJudge {
                 Judge::Phase(look) => check.finding(Some(name), look(&phase)),
                 Judge::Run(_) | Judge::Comparison(_) => None,
             })
-            .filter(|finding| finding.level > Level::Note)
+            .filter(|finding| self.is_worth_saying(finding))
             .collect();
         let holds = |told: &Finding| findings.iter().any(|finding| finding.code == told.code);
         let withdrawn: Vec<Finding> =
@@ -158,7 +166,7 @@ impl LiveJudge {
     pub fn suspects_others(&self, workload: &Workload, measurement: &Measurement, observations: &Observations) -> bool {
         const TOLERATED_BYTES: u64 = 1 << 20;
         let Some(phase) = PhaseView::last(workload, measurement, observations) else { return false };
-        if self.told.contains_key(&("C1".to_owned(), Some(phase.measured.name.clone()))) {
+        if self.is_load_declared || self.told.contains_key(&("C1".to_owned(), Some(phase.measured.name.clone()))) {
             return false;
         }
         let (Ground::Device | Ground::Memory, Ok(device)) = (&phase.ground, &phase.traffic.device) else {
@@ -168,6 +176,10 @@ impl LiveJudge {
         let expected = read + phase.traffic.app_write.saturating_mul(phase.traffic.copies);
         let beyond = (device.read_bytes + device.write_bytes).saturating_sub(expected);
         beyond > TOLERATED_BYTES && beyond > expected / 50
+    }
+
+    fn is_worth_saying(&self, finding: &Finding) -> bool {
+        finding.level > Level::Note && !(self.is_load_declared && LOAD.contains(&finding.code.as_str()))
     }
 
     fn tell(&mut self, mut found: Vec<Finding>) -> Vec<Finding> {

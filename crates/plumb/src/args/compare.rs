@@ -1,6 +1,6 @@
 //! What two or more places are compared by: `plumb compare`, `plumb gate`, `plumb noise`.
 
-use super::{MeanwhileArguments, ReportFile};
+use super::{LoadArguments, MeanwhileArguments, ReportFile};
 use crate::hosts::HostsArguments;
 use clap::Args;
 use std::path::PathBuf;
@@ -24,7 +24,7 @@ pub struct CompareArguments {
     /// The candidate, in the same form, such as `sim:hdd?slow=5%`.
     pub b: String,
     /// Compare stored runs, and measure nothing (see below).
-    #[arg(long, conflicts_with_all = ["work", "budget", "plots", "size", "time", "settle", "live"])]
+    #[arg(long, conflicts_with_all = ["work", "budget", "plots", "size", "time", "settle", "live", "phase", "under_load"])]
     pub from_store: bool,
     /// With --from-store: compare these metrics, by name or by their last parts, such as `read.bw` or `lat.p99` [default: those
     /// that a comparison of the workload has].
@@ -60,6 +60,13 @@ pub struct CompareArguments {
     /// Seed of the order of runs and of all random choices.
     #[arg(long, default_value_t = plumb_workload::Workload::DEFAULT_SEED)]
     pub seed: u64,
+    /// Compare the numbers of these phases only; the others run all the same, for they may prepare what these read. Fewer numbers
+    /// need fewer blocks.
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    pub phase: Vec<String>,
+    /// The load of other programs.
+    #[command(flatten)]
+    pub load: LoadArguments,
 }
 
 /// Why a side may have several directories.
@@ -153,6 +160,9 @@ pub struct GateArguments {
     /// Seed of the order of runs and of all random choices.
     #[arg(long, default_value_t = plumb_workload::Workload::DEFAULT_SEED)]
     pub seed: u64,
+    /// The load of other programs.
+    #[command(flatten)]
+    pub load: LoadArguments,
 }
 
 /// What a gate may be about.
@@ -207,4 +217,7 @@ pub struct NoiseArguments {
     /// Seed of the order of runs and of all random choices.
     #[arg(long, default_value_t = plumb_workload::Workload::DEFAULT_SEED)]
     pub seed: u64,
+    /// The load of other programs.
+    #[command(flatten)]
+    pub load: LoadArguments,
 }

@@ -1,6 +1,6 @@
 //! What one place is measured with: `plumb try`, `plumb fit-for`, `plumb run`, `plumb sweep`, `plumb watch`.
 
-use super::{MeanwhileArguments, PageArguments, ReportFile};
+use super::{LoadArguments, MeanwhileArguments, PageArguments, ReportFile};
 use crate::hosts::HostsArguments;
 use clap::Args;
 use std::path::PathBuf;
@@ -30,6 +30,9 @@ pub struct TryArguments {
     /// Repeats, and where the page goes.
     #[command(flatten)]
     pub report: PageArguments,
+    /// The load of other programs.
+    #[command(flatten)]
+    pub load: LoadArguments,
 }
 
 /// Arguments of `plumb fit-for`.
@@ -57,6 +60,12 @@ pub struct FitForArguments {
     /// What is shown and sent while it goes on.
     #[command(flatten)]
     pub meanwhile: MeanwhileArguments,
+    /// Length of each timed phase of a run; the whole may then take longer than a minute.
+    #[arg(long, value_name = "TIME")]
+    pub time: Option<plumb_workload::Nanos>,
+    /// The load of other programs.
+    #[command(flatten)]
+    pub load: LoadArguments,
 }
 
 /// What `plumb fit-for` answers.
@@ -121,6 +130,12 @@ pub struct RunArguments {
     /// Which run of a study this is, for simulated devices; studies give it.
     #[arg(long, hide = true, value_name = "RUN,PLOT[,DEBT]")]
     pub sim_run: Option<plumb_lab::protocol::SimPlace>,
+    /// Length of each timed phase [default: the workload's].
+    #[arg(long, value_name = "TIME")]
+    pub time: Option<plumb_workload::Nanos>,
+    /// The load of other programs.
+    #[command(flatten)]
+    pub load: LoadArguments,
 }
 
 /// Arguments of `plumb sweep`.
@@ -182,6 +197,9 @@ pub struct SweepArguments {
     /// Refuse to write anything, for devices and files that must not change.
     #[arg(long)]
     pub read_only: bool,
+    /// The load of other programs.
+    #[command(flatten)]
+    pub load: LoadArguments,
 }
 
 /// Arguments of `plumb watch`.

@@ -327,6 +327,15 @@ pub struct MeanwhileArguments {
     pub stream: StreamArguments,
 }
 
+/// The load of other programs.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub struct LoadArguments {
+    /// Declare the load of other programs, on the devices and the processors, a part of the set-up: runs under it count, the
+    /// result records it, and both sides of a comparison must have it alike.
+    #[arg(long)]
+    pub under_load: bool,
+}
+
 /// A report that is written at the end of a measurement.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ReportFile {

@@ -1,6 +1,7 @@
 //! `plumb compare`: which of two is faster.
 
-use crate::args::CompareArguments;
+use crate::args::{CompareArguments, LoadArguments};
+use crate::asked;
 use crate::common::Common;
 use crate::exit::{End, Stopped};
 use crate::meanwhile::Meanwhile;
@@ -10,7 +11,7 @@ use crate::ranks;
 use crate::session;
 use crate::space_budget::{DataSizes, FILE_BYTES, FileSize, SpaceBudget, check_lengths, virtual_time};
 use crate::spot::place;
-use plumb_report::{compare as page, format, run as run_page};
+use plumb_report::{compare as page, format};
 use plumb_result::compare::Replicate;
 use plumb_result::{Comparison, Finding, Level};
 use plumb_stats::schedule::Side;
@@ -19,7 +20,7 @@ use plumb_stats::verdict::PLOTS_MIN;
 use plumb_study::Place;
 use plumb_study::compare::stored::{StoredError, StoredRequest, compare_stored};
 use plumb_study::compare::{CompareRequest, CompareSide, compare};
-use plumb_trust::Factor;
+use plumb_trust::{Asked, Factor, Running};
 use plumb_workload::named::{self, NamedWorkload, Scale};
 use plumb_workload::{Bytes, Nanos};
 use std::path::Path;
@@ -69,10 +70,16 @@ pub fn run(arguments: &CompareArguments, common: &Common) -> Result<End, Stopped
         varying,
         seed: arguments.seed,
         command: &session::command_line(),
+        phases: &arguments.phase,
     };
+    request.phases_exist().map_err(Stopped::usage)?;
     let mut meanwhile = Meanwhile::open(&arguments.meanwhile, LiveWarnings::FailuresOnly, common)?;
     let mut bench = session::bench(common)?;
     bench.settling.pause = arguments.settle.map(|time| Duration::from_nanos(time.0));
+    bench.asked = Asked {
+        settle_ns: arguments.settle.map(|time| time.0),
+        ..asked_of(Running::Compare, arguments.load, &request)
+    };
     let outcome = meanwhile.watch(|watcher| compare(&mut bench, &request, watcher));
     meanwhile.clear();
     let unstored = session::incomplete(&bench, "the comparison", common);
@@ -89,6 +96,20 @@ pub fn run(arguments: &CompareArguments, common: &Common) -> Result<End, Stopped
     } else {
         End::Done
     })
+}
+
+/// Returns the options of a comparison, a gate or a noise floor, for the advice of its findings.
+pub(super) fn asked_of(running: Running, load: LoadArguments, request: &CompareRequest<'_>) -> Asked {
+    let plots = request.plots_of_a_side() as u32;
+    let blocks = (request.rule.blocks_min + request.rule.step).max(2 * plots);
+    Asked {
+        time_ns: Some(request.scale.time_ns),
+        budget_ns: u64::try_from(request.budget.as_nanos()).ok(),
+        file_bytes: Some(request.scale.file_bytes),
+        runs: Some(2 * blocks * request.workloads.len() as u32),
+        timed_phases: asked::most_timed_phases(&request.workloads, &request.scale),
+        ..asked::of(running, load)
+    }
 }
 
 /// Compares runs that are stored.
@@ -114,27 +135,16 @@ fn show(comparison: &Comparison, common: &Common) -> Result<(), Stopped> {
     if common.json {
         return session::print_json(comparison);
     }
-    let style = session::style();
-    output::print(&page::page(comparison, common.verbose, &style));
-    output::print(&run_page::findings(&worth_saying(comparison), &style));
+    output::print(&page::page(comparison, common.verbose, &session::style()));
     Ok(())
 }
 
 /// Whether too little is left of what the checks rejected, as against numbers that are too noisy.
 fn is_too_little(comparison: &Comparison, rule: &StopRule) -> bool {
-    comparison.contrasts.iter().all(|contrast| match contrast.unit {
+    comparison.contrasts.iter().filter(|contrast| !contrast.rejected).all(|contrast| match contrast.unit {
         Replicate::Block | Replicate::Run => contrast.blocks < rule.blocks_min,
         Replicate::Plot | Replicate::Stretch => contrast.blocks < PLOTS_MIN,
     })
-}
-
-/// Findings that a page shows; `--json` has all of them. That runs are too few is said by the verdict itself, unless it
-/// took a claim away or the remedy is another than more of them.
-fn worth_saying(comparison: &Comparison) -> Vec<Finding> {
-    let is_said = comparison.left_out.is_empty()
-        && !comparison.contrasts.is_empty()
-        && comparison.contrasts.iter().all(|contrast| contrast.capped.is_none() && contrast.blocks_needed.is_some());
-    warnings(&comparison.checks).into_iter().filter(|finding| !(is_said && finding.code == "E1")).collect()
 }
 
 /// Findings that are more than a note.

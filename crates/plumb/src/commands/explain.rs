@@ -68,7 +68,7 @@ fn whole(check: Option<&Check>, rules: &[&Rule]) -> Value {
         let scopes: Vec<&str> = check.judges.iter().map(|judge| judge.scope().name()).collect();
         json!({
             "code": check.code, "title": check.title, "made_for": scopes, "what": check.what, "why": check.why,
-            "how": check.how, "threshold": check.threshold, "settled": check.settled, "fix": check.fix,
+            "how": check.how, "threshold": check.threshold, "settled": check.settled, "fix": check.fix_in_words(),
         })
     });
     let rules: Vec<Value> = rules

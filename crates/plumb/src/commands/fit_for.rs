@@ -2,6 +2,7 @@
 
 use super::run::conditions;
 use crate::args::FitForArguments;
+use crate::asked;
 use crate::common::Common;
 use crate::exit::{End, Stopped};
 use crate::meanwhile::Meanwhile;
@@ -18,12 +19,20 @@ use plumb_store::TagChange;
 use plumb_study::fit_for::{FitCondition, FitRuns, judge, measure};
 use plumb_study::precondition::capacity_bytes;
 use plumb_study::{Bench, Place, Policies, RunRequest};
+use plumb_trust::{Asked, Running};
 use plumb_workload::named::{RunPlace, Scale, USES, Use, on_device, use_named};
 use plumb_workload::{Bytes, Content, Size, Target, Workload};
 use std::time::Duration;
 
 /// No further run is begun where it would end later than this: the promise is under a minute.
 const BUDGET: Duration = Duration::from_secs(57);
+
+/// With `--time`, all runs are made.
+const BUDGET_OF_LENGTH: Duration = Duration::from_secs(24 * 3600);
+
+fn budget(arguments: &FitForArguments) -> Duration {
+    if arguments.time.is_some() { BUDGET_OF_LENGTH } else { BUDGET }
+}
 
 /// What a user's own limit rests on.
 const OWN_LIMIT: &str = "given with --limit";
@@ -52,7 +61,7 @@ pub fn run(arguments: &FitForArguments, common: &Common) -> Result<End, Stopped>
     let Some(name) = arguments.use_name.as_ref().filter(|_| !arguments.list) else { return list(common) };
     let wanted = use_named(name).map_err(Stopped::usage)?;
     let spot = Spot::parse(&arguments.path)?;
-    let workload = workload(wanted, &spot, arguments.seed)?;
+    let workload = workload(wanted, &spot, arguments)?;
     let published = wanted.limits.iter().map(|limit| (limit.condition, limit.source));
     let own = arguments.limits.iter().map(|limit| (limit.as_str(), OWN_LIMIT));
     let (texts, sources): (Vec<&str>, Vec<&str>) = published.chain(own).unzip();
@@ -66,8 +75,14 @@ pub fn run(arguments: &FitForArguments, common: &Common) -> Result<End, Stopped>
     if judged_by.is_empty() {
         session::announce(&without_limit(wanted));
     }
+    bench.asked = Asked {
+        time_ns: asked::time_ns(&workload),
+        runs: Some(arguments.runs),
+        timed_phases: asked::timed_phases(&workload),
+        ..asked::of(Running::FitFor, arguments.load)
+    };
     if !common.json {
-        session::announce(&announcement(&workload, &spot, arguments.runs));
+        session::announce(&announcement(&workload, &spot, arguments));
     }
     let command = session::command_line();
     let request = RunRequest {
@@ -79,7 +94,7 @@ pub fn run(arguments: &FitForArguments, common: &Common) -> Result<End, Stopped>
         sim_run: SimRun { seed: arguments.seed, run_index: 0, plot_index: 0 },
     };
     let begun = jiff::Timestamp::now().to_string();
-    let measured = meanwhile.watch(|watcher| measure(&mut bench, &request, arguments.runs, BUDGET, watcher));
+    let measured = meanwhile.watch(|watcher| measure(&mut bench, &request, arguments.runs, budget(arguments), watcher));
     meanwhile.clear();
     let FitRuns { outcomes, cut_short } = measured?;
     tag(
@@ -112,10 +127,12 @@ pub fn run(arguments: &FitForArguments, common: &Common) -> Result<End, Stopped>
 }
 
 /// The load of a use, as large as is safe here. On a device it is a part of that.
-fn workload(wanted: &Use, spot: &Spot, seed: u64) -> Result<Workload, Stopped> {
+fn workload(wanted: &Use, spot: &Spot, arguments: &FitForArguments) -> Result<Workload, Stopped> {
+    let seed = arguments.seed;
+    let timed = |scale: Scale| Scale { time_ns: arguments.time.map_or(scale.time_ns, |time| time.0), ..scale };
     match spot {
         Spot::Place(place) => {
-            let mut scale = Scale { seed, ..Scale::moderate(place.for_named()) };
+            let mut scale = timed(Scale { seed, ..Scale::moderate(place.for_named()) });
             if let Place::Directory(directory) = place {
                 let sizes = SpaceBudget::under(directory, FileSize::Fixed)?.one_at_a_time(Bytes(scale.file_bytes));
                 (scale.file_bytes, scale.files) = (sizes.file_bytes, sizes.files);
@@ -123,7 +140,7 @@ fn workload(wanted: &Use, spot: &Spot, seed: u64) -> Result<Workload, Stopped> {
             Ok(wanted.workload().workload(&scale))
         }
         Spot::Device(path) => {
-            let scale = Scale { seed, ..Scale::moderate(RunPlace::Directory) };
+            let scale = timed(Scale { seed, ..Scale::moderate(RunPlace::Directory) });
             let capacity = spot.target(Content::default()).and_then(|target| capacity_bytes(&target)).unwrap_or(0);
             on_device(wanted.workload().workload(&scale), path, capacity)
                 .map_err(|wrong| Stopped::usage(wrong.to_string()))
@@ -142,7 +159,9 @@ fn without_limit(wanted: &Use) -> String {
 }
 
 /// What will be written, said before anything is.
-fn announcement(workload: &Workload, spot: &Spot, runs: u32) -> String {
+fn announcement(workload: &Workload, spot: &Spot, arguments: &FitForArguments) -> String {
+    let runs = arguments.runs;
+    let time = if arguments.time.is_some() { "" } else { "; under a minute" };
     let of = |target: &Target| match target {
         Target::Device(device) => device.size.and_then(Size::fixed).map_or(0, |size| size.0),
         target => test_data_bytes(target),
@@ -151,13 +170,11 @@ fn announcement(workload: &Workload, spot: &Spot, runs: u32) -> String {
     match spot {
         Spot::Place(Place::Sim(device)) => format!("{device}: simulated, nothing is written"),
         Spot::Place(place) => format!(
-            "{place}: up to {runs} runs, each with {bytes} of test data in a new directory, which it removes; under a minute"
+            "{place}: up to {runs} runs, each with {bytes} of test data in a new directory, which it removes{time}"
         ),
         Spot::Device(path) | Spot::File(path) => {
             let path = path.display();
-            format!(
-                "{path}: up to {runs} runs, each over the first {bytes} of it, where the data is lost; under a minute"
-            )
+            format!("{path}: up to {runs} runs, each over the first {bytes} of it, where the data is lost{time}")
         }
     }
 }

@@ -1,6 +1,6 @@
 //! `plumb noise`: how small a difference a set-up can show.
 
-use super::compare::{announcement, is_real, side, sizes, time_per_phase, warnings, works};
+use super::compare::{announcement, asked_of, is_real, side, sizes, time_per_phase, warnings, works};
 use crate::args::NoiseArguments;
 use crate::common::Common;
 use crate::exit::{End, Stopped};
@@ -13,6 +13,7 @@ use plumb_report::{noise as page, run as run_page};
 use plumb_stats::schedule::Side;
 use plumb_stats::stop::StopRule;
 use plumb_study::noise::{NoiseRequest, noise};
+use plumb_trust::Running;
 use plumb_workload::named::{self, Scale};
 use std::time::Duration;
 
@@ -51,6 +52,7 @@ pub fn run(arguments: &NoiseArguments, common: &Common) -> Result<End, Stopped> 
     };
     let mut meanwhile = Meanwhile::open(&arguments.meanwhile, LiveWarnings::FailuresOnly, common)?;
     let mut bench = session::bench(common)?;
+    bench.asked = asked_of(Running::Noise, arguments.load, &request.compared());
     let outcome = meanwhile.watch(|watcher| noise(&mut bench, &request, watcher));
     meanwhile.clear();
     let unstored = session::incomplete(&bench, "the noise floor", common);

@@ -1,7 +1,7 @@
 //! `plumb run` of a workload that is repeated: in rounds until figures are steady, or at each load of a ladder.
 
 use super::names::Names;
-use super::run::{Loaded, takes};
+use super::run::{Loaded, asked_of, takes};
 use crate::args::RunArguments;
 use crate::common::Common;
 use crate::exit::{End, Stopped};
@@ -31,6 +31,7 @@ pub fn run(
     arguments.report.report_file.writable()?;
     let mut meanwhile = Meanwhile::open(&arguments.report.meanwhile, LiveWarnings::FailuresOnly, common)?;
     let mut bench = session::bench(common)?;
+    bench.asked = asked_of(arguments, workload);
     if arguments.drop_caches {
         bench.drop_caches = DropCaches::Allowed;
     }

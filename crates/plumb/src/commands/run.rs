@@ -5,6 +5,7 @@ pub use crate::session::command_line;
 use super::measure::measure;
 use super::workloads::explain;
 use crate::args::RunArguments;
+use crate::asked;
 use crate::common::Common;
 use crate::exit::{End, Stopped};
 use crate::meanwhile::Meanwhile;
@@ -12,7 +13,7 @@ use crate::output;
 use crate::progress::LiveWarnings;
 use crate::ranks;
 use crate::session;
-use crate::space_budget::test_data_bytes;
+use crate::space_budget::{check_lengths, test_data_bytes};
 use crate::spot::place;
 use plumb_engine::DropCaches;
 use plumb_engine::sim::{CarriedDebt, SimRun};
@@ -20,11 +21,12 @@ use plumb_report::{format, loads};
 use plumb_result::assertion::{Assertion, AssertionError, PRECONDITIONING};
 use plumb_study::precondition::{Preconditioning, capacity_bytes, precondition, until_steady};
 use plumb_study::{Place, Policies, RunRequest};
+use plumb_trust::{Asked, Running};
 use plumb_workload::named::{self, Scale};
 use plumb_workload::native::{self, Override};
 use plumb_workload::net::Probe;
 use plumb_workload::suggest::nearest;
-use plumb_workload::{Target, Workload};
+use plumb_workload::{Nanos, Target, Workload};
 use std::path::Path;
 
 /// Runs a workload file or a named workload.
@@ -40,6 +42,9 @@ pub fn run(arguments: &RunArguments, common: &Common) -> Result<End, Stopped> {
         load(&arguments.workload, &arguments.set, Scale::moderate(place.for_named()))?;
     if let Some(seed) = arguments.seed {
         workload.seed = seed;
+    }
+    if let Some(time) = arguments.time {
+        set_time(&mut workload, time)?;
     }
     if let Some(host) = &arguments.probe {
         let without = workload.phase.iter_mut().filter(|phase| phase.probe.is_none());
@@ -75,6 +80,7 @@ pub fn run(arguments: &RunArguments, common: &Common) -> Result<End, Stopped> {
     if arguments.drop_caches {
         bench.drop_caches = DropCaches::Allowed;
     }
+    bench.asked = asked_of(arguments, &workload);
     if !common.json {
         if let Some(of) = banner {
             session::announce(&loads::banner(of));
@@ -89,6 +95,32 @@ pub fn run(arguments: &RunArguments, common: &Common) -> Result<End, Stopped> {
         RunRequest { workload: &workload, policies, base: place.base(), command: &command, dialect: None, sim_run };
     let measured = measure(&mut bench, &request, &arguments.report, &mut meanwhile)?;
     measured.present(&assertions, &arguments.report, bench.store.as_ref(), common)
+}
+
+/// Gives each timed phase this length.
+fn set_time(workload: &mut Workload, time: Nanos) -> Result<(), Stopped> {
+    check_lengths(Nanos(1), Some(time), None)?;
+    let mut timed = workload.phase.iter_mut().filter_map(|phase| phase.stop.time.as_mut()).peekable();
+    if timed.peek().is_none() {
+        return Err(Stopped::usage(format!(
+            "--time {time}: `{}` has no timed phase; each of its phases ends when its work is done",
+            workload.name
+        )));
+    }
+    timed.for_each(|of_phase| *of_phase = time);
+    Ok(())
+}
+
+/// Returns the options of a run, for the advice of its findings.
+pub(super) fn asked_of(arguments: &RunArguments, workload: &Workload) -> Asked {
+    Asked {
+        time_ns: asked::time_ns(workload),
+        runs: Some(arguments.report.runs),
+        timed_phases: asked::timed_phases(workload),
+        precondition: asked::typed(arguments.precondition),
+        until_steady: asked::typed(arguments.until.is_some()),
+        ..asked::of(Running::Run, arguments.load)
+    }
 }
 
 /// What a run will write and how long it measures, printed before it starts.

@@ -2,6 +2,7 @@
 
 use super::run::{Loaded, load};
 use crate::args::SweepArguments;
+use crate::asked;
 use crate::common::Common;
 use crate::exit::{End, Stopped};
 use crate::meanwhile::Meanwhile;
@@ -17,6 +18,7 @@ use plumb_study::sweep::key::{self, looks_like_axis};
 use plumb_study::sweep::plan::SweepSchedule;
 use plumb_study::sweep::{SweepError, SweepRequest, apply, keep_sweep, sweep};
 use plumb_study::{Bench, Place, Policies};
+use plumb_trust::{Asked, Running};
 use plumb_workload::named::{self, Scale};
 use plumb_workload::{Bytes, FileTarget, Nanos, Prepare, Size, Target, Workload};
 use std::path::Path;
@@ -96,6 +98,14 @@ pub fn run(arguments: &SweepArguments, common: &Common) -> Result<End, Stopped> 
         seed: arguments.seed,
         ram_bytes,
         command: &command,
+    };
+    bench.asked = Asked {
+        time_ns: time.map(|time| time.0),
+        budget_ns: Some(arguments.budget.0),
+        settle_ns: arguments.settle.map(|time| time.0),
+        runs: Some(arguments.repeat * plan.points() as u32),
+        timed_phases: 1,
+        ..asked::of(Running::Sweep, arguments.load)
     };
     let outcome = meanwhile.watch(|watcher| sweep(&mut bench, &request, watcher));
     meanwhile.clear();

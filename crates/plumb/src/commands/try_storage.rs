@@ -2,6 +2,7 @@
 
 use super::measure::{Measured, measure};
 use crate::args::TryArguments;
+use crate::asked;
 use crate::common::Common;
 use crate::exit::{End, Stopped};
 use crate::meanwhile::Meanwhile;
@@ -16,6 +17,7 @@ use plumb_report::run::side_by_side;
 use plumb_result::{RunResult, path_text};
 use plumb_study::precondition::capacity_bytes;
 use plumb_study::{Bench, Place, Policies, RunRequest};
+use plumb_trust::{Asked, Running};
 use plumb_workload::named::{self, RunPlace, Scale};
 use plumb_workload::{Bytes, Content, Nanos, Workload};
 use std::path::Path;
@@ -62,6 +64,12 @@ pub fn run(arguments: &TryArguments, common: &Common) -> Result<End, Stopped> {
         if !common.json {
             session::announce(&planned.announcement);
         }
+        bench.asked = Asked {
+            time_ns: asked::time_ns(&planned.workload),
+            runs: Some(arguments.report.runs),
+            timed_phases: asked::timed_phases(&planned.workload),
+            ..asked::of(Running::Try, arguments.load)
+        };
         let measured = planned.measure(&mut bench, arguments, &mut meanwhile)?;
         results.extend(measured.medians().map(|medians| medians.result));
         let end = measured.present(&[], &arguments.report, bench.store.as_ref(), common)?;

@@ -387,6 +387,31 @@ fn lengths_of_nothing_are_refused() {
     home.plumb("try sim:ssd --size -5").expect(2).complains(&["-5", "--size"]);
 }
 
+// Protects: `--phase` leaves the numbers of other phases out, and a misspelt one stops before anything runs.
+#[test]
+fn a_comparison_can_be_of_one_phase() {
+    let home = Home::new();
+    let comparison = compare(&home, "sim:ssd", "sim:ssd?slow=20%", "--for small-files --phase create");
+    let contrasts = comparison["contrasts"].as_array().unwrap();
+    assert!(!contrasts.is_empty() && contrasts.iter().all(|one| one["phase"] == "create"), "{contrasts:#?}");
+    assert_eq!(comparison["planned"], contrasts.len(), "other phases are not missing");
+    let said = home.plumb("compare sim:ssd sim:ssd --for small-files --phase cretae").expect(2);
+    said.complains(&["--phase cretae", "its phases: create, stat, read, delete"]);
+}
+
+// Protects: advice to run longer can be followed as it is printed.
+#[test]
+fn every_measuring_command_takes_a_length() {
+    let home = Home::new();
+    let length = |result: &Value| result["workload"]["phase"][0]["stop"]["time"].clone();
+    let run = home.plumb("run random-read --at sim:ssd --time 300ms --json").expect(0).json();
+    assert_eq!(length(&run), "300ms");
+    home.plumb("run small-files --at sim:ssd --time 1s").expect(2).complains(&["--time 1s", "no timed phase"]);
+    let fit = home.plumb("fit-for etcd sim:nvme --time 2s --runs 3 --json").json();
+    assert_eq!(fit["runs"].as_array().unwrap().len(), 3);
+    assert_eq!(length(&home.plumb("show last --json").expect(0).json()), "2s");
+}
+
 // Protects: a stall of 200 ms in each run of one side moves no rate by 5 %, and `equivalent` must not hide it.
 #[test]
 fn equal_rates_do_not_hide_a_stall() {

@@ -99,7 +99,8 @@ fn a_cached_read_under_a_cold_name_is_3() {
     assert_found(&result, "A1", "fail", "came from memory");
     assert_eq!(metric(&result, "read", "read.bw")["tier"], "mixed");
     home.plumb("run stream-read --at sim:hdd?cached=100%").expect(3).says(&[
-        "The checks reject this run",
+        "Rejected: stream-read: ",
+        "It counts in no comparison",
         "✗ A1 stream-read",
         "Trust: reject plumb explain A1",
     ]);
@@ -126,14 +127,22 @@ fn a_comparison_of_which_nothing_is_left_is_3_and_ends_early() {
     let home = Home::new();
     let line = "compare sim:ssd sim:ssd?cached=60% --for stream-read";
     let said = home.plumb(line).expect(3).says(&[
-        "No result for",
-        "6 runs were rejected",
-        "rejected: 6 runs of sim:ssd?cached=60%",
-        "A1",
+        "Rejected: ",
+        "(A1). No claim about sim:ssd and sim:ssd?cached=60%",
+        "rejected stream-read read.bw",
+        "fail A1 sim:ssd?cached=60% (6 of 6 runs)",
     ]);
+    assert_eq!(said.out.matches("such as").count(), 0, "one list of findings: {}", said.out);
     assert!(!said.out.contains("larger `--budget`"), "more blocks would not help: {}", said.out);
     let comparison = home.plumb(&format!("{line} --json")).expect(3).json();
-    assert_eq!(comparison["contrasts"].as_array().unwrap().len(), 0);
+    let contrasts = comparison["contrasts"].as_array().unwrap();
+    assert!(!contrasts.is_empty(), "the numbers are shown");
+    for contrast in contrasts {
+        let is_shown =
+            contrast["baseline_value"].as_f64() > Some(0.0) && contrast["candidate_value"].as_f64() > Some(0.0);
+        assert!(is_shown && contrast["rejected"] == true, "{contrast:#}");
+        assert_eq!((&contrast["verdict"], &contrast["p"]), (&"cannot-tell".into(), &serde_json::Value::Null));
+    }
     assert_eq!(comparison["left_out"].as_array().unwrap().len(), 6);
     assert_eq!(comparison["runs"].as_array().unwrap().len(), 12);
 }

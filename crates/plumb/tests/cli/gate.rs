@@ -69,6 +69,9 @@ fn what_is_missing_or_rejected_never_passes() {
         (3, &"cannot-tell".into(), &true.into()),
         "{rejected:#}"
     );
+    let shown = &rejected["rejected_numbers"][0];
+    assert!(shown["candidate_value"].as_f64() > Some(0.0) && shown["rejected"] == true, "{rejected:#}");
+    fits(&home, "gate", &rejected);
     let allowed = home.plumb("gate --baseline sim:ssd --candidate sim:ssd?errors=5% --allow-cannot-tell --no-store");
     allowed.expect(3);
 }

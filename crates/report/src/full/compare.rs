@@ -66,7 +66,7 @@ fn trust(comparison: &Comparison) -> Vec<ReportPart> {
         let message = format!("{} ({} of {} runs): {}", check.side, check.runs, check.of, check.finding.message);
         items.push(Item::finding(level, code, &message, &check.finding.remedy));
     }
-    for left_out in &comparison.left_out {
+    for left_out in crate::compare::unexplained(&comparison.left_out, &comparison.run_checks) {
         let text = format!("run {} of {}: {}", left_out.run, left_out.side, left_out.reason);
         items.push(Item { ink: Ink::Bad, head: "left out".to_owned(), text });
     }

@@ -388,6 +388,7 @@ mod tests {
             threshold: String::new(),
             message: "Others used the device.".to_owned(),
             remedy: String::new(),
+            remedies: Vec::new(),
         };
         let checks = [
             finding("C1", "p", Level::Warn, Some(3 * SECOND)),

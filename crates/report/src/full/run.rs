@@ -5,6 +5,7 @@ use super::over_time::{self, PhaseOverTime};
 use super::{FullReport, method, surface};
 use crate::document::{ColumnHead, Item, ReportPart, ReportTable};
 use crate::format::{self, MISSING};
+use crate::run::{verdict, verdict_ink};
 use crate::style::Ink;
 use crate::table::Align;
 use plumb_chart::{
@@ -12,7 +13,7 @@ use plumb_chart::{
 };
 use plumb_result::metric::{Quantity, Stat, Subject};
 use plumb_result::tidy::TidyTable;
-use plumb_result::{Metric, PhaseResult, RunResult, RunVerdict};
+use plumb_result::{Metric, PhaseResult, RunResult};
 use plumb_workload::OpKind;
 
 /// One run, or the medians of several of one work. `over_time`: what the phases of a single run did over time, where that is known. `numbers`: those of all the runs, for the sheet of all numbers.
@@ -80,8 +81,8 @@ fn state(result: &RunResult) -> Vec<ReportPart> {
             .push(ReportPart::Text(Ink::Bad, "The run was interrupted. These are the numbers up to then.".to_owned())),
         (None, false) => {}
     }
-    if result.verdict == RunVerdict::Reject {
-        parts.push(ReportPart::Text(Ink::Bad, "The checks reject this run. It counts in no comparison.".to_owned()));
+    if result.imported.is_none() {
+        parts.push(ReportPart::Text(verdict_ink(result.verdict), verdict(result)));
     }
     parts
 }

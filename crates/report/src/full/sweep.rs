@@ -2,6 +2,7 @@
 
 use super::charts::slug;
 use super::{FullReport, method};
+use crate::compare::unexplained;
 use crate::document::{ColumnHead, Item, ReportPart, ReportTable};
 use crate::format::{self, MISSING};
 use crate::style::Ink;
@@ -60,11 +61,18 @@ fn name(curve: &SweepCurve) -> String {
 
 fn trust(sweep: &Sweep) -> Vec<ReportPart> {
     let mut items: Vec<Item> = Vec::new();
-    for left_out in &sweep.left_out {
+    for left_out in unexplained(&sweep.left_out, &sweep.run_checks) {
         let text = format!("run {} at {}: {}", left_out.run, left_out.side, left_out.reason);
         items.push(Item { ink: Ink::Bad, head: "left out".to_owned(), text });
     }
-    for (curve, point) in sweep.curves.iter().flat_map(|curve| curve.points.iter().map(move |point| (curve, point))) {
+    items.extend(sweep.run_checks.iter().map(|check| {
+        let finding = &check.finding;
+        let message = format!("{} ({} of {} runs): {}", check.side, check.runs, check.of, finding.message);
+        Item::finding(finding.level, &finding.code, &message, &finding.remedy)
+    }));
+    // Sweeps of earlier versions have the codes only.
+    let curves = sweep.curves.iter().filter(|_| sweep.run_checks.is_empty());
+    for (curve, point) in curves.flat_map(|curve| curve.points.iter().map(move |point| (curve, point))) {
         for (code, level) in point.checks.iter().filter(|(_, level)| **level >= plumb_result::Level::Warn) {
             let head = format!("{} {code}", level.name());
             let at = curve.key.text(point.level);

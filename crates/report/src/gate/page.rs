@@ -1,11 +1,12 @@
 //! The page, and the same as Markdown.
 
+use crate::compare::unexplained;
 use crate::document::{self, ColumnHead, Item, ReportPart, ReportTable};
 use crate::format::{self, MISSING};
 use crate::style::{Ink, Style};
 use crate::table::Align;
 use plumb_result::gate::{GateAnswer, GateDesign, GateNumber, GateSide, GateUnit};
-use plumb_result::{Gate, Level};
+use plumb_result::{Contrast, Gate, Level};
 
 /// A page shows at most this many warnings, unless all are asked for.
 const WARNINGS_SHOWN: usize = 3;
@@ -36,7 +37,7 @@ fn parts(gate: &Gate, shown: usize) -> Vec<ReportPart> {
         GateAnswer::CannotTell => Ink::Caution,
     };
     let mut parts = vec![ReportPart::Text(ink, gate.note.clone())];
-    if !gate.numbers.is_empty() {
+    if !gate.numbers.is_empty() || !gate.rejected_numbers.is_empty() {
         parts.push(ReportPart::Table(table(gate)));
     }
     parts.push(ReportPart::Text(Ink::Faint, design(gate)));
@@ -72,7 +73,28 @@ fn table(gate: &Gate) -> ReportTable {
             samples(number),
         ]
     };
-    ReportTable { columns, rows: gate.numbers.iter().map(row).collect() }
+    ReportTable {
+        columns,
+        rows: gate.numbers.iter().map(row).chain(gate.rejected_numbers.iter().map(rejected)).collect(),
+    }
+}
+
+/// A number of rejected runs, by which nothing is answered.
+fn rejected(contrast: &Contrast) -> Vec<String> {
+    let value = |value: Option<f64>| value.map_or(MISSING.to_owned(), |value| format::metric(value, contrast.metric));
+    let workload = contrast.workload.as_deref().unwrap_or_default();
+    vec![
+        contrast.word().to_owned(),
+        match workload == contrast.phase || workload.is_empty() {
+            true => format!("{} {}", contrast.phase, contrast.metric),
+            false => format!("{workload}/{} {}", contrast.phase, contrast.metric),
+        },
+        value(contrast.baseline_value),
+        value(contrast.candidate_value),
+        contrast.ratio.map_or(MISSING.to_owned(), |ratio| format!("{}×", format::ratio(ratio))),
+        MISSING.to_owned(),
+        count(contrast.blocks, contrast.unit.name()),
+    ]
 }
 
 /// `8 blocks`.
@@ -144,7 +166,8 @@ fn items(gate: &Gate, shown: usize) -> Vec<Item> {
         }
     }
     items.extend(gate.missing.iter().map(|missing| item(Ink::Caution, "missing", missing.clone())));
-    items.extend(gate.left_out.iter().take(shown).map(|run| {
+    let left_out = unexplained(&gate.left_out, &gate.run_checks);
+    items.extend(left_out.iter().take(shown).map(|run| {
         item(Ink::Bad, "left out", format!("run {} of {}: {}", crate::run::short_id(&run.run), run.side, run.reason))
     }));
     let of_both = gate.checks.iter().filter(|finding| finding.level >= Level::Warn);
@@ -155,7 +178,7 @@ fn items(gate: &Gate, shown: usize) -> Vec<Item> {
         Item::finding(finding.level, &finding.code, &message, &finding.remedy)
     });
     let warnings: Vec<Item> = of_both.chain(of_runs).collect();
-    let more = warnings.len().saturating_sub(shown) + gate.left_out.len().saturating_sub(shown);
+    let more = warnings.len().saturating_sub(shown) + left_out.len().saturating_sub(shown);
     items.extend(warnings.into_iter().take(shown));
     if more > 0 {
         items.push(item(Ink::Faint, "", format!("{more} more: -v")));

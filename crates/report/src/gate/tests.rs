@@ -62,6 +62,7 @@ fn gate(answer: GateAnswer, name: &str) -> Gate {
         seed: 1,
         settle: None,
         gates: None,
+        rejected_numbers: Vec::new(),
     }
 }
 

@@ -33,7 +33,7 @@ pub(super) fn brief(findings: &[Finding], notes: usize, style: &Style) -> String
         let body = body.strip_prefix(head.as_str()).unwrap_or(&body);
         text.push_str(&format!("{}{body}\n", style.ink(level_ink(finding.level), &head)));
         if !finding.remedy.is_empty() {
-            text.push_str(&format!("  {}\n", style.wrap(&format!("→ {}", first_sentence(&finding.remedy)), 4)));
+            text.push_str(&format!("  {}\n", style.wrap(&format!("→ {}", in_brief(finding)), 4)));
         }
     }
     let rest = rest(findings, worst.len().saturating_sub(BRIEF_FINDINGS), notes);
@@ -79,6 +79,16 @@ fn alike(one: &Finding, other: &Finding) -> bool {
 /// Up to the first full stop that ends a sentence.
 fn first_sentence(text: &str) -> &str {
     text.find(". ").map_or(text, |end| &text[..=end])
+}
+
+/// The first remedy, and the second one where there are several.
+fn in_brief(finding: &Finding) -> String {
+    let first = first_sentence(&finding.remedy);
+    let rest = finding.remedy[first.len()..].trim_start();
+    match finding.remedies.len() {
+        0 | 1 => first.to_owned(),
+        _ => format!("{first} {}", first_sentence(rest)).trim_end().to_owned(),
+    }
 }
 
 fn mark(level: Level) -> &'static str {
@@ -169,4 +179,30 @@ fn entry(finding: &Finding, same_check: &[&Finding], style: &Style) -> String {
         text.push_str(&format!("  {:indent$}{remedy}\n", "", indent = head.len()));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plumb_result::Remedy;
+
+    // Protects: the way out that needs an option is on the first page, not only the one that asks others to stop.
+    #[test]
+    fn a_brief_finding_has_two_remedies_at_most() {
+        let finding = Finding {
+            code: "C1".to_owned(),
+            level: Level::Fail,
+            phase: None,
+            at_ns: None,
+            observed: String::new(),
+            threshold: String::new(),
+            message: "Others used the device.".to_owned(),
+            remedy: "Stop dd. Or declare it: `--under-load`. Or wait.".to_owned(),
+            remedies: vec![Remedy::words("Stop dd."), Remedy::DeclareLoad, Remedy::words("Wait.")],
+        };
+        let page = brief(&[finding.clone()], 0, &Style::PLAIN);
+        assert!(page.contains("→ Stop dd. Or declare it: `--under-load`.\n"), "{page}");
+        let only = Finding { remedies: vec![Remedy::words("Stop dd.")], ..finding };
+        assert!(brief(&[only], 0, &Style::PLAIN).contains("→ Stop dd.\n"));
+    }
 }

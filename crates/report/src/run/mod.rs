@@ -26,7 +26,7 @@ use crate::style::{Ink, Style};
 use plumb_result::Utilisation;
 use plumb_result::assertion::{Asserted, Steadiness};
 use plumb_result::medians::Spread;
-use plumb_result::{RunResult, RunVerdict};
+use plumb_result::{Finding, RunResult, RunVerdict, VerdictWords};
 
 /// Whether a result can be shown again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,20 +108,41 @@ pub fn page_with(result: &RunResult, conditions: &RunConditions, options: &PageO
         let line = |(note, phases): &(&str, Vec<&str>)| not_possible(&format!("{}: {note}", phases.join(", ")), style);
         page.extend(notes.iter().map(line));
     }
+    let checks = in_row_names(result);
     match options.detail {
         Detail::Brief => {
             let behind_v = if notes_are_shown { 0 } else { notes.len() };
-            page.push_str(&findings::brief(&result.checks, behind_v, style));
+            page.push_str(&findings::brief(&checks, behind_v, style));
         }
         Detail::Full => {
-            page.push_str(&findings(&result.checks, style));
+            page.push_str(&findings(&checks, style));
         }
     }
     page.push_str(&last_line(result, options, style));
     page
 }
 
-/// That a run was cut short or is rejected comes before any number of it.
+/// The verdict in a sentence, in the names of the table's rows.
+pub(crate) fn verdict(result: &RunResult) -> String {
+    let words = VerdictWords {
+        verdict: result.verdict,
+        checks: &result.checks,
+        under_load: result.under_load.as_deref(),
+        row_of: &|phase| survey::row_name(result, phase),
+    };
+    let rest = if result.verdict == RunVerdict::Reject { " It counts in no comparison." } else { "" };
+    format!("{}{rest}", words.sentence())
+}
+
+pub(crate) fn verdict_ink(verdict: RunVerdict) -> Ink {
+    match verdict {
+        RunVerdict::Pass => Ink::Good,
+        RunVerdict::Caution | RunVerdict::Unknown => Ink::Caution,
+        RunVerdict::Reject => Ink::Bad,
+    }
+}
+
+/// That a run was cut short, and whether its numbers can be used, comes before any number of it.
 fn state(result: &RunResult, style: &Style) -> String {
     let mut lines = Vec::new();
     match (&result.error, result.partial) {
@@ -129,10 +150,19 @@ fn state(result: &RunResult, style: &Style) -> String {
         (None, true) => lines.push("The run was interrupted. These are the numbers up to then.".to_owned()),
         (None, false) => {}
     }
-    if result.verdict == RunVerdict::Reject {
-        lines.push("The checks reject this run. It counts in no comparison.".to_owned());
-    }
-    lines.iter().map(|line| format!("{}\n", style.ink(Ink::Bad, &style.wrap(line, 0)))).collect()
+    let mut text: String =
+        lines.iter().map(|line| format!("{}\n", style.ink(Ink::Bad, &style.wrap(line, 0)))).collect();
+    text.push_str(&format!("{}\n", style.ink(verdict_ink(result.verdict), &style.wrap(&verdict(result), 0))));
+    text
+}
+
+/// The findings, with what the table calls their phases.
+fn in_row_names(result: &RunResult) -> Vec<Finding> {
+    let named = |finding: &Finding| Finding {
+        phase: finding.phase.as_deref().map(|phase| survey::row_name(result, phase)),
+        ..finding.clone()
+    };
+    result.checks.iter().map(named).collect()
 }
 
 /// How far several runs are apart.
@@ -170,12 +200,7 @@ pub(crate) fn not_possible(what: &str, style: &Style) -> String {
 }
 
 fn last_line(result: &RunResult, options: &PageOptions<'_>, style: &Style) -> String {
-    let ink = match result.verdict {
-        RunVerdict::Pass => Ink::Good,
-        RunVerdict::Caution | RunVerdict::Unknown => Ink::Caution,
-        RunVerdict::Reject => Ink::Bad,
-    };
-    let verdict = style.ink(ink, result.verdict.name());
+    let verdict = style.ink(verdict_ink(result.verdict), result.verdict.name());
     let mut words = vec![format!("Trust: {verdict}")];
     if let Some(worst) = findings::by_severity(&result.checks).first() {
         words.push(format!("plumb explain {}", worst.code));

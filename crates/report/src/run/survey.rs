@@ -93,6 +93,19 @@ pub(super) fn survey(result: &RunResult, style: &Style) -> Option<String> {
     Some(text + "\n")
 }
 
+/// Returns the table's name of a phase, `Sequential 1 MiB read`. Pages of other workloads use the phase's own name.
+pub(super) fn row_name(result: &RunResult, phase: &str) -> String {
+    if !is_survey(result) {
+        return phase.to_owned();
+    }
+    let of_pair = PAIRS.iter().find(|pair| pair.read == phase || pair.write == phase).and_then(|pair| {
+        let way = if pair.read == phase { "read" } else { "write" };
+        Some(format!("{} {way}", Line::of(result, pair)?.short_label()))
+    });
+    let of_file = SMALL_FILES.iter().find(|(name, ..)| *name == phase).map(|(.., word)| format!("Small files {word}"));
+    of_pair.or(of_file).unwrap_or_else(|| phase.to_owned())
+}
+
 /// The tier of every rate, where that is one, and not the device: it is said once then.
 fn same_tier(result: &RunResult) -> Option<TierName> {
     let mut tiers = result
@@ -132,6 +145,11 @@ impl<'a> Line<'a> {
             label.push_str(&format!(", {}", plan.cache_mode().trim_end_matches(", cold")));
         }
         Some(Line { label, read, write })
+    }
+
+    /// Returns the label without the cache mode.
+    fn short_label(&self) -> &str {
+        self.label.split_once(',').map_or(self.label.as_str(), |(name, _)| name)
     }
 
     fn sides(&self) -> impl Iterator<Item = (&'static str, &Row<'a>)> {
@@ -322,8 +340,7 @@ pub fn side_by_side(results: &[&RunResult], style: &Style) -> String {
     for pair in &PAIRS {
         let line = results.iter().find_map(|result| Line::of(result, pair));
         let Some(line) = line else { continue };
-        let name =
-            |way: &str| line.label.split_once(',').map_or(line.label.as_str(), |(name, _)| name).to_owned() + way;
+        let name = |way: &str| line.short_label().to_owned() + way;
         add(name(" read"), &|result| rate(result, pair.read, OpKind::Read));
         add(name(" write"), &|result| rate(result, pair.write, OpKind::Write));
     }

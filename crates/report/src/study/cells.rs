@@ -12,12 +12,15 @@ use plumb_result::study::{CellValue, StudyCell, StudyReport};
 pub(super) fn cells(report: &StudyReport, detail: Detail) -> Vec<ReportPart> {
     let (heading, reasons) = (heading(report), reasons(report));
     let is_shown = detail == Detail::Brief && pivot::has_rows(report);
+    let has_rejected = report.cells.iter().any(|cell| !cell.rejected_values.is_empty());
     if is_shown && reasons.is_empty() && report.counts.cells_with_value == report.counts.cells {
         return Vec::new();
     }
     let mut parts = vec![ReportPart::Heading(heading)];
     if !is_shown {
-        parts.push(ReportPart::Table(table(report)));
+        parts.push(ReportPart::Table(table(report, |_| true)));
+    } else if has_rejected {
+        parts.push(ReportPart::Table(table(report, |cell| !cell.rejected_values.is_empty())));
     }
     if !reasons.is_empty() {
         parts.push(ReportPart::List(reasons));
@@ -38,7 +41,7 @@ fn heading(report: &StudyReport) -> String {
     }
 }
 
-fn table(report: &StudyReport) -> ReportTable {
+fn table(report: &StudyReport, is_row: impl Fn(&StudyCell) -> bool) -> ReportTable {
     let factors = factors(report);
     let mut columns: Vec<ColumnHead> =
         factors.iter().map(|factor| ColumnHead::new(factor, Align::Left, None)).collect();
@@ -52,7 +55,7 @@ fn table(report: &StudyReport) -> ReportTable {
         ColumnHead::new("missing", Align::Left, None),
     ]);
     let mut rows = Vec::new();
-    for cell in &report.cells {
+    for cell in report.cells.iter().filter(|cell| is_row(cell)) {
         let mut row: Vec<String> = factors.iter().map(|factor| level(cell, factor)).collect();
         row.push(cell.workload.clone());
         let missing = missing(cell);
@@ -60,13 +63,14 @@ fn table(report: &StudyReport) -> ReportTable {
         if report.conformance.iter().any(|one| one.workload == cell.workload) && missing.is_empty() {
             continue;
         }
-        if cell.values.is_empty() {
+        if cell.values.is_empty() && cell.rejected_values.is_empty() {
             row.extend(["", MISSING, "", "", ""].map(str::to_owned));
             row.push(missing);
             rows.push(row);
             continue;
         }
-        for value in &cell.values {
+        // A cell has rejected values only if it has no others; the last column says so.
+        for value in cell.values.iter().chain(&cell.rejected_values) {
             let mut row = row.clone();
             row.extend(of_value(value, report.emulated));
             row.push(missing.clone());

@@ -53,6 +53,7 @@ fn contrast(load: &str, verdict: ContrastVerdict, ratio: f64, words: &str) -> St
             candidate_modes: Vec::new(),
             outliers: Vec::new(),
             without_outliers: None,
+            rejected: false,
             unseen: None,
         },
     }
@@ -85,6 +86,7 @@ fn cell(level: &str, load: &str, value: Option<f64>) -> StudyCell {
             })
             .into_iter()
             .collect(),
+        rejected_values: Vec::new(),
         devices: value
             .map(|_| CellDevice {
                 device: "sda".to_owned(),
@@ -157,6 +159,7 @@ fn report() -> StudyReport {
         threshold: String::new(),
         message: message.to_owned(),
         remedy: remedy.to_owned(),
+        remedies: Vec::new(),
     };
     StudyReport {
         conformance: Vec::new(),

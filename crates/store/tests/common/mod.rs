@@ -73,6 +73,7 @@ pub fn result(id: &str, second: u32) -> RunResult {
         ranks: None,
         imported: None,
         gated: None,
+        under_load: None,
         schema: "plumb.result/1".to_owned(),
         id: id.to_owned(),
         started_at: format!("2024-05-01T12:00:{second:02}.123456789Z"),
@@ -93,6 +94,7 @@ pub fn result(id: &str, second: u32) -> RunResult {
                 threshold: "0".to_owned(),
                 message: "still in memory, when the clock stopped".to_owned(),
                 remedy: "flush inside the clock".to_owned(),
+                remedies: Vec::new(),
             })
             .to_vec(),
         phases: vec![PhaseResult {

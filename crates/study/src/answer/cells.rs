@@ -3,7 +3,7 @@
 use super::contrasts::tier;
 use super::devices::{moved, under};
 use super::evidence::{StudyEvidence, StudyRun};
-use super::values::{CountedValue, WorkNumbers};
+use super::values::{CountedValue, WorkNumbers, rejected_numbers};
 use plumb_lab::protocol::DeviceCounts;
 use plumb_result::RunResult;
 use plumb_result::study::{CellDevice, CellReason, CellValue, RunCount, StudyCell};
@@ -14,6 +14,7 @@ use plumb_workload::OpKind;
 
 pub(super) fn cells(evidence: &StudyEvidence, numbers: &WorkNumbers) -> Vec<StudyCell> {
     let plan = &evidence.plan;
+    let rejected = rejected_numbers(evidence);
     let of_cell =
         |cell: usize| plan.runs.iter().zip(&evidence.records).filter(move |(run, _)| run.cell as usize == cell);
     plan.cells
@@ -22,6 +23,8 @@ pub(super) fn cells(evidence: &StudyEvidence, numbers: &WorkNumbers) -> Vec<Stud
         .map(|(index, cell)| {
             let runs: Vec<(u32, &StudyRun)> = of_cell(index).map(|(run, record)| (run.plot, record)).collect();
             let count = |status: StudyRunStatus| runs.iter().filter(|(_, one)| one.status == status).count() as u32;
+            let values_of = values(numbers, index as u32);
+            let rejected_values = if values_of.is_empty() { values(&rejected, index as u32) } else { Vec::new() };
             StudyCell {
                 levels: cell.levels.clone(),
                 workload: cell.workload.clone(),
@@ -32,8 +35,9 @@ pub(super) fn cells(evidence: &StudyEvidence, numbers: &WorkNumbers) -> Vec<Stud
                 open: count(StudyRunStatus::Planned) + count(StudyRunStatus::Running),
                 not_needed: count(StudyRunStatus::Skipped),
                 reasons: reasons(&runs),
-                values: values(numbers, index as u32),
+                values: values_of,
                 devices: devices(&runs),
+                rejected_values,
             }
         })
         .collect()

@@ -107,6 +107,7 @@ pub(super) fn contrast(plan: &Plan, pairing: &Pairing, exact: &Exact, baseline: 
         outliers: Vec::new(),
         without_outliers: None,
         unseen: None,
+        rejected: false,
     };
     StudyContrast {
         words: messages::counted(

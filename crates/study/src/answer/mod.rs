@@ -39,6 +39,8 @@ use plumb_result::study::{GatheredFinding, STUDY_SCHEMA, StudyContrast, StudyCou
 use plumb_result::{Finding, Level, RunResult};
 use plumb_sorted::{SortedMap, SortedSet, short_list};
 use plumb_store::{StudyPlotState, StudyRunStatus};
+use plumb_trust::Running;
+use plumb_trust::advice::{Asked, sentences};
 
 /// The report of a study, however far it is.
 pub fn answer(evidence: &StudyEvidence) -> StudyReport {
@@ -140,6 +142,7 @@ fn checks(evidence: &StudyEvidence, counts: &StudyCounts, emulated: bool) -> Vec
         threshold: threshold.to_owned(),
         message,
         remedy: remedy.to_owned(),
+        remedies: Vec::new(),
     };
     let mut found = Vec::new();
     if evidence.plan.exploratory {
@@ -205,7 +208,11 @@ fn gathered(evidence: &StudyEvidence) -> Vec<GatheredFinding> {
             runs: runs.len() as u32,
             of: results.len() as u32,
             message: first.message.clone(),
-            remedy: first.remedy.clone(),
+            // The runs were made by `plumb run`, whose options a study does not have.
+            remedy: match first.remedies.as_slice() {
+                [] => first.remedy.clone(),
+                remedies => sentences(remedies, &Asked::of(Running::Study)),
+            },
         })
         .collect();
     short_list::sort_by(&mut all, |one, other| other.level.cmp(&one.level).then(other.runs.cmp(&one.runs)));

@@ -50,6 +50,7 @@ pub(super) fn finding(undeclared: &[Difference]) -> Option<Finding> {
             "The sides differ in more than the factor: {shown}{more}; none of this is about the factor alone."
         ),
         remedy: "make the sides alike, or declare what differs as part of the factor".to_owned(),
+        remedies: Vec::new(),
     })
 }
 

@@ -162,6 +162,7 @@ fn what_is_missing_is_shown_with_its_reason_and_in_no_number() {
     let cell = &found.cells[0];
     assert_eq!((cell.rejected, cell.done, cell.values[0].runs), (1, 2, 2));
     assert!(cell.values[0].value < 2e8, "a rejected run is in no mean");
+    assert!(cell.rejected_values.is_empty(), "other runs are left");
     assert_eq!((found.counts.cells_with_value, found.counts.cells), (3, 4));
     assert!(found.checks.iter().any(|check| check.code == "E10" && check.observed == "3 of 4 cells have a value"));
     // The context of size 4k has two whole blocks left; that of 64k has no candidate.
@@ -279,6 +280,7 @@ fn a_rejected_run_costs_no_table() {
         fail(&mut evidence, run, StudyRunStatus::Rejected, "C1");
     }
     let found = answer(&evidence);
+    assert!(found.cells[0].values.is_empty() && !found.cells[0].rejected_values.is_empty(), "{:?}", found.cells[0]);
     let reason = found.effects[0].lines[0].reason.as_deref().unwrap();
     assert!(reason.starts_with("cannot be estimated: system a lacks values"), "{reason}");
 }
@@ -358,6 +360,7 @@ fn findings_of_runs_are_gathered_at_their_worst() {
             threshold: String::new(),
             message: format!("said of run {run}"),
             remedy: String::new(),
+            remedies: Vec::new(),
         });
     }
     let found = answer(&evidence);

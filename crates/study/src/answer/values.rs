@@ -5,8 +5,9 @@ use super::evidence::StudyEvidence;
 use crate::plan::{Levels, Plan, PlanCell, is_meant};
 use plumb_result::metric::{DeviceCount, Stat};
 use plumb_result::run::TierName;
-use plumb_result::{Metric, Quantity};
+use plumb_result::{Metric, Quantity, RunResult};
 use plumb_sorted::{SortedMap, short_list};
+use plumb_store::StudyRunStatus;
 
 /// One number of one work.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -57,9 +58,25 @@ const fn is_default(count: DeviceCount) -> bool {
 /// Values of all runs that count, of some metrics. A time or rate that is 0 or no number has no place on the log scale, and
 /// is no value.
 pub(super) fn numbers_of(evidence: &StudyEvidence, wanted: impl Fn(Metric) -> bool) -> WorkNumbers {
+    numbers_of_runs(evidence, evidence.accepted(), wanted)
+}
+
+/// The same of the runs that the checks rejected.
+pub(super) fn rejected_numbers(evidence: &StudyEvidence) -> WorkNumbers {
+    let records = evidence.records.iter().enumerate();
+    let rejected = records.filter(|(_, record)| record.status == StudyRunStatus::Rejected);
+    let results = rejected.filter_map(|(run, record)| Some((run, record.result.as_ref()?)));
+    numbers_of_runs(evidence, results, |metric| is_compared(&evidence.plan, metric))
+}
+
+fn numbers_of_runs<'a>(
+    evidence: &'a StudyEvidence,
+    runs: impl Iterator<Item = (usize, &'a RunResult)>,
+    wanted: impl Fn(Metric) -> bool,
+) -> WorkNumbers {
     let plan = &evidence.plan;
     let mut numbers = WorkNumbers::new();
-    for (run, result) in evidence.accepted() {
+    for (run, result) in runs {
         let planned = &plan.runs[run];
         let Some(cell) = plan.cells.get(planned.cell as usize) else { continue };
         let of_run = |value: f64, tier: Option<TierName>| CountedValue {

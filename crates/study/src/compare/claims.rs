@@ -20,7 +20,7 @@ pub type Rows = SortedMap<ComparedCell, Vec<LogRow>>;
 
 /// Checks of a comparison that forbid claims where they fail: the numbers of the two sides are not of one kind, not of one
 /// time, or not those of their own side.
-const DISQUALIFYING: &[&str] = &["D6", "D7", "D8", "E11", "E13", "E15"];
+const DISQUALIFYING: &[&str] = &["C1", "D6", "D7", "D8", "E11", "E13", "E15"];
 
 /// The check of runs and provisionings: when it warns, nothing may be claimed.
 const TOO_FEW: &str = "E1";
@@ -247,6 +247,7 @@ pub(crate) fn of_assessment(
         candidate_modes: Vec::new(),
         outliers: Vec::new(),
         without_outliers: None,
+        rejected: false,
         unseen: unseen(verdict, assessment, [baseline.values, candidate.values], metric, rule),
     }
 }
@@ -463,6 +464,7 @@ mod tests {
             threshold: String::new(),
             message: "One thing: and what follows.".to_owned(),
             remedy: String::new(),
+            remedies: Vec::new(),
         }
     }
 

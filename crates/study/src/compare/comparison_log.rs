@@ -4,11 +4,11 @@ use super::plan::{CompareSide, PlannedBlock, SidePlot, side_index};
 use super::tails::TailLog;
 use crate::place::Place;
 use crate::run::{RunOutcome, failed, rejected_because};
-use plumb_result::compare::{LeftOut, RunCheck};
+use plumb_result::compare::{LeftOut, RunCheck, SideLoad};
 use plumb_result::metric::Subject;
 use plumb_result::observe::TargetFacts;
 use plumb_result::run::TierName;
-use plumb_result::{Finding, Histogram, Level, Metric, PhaseResult, RunResult, RunVerdict};
+use plumb_result::{Finding, Histogram, Level, Metric, PhaseResult, RunResult, RunVerdict, UnderLoad};
 use plumb_sorted::{SortedMap, short_list};
 use plumb_stats::schedule::Side;
 use plumb_trust::{DialectPrint, Factor, Planned, SideRecord, ToolPrint, WorkPrint, WorkQuestion, work_print};
@@ -56,6 +56,8 @@ pub(crate) struct ComparisonLog {
     /// Every number that is planned.
     pub(crate) planned: Vec<Planned>,
     varying: Option<&'static Factor>,
+    /// Phases whose numbers are compared; all where there are none.
+    phases: Vec<String>,
     pub(crate) provisionings: [Provisionings; 2],
     /// Ids, in the order in which they ran.
     pub(crate) runs: Vec<String>,
@@ -72,6 +74,10 @@ pub(crate) struct ComparisonLog {
     pub(crate) rows: SortedMap<ComparedCell, Vec<LogRow>>,
     /// What the numbers measured, by side; `mixed` where runs differ.
     pub(crate) tiers: SortedMap<ComparedCell, [Option<TierName>; 2]>,
+    /// Rows of blocks of which a run was rejected: they are shown where a number has no others.
+    pub(crate) rejected_rows: SortedMap<ComparedCell, Vec<LogRow>>,
+    /// The load of other processes in every run, by side.
+    pub(crate) loads: [Vec<Option<UnderLoad>>; 2],
     pub(crate) latencies: SortedMap<OpKey, [Histogram; 2]>,
     /// The slowest ops of the runs that count.
     pub(crate) tails: TailLog,
@@ -86,7 +92,7 @@ pub(crate) struct ComparisonLog {
     pub(crate) accepted_pairs: SortedMap<String, u32>,
     /// Runs of each side.
     side_runs: [u32; 2],
-    /// Warnings about runs, by side and check: the first of each, and how many runs have one.
+    /// Warnings about runs and objections to them, by side and check: the first of the worst, and how many runs have one.
     warned: SortedMap<(usize, String), (Finding, u32)>,
     /// What was asked for and done otherwise, by workload, phase and note, with the sides that it is about.
     pub(crate) notes: SortedMap<(String, String, String), Vec<String>>,
@@ -124,6 +130,20 @@ impl ComparisonLog {
     /// An empty one, for these works.
     pub(crate) fn new(workloads: &[&'static NamedWorkload], varying: Option<&'static Factor>) -> ComparisonLog {
         ComparisonLog { planned: planned(workloads), varying, is_sequence: true, ..ComparisonLog::default() }
+    }
+
+    /// The same, of these phases only.
+    pub(crate) fn of_phases(self, phases: &[String]) -> ComparisonLog {
+        ComparisonLog { phases: phases.to_vec(), ..self }
+    }
+
+    /// Removes numbers of other phases from the plan, so that they are not missing.
+    pub(crate) fn forget_other_phases(&mut self) {
+        if self.phases.is_empty() {
+            return;
+        }
+        let cells: Vec<&ComparedCell> = self.rows.keys().chain(self.rejected_rows.keys()).collect();
+        self.planned.retain(|one| cells.iter().any(|cell| cell.workload == one.workload && cell.metric == one.metric));
     }
 
     /// The plot that a place belongs to. Two directories of one file system are one mkfs, whatever they are called.
@@ -176,10 +196,9 @@ impl ComparisonLog {
                 phases.clone_from(&outcome.observations.phases);
             }
         }
-        if is_rejected {
-            return;
+        if !is_rejected {
+            *self.accepted_pairs.entry(named.name.to_owned()).or_default() += 1;
         }
-        *self.accepted_pairs.entry(named.name.to_owned()).or_default() += 1;
         let plots = [0, 1].map(|index| {
             let place = block.planned.plots[index];
             self.plot_of(index, place, &sides[index].plots[place], &block.outcomes[index].observations.targets)
@@ -188,12 +207,8 @@ impl ComparisonLog {
         let others = numbers(named, &self.planned, candidate);
         for HeadlineNumber { cell, value: a, tier } in numbers(named, &self.planned, baseline) {
             let Some(other) = others.iter().find(|other| other.cell == cell) else { continue };
-            let b = other.value;
-            let known = self.tiers.entry(cell.clone()).or_insert([tier, other.tier]);
-            for (known, new) in known.iter_mut().zip([tier, other.tier]) {
-                if *known != new {
-                    *known = Some(TierName::Mixed);
-                }
+            if !self.phases.is_empty() && !self.phases.contains(&cell.phase) {
+                continue;
             }
             let row = |side: Side, value: f64| LogRow {
                 block: block.number,
@@ -202,7 +217,21 @@ impl ComparisonLog {
                 run: place[side_index(side)],
                 value,
             };
-            self.rows.entry(cell).or_default().extend([row(Side::A, a), row(Side::B, b)]);
+            let rows = [row(Side::A, a), row(Side::B, other.value)];
+            if is_rejected {
+                self.rejected_rows.entry(cell).or_default().extend(rows);
+                continue;
+            }
+            let known = self.tiers.entry(cell.clone()).or_insert([tier, other.tier]);
+            for (known, new) in known.iter_mut().zip([tier, other.tier]) {
+                if *known != new {
+                    *known = Some(TierName::Mixed);
+                }
+            }
+            self.rows.entry(cell).or_default().extend(rows);
+        }
+        if is_rejected {
+            return;
         }
         for (index, outcome) in block.outcomes.iter().enumerate() {
             self.tails.add(index, &outcome.result);
@@ -235,12 +264,18 @@ impl ComparisonLog {
             }
         }
         self.side_runs[index] += 1;
+        self.loads[index].push(result.under_load.as_deref().cloned());
         let mut codes: Vec<&str> = Vec::new();
-        // What rejects a run is with the runs that are left out.
-        for finding in result.checks.iter().filter(|finding| finding.level == Level::Warn) {
+        for finding in result.checks.iter().filter(|finding| finding.level >= Level::Warn) {
             if !codes.contains(&finding.code.as_str()) {
                 codes.push(&finding.code);
-                self.warned.entry((index, finding.code.clone())).or_insert_with(|| (finding.clone(), 0)).1 += 1;
+                let (first, runs) =
+                    self.warned.entry((index, finding.code.clone())).or_insert_with(|| (finding.clone(), 0));
+                // A finding that rejected a run says more than a warning of another one.
+                if finding.level > first.level {
+                    *first = finding.clone();
+                }
+                *runs += 1;
             }
         }
         let record = &mut self.records[index];
@@ -255,6 +290,7 @@ impl ComparisonLog {
             self.left_out.push(LeftOut { run: result.id.clone(), side: side.to_owned(), reason });
         } else {
             *self.accepted[index].entry(workload.clone()).or_default() += 1;
+            record.loads.push(result.under_load.as_deref().cloned());
         }
         let tool = ToolPrint { name: result.tool.name.clone(), version: result.tool.version.clone(), dialect };
         if !record.tools.contains(&tool) {
@@ -295,7 +331,7 @@ impl ComparisonLog {
         Some(work_print(ran, WorkQuestion::Floor))
     }
 
-    /// What the checks warn of in the runs of each side, the most frequent first.
+    /// Returns the checks that warned of runs or rejected them, by side: the worst first, then the most frequent.
     pub(crate) fn run_checks(&self, sides: [&str; 2]) -> Vec<RunCheck> {
         let mut all: Vec<RunCheck> = self
             .warned
@@ -307,8 +343,24 @@ impl ComparisonLog {
                 finding: finding.clone(),
             })
             .collect();
-        short_list::sort_by_key(&mut all, |check| u32::MAX - check.runs);
+        short_list::sort_by_key(&mut all, |check| (std::cmp::Reverse(check.finding.level), u32::MAX - check.runs));
         all
+    }
+
+    /// The load of other processes on each side whose runs had one: the median of them.
+    pub(crate) fn side_loads(&self, sides: [&str; 2]) -> Vec<SideLoad> {
+        let of_side = |(index, side): (usize, &str)| {
+            let mut loads: Vec<&UnderLoad> = self.loads[index].iter().flatten().collect();
+            short_list::sort_by(&mut loads, |one, other| one.device_share.total_cmp(&other.device_share));
+            let median = *loads.get(loads.len() / 2)?;
+            Some(SideLoad {
+                side: side.to_owned(),
+                runs: loads.len() as u32,
+                of: self.side_runs[index],
+                load: median.clone(),
+            })
+        };
+        sides.into_iter().enumerate().filter_map(of_side).collect()
     }
 
     /// Mean time of a run in seconds, of all runs that took so long.

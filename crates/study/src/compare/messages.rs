@@ -3,12 +3,15 @@
 use super::comparison_log::ComparisonLog;
 use super::plan::CompareSide;
 use super::request::{CompareRequest, ComparisonEnded};
-use plumb_result::compare::{Replicate, RunCheck, StoredOrder, StoredWork};
+use plumb_result::Remedy;
+use plumb_result::compare::{Replicate, RunCheck, SideLoad, StoredOrder, StoredWork};
 use plumb_result::metric::Subject;
 use plumb_result::number::{self, Digits, percent};
 use plumb_result::run::TierName;
-use plumb_result::{Contrast, ContrastVerdict, Histogram, Metric, Quantity, Tail, tails};
+use plumb_result::verdict::{LOAD, under_declared_load, under_undeclared_load};
+use plumb_result::{Contrast, ContrastVerdict, Histogram, Level, LoadDeclared, Metric, Quantity, Tail, tails};
 use plumb_stats::stop::StopReason;
+use plumb_trust::advice::{Asked, budget_text, sentences};
 use plumb_workload::named::NamedWorkload;
 
 /// What else a comparison came to.
@@ -20,12 +23,23 @@ pub(crate) struct Told<'a> {
     pub(crate) blocks: usize,
     pub(crate) run_checks: &'a [RunCheck],
     pub(crate) tails: &'a [Tail],
+    /// The load of other processes on each side.
+    pub(crate) under_load: &'a [SideLoad],
+    /// The command, and what its user set.
+    pub(crate) asked: &'a Asked,
 }
 
 /// Words for the whole: what was found, why where a check knows it, and what limits it.
 pub(crate) fn note(request: &CompareRequest<'_>, contrasts: &[Contrast], told: &Told<'_>) -> String {
     let names = [request.baseline.name.as_str(), request.candidate.name.as_str()];
-    let mut said = with_tails(found(names[0], names[1], contrasts, 0.05, told.left_out), names, contrasts, told.tails);
+    let all = contrasts;
+    let contrasts: &[Contrast] = &all.iter().filter(|one| !one.rejected).cloned().collect::<Vec<_>>();
+    let mut said = load_words(told);
+    if contrasts.is_empty() && !all.is_empty() {
+        said.push_str(&nothing_left(names, told));
+        return said;
+    }
+    said.push_str(&with_tails(found(names[0], names[1], contrasts, 0.05, told.left_out), names, contrasts, told.tails));
     said.push_str(&cause(contrasts, told.run_checks));
     said.push_str(confounded(told.confounded));
     if told.left_out > 0 {
@@ -35,10 +49,42 @@ pub(crate) fn note(request: &CompareRequest<'_>, contrasts: &[Contrast], told: &
     said.push_str(&from_memory(contrasts));
     match told.ended {
         ComparisonEnded::Interrupted => said.push_str(" Interrupted: this is what was measured before."),
-        ComparisonEnded::By(reason) => said.push_str(&way_on(request, contrasts, told.blocks, reason)),
+        ComparisonEnded::By(reason) => said.push_str(&way_on(request, contrasts, told, reason)),
         ComparisonEnded::NothingAccepted => {}
     }
     said
+}
+
+/// The declared load, or the load that rejected every run: it comes before any number.
+fn load_words(told: &Told<'_>) -> String {
+    let largest = told.under_load.iter().max_by(|one, other| one.load.device_share.total_cmp(&other.load.device_share));
+    match largest {
+        Some(side) if side.load.declared == LoadDeclared::Yes => format!("{} ", under_declared_load(&side.load)),
+        _ => String::new(),
+    }
+}
+
+/// Names the cause of rejected runs: their load, or the first check that failed.
+pub(crate) fn why_rejected(run_checks: &[RunCheck], under_load: &[SideLoad]) -> String {
+    let mut failed = run_checks.iter().filter(|check| check.finding.level == Level::Fail).peekable();
+    let Some(first) = failed.peek().copied() else { return "Rejected by the checks.".to_owned() };
+    let load = under_load.iter().map(|side| &side.load);
+    let load = load.max_by(|one, other| one.device_share.total_cmp(&other.device_share));
+    if let Some(load) = load
+        && failed.all(|check| LOAD.contains(&check.finding.code.as_str()))
+    {
+        return under_undeclared_load(load);
+    }
+    let message = &first.finding.message;
+    let sentence = message.find(". ").map_or(message.as_str(), |end| &message[..end]);
+    format!("Rejected: {} ({}).", sentence.trim_end_matches('.'), first.finding.code)
+}
+
+/// Words where the checks rejected a run of every block.
+fn nothing_left([a, b]: [&str; 2], told: &Told<'_>) -> String {
+    let why = why_rejected(told.run_checks, told.under_load);
+    let runs = if told.left_out == 1 { "1 run".to_owned() } else { format!("{} runs", told.left_out) };
+    format!("{why} No claim about {a} and {b}: a run of every block was rejected ({runs} in all).")
 }
 
 const fn confounded(is_confounded: bool) -> &'static str {
@@ -103,7 +149,9 @@ fn cause(contrasts: &[Contrast], run_checks: &[RunCheck]) -> String {
         run_checks.iter().find(|check| check.finding.code == code && (check.side == *slower) == is_slower)
     };
     let named = CAUSES.iter().find_map(|&code| {
-        of_side(code, true).filter(|check| 2 * check.runs >= check.of && of_side(code, false).is_none())
+        // Numbers do not contain rejected runs, so a check that rejected them does not explain a difference.
+        let held_back = |check: &&RunCheck| check.finding.level == Level::Warn && 2 * check.runs >= check.of;
+        of_side(code, true).filter(held_back).filter(|_| of_side(code, false).is_none())
     });
     named.map_or(String::new(), |check| {
         format!(
@@ -182,7 +230,8 @@ fn mixed(a: &str, b: &str, counts: [(&str, usize); 3], total: usize) -> String {
 
 /// What would settle the open contrasts, in one number: more provisionings, the budget in which they have the blocks that
 /// they need, or that no budget has. What a check forbids needs no blocks.
-fn way_on(request: &CompareRequest<'_>, contrasts: &[Contrast], blocks: usize, ended: StopReason) -> String {
+fn way_on(request: &CompareRequest<'_>, contrasts: &[Contrast], told: &Told<'_>, ended: StopReason) -> String {
+    let blocks = told.blocks;
     let open = || contrasts.iter().filter(|one| one.verdict == ContrastVerdict::CannotTell);
     let plots = open().filter(|one| one.unit == Replicate::Plot).filter_map(|one| one.blocks_needed).max();
     if let Some(more) = plots.filter(|&more| more > 0) {
@@ -198,22 +247,41 @@ fn way_on(request: &CompareRequest<'_>, contrasts: &[Contrast], blocks: usize, e
     let most = request.rule.blocks_max;
     let reachable: Vec<u32> = needed.iter().copied().filter(|&more| total(more) <= most).collect();
     let Some(&more) = reachable.iter().max() else {
-        return needed.iter().min().map_or(String::new(), |&least| {
-            format!(
-                " At this spread it would take about {} blocks to settle; the limit is {most}. Make the runs longer \
-                 (`--time`) or the machine quieter.",
-                total(least)
-            )
-        });
+        return needed
+            .iter()
+            .min()
+            .map_or(String::new(), |&least| out_of_reach(request, contrasts, total(least), told));
     };
-    let minutes = (request.budget.as_secs_f64() / 60.0 * f64::from(total(more)) / blocks.max(1) as f64).ceil() as u64;
-    let budget = if minutes <= 120 { format!("{minutes}m") } else { format!("{}h", minutes.div_ceil(60)) };
+    let wanted = request.budget.as_secs_f64() * f64::from(total(more)) / blocks.max(1) as f64;
+    let budget = budget_text((wanted * 1e9) as u64);
     let what = match needed.len() - reachable.len() {
         0 => "it".to_owned(),
         _ => format!("{} of the {} open numbers", reachable.len(), needed.len()),
     };
     let blocks = if more == 1 { "block" } else { "blocks" };
     format!(" The time budget is spent; about {more} more {blocks} should settle {what}: `--budget {budget}`.")
+}
+
+/// Words where more blocks than the limit would be needed: longer runs, whose spread falls with the root of their length, and the
+/// phase that needs least.
+fn out_of_reach(request: &CompareRequest<'_>, contrasts: &[Contrast], blocks: u32, told: &Told<'_>) -> String {
+    let most = request.rule.blocks_max;
+    // A fifth more than just enough, for spreads are estimates.
+    let factor = 1.2 * f64::from(blocks) / f64::from(most.max(1));
+    let at_least_ns = Some((request.scale.time_ns as f64 * factor) as u64);
+    let mut remedies = vec![Remedy::LongerTime { phase: None, at_least_ns }];
+    let first = contrasts.first().map(|one| one.phase.as_str());
+    if contrasts.iter().any(|one| Some(one.phase.as_str()) != first)
+        && let Some(nearest) =
+            contrasts.iter().filter(|one| !one.phase.is_empty()).min_by_key(|one| one.blocks_needed.unwrap_or(u32::MAX))
+    {
+        remedies.push(Remedy::NamePhase { phase: nearest.phase.clone().into() });
+    }
+    remedies.push(Remedy::words("Make the machine quieter."));
+    format!(
+        " At this spread it would take about {blocks} blocks to settle; the limit is {most}. {}",
+        sentences(&remedies, told.asked)
+    )
 }
 
 /// Which side's numbers are those of memory.

@@ -14,7 +14,7 @@ pub(crate) mod view;
 
 pub use comparison_log::{ComparedCell, LogRow};
 pub use plan::{CompareSide, SidePlot};
-pub use request::CompareRequest;
+pub use request::{CompareRequest, UnknownPhase};
 
 use crate::fit::Policies;
 use crate::floors::{Floors, floors, of_request};
@@ -28,7 +28,8 @@ use comparison_log::{BlockRuns, ComparisonLog};
 use plan::{PlannedBlock, complete, in_complete_blocks, order, pairs, side_index};
 use plumb_engine::sim::SimRun;
 use plumb_result::compare::{COMPARE_SCHEMA, Outlier, Plots};
-use plumb_result::{Comparison, Contrast, Finding};
+use plumb_result::{Comparison, Contrast, ContrastVerdict, Finding};
+use plumb_sorted::SortedMap;
 use plumb_stats::stop::{Decision, FurtherBudget, Precision, StopReason, Stopper};
 use plumb_stats::verdict::VerdictRule;
 use plumb_trust::RunModes;
@@ -91,7 +92,7 @@ pub(crate) fn measure(
     // Who asks for more blocks than a claim needs may claim with fewer, where the budget ends it.
     let blocks_min = request.rule.blocks_min.min(standard.blocks_min);
     let rule = VerdictRule { seed: request.seed, blocks_min, ..standard };
-    let mut comparison_log = ComparisonLog::new(&request.workloads, request.varying);
+    let mut comparison_log = ComparisonLog::new(&request.workloads, request.varying).of_phases(request.phases);
     let mut stopper = Stopper::new(stop);
     let mut done = 0u32;
     let mut simulated = Duration::ZERO;
@@ -135,6 +136,7 @@ pub(crate) fn measure(
     }
     let spent = if simulated.is_zero() { started.elapsed() } else { simulated };
     comparison_log.run_seconds = comparison_log.seconds_a_run(spent);
+    comparison_log.forget_other_phases();
     Ok(Measured { comparison_log, claims: found, rule, ended })
 }
 
@@ -215,7 +217,7 @@ pub(crate) fn conclude(bench: &mut Bench, request: &CompareRequest<'_>, measured
         None => Floors::default(),
     };
     let sides = view::sides(request, &comparison_log, &environment);
-    let judged = view::judge(&sides, &comparison_log, &claims, &rule, &floors);
+    let judged = view::judge(&bench.asked, &sides, &comparison_log, &claims, &rule, &floors);
     let terms = Terms {
         baseline: &request.baseline.name,
         candidate: &request.candidate.name,
@@ -225,7 +227,8 @@ pub(crate) fn conclude(bench: &mut Bench, request: &CompareRequest<'_>, measured
         samples: "blocks",
         lacking: &|cell| comparison_log.lacking(cell),
     };
-    let contrasts = contrasts(&comparison_log, &claims, judged.modes, &terms);
+    let mut contrasts = contrasts(&comparison_log, &claims, judged.modes, &terms);
+    contrasts.extend(rejected_contrasts(&comparison_log, &terms));
     let tails = comparison_log.tails.of_contrasts(&contrasts);
     let rejected = comparison_log.left_out.len();
     let run_checks = comparison_log.run_checks(request.sides().map(|side| side.name.as_str()));
@@ -234,6 +237,7 @@ pub(crate) fn conclude(bench: &mut Bench, request: &CompareRequest<'_>, measured
     notes.extend(floor_notes);
     let settle = bench.settling.settled();
     notes.extend(settle::note(settle.as_ref()));
+    let under_load = comparison_log.side_loads(request.sides().map(|side| side.name.as_str()));
     let names = |side: &CompareSide| side.plots.iter().map(|plot| plot.name.clone()).collect();
     let plots = request.plots().iter().any(|&plots| plots > 1);
     let comparison = Comparison {
@@ -248,6 +252,8 @@ pub(crate) fn conclude(bench: &mut Bench, request: &CompareRequest<'_>, measured
                 blocks: comparison_log.order.len(),
                 run_checks: &run_checks,
                 tails: &tails,
+                under_load: &under_load,
+                asked: &bench.asked,
             },
         ),
         contrasts,
@@ -266,6 +272,7 @@ pub(crate) fn conclude(bench: &mut Bench, request: &CompareRequest<'_>, measured
         planned: Some(comparison_log.planned.len() as u32),
         stored: None,
         settle,
+        under_load,
     };
     let id = uuid::Uuid::now_v7().to_string();
     if let Some(store) = &mut bench.store
@@ -280,6 +287,35 @@ pub(crate) fn conclude(bench: &mut Bench, request: &CompareRequest<'_>, measured
         interrupted: ended == ComparisonEnded::Interrupted,
         rejected,
     }
+}
+
+/// Contrasts of numbers all of whose blocks have a run that the checks rejected: they are shown, and nothing is claimed of them.
+fn rejected_contrasts(comparison_log: &ComparisonLog, terms: &Terms<'_>) -> Vec<Contrast> {
+    let is_left = |cell: &ComparedCell| comparison_log.rows.contains_key(cell);
+    let rows: Rows = SortedMap::from_iter(
+        comparison_log
+            .rejected_rows
+            .iter()
+            .filter(|(cell, _)| !is_left(cell))
+            .map(|(cell, rows)| (cell.clone(), rows.clone())),
+    );
+    let reason = "the checks rejected a run of every block";
+    let shown = |claim: &CellClaim| {
+        let contrast = contrast(claim, &rows[&claim.cell], terms);
+        Contrast {
+            verdict: ContrastVerdict::CannotTell,
+            rejected: true,
+            note: Some(reason.to_owned()),
+            capped: None,
+            p: None,
+            p_adjusted: None,
+            p_sign_flip: None,
+            blocks_needed: None,
+            unseen: None,
+            ..contrast
+        }
+    };
+    claims(&rows, terms.rule).iter().map(shown).collect()
 }
 
 /// The contrasts with what else is known of their numbers: tiers, speeds, and runs far out.

@@ -26,11 +26,39 @@ pub struct CompareRequest<'a> {
     pub seed: u64,
     /// As typed, for the record.
     pub command: &'a str,
+    /// Phases whose numbers are compared; all where there are none.
+    pub phases: &'a [String],
+}
+
+/// A phase that no work has.
+#[derive(Debug, thiserror::Error)]
+#[error("--phase {phase}: no work of this comparison has it; its phases: {known}")]
+pub struct UnknownPhase {
+    phase: String,
+    known: String,
 }
 
 impl CompareRequest<'_> {
     pub(crate) fn sides(&self) -> [&CompareSide; 2] {
         [&self.baseline, &self.candidate]
+    }
+
+    /// Places of the side that has more of them.
+    pub fn plots_of_a_side(&self) -> usize {
+        self.plots().into_iter().max().unwrap_or(1)
+    }
+
+    /// Checks that each phase of [`CompareRequest::phases`] is one of a work.
+    ///
+    /// # Errors
+    /// [`UnknownPhase`]
+    pub fn phases_exist(&self) -> Result<(), UnknownPhase> {
+        let works = self.workloads.iter().map(|named| named.workload(&self.scale));
+        let known: Vec<String> = works.flat_map(|workload| workload.phase).map(|phase| phase.name).collect();
+        match self.phases.iter().find(|phase| !known.contains(phase)) {
+            Some(phase) => Err(UnknownPhase { phase: phase.clone(), known: known.join(", ") }),
+            None => Ok(()),
+        }
     }
 
     pub(crate) fn plots(&self) -> [usize; 2] {

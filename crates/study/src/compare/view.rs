@@ -9,7 +9,7 @@ use plumb_result::observe::{Environment, TargetFacts};
 use plumb_sorted::{SortedMap, SortedSet};
 use plumb_stats::schedule::Side;
 use plumb_stats::verdict::VerdictRule;
-use plumb_trust::{ComparisonView, Factor, LatencyView, NumberView, RunModes, RunValue, Sequence, SideRecord};
+use plumb_trust::{Asked, ComparisonView, Factor, LatencyView, NumberView, RunModes, RunValue, Sequence, SideRecord};
 
 /// What trust says of a comparison.
 pub(crate) struct Judged {
@@ -55,6 +55,7 @@ pub(crate) fn sides<'a>(
 
 /// Holds a comparison against its checks.
 pub(crate) fn judge(
+    asked: &Asked,
     sides: &JudgedSides<'_>,
     comparison_log: &ComparisonLog,
     claims: &[CellClaim],
@@ -109,9 +110,11 @@ pub(crate) fn judge(
         sequence: Sequence { previous: &previous, run_seconds: comparison_log.run_seconds },
     };
     let differences = plumb_trust::differences(&baseline, &candidate);
+    let mut findings = plumb_trust::judge_comparison(&view);
+    plumb_trust::reword(&mut findings, asked);
     Judged {
         modes: plumb_trust::run_modes(&numbers).into_iter().map(Option::unwrap_or_default).collect(),
-        findings: plumb_trust::judge_comparison(&view),
+        findings,
         confounded: plumb_trust::confounded(
             &differences,
             sides.varying,

@@ -194,6 +194,7 @@ pub(crate) fn answer(speed: f64) -> RunAnswer {
         ranks: None,
         imported: None,
         gated: None,
+        under_load: None,
         phases: vec![PhaseResult {
             name: "write".to_owned(),
             wall_ns,

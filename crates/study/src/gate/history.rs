@@ -146,6 +146,7 @@ fn judge(baseline: HistorySide, candidate: HistorySide, request: &HistoryRequest
         settle: None,
         seed: request.seed,
         gates: (rule.gates > 1).then_some(rule.gates),
+        rejected_numbers: Vec::new(),
     };
     let second = words::second_session(request.session_gap, request.kept);
     Ok(Gate { note: words::note(&gate, false, &second), ..gate })

@@ -13,13 +13,14 @@ use crate::run::{Bench, RunError};
 use plumb_result::gate::{
     GATE_SCHEMA, GateAnswer, GateDesign, GateLooks, GateNeed, GateNumber, GateSide, GateSource, GateUnit,
 };
-use plumb_result::{Comparison, ContrastVerdict, Gate};
+use plumb_result::{Comparison, Contrast, ContrastVerdict, Gate};
 use plumb_stats::gate::{
     GateAssessment, GateEvidence, GateNote, GateRule, GateVerdict, Looks, assess, is_one_sided, overall,
 };
 use plumb_stats::stop::{StopReason, StopRule};
 use plumb_stats::verdict::{BLOCKS_NEEDED_MAX, Sides, VerdictRule};
 use plumb_trust::Planned;
+use plumb_workload::Nanos;
 use plumb_workload::named::{NamedWorkload, Scale};
 use std::time::{Duration, Instant};
 
@@ -49,6 +50,24 @@ pub struct PlacesRequest<'a> {
     pub options: &'a dyn Fn(Duration) -> String,
 }
 
+impl PlacesRequest<'_> {
+    /// The two sides, as a comparison.
+    pub fn compared(&self) -> CompareRequest<'_> {
+        CompareRequest {
+            baseline: self.baseline.clone(),
+            candidate: self.candidate.clone(),
+            workloads: self.workloads.clone(),
+            scale: self.scale.clone(),
+            budget: self.budget,
+            rule: StopRule { blocks_max: BLOCKS_NEEDED_MAX, ..StopRule::default() },
+            varying: None,
+            seed: self.seed,
+            command: self.command,
+            phases: &[],
+        }
+    }
+}
+
 /// What was found at the last look.
 #[derive(Default)]
 struct LastLook {
@@ -67,17 +86,7 @@ pub fn gate_places(
     request: &PlacesRequest<'_>,
     progress: &mut dyn Progress,
 ) -> Result<GateOutcome, RunError> {
-    let compared = CompareRequest {
-        baseline: request.baseline.clone(),
-        candidate: request.candidate.clone(),
-        workloads: request.workloads.clone(),
-        scale: request.scale.clone(),
-        budget: request.budget,
-        rule: StopRule { blocks_max: BLOCKS_NEEDED_MAX, ..StopRule::default() },
-        varying: None,
-        seed: request.seed,
-        command: request.command,
-    };
+    let compared = request.compared();
     let rule =
         GateRule { margin: request.margin, seed: request.seed, gates: request.gates.max(1), ..GateRule::default() };
     let mut log = ComparisonLog::new(&request.workloads, None);
@@ -128,7 +137,10 @@ pub fn gate_places(
     let needed = (is_open && !rejected && missing.is_empty())
         .then(|| need(&numbers, &look.assessments, spent, blocks, request))
         .flatten();
-    let Comparison { left_out, run_checks, checks, differences, notes, runs, settle, .. } = outcome.comparison;
+    let Comparison { left_out, run_checks, checks, differences, notes, runs, settle, contrasts, under_load, .. } =
+        outcome.comparison;
+    let why = if rejected { format!(" {}", messages::why_rejected(&run_checks, &under_load)) } else { String::new() };
+    let rejected_numbers: Vec<Contrast> = contrasts.into_iter().filter(|contrast| contrast.rejected).collect();
     let side = |side: &CompareSide| GateSide {
         name: side.name.clone(),
         source: GateSource::Measured,
@@ -161,8 +173,11 @@ pub fn gate_places(
         seed: request.seed,
         settle,
         gates: (rule.gates > 1).then_some(rule.gates),
+        rejected_numbers,
     };
-    let gate = Gate { note: words::note(&gate, interrupted, ""), ..gate };
+    // Four times as long halves the spread, where it is that of a mean over time.
+    let longer = format!("`--time {}`", Nanos(request.scale.time_ns.saturating_mul(4)));
+    let gate = Gate { note: words::note(&gate, interrupted, &longer) + &why, ..gate };
     Ok(GateOutcome { gate, measured: Vec::new(), interrupted })
 }
 

@@ -4,6 +4,7 @@ use super::ERROR_RATE;
 use plumb_result::Gate;
 use plumb_result::gate::{GateAnswer, GateDesign, GateNumber, GateUnit};
 use plumb_result::number::{self, Digits, percent};
+use plumb_trust::advice::budget_text;
 use std::time::Duration;
 
 /// How often an answer is wrong.
@@ -35,13 +36,13 @@ pub(super) fn second_session(gap: Duration, kept: bool) -> String {
     )
 }
 
-/// The answer in a few sentences. `second` says how to get a second session.
-pub(super) fn note(gate: &Gate, interrupted: bool, second: &str) -> String {
+/// The answer in a few sentences. `way_out` is that of its design: how to get a second session, or a length of runs that shows more.
+pub(super) fn note(gate: &Gate, interrupted: bool, way_out: &str) -> String {
     let mut said = match gate.answer {
-        GateAnswer::CannotTell if gate.suspected => suspected(gate, second),
+        GateAnswer::CannotTell if gate.suspected => suspected(gate, way_out),
         GateAnswer::Pass => pass(gate),
         GateAnswer::Regression => regression(gate),
-        GateAnswer::CannotTell => cannot_tell(gate),
+        GateAnswer::CannotTell => cannot_tell(gate, way_out),
     };
     said.push_str(&worse_within_margin(gate));
     said.push_str(&rejected(gate));
@@ -111,7 +112,7 @@ fn agreeing(gate: &Gate) -> String {
     }
 }
 
-fn cannot_tell(gate: &Gate) -> String {
+fn cannot_tell(gate: &Gate, longer: &str) -> String {
     let (a, b) = (&gate.baseline.name, &gate.candidate.name);
     if gate.rejected {
         let of = |name: &str| gate.left_out.iter().filter(|run| run.side == name).count();
@@ -143,11 +144,11 @@ fn cannot_tell(gate: &Gate) -> String {
     };
     let why = widest.note.as_ref().map_or(String::new(), |note| format!(": {note}"));
     let mut said = format!("Cannot tell whether {b} is worse than {a} in {numbers}{}{why}.", ratio(widest));
-    said.push_str(&way_on(gate, widest));
+    said.push_str(&way_on(gate, widest, longer));
     said
 }
 
-fn way_on(gate: &Gate, widest: &GateNumber) -> String {
+fn way_on(gate: &Gate, widest: &GateNumber, longer: &str) -> String {
     match (&gate.needed, gate.design) {
         (Some(need), GateDesign::Interleaved) => match (&need.options, need.seconds) {
             (Some(options), Some(seconds)) => format!(
@@ -173,13 +174,16 @@ fn way_on(gate: &Gate, widest: &GateNumber) -> String {
             " Name more places for each side: a place is one sample.".to_owned()
         }
         (None, GateDesign::Interleaved) if gate.numbers.iter().any(|number| number.units < 2) => {
-            " Use a larger `--budget`.".to_owned()
+            let fewest = gate.numbers.iter().map(|number| number.units).min().unwrap_or(0);
+            // Two units are compared at all; eight are what a budget is made for.
+            let needed = gate.seconds * 8.0 / f64::from(fewest.max(1));
+            format!(" Use a larger budget: `--budget {}`.", budget_text((needed * 1e9) as u64))
         }
-        (None, GateDesign::Interleaved) => {
-            " No reasonable time would decide it at this spread: make runs longer (`--time`), the machine quieter, or the \
-             margin wider (`--margin`)."
-                .to_owned()
-        }
+        (None, GateDesign::Interleaved) => format!(
+            " No reasonable time would decide it at this spread: make runs longer ({longer}), the machine quieter, or the margin \
+             wider (`--margin {:.0}%`).",
+            gate.margin * 200.0
+        ),
     }
 }
 

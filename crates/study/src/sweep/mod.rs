@@ -7,7 +7,9 @@ pub mod apply;
 mod carry;
 pub mod find;
 pub mod key;
+mod objections;
 pub mod plan;
+mod points;
 
 use crate::fit::Policies;
 use crate::kept::with_kept_files;
@@ -19,19 +21,19 @@ use apply::{ApplyError, CountedOps, RateOf, counted, set_time};
 use carry::PlacedRun;
 use find::{LevelRuns, RunNumbers, RunTimes, SizeFacts, spread};
 use key::{Axis, auto_rates};
+use objections::Objections;
 use plan::{OfferedLoad, SweepSchedule, in_complete_block, may_end_after};
 use plumb_engine::sim::SimRun;
 use plumb_result::compare::LeftOut;
 use plumb_result::run::TierName;
-use plumb_result::sweep::{
-    Arrivals, CurveFindings, LatencySummary, RunSpread, SWEEP_SCHEMA, SweepCurve, SweepPoint, SweepRun,
-};
+use plumb_result::sweep::{Arrivals, CurveFindings, RunSpread, SWEEP_SCHEMA, SweepCurve, SweepRun};
 use plumb_result::{Histogram, Level, Measurement, Metric, PhaseMeasurement, PhaseResult, RunVerdict, Sweep, SweepKey};
 use plumb_sorted::SortedMap;
 use plumb_stats::balanced_orders;
 use plumb_store::TagChange;
 use plumb_workload::validate::validate;
 use plumb_workload::{Nanos, OpKind, PerSecond, Phase, Workload};
+use points::{common_tier, shown};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -114,6 +116,8 @@ struct PointUnderway {
     settings: Settings,
     runs: Vec<SweepRun>,
     blocks: SortedMap<u32, RunNumbers>,
+    /// Of rejected runs, which are shown where a point has no others.
+    rejected: SortedMap<u32, RunNumbers>,
     tiers: Vec<(TierName, Option<f64>)>,
     checks: SortedMap<String, Level>,
     b6: Option<Level>,
@@ -133,6 +137,7 @@ struct Sweeper<'a> {
     runs: Vec<String>,
     left_out: Vec<LeftOut>,
     notes: Vec<String>,
+    objections: Objections,
     /// Runs depend on the run before them: what a curve says is withheld.
     is_carried_over: bool,
 }
@@ -230,6 +235,7 @@ fn run_stages(
         runs: Vec::new(),
         left_out: Vec::new(),
         notes: Vec::new(),
+        objections: Objections::default(),
         is_carried_over: false,
     };
     let mut curves = Vec::new();
@@ -416,7 +422,10 @@ impl Sweeper<'_> {
                 self.note(note.clone());
             }
         }
+        self.objections.add(&describe(&point.settings), &outcome.result);
+        let numbers = measured(&outcome.measurement, name).and_then(|measured| numbers(measured, &self.counted));
         if verdict == RunVerdict::Reject {
+            point.rejected.extend(numbers.map(|numbers| (repeat, numbers)));
             self.left_out.push(LeftOut {
                 run: outcome.result.id.clone(),
                 side: describe(&point.settings),
@@ -424,8 +433,7 @@ impl Sweeper<'_> {
             });
             return;
         }
-        let measured = measured(&outcome.measurement, name);
-        let Some(numbers) = measured.and_then(|measured| numbers(measured, &self.counted)) else {
+        let Some(numbers) = numbers else {
             self.left_out.push(LeftOut {
                 run: outcome.result.id.clone(),
                 side: describe(&point.settings),
@@ -480,6 +488,7 @@ impl Sweeper<'_> {
             counted.insert(0, "txn".to_owned());
         }
         let timed = phase.and_then(|phase| phase.stop.time);
+        let (run_checks, under_load) = self.objections.of(self.runs.len() as u32);
         let sweep = Sweep {
             schema: SWEEP_SCHEMA.to_owned(),
             verdict_note: String::new(),
@@ -500,6 +509,8 @@ impl Sweeper<'_> {
             left_out: self.left_out,
             notes: self.notes,
             settle: None,
+            under_load,
+            run_checks,
         };
         SweepOutcome { sweep }
     }
@@ -560,37 +571,4 @@ fn tier(phase: &PhaseResult, counted: &CountedOps) -> Option<(TierName, Option<f
     let metrics = kinds.flat_map(|kind| [Metric::bandwidth(kind), Metric::rate(kind)]);
     let value = metrics.filter_map(|metric| phase.metrics.get(&metric)).find(|value| value.value.is_some())?;
     Some((value.tier?, value.device_share))
-}
-
-/// The tier of all runs, `mixed` where they differ, and the mean share of the device.
-fn common_tier(point: &PointUnderway) -> (Option<TierName>, Option<f64>) {
-    let first = point.tiers.first().map(|(tier, _)| *tier);
-    let all =
-        first.map(|first| if point.tiers.iter().all(|(tier, _)| *tier == first) { first } else { TierName::Mixed });
-    let shares: Vec<f64> = point.tiers.iter().filter_map(|(_, share)| *share).collect();
-    let mean = (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64);
-    (all, mean)
-}
-
-fn shown(level: &LevelRuns, point: &PointUnderway) -> SweepPoint {
-    let times = |of: &dyn Fn(&RunNumbers) -> Option<RunTimes>| LatencySummary {
-        mean: level.spread(|run| of(run)?.mean),
-        p50: level.spread(|run| of(run)?.p50),
-        p99: level.spread(|run| of(run)?.p99),
-        p999: level.spread(|run| of(run)?.p999),
-    };
-    let open = level.blocks.values().any(|run| run.response.is_some());
-    let (tier, device_share) = common_tier(point);
-    SweepPoint {
-        level: level.level,
-        rate: level.spread(|run| Some(run.rate)),
-        bandwidth: level.spread(|run| run.bandwidth),
-        in_flight: level.spread(|run| Some(run.in_flight)),
-        service: times(&|run| Some(run.service)),
-        response: open.then(|| times(&|run| run.response)),
-        tier,
-        device_share,
-        runs: point.runs.clone(),
-        checks: point.checks.clone(),
-    }
 }

@@ -2,8 +2,8 @@ use crate::check::{Check, Judge, Outcome, grade};
 use crate::client::{ClientTraffic, SERVER_UNSEEN};
 use crate::evidence::{Ground, PhaseView, ReadSources, share};
 use crate::text::{bytes, percent};
-use plumb_result::Level;
 use plumb_result::observe::LayerKind;
+use plumb_result::{Level, Remedy};
 use plumb_workload::CachePolicy;
 
 /// Above this share from memory, a cold or direct read misleads.
@@ -38,7 +38,11 @@ pub(crate) static CHECK: Check = Check {
               − s) too high. 2 % is well inside the 5 % that comparisons treat as equal; 10 % is twice that. On \
               simulated devices, cached reads were found in 300 of 300 runs, and there was no false alarm in 1000 \
               clean ones (docs/calibration.md).",
-    fix: "Use `cache = \"cold\"` or `cache = \"direct\"`, or a file larger than memory.",
+    fix: &[
+        Remedy::setting("cache", "cold", "Start with cold caches"),
+        Remedy::setting("cache", "direct", "Go past the page cache"),
+        Remedy::LargerFile { at_least_bytes: None },
+    ],
     judges: &[Judge::Phase(look)],
 };
 
@@ -123,19 +127,30 @@ fn over_network(view: &PhaseView<'_>, client: &ClientTraffic) -> Outcome {
 /// The level of a share from memory, by what was asked for.
 fn graded(view: &PhaseView<'_>, from_memory: f64, observed: String, message: &str) -> Outcome {
     let Some(level) = grade(from_memory, WARN_SHARE, FAIL_SHARE) else { return Outcome::pass(observed) };
+    let larger_than_memory = || Remedy::LargerFile { at_least_bytes: Some(view.environment.ram_bytes) };
     match view.cache() {
         CachePolicy::AsIs => Outcome::note(observed, format!("{message}.")),
-        CachePolicy::Warm => Outcome::note(observed, format!("{message}; a warm cache was asked for.")).remedy(""),
+        CachePolicy::Warm => {
+            Outcome::note(observed, format!("{message}; a warm cache was asked for.")).remedies(Vec::new())
+        }
         CachePolicy::Cold if view.traffic.app_write > 0 => {
             Outcome::found(level.min(Level::Warn), observed, format!("{message}; the phase itself wrote them."))
                 .remedy("Write and read in two phases, the second with `cache = \"cold\"`.")
         }
         CachePolicy::Cold => Outcome::found(level, observed, format!("{message}, despite `cache = \"cold\"`."))
-            .remedy("Read each block once (`pattern = \"permutation\"`), or use a larger file, or O_DIRECT."),
-        CachePolicy::Direct => Outcome::found(level, observed, format!("{message}, despite O_DIRECT.")).remedy(
-            "Check A4 for holes and unwritten blocks. Otherwise the file system serves O_DIRECT from its cache: use \
-             `cache = \"cold\"`.",
-        ),
+            .remedies(vec![
+                Remedy::setting("cache", "direct", "Go past the page cache"),
+                Remedy::setting("pattern", "permutation", "Read each block once"),
+                larger_than_memory(),
+            ]),
+        CachePolicy::Direct => Outcome::found(level, observed, format!("{message}, despite O_DIRECT.")).remedies(vec![
+            Remedy::words("Check A4 for holes and unwritten blocks."),
+            Remedy::setting(
+                "cache",
+                "cold",
+                "If the file system serves O_DIRECT from its cache, start with cold caches",
+            ),
+        ]),
     }
 }
 

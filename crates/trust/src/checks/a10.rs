@@ -3,6 +3,7 @@ use crate::evidence::{Ground, PhaseView, share};
 use crate::passes;
 use crate::plan;
 use crate::text::{bytes, percent, short};
+use plumb_result::Remedy;
 use plumb_result::observe::{BlockLayer, LayerKind};
 use plumb_workload::{CachePolicy, ClockScope, Flush, OpKind, Phase, Prepare, Size, Target, Workload};
 
@@ -32,7 +33,7 @@ pub(crate) static CHECK: Check = Check {
     settled: "By reasoning: two passes of 2 s over a quiet device differ by a few per cent, and finding, recording and \
               zeroing a block costs more than a fifth. With 90 % of a file written before, first writes are a tenth, \
               as in A1.",
-    fix: "Write the range once before the clock: `prepare = \"write\"`.",
+    fix: &[Remedy::setting("prepare", "write", "Write the range once before the clock")],
     judges: &[Judge::Phase(look)],
 };
 

@@ -1,6 +1,7 @@
 use crate::check::{Check, Judge, Outcome};
 use crate::evidence::{Ground, PhaseView, share};
 use crate::text::{bytes, percent};
+use plumb_result::Remedy;
 use plumb_workload::CachePolicy;
 
 /// Above this share in the cache, a cold read did not start cold.
@@ -18,7 +19,9 @@ pub(crate) static CHECK: Check = Check {
     threshold: "`cold`: more than 1 % resident warns; otherwise noted",
     settled: "By reasoning: 1 % is half of what A1 warns about, so a start that passes here cannot make A1 warn within \
               one pass.",
-    fix: "Flush the files (fdatasync), evict them (POSIX_FADV_DONTNEED, or drop_caches as root), then check again.",
+    fix: &[Remedy::words(
+        "Flush the files (fdatasync), evict them (POSIX_FADV_DONTNEED, or drop_caches as root), then check again.",
+    )],
     judges: &[Judge::Phase(look)],
 };
 
@@ -48,7 +51,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         .remedy("Use smaller files, or free memory."),
         CachePolicy::AsIs if share > RESIDENT_SHARE => {
             Outcome::note(observed, format!("{} of the files were in memory at the start.", percent(share)))
-                .remedy("Use `cache = \"cold\"` to measure the device.")
+                .remedy(Remedy::setting("cache", "cold", "Start with cold caches to measure the device"))
         }
         _ => Outcome::pass(observed),
     }

@@ -5,7 +5,7 @@ use crate::not_seen::NotSeen;
 use crate::plan;
 use crate::text::{bytes, percent};
 use crate::tier::{CACHE_SHARE, DEVICE_SHARE};
-use plumb_result::Level;
+use plumb_result::{Level, Remedy};
 use plumb_workload::{CachePolicy, ClockScope, Flush};
 
 /// Above this share still in memory at the stop, the device was not waited for.
@@ -37,7 +37,7 @@ pub(crate) static CHECK: Check = Check {
     settled: "By reasoning: the tier `device` begins at 95 %, which leaves 5 %. The rate is then at most 5.3 % too \
               high, about the margin within which comparisons treat two as equal. On simulated devices, unflushed \
               writes were found in 300 of 300 runs (docs/calibration.md).",
-    fix: "Flush inside the clock: `end = { flush = \"fsync\", clock = \"inside\" }`.",
+    fix: &[Remedy::setting("flush", "fsync", "Flush inside the clock")],
     judges: &[Judge::Phase(look)],
 };
 
@@ -194,8 +194,11 @@ fn absorbed(view: &PhaseView<'_>, written_share: f64, observed: String) -> Outco
     if !flushed_inside(view) && plan::cache(view.plan) != CachePolicy::Direct {
         let level = if written_share <= CACHE_SHARE { Level::Fail } else { Level::Warn };
         let message = format!("{seen} while the clock ran, and no flush lay inside the clock.");
-        return Outcome::found(level, observed, message)
-            .remedy("Time the flush too: `end = { flush = \"fsync\", clock = \"inside\" }`.");
+        return Outcome::found(level, observed, message).remedy(Remedy::setting(
+            "flush",
+            "fsync",
+            "Time the flush too",
+        ));
     }
     let overwritten = format!("{seen}: the rest was overwritten in memory first.");
     let way_out = "Write each block once (`pattern = \"permutation\"`), or use O_DIRECT, or a larger file.";

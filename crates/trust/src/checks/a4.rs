@@ -2,7 +2,7 @@ use crate::check::{Check, Judge, Outcome};
 use crate::evidence::{Ground, PhaseView, share};
 use crate::not_seen::NotSeen;
 use crate::text::{bytes, percent};
-use plumb_result::Level;
+use plumb_result::{Level, Remedy};
 use plumb_workload::{OpKind, Phase, Prepare, Target};
 
 /// Above this share of never written blocks, the read measured nothing.
@@ -24,7 +24,7 @@ pub(crate) static CHECK: Check = Check {
     threshold: "any such block warns, more than 10 % of the file fails",
     settled: "By reasoning: extents are exact and a written file has no holes, so any hole counts; 10 % as in A1. \
               Found in 300 of 300 runs on simulated devices (docs/calibration.md).",
-    fix: "Write the whole file before reading it: `prepare = \"write\"`.",
+    fix: &[Remedy::setting("prepare", "write", "Write the whole file before reading it")],
     judges: &[Judge::Phase(look)],
 };
 

@@ -1,8 +1,8 @@
 use crate::check::{Check, Judge, Outcome};
 use crate::evidence::{Ground, PhaseView};
 use crate::text::{count, nanos};
-use plumb_result::Histogram;
 use plumb_result::observe::Seen;
+use plumb_result::{Histogram, Remedy};
 use plumb_workload::{CachePolicy, Flush, OpKind};
 
 /// Below this, no medium without power-loss protection has made a write durable.
@@ -25,8 +25,10 @@ pub(crate) static CHECK: Check = Check {
     settled: "By reasoning: a call that never leaves the kernel takes a few µs, programming a flash page 100 µs or \
               more, a revolution of a disk 8 ms; 20 µs lies between. On simulated devices, a flush without effect was \
               found in 300 of 300 runs (docs/calibration.md).",
-    fix: "Mount with barriers and set the hypervisor's or controller's cache mode to write-through. Trust such fsync \
+    fix: &[Remedy::words(
+        "Mount with barriers and set the hypervisor's or controller's cache mode to write-through. Trust such fsync \
           rates only from drives with power-loss protection.",
+    )],
     judges: &[Judge::Phase(look)],
 };
 

@@ -3,7 +3,7 @@ use crate::evidence::{Ground, PhaseView, share};
 use crate::link;
 use crate::text::{percent, rate};
 use crate::tier::CACHE_SHARE;
-use plumb_result::Level;
+use plumb_result::{Level, Remedy};
 use plumb_workload::OpKind;
 
 /// Above this share of the link, a rate cannot be.
@@ -25,7 +25,7 @@ pub(crate) static CHECK: Check = Check {
               are 92 %), so from 95 % on the link is close to being the limit. With links only as fast as the \
               simulated disks, every lucky run was called impossible; realistic SATA and PCIe links ended that \
               (docs/calibration.md).",
-    fix: "Look for a cache above the link: A1, A3 and A7 name it.",
+    fix: &[Remedy::words("Look for a cache above the link: A1, A3 and A7 name it.")],
     judges: &[Judge::Phase(look)],
 };
 

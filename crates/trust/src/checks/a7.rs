@@ -2,6 +2,7 @@ use crate::check::{Check, Judge, Outcome};
 use crate::evidence::{Ground, PhaseView, share};
 use crate::passes;
 use crate::text::{percent, short};
+use plumb_result::Remedy;
 use plumb_result::observe::{BlockLayer, LayerKind};
 use plumb_workload::{CachePolicy, OpKind};
 
@@ -26,8 +27,10 @@ pub(crate) static CHECK: Check = Check {
                 (`as-is`, `warm`: noted); a second direct pass at least 1.3 times as fast as the first warns",
     settled: "By reasoning: two passes of 2 s over a quiet device differ by a few per cent, and a cache answers \
               several times as fast; 1.3 lies between. 10 % as in A1.",
-    fix: "Read a file much larger than that cache, or turn the cache off: `losetup --direct-io=on` for a loop device, \
+    fix: &[Remedy::words(
+        "Read a file much larger than that cache, or turn the cache off: `losetup --direct-io=on` for a loop device, \
           cache mode `none` for a virtual disk.",
+    )],
     judges: &[Judge::Phase(look)],
 };
 

@@ -2,6 +2,7 @@ use crate::check::{Check, Judge, Outcome};
 use crate::evidence::PhaseView;
 use crate::plan::expected_kinds;
 use crate::text::{bytes, count};
+use plumb_result::Remedy;
 use plumb_workload::OpKind;
 
 pub(crate) static CHECK: Check = Check {
@@ -14,7 +15,7 @@ pub(crate) static CHECK: Check = Check {
     threshold: "any short op warns; no byte, or no op, fails",
     settled: "Nothing to settle: a short op is a fact, and so is a phase without bytes. Found in 300 of 300 runs on \
               simulated devices (docs/calibration.md).",
-    fix: "Check that the file is as long as the range to read, and that the device is not full.",
+    fix: &[Remedy::words("Check that the file is as long as the range to read, and that the device is not full.")],
     judges: &[Judge::Phase(look)],
 };
 

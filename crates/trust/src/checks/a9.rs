@@ -3,6 +3,7 @@ use crate::compressibility;
 use crate::evidence::{Ground, PhaseView, share};
 use crate::plan;
 use crate::text::percent;
+use plumb_result::Remedy;
 use plumb_workload::{Content, OpKind, Target};
 
 /// Below this share of what was written and flushed, something below shrank the data.
@@ -27,7 +28,10 @@ pub(crate) static CHECK: Check = Check {
                 % of flushed constant content written, warns",
     settled: "By reasoning: a file system writes metadata as well, so at least 100 % of flushed data reaches the \
               devices; 90 % leaves room for counters read a moment apart. Encoded extents: 10 % as in A1.",
-    fix: "Write random content (`content = \"random\"`), or state your data's ratio (`content.reducible`).",
+    fix: &[
+        Remedy::setting("content", "random", "Write random content"),
+        Remedy::words("State your data's ratio (`content.reducible`)."),
+    ],
     judges: &[Judge::Phase(look)],
 };
 

@@ -2,6 +2,7 @@ use crate::check::{Check, Judge, Outcome};
 use crate::evidence::{Ground, PhaseView};
 use crate::plan;
 use crate::text::{percent, short};
+use plumb_result::Remedy;
 
 /// Below this share of the asked depth, another load was measured.
 const WARN_BELOW: f64 = 0.80;
@@ -19,7 +20,10 @@ pub(crate) static CHECK: Check = Check {
     settled: "By reasoning: a rate rises at most in proportion to the depth, and the mean includes the start and end \
               of a phase, while the queue fills and drains. On simulated devices, one op in flight instead of 32 was \
               found in 300 of 300 runs, with no false alarm in 1000 clean ones (docs/calibration.md).",
-    fix: "Use `backend = \"io-uring\"` with `cache = \"direct\"`, or as many workers as the depth.",
+    fix: &[
+        Remedy::setting("backend", "io-uring", "Use io_uring with direct I/O"),
+        Remedy::words("Use as many workers as the depth."),
+    ],
     judges: &[Judge::Phase(look)],
 };
 

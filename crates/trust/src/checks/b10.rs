@@ -1,6 +1,7 @@
 use crate::check::{Check, Judge, Outcome};
 use crate::evidence::{Ground, PhaseView, share};
 use crate::text::percent;
+use plumb_result::Remedy;
 use plumb_workload::{CachePolicy, OpKind, Prepare, Target};
 
 /// Up to this share from the client's memory, a read came over the network.
@@ -21,7 +22,9 @@ pub(crate) static CHECK: Check = Check {
     threshold: "where the client counts, up to 2 % from its memory passes; else reading `as-is` what this client wrote \
                 warns; noted with `warm`; `cold` with at most 1 % resident, or `direct`, passes",
     settled: "By reasoning: 1 % resident as in A2, 2 % of the bytes as in A1.",
-    fix: "Read what another client wrote (rotate by one node), or use `cache = \"cold\"` or O_DIRECT.",
+    fix: &[Remedy::words(
+        "Read what another client wrote (rotate by one node), or use `cache = \"cold\"` or O_DIRECT.",
+    )],
     judges: &[Judge::Phase(look)],
 };
 

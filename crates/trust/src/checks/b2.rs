@@ -4,7 +4,7 @@ use crate::limiter::busiest_worker;
 use crate::plan;
 use crate::text::{ops_rate, percent, short};
 use crate::tier::rate_tier;
-use plumb_result::Tier;
+use plumb_result::{Remedy, Tier};
 
 /// Above this share of a processor, a worker has no time left to ask for more.
 const CPU_SHARE: f64 = 0.90;
@@ -14,6 +14,10 @@ const CEILING: f64 = 2.0;
 pub(crate) const POSSIBLE: f64 = 0.5;
 /// Above this share of a processor in user mode, it is Plumb and not the kernel that computes.
 const USER_SHARE: f64 = 0.50;
+
+const MORE_WORKERS: Remedy = Remedy::setting("count", "4", "Use more workers");
+const LARGER_BLOCKS: Remedy = Remedy::setting("block", "1MiB", "Use bigger blocks");
+const CHEAPER_CONTENT: Remedy = Remedy::setting("content", "zero", "Use content that is cheaper to make");
 
 pub(crate) static CHECK: Check = Check {
     code: "B2",
@@ -30,7 +34,7 @@ pub(crate) static CHECK: Check = Check {
                 below 2 times the result, warns; a worker above 90 %, mostly in the kernel, is noted",
     settled: "By reasoning: interrupts and clock ticks keep a full worker a little below 100 %; at half of the null \
               ceiling, half of each op's time is the generator's own.",
-    fix: "Use more workers, bigger blocks, or cheaper content.",
+    fix: &[MORE_WORKERS, LARGER_BLOCKS, CHEAPER_CONTENT],
     judges: &[Judge::Phase(look)],
 };
 
@@ -52,7 +56,11 @@ fn look(view: &PhaseView<'_>) -> Outcome {
             false => format!("are no faster ({})", ops_rate(ceiling)),
         };
         let message = format!("Plumb itself may be the limit: without storage its workers {reached}.");
-        return Outcome::warn(observed, message);
+        return Outcome::warn(observed, message).remedies(vec![
+            twice_the_workers(view),
+            LARGER_BLOCKS,
+            CHEAPER_CONTENT,
+        ]);
     }
     let ceiling_seen = ceiling.map_or_else(String::new, |ceiling| format!("; null ceiling {}", ops_rate(ceiling)));
     // A worker that waits by spinning is always busy; only the ceiling is evidence.
@@ -73,15 +81,25 @@ fn look(view: &PhaseView<'_>) -> Outcome {
             percent(cpu.total),
             percent(cpu.user / cpu.total)
         );
-        return Outcome::warn(observed, message);
+        return Outcome::warn(observed, message).remedies(vec![
+            twice_the_workers(view),
+            LARGER_BLOCKS,
+            CHEAPER_CONTENT,
+        ]);
     }
     let in_kernel = percent(cpu.system / cpu.total);
     let message = format!("One processor per worker is the limit, {in_kernel} of it in the kernel, not the storage.");
     let outcome = Outcome::note(observed, message);
-    if moves_to_a_device(view) {
-        outcome.remedy("Use more workers to load the storage further.")
-    } else {
-        outcome.remedy("")
+    if moves_to_a_device(view) { outcome.remedy(twice_the_workers(view)) } else { outcome.remedies(Vec::new()) }
+}
+
+/// Twice the workers of the largest group.
+fn twice_the_workers(view: &PhaseView<'_>) -> Remedy {
+    let most = view.plan.workers.iter().map(|group| group.count).max().unwrap_or(1);
+    Remedy::Setting {
+        key: "count".into(),
+        value: most.saturating_mul(2).to_string().into(),
+        purpose: "Use more workers to load the storage further".into(),
     }
 }
 

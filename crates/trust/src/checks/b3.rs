@@ -2,7 +2,7 @@ use crate::check::{Check, Judge, Outcome};
 use crate::evidence::{Ground, PhaseView, share};
 use crate::plan;
 use crate::text::{nanos, percent};
-use plumb_result::Histogram;
+use plumb_result::{Histogram, Remedy};
 
 /// Above this share of late starts, the service times leave out what users waited.
 const LATE_SHARE: f64 = 0.001;
@@ -27,8 +27,10 @@ pub(crate) static CHECK: Check = Check {
     settled: "By reasoning: one op in a thousand is what a p99.9 rests on. An interval alone is no measure at high \
               rates (10 µs at 100 000/s, less than waking a thread takes), so a tenth of the service time is \
               tolerated, which no latency shows.",
-    fix: "Read the response time, which counts from the due time. Give the load more `depth` or workers so that ops \
-          start on time.",
+    fix: &[
+        Remedy::words("Read the response time, which counts from the due time."),
+        Remedy::setting("depth", "32", "Keep more ops in flight so that they start on time"),
+    ],
     judges: &[Judge::Phase(look)],
 };
 
@@ -55,7 +57,15 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         percent(late),
         nanos(tolerated_ns)
     );
-    Outcome::warn(observed, message)
+    let deepest = view.plan.workers.iter().map(|group| group.depth).max().unwrap_or(1);
+    Outcome::warn(observed, message).remedies(vec![
+        Remedy::words("Read the response time, which counts from the due time."),
+        Remedy::Setting {
+            key: "depth".into(),
+            value: deepest.saturating_mul(2).to_string().into(),
+            purpose: "Keep more ops in flight so that they start on time".into(),
+        },
+    ])
 }
 
 fn median_service_ns(view: &PhaseView<'_>) -> f64 {

@@ -1,7 +1,7 @@
 use crate::check::{Check, Judge, Outcome};
 use crate::evidence::{Ground, PhaseView};
 use crate::text::{ops_rate, percent};
-use plumb_result::WorkerMeasurement;
+use plumb_result::{Remedy, WorkerMeasurement};
 use plumb_workload::{Arrival, OpenLoad, WorkerGroup};
 
 /// Below this share of the asked rate, the storage was asked for more than it does.
@@ -21,8 +21,10 @@ pub(crate) static CHECK: Check = Check {
     threshold: "less than 99 % of a requested rate warns",
     settled: "By reasoning: 1 % is a fifth of the margin of comparisons; three standard deviations of a Poisson count \
               are exceeded by chance in one of 740 phases that keep their rate.",
-    fix: "Lower the rate, or read it as the storage's maximum and ignore its latencies; `plumb sweep rate=…` shows \
-          where the knee is.",
+    fix: &[
+        Remedy::words("Lower the rate, or read it as the storage's maximum and ignore its latencies."),
+        Remedy::words("See where the knee is: `plumb sweep rate=auto`."),
+    ],
     judges: &[Judge::Phase(look)],
 };
 

@@ -1,6 +1,7 @@
 use crate::check::{Check, Judge, Outcome};
 use crate::evidence::PhaseView;
 use crate::text::percent;
+use plumb_result::Remedy;
 use plumb_workload::OpKind;
 
 /// Above this share of the ops' time, making content is part of the number.
@@ -15,7 +16,11 @@ pub(crate) static CHECK: Check = Check {
           writes (at most the workers' wall time, since ops in flight overlap).",
     threshold: "more than 5 % warns",
     settled: "By reasoning: 5 % is the margin within which comparisons treat two as equal.",
-    fix: "Use cheaper content (`content = \"zero\"` where nothing below compresses), bigger blocks, or more workers.",
+    fix: &[
+        Remedy::setting("content", "zero", "Use content that is cheaper to make, where nothing below compresses"),
+        Remedy::setting("block", "1MiB", "Use bigger blocks"),
+        Remedy::setting("count", "4", "Use more workers"),
+    ],
     judges: &[Judge::Phase(look)],
 };
 

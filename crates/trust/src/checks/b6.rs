@@ -1,6 +1,7 @@
 use crate::check::{Check, Judge, Outcome};
 use crate::evidence::{Ground, PhaseView};
 use crate::text::{bytes, short};
+use plumb_result::Remedy;
 use plumb_workload::CachePolicy;
 
 /// Below this ratio of working set to memory, the cache holds all of it.
@@ -25,7 +26,10 @@ pub(crate) static CHECK: Check = Check {
     settled: "By reasoning: MemAvailable is an estimate, and other programs take their part of it. At half of it, a \
               working set fits even if the estimate is twice too high; at one and a half times, a third of it never \
               does. The published study of ext3 in `audits/` had working sets of 18 % and 114 % of memory.",
-    fix: "Choose a working set well inside or well beyond memory, or sweep its size and show the curve.",
+    fix: &[
+        Remedy::words("Choose a working set well inside or well beyond memory."),
+        Remedy::words("See where the cache ends: `plumb sweep size=64M,256M,1G,4G`."),
+    ],
     judges: &[Judge::Phase(look)],
 };
 

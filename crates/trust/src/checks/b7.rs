@@ -2,6 +2,7 @@ use crate::check::{Check, Judge, Outcome};
 use crate::evidence::{Ground, PhaseView};
 use crate::not_seen::NotSeen;
 use crate::text::{bytes, count};
+use plumb_result::Remedy;
 use plumb_sorted::{SortedSet, short_list};
 use plumb_workload::{Blocks, Pattern, Size, Target, Workload};
 
@@ -17,7 +18,9 @@ pub(crate) static CHECK: Check = Check {
           them got.",
     threshold: "any byte that two workers covered warns",
     settled: "Nothing to settle: ranges, and how far each worker got, are exact.",
-    fix: "Give each worker its own part: `offset-increment` with `span`, or a `files` target with one file per worker.",
+    fix: &[Remedy::words(
+        "Give each worker its own part: `offset-increment` with `span`, or a `files` target with one file per worker.",
+    )],
     judges: &[Judge::Phase(look)],
 };
 

@@ -1,6 +1,7 @@
 use crate::check::{Check, Judge, Outcome};
 use crate::evidence::{Ground, PhaseView};
 use crate::text::bytes;
+use plumb_result::Remedy;
 use plumb_result::observe::{BlockLayer, LayerKind};
 use plumb_workload::{CachePolicy, OpKind};
 
@@ -23,8 +24,10 @@ pub(crate) static CHECK: Check = Check {
     threshold: "any misalignment warns",
     settled: "Nothing to settle where the device reports its physical block: any remainder is misaligned. The 4 KiB \
               page is by reasoning: file systems and the page cache work in it, and flash in it or in multiples.",
-    fix: "Start partitions at multiples of 1 MiB, or of the stripe; use blocks that are a multiple of the physical \
+    fix: &[Remedy::words(
+        "Start partitions at multiples of 1 MiB, or of the stripe; use blocks that are a multiple of the physical \
           block size.",
+    )],
     judges: &[Judge::Phase(look)],
 };
 

@@ -1,6 +1,7 @@
 use crate::check::{Check, Judge, Outcome};
 use crate::evidence::{Ground, PhaseView};
 use crate::text::count;
+use plumb_result::Remedy;
 
 pub(crate) static CHECK: Check = Check {
     code: "B9",
@@ -14,7 +15,7 @@ pub(crate) static CHECK: Check = Check {
     threshold: "any failed op, any wrong block and any log line about a device of the stack fails; a line about other \
                 storage is noted, and warns where the stack is not known",
     settled: "Nothing to settle: one failed op or one wrong byte is one too many.",
-    fix: "Check the cable, the drive's health and the free space, then run again.",
+    fix: &[Remedy::words("Check the cable, the drive's health and the free space, then run again.")],
     judges: &[Judge::Phase(look)],
 };
 
@@ -53,7 +54,8 @@ fn look(view: &PhaseView<'_>) -> Outcome {
             Outcome::warn(observed, format!("The kernel reported trouble during the phase: {first}"))
                 .remedy("Check whether the line is about this storage.")
         }
-        None => Outcome::note(observed, format!("The kernel reported trouble with other storage: {first}")).remedy(""),
+        None => Outcome::note(observed, format!("The kernel reported trouble with other storage: {first}"))
+            .remedies(Vec::new()),
     }
 }
 

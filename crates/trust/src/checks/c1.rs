@@ -1,9 +1,10 @@
 use crate::check::{Check, Judge, Outcome, grade};
 use crate::evidence::{Ground, PhaseView, Traffic, is_virtual_disk, share};
+use crate::load::alike;
 use crate::text::{bytes, percent};
 use crate::tier::CACHE_SHARE;
-use plumb_result::Level;
 use plumb_result::observe::{Counters, DeviceCounters, LayerKind, ProcessIo, Seen};
+use plumb_result::{Level, LoadDeclared, LoadProcess, Remedy, UnderLoad};
 use plumb_workload::{CachePolicy, OpKind};
 
 /// Above this share of the device's time, others were part of the number.
@@ -51,17 +52,19 @@ pub(crate) static CHECK: Check = Check {
           64 KiB, divided by the ops in flight, on flash; all of it times the share of the phase in which the device \
           was busy.",
     threshold: "more than 2 % of the device's time, and more than 1 MiB, warns; more than 10 % fails; noted where the \
-                phase moved no data, or all it read came from memory; writes that the load does not explain, where some \
-                processes are out of sight, warn",
+                phase moved no data, or all it read came from memory, or the load was declared (`--under-load`); writes that \
+                the load does not explain, where some processes are out of sight, warn. A declared load that moves more than \
+                1.2 times as many bytes on one side of a comparison warns, more than 1.5 times as many fails",
     settled: "2 % and 10 % as in A1, of time instead of bytes. Judged by bytes alone, a small random load was rejected \
               because of a neighbour's journal, and a log because of ten writes at the same time; both are tests now. \
               The cost of a request follows from hardware: 8 ms at 130 MB/s are 1 MiB; on flash 80 µs at 550 MB/s are \
               44 kB and 70 µs at 3.5 GB/s 245 kB, of which the lower end is used. Found in 300 of 300 runs on \
               simulated devices, with no false alarm in 1000 clean ones (docs/calibration.md). Of a load without a witness, \
               4 KiB for each change, 64 KiB for each flush, a fiftieth of the bytes and 16 MiB are taken for the file \
-              system's.",
-    fix: "Stop the named process or wait for it, or use a separate device.",
-    judges: &[Judge::Phase(look)],
+              system's. A declared load is in most cases a program that takes what the device leaves it, so its own rate \
+              depends on the side that is measured: below a factor of 1.2 it is taken to be the same.",
+    fix: &[Remedy::words("Stop the named process or wait for it, or use a separate device."), Remedy::DeclareLoad],
+    judges: &[Judge::Phase(look), Judge::Comparison(alike)],
 };
 
 /// Whether I/O of other processes between two samples can change the answer of this check. It cannot where the devices moved no
@@ -76,28 +79,42 @@ pub fn others_can_matter(before: &Counters, after: &Counters) -> bool {
     after.devices.is_empty() || moved.is_none_or(|bytes| bytes > TOLERATED_BYTES)
 }
 
-fn look(view: &PhaseView<'_>) -> Outcome {
+/// I/O of others during a phase.
+struct OthersIo<'a> {
+    device: &'a DeviceCounters,
+    foreign: Foreign,
+    /// Bytes that the device wrote beyond the load's.
+    beyond: u64,
+    /// Share of the device's time.
+    of_time: f64,
+}
+
+impl OthersIo<'_> {
+    /// Whether it is more than any living system does.
+    fn level(&self) -> Option<Level> {
+        if self.foreign.bytes() > TOLERATED_BYTES { grade(self.of_time, WARN_SHARE, FAIL_SHARE) } else { None }
+    }
+}
+
+/// Divides what the devices moved into the load's part and that of others. Where that cannot be done, the outcome of the check.
+fn others_io<'a>(view: &'a PhaseView<'_>) -> Result<OthersIo<'a>, Outcome> {
     match &view.ground {
-        Ground::Nothing => return Outcome::NotApplicable,
+        Ground::Nothing => return Err(Outcome::NotApplicable),
         // tmpfs has no device. A loop device over memory, a RAM disk and zram have one, which others can keep busy.
-        Ground::Memory if view.leaves().is_empty() => return Outcome::NotApplicable,
-        Ground::Remote => return Outcome::skipped("other clients of a server cannot be seen from here"),
-        Ground::Unseen(reason) => return Outcome::skipped(reason.clone()),
+        Ground::Memory if view.leaves().is_empty() => return Err(Outcome::NotApplicable),
+        Ground::Remote => return Err(Outcome::skipped("other clients of a server cannot be seen from here")),
+        Ground::Unseen(reason) => return Err(Outcome::skipped(reason.clone())),
         Ground::Device | Ground::Memory => {}
     }
-    let device = match &view.traffic.device {
-        Ok(device) => device,
-        Err(reason) => return Outcome::skipped(reason.clone()),
-    };
+    let device = view.traffic.device.as_ref().map_err(|reason| Outcome::skipped(reason.clone()))?;
     if !others_can_matter(&view.seen.before, &view.seen.after) {
-        return Outcome::pass("the devices moved too little for others to matter");
+        return Err(Outcome::pass("the devices moved too little for others to matter"));
     }
     let named = view.seen.other_io.as_result();
     let (named_reads, named_writes) = named.as_ref().map_or((0, 0), |list| {
         (list.iter().map(|other| other.read_bytes).sum(), list.iter().map(|other| other.write_bytes).sum())
     });
-
-    let foreign_reads = match &view.traffic.own {
+    let reads = match &view.traffic.own {
         Ok(own) => {
             let beyond = device.read_bytes.saturating_sub(own.read_bytes);
             if reads_by_itself(view) { beyond.min(named_reads) } else { beyond }
@@ -107,31 +124,63 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     // Over RAID the array's own counters are asked, since a mirror or parity writes more than it is given.
     let written = view.traffic.top.filter(|_| view.has_layer(LayerKind::Md)).unwrap_or(*device).write_bytes;
     let beyond = written.saturating_sub(view.traffic.app_write.saturating_mul(view.traffic.copies));
-    let foreign_writes: u64 = beyond.min(named_writes);
-    let foreign = foreign_reads + foreign_writes;
-    let (app_read, app_write) = (view.traffic.app_read, view.traffic.app_write);
-    let of_time = share_of_time(view, device, Foreign { reads: foreign_reads, writes: foreign_writes });
-    let observed = format!("{} by others ({} of the device's time)", bytes(foreign), percent(of_time));
-    let level = if foreign > TOLERATED_BYTES { grade(of_time, WARN_SHARE, FAIL_SHARE) } else { None };
-    let Some(level) = level else {
-        return none_named(view, Unnamed { beyond: beyond.saturating_sub(foreign_writes), device, observed });
+    let foreign = Foreign { reads, writes: beyond.min(named_writes) };
+    Ok(OthersIo { device, foreign, beyond, of_time: share_of_time(view, device, foreign) })
+}
+
+/// The process that moved most, if it is in sight and moved more than any living system does.
+fn culprit<'a>(view: &'a PhaseView<'_>) -> Option<&'a ProcessIo> {
+    let list = view.seen.other_io.as_result().ok()?;
+    let largest = list.iter().max_by_key(|other| other.read_bytes + other.write_bytes)?;
+    (largest.read_bytes + largest.write_bytes > TOLERATED_BYTES).then_some(largest)
+}
+
+/// The load of others in a phase, where it was a part of the phase's numbers.
+pub(crate) fn load_of(view: &PhaseView<'_>) -> Option<UnderLoad> {
+    let io = others_io(view).ok()?;
+    io.level()?;
+    if view.traffic.app_read + view.traffic.app_write == 0 || all_from_memory(view) {
+        return None;
+    }
+    let seconds = (view.measured.wall_ns as f64 / 1e9).max(f64::MIN_POSITIVE);
+    Some(UnderLoad {
+        declared: LoadDeclared::No,
+        phase: view.measured.name.clone(),
+        device_share: io.of_time,
+        processor_share: 0.0,
+        read_bytes_per_second: io.foreign.reads as f64 / seconds,
+        write_bytes_per_second: io.foreign.writes as f64 / seconds,
+        by: culprit(view).map(|process| LoadProcess { command: process.command.clone(), pid: process.pid }),
+    })
+}
+
+fn look(view: &PhaseView<'_>) -> Outcome {
+    let io = match others_io(view) {
+        Ok(io) => io,
+        Err(outcome) => return outcome,
     };
-    let largest = named.ok().and_then(|list| list.iter().max_by_key(|other| other.read_bytes + other.write_bytes));
-    let who = match largest {
-        Some(process) if process.read_bytes + process.write_bytes > TOLERATED_BYTES => format!(
+    let foreign = io.foreign.bytes();
+    let observed = format!("{} by others ({} of the device's time)", bytes(foreign), percent(io.of_time));
+    let Some(level) = io.level() else {
+        let beyond = io.beyond.saturating_sub(io.foreign.writes);
+        return none_named(view, Unnamed { beyond, device: io.device, observed });
+    };
+    let who = match culprit(view) {
+        Some(process) => format!(
             "most of it by {} (process {}: {} read, {} written)",
             by_whom(process),
             process.pid,
             bytes(process.read_bytes),
             bytes(process.write_bytes)
         ),
-        _ => "by no visible process: a rebuild, a scrub or another guest".to_owned(),
+        None => "by no visible process: a rebuild, a scrub or another guest".to_owned(),
     };
-    let message = format!("Others used about {} of the device's time ({}), {who}.", percent(of_time), bytes(foreign));
+    let message =
+        format!("Others used about {} of the device's time ({}), {who}.", percent(io.of_time), bytes(foreign));
     // Without reads and writes there is no expected traffic to compare with; and what memory answered, the device's other
     // users did not slow down.
-    let level = if app_read + app_write == 0 || all_from_memory(view) { Level::Note } else { level };
-    Outcome::found(level, observed, message)
+    let is_expected = view.traffic.app_read + view.traffic.app_write > 0 && !all_from_memory(view);
+    Outcome::found(if is_expected { level } else { Level::Note }, observed, message)
 }
 
 /// The kernel adds what ended children did to the parent that waited for them.
@@ -166,7 +215,11 @@ fn none_named(view: &PhaseView<'_>, unnamed: Unnamed<'_>) -> Outcome {
             "The device wrote {} more than this load explains, and who wrote them cannot be seen: {reason}.",
             bytes(unexplained)
         );
-        return Outcome::warn(observed, message).remedy("Run as root on the host, or on a device of its own.");
+        return Outcome::warn(observed, message).remedies(vec![
+            Remedy::RunAsRoot,
+            Remedy::words("Use a device of its own."),
+            Remedy::DeclareLoad,
+        ]);
     }
     // Direct writes are on the device, so that others can have written no more than the rest. Buffered ones may still be in
     // memory, and all that the device wrote others'.
@@ -220,6 +273,12 @@ fn all_from_memory(view: &PhaseView<'_>) -> bool {
 struct Foreign {
     reads: u64,
     writes: u64,
+}
+
+impl Foreign {
+    const fn bytes(self) -> u64 {
+        self.reads + self.writes
+    }
 }
 
 /// Part of the device's time that others took, 0–1.

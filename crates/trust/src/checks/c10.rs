@@ -1,5 +1,6 @@
 use crate::check::{Check, Judge, Outcome};
 use crate::evidence::{Ground, RunView};
+use plumb_result::Remedy;
 use plumb_result::conditions::PowerSource;
 
 /// Policies of a SATA link that never let it sleep.
@@ -16,8 +17,10 @@ pub(crate) static CHECK: Check = Check {
           the NVMe controller, where 0 means never.",
     threshold: "a battery, a link policy other than max_performance, or power state transitions are noted",
     settled: "Nothing to settle: there is no number in it.",
-    fix: "Plug the machine in; `echo max_performance > /sys/class/scsi_host/hostN/link_power_management_policy`; `echo \
+    fix: &[Remedy::words(
+        "Plug the machine in; `echo max_performance > /sys/class/scsi_host/hostN/link_power_management_policy`; `echo \
           0 > /sys/class/nvme/nvmeN/power/pm_qos_latency_tolerance_us`.",
+    )],
     judges: &[Judge::Run(look)],
 };
 

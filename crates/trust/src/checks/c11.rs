@@ -1,6 +1,7 @@
 use crate::check::{Check, Judge, Outcome};
 use crate::evidence::{Ground, PhaseView};
 use crate::text::{count, nanos, short};
+use plumb_result::Remedy;
 use plumb_workload::OpKind;
 
 /// The latency of an op shorter than this many clock readings includes the clock's cost.
@@ -31,8 +32,10 @@ pub(crate) static CHECK: Check = Check {
     settled: "By reasoning: 20 readings make 5 % of the op, the margin within which comparisons treat two as equal. \
               NTP slews a clock by at most 500 ppm (adjtimex(2)); twice that plus 10 ms is tolerated, and anything \
               beyond is a clock that was set.",
-    fix: "Boot with `clocksource=tsc tsc=reliable` where the hardware allows it; for very short ops read rates, not \
+    fix: &[Remedy::words(
+        "Boot with `clocksource=tsc tsc=reliable` where the hardware allows it; for very short ops read rates, not \
           latencies.",
+    )],
     judges: &[Judge::Phase(look)],
 };
 

@@ -1,8 +1,8 @@
 use crate::check::{Check, Judge, Outcome};
 use crate::evidence::{Ground, PhaseView};
 use crate::text::{bytes, count, nanos, ops_rate, percent, rate, short};
-use plumb_result::Level;
 use plumb_result::observe::DeviceCounters;
+use plumb_result::{Level, Remedy};
 use plumb_sorted::short_list;
 use plumb_workload::{Backend, OpKind, Size, Target};
 
@@ -27,7 +27,7 @@ pub(crate) static CHECK: Check = Check {
                 warns; a limit that did not bind is noted",
     settled: "By reasoning: a token bucket lets through its rate, less what falls between two refills and at both ends \
               of the phase; a load that reached 80 % of its limit was held back by it.",
-    fix: "Raise the limit, or run outside the group. If the limit is what you measure, say so.",
+    fix: &[Remedy::words("Raise the limit, or run outside the group. If the limit is what you measure, say so.")],
     judges: &[Judge::Phase(look)],
 };
 

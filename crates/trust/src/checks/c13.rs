@@ -3,6 +3,7 @@ use crate::checks::c15::breaks_series;
 use crate::evidence::{Ground, PhaseView};
 use crate::series::{CHANGE_SECONDS_MIN, Series, level_change, mean, memory_takes_the_writes};
 use crate::text::{count, percent};
+use plumb_result::Remedy;
 
 /// A level whose seconds vary by less than this is set by a rule and not by a device.
 const FLAT_COV: f64 = 0.01;
@@ -23,8 +24,10 @@ pub(crate) static CHECK: Check = Check {
     settled: "By reasoning: one-second rates of a device vary by some per cent even when it is alone, those of a token \
               bucket by less than 1 %; two equal seconds may be chance, three hardly. On simulated devices, E3 or this \
               check found throttling in 300 of 300 runs (docs/calibration.md).",
-    fix: "Check whether the volume or control group has a burst allowance. Run until it is used up and leave the burst \
-          out (`ramp`), or report both rates.",
+    fix: &[Remedy::words(
+        "Check whether the volume or control group has a burst allowance. Run until it is used up and leave the burst \
+             out, or report both rates.",
+    )],
     judges: &[Judge::Phase(look)],
 };
 

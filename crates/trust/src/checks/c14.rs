@@ -1,5 +1,6 @@
 use crate::check::{Check, Judge, Outcome};
 use crate::evidence::RunView;
+use plumb_result::Remedy;
 
 pub(crate) static CHECK: Check = Check {
     code: "C14",
@@ -10,7 +11,9 @@ pub(crate) static CHECK: Check = Check {
     how: "The hypervisor bit of CPUID and the names in DMI.",
     threshold: "any hypervisor is noted",
     settled: "Nothing to settle: there is no number in it.",
-    fix: "State the virtual disk's type, cache mode and host; for claims about hardware, run on the host.",
+    fix: &[Remedy::words(
+        "State the virtual disk's type, cache mode and host; for claims about hardware, run on the host.",
+    )],
     judges: &[Judge::Run(look)],
 };
 

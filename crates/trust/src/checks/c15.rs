@@ -1,7 +1,7 @@
 use crate::check::{Check, Judge, Outcome, grade};
 use crate::evidence::PhaseView;
 use crate::text::{count, nanos, percent};
-use plumb_result::{Level, Pause, PauseCause};
+use plumb_result::{Level, Pause, PauseCause, Remedy};
 use plumb_workload::RunAs;
 
 /// Above this share of the phase, pauses moved the number.
@@ -24,7 +24,7 @@ pub(crate) static CHECK: Check = Check {
     threshold: "any pause is noted; more than 2 % of the phase warns, more than 10 % fails",
     settled: "By reasoning: the limits of C5. A stop counts from 10 ms on, since its signal is the witness; without a \
               witness only 100 ms do, which is more than late timers and page faults take.",
-    fix: "Run it again without the pause.",
+    fix: &[Remedy::words("Run it again without the pause.")],
     judges: &[Judge::Phase(look)],
 };
 

@@ -1,8 +1,8 @@
 use crate::check::{Check, Judge, Outcome};
 use crate::evidence::{Ground, PhaseView};
-use plumb_result::Level;
 use plumb_result::conditions::{Upkeep, UpkeepKind};
 use plumb_result::observe::LayerKind;
+use plumb_result::{Level, Remedy};
 
 pub(crate) static CHECK: Check = Check {
     code: "C2",
@@ -18,7 +18,9 @@ pub(crate) static CHECK: Check = Check {
     threshold: "any of these fails; one that the study declares as its factor is noted",
     settled: "Nothing to settle: an array is rebuilding or it is not. Found in 300 of 300 runs on simulated devices \
               (docs/calibration.md).",
-    fix: "Wait until it is done (`cat /proc/mdstat`, `btrfs scrub status`, `zpool status`), then measure again.",
+    fix: &[Remedy::words(
+        "Wait until it is done (`cat /proc/mdstat`, `btrfs scrub status`, `zpool status`), then measure again.",
+    )],
     judges: &[Judge::Phase(look)],
 };
 

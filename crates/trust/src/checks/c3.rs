@@ -1,6 +1,7 @@
 use crate::check::{Check, Judge, Outcome};
 use crate::evidence::PhaseView;
 use crate::text::count;
+use plumb_result::Remedy;
 use plumb_result::conditions::{Conditions, Ext4Tables, LazyInit};
 
 pub(crate) static CHECK: Check = Check {
@@ -15,7 +16,9 @@ pub(crate) static CHECK: Check = Check {
                 other ext4 is mounted; tables that cannot be read are noted",
     settled: "Nothing to settle: the thread is active and tables are unfinished, or not. Where that cannot be read, \
               nothing shows that this file system is concerned, so it is only noted.",
-    fix: "Wait until `pgrep ext4lazyinit` finds nothing, or use `mkfs.ext4 -E lazy_itable_init=0,lazy_journal_init=0`.",
+    fix: &[Remedy::words(
+        "Wait until `pgrep ext4lazyinit` finds nothing, or use `mkfs.ext4 -E lazy_itable_init=0,lazy_journal_init=0`.",
+    )],
     judges: &[Judge::Phase(look)],
 };
 

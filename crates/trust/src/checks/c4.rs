@@ -1,6 +1,7 @@
 use crate::check::{Check, Judge, Outcome};
 use crate::evidence::{Ground, PhaseView};
 use crate::text::count;
+use plumb_result::Remedy;
 use plumb_result::conditions::TimerDue;
 use plumb_sorted::short_list;
 
@@ -40,7 +41,9 @@ pub(crate) static CHECK: Check = Check {
     threshold: "a job that starts during the phase, or up to 2 minutes before, is noted",
     settled: "By reasoning: a trim or a log rotation takes about two minutes; C1 sees longer jobs at work, so this \
               only notes.",
-    fix: "Stop it for the run (`systemctl stop NAME.timer`, and start it afterwards), or measure at another time.",
+    fix: &[Remedy::words(
+        "Stop it for the run (`systemctl stop NAME.timer`, and start it afterwards), or measure at another time.",
+    )],
     judges: &[Judge::Phase(look)],
 };
 

@@ -1,7 +1,7 @@
 use crate::check::{Check, Judge, Outcome, grade};
 use crate::evidence::PhaseView;
 use crate::text::percent;
-use plumb_result::{Level, ProcessCpu, ProcessorUse, WorkerMeasurement};
+use plumb_result::{Level, LoadProcess, ProcessCpu, ProcessorUse, Remedy, WorkerMeasurement};
 use plumb_sorted::{SortedSet, short_list};
 
 /// Above this share of the workers' time, others were part of the number.
@@ -35,7 +35,10 @@ pub(crate) static CHECK: Check = Check {
     settled: "By reasoning: the limits of C1, for processors instead of devices. 20 ms are two ticks of the kernel's \
               counters, and 10 µs a few context switches. `cargo xtask traps` counts how often it is right on a real \
               machine (docs/calibration.md).",
-    fix: "Stop the named programs, raise the quota, or run when the host is quiet.",
+    fix: &[
+        Remedy::words("Stop the named programs, raise the quota, or run when the host is quiet."),
+        Remedy::DeclareLoad,
+    ],
     judges: &[Judge::Phase(look)],
 };
 
@@ -80,6 +83,26 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     let certain = share - if taken.is_certain { 0.0 } else { taken.share };
     let level = if taken.is_certain || certain > FAIL_SHARE { level } else { level.min(Level::Warn) };
     Outcome::found(level, observed, said.join(" "))
+}
+
+/// Processor time that other programs took from the workers.
+pub(crate) struct TakenByPrograms {
+    /// Share of the workers' time, 0–1.
+    pub(crate) share: f64,
+    /// The process that used most.
+    pub(crate) by: Option<LoadProcess>,
+}
+
+/// Returns the processor time that other programs took from the workers, if it was a part of the phase's numbers.
+pub(crate) fn taken_by_programs(view: &PhaseView<'_>) -> Option<TakenByPrograms> {
+    if view.is_virtual_time() {
+        return None;
+    }
+    let used = view.seen.processors.used.value()?;
+    let Taken { share, .. } = taken(view, used, held_by_quota(view, Some(used)))?;
+    let largest = used.others.iter().max_by_key(|one| one.total_ns());
+    let by = largest.map(|one| LoadProcess { command: one.command.clone(), pid: one.pid });
+    (share > WARN_SHARE).then_some(TakenByPrograms { share, by })
 }
 
 struct Part {

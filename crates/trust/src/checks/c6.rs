@@ -1,6 +1,7 @@
 use crate::check::{Check, Judge, Outcome};
 use crate::evidence::PhaseView;
 use crate::text::{count, percent};
+use plumb_result::Remedy;
 
 /// Above this, more than ordinary turbo moved the frequency. A processor that spends half of its time at its one-core turbo
 /// and half at its all-core turbo (4.8 and 4.2 GHz) varies by 7 %; one that falls from turbo to its base clock half-way
@@ -22,7 +23,7 @@ pub(crate) static CHECK: Check = Check {
     settled: "By reasoning: a processor that spends half of its time at its one-core turbo and half at its all-core \
               turbo (4.8 and 4.2 GHz) varies by 7 %; one that falls from turbo to its base clock half-way (4.2 and 2.4 \
               GHz), by 27 %. 10 % lies between.",
-    fix: "Set the governor with `cpupower frequency-set -g performance`, and check the cooling.",
+    fix: &[Remedy::words("Set the governor with `cpupower frequency-set -g performance`, and check the cooling.")],
     judges: &[Judge::Phase(look)],
 };
 

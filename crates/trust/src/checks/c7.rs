@@ -1,6 +1,7 @@
 use crate::check::{Check, Judge, Outcome};
 use crate::evidence::{Ground, PhaseView};
 use crate::text::{count, short};
+use plumb_result::Remedy;
 use plumb_result::conditions::Heat;
 
 pub(crate) static CHECK: Check = Check {
@@ -13,7 +14,9 @@ pub(crate) static CHECK: Check = Check {
           thermal transitions and of time above the warning temperature in the NVMe health log, where it may be read.",
     threshold: "above the warning temperature, an alarm of the device, or any thermal transition during the phase fails",
     settled: "Nothing to settle: the limits are the device's own.",
-    fix: "Cool the device and let it rest, then measure again; for a sustained rate, measure until it is steady.",
+    fix: &[Remedy::words(
+        "Cool the device and let it rest, then measure again; for a sustained rate, measure until it is steady.",
+    )],
     judges: &[Judge::Phase(look)],
 };
 

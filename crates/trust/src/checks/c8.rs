@@ -2,7 +2,7 @@ use crate::check::{Check, Judge, Outcome};
 use crate::evidence::{Ground, RunView};
 use crate::text::count;
 use plumb_result::conditions::{Conditions, DeviceHealth};
-use plumb_result::{Level, Seen};
+use plumb_result::{Level, Remedy, Seen};
 
 /// Above this share of its rated life, percent, a drive is near its end.
 const WORN_PERCENT: u64 = 80;
@@ -20,7 +20,7 @@ pub(crate) static CHECK: Check = Check {
                 beyond 80 % is noted",
     settled: "Nothing to settle for errors: one during a run is one too many. 80 % of the rated life is a convention, \
               and only noted.",
-    fix: "Check `smartctl -a`, cables and cooling, and do not measure on a failing disk.",
+    fix: &[Remedy::words("Check `smartctl -a`, cables and cooling, and do not measure on a failing disk.")],
     judges: &[Judge::Run(look)],
 };
 

@@ -1,6 +1,7 @@
 use crate::check::{Check, Judge, Outcome};
 use crate::evidence::PhaseView;
 use crate::text::{bytes, count, percent};
+use plumb_result::Remedy;
 
 /// Above this share of the time in which some task waited for memory, it is worth a word.
 const STALL_SHARE: f64 = 0.10;
@@ -17,7 +18,9 @@ pub(crate) static CHECK: Check = Check {
                 fails; any other swapping warns; tasks waiting for memory more than 10 % of the time is noted",
     settled: "Nothing to settle for swapping. Stalls: a tenth of the time is twice the margin of comparisons, and only \
               noted, since another process may be the one that waited.",
-    fix: "Use smaller blocks, fewer workers or less depth; stop what uses the memory; or turn swap off (`swapoff -a`).",
+    fix: &[Remedy::words(
+        "Use smaller blocks, fewer workers or less depth; stop what uses the memory; or turn swap off (`swapoff -a`).",
+    )],
     judges: &[Judge::Phase(look)],
 };
 

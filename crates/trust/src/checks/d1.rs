@@ -2,6 +2,7 @@ use crate::check::{Check, Judge, Outcome};
 use crate::evidence::{ComparisonView, RunView};
 use crate::factors::fullness_gap;
 use crate::text::percent;
+use plumb_result::Remedy;
 use plumb_result::observe::FileSystem;
 
 /// Below this share free, allocation is part of the number.
@@ -21,7 +22,7 @@ pub(crate) static CHECK: Check = Check {
     threshold: "less than 15 % free warns, less than 5 % fails; sides that differ by more than 5 points warn",
     settled: "By reasoning: ext4 itself keeps 5 % free against fragmentation (mke2fs(8), reserved blocks); 15 % is \
               three times that.",
-    fix: "Free some space, or make a new file system of the same size on both sides.",
+    fix: &[Remedy::words("Free some space, or make a new file system of the same size on both sides.")],
     judges: &[Judge::Run(look), Judge::Comparison(compare)],
 };
 

@@ -3,8 +3,8 @@ use crate::comparison::{ComparisonSide, ComparisonView};
 use crate::evidence::is_virtual_disk;
 use crate::not_seen::NotSeen;
 use crate::text::{percent, short};
-use plumb_result::Seen;
 use plumb_result::observe::{Extents, LayerKind, TargetFacts};
+use plumb_result::{Remedy, Seen};
 
 /// Rates of a disk fall from its outer edge to its inner one by half, about evenly: a tenth of the disk is up to 5 % of the
 /// rate, which is what comparisons call equal.
@@ -29,7 +29,9 @@ pub(crate) static CHECK: Check = Check {
     settled: "By reasoning: rates of a disk fall from its outer edge to its inner one by half, about evenly, so a \
               tenth of the disk is up to 5 % of the rate, the margin of comparisons; from 32 extents per GiB on, seeks \
               of 8 ms cost a disk of 200 MB/s about 5 %.",
-    fix: "Measure both sides on the same partition, with a new file system for each, or swap the partitions between two series.",
+    fix: &[Remedy::words(
+        "Measure both sides on the same partition, with a new file system for each, or swap the partitions between two series.",
+    )],
     judges: &[Judge::Comparison(look)],
 };
 

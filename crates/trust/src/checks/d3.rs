@@ -1,8 +1,8 @@
 use crate::check::{Check, Judge, Outcome};
 use crate::evidence::{Ground, PhaseView};
 use crate::text::{bytes, short};
-use plumb_result::Level;
 use plumb_result::observe::{BlockLayer, LayerKind};
+use plumb_result::{Level, Remedy};
 use plumb_workload::OpKind;
 
 /// Writes of twice the capacity fill what the drive keeps in reserve, and make it collect. Source: SNIA Solid State Storage
@@ -22,8 +22,7 @@ pub(crate) static CHECK: Check = Check {
           wrote before in this run, against the drive's capacity. A purge or a trim since then cannot be seen.",
     threshold: "writes of a minute or longer with less than 2 capacities written before warn; shorter ones are noted",
     settled: "From the SNIA specification: twice the capacity, and rounds of a minute.",
-    fix: "Use `--precondition` and measure until steady (`plumb run --until steady`), or state that the rate is of a \
-          fresh drive.",
+    fix: &[Remedy::Precondition, Remedy::UntilSteady, Remedy::words("State that the rate is of a fresh drive.")],
     judges: &[Judge::Phase(look)],
 };
 

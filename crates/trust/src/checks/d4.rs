@@ -1,7 +1,7 @@
 use crate::check::{Check, Judge, Outcome};
 use crate::comparison::{ComparisonSide, ComparisonView};
-use plumb_result::Level;
 use plumb_result::observe::{BlockLayer, LayerKind};
+use plumb_result::{Level, Remedy};
 use plumb_sorted::SortedSet;
 
 pub(crate) static CHECK: Check = Check {
@@ -15,7 +15,9 @@ pub(crate) static CHECK: Check = Check {
           `link_power_management_policy`, `pm_qos_latency_tolerance_us`. Firmware is compared between drives of one model.",
     threshold: "any difference warns; where the device is what is compared, it is noted",
     settled: "Nothing to settle: settings are equal or not.",
-    fix: "Configure both sides alike: `hdparm -W`, `nvme format --lbaf`, the same firmware and power policy.",
+    fix: &[Remedy::words(
+        "Configure both sides alike: `hdparm -W`, `nvme format --lbaf`, the same firmware and power policy.",
+    )],
     judges: &[Judge::Comparison(look)],
 };
 

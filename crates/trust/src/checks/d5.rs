@@ -2,6 +2,7 @@ use crate::check::{Check, Judge, Outcome};
 use crate::evidence::ComparisonView;
 use crate::factors::{confounding, differences};
 use crate::text::count;
+use plumb_result::Remedy;
 use plumb_result::compare::Difference;
 
 /// Facts that are named in the message; the comparison lists them all.
@@ -22,7 +23,7 @@ pub(crate) static CHECK: Check = Check {
                 places of one side that differ in more than disk and layout warn",
     settled: "Nothing to settle: facts are equal or not. Found in 300 of 300 comparisons on simulated devices \
               (docs/calibration.md).",
-    fix: "Make the sides equal in the listed facts, or declare what is meant to vary.",
+    fix: &[Remedy::words("Make the sides equal in the listed facts, or declare what is meant to vary.")],
     judges: &[Judge::Comparison(look)],
 };
 

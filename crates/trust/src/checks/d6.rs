@@ -2,6 +2,7 @@ use crate::check::{Check, Judge, Outcome};
 use crate::evidence::ComparisonView;
 use crate::same_work::unlike;
 use crate::text::count;
+use plumb_result::Remedy;
 
 /// Paths that are named in the message.
 const NAMED: usize = 4;
@@ -19,7 +20,9 @@ pub(crate) static CHECK: Check = Check {
           cache in memory) and ran without it, that is noted: both sides were given the same workload.",
     threshold: "any difference fails",
     settled: "Nothing to settle: workloads are equal or not.",
-    fix: "Give both sides the same workload, with sizes in bytes, not as shares of memory or free space.",
+    fix: &[Remedy::words(
+        "Give both sides the same workload, with sizes in bytes, not as shares of memory or free space.",
+    )],
     judges: &[Judge::Comparison(look)],
 };
 

@@ -1,6 +1,7 @@
 use crate::check::{Check, Judge, Outcome};
 use crate::comparison::ToolPrint;
 use crate::evidence::ComparisonView;
+use plumb_result::Remedy;
 
 pub(crate) static CHECK: Check = Check {
     code: "D7",
@@ -14,7 +15,7 @@ pub(crate) static CHECK: Check = Check {
           changed.",
     threshold: "any difference fails",
     settled: "Nothing to settle: programs are equal or not.",
-    fix: "Measure both sides with one program.",
+    fix: &[Remedy::words("Measure both sides with one program.")],
     judges: &[Judge::Comparison(look)],
 };
 

@@ -1,6 +1,7 @@
 use crate::check::{Check, Judge, Outcome};
 use crate::evidence::ComparisonView;
 use crate::text::count;
+use plumb_result::Remedy;
 use plumb_stats::schedule::{Interleaving, Side, interleaving, stretches};
 
 pub(crate) static CHECK: Check = Check {
@@ -16,7 +17,7 @@ pub(crate) static CHECK: Check = Check {
     threshold: "fewer than two stretches of either side, unless runs pair up: the verdict can only be \"cannot tell\"",
     settled: "By experiment, on equal sides that drift by 0.5 % per run: one side after the other, 56 of 100 comparisons of six \
               runs per side end in a false claim; in blocks, 1 of 1000 (docs/statistics.md).",
-    fix: "Measure both sides again with `plumb compare A B`, which interleaves them, or select runs that alternate.",
+    fix: &[Remedy::Interleave, Remedy::words("Select runs that alternate.")],
     judges: &[Judge::Comparison(look)],
 };
 

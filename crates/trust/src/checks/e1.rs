@@ -1,6 +1,7 @@
 use crate::check::{Check, Judge, Outcome};
 use crate::evidence::ComparisonView;
 use crate::text::count;
+use plumb_result::Remedy;
 use plumb_sorted::short_list;
 
 /// Runs a side, below which nothing may be claimed.
@@ -28,7 +29,7 @@ pub(crate) static CHECK: Check = Check {
               provisionings differ by 6 % and runs by 2 %: with two provisionings of five runs per side, equal ones \
               end in a claim in 2.4 % of comparisons; with one per side and the factor declared, in 0 of 1000 \
               (docs/statistics.md, docs/calibration.md).",
-    fix: "Run more blocks: use a larger `--budget`.",
+    fix: &[Remedy::LargerBudget { at_least_ns: None }],
     judges: &[Judge::Comparison(look)],
 };
 
@@ -51,7 +52,7 @@ fn look(view: &ComparisonView<'_>) -> Outcome {
         return match rejected_by(view) {
             // More blocks of the same would be rejected too.
             Some(remedy) => outcome.remedy(remedy),
-            None => outcome,
+            None => outcome.remedy(Remedy::LargerBudget { at_least_ns: enough(view, fewest) }),
         };
     }
     let hard = view.varying.filter(|factor| factor.is_hard());
@@ -63,11 +64,7 @@ fn look(view: &ComparisonView<'_>) -> Outcome {
             "Only one provisioning per side: its effect and that of {word} cannot be separated, so the verdict is \
              \"cannot tell\"."
         );
-        return Outcome::warn(observed, message).remedy(format!(
-            "Provision each side three times (at least twice) and name all places: `plumb compare A1,A2,A3 B1,B2,B3 \
-             --varying {word}` (`--plots 3` for simulated devices). Without `--varying` the verdict is about the two places \
-             as they are."
-        ));
+        return Outcome::warn(observed, message).remedy(Remedy::MorePlaces { per_side: 3, varying: Some(word.into()) });
     }
     if replicated && fewest_plots < MIN_PLOTS_TO_CLAIM {
         let message = "One side has several places and the other only one: the verdict is \"cannot tell\".";
@@ -76,8 +73,18 @@ fn look(view: &ComparisonView<'_>) -> Outcome {
     Outcome::pass(observed)
 }
 
+/// Time in which as many runs as a claim needs are made, by the time that those so far took; a block more than the least, for
+/// runs vary.
+fn enough(view: &ComparisonView<'_>, fewest: u32) -> Option<u64> {
+    let run_seconds = view.sequence.run_seconds?;
+    // Runs of all works of both sides, rejected ones too, where `fewest` are left of one.
+    let made = view.sequence.previous.len().max(1) as f64;
+    let needed = made * f64::from(MIN_RUNS_TO_CLAIM + 1) / f64::from(fewest.max(1));
+    Some((needed * run_seconds * 1e9) as u64)
+}
+
 /// What to do where runs are missing because checks rejected them.
-fn rejected_by(view: &ComparisonView<'_>) -> Option<String> {
+fn rejected_by(view: &ComparisonView<'_>) -> Option<Remedy> {
     let mut codes: Vec<&str> = Vec::new();
     for side in [&view.baseline, &view.candidate] {
         let rejected = side.record.rejected;
@@ -90,17 +97,13 @@ fn rejected_by(view: &ComparisonView<'_>) -> Option<String> {
     if codes.is_empty() {
         return None;
     }
-    let commands: Vec<String> = codes.iter().map(|code| format!("`plumb explain {code}`")).collect();
-    Some(format!(
-        "Fix what the runs were rejected for (see {}): more of the same runs would be rejected too.",
-        commands.join(", ")
-    ))
+    Some(Remedy::SeeChecks { codes: codes.into_iter().map(str::to_owned).collect() })
 }
 
 #[cfg(test)]
 mod tests {
     use crate::fixture::{Both, MIB, Scene, compare};
-    use plumb_result::Level;
+    use plumb_result::{Level, Remedy};
 
     #[test]
     fn six_runs_a_side_may_speak() {
@@ -113,13 +116,13 @@ mod tests {
     #[test]
     fn where_runs_are_rejected_more_of_them_are_no_remedy() {
         let few = Both::equal().with(|both| both.runs = [6, 0]);
-        assert!(few.judge().finding("E1").unwrap().remedy.contains("--budget"));
+        assert!(matches!(few.judge().finding("E1").unwrap().remedies[..], [Remedy::LargerBudget { .. }]));
         let rejected = few.with(|both| {
             both.records[1].rejected = 6;
             both.records[1].rejected_by = vec!["A1".to_owned()];
         });
-        let remedy = rejected.judge().finding("E1").unwrap().remedy;
-        assert!(remedy.contains("plumb explain A1") && !remedy.contains("--budget"), "{remedy}");
+        let remedies = rejected.judge().finding("E1").unwrap().remedies;
+        assert_eq!(remedies, [Remedy::SeeChecks { codes: vec!["A1".to_owned()] }]);
     }
 
     #[test]
@@ -132,7 +135,8 @@ mod tests {
             })
         };
         assert_eq!(varying("fs", 1).level("E1"), Some(Level::Warn));
-        assert!(varying("fs", 1).judge().finding("E1").unwrap().remedy.contains("A1,A2,A3"));
+        let remedies = varying("fs", 1).judge().finding("E1").unwrap().remedies;
+        assert_eq!(remedies, [Remedy::MorePlaces { per_side: 3, varying: Some("fs".into()) }]);
         assert_eq!(varying("fs", 2).level("E1"), Some(Level::Pass));
         assert_eq!(varying("scheduler", 1).level("E1"), Some(Level::Pass), "a setting changes without mkfs");
     }

@@ -1,5 +1,6 @@
 use crate::check::{Check, Judge, Outcome};
 use crate::evidence::ComparisonView;
+use plumb_result::Remedy;
 
 /// Numbers that are named in the message.
 const NAMED: usize = 6;
@@ -14,7 +15,7 @@ pub(crate) static CHECK: Check = Check {
     how: "The headline numbers of every requested workload, against those that have a contrast.",
     threshold: "anything missing is noted, with how many are shown out of how many",
     settled: "Nothing to settle: a number is shown or it is not.",
-    fix: "Give each run more `--time`, or find out why runs were rejected.",
+    fix: &[Remedy::LONGER_TIME, Remedy::words("Find out why runs were rejected.")],
     judges: &[Judge::Comparison(look)],
 };
 

@@ -2,6 +2,7 @@ use crate::check::{Check, Judge, Outcome};
 use crate::evidence::ComparisonView;
 use crate::stated::conversion;
 use crate::text::count;
+use plumb_result::Remedy;
 
 pub(crate) static CHECK: Check = Check {
     code: "E11",
@@ -15,7 +16,9 @@ pub(crate) static CHECK: Check = Check {
           with the original kept.",
     threshold: "a unit of something else, an unknown unit, or the wrong direction fails",
     settled: "Nothing to settle: units and directions are a table.",
-    fix: "State the unit that the tool prints (`MB/s`, `MiB/s`, `us`), and put the number under the right metric.",
+    fix: &[Remedy::words(
+        "State the unit that the tool prints (`MB/s`, `MiB/s`, `us`), and put the number under the right metric.",
+    )],
     judges: &[Judge::Comparison(look)],
 };
 

@@ -1,6 +1,7 @@
 use crate::check::{Check, Judge, Outcome};
 use crate::comparison::NumberView;
 use crate::evidence::ComparisonView;
+use plumb_result::Remedy;
 use plumb_sorted::SortedMap;
 use plumb_stats::correlate::{PAIRS_MIN, one_measurement};
 
@@ -17,7 +18,7 @@ pub(crate) static CHECK: Check = Check {
     threshold: "a correlation beyond ± 0.999 over at least 6 runs is noted; it warns where a number is imported",
     settled: "By calculation: two unrelated numbers of six runs correlate by more than 0.999 in fewer than two of a \
               million cases, and two that share most of their cause seldom reach it.",
-    fix: "Read them as one result, and report the one that answers the question.",
+    fix: &[Remedy::words("Read them as one result, and report the one that answers the question.")],
     judges: &[Judge::Comparison(look)],
 };
 

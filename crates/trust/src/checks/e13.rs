@@ -1,7 +1,7 @@
 use crate::check::{Check, Judge, Outcome};
 use crate::comparison::ToolPrint;
 use crate::evidence::ComparisonView;
-use plumb_result::{Metric, Quantity};
+use plumb_result::{Metric, Quantity, Remedy};
 use plumb_sorted::SortedMap;
 
 pub(crate) static CHECK: Check = Check {
@@ -14,7 +14,7 @@ pub(crate) static CHECK: Check = Check {
     threshold: "a change of meaning between two versions of one tool, in a compared number, fails; versions of a tool \
                 whose history is not in the table are skipped",
     settled: "Nothing to settle: changes of meaning are a table.",
-    fix: "Measure both sides with one version.",
+    fix: &[Remedy::words("Measure both sides with one version.")],
     judges: &[Judge::Comparison(look)],
 };
 

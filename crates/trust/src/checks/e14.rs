@@ -2,6 +2,7 @@ use crate::check::{Check, Judge, Outcome};
 use crate::comparison::{NumberFinding, NumberView};
 use crate::evidence::ComparisonView;
 use crate::text::percent;
+use plumb_result::Remedy;
 
 pub(crate) static CHECK: Check = Check {
     code: "E14",
@@ -16,7 +17,7 @@ pub(crate) static CHECK: Check = Check {
     threshold: "a difference smaller than the floor, or an equivalence within a margin smaller than the floor, can \
                 only be \"cannot tell\"",
     settled: "By measurement, for each set-up: `plumb noise` measures it.",
-    fix: "Make the set-up quieter or the runs longer, and measure the floor again with `plumb noise`.",
+    fix: &[Remedy::LONGER_TIME, Remedy::words("Make the set-up quieter."), Remedy::MeasureFloor],
     judges: &[Judge::Comparison(look)],
 };
 

@@ -2,7 +2,7 @@ use crate::check::{Check, Judge, Outcome};
 use crate::comparison::{NumberFinding, NumberView, RunValue, Sequence};
 use crate::evidence::ComparisonView;
 use crate::text::percent;
-use plumb_result::Better;
+use plumb_result::{Better, Remedy};
 use plumb_sorted::SortedMap;
 use plumb_stats::carry_over::{CarryOver, CarryRun, carry_over};
 use plumb_stats::schedule::Side;
@@ -36,7 +36,7 @@ pub(crate) static CHECK: Check = Check {
                 as the difference that is claimed: every verdict is \"cannot tell\"; fewer than 8 runs are not tested",
     settled: "By simulation (`docs/calibration.md`): at a spread of 2 % and 12 blocks a halving debt of 10 % is found in all \
               comparisons, one of 5 % in nine of ten, and clean ones are flagged in one of a hundred.",
-    fix: "Pause between the runs with `--settle TIME`, longer than what a run leaves behind lasts.",
+    fix: &[Remedy::Settle { at_least_ns: None }],
     judges: &[Judge::Comparison(look)],
 };
 
@@ -77,14 +77,7 @@ fn look(view: &ComparisonView<'_>) -> Outcome {
         other.name,
         number.name()
     );
-    let remedy = match settle {
-        Some(_) => format!(
-            "Pause between the runs: `--settle {pause}` lets a debt that halves in the time of a run fall below 1 %. If it is \
-             found again, pause longer."
-        ),
-        None => CHECK.fix.to_owned(),
-    };
-    Outcome::fail(observed, message).remedy(remedy)
+    Outcome::fail(observed, message).remedy(Remedy::Settle { at_least_ns: settle.map(|time| time.0) })
 }
 
 /// Tests the runs of a number.
@@ -116,7 +109,7 @@ fn settle(sequence: &Sequence<'_>, spread: f64) -> Option<Nanos> {
 mod tests {
     use crate::comparison::NumberFinding;
     use crate::fixture::{Both, Number};
-    use plumb_result::Level;
+    use plumb_result::{Level, Remedy};
 
     /// Of 24 runs, with a spread of about 1 %.
     const NOISE: [f64; 24] = [
@@ -172,9 +165,10 @@ mod tests {
         let settle = |seconds: f64| -> u64 {
             let mut both = both(0.1, 1.0, NumberFinding::Nothing);
             both.run_seconds = Some(seconds);
-            let remedy = both.judge().finding("E15").unwrap().remedy;
-            let option = remedy.split('`').nth(1).and_then(|option| option.strip_prefix("--settle ")).unwrap();
-            option.parse::<plumb_workload::Nanos>().unwrap().0 / 1_000_000_000
+            match both.judge().finding("E15").unwrap().remedies.as_slice() {
+                [Remedy::Settle { at_least_ns: Some(pause) }] => pause / 1_000_000_000,
+                other => panic!("{other:?}"),
+            }
         };
         assert_eq!(settle(0.1), 1, "never less than a second");
         // Some 8 % halve three times until they are below 1 %.

@@ -3,7 +3,7 @@ use crate::checks::c15::breaks_series;
 use crate::evidence::{Ground, PhaseView};
 use crate::series::{Series, mean, memory_takes_the_writes};
 use crate::text::{count, percent};
-use plumb_result::Level;
+use plumb_result::{Level, Remedy};
 use plumb_stats::steady::{DRIFT, RunState, within_run};
 use plumb_stats::warmup::VALUES_MIN;
 
@@ -24,7 +24,12 @@ pub(crate) static CHECK: Check = Check {
     settled: "By experiment: with p < 0.01 and more than 5 %, the margin of comparisons, 1000 clean runs of 40 s gave \
               no warning (docs/calibration.md). A cut past the middle proves nothing by itself, since noise moves it \
               anywhere on a flat series; it only makes the check test the whole.",
-    fix: "Run longer, precondition, or leave the beginning out (`ramp`); `plumb run --until steady` waits for it.",
+    fix: &[
+        Remedy::LONGER_TIME,
+        Remedy::UntilSteady,
+        Remedy::Precondition,
+        Remedy::setting("ramp", "10s", "Leave the beginning out"),
+    ],
     judges: &[Judge::Phase(look)],
 };
 
@@ -75,8 +80,17 @@ fn look(view: &PhaseView<'_>) -> Outcome {
                 series.text(settled),
                 series.text(all)
             );
-            Outcome::note(observed, message).remedy(format!("Leave it out: `ramp = \"{}s\"`.", found.from))
+            Outcome::note(observed, message).remedy(leave_out(found.from as u64))
         }
+    }
+}
+
+/// A ramp over the first seconds.
+pub(super) fn leave_out(seconds: u64) -> Remedy {
+    Remedy::Setting {
+        key: "ramp".into(),
+        value: format!("{seconds}s").into(),
+        purpose: "Leave the beginning out".into(),
     }
 }
 
@@ -88,7 +102,7 @@ fn signed(share: f64) -> String {
 #[cfg(test)]
 mod tests {
     use crate::fixture::{MIB, Scene, noisy};
-    use plumb_result::Level;
+    use plumb_result::{Level, Remedy};
     use plumb_workload::CachePolicy;
 
     fn reading(rates: &[f64]) -> Scene {
@@ -118,7 +132,11 @@ mod tests {
         let warming = noisy(60, 0.01, 1, |second| if second < 15 { 40e6 } else { 100e6 });
         let finding = reading(&warming).finding("E2").unwrap();
         assert_eq!(finding.level, Level::Note, "{}", finding.message);
-        assert!(finding.remedy.contains("`ramp = "), "{}", finding.remedy);
+        assert!(
+            matches!(&finding.remedies[..], [Remedy::Setting { key, value, .. }] if key == "ramp" && value.ends_with('s')),
+            "{:?}",
+            finding.remedies
+        );
     }
 
     #[test]

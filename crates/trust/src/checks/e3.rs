@@ -1,9 +1,10 @@
+use super::e2::leave_out;
 use crate::check::{Check, Judge, Outcome};
 use crate::checks::c15::breaks_series;
 use crate::evidence::{Ground, PhaseView};
 use crate::series::{CHANGE_SECONDS_MIN, Series, level_change, memory_takes_the_writes};
 use crate::text::{count, percent};
-use plumb_result::Level;
+use plumb_result::{Level, Remedy};
 
 pub(crate) static CHECK: Check = Check {
     code: "E3",
@@ -22,8 +23,12 @@ pub(crate) static CHECK: Check = Check {
               never reach p < 0.001; a t test alone finds a change in a third of flat runs whose seconds resemble \
               their neighbours (correlation 0.8), and in 1 % where levels must be apart by twice their width. Together \
               they found throttling in 300 of 300 runs, with no false alarm in 1000 clean ones (docs/calibration.md).",
-    fix: "Run long enough to reach the level your work will see, precondition, and leave the other out (`ramp`); or \
-          report both levels.",
+    fix: &[
+        Remedy::LONGER_TIME,
+        Remedy::Precondition,
+        Remedy::setting("ramp", "10s", "Leave the beginning out"),
+        Remedy::words("Report both levels."),
+    ],
     judges: &[Judge::Phase(look)],
 };
 
@@ -59,7 +64,11 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         change.at,
         by(change.before, change.after)
     );
-    Outcome::found(Level::Warn, observed, message)
+    Outcome::found(Level::Warn, observed, message).remedies(vec![
+        leave_out(change.at as u64),
+        Remedy::Precondition,
+        Remedy::words("Report both levels."),
+    ])
 }
 
 fn by(before: f64, after: f64) -> String {

@@ -3,7 +3,7 @@ use crate::comparison::{LatencyView, NumberView, RunValue};
 use crate::evidence::ComparisonView;
 use crate::text::{nanos, percent};
 use plumb_result::compare::Mode;
-use plumb_result::{Better, Histogram};
+use plumb_result::{Better, Histogram, Remedy};
 use plumb_sorted::{SortedMap, short_list};
 use plumb_stats::modes::{DIP_P, centred, dip, modes, modes_of_sides};
 
@@ -40,8 +40,13 @@ pub(crate) static CHECK: Check = Check {
               showed cannot be found: eight runs miss one of 10 % in 43 of 100 cases, so that a comparison says how frequent and \
               how slow one would have to be to undo its claims. Latencies less than 1.5 times apart are one hump with a \
               shoulder.",
-    fix: "Find what the slow runs share (place on the disk, garbage collection, a neighbour), or report both speeds \
-          with their shares. To see rarer modes run more blocks (`plumb compare --blocks 30`).",
+    fix: &[
+        Remedy::words(
+            "Find what the slow runs share (place on the disk, garbage collection, a neighbour), or report both speeds with \
+             their shares.",
+        ),
+        Remedy::MoreRuns { at_least: 30 },
+    ],
     judges: &[Judge::Comparison(look)],
 };
 

@@ -2,6 +2,7 @@ use crate::check::{Check, Judge, Outcome};
 use crate::comparison::{NumberView, Residual, RunValue};
 use crate::evidence::ComparisonView;
 use crate::text::percent;
+use plumb_result::Remedy;
 use plumb_sorted::{SortedSet, short_list};
 use plumb_stats::schedule::{Interleaving, interleaving};
 use plumb_stats::trend::spearman;
@@ -32,7 +33,9 @@ pub(crate) static CHECK: Check = Check {
     settled: "By calculation: p < 0.01 is a false alarm in one of a hundred comparisons; of six runs only a perfect \
               order reaches it, and shared among four numbers not even that, hence eight. A drift below 5 %, the \
               margin within which comparisons treat two as equal, is too small to matter, however certain it is.",
-    fix: "Look for what changes with time (temperature, fullness, other work), or let a warm-up pass before the runs.",
+    fix: &[Remedy::words(
+        "Look for what changes with time (temperature, fullness, other work), or let a warm-up pass before the runs.",
+    )],
     judges: &[Judge::Comparison(look)],
 };
 

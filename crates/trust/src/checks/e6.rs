@@ -2,6 +2,7 @@ use crate::check::{Check, Judge, Outcome};
 use crate::evidence::PhaseView;
 use crate::text::count;
 use plumb_result::metric::Stat;
+use plumb_result::{MIN_SAMPLES_BEYOND, Remedy};
 use plumb_workload::OpKind;
 
 pub(crate) static CHECK: Check = Check {
@@ -16,7 +17,7 @@ pub(crate) static CHECK: Check = Check {
     settled: "By calculation: the count beyond a quantile varies by its square root, 3.2 of 10, a third. By experiment: where one \
               of two equal sides was 40 % slower in 10 % of its runs, these lacked a p99, and the others made a claim of it \
               in 98 % of 60 comparisons (docs/calibration.md).",
-    fix: "Run longer, or read a lower quantile.",
+    fix: &[Remedy::LONGER_TIME, Remedy::words("Read a lower quantile.")],
     judges: &[Judge::Phase(look)],
 };
 
@@ -25,6 +26,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     let mut far = Vec::new();
     let mut lowest_of_all: Option<Stat> = None;
     let mut shown = false;
+    let mut longer = 1.0f64;
     // Nobody asks how times of pauses, or of dropping what is cached, are spread.
     let asked = |kind: OpKind| !matches!(kind, OpKind::Delay | OpKind::Evict);
     let kinds = view.measured.ops.iter().filter(|(kind, op)| op.count > 0 && asked(**kind));
@@ -41,6 +43,8 @@ fn look(view: &PhaseView<'_>) -> Outcome {
             far.push(entry);
         } else {
             headline.push(entry);
+            let needed = MIN_SAMPLES_BEYOND as f64 / (1.0 - lowest.quantile().unwrap_or(0.0));
+            longer = longer.max(needed / op.service.count().max(1) as f64);
             let is_lower = |known: Stat| lowest.quantile() < known.quantile();
             if lowest_of_all.is_none_or(is_lower) {
                 lowest_of_all = Some(*lowest);
@@ -59,7 +63,13 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         ([_, _, ..], Some(lowest)) => format!("Too few samples for {} and above. Left blank: {list}.", lowest.name()),
         _ => format!("Too few samples for {list}."),
     };
-    Outcome::note(format!("left blank: {list}"), message)
+    // A fifth more than just enough, for runs vary.
+    let at_least_ns = (view.measured.wall_ns as f64 * longer * 1.2) as u64;
+    let phase = Some(view.measured.name.clone().into());
+    Outcome::note(format!("left blank: {list}"), message).remedies(vec![
+        Remedy::LongerTime { phase, at_least_ns: Some(at_least_ns) },
+        Remedy::words("Read a lower quantile."),
+    ])
 }
 
 #[cfg(test)]

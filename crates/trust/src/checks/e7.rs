@@ -5,7 +5,7 @@ use crate::series::{Series, drift, left_in_memory, memory_takes_the_writes};
 use crate::text::{count, nanos, percent};
 use crate::tier::rate_tier;
 use plumb_result::assertion::PRECONDITIONING;
-use plumb_result::{Level, Tier};
+use plumb_result::{Level, Remedy, Tier};
 use plumb_sorted::short_list;
 use plumb_workload::OpKind;
 
@@ -41,7 +41,7 @@ pub(crate) static CHECK: Check = Check {
     settled: "By reasoning: 30 s is the kernel's own expiry of dirty pages. Of four seconds even the clearest order \
               has p = 0.08, so a trend needs five; p < 0.05 is lax because so few seconds show little, and 10 % is \
               twice the margin of comparisons.",
-    fix: "Run longer (`--set phase.NAME.stop.time=60s`), or flush inside the clock.",
+    fix: &[Remedy::LONGER_TIME, Remedy::setting("flush", "fsync", "Flush inside the clock")],
     judges: &[Judge::Run(look)],
 };
 
@@ -51,6 +51,8 @@ struct ShortPhase<'a> {
     wall_ns: u64,
     level: Level,
     message: String,
+    /// The least length that would do.
+    at_least_ns: u64,
 }
 
 fn look(run: &RunView<'_>) -> Outcome {
@@ -75,20 +77,29 @@ fn look(run: &RunView<'_>) -> Outcome {
         worst.phase,
         nanos(worst.wall_ns as f64)
     );
-    Outcome::found(worst.level, observed, worst.message.clone())
+    let mut remedies =
+        vec![Remedy::LongerTime { phase: Some(worst.phase.to_owned().into()), at_least_ns: Some(worst.at_least_ns) }];
+    if worst.at_least_ns > LONG_NS {
+        remedies.push(Remedy::setting("flush", "fsync", "Flush inside the clock"));
+    }
+    Outcome::found(worst.level, observed, worst.message.clone()).remedies(remedies)
 }
 
 fn shortness<'a>(view: &PhaseView<'a>) -> Option<ShortPhase<'a>> {
     let (phase, wall_ns) = (view.measured.name.as_str(), view.measured.wall_ns);
-    let found = |level: Level, message: String| Some(ShortPhase { phase, wall_ns, level, message });
-    let took = nanos(wall_ns as f64);
     let expiry_ns = expiry_ns(view);
+    let of = |at_least_ns: u64, level: Level, message: String| {
+        Some(ShortPhase { phase, wall_ns, level, message, at_least_ns })
+    };
+    let found = |level: Level, message: String| of(LONG_NS, level, message);
+    let took = nanos(wall_ns as f64);
     if view.ops(OpKind::Write) > 0 && left_in_memory(view) && wall_ns < EXPIRIES * expiry_ns && !view.is_virtual_time()
     {
         match rate_tier(view, OpKind::Write).tier {
             Tier::Device | Tier::Server => {}
             Tier::Mixed { device_share } => {
-                return found(
+                return of(
+                    EXPIRIES * expiry_ns,
                     Level::Warn,
                     format!(
                         "Phase `{phase}` wrote into memory for {took}, with {} written back: a longer run would differ.",
@@ -97,7 +108,8 @@ fn shortness<'a>(view: &PhaseView<'a>) -> Option<ShortPhase<'a>> {
                 );
             }
             Tier::Cache | Tier::Unknown => {
-                return found(
+                return of(
+                    EXPIRIES * expiry_ns,
                     Level::Note,
                     format!(
                         "Phase `{phase}` wrote into memory for only {took}; writeback, after {}, would slow a longer \

@@ -1,6 +1,7 @@
 use crate::check::{Check, Judge, Outcome};
 use crate::evidence::{Ground, PhaseView};
 use crate::text::{nanos, percent, short};
+use plumb_result::Remedy;
 
 /// Fewer ticks than this make an error of more than 1 %.
 const MIN_TICKS: f64 = 100.0;
@@ -16,7 +17,7 @@ pub(crate) static CHECK: Check = Check {
     threshold: "less than 100 ticks warns",
     settled: "By calculation: a clock errs by up to one tick, and one of 100 is 1 %, a fifth of the margin of \
               comparisons.",
-    fix: "Run longer, or use a finer clock.",
+    fix: &[Remedy::LONGER_TIME, Remedy::words("Use a finer clock.")],
     judges: &[Judge::Phase(look)],
 };
 
@@ -48,7 +49,9 @@ pub(crate) fn of_tick(elapsed_ns: u64, tick_ns: f64) -> Outcome {
     } else {
         format!("No time passed on a clock that steps by {}.", nanos(tick_ns))
     };
+    let at_least_ns = Some((MIN_TICKS * tick_ns) as u64);
     Outcome::warn(observed, message)
+        .remedies(vec![Remedy::LongerTime { phase: None, at_least_ns }, Remedy::words("Use a finer clock.")])
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 use crate::check::{Check, Judge, Outcome};
 use crate::evidence::{PhaseView, RunView};
 use crate::plan::expected_kinds;
+use plumb_result::Remedy;
 
 pub(crate) static CHECK: Check = Check {
     code: "E9",
@@ -12,7 +13,7 @@ pub(crate) static CHECK: Check = Check {
     how: "Ops and phases of the workload against those of the measurement.",
     threshold: "any missing number is noted; a phase that never ran warns",
     settled: "Nothing to settle: a number is there or it is not.",
-    fix: "Run longer, or remove what cannot run here. If an error stopped it, B9 names it.",
+    fix: &[Remedy::LONGER_TIME, Remedy::words("Remove what cannot run here. If an error stopped it, B9 names it.")],
     judges: &[Judge::Phase(kinds), Judge::Run(phases)],
 };
 

@@ -2,6 +2,7 @@
 
 use super::{Reference, TIME};
 use crate::args::GateArguments;
+use crate::asked;
 use crate::commands::compare::{announcement, is_real, side, sizes, works};
 use crate::commands::store;
 use crate::common::Common;
@@ -20,6 +21,7 @@ use plumb_study::gate::{
     Alone, AloneRequest, GateOutcome, HistoryRequest, HistorySide, gate_history, measure_alone, newest,
     newest_sessions, results, session_count, suspected, works_at,
 };
+use plumb_trust::{Asked, Running};
 use plumb_workload::named::Scale;
 use plumb_workload::{Nanos, Workload};
 use std::path::Path;
@@ -162,6 +164,13 @@ fn measure(
     }
     let mut bench = session::bench(common)?;
     bench.settling.pause = arguments.settle.map(|time| Duration::from_nanos(time.0));
+    bench.asked = Asked {
+        time_ns: Some(time.0),
+        budget_ns: Some(budget.0),
+        settle_ns: arguments.settle.map(|time| time.0),
+        file_bytes: Some(file_bytes),
+        ..asked::of(Running::Gate, arguments.load)
+    };
     let mut line = LiveLine::new();
     let request = AloneRequest {
         place,

@@ -2,7 +2,7 @@
 
 mod history;
 
-use super::compare::{announcement, is_real, places, side, sizes, works};
+use super::compare::{announcement, asked_of, is_real, places, side, sizes, works};
 use crate::args::GateArguments;
 use crate::common::Common;
 use crate::exit::{End, Stopped};
@@ -19,6 +19,7 @@ use plumb_result::gate::GateAnswer;
 use plumb_stats::schedule::Side;
 use plumb_study::compare::CompareSide;
 use plumb_study::gate::{GateOutcome, PlacesRequest, gate_places, planned};
+use plumb_trust::{Asked, Running};
 use plumb_workload::Nanos;
 use plumb_workload::named::{self, Scale};
 use std::path::{Path, PathBuf};
@@ -175,6 +176,10 @@ fn of_places(
     };
     let mut bench = session::bench(common)?;
     bench.settling.pause = arguments.settle.map(|time| Duration::from_nanos(time.0));
+    bench.asked = Asked {
+        settle_ns: arguments.settle.map(|time| time.0),
+        ..asked_of(Running::Gate, arguments.load, &request.compared())
+    };
     let mut line = LiveLine::new();
     let outcome = gate_places(&mut bench, &request, &mut line);
     line.clear();

@@ -76,7 +76,14 @@ pub(crate) fn apart(
     let Gathered { mut log, .. } = gathered;
     let rule = VerdictRule { seed, ..VerdictRule::default() };
     let claims = claims_of(&log.rows, &rule, |_| Sample::Apart);
-    let judged = view::judge(&sides(None, runs, names, &mut log), &log, &claims, &rule, &SortedMap::new());
+    let judged = view::judge(
+        &plumb_trust::Asked::default(),
+        &sides(None, runs, names, &mut log),
+        &log,
+        &claims,
+        &rule,
+        &SortedMap::new(),
+    );
     notes.extend(crate::compare::messages::run_notes(&log));
     let has = |workload: &str, metric| log.rows.keys().any(|cell| cell.workload == workload && cell.metric == metric);
     let one_sided = log.planned.iter().filter(|one| !has(&one.workload, one.metric));

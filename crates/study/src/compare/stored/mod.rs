@@ -27,7 +27,7 @@ use plumb_sorted::{SortedMap, SortedSet, short_list};
 use plumb_stats::schedule::Side;
 use plumb_stats::verdict::{Note, VerdictRule};
 use plumb_store::{RunRow, Store, StoreError};
-use plumb_trust::{ComparisonSide, DialectPrint, Factor, Planned, SideRecord, WorkQuestion, work_print};
+use plumb_trust::{Asked, ComparisonSide, DialectPrint, Factor, Planned, SideRecord, WorkQuestion, work_print};
 use plumb_workload::Target;
 use plumb_workload::named::find;
 
@@ -441,7 +441,7 @@ fn conclude(
     let found_floors = floors(store, &works, &claims);
     notes.extend(found_floors.notes);
     let sides = sides(request.varying, runs, names, &mut log);
-    let judged = view::judge(&sides, &log, &claims, &rule, &found_floors.floors);
+    let judged = view::judge(&Asked::default(), &sides, &log, &claims, &rule, &found_floors.floors);
     let terms = Terms {
         baseline: &names[0],
         candidate: &names[1],
@@ -500,6 +500,7 @@ fn conclude(
         planned: Some(log.planned.len() as u32),
         stored: Some(stored),
         settle: None,
+        under_load: Vec::new(),
     }
 }
 

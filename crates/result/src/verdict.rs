@@ -1,0 +1,131 @@
+//! The verdict on numbers, in one sentence that stands above them.
+
+use crate::finding::{Finding, Level, RunVerdict};
+use crate::under_load::{LoadDeclared, UnderLoad};
+
+/// The checks that find the load of other processes: on the devices, and on the processors.
+pub const LOAD: [&str; 2] = ["C1", "C5"];
+
+/// The evidence of a verdict.
+#[derive(Clone, Copy)]
+pub struct VerdictWords<'a> {
+    /// The verdict of the checks.
+    pub verdict: RunVerdict,
+    /// Findings of the checks, the worst first.
+    pub checks: &'a [Finding],
+    /// The load of other processes.
+    pub under_load: Option<&'a UnderLoad>,
+    /// Returns the table's name of a phase.
+    pub row_of: &'a dyn Fn(&str) -> String,
+}
+
+impl VerdictWords<'_> {
+    /// `Trusted.`, `Measured under load from dd (pid 3705): not the device's speed.`, `Rejected: …`.
+    pub fn sentence(&self) -> String {
+        if let Some(load) = self.under_load.filter(|load| load.declared == LoadDeclared::Yes) {
+            let rest = match self.verdict {
+                RunVerdict::Pass => String::new(),
+                _ => format!(" {}", self.without_load()),
+            };
+            return format!("{}{rest}", under_declared_load(load));
+        }
+        match (self.verdict, self.under_load) {
+            (RunVerdict::Reject, Some(load))
+                if self.of_level(Level::Fail).all(|finding| LOAD.contains(&finding.code.as_str())) =>
+            {
+                under_undeclared_load(load)
+            }
+            _ => self.without_load(),
+        }
+    }
+
+    fn of_level(&self, level: Level) -> impl Iterator<Item = &Finding> {
+        self.checks.iter().filter(move |finding| finding.level == level)
+    }
+
+    fn without_load(&self) -> String {
+        match self.verdict {
+            RunVerdict::Pass => "Trusted.".to_owned(),
+            RunVerdict::Caution => format!("Trusted with a caution: {}", self.reason(Level::Warn)),
+            RunVerdict::Reject => format!("Rejected: {}", self.reason(Level::Fail)),
+            RunVerdict::Unknown => match self.of_level(Level::Skipped).next() {
+                Some(_) => format!("Not judged: {}", self.reason(Level::Skipped)),
+                None => "Not judged: there is no evidence.".to_owned(),
+            },
+        }
+    }
+
+    /// The first finding of a level, in the row's name.
+    fn reason(&self, level: Level) -> String {
+        let Some(finding) = self.of_level(level).next() else { return "a check objects.".to_owned() };
+        let row = finding.phase.as_deref().map_or_else(String::new, |phase| format!("{}: ", (self.row_of)(phase)));
+        let message = finding.message.strip_prefix("Not checked: ").unwrap_or(&finding.message);
+        let first = message.find(". ").map_or(message, |end| &message[..end]);
+        format!("{row}{} ({}).", first.trim_end_matches('.'), finding.code)
+    }
+}
+
+/// Of numbers whose load belongs to the set-up.
+pub fn under_declared_load(load: &UnderLoad) -> String {
+    format!("Measured under load from {}, as declared: not the device's speed alone.", load.who())
+}
+
+/// Of numbers that a load has made something else.
+pub fn under_undeclared_load(load: &UnderLoad) -> String {
+    format!("Measured under load from {}: not the device's speed.", load.who())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::under_load::LoadProcess;
+
+    fn finding(code: &str, level: Level, message: &str) -> Finding {
+        Finding {
+            code: code.to_owned(),
+            level,
+            phase: Some("seq-read".to_owned()),
+            at_ns: None,
+            observed: String::new(),
+            threshold: String::new(),
+            message: message.to_owned(),
+            remedy: String::new(),
+            remedies: Vec::new(),
+        }
+    }
+
+    fn load(declared: LoadDeclared) -> UnderLoad {
+        UnderLoad {
+            declared,
+            phase: "seq-read".to_owned(),
+            device_share: 0.4,
+            processor_share: 0.0,
+            read_bytes_per_second: 0.0,
+            write_bytes_per_second: 1e8,
+            by: Some(LoadProcess { command: "dd".to_owned(), pid: 3705 }),
+        }
+    }
+
+    // Protects: the sentence says whether the numbers can be used, why not, and in the table's names where.
+    #[test]
+    fn a_verdict_is_one_sentence() {
+        let said = |verdict, checks: &[Finding], under_load: Option<&UnderLoad>| {
+            VerdictWords { verdict, checks, under_load, row_of: &|_| "Sequential 1 MiB".to_owned() }.sentence()
+        };
+        let c1 = finding("C1", Level::Fail, "Others used about 40 % of the device's time (3 MiB).");
+        let a1 = finding("A1", Level::Fail, "60 % of the bytes read came from memory, not from sda. More.");
+        assert_eq!(said(RunVerdict::Pass, &[], None), "Trusted.");
+        let undeclared = load(LoadDeclared::No);
+        assert_eq!(
+            said(RunVerdict::Reject, &[c1.clone()], Some(&undeclared)),
+            "Measured under load from dd (pid 3705): not the device's speed."
+        );
+        let from_memory = "Rejected: Sequential 1 MiB: 60 % of the bytes read came from memory, not from sda (A1).";
+        assert_eq!(said(RunVerdict::Reject, &[a1.clone(), c1], Some(&undeclared)), from_memory);
+        let declared = load(LoadDeclared::Yes);
+        let as_declared = "Measured under load from dd (pid 3705), as declared: not the device's speed alone.";
+        assert_eq!(said(RunVerdict::Pass, &[], Some(&declared)), as_declared);
+        assert_eq!(said(RunVerdict::Reject, &[a1], Some(&declared)), format!("{as_declared} {from_memory}"));
+        assert_eq!(said(RunVerdict::Unknown, &[], None), "Not judged: there is no evidence.");
+    }
+}
