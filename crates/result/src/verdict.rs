@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(said(RunVerdict::Pass, &[], None), "Trusted.");
         let undeclared = load(LoadDeclared::No);
         assert_eq!(
-            said(RunVerdict::Reject, &[c1.clone()], Some(&undeclared)),
+            said(RunVerdict::Reject, std::slice::from_ref(&c1), Some(&undeclared)),
             "Measured under load from dd (pid 3705): not the device's speed."
         );
         let from_memory = "Rejected: Sequential 1 MiB: 60 % of the bytes read came from memory, not from sda (A1).";

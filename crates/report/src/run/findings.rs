@@ -200,7 +200,7 @@ mod tests {
             remedy: "Stop dd. Or declare it: `--under-load`. Or wait.".to_owned(),
             remedies: vec![Remedy::words("Stop dd."), Remedy::DeclareLoad, Remedy::words("Wait.")],
         };
-        let page = brief(&[finding.clone()], 0, &Style::PLAIN);
+        let page = brief(std::slice::from_ref(&finding), 0, &Style::PLAIN);
         assert!(page.contains("→ Stop dd. Or declare it: `--under-load`.\n"), "{page}");
         let only = Finding { remedies: vec![Remedy::words("Stop dd.")], ..finding };
         assert!(brief(&[only], 0, &Style::PLAIN).contains("→ Stop dd.\n"));
