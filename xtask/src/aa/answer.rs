@@ -114,7 +114,7 @@ fn in_words(contrast: &Contrast) -> String {
 pub fn of_comparison(output: &Output) -> Ending {
     ending(output, |comparison: Comparison| {
         let mut verdicts = Verdicts { rejected: comparison.left_out.len() as u32, ..Verdicts::default() };
-        comparison.contrasts.iter().for_each(|contrast| verdicts.count(contrast));
+        comparison.contrasts.iter().filter(|one| !one.rejected).for_each(|contrast| verdicts.count(contrast));
         verdicts
     })
 }

@@ -131,6 +131,7 @@ fn one_comparison(
         varying: varying.map(plumb_trust::factor).transpose().map_err(|error| anyhow::anyhow!("{error}"))?,
         seed,
         command: "",
+        phases: &[],
     };
     let outcome = compare(bench, &request, &mut Silent)?;
     let findings = outcome.findings().to_vec();
@@ -156,7 +157,7 @@ fn one_run(bench: &mut Bench, single: &Single, seed: u64) -> Result<Yield> {
 
 /// The most telling number of these workloads is their first rate; contrasts are in the order of the metrics' names.
 fn telling(comparison: &Comparison) -> Option<&Contrast> {
-    comparison.contrasts.iter().find(|contrast| contrast.metric.better() == Better::Higher)
+    comparison.contrasts.iter().find(|contrast| !contrast.rejected && contrast.metric.better() == Better::Higher)
 }
 
 /// The 95 % interval of a contrast: the one that it shows, or, where it shows the narrower one of an equivalence, the one

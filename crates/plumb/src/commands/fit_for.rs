@@ -1,6 +1,6 @@
 //! `plumb fit-for`: is this storage good enough for a use?
 
-use super::run::conditions;
+use super::run::{conditions, set_time};
 use crate::args::FitForArguments;
 use crate::asked;
 use crate::common::Common;
@@ -61,7 +61,10 @@ pub fn run(arguments: &FitForArguments, common: &Common) -> Result<End, Stopped>
     let Some(name) = arguments.use_name.as_ref().filter(|_| !arguments.list) else { return list(common) };
     let wanted = use_named(name).map_err(Stopped::usage)?;
     let spot = Spot::parse(&arguments.path)?;
-    let workload = workload(wanted, &spot, arguments)?;
+    let mut workload = workload(wanted, &spot, arguments.seed)?;
+    if let Some(time) = arguments.time {
+        set_time(&mut workload, time)?;
+    }
     let published = wanted.limits.iter().map(|limit| (limit.condition, limit.source));
     let own = arguments.limits.iter().map(|limit| (limit.as_str(), OWN_LIMIT));
     let (texts, sources): (Vec<&str>, Vec<&str>) = published.chain(own).unzip();
@@ -127,12 +130,10 @@ pub fn run(arguments: &FitForArguments, common: &Common) -> Result<End, Stopped>
 }
 
 /// The load of a use, as large as is safe here. On a device it is a part of that.
-fn workload(wanted: &Use, spot: &Spot, arguments: &FitForArguments) -> Result<Workload, Stopped> {
-    let seed = arguments.seed;
-    let timed = |scale: Scale| Scale { time_ns: arguments.time.map_or(scale.time_ns, |time| time.0), ..scale };
+fn workload(wanted: &Use, spot: &Spot, seed: u64) -> Result<Workload, Stopped> {
     match spot {
         Spot::Place(place) => {
-            let mut scale = timed(Scale { seed, ..Scale::moderate(place.for_named()) });
+            let mut scale = Scale { seed, ..Scale::moderate(place.for_named()) };
             if let Place::Directory(directory) = place {
                 let sizes = SpaceBudget::under(directory, FileSize::Fixed)?.one_at_a_time(Bytes(scale.file_bytes));
                 (scale.file_bytes, scale.files) = (sizes.file_bytes, sizes.files);
@@ -140,7 +141,7 @@ fn workload(wanted: &Use, spot: &Spot, arguments: &FitForArguments) -> Result<Wo
             Ok(wanted.workload().workload(&scale))
         }
         Spot::Device(path) => {
-            let scale = timed(Scale { seed, ..Scale::moderate(RunPlace::Directory) });
+            let scale = Scale { seed, ..Scale::moderate(RunPlace::Directory) };
             let capacity = spot.target(Content::default()).and_then(|target| capacity_bytes(&target)).unwrap_or(0);
             on_device(wanted.workload().workload(&scale), path, capacity)
                 .map_err(|wrong| Stopped::usage(wrong.to_string()))

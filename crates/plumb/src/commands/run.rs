@@ -98,7 +98,7 @@ pub fn run(arguments: &RunArguments, common: &Common) -> Result<End, Stopped> {
 }
 
 /// Gives each timed phase this length.
-fn set_time(workload: &mut Workload, time: Nanos) -> Result<(), Stopped> {
+pub(super) fn set_time(workload: &mut Workload, time: Nanos) -> Result<(), Stopped> {
     check_lengths(Nanos(1), Some(time), None)?;
     let mut timed = workload.phase.iter_mut().filter_map(|phase| phase.stop.time.as_mut()).peekable();
     if timed.peek().is_none() {

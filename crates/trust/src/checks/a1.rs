@@ -127,7 +127,10 @@ fn over_network(view: &PhaseView<'_>, client: &ClientTraffic) -> Outcome {
 /// The level of a share from memory, by what was asked for.
 fn graded(view: &PhaseView<'_>, from_memory: f64, observed: String, message: &str) -> Outcome {
     let Some(level) = grade(from_memory, WARN_SHARE, FAIL_SHARE) else { return Outcome::pass(observed) };
-    let larger_than_memory = || Remedy::LargerFile { at_least_bytes: Some(view.environment.ram_bytes) };
+    let larger_than_memory = || Remedy::LargerFile {
+        // Simulated devices have no cache of this size.
+        at_least_bytes: Some(view.environment.ram_bytes).filter(|_| !view.is_virtual_time()),
+    };
     match view.cache() {
         CachePolicy::AsIs => Outcome::note(observed, format!("{message}.")),
         CachePolicy::Warm => {
