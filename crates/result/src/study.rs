@@ -174,6 +174,13 @@ pub struct StudyCounts {
     pub cells_with_value: u32,
 }
 
+impl StudyCounts {
+    /// Whether the checks rejected half of the runs or more: what is left may be the lucky half.
+    pub fn is_mostly_rejected(&self) -> bool {
+        self.rejected > 0 && self.rejected >= self.done
+    }
+}
+
 /// A question that was asked of the data once they were there. What it compares and the plan did not is exploratory.
 #[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

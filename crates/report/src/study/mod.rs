@@ -9,6 +9,7 @@ mod published;
 mod systems;
 #[cfg(test)]
 mod tests;
+mod trusted;
 mod verdicts;
 
 pub use crate::run::Detail;
@@ -42,6 +43,7 @@ fn parts(report: &StudyReport, detail: Detail) -> Vec<ReportPart> {
     if !report.question.is_empty() {
         parts.push(ReportPart::Text(Ink::Faint, report.question.clone()));
     }
+    parts.push(trusted::sentence(report));
     parts.extend(report.asked.iter().map(|asked| ReportPart::Text(Ink::Caution, asked.note.clone())));
     parts.extend(report.answer.iter().map(|said| ReportPart::Text(Ink::Strong, said.clone())));
     parts.extend(verdicts::verdicts(report));

@@ -149,7 +149,7 @@ fn system(level: &str) -> StudySystem {
     }
 }
 
-fn report() -> StudyReport {
+pub(super) fn report() -> StudyReport {
     let finding = |code: &str, level, message: &str, remedy: &str| Finding {
         code: code.to_owned(),
         level,

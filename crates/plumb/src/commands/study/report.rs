@@ -78,14 +78,14 @@ fn show(report: &StudyReport, common: &Common) -> Result<(), Stopped> {
 }
 
 /// How a study ends: a cell that has no value because its runs failed is a failure of the system's, one whose runs were all
-/// rejected is not to be believed.
+/// rejected is not to be believed, nor is a study of which checks rejected half.
 pub(super) fn end(report: &StudyReport) -> End {
     let without = |of: fn(&plumb_result::study::StudyCell) -> u32| {
         report.cells.iter().any(|cell| cell.done == 0 && cell.open == 0 && of(cell) > 0)
     };
     if without(|cell| cell.failed) {
         End::Io
-    } else if without(|cell| cell.rejected) {
+    } else if without(|cell| cell.rejected) || report.counts.is_mostly_rejected() {
         End::Rejected
     } else {
         End::Done
