@@ -178,6 +178,26 @@ fn one_chart(sheet: &mut Sheet, description: &Description) {
         Body::Heat(heat) => of_heat(sheet, heat),
         Body::Density(density) => of_heat(sheet, &heat_of(density)),
     }
+    // No page ends in a chart. Numbers of hundreds of rows would be too small on one page.
+    if rows(&description.body) <= ROWS_OF_A_PAGE {
+        sheet.print(1, 0);
+    }
+}
+
+/// Rows of numbers that a printed page holds together with a chart.
+const ROWS_OF_A_PAGE: usize = 80;
+
+/// The rows that a chart's numbers take.
+fn rows(body: &Body) -> usize {
+    match body {
+        Body::Bars(bars) => bars.groups.len(),
+        Body::Forest(forest) => forest.rows.len(),
+        Body::Lines(lines) => {
+            lines.panels.iter().flat_map(|panel| &panel.series).map(|series| series.points.len()).max().unwrap_or(0)
+        }
+        Body::Heat(heat) => heat.cells.len(),
+        Body::Density(_) => 0,
+    }
 }
 
 /// Where the numbers of a chart begin.
