@@ -131,13 +131,14 @@ fn what_the_history_did_by_itself_is_no_regression() {
     assert_eq!(objection(&calm, -0.1, 1), None);
     assert_eq!(objection(&calm, -0.002, 1), Some(Objection::SeenBefore));
     assert_eq!(objection(&calm, -0.1, 12), Some(Objection::TooFewForFamily));
-    // Up and down by 0.1 every five sessions: a level between them is not a regression, one far below is.
-    let levels: Vec<f64> = (0..30).map(|at| noise(&mut stream, if at / 5 % 2 == 0 { 0.0 } else { 0.1 })).collect();
-    assert_eq!(objection(&levels, -0.018, 1), Some(Objection::LevelsChange));
-    assert_eq!(objection(&levels, -0.1, 1), None);
+    // Another level every six sessions: one that is a little below all of them is not a regression, one far below is.
+    let steps = [0.3, 0.1, 0.2, 0.02, 0.12, 0.0];
+    let levels: Vec<f64> = (0..36).map(|at| noise(&mut stream, steps[at / 6])).collect();
+    assert_eq!(objection(&levels, -0.02, 1), Some(Objection::LevelsChange));
+    assert_eq!(objection(&levels, -0.4, 1), None);
     let falling: Vec<f64> = (0..30).map(|at| noise(&mut stream, -0.004 * f64::from(at))).collect();
     assert_eq!(objection(&falling, -0.125, 1), Some(Objection::Falling));
-    let waves: Vec<f64> = (0..30).map(|at| 0.05 * (f64::from(at) * 0.45).sin()).collect();
+    let waves: Vec<f64> = (0..30).map(|at| 0.05 * (f64::from(at) * 0.45 + 4.0).sin()).collect();
     assert_eq!(objection(&waves, -0.06, 1), Some(Objection::Wanders));
 }
 
