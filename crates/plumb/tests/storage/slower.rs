@@ -55,9 +55,8 @@ fn a_journal_of_data_and_synchronous_writes_are_found_slower() {
     let slow = Mounted::on(Loop::in_memory(1024 * MIB), "ext4", "data=journal,sync");
     let home = Home::new();
     let (a, b) = (plain.as_str(), slow.as_str());
-    // What one run leaves in the cache is written during the next: without a pause, E15 finds that on a busy machine.
-    let line =
-        format!("compare {a} {b} --for small-files,stream-write --budget 120s --time 1s --size 64MiB --settle 1s");
+    // Streams leave dirty pages to the run after them, which E15 finds; files that are created one by one do not.
+    let line = format!("compare {a} {b} --for small-files --budget 90s --time 1s --size 64MiB");
     let comparison = home.plumb(&format!("{line} --json")).json();
     eprintln!("{}\n{:#}", comparison["verdict_note"], comparison["differences"]);
     // In what they differ is named.
@@ -67,8 +66,6 @@ fn a_journal_of_data_and_synchronous_writes_are_found_slower() {
         differences.iter().any(|one| one["factor"] == "mount" && one["candidate"] == "journal"),
         "{differences:#?}"
     );
-    // A tenth of the speed is plain on any machine; twice the bytes are as long as nobody else is at work.
+    // A tenth of the speed is plain on any machine.
     assert_eq!(contrast(&comparison, "create.ops")["verdict"], "slower", "{comparison:#}");
-    let stream = contrast(&comparison, "write.bw")["verdict"].as_str().unwrap();
-    assert!(!["faster", "equivalent"].contains(&stream), "{comparison:#}");
 }
