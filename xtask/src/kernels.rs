@@ -63,7 +63,7 @@ fn unpack(series: &str) -> Result<()> {
     unpacked
 }
 
-/// What it takes when it is unpacked, by the archive's own words.
+/// The unpacked size of a package, KiB, as the archive states it.
 fn installed_kib(package: &str) -> Option<u64> {
     let output = Command::new("apt-cache").args(["show", "--no-all-versions", package]).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;

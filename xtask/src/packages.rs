@@ -238,7 +238,7 @@ fn with_non_free(sources: &str) -> String {
 mod tests {
     use super::{lines_of_sizes, with_non_free};
 
-    // Protects whoever installs: how much it will be is printed before.
+    // Protects: the size of an installation is printed before it begins.
     #[test]
     fn sizes_are_read_from_apts_words() {
         let text = "Reading package lists...\nThe following NEW packages will be installed:\n  fio\n0 upgraded, 1 newly installed, 0 to remove and 3 \

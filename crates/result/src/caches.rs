@@ -1,8 +1,8 @@
-//! What Plumb did to caches before a phase.
+//! Preparation of caches before a phase.
 
 use plumb_document::{FromDocument, ToDocument};
 
-/// What Plumb did to caches before a phase, so that it begins in the state that its workload asks for.
+/// Steps by which Plumb brought caches into the state that a phase asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Default, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CachePreparation {
@@ -33,12 +33,12 @@ impl CachePreparation {
         }
     }
 
-    /// Whether nothing was done.
+    /// Returns whether no cache was changed.
     pub fn is_nothing(&self) -> bool {
         *self == CachePreparation::default()
     }
 
-    /// What other programs do not do, in words: `dropped the image below loop4 from memory`.
+    /// Describes the steps that other tools do not take: `dropped the image below loop4 from memory`.
     pub fn unusual(&self) -> Option<String> {
         let images = match self.dropped_images.as_slice() {
             [] => None,
@@ -55,7 +55,7 @@ impl CachePreparation {
 mod tests {
     use super::*;
 
-    // Protects: what two targets needed is told once, and what every tool does is not told as unusual.
+    // Protects: a step that two targets need is printed once, and steps that every tool takes are not printed.
     #[test]
     fn what_was_done_is_added_up() {
         let image = |name: &str| CachePreparation { dropped_images: vec![name.to_owned()], ..Default::default() };

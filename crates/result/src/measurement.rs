@@ -80,7 +80,7 @@ pub struct PhaseMeasurement {
     pub short_count: u64,
     /// Features that were asked for and not had, each with the reason, such as "io_uring: ENOSYS, psync used".
     pub fallbacks: Vec<String>,
-    /// What was done to caches before it.
+    /// Preparation of caches before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caches: Option<Box<CachePreparation>>,
     /// How time was read: `tsc`, `clock_gettime` or `virtual`.

@@ -107,7 +107,7 @@ pub struct PhaseResult {
     /// What was asked for and not had, each with the reason and with what was done instead.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// What Plumb did to caches before it; absent where it did nothing.
+    /// Preparation of caches before it; absent where nothing was changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caches: Option<Box<CachePreparation>>,
     /// What bounded it; absent in results of versions that did not look.

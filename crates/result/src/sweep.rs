@@ -265,7 +265,7 @@ pub struct Knee {
     pub latency_ns: f64,
     /// Where in the sweep it lies.
     pub place: LevelPlace,
-    /// How far the runs locate it: what page, charts and readers of this document go by.
+    /// Certainty of its place. The page, the charts and readers of this document all use this field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found: Option<KneeFound>,
 }
@@ -282,7 +282,7 @@ impl Knee {
     }
 }
 
-/// How far the runs of a sweep locate a knee.
+/// Certainty of a knee's place, given the spread of the runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -334,7 +334,7 @@ pub struct Saturation {
     pub rise: Rise,
 }
 
-/// A level behind the saturated ones, whose rate is more than 5 % lower than the largest.
+/// The first level above the saturated ones whose rate is more than 5 % below the largest.
 #[derive(Debug, Clone, Copy, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Beyond {

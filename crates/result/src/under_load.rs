@@ -43,13 +43,17 @@ pub struct LoadProcess {
     pub command: String,
     /// Its process id during the run.
     pub pid: u32,
+    /// Whether children that it waited for are counted with it: they may have done all of it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub with_children: bool,
 }
 
 impl UnderLoad {
-    /// Returns `dd (pid 3705)`, or says that no process was seen.
+    /// Returns `dd (pid 3705)`, `programs run by bash (pid 12)`, or says that no process was seen.
     pub fn who(&self) -> String {
         match &self.by {
-            Some(LoadProcess { command, pid }) => format!("{command} (pid {pid})"),
+            Some(LoadProcess { command, pid, with_children: true }) => format!("programs run by {command} (pid {pid})"),
+            Some(LoadProcess { command, pid, .. }) => format!("{command} (pid {pid})"),
             None => "others, none of them in sight".to_owned(),
         }
     }

@@ -102,7 +102,7 @@ mod tests {
             processor_share: 0.0,
             read_bytes_per_second: 0.0,
             write_bytes_per_second: 1e8,
-            by: Some(LoadProcess { command: "dd".to_owned(), pid: 3705 }),
+            by: Some(LoadProcess { command: "dd".to_owned(), pid: 3705, with_children: false }),
         }
     }
 
@@ -119,6 +119,13 @@ mod tests {
         assert_eq!(
             said(RunVerdict::Reject, std::slice::from_ref(&c1), Some(&undeclared)),
             "Measured under load from dd (pid 3705): not the device's speed."
+        );
+        // The kernel counts the I/O of ended children to the parent that waited for them: it is not blamed by itself.
+        let mut by_children = undeclared.clone();
+        by_children.by.as_mut().unwrap().with_children = true;
+        assert_eq!(
+            said(RunVerdict::Reject, std::slice::from_ref(&c1), Some(&by_children)),
+            "Measured under load from programs run by dd (pid 3705): not the device's speed."
         );
         let from_memory = "Rejected: Sequential 1 MiB: 60 % of the bytes read came from memory, not from sda (A1).";
         assert_eq!(said(RunVerdict::Reject, &[a1.clone(), c1], Some(&undeclared)), from_memory);

@@ -175,7 +175,7 @@ mod tests {
             processor_share: 0.0,
             read_bytes_per_second: bytes_per_second,
             write_bytes_per_second: 0.0,
-            by: Some(LoadProcess { command: command.to_owned(), pid: 7 }),
+            by: Some(LoadProcess { command: command.to_owned(), pid: 7, with_children: false }),
         })
     }
 

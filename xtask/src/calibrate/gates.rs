@@ -161,7 +161,7 @@ const UNCHANGED: &[Line] = &[
     Line { what: "any regression in 32 sessions", counted: Counted::AnyRegression, bar: Bar::Printed },
 ];
 
-/// An unchanged device. `small` makes it part of the small scale, with so many pipelines of 32 runs of the program.
+/// An unchanged device. `small N` adds N of its pipelines, of 32 runs of the program each, to the small scale.
 macro_rules! unchanged {
     ($name:literal, $about:literal, $work:expr, $faults:literal$(, small $small:literal)?) => {
         Scenario {

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 /// Files of a tree that are open at once while it is evicted.
 const TREE_BATCH: u64 = 256;
 
-/// What was done to caches, and what could not be.
+/// Changes made to caches, and those that could not be made, with their reasons.
 #[derive(Debug, Default)]
 pub(crate) struct Prepared {
     pub(crate) done: CachePreparation,

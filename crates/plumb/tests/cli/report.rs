@@ -13,7 +13,7 @@ fn read(home: &Home, name: &str) -> String {
 /// A page that opens anywhere: it fetches nothing and runs nothing, and every chart has a text that says what is seen.
 fn is_a_page(html: &str) {
     assert!(html.starts_with("<!doctype html>") && html.trim_end().ends_with("</html>"));
-    // The JSON at the end is text, whatever it says.
+    // The JSON at the end is escaped text, which may contain any of these words.
     let (html, json) = html.split_once("<details>").unwrap_or((html, ""));
     assert!(!json.contains("<script") && !json.contains("<svg"), "{json}");
     for foreign in ["<script", "src=", "@import", "url(", "href="] {
@@ -55,7 +55,7 @@ fn a_run_is_reported_in_every_form() {
     ] {
         assert!(html.contains(wanted), "{wanted}");
     }
-    // Answer, numbers, trust, charts, and everything that is known, behind a click.
+    // The order is answer, numbers, trust, charts, and the JSON in a closed section.
     let at = |text: &str| html.find(text).unwrap_or_else(|| panic!("{text}"));
     let order = ["<h2>Numbers", "<h2>How far to trust it", "<h2>Charts", "<details>", "plumb.result/1"].map(at);
     assert!(order.is_sorted(), "{order:?}");

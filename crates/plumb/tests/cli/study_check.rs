@@ -98,7 +98,7 @@ fn all_that_is_wrong_is_told_at_once_and_nothing_begins() {
     assert_eq!(studies(&home), 0);
     // mkfs makes ext4 whole; what a step leaves to the kernel shows in the plan already.
     assert!(!home.plumb("study plan study.toml").expect(0).out.contains("initialising"));
-    // What every run has to meet is part of it.
+    // The counts that every run has to meet are part of the plan.
     let expect = "[[expect]]\nmetric = \"device.reads\"\nat-most = 2\nbecause = \"no reads\"\n";
     home.file("study.toml", &format!("{WRONG}\n{expect}"));
     home.plumb("study plan study.toml").expect(0).says(&["Expected counts", "device.reads at most 2: no reads"]);

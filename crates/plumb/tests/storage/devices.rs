@@ -286,7 +286,7 @@ fn fio_tells_the_disk_that_a_job_ran_on() {
     assert_eq!(disks(&format!("--directory={} --rw=write --end_fsync=1", mounted.path().display())), [name]);
 }
 
-/// Protects whoever compares with fio on a loop device: what Plumb dropped from memory, and fio does not, is on the page.
+/// Protects comparisons with fio on a loop device: the page says that Plumb dropped the image from memory.
 #[test]
 fn a_dropped_image_is_told() {
     let _alone = alone();

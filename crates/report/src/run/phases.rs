@@ -68,8 +68,8 @@ pub(super) fn phases(result: &RunResult, detail: Detail, style: &Style) -> Strin
     text + "\n"
 }
 
-/// What was done to caches that other programs leave alone: where their numbers of the same work differ, it is the first
-/// thing to think of.
+/// Names the caches that Plumb dropped and other tools leave alone. It is the likeliest reason where their numbers for the same
+/// work differ.
 pub(super) fn caches(result: &RunResult) -> Option<String> {
     let mut all = CachePreparation::default();
     for caches in result.phases.iter().filter_map(|phase| phase.caches.as_deref()) {

@@ -61,7 +61,7 @@ mod tests {
     use super::super::tests::report;
     use super::*;
 
-    // Protects: whoever reads only the first line knows whether the rest can be used.
+    // Protects: the first line alone says whether the results can be used.
     #[test]
     fn the_first_line_says_whether_runs_count() {
         let said = |done: u32, rejected: u32, failed: u32, open: u32| {

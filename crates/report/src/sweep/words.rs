@@ -176,7 +176,7 @@ pub(super) fn saturation_words(curve: &SweepCurve, saturation: &Saturation) -> S
         let certain = format!("; certain from {} on", bare(curve, key, proven));
         return format!("{head}{}.", if perhaps < proven { &certain } else { "" });
     };
-    // The rate does not stay: that is no saturation of the usual kind.
+    // The rate falls again at higher levels, so "saturated from here on" would be wrong.
     let to = to.unwrap_or(level_max);
     let near = match perhaps < to {
         true => format!(", within 5 % of it from {} to {}", bare(curve, key, perhaps), bare(curve, key, to)),

@@ -22,25 +22,25 @@ fn reason(evidence: &StudyEvidence, wish: &str, emulated: bool) -> String {
     if accepted.is_empty() {
         return "no run was accepted".to_owned();
     }
-    let counts = DeviceCount::ALL.into_iter().filter(|&count| is_meant(wish, Metric::device(count)));
-    let counted = counts.into_iter().any(|count| {
+    let mut counts = DeviceCount::ALL.into_iter().filter(|&count| is_meant(wish, Metric::device(count)));
+    let counted = counts.any(|count| {
         accepted.iter().any(|(run, result)| devices::value(count, &evidence.records[*run], result).is_some())
     });
     // Of each run that knows the metric, whether it has a value.
     let mut measured: Vec<bool> = Vec::new();
-    let mut is_percentile = false;
+    let mut is_of_time = false;
     for (_, result) in &accepted {
         let all = result.phases.iter().flat_map(|phase| phase.metrics.iter());
         let meant: Vec<_> = all.filter(|(metric, _)| is_meant(wish, **metric)).collect();
-        is_percentile |= meant.iter().any(|(metric, _)| is_time(**metric));
+        is_of_time |= meant.iter().any(|(metric, _)| is_time(**metric));
         measured.extend((!meant.is_empty()).then(|| meant.iter().any(|(_, value)| value.value.is_some())));
     }
     let with_value = measured.iter().filter(|has| **has).count();
     match (measured.len(), with_value) {
-        _ if emulated && is_percentile => "the runs were emulated, and their times mean nothing".to_owned(),
+        _ if emulated && is_of_time => "the runs were emulated, and their times mean nothing".to_owned(),
         (0, _) if counted => "the counts of the sides that are compared are not in all of them".to_owned(),
         (0, _) => format!("no run measures it; they measure {}", known(evidence)),
-        (of, 0) if is_percentile => {
+        (of, 0) if is_of_time => {
             format!("none of {of} runs has enough ops for it; use a longer time or a larger scale")
         }
         (of, 0) => format!("none of {of} runs has a value"),

@@ -203,8 +203,8 @@ pub fn knee(key: SweepKey, levels: &[LevelRuns]) -> Option<Knee> {
     Some(Knee { found: Some(found), ..knee })
 }
 
-/// The least level from which on rates are equivalent to the largest, within 5 %, and how far up that goes: a level that is lower by more, between
-/// or beyond, is no part of it. At least three levels must have runs.
+/// The lowest level from which on rates are equivalent to the largest, within 5 %, and the highest level for which that holds. A lower
+/// rate in between ends the range. At least three levels must have runs.
 pub fn saturation(key: SweepKey, levels: &[LevelRuns]) -> Option<Saturation> {
     if !matches!(key, SweepKey::Depth | SweepKey::Threads | SweepKey::Rate) {
         return None;
@@ -394,7 +394,7 @@ mod tests {
         assert_eq!((saturation.level, saturation.perhaps), (16.0, 8.0));
     }
 
-    /// Protects the sentence from its own table: rates that fall behind the largest are no saturation "from there on".
+    /// Protects: the sentence agrees with its table. Rates that fall after the largest are not called saturated from there on.
     #[test]
     fn a_rate_that_falls_is_not_called_saturated_from_there_on() {
         let points =

@@ -150,7 +150,11 @@ pub(crate) fn load_of(view: &PhaseView<'_>) -> Option<UnderLoad> {
         processor_share: 0.0,
         read_bytes_per_second: io.foreign.reads as f64 / seconds,
         write_bytes_per_second: io.foreign.writes as f64 / seconds,
-        by: culprit(view).map(|process| LoadProcess { command: process.command.clone(), pid: process.pid }),
+        by: culprit(view).map(|process| LoadProcess {
+            command: process.command.clone(),
+            pid: process.pid,
+            with_children: process.with_children,
+        }),
     })
 }
 
@@ -572,6 +576,9 @@ mod tests {
         }
         let message = scene.finding("C1").unwrap().message;
         assert!(message.contains("by programs that sleep ran and waited for, or by itself"), "{message}");
+        // The verdict above the table says the same.
+        let load = scene.judge().under_load.unwrap();
+        assert_eq!(load.who(), "programs run by sleep (pid 4711)");
     }
 
     #[test]

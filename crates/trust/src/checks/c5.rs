@@ -101,7 +101,11 @@ pub(crate) fn taken_by_programs(view: &PhaseView<'_>) -> Option<TakenByPrograms>
     let used = view.seen.processors.used.value()?;
     let Taken { share, .. } = taken(view, used, held_by_quota(view, Some(used)))?;
     let largest = used.others.iter().max_by_key(|one| one.total_ns());
-    let by = largest.map(|one| LoadProcess { command: one.command.clone(), pid: one.pid });
+    let by = largest.map(|one| LoadProcess {
+        command: one.command.clone(),
+        pid: one.pid,
+        with_children: one.children_ns > one.cpu_ns,
+    });
     (share > WARN_SHARE).then_some(TakenByPrograms { share, by })
 }
 
