@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 pub const READ_MAX_BYTES: u64 = 1 << 30;
 
 /// Read at a time; offsets and lengths of direct reads are multiples of [`ALIGN_BYTES`].
-pub(super) const WINDOW_BYTES: usize = 4 << 20;
+const WINDOW_BYTES: usize = 4 << 20;
 const ALIGN_BYTES: u64 = 4096;
 
 /// A longer block of test data is not recognised.

@@ -1,6 +1,6 @@
 //! Checks whether an output already equals the copy about to be written: writing it again then loses nothing.
 
-use super::blank::{NotBlank, Patience, READ_MAX_BYTES, ReadTo, WINDOW_BYTES, Window};
+use super::blank::{NotBlank, Patience, READ_MAX_BYTES, ReadTo, Window};
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -17,6 +17,9 @@ pub struct CopySource<'a> {
     /// Offset of that byte in the output.
     pub to_bytes: u64,
 }
+
+/// Bytes read of each file at a time: few enough for a cache of the processor, enough for a disk.
+const WINDOW_BYTES: usize = 1 << 20;
 
 /// Proves that an output equals the copy, from the copy's offset to the output's end.
 ///
@@ -66,7 +69,10 @@ fn compare(
         }
         let (output, input) = (there.seen(), wanted.seen());
         let both = output.len().min(input.len());
-        if let Some(differs) = output[..both].iter().zip(&input[..both]).position(|(a, b)| a != b) {
+        let (output, input) = (&output[..both], &input[..both]);
+        // Comparing slices is several times as fast as comparing their bytes one by one.
+        if output != input {
+            let differs = output.iter().zip(input).take_while(|(a, b)| a == b).count();
             return Err(NotBlank::Data { offset_bytes: at + differs as u64 });
         }
         at += both as u64;

@@ -6,11 +6,12 @@
 //! that are gone or have a newer line are dropped from time to time, as are the oldest ones beyond [`BYTES_MAX`].
 
 mod record;
+mod search;
 mod trusted;
 
 use crate::beneath::Identity;
 pub(super) use record::{FileKey, FileState, Known, Record};
-use rustix::fs::OFlags;
+use rustix::fs::{OFlags, Stat};
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
@@ -36,6 +37,9 @@ const TIDY_BYTES: u64 = 1 << 20;
 /// Time for which the loaded register is used without checking the file again.
 const FRESH: Duration = Duration::from_millis(100);
 
+/// Number of lookups by searching the register; after that it is loaded.
+const SEARCHES: u32 = 8;
+
 /// Looks up the state in which runs left the files that they made or took.
 #[derive(Debug, Clone)]
 pub struct MadeFiles {
@@ -53,6 +57,8 @@ struct Loaded {
     last: HashMap<(u64, u64), Range<usize>>,
     /// Time of the last comparison with the file on disk.
     at: Option<Instant>,
+    /// Lookups so far that searched the register instead of loading it.
+    searches: u32,
 }
 
 impl MadeFiles {
@@ -65,8 +71,8 @@ impl MadeFiles {
         &self.directory
     }
 
-    /// Returns the register's entry for a file, if `suffices` accepts it. The loaded register is tried first, because a run may
-    /// look up a hundred thousand files one by one.
+    /// Returns the register's entry for a file, if `suffices` accepts it. The first lookups search the register; a run that
+    /// looks up a hundred thousand files one by one loads it.
     pub(super) fn known(&self, key: FileKey, suffices: impl Fn(Known) -> bool) -> Option<Known> {
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         if loaded.at.is_some_and(|at| at.elapsed() < FRESH)
@@ -76,6 +82,12 @@ impl MadeFiles {
         }
         loaded.at = None;
         let dir = trusted::open(&self.directory).ok()?;
+        if loaded.searches < SEARCHES {
+            loaded.searches += 1;
+            let (register, stat) = trusted::open_file(dir.as_fd(), REGISTER).ok()?;
+            let line = search::last_line(&register, length_of(&stat), key.identity).ok()??;
+            return known_of(&line, key).filter(|&known| suffices(known));
+        }
         loaded.refresh(dir.as_fd()).ok()?;
         loaded.at = Some(Instant::now());
         loaded.last(key).filter(|&known| suffices(known))
@@ -99,7 +111,7 @@ impl MadeFiles {
         }
         let (mut file, stat) = trusted::open_to_write(dir.as_fd(), REGISTER, OFlags::APPEND)?;
         file.write_all(text.as_bytes())?;
-        let before = u64::try_from(stat.st_size).unwrap_or(0);
+        let before = length_of(&stat);
         let after = before + text.len() as u64;
         if is_tidied(before, after) {
             tidy(dir.as_fd(), BYTES_MAX)?;
@@ -111,16 +123,15 @@ impl MadeFiles {
 impl Loaded {
     fn last(&self, key: FileKey) -> Option<Known> {
         let line = self.last.get(&(key.identity.device, key.identity.inode))?;
-        let record = Record::parse(self.text.get(line.clone())?)?;
-        (record.key == key).then_some(record.known)
+        known_of(self.text.get(line.clone())?, key)
     }
 
     /// Reads the lines that were added since the last call.
     fn refresh(&mut self, dir: BorrowedFd<'_>) -> io::Result<()> {
         let (file, stat) = trusted::open_file(dir, REGISTER)?;
-        let (from, length) = (Identity::of(&stat), u64::try_from(stat.st_size).unwrap_or(0));
+        let (from, length) = (Identity::of(&stat), length_of(&stat));
         if self.from != Some(from) || (self.text.len() as u64) > length {
-            *self = Loaded { from: Some(from), ..Loaded::default() };
+            *self = Loaded { from: Some(from), searches: self.searches, ..Loaded::default() };
         }
         let known = self.text.len();
         let wanted = length.min(2 * BYTES_MAX).saturating_sub(known as u64);
@@ -141,6 +152,16 @@ impl Loaded {
         }
         Ok(())
     }
+}
+
+/// Parses a line; `None` if it is damaged or about an earlier file with the same inode number.
+fn known_of(line: &[u8], key: FileKey) -> Option<Known> {
+    let record = Record::parse(line)?;
+    (record.key == key).then_some(record.known)
+}
+
+fn length_of(register: &Stat) -> u64 {
+    u64::try_from(register.st_size).unwrap_or(0)
 }
 
 /// Whether a register is tidied that grew from `before` to `after` bytes. Each line is then a file to look at: a fixed step would make
@@ -333,6 +354,39 @@ mod tests {
         let tidied = (0..4 * BYTES_MAX / step).filter(|&run| is_tidied(run * step, (run + 1) * step)).count();
         assert_eq!(tidied, 7, "at 1, 2, 4, 8, 16, 32 and 64 MiB");
         assert!(is_tidied(BYTES_MAX - 1, BYTES_MAX) && !is_tidied(0, TIDY_BYTES - 1));
+    }
+
+    // Protects the answer from depending on how it was found: by a search, or in the loaded register.
+    #[test]
+    fn a_search_and_the_loaded_register_give_the_same_answer() {
+        let place = tempfile::tempdir().unwrap();
+        let directory = place.path().join("made");
+        let made = MadeFiles::new(directory.clone());
+        let files: Vec<Record> = (0..40).map(|number| record(&file(place.path(), &number.to_string()))).collect();
+        // Makes the directory and the file with their modes; its lines are written below, so that they are not tidied.
+        made.add(&files[..1]).unwrap();
+        let known = Known::Left { whose: Whose::Owner, state: FileState::of(&rustix::fs::stat("/").unwrap()) };
+        let newer: Vec<Record> = files[30..].iter().map(|record| Record { known, ..record.clone() }).collect();
+        let lines = |records: &[Record]| records.iter().map(Record::line).collect::<String>();
+        // The first file is only at the beginning, without a line feed before it, as after tidying. A killed run left the last line
+        // incomplete.
+        let text = lines(&files) + &lines(&files[1..]).repeat(400) + &lines(&newer) + &files[35].line()[..60];
+        let register = directory.join(REGISTER);
+        fs::write(&register, &text).unwrap();
+        assert!(text.len() > (1 << 20) / 2, "{}", text.len());
+        let loaded = MadeFiles::new(directory.clone());
+        loaded.loaded.lock().unwrap().searches = SEARCHES;
+        for (number, file) in files.iter().enumerate() {
+            let expected = if number < 30 { file.known } else { known };
+            assert_eq!(
+                MadeFiles::new(directory.clone()).known(file.key, |_| true),
+                Some(expected),
+                "{number} searched"
+            );
+            assert_eq!(loaded.known(file.key, |_| true), Some(expected), "{number} loaded");
+        }
+        let other = record(&register);
+        assert_eq!(MadeFiles::new(directory).known(other.key, |_| true), None);
     }
 
     #[test]

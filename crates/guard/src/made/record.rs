@@ -82,8 +82,8 @@ impl FileState {
 impl Record {
     /// Formats the record as a line, with its checksum and line feed.
     pub(super) fn line(&self) -> String {
-        let FileKey { identity: Identity { device, inode }, origin } = self.key;
-        let mut line = format!("{FORMAT} {device:x} {inode:x} ");
+        let FileKey { identity, origin } = self.key;
+        let mut line = start_of_line(identity);
         // Writing to a string never fails.
         let _ = match origin {
             Origin::Born { s, ns } => write!(line, "b{s}.{ns} "),
@@ -136,6 +136,11 @@ impl Record {
         let path = unescape(words.next()?)?;
         words.next().is_none().then_some(Record { key: FileKey { identity, origin }, known, path })
     }
+}
+
+/// Formats the first words of a line: format, device and inode.
+pub(super) fn start_of_line(Identity { device, inode }: Identity) -> String {
+    format!("{FORMAT} {device:x} {inode:x} ")
 }
 
 /// Parses only the device and inode of a line.
