@@ -2,10 +2,13 @@
 
 use super::file_systems::{FileStorage, FileWork};
 use super::format::Format;
-use super::parse::{Parameter, numbers, parameters, size};
-use super::runs::{RunDefinition, loop_of};
+use super::general::{General, Host, on_hosts};
+use super::parse::{Parameter, numbers, parameters, seconds, size};
+use super::runs::{RunDefinition, is_loop, loop_of};
 use super::settings::Settings;
-use super::values::{at_least_one, curve, open_flags, percent, range, skew, threads, transfers, within};
+use super::values::{
+    at_least_one, count_of, curve, divided, open_flags, percent, range, skew, threads, transfers, within,
+};
 use super::wrong::{Reason, Wrong};
 
 /// Points of a curve, in per cent of the largest rate, where none are said.
@@ -27,6 +30,8 @@ pub struct Storage {
     /// The part that is used, in per cent.
     pub(super) range: (u64, u64),
     pub(super) opened: Opened,
+    /// `count=(START,COUNT)`: so many, numbered from the first.
+    pub(super) counted: Option<(u64, u64)>,
 }
 
 /// How a file or device is opened.
@@ -83,6 +88,23 @@ pub enum Rate {
     PerSecond(u64),
 }
 
+/// How much data ends a run. Up to 100, it is a multiple of the storage that the run uses.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct DataLimit {
+    pub(super) all: Option<f64>,
+    pub(super) read: Option<f64>,
+    pub(super) written: Option<f64>,
+}
+
+impl DataLimit {
+    /// Bytes after which a run ends that uses storage of these bytes.
+    pub(super) fn bytes(self, storage: u64) -> Option<u64> {
+        let limits = [self.all, self.read, self.written].into_iter().flatten();
+        // Up to 100 is a multiple, as the tool has it.
+        limits.map(|limit| if limit > 100.0 { limit } else { limit * storage as f64 } as u64).min()
+    }
+}
+
 /// One run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
@@ -106,22 +128,29 @@ pub struct Run {
     pub(super) threads: Option<u64>,
     /// What is made, where that is all.
     pub(super) format: Option<Format>,
+    /// Bytes that end the run.
+    pub(super) data: DataLimit,
     /// What the loops of `forX` have at this run.
     pub loops: String,
 }
 
 /// A parameter file.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Script {
     pub(super) storage: Vec<Storage>,
     /// Its runs, in order.
     pub runs: Vec<Run>,
+    /// Whether anchors are made, with all that is above them.
+    pub makes_anchors: bool,
+    /// What a user must know of parameters that do nothing, each with its line.
+    pub notes: Vec<String>,
 }
 
 /// Where parameters go.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Section {
     General,
+    Host,
     Storage,
     Work,
     FileSystem,
@@ -136,6 +165,9 @@ pub(super) struct Reader {
     pub(super) file_systems: Vec<FileStorage>,
     pub(super) file_works: Vec<FileWork>,
     pub(super) runs: Vec<RunDefinition>,
+    pub(super) general: General,
+    pub(super) hosts: Vec<Host>,
+    pub(super) notes: Vec<String>,
     /// What each definition begins with.
     usual: (Storage, Work),
     usual_files: (FileStorage, FileWork),
@@ -179,13 +211,14 @@ impl Script {
             for parameter in &found {
                 reader.take(parameter).map_err(|reason| (parameter.line, reason))?;
             }
+            reader.notes.iter_mut().for_each(|note| *note = format!("{file}:{note}"));
             reader.runs(found.last().map_or(1, |parameter| parameter.line), settings)
         };
         read().map_err(|(line, reason)| Wrong { file: file.to_owned(), line, reason })
     }
 }
 
-fn is_key(key: &str, full: &[&str]) -> bool {
+pub(super) fn is_key(key: &str, full: &[&str]) -> bool {
     // As the tool has it: the beginning of a keyword is the keyword.
     key.len() > 1 && full.iter().any(|full| full.starts_with(key))
 }
@@ -203,6 +236,7 @@ impl Reader {
             hit_area: 1 << 20,
             range: (0, 100),
             opened: Opened::default(),
+            counted: None,
         };
         let work = Work {
             name: String::new(),
@@ -233,6 +267,7 @@ impl Reader {
             poisson: true,
             threads: None,
             format: None,
+            data: DataLimit::default(),
             loops: String::new(),
         };
         let usual_run = RunDefinition {
@@ -240,6 +275,7 @@ impl Reader {
             line: 0,
             works: Vec::new(),
             file_works: Vec::new(),
+            storage: Vec::new(),
             rates: vec![Rate::Max],
             loops: Vec::new(),
         };
@@ -249,6 +285,9 @@ impl Reader {
             file_systems: Vec::new(),
             file_works: Vec::new(),
             runs: Vec::new(),
+            general: General::default(),
+            hosts: Vec::new(),
+            notes: Vec::new(),
             usual: (storage, work),
             usual_files: Default::default(),
             usual_run,
@@ -261,14 +300,14 @@ impl Reader {
         let (name, line) = (parameter.values[0].clone(), parameter.line);
         // In a definition of another kind, the same word says which it uses.
         match (parameter.key.as_str(), self.section) {
-            ("sd", Section::General | Section::Storage) => {
+            ("sd", Section::General | Section::Host | Section::Storage) => {
                 self.begin(Section::Storage, &name);
                 if !self.is_default {
                     self.storage.push(Storage { name, line, ..self.usual.0.clone() });
                 }
                 Ok(())
             }
-            ("wd", Section::General | Section::Storage | Section::Work) => {
+            ("wd", Section::General | Section::Host | Section::Storage | Section::Work) => {
                 self.begin(Section::Work, &name);
                 if !self.is_default {
                     self.works.push(Work { name, line, ..self.usual.1.clone() });
@@ -284,20 +323,21 @@ impl Reader {
                         line,
                         works: usual.works.clone(),
                         file_works: usual.file_works.clone(),
+                        storage: usual.storage.clone(),
                         rates: usual.rates.clone(),
                         loops: usual.loops.clone(),
                     });
                 }
                 Ok(())
             }
-            ("fsd", Section::General | Section::FileSystem) => {
+            ("fsd", Section::General | Section::Host | Section::FileSystem) => {
                 self.begin(Section::FileSystem, &name);
                 if !self.is_default {
                     self.file_systems.push(FileStorage { name, line, ..self.usual_files.0.clone() });
                 }
                 Ok(())
             }
-            ("fwd", Section::General | Section::FileSystem | Section::FileWork) => {
+            ("fwd", Section::General | Section::Host | Section::FileSystem | Section::FileWork) => {
                 self.begin(Section::FileWork, &name);
                 if !self.is_default {
                     let work = FileWork { name, line, ..self.usual_files.1.clone() };
@@ -305,11 +345,23 @@ impl Reader {
                 }
                 Ok(())
             }
-            ("hd" | "rg", _) => {
-                let way_out = "use `plumb run --hosts` for hosts, and `plumb trace replay` for replays";
+            ("hd" | "host", Section::General | Section::Host) => {
+                self.begin(Section::Host, &name);
+                if !self.is_default {
+                    self.hosts.push(Host::new(&name, line));
+                }
+                Ok(())
+            }
+            ("rg", _) => {
+                let way_out = "use `plumb trace replay` for replays";
                 Err(Reason::General { key: parameter.key.clone(), way_out })
             }
-            (_, Section::General) => self.general(parameter),
+            (_, Section::General) => {
+                let note = self.general.set(parameter)?;
+                self.notes.extend(note.map(|note| format!("{line}: {note}")));
+                Ok(())
+            }
+            (_, Section::Host) => self.of_host(parameter),
             (_, Section::Storage) => self.of_storage(parameter),
             (_, Section::Work) => self.of_work(parameter),
             (_, Section::FileSystem) => match (self.is_default, self.file_systems.last_mut()) {
@@ -317,28 +369,23 @@ impl Reader {
                 _ => self.usual_files.0.set(parameter),
             },
             (_, Section::FileWork) => match (self.is_default, self.file_works.last_mut()) {
-                (false, Some(work)) => work.set(parameter),
-                _ => self.usual_files.1.set(parameter),
+                (false, Some(work)) => work.set(parameter, &self.hosts),
+                _ => self.usual_files.1.set(parameter, &self.hosts),
             },
             (_, Section::Run) => self.of_run(parameter),
+        }
+    }
+
+    fn of_host(&mut self, parameter: &Parameter) -> Result<(), Reason> {
+        match (self.is_default, self.hosts.last_mut()) {
+            (false, Some(host)) => host.set(parameter),
+            _ => Host::new("default", parameter.line).set(parameter),
         }
     }
 
     fn begin(&mut self, section: Section, name: &str) {
         self.section = section;
         self.is_default = name.eq_ignore_ascii_case("default");
-    }
-
-    fn general(&mut self, parameter: &Parameter) -> Result<(), Reason> {
-        let way_out = match parameter.key.as_str() {
-            // They change what is printed, not what is measured.
-            "messagescan" | "report" | "histogram" => return Ok(()),
-            "startcmd" | "start_cmd" | "endcmd" | "end_cmd" => "run the command yourself",
-            "validate" | "data_errors" | "journal" => "use `plumb run` with `verify`",
-            "compratio" | "dedupratio" | "dedupunit" | "pattern" => "use `plumb run` with `content`",
-            _ => "remove it",
-        };
-        Err(Reason::General { key: parameter.key.clone(), way_out })
     }
 
     fn of_storage(&mut self, parameter: &Parameter) -> Result<(), Reason> {
@@ -349,29 +396,32 @@ impl Reader {
         let value = &parameter.values[0];
         match parameter.key.as_str() {
             key if is_key(key, &["lun"]) => storage.path = value.clone(),
-            key if is_key(key, &["size"]) => storage.bytes = Some(at_least_one(parameter, size(value))?),
+            key if is_key(key, &["size"]) => storage.bytes = Some(at_least_one(parameter, divided(parameter))?),
+            key if is_key(key, &["count"]) => storage.counted = Some(count_of(parameter)?),
+            key if is_key(key, &["host"]) || key == "hd" => on_hosts(parameter, &self.hosts)?,
+            // Names of Solaris' counters, and of data validation, which is refused where it is asked for.
+            key if is_key(key, &["kstat", "instance", "journal"]) => {}
             key if is_key(key, &["threads"]) => storage.threads = threads(parameter)?,
             key if is_key(key, &["offset"]) => {
                 storage.offset = size(value).ok_or_else(|| parameter.value("a size such as 1m"))?;
             }
             key if is_key(key, &["align"]) => {
-                let bytes = at_least_one(parameter, size(value))?;
-                if bytes % 512 != 0 {
-                    return Err(parameter.value("a multiple of 512"));
-                }
-                storage.align = Some(within(parameter, bytes, (512, 1 << 30))?);
+                let bytes = size(value).filter(|bytes| bytes % 512 == 0);
+                let bytes =
+                    within(parameter, bytes.ok_or_else(|| parameter.value("a multiple of 512"))?, (0, 1 << 30))?;
+                storage.align = (bytes > 0).then_some(bytes);
             }
             key if is_key(key, &["hitarea"]) => storage.hit_area = at_least_one(parameter, size(value))?,
             key if is_key(key, &["range"]) => storage.range = range(parameter)?,
             key if is_key(key, &["openflags"]) => storage.opened = open_flags(parameter)?,
             key => {
                 let way_out = match key {
-                    "count" => "write a definition for each",
                     "streams" => "use a workload definition with a `range=` for each",
+                    "fsd" | "fwd" => "use a file for storage and one for file systems",
                     "replay" => "use `plumb trace replay`",
-                    "journal" => "use `plumb run` with `verify`",
-                    "dedup" | "dedupratio" | "compratio" => "use `plumb run` with `content`",
-                    _ => "remove it",
+                    "resetlun" | "resetbus" => "resets are not supported: reset the device yourself",
+                    key if key.starts_with("dedup") || key == "compratio" => "use `plumb run` with `content`",
+                    _ => "vdbench has no such parameter: check its spelling",
                 };
                 return Err(Reason::Key { key: key.to_owned(), definition: "storage definition", way_out });
             }
@@ -407,7 +457,8 @@ impl Reader {
                     _ => (percent(parameter, value)?, false),
                 };
             }
-            key if is_key(key, &["skew"]) => work.skew = Some(skew(parameter)?),
+            key if is_key(key, &["skew"]) => work.skew = skew(parameter)?,
+            key if is_key(key, &["host"]) || key == "hd" => on_hosts(parameter, &self.hosts)?,
             key if is_key(key, &["range"]) => work.range = Some(range(parameter)?),
             key if is_key(key, &["stride"]) => {
                 let ends: Option<Vec<u64>> = parameter.values.iter().map(|value| size(value)).collect();
@@ -421,7 +472,8 @@ impl Reader {
                 };
             }
             key if is_key(key, &["iorate"]) => {
-                work.rate = Some(within(parameter, at_least_one(parameter, size(value))?, (1, 1 << 32))?);
+                let rate = size(value).ok_or_else(|| parameter.value("I/Os a second"))?;
+                work.rate = Some(within(parameter, rate, (0, 1 << 32))?).filter(|rate| *rate > 0);
             }
             key if is_key(key, &["threads"]) => work.threads = Some(threads(parameter)?),
             key if is_key(key, &["openflags"]) => work.opened = Some(open_flags(parameter)?),
@@ -430,8 +482,7 @@ impl Reader {
                     "priority" => "use `iorate=` of the definition, or `skew=`",
                     "hotband" => "use `rhpct=` and `whpct=` with the storage's `hitarea=`",
                     "streams" => "use a workload definition with a `range=` for each",
-                    "host" | "hd" => "use `plumb run --hosts`",
-                    _ => "remove it",
+                    _ => "vdbench has no such parameter: check its spelling",
                 };
                 return Err(Reason::Key { key: key.to_owned(), definition: "workload definition", way_out });
             }
@@ -446,8 +497,11 @@ impl Reader {
         };
         let value = &parameter.values[0];
         let run = &mut definition.run;
-        let seconds = || value.parse::<u64>().ok().filter(|seconds| *seconds <= u64::from(u32::MAX));
-        let seconds = || seconds().ok_or_else(|| parameter.value("a number of seconds"));
+        let seconds = || seconds(value).ok_or_else(|| parameter.value("a time such as 90, 30m or 2h"));
+        // Up to 100, a multiple, which may have a fraction.
+        let number = || value.parse::<f64>().ok().or_else(|| size(value).map(|bytes| bytes as f64));
+        let bytes = || number().filter(|bytes| bytes.is_finite() && *bytes > 0.0);
+        let data = || bytes().map(Some).ok_or_else(|| parameter.value("bytes such as 10g, or times the storage"));
         let list = |read| {
             let expected = "numbers such as (1,2,4), (10-100,10) or (1-64,d)";
             numbers(&parameter.values, read).ok_or_else(|| parameter.value(expected))
@@ -455,6 +509,10 @@ impl Reader {
         match parameter.key.as_str() {
             "wd" => definition.works = parameter.values.clone(),
             "fwd" => definition.file_works = parameter.values.clone(),
+            "sd" | "fsd" => definition.storage = parameter.values.clone(),
+            "maxdata" => run.data.all = data()?,
+            "maxdataread" => run.data.read = data()?,
+            "maxdatawritten" => run.data.written = data()?,
             key if is_key(key, &["format"]) => run.format = Format::read(parameter)?,
             key if is_key(key, &["iorate", "fwdrate"]) => {
                 definition.rates = match value.to_ascii_lowercase().as_str() {
@@ -467,7 +525,7 @@ impl Reader {
                 }
             }
             key if is_key(key, &["curve"]) => {
-                let points = list(|text| text.parse().ok())?;
+                let points = list(size)?;
                 if points.iter().any(|point| !(1..=100).contains(point)) {
                     return Err(parameter.value("per cent from 1 to 100"));
                 }
@@ -484,10 +542,7 @@ impl Reader {
                     _ => return Err(Reason::not_supported(key, value, "use exponential or deterministic")),
                 };
             }
-            key if (key.starts_with("for") && !is_key(key, &["format"]))
-                || key == "threads"
-                || is_key(key, &["operations"]) =>
-            {
+            key if key.starts_with("for") || is_loop(key) => {
                 let (what, read) = loop_of(parameter)?;
                 let values = list(read)?;
                 for value in &values {
@@ -501,7 +556,9 @@ impl Reader {
                     "startcmd" | "start_cmd" | "endcmd" | "end_cmd" => "run the command yourself",
                     "openflags" => "say it in the definitions of storage or file systems",
                     "replay" => "use `plumb trace replay`",
-                    _ => "remove it",
+                    "stopcurve" => "give the points of the curve by `curve=`",
+                    "mount" => "mount the file system yourself",
+                    _ => "vdbench has no such parameter: check its spelling",
                 };
                 return Err(Reason::Key { key: key.to_owned(), definition: "run definition", way_out });
             }

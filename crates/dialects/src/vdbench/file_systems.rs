@@ -1,8 +1,9 @@
 //! Definitions of file systems and of the work on their files: FSD and FWD.
 
 use super::definitions::Transfers;
+use super::general::{Host, on_hosts};
 use super::parse::{Parameter, size};
-use super::values::{at_least_one, by_share, open_flags, percent, skew, threads, transfers};
+use super::values::{at_least_one, by_share, count_of, open_flags, percent, skew, threads, transfers};
 use super::wrong::{Placed, Reason};
 
 /// Most files, and most directories of the last level, of a file system.
@@ -30,6 +31,8 @@ pub struct FileStorage {
     /// Sizes, each with its per cent.
     pub(super) sizes: Transfers,
     pub(super) direct: bool,
+    /// `count=(START,COUNT)`: so many, numbered from the first.
+    pub(super) counted: Option<(u64, u64)>,
 }
 
 /// What is done to files.
@@ -131,11 +134,12 @@ impl Default for FileStorage {
             name: String::new(),
             line: 0,
             anchor: String::new(),
-            depth: 0,
-            width: 0,
-            files: 0,
-            sizes: Transfers::Fixed(0),
+            depth: 1,
+            width: 1,
+            files: 10,
+            sizes: Transfers::Fixed(4096),
             direct: false,
+            counted: None,
         }
     }
 }
@@ -146,6 +150,7 @@ impl FileStorage {
         let count = || at_least_one(parameter, size(value));
         match parameter.key.as_str() {
             key if is_key(key, "anchor") => self.anchor = value.clone(),
+            key if is_key(key, "count") => self.counted = Some(count_of(parameter)?),
             key if is_key(key, "depth") => self.depth = count()?,
             key if is_key(key, "width") => self.width = count()?,
             key if is_key(key, "files") => self.files = count()?,
@@ -160,14 +165,16 @@ impl FileStorage {
             }
             // One host has all of them.
             key if is_key(key, "shared") => {}
+            // Of data validation, which is refused where it is asked for.
+            key if is_key(key, "journal") => {}
+            "log" if value.eq_ignore_ascii_case("no") => {}
             key => {
                 let way_out = match key {
                     "wss" | "workingsetsize" | "totalsize" | "total_size" => "use fewer `files=`",
-                    "count" => "write a definition for each",
-                    "host" | "hd" => "use `plumb run --hosts`",
-                    "journal" => "use `plumb run` with `verify`",
-                    "cleanup" => "files are removed behind each run: remove it",
-                    _ => "remove it",
+                    "host" | "hd" => "name the host in the file workload definition",
+                    "cleanup" => "it is obsolete: files are removed behind each run",
+                    "log" => "`plumb trace record` records a run",
+                    _ => "vdbench has no such parameter: check its spelling",
                 };
                 return Err(Reason::Key { key: key.to_owned(), definition: "file system definition", way_out });
             }
@@ -177,17 +184,26 @@ impl FileStorage {
 
     /// What is missing or too much.
     pub(super) fn check(&self) -> Result<(), Placed> {
-        let missing = [
-            ("anchor", self.anchor.is_empty()),
-            ("depth", self.depth == 0),
-            ("width", self.width == 0),
-            ("files", self.files == 0),
-            ("sizes", self.sizes == Transfers::Fixed(0)),
-        ];
-        if let Some((key, _)) = missing.into_iter().find(|(_, is_missing)| *is_missing) {
-            return Err((self.line, Reason::Missing { definition: self.definition(), key }));
+        if self.anchor.is_empty() {
+            return Err((self.line, Reason::Missing { definition: self.definition(), key: "anchor" }));
+        }
+        if self.sizes == Transfers::Fixed(0) {
+            let found = "files of 0 bytes cannot be read or written";
+            return Err((self.line, Reason::together(self.definition(), found, "use `sizes=` above 0")));
         }
         self.files_in_all().map(|_| ())
+    }
+
+    /// The definitions that `count=` asks for; itself where it does not.
+    pub(super) fn expanded(self) -> Vec<FileStorage> {
+        let Some((start, count)) = self.counted else { return vec![self] };
+        let one = |number: u64| FileStorage {
+            name: format!("{}{number}", self.name),
+            anchor: format!("{}{number}", self.anchor),
+            counted: None,
+            ..self.clone()
+        };
+        (start..start + count).map(one).collect()
     }
 
     /// How it is named in messages.
@@ -236,7 +252,7 @@ impl Default for FileWork {
 }
 
 impl FileWork {
-    pub(super) fn set(&mut self, parameter: &Parameter) -> Result<(), Reason> {
+    pub(super) fn set(&mut self, parameter: &Parameter, hosts: &[Host]) -> Result<(), Reason> {
         let value = &parameter.values[0];
         let lower = value.to_ascii_lowercase();
         let order = |way_out| match lower.as_str() {
@@ -257,15 +273,13 @@ impl FileWork {
             key if is_key(key, "rdpct") || is_key(key, "readpct") => {
                 self.read_percent = Some(percent(parameter, value)?);
             }
-            key if is_key(key, "skew") => self.skew = Some(skew(parameter)?),
+            key if is_key(key, "skew") => self.skew = skew(parameter)?,
+            key if is_key(key, "host") || key == "hd" => on_hosts(parameter, hosts)?,
             key if is_key(key, "target") => self.target = Some(value.clone()),
-            key if is_key(key, "stopafter") => self.stop_after = Some(at_least_one(parameter, value.parse().ok())?),
+            key if is_key(key, "stopafter") => self.stop_after = Some(at_least_one(parameter, size(value))?),
             key if is_key(key, "openflags") => self.direct = opens_direct(parameter)?,
             key => {
-                let way_out = match key {
-                    "host" | "hd" => "use `plumb run --hosts`",
-                    _ => "remove it",
-                };
+                let way_out = "vdbench has no such parameter: check its spelling";
                 return Err(Reason::Key { key: key.to_owned(), definition: "file workload definition", way_out });
             }
         }

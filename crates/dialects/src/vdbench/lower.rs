@@ -98,6 +98,7 @@ pub fn lower(
     // Skews hold at a rate by themselves; without one, workloads wait for each other.
     let waits = rate.is_none() && run.works.iter().filter(|work| work.rate.is_none()).count() > 1;
     let mut is_direct = true;
+    let mut used_bytes: SortedMap<String, u64> = SortedMap::new();
     for work in &run.works {
         let used = script.storage.iter().zip(places.lengths).filter(|(one, _)| work.storage.contains(&one.name));
         let used: Vec<(&Storage, Option<u64>)> = used.map(|(one, length)| (one, *length)).collect();
@@ -113,6 +114,7 @@ pub fn lower(
                     typed: Vec::new(),
                 })
             });
+            used_bytes.insert(name.clone(), whole);
             let part =
                 |percent: u64| (u128::from(whole - storage.offset.min(whole)) * u128::from(percent) / 100) as u64;
             let (from, to) = work.range.unwrap_or(storage.range);
@@ -151,7 +153,9 @@ pub fn lower(
             });
         }
     }
-    Ok(workload_of(run, is_direct, groups, target, seed))
+    let mut workload = workload_of(run, is_direct, groups, target, seed);
+    workload.phase[0].stop.bytes = run.data.bytes(used_bytes.values().sum()).map(Bytes);
+    Ok(workload)
 }
 
 /// The workload of a run: one phase.

@@ -88,7 +88,10 @@ pub(super) fn lower(run: &Run, directories: &[PathBuf], rate: Option<f64>, seed:
     if ways.any(|other| other != direct) {
         return Err(NoWorkload::DirectInPart { run: run.name.clone() });
     }
-    Ok(workload_of(run, direct, groups, target, seed))
+    let mut workload = workload_of(run, direct, groups, target, seed);
+    // What only makes files makes all of them.
+    workload.phase[0].stop.bytes = run.format.is_none().then(|| run.data.bytes(0)).flatten().map(Bytes);
+    Ok(workload)
 }
 
 /// The threads of a workload definition are those of all its file systems together.

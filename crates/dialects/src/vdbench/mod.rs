@@ -6,7 +6,9 @@
 
 mod definitions;
 mod file_systems;
+pub mod flat;
 mod format;
+mod general;
 mod lower;
 mod lower_files;
 mod parse;

@@ -47,21 +47,21 @@ pub fn parameters(text: &str) -> Result<Vec<Parameter>, Placed> {
             let way_out = "put the file's lines here";
             return Err((number, Reason::General { key: "include".to_owned(), way_out }));
         }
-        let mut rest = line.split(char::is_whitespace).next().unwrap_or(line);
+        let mut rest = before_comment(line);
         while !rest.is_empty() {
             let Some((key, behind)) = rest.split_once('=') else {
                 return Err((number, Reason::NotAParameter { text: rest.to_owned() }));
             };
             let (values, behind) = match behind.strip_prefix('(') {
                 Some(inner) => {
-                    let Some((inner, behind)) = inner.split_once(')') else {
+                    let Some((inner, behind)) = split_at_unquoted(inner, ')') else {
                         return Err((number, Reason::NotClosed { key: key.to_owned() }));
                     };
-                    (inner.split(',').map(str::to_owned).collect(), behind)
+                    (values(inner), &behind[1..])
                 }
                 None => {
-                    let (value, behind) = behind.split_at(behind.find(',').unwrap_or(behind.len()));
-                    (vec![value.to_owned()], behind)
+                    let (value, behind) = split_at_unquoted(behind, ',').unwrap_or((behind, ""));
+                    (vec![value.replace('"', "")], behind)
                 }
             };
             if !behind.is_empty() && !behind.starts_with(',') {
@@ -77,20 +77,67 @@ pub fn parameters(text: &str) -> Result<Vec<Parameter>, Placed> {
     Ok(found)
 }
 
-/// A number with K, M, G or T.
+/// Splits in front of the first `letter` that is not between double quotes.
+fn split_at_unquoted(text: &str, letter: char) -> Option<(&str, &str)> {
+    let mut is_quoted = false;
+    let place = text.char_indices().find(|(_, found)| {
+        is_quoted ^= *found == '"';
+        !is_quoted && *found == letter
+    });
+    place.map(|(at, _)| text.split_at(at))
+}
+
+/// A line up to its first blank outside of quotes: the rest is a comment.
+fn before_comment(line: &str) -> &str {
+    let mut is_quoted = false;
+    let end = line.char_indices().find(|(_, found)| {
+        is_quoted ^= *found == '"';
+        !is_quoted && found.is_whitespace()
+    });
+    end.map_or(line, |(at, _)| &line[..at])
+}
+
+/// The values of a list, without their quotes.
+fn values(mut list: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    while let Some((value, behind)) = split_at_unquoted(list, ',') {
+        found.push(value.replace('"', ""));
+        list = &behind[1..];
+    }
+    found.push(list.replace('"', ""));
+    found
+}
+
+/// A number as vdbench's scanner reads it: with a fraction, and with K, M, G, T or H, each also with a B (`512kb`, `1.5g`).
 pub fn size(text: &str) -> Option<u64> {
+    scaled(text, 1 << 20)
+}
+
+/// A time: seconds, minutes (`90m`) or hours (`2h`). As a time, M is minutes.
+pub fn seconds(text: &str) -> Option<u64> {
+    scaled(text.strip_suffix(['s', 'S']).unwrap_or(text), 60).filter(|seconds| *seconds <= u64::from(u32::MAX))
+}
+
+fn scaled(text: &str, m: u64) -> Option<u64> {
     let lower = text.to_ascii_lowercase();
-    let digits = lower.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(lower.len());
+    let digits = lower.find(|letter: char| !letter.is_ascii_digit() && letter != '.').unwrap_or(lower.len());
     let (number, unit) = lower.split_at(digits);
-    let power = match unit {
-        "" => 0,
-        "k" => 1,
-        "m" => 2,
-        "g" => 3,
-        "t" => 4,
+    let factor = match unit {
+        "" => 1,
+        "k" | "kb" => 1 << 10,
+        "m" | "mb" => m,
+        "g" | "gb" => 1 << 30,
+        "t" | "tb" => 1 << 40,
+        "h" | "hb" => 3600,
         _ => return None,
     };
-    number.parse::<u64>().ok()?.checked_mul(1024u64.pow(power)).filter(|bytes| i64::try_from(*bytes).is_ok())
+    let whole = match number.parse::<u64>() {
+        Ok(number) => number.checked_mul(factor)?,
+        // Values are at most those of an i64, which the cast keeps above its limit.
+        Err(_) if number.contains('.') => (number.parse::<f64>().ok()? * factor as f64) as u64,
+        Err(_) => return None,
+    };
+    i64::try_from(whole).is_ok().then_some(whole)
 }
 
 /// The numbers of a list: single ones, and `FIRST-LAST,STEP` or `FIRST-LAST,d`, which doubles.

@@ -96,22 +96,48 @@ fn deviation_ms(done: &Done, mean_ms: f64) -> f64 {
     (squares / (count - 1) as f64).sqrt()
 }
 
+/// The numbers of an interval; times in milliseconds.
+pub(super) struct Figures {
+    pub(super) rate: f64,
+    pub(super) mib_per_second: f64,
+    /// Of a transfer.
+    pub(super) bytes: u64,
+    pub(super) read_percent: f64,
+    pub(super) mean: f64,
+    pub(super) read_mean: f64,
+    pub(super) write_mean: f64,
+    pub(super) largest: f64,
+    pub(super) deviation: f64,
+    pub(super) depth: f64,
+}
+
+impl Figures {
+    pub(super) fn of(done: &Done, seconds: f64) -> Figures {
+        let (reads, writes) = (done.reads.count(), done.writes.count());
+        let all = reads + writes;
+        let sum = done.reads.sum() + done.writes.sum();
+        let mean = mean_ms(sum, all);
+        Figures {
+            rate: done.rate(seconds),
+            mib_per_second: if seconds > 0.0 { done.bytes as f64 / MIB / seconds } else { 0.0 },
+            bytes: done.bytes / all.max(1),
+            read_percent: if all > 0 { reads as f64 / all as f64 * 100.0 } else { 0.0 },
+            mean,
+            read_mean: mean_ms(done.reads.sum(), reads),
+            write_mean: mean_ms(done.writes.sum(), writes),
+            largest: done.reads.max().max(done.writes.max()).unwrap_or(0) as f64 / 1e6,
+            deviation: deviation_ms(done, mean),
+            depth: if seconds > 0.0 { sum as f64 / 1e9 / seconds } else { 0.0 },
+        }
+    }
+}
+
 /// The line of an interval, or of the mean of several, which `title` says.
 pub fn line(now: &str, title: &str, done: &Done, seconds: f64) -> String {
-    let (reads, writes) = (done.reads.count(), done.writes.count());
-    let all = reads + writes;
-    let sum = done.reads.sum() + done.writes.sum();
-    let mean = mean_ms(sum, all);
-    let largest = done.reads.max().max(done.writes.max()).unwrap_or(0) as f64 / 1e6;
-    let depth = if seconds > 0.0 { sum as f64 / 1e9 / seconds } else { 0.0 };
+    let Figures { rate, mib_per_second, bytes, read_percent, mean, read_mean, write_mean, largest, deviation, depth } =
+        Figures::of(done, seconds);
     format!(
-        "{now}{title:>10} {:>10.2} {:>8.2} {:>7} {:>6.2} {mean:>8.3} {:>8.3} {:>8.3} {largest:>8.3} {:>8.3} {depth:>5.1} \n",
-        done.rate(seconds),
-        if seconds > 0.0 { done.bytes as f64 / MIB / seconds } else { 0.0 },
-        done.bytes / all.max(1),
-        if all > 0 { reads as f64 / all as f64 * 100.0 } else { 0.0 },
-        mean_ms(done.reads.sum(), reads),
-        mean_ms(done.writes.sum(), writes),
-        deviation_ms(done, mean),
+        "{now}{title:>10} {rate:>10.2} {mib_per_second:>8.2} {bytes:>7} {read_percent:>6.2} {mean:>8.3} {read_mean:>8.3} \
+         {write_mean:>8.3} {largest:>8.3} {deviation:>8.3} {depth:>5.1} \n"
     )
 }

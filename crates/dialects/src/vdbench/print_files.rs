@@ -44,6 +44,17 @@ const CALLS: [Column; 11] = [
     optional("move", Operation::Move, OpKind::Write),
 ];
 
+/// The numbers of an interval in the flat file: rates, each with its response time in milliseconds.
+pub(super) struct FlatFigures {
+    pub(super) requested: (f64, f64),
+    /// Reads and writes.
+    pub(super) transfers: [(f64, f64); 2],
+    pub(super) calls: [(f64, f64); 11],
+    pub(super) mib_read: f64,
+    pub(super) mib_written: f64,
+    pub(super) transfer_bytes: u64,
+}
+
 /// What was done up to some moment.
 #[derive(Debug, Clone, Default)]
 pub struct FilesDone {
@@ -91,6 +102,29 @@ impl FilesDone {
         let columns = || TRANSFERS.iter().chain(&CALLS).filter(|column| asks_for(run, column.operation));
         let each = || columns().map(|column| self.of_column(column));
         (each().map(|(count, _)| count).sum(), each().map(|(_, sum)| sum).sum())
+    }
+
+    /// The numbers of the flat file.
+    pub(super) fn figures(&self, run: &Run, seconds: f64) -> FlatFigures {
+        let pair = |(count, sum): (u64, u128)| {
+            let rate = if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
+            (rate, if count > 0 { sum as f64 / count as f64 / 1e6 } else { 0.0 })
+        };
+        // All calls are those of the copies only in a run that copies.
+        let of = |column: &Column| {
+            let copies = matches!(column.operation, Operation::Copy | Operation::Move);
+            pair(if copies && !asks_for(run, column.operation) { (0, 0) } else { self.of_column(column) })
+        };
+        let ((reads, _, read_bytes), (writes, _, written)) = (self.of_kind(OpKind::Read), self.of_kind(OpKind::Write));
+        let mib = |bytes: u64| if seconds > 0.0 { bytes as f64 / MIB / seconds } else { 0.0 };
+        FlatFigures {
+            requested: pair(self.requested(run)),
+            transfers: TRANSFERS.each_ref().map(of),
+            calls: CALLS.each_ref().map(of),
+            mib_read: mib(read_bytes),
+            mib_written: mib(written),
+            transfer_bytes: (read_bytes + written) / (reads + writes).max(1),
+        }
     }
 
     /// Requested operations a second.

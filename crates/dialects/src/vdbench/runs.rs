@@ -1,7 +1,8 @@
 //! From definitions to runs.
 
-use super::definitions::{Rate, Reader, Run, Script, Storage, Transfers, Work};
+use super::definitions::{Rate, Reader, Run, Script, Storage, Transfers, Work, is_key};
 use super::file_systems::{FileStorage, FileWork, OPERATIONS, Operation, operation};
+use super::general::Host;
 use super::parse::{Parameter, size};
 use super::settings::Settings;
 use super::values::{THREADS_MAX, share};
@@ -16,6 +17,8 @@ pub(super) struct RunDefinition {
     pub(super) line: usize,
     pub(super) works: Vec<String>,
     pub(super) file_works: Vec<String>,
+    /// The storage or file systems, whatever the workload definitions say.
+    pub(super) storage: Vec<String>,
     pub(super) rates: Vec<Rate>,
     pub(super) loops: Vec<(Loop, Vec<u64>)>,
 }
@@ -69,24 +72,47 @@ fn is_meant(said: &str, name: &str) -> bool {
     said == name
 }
 
+/// Returns `true` for keywords that workload definitions have too, and that mean a loop in a run definition.
+pub(super) fn is_loop(key: &str) -> bool {
+    /// The last of them are not supported, which `loop_of` says.
+    const WORDS: [&str; 16] = [
+        "xfersizes",
+        "threads",
+        "rdpct",
+        "rhpct",
+        "whpct",
+        "seekpct",
+        "hitarea",
+        "compratio",
+        "depth",
+        "width",
+        "files",
+        "sizes",
+        "operations",
+        "totalsize",
+        "wss",
+        "workingsetsize",
+    ];
+    is_key(key, &WORDS)
+}
+
 /// Reads a value of a loop.
 type ReadValue = fn(&str) -> Option<u64>;
 
 /// The loop that a parameter of a run definition asks for, and how its values are read.
 pub(super) fn loop_of(parameter: &Parameter) -> Result<(Loop, ReadValue), Reason> {
-    let number: ReadValue = |text| text.parse().ok();
     let loops: [(&[&str], Loop, ReadValue); 9] = [
         (&["threads"], Loop::Threads, size),
         (&["xfersizes"], Loop::Transfers, size),
-        (&["rdpct", "readpct"], Loop::Reads, number),
-        (&["seekpct"], Loop::Random, number),
+        (&["rdpct", "readpct"], Loop::Reads, size),
+        (&["seekpct"], Loop::Random, size),
         (&["depth"], Loop::Depth, size),
         (&["width"], Loop::Width, size),
         (&["files"], Loop::Files, size),
         (&["sizes"], Loop::Sizes, size),
         (&["operations"], Loop::Operations, |text| operation(text).ok()),
     ];
-    let key = parameter.key.trim_start_matches("for");
+    let key = parameter.key.strip_prefix("for").unwrap_or(&parameter.key);
     let found = loops.into_iter().find(|(full, ..)| key.len() > 1 && full.iter().any(|full| full.starts_with(key)));
     let (_, what, read) = found.ok_or_else(|| Reason::Key {
         key: parameter.key.clone(),
@@ -118,7 +144,12 @@ impl Loop {
 impl Reader {
     /// All runs, with what they use. `last` is the last line that says anything.
     pub(super) fn runs(self, last: usize, settings: &Settings) -> Result<Script, Placed> {
-        let Reader { storage, works, file_systems, file_works, runs: definitions, .. } = self;
+        let Reader { storage, works, file_systems, file_works, runs: definitions, general, hosts, notes, .. } = self;
+        if let Some(other) = hosts.iter().find_map(Host::elsewhere) {
+            return Err(other);
+        }
+        let storage: Vec<Storage> = storage.into_iter().flat_map(Storage::expanded).collect();
+        let file_systems: Vec<FileStorage> = file_systems.into_iter().flat_map(FileStorage::expanded).collect();
         let has_files = !file_systems.is_empty() || !file_works.is_empty();
         let is_whole = if has_files { !file_works.is_empty() } else { !storage.is_empty() && !works.is_empty() };
         if definitions.is_empty() || !is_whole {
@@ -163,7 +194,38 @@ impl Reader {
                 return Err(too_many());
             }
         }
-        Ok(Script { storage, runs })
+        let runs = (0..general.repeats).flat_map(|_| runs.clone()).collect();
+        Ok(Script { storage, runs, makes_anchors: general.makes_anchors, notes })
+    }
+}
+
+/// A name with a number: in the place of `%d` (`%04d` with zeros before it) or of `*`, and otherwise at its end.
+fn numbered(name: &str, number: u64) -> String {
+    if let Some((before, format)) = name.split_once('%')
+        && let Some((width, after)) = format.split_once('d')
+        && width.len() <= 3
+        && width.chars().all(|digit| digit.is_ascii_digit())
+    {
+        let columns = width.parse::<usize>().unwrap_or(0);
+        return match width.starts_with('0') {
+            true => format!("{before}{number:0columns$}{after}"),
+            false => format!("{before}{number:columns$}{after}"),
+        };
+    }
+    if name.contains('*') { name.replace('*', &number.to_string()) } else { format!("{name}{number}") }
+}
+
+impl Storage {
+    /// The definitions that `count=` asks for; itself where it does not.
+    fn expanded(self) -> Vec<Storage> {
+        let Some((start, count)) = self.counted else { return vec![self] };
+        let one = |number: u64| Storage {
+            name: numbered(&self.name, number),
+            path: if self.path.is_empty() { String::new() } else { numbered(&self.path, number) },
+            counted: None,
+            ..self.clone()
+        };
+        (start..start + count).map(one).collect()
     }
 }
 
@@ -211,7 +273,8 @@ fn used_works(definition: &RunDefinition, storage: &[Storage], works: &[Work]) -
         return Err(definition.uses_none("workload definition", "wd"));
     }
     for work in &mut used {
-        let is_used = |one: &&Storage| work.storage.iter().any(|said| is_meant(said, &one.name));
+        let said = if definition.storage.is_empty() { &work.storage } else { &definition.storage };
+        let is_used = |one: &&Storage| said.iter().any(|said| is_meant(said, &one.name));
         let names: Vec<String> = storage.iter().filter(is_used).map(|one| one.name.clone()).collect();
         if names.is_empty() {
             let (what, definition) = ("storage definition", format!("wd={}", work.name));
@@ -240,7 +303,8 @@ fn with_files(definition: &RunDefinition, all: &[FileStorage], works: &[FileWork
         }
     };
     for work in &mut used {
-        let is_used = |one: &&FileStorage| work.file_systems.iter().any(|said| is_meant(said, &one.name));
+        let said = if definition.storage.is_empty() { &work.file_systems } else { &definition.storage };
+        let is_used = |one: &&FileStorage| said.iter().any(|said| is_meant(said, &one.name));
         let own: Vec<&FileStorage> = all.iter().filter(is_used).collect();
         if own.is_empty() {
             let (what, definition) = ("file system definition", work.definition());
@@ -283,6 +347,28 @@ fn with_files(definition: &RunDefinition, all: &[FileStorage], works: &[FileWork
     }
     share(used.iter_mut().map(|work| &mut work.skew).collect()).map_err(|sum| definition.skews(sum))?;
     Ok(Run { file_works: used, file_systems, ..definition.run.clone() })
+}
+
+/// What of a limit of data cannot be kept: a run ends by all that it transfers.
+fn check_data(definition: &RunDefinition, run: &Run) -> Result<(), Placed> {
+    let only = |percent: u8, operation: Operation| {
+        run.works.iter().all(|work| work.read_percent == percent)
+            && run.file_works.iter().all(|work| work.counts() == [operation])
+    };
+    let is_multiple = |limit: Option<f64>| run.has_files() && limit.is_some_and(|limit| limit <= 100.0);
+    let (found, way_out) = match run.data {
+        data if data.read.is_some() && !only(100, Operation::Read) => {
+            ("`maxdataread` of a run that does more than read is not supported", "use maxdata=BYTES")
+        }
+        data if data.written.is_some() && !only(0, Operation::Write) => {
+            ("`maxdatawritten` of a run that does more than write is not supported", "use maxdata=BYTES")
+        }
+        data if [data.all, data.read, data.written].into_iter().any(is_multiple) => {
+            ("`maxdata` up to 100 is a multiple of storage, and file systems have none", "use maxdata=BYTES")
+        }
+        _ => return Ok(()),
+    };
+    Err(definition.together(found, way_out))
 }
 
 fn one_run(
@@ -329,6 +415,7 @@ fn one_run(
         });
     }
     run.file_systems.iter().try_for_each(FileStorage::check)?;
+    check_data(definition, &run)?;
     if let Some(work) = run.file_works.iter().find(|work| work.copies() && work.target.is_none()) {
         return Err((work.line, Reason::Missing { definition: work.definition(), key: "target" }));
     }

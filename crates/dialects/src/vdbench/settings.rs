@@ -1,5 +1,7 @@
 //! From words to settings.
 
+use super::parse::seconds;
+
 /// What a command line asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
@@ -14,7 +16,7 @@ pub enum Action {
 pub struct Settings {
     /// The parameter file; `-` is standard input.
     pub file: String,
-    /// Where `summary.html` goes; nowhere when absent.
+    /// Where `summary.html` and `flatfile.html` go; nowhere when absent.
     pub output: Option<String>,
     /// Seconds of each run, whatever the file says.
     pub elapsed_s: Option<u64>,
@@ -36,7 +38,7 @@ pub enum Misuse {
     #[error("-{0} lacks its value")]
     NoValue(char),
     /// An option, and what is no number of seconds.
-    #[error("-{0} {1}: a number of seconds expected")]
+    #[error("-{0} {1}: a time such as 90, 30m or 2h expected")]
     NotSeconds(char, String),
     /// `-f` is missing.
     #[error("no parameter file; give one by -f FILE")]
@@ -47,7 +49,7 @@ pub enum Misuse {
 pub fn help() -> String {
     "Usage: vdbench -f FILE [options]\n\
      \x20 -f FILE     parameter file; - is standard input\n\
-     \x20 -o DIR      also write DIR/summary.html\n\
+     \x20 -o DIR      also write DIR/summary.html and DIR/flatfile.html\n\
      \x20 -e SECONDS  elapsed time of each run\n\
      \x20 -i SECONDS  length of an interval\n\
      \x20 -w SECONDS  warm-up of each run\n\
@@ -76,10 +78,7 @@ pub fn read(words: &[String]) -> Result<Action, Misuse> {
                 let joined = &word[2..];
                 let value = if joined.is_empty() { rest.next().map(String::as_str) } else { Some(joined) };
                 let value = value.ok_or(Misuse::NoValue(letter))?;
-                let seconds = || {
-                    let seconds = value.parse::<u64>().ok().filter(|seconds| *seconds <= u64::from(u32::MAX));
-                    seconds.ok_or_else(|| Misuse::NotSeconds(letter, value.to_owned()))
-                };
+                let seconds = || seconds(value).ok_or_else(|| Misuse::NotSeconds(letter, value.to_owned()));
                 match letter {
                     'f' => settings.file = value.to_owned(),
                     'o' => settings.output = Some(value.to_owned()),

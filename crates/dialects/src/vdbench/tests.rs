@@ -104,7 +104,7 @@ fn what_is_wrong_in_a_parameter_file_has_its_line() {
         ("sd=sd1,size=1m\nwd=w,sd=sd1\nrd=r,wd=w".to_owned(), "f:1: sd=sd1 lacks its `lun=`; add it"),
         (with("rd=r,wd=wd2"), "f:3: rd=r uses no workload definition; name one by `wd=`"),
         (with("wd=wd2,sd=sd9\nrd=r,wd=wd2"), "f:3: wd=wd2 uses no storage definition; name one by `sd=`"),
-        (with("wd=wd2,sd=sd1,skew=110"), "f:3: `skew=110`: a per cent above 0, at most 100, expected"),
+        (with("wd=wd2,sd=sd1,skew=110"), "f:3: `skew=110`: a per cent from 0 to 100 expected"),
         (
             with("wd=a,sd=sd1,skew=60\nwd=b,sd=sd1,skew=60\nrd=r,wd=(a,b)"),
             "f:5: rd=r: the skews of its workloads add up to 120 %; they must be 100",
@@ -125,7 +125,15 @@ fn what_is_wrong_in_a_parameter_file_has_its_line() {
             "f:3: `forhitarea` of a run definition is not supported; use forthreads, forxfersize, forrdpct or forseekpct, or \
              for files fordepth, forwidth, forfiles, forsizes or foroperations",
         ),
-        (with("rd=r,wd=wd1,elapsed=x"), "f:3: `elapsed=x`: a number of seconds expected"),
+        (with("rd=r,wd=wd1,elapsed=x"), "f:3: `elapsed=x`: a time such as 90, 30m or 2h expected"),
+        (
+            with("rd=r,wd=wd1,maxdataread=1m,rdpct=50"),
+            "f:3: rd=r: `maxdataread` of a run that does more than read is not supported; use maxdata=BYTES",
+        ),
+        (
+            with("rd=r,wd=wd1,elapsd=5"),
+            "f:3: `elapsd` of a run definition is not supported; vdbench has no such parameter: check its spelling",
+        ),
         (with("rd=r,wd=wd1,iorate"), "f:3: `iorate` is not a parameter; write KEY=VALUE"),
         (with("rd=r,wd=(wd1"), "f:3: `wd`: the list has no `)`; close it"),
         (with("rd=r,wd=(wd1)x"), "f:3: `x` behind the value of `wd`: put a comma between them"),
@@ -171,20 +179,27 @@ fn what_is_wrong_in_a_parameter_file_has_its_line() {
             "sd=sd1,lun=/x,openflags=fsync".to_owned(),
             "f:1: `openflags=fsync` is not supported; use o_direct, directio, o_sync or o_dsync",
         ),
-        (
-            "sd=sd1,lun=/x,count=(1,4)".to_owned(),
-            "f:1: `count` of a storage definition is not supported; write a definition for each",
-        ),
+        ("sd=sd1,lun=/x,count=4".to_owned(), "f:1: `count=4`: (START,COUNT), from 1 to 10000 definitions, expected"),
         (
             with("rd=r,wd=wd1,forthreads=(1-1000,1),forxfersize=(1k-1000k,1k)"),
             "f:3: rd=r: more than 10000 runs; use shorter lists",
         ),
         ("validate=yes".to_owned(), "f:1: `validate` is not supported; use `plumb run` with `verify`"),
         ("include=b".to_owned(), "f:1: `include` is not supported; put the file's lines here"),
+        ("rg=g,devices=1".to_owned(), "f:1: `rg` is not supported; use `plumb trace replay` for replays"),
         (
-            "hd=localhost".to_owned(),
-            "f:1: `hd` is not supported; use `plumb run --hosts` for hosts, and `plumb trace replay` for replays",
+            with("rd=r,wd=wd1").replace("sd=sd1,", "hd=one,system=node7,jvms=2\nsd=sd1,"),
+            "f:1: host `node7` is not this one; use `plumb run --hosts` for other hosts, or `hd=localhost`",
         ),
+        (
+            with("wd=wd2,sd=sd1,host=two"),
+            "f:3: host `two` is not this one; use `plumb run --hosts` for other hosts, or `hd=localhost`",
+        ),
+        (
+            "hd=localhost,clients=4".to_owned(),
+            "f:1: `clients` of a host definition is not supported; use `plumb run --hosts` with a host for each client",
+        ),
+        ("loop=1h".to_owned(), "f:1: `loop=3600`: a number from 1 to 1000 expected"),
     ] {
         assert_eq!(Script::parse("f", &text, &Settings::default()).unwrap_err().to_string(), message, "{text}");
     }
@@ -242,7 +257,7 @@ fn words_say_which_file_and_how_long() {
     for (line, why) in [
         ("", "no parameter file; give one by -f FILE"),
         ("-f", "-f lacks its value"),
-        ("-fp -e x", "-e x: a number of seconds expected"),
+        ("-fp -e x", "-e x: a time such as 90, 30m or 2h expected"),
         ("-fp -v", "unknown option `-v`"),
     ] {
         assert_eq!(of(line).unwrap_err().to_string(), why);
@@ -273,4 +288,149 @@ fn lines_have_vdbenchs_columns() {
         "14:17:01.001 Starting RD=rd2; I/O rate: 200; elapsed=30 warmup=3; For loops: threads=1.0 xfersize=2k\n"
     );
     assert_eq!((print::rate(&script.runs[1], 4321.0), print::rate(&script.runs[1], 80.0)), (Some(2200.0), Some(40.0)));
+}
+
+/// A file with this line ahead of all definitions, and these parameters of its definitions.
+fn with_parameters([general, storage, work, run]: [&str; 4]) -> Script {
+    script(&format!("{general}\nsd=sd1,lun=/x,size=16m{storage}\nwd=wd1,sd=sd1{work}\nrd=rd1,wd=wd1{run}\n"))
+}
+
+// What vdbench documents as the default means the same written out.
+#[test]
+fn defaults_can_be_written_out() {
+    let plain = with_parameters(["*", "", "", ""]);
+    let defaults = [
+        ["*", ",threads=8,offset=0,align=0,hitarea=1m,range=(0,100)", "", ""],
+        ["*", "", ",skew=0,rdpct=100,xfersize=4096,seekpct=100,rhpct=0,whpct=0,iorate=0,host=*", ""],
+        ["*", "", "", ",iorate=max,elapsed=30,interval=1,warmup=0,pause=0,distribution=exponential"],
+        ["compratio=1\ndedupratio=1\nvalidate=no\njournal=no\nformatsds=no\nconcatenatesds=no\nloop=1", "", "", ""],
+    ];
+    for written in defaults {
+        let written = with_parameters(written);
+        assert_eq!(lowered(&written, &written.runs[0], None), lowered(&plain, &plain.runs[0], None));
+    }
+    // None of several workloads has a skew of its own: they share alike.
+    let even = "sd=sd1,lun=/x,size=1m\nwd=a,sd=sd1,skew=0\nwd=b,sd=sd1,skew=0\nrd=r,wd=*";
+    assert!(script(even).runs[0].works.iter().all(|work| work.skew == Some(50.0)));
+    let files = script("fsd=f1,anchor=/x\nfwd=w1,fsd=f1,skew=0,threads=1,operation=read\nrd=r,fwd=*,fwdrate=10");
+    let written = "fsd=f1,anchor=/x,depth=1,width=1,files=10,sizes=4k,distribution=bottom,shared=no\n\
+                   fwd=w1,fsd=f1\nrd=r,fwd=*,fwdrate=10,format=no";
+    let written = script(written);
+    let workloads = [files, written].map(|script| lower(&script, &script.runs[0], places(&[]), None, 1).unwrap());
+    assert_eq!(workloads[0], workloads[1]);
+}
+
+#[test]
+fn numbers_have_units_and_times_too() {
+    for (text, expected) in [
+        ("512", Some(512)),
+        ("512kb", Some(512 << 10)),
+        ("1MB", Some(1 << 20)),
+        ("1.5g", Some(3 << 29)),
+        ("2Tb", Some(2 << 40)),
+        ("8b", None),
+        ("k", None),
+        ("1e3", None),
+        ("-1", None),
+        (".", None),
+        ("9999999t", None),
+    ] {
+        assert_eq!(super::parse::size(text), expected, "{text}");
+    }
+    for (text, expected) in [
+        ("90", Some(90)),
+        ("1m", Some(60)),
+        ("2h", Some(7200)),
+        ("24H", Some(86_400)),
+        ("0.5h", Some(1800)),
+        ("10s", Some(10)),
+        ("m", None),
+        ("99999999h", None),
+    ] {
+        assert_eq!(super::parse::seconds(text), expected, "{text}");
+    }
+    let run = &with_parameters(["*", "", "", ",el=2h,in=1m,wa=1m,pa=1m,th=4,xf=64kb"]).runs[0];
+    assert_eq!((run.elapsed_s, run.interval_s, run.warmup_s, run.pause_s, run.threads), (7200, 60, 60, 60, Some(4)));
+    assert_eq!(run.works[0].transfers, super::definitions::Transfers::Fixed(64 << 10));
+}
+
+// Each keyword's documented beginnings are the keyword.
+#[test]
+fn keywords_may_be_abbreviated() {
+    let long = with_parameters([
+        "*",
+        ",threads=4,openflags=o_direct",
+        ",rdpct=50,xfersize=8k,seekpct=seq",
+        ",iorate=100,elapsed=5,distribution=deterministic",
+    ]);
+    let short = with_parameters(["*", ",th=4,op=directio", ",rdp=50,xf=8k,se=seq", ",io=100,el=5,di=det"]);
+    assert_eq!(lowered(&long, &long.runs[0], Some(100.0)), lowered(&short, &short.runs[0], Some(100.0)));
+}
+
+// What changes neither the load nor its results is taken, and what is left out is said.
+#[test]
+fn parameters_without_effect_on_the_load_are_taken() {
+    let general = "create_anchors=yes\nreport=(host,slave)\nreport_run_totals=yes\nhistogram=(total,\"1m,2m\")\nmessagescan=no\n\
+                   port=5555\ndata_errors=100000\nabort_failed_skew=5\nios_per_jvm=200000\nfwd_thread_adjust=no\nmonitor=/tmp/m\n\
+                   hd=default,user=root,shell=ssh,vdbench=/opt/vdbench,jvms=8\nhd=localhost\nhd=two,system=127.0.0.1";
+    let (with, without) = (with_parameters([general, "", ",host=two", ""]), with_parameters(["*", "", "", ""]));
+    assert_eq!(lowered(&with, &with.runs[0], None), lowered(&without, &without.runs[0], None));
+    assert_eq!(
+        (with.makes_anchors, with.notes),
+        (true, vec!["f:11: `monitor` is ignored: stop a run by Ctrl-C".to_owned()])
+    );
+    assert_eq!(with_parameters(["loop=3", "", "", ""]).runs.len(), 3);
+}
+
+#[test]
+fn data_ends_a_run() {
+    let ends = |parameters: &str| {
+        let script = with_parameters(["*", "", "", parameters]);
+        lowered(&script, &script.runs[0], None).phase[0].stop.bytes.map(|bytes| bytes.0)
+    };
+    assert_eq!((ends(",maxdata=8m"), ends(",maxdata=2"), ends("")), (Some(8 << 20), Some(32 << 20), None));
+    assert_eq!((ends(",maxdataread=4m"), ends(",rdpct=0,maxdatawritten=0.5")), (Some(4 << 20), Some(8 << 20)));
+}
+
+#[test]
+fn definitions_are_counted() {
+    let script = script(
+        "sd=sd,lun=/x/f%03d,size=1m,count=(9,2)\nsd=d,lun=/y,size=1m,count=(1,2)\nwd=w,sd=sd*\nrd=r,wd=w\nrd=s,wd=w,sd=(d1-d2)",
+    );
+    assert_eq!(script.paths().collect::<Vec<_>>(), ["/x/f009", "/x/f010", "/y1", "/y2"]);
+    assert_eq!(script.runs[0].works[0].storage, ["sd9", "sd10"]);
+    assert_eq!(script.runs[1].works[0].storage, ["d1", "d2"]);
+}
+
+// Readers take columns by their names, and know the line of names by the blank before it.
+#[test]
+fn the_flat_file_has_named_columns() {
+    let mut service = Histogram::new();
+    service.record_n(1_000_000, 100);
+    let reads = OpMeasurement { count: 100, bytes: 409_600, service, ..OpMeasurement::default() };
+    let done = Done::of(&SortedMap::from([(OpKind::Read, reads.clone())]));
+    let moment = flat::Moment { time: "14:17:03.059".into(), date: "02/20/2026-14:17:03-UTC".into() };
+    let column = |header: &str, line: &str, name: &str| {
+        let names = header.lines().find(|line| line.starts_with(' ')).unwrap().to_owned();
+        assert_eq!(names.split_whitespace().count(), line.split_whitespace().count(), "{names}\n{line}");
+        let place = names.split_whitespace().position(|found| found == name).unwrap();
+        line.split_whitespace().nth(place).unwrap().to_owned()
+    };
+    let script = with_parameters(["*", "", ",xfersize=4k", ",iorate=max"]);
+    let line = flat::of_blocks((&script, &script.runs[0], &[None]), None, &moment, "avg_1-3", (&done, 1.0));
+    let of = |name: &str| column(&flat::header(false), &line, name);
+    let expected = ["rd1", "avg_1-3", "9999988.0000", "100.0000", "0.3906", "4096", "1.0000", "8", "0.0156", "n/a"];
+    let names = ["Run", "Interval", "reqrate", "rate", "MB/sec", "bytes/io", "resp", "threads", "lunsize", "cpu_used"];
+    assert_eq!(names.map(of), expected);
+    let script = script_of_files();
+    let done = print_files::FilesDone::of(&SortedMap::from([(OpKind::Read, reads)]), 0);
+    let line = flat::of_files(&script.runs[0], Some(50.0), &moment, "1", (&done, 2.0));
+    let of = |name: &str| column(&flat::header(true), &line, name);
+    let names = ["reqrate", "rate", "resp", "Read_rate", "Xfersize", "Mkdir_rate", "Copy_rate", "tod"];
+    let expected = ["50.0000", "50.0000", "1.0000", "50.0000", "4096", "0.0000", "0.0000", "14:17:03.059"];
+    assert_eq!(names.map(of), expected);
+}
+
+fn script_of_files() -> Script {
+    script("fsd=f1,anchor=/x\nfwd=w1,fsd=f1\nrd=r,fwd=*,fwdrate=50")
 }

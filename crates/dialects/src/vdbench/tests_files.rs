@@ -27,7 +27,7 @@ fn script(text: &str) -> Script {
 }
 
 fn lowered(run: &Run, rate: Option<f64>) -> Workload {
-    let script = Script { storage: Vec::new(), runs: Vec::new() };
+    let script = Script::default();
     let workload = lower(&script, run, places(&[]), rate, 5).unwrap();
     assert_eq!(plumb_workload::validate::validate(&workload), [], "{}", run.name);
     let text = plumb_workload::native::to_toml(&workload).unwrap();
@@ -170,7 +170,7 @@ fn copies_directories_and_formats_have_their_sizes() {
     // Anchors on several file systems.
     let directories = ["/a".into(), "/b".into()];
     let places = Places { lengths: &[], directories: &directories };
-    let apart = lower(&Script { storage: Vec::new(), runs: Vec::new() }, &script.runs[0], places, None, 1).unwrap();
+    let apart = lower(&Script::default(), &script.runs[0], places, None, 1).unwrap();
     let paths: Vec<String> = apart
         .target
         .values()
@@ -195,7 +195,7 @@ fn what_is_wrong_about_files_has_its_line() {
         ),
         (
             format!("sd=sd1,lun=/y\n{fsd}\nwd=wd1,sd=sd1"),
-            "f:2: `fsd` of a storage definition is not supported; remove it",
+            "f:2: `fsd` of a storage definition is not supported; use a file for storage and one for file systems",
         ),
         (with(",operation=dance", ""), "f:2: unknown operation `dance`; use one of WORDS"),
         (
@@ -215,7 +215,10 @@ fn what_is_wrong_about_files_has_its_line() {
         ),
         (with("", ",fordepth=(30),forwidth=(9)"), "f:1: fsd=fsd1 has too many files or directories; make it smaller"),
         (with("", ",foroperations=(read,dance)"), "f:3: unknown operation `dance`; use one of WORDS"),
-        (with("", "").replace(",sizes=4k", ""), "f:1: fsd=fsd1 lacks its `sizes=`; add it"),
+        (
+            with("", "").replace("sizes=4k", "sizes=0"),
+            "f:1: fsd=fsd1: files of 0 bytes cannot be read or written; use `sizes=` above 0",
+        ),
         (with("", "").replace("width=1", "width=0"), "f:1: `width=0`: a number above 0 expected"),
         (
             with("", "").replace("fsd=fsd1\n", "fsd=fsd9\n"),

@@ -7,6 +7,9 @@ use super::wrong::Reason;
 /// Most threads of a storage definition.
 pub(super) const THREADS_MAX: u64 = 4096;
 
+/// Most definitions of one `count=`.
+const DEFINITIONS_MAX: u64 = 10_000;
+
 /// Workloads without a skew share what is left, so that all is 100. The error is what they add up to.
 pub(super) fn share(mut skews: Vec<&mut Option<f64>>) -> Result<(), f64> {
     let said: f64 = skews.iter().filter_map(|skew| **skew).sum();
@@ -21,13 +24,33 @@ pub(super) fn share(mut skews: Vec<&mut Option<f64>>) -> Result<(), f64> {
     Ok(())
 }
 
+/// A number, or `(NUMBER,PARTS)`: that part of it.
+pub(super) fn divided(parameter: &Parameter) -> Option<u64> {
+    match parameter.values.as_slice() {
+        [number] => size(number),
+        [number, parts] => size(number)?.checked_div(size(parts)?),
+        _ => None,
+    }
+}
+
 pub(super) fn at_least_one(parameter: &Parameter, number: Option<u64>) -> Result<u64, Reason> {
     number.filter(|number| *number > 0).ok_or_else(|| parameter.value("a number above 0"))
 }
 
 pub(super) fn threads(parameter: &Parameter) -> Result<u64, Reason> {
-    let count = at_least_one(parameter, parameter.values[0].parse().ok())?;
+    let count = at_least_one(parameter, divided(parameter))?;
     within(parameter, count, (1, THREADS_MAX))
+}
+
+/// `(START,COUNT)`: numbered definitions.
+pub(super) fn count_of(parameter: &Parameter) -> Result<(u64, u64), Reason> {
+    let numbers: Option<Vec<u64>> = parameter.values.iter().map(|value| size(value)).collect();
+    match numbers.as_deref() {
+        Some(&[start, count]) if start <= DEFINITIONS_MAX && (1..=DEFINITIONS_MAX).contains(&count) => {
+            Ok((start, count))
+        }
+        _ => Err(parameter.value("(START,COUNT), from 1 to 10000 definitions,")),
+    }
 }
 
 /// A number between two.
@@ -39,13 +62,15 @@ pub(super) fn within(parameter: &Parameter, value: u64, (least, most): (u64, u64
 }
 
 pub(super) fn percent(parameter: &Parameter, text: &str) -> Result<u8, Reason> {
-    let number = text.parse::<u8>().ok().filter(|number| *number <= 100);
+    let number = size(text).and_then(|number| u8::try_from(number).ok()).filter(|number| *number <= 100);
     number.ok_or_else(|| Reason::value(&parameter.key, text, "a per cent from 0 to 100"))
 }
 
-pub(super) fn skew(parameter: &Parameter) -> Result<f64, Reason> {
-    let skew = parameter.values[0].parse::<f64>().ok().filter(|skew| *skew > 0.0 && *skew <= 100.0);
-    skew.ok_or_else(|| parameter.value("a per cent above 0, at most 100,"))
+/// A share of the rate; none for 0, which is the default: such workloads share what is left.
+pub(super) fn skew(parameter: &Parameter) -> Result<Option<f64>, Reason> {
+    let skew = parameter.values[0].parse::<f64>().ok().filter(|skew| (0.0..=100.0).contains(skew));
+    let skew = skew.ok_or_else(|| parameter.value("a per cent from 0 to 100"))?;
+    Ok((skew > 0.0).then_some(skew))
 }
 
 /// A part of a storage, in per cent.

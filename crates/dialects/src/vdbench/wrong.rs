@@ -83,6 +83,12 @@ pub enum Reason {
         /// What to do instead.
         way_out: &'static str,
     },
+    /// A host that is not this one.
+    #[error("host `{host}` is not this one; use `plumb run --hosts` for other hosts, or `hd=localhost`")]
+    OtherHost {
+        /// Its name.
+        host: String,
+    },
     /// A value that is vdbench's, and does nothing here.
     #[error("`{key}={value}` is not supported; {way_out}")]
     NotSupported {

@@ -35,6 +35,16 @@ fn runs_follow_one_another() {
         run.out
     );
     assert!(std::fs::read_to_string(home.work().join("out/summary.html")).unwrap().contains("avg_1-"));
+    // A line of each interval and of each mean, as many columns as names.
+    let flat = std::fs::read_to_string(home.work().join("out/flatfile.html")).unwrap();
+    let names = flat.lines().find(|line| line.starts_with(' ')).unwrap().split_whitespace().collect::<Vec<_>>();
+    let rows = flat.lines().filter(|line| line.contains(" rd1 ") || line.contains(" rd2 "));
+    let rows: Vec<Vec<&str>> = rows.map(|line| line.split_whitespace().collect()).collect();
+    assert!(rows.len() >= 8 && rows.iter().all(|row| row.len() == names.len()), "{flat}");
+    let of = |row: &[&str], name: &str| row[names.iter().position(|found| *found == name).unwrap()].to_owned();
+    let means: Vec<String> =
+        rows.iter().filter(|row| of(row, "Interval").starts_with("avg_1-")).map(|row| of(row, "reqrate")).collect();
+    assert_eq!((means.len(), means[0].as_str(), means[3].as_str()), (4, "9999977.0000", "200.0000"), "{flat}");
     assert_eq!(std::fs::metadata(home.work().join("data")).unwrap().len(), 4 << 20);
     assert_eq!(home.query("select dialect, count(*) from run group by dialect"), [[json!("vdbench"), json!(4)]]);
     let shown = home.plumb("as vdbench -f parmfile -s").expect(0);
@@ -43,6 +53,28 @@ fn runs_follow_one_another() {
     home.plumb("as vdbench -f bad")
         .expect(1)
         .complains(&["bad:2: `hotband` of a workload definition is not supported"]);
+}
+
+/// Protects published files: anchors are made with all that is above them, data ends a run, and what is ignored is said.
+#[test]
+fn published_parameters_are_taken() {
+    let home = Home::new();
+    home.file(
+        "anchors",
+        "create_anchors=yes\nmonitor=/tmp/none\nhd=default,user=root,jvms=8\nhd=localhost\nfsd=fsd1,anchor=new/dir,depth=1,width=1,files=4,sizes=16kb\n\
+         fwd=fwd1,fsd=fsd1,operation=read,xf=4kb,fileio=random,th=2\nrd=rd1,fwd=fwd1,fwdrate=max,format=yes,el=1,in=1\n",
+    );
+    home.plumb("as vdbench -f anchors").expect(0).complains(&["anchors:2: `monitor` is ignored"]);
+    assert!(home.work().join("new/dir").is_dir());
+    home.file(
+        "data",
+        "sd=sd1,lun=data,size=4m,threads=2\nwd=wd1,sd=sd1,xfersize=64k,rdpct=0,seekpct=0,skew=0\n\
+         rd=rd1,wd=wd1,iorate=100,elapsed=2h,maxdata=2m,interval=1\n",
+    );
+    home.plumb("as vdbench -f data").expect(0);
+    let run = home.plumb("show last --json").ran().json();
+    let written = run["phases"][0]["done"]["write"]["bytes"].as_u64().unwrap();
+    assert!((2 << 20..3 << 20).contains(&written), "{written}");
 }
 
 /// Protects users from half a study: a parameter file that is too long is refused, not cut.

@@ -4,6 +4,7 @@ use super::ToolCall;
 use super::runner::{Dialect, Load, RunEnded, Step, conclude, page, refuse};
 use crate::exit::End;
 use crate::output::{self, error_line};
+use plumb_dialects::vdbench::flat;
 use plumb_dialects::vdbench::print::{self, Done, HEADER_EVERY};
 use plumb_dialects::vdbench::print_files::{self, FilesDone};
 use plumb_dialects::vdbench::{self, Action, Places, Rate, Run, Script, Settings, lower};
@@ -32,6 +33,8 @@ pub struct Vdbench {
     largest: Cell<f64>,
     /// All that was printed.
     printed: RefCell<String>,
+    /// The lines of `flatfile.html`.
+    flat: RefCell<String>,
 }
 
 /// A run that is made.
@@ -40,6 +43,9 @@ pub struct OneRun {
     workload: Workload,
     /// Where its files lie.
     base: PathBuf,
+    /// The lengths of the storage, and the rate that was asked for.
+    lengths: Vec<Option<u64>>,
+    rate: Option<f64>,
 }
 
 fn clock() -> String {
@@ -100,17 +106,40 @@ impl Vdbench {
             ));
         }
         let Some(directory) = &self.settings.output else { return end };
-        let path = std::path::Path::new(directory).join("summary.html");
-        let page = format!("<title>Vdbench summary</title><pre>\n{}</pre>\n", self.printed.borrow());
-        let summary = OutputFile::made_up("-o", &path);
-        let made = std::fs::create_dir_all(directory).map_err(summary.failed());
-        match made.and_then(|()| summary.replace(page.as_bytes())) {
-            Ok(()) => end,
-            Err(error) => {
+        let directory = std::path::Path::new(directory);
+        let page = |title: &str, text: &str| format!("<title>Vdbench {title}</title><pre>\n{text}</pre>\n");
+        let has_files = self.script.runs.first().is_some_and(Run::has_files);
+        let flat = flat::header(has_files) + &self.flat.borrow();
+        let pages =
+            [("summary.html", page("summary", &self.printed.borrow())), ("flatfile.html", page("flatfile", &flat))];
+        for (name, text) in pages {
+            let path = directory.join(name);
+            let file = OutputFile::made_up("-o", &path);
+            let made = std::fs::create_dir_all(directory).map_err(file.failed());
+            if let Err(error) = made.and_then(|()| file.replace(text.as_bytes())) {
                 error_line!("{TOOL}: {error}");
-                End::DialectFailed
+                return End::DialectFailed;
             }
         }
+        end
+    }
+
+    /// Adds the line of an interval, or of the mean of all, to the flat file.
+    fn flat_line(&self, run: &OneRun, title: &str, done: &So, seconds: f64) {
+        if self.settings.output.is_none() {
+            return;
+        }
+        let now = jiff::Zoned::now();
+        let date = now.strftime("%m/%d/%Y-%H:%M:%S-%Z").to_string();
+        let moment = flat::Moment { time: now.strftime("%H:%M:%S.%3f").to_string(), date };
+        let line = match done {
+            So::Blocks(done) => {
+                let of = (&self.script, &run.run, run.lengths.as_slice());
+                flat::of_blocks(of, run.rate, &moment, title, (done, seconds))
+            }
+            So::Files(done) => flat::of_files(&run.run, run.rate, &moment, title, (done, seconds)),
+        };
+        self.flat.borrow_mut().push_str(&line);
     }
 }
 
@@ -129,7 +158,17 @@ impl Dialect for Vdbench {
             read_file(&settings.file).or_else(|error| refuse(&format!("{TOOL}: {}: {error}\n", settings.file)))?;
         let script = Script::parse(&settings.file, &text, &settings);
         let script = script.or_else(|wrong| refuse(&format!("{TOOL}: {wrong}\n")))?;
-        Ok(Vdbench { settings, script, next: 0, largest: Cell::new(0.0), printed: RefCell::default() })
+        for note in &script.notes {
+            error_line!("{TOOL}: {note}");
+        }
+        Ok(Vdbench {
+            settings,
+            script,
+            next: 0,
+            largest: Cell::new(0.0),
+            printed: RefCell::default(),
+            flat: RefCell::default(),
+        })
     }
 
     fn next(&mut self, stop: Option<StopFlag>) -> Step<OneRun> {
@@ -153,6 +192,10 @@ impl Dialect for Vdbench {
             }
             let lengths: Vec<Option<u64>> = self.script.paths().map(length).collect();
             let rate = print::rate(&run, self.largest.get());
+            if self.script.makes_anchors {
+                let made = run.anchors().try_for_each(std::fs::create_dir_all);
+                made.or_else(|error| refuse(&format!("{TOOL}: rd={}: create_anchors: {error}\n", run.name)))?;
+            }
             let directories =
                 directories(&run).or_else(|error| refuse(&format!("{TOOL}: rd={}: {error}\n", run.name)))?;
             let base = directories.first().cloned().unwrap_or_else(|| PathBuf::from("."));
@@ -162,7 +205,7 @@ impl Dialect for Vdbench {
             let workload = lower(&self.script, &run, places, rate, seed);
             let workload = workload.or_else(|wrong| refuse(&format!("{TOOL}: {wrong}\n")))?;
             self.starting(&run, rate, false);
-            return Ok(OneRun { run, workload, base });
+            return Ok(OneRun { run, workload, base, lengths, rate });
         }
     }
 
@@ -171,7 +214,7 @@ impl Dialect for Vdbench {
     }
 
     fn listen<'a>(&'a self, run: &'a OneRun, _bench: &mut Bench) -> Step<Watching<'a>> {
-        Ok(Watching { tool: self, run: &run.run, number: 0, last: So::none(&run.run) })
+        Ok(Watching { tool: self, run, number: 0, last: So::none(&run.run) })
     }
 
     fn print<'a>(&'a self, run: &'a OneRun, watching: Watching<'a>, ended: &RunEnded) -> Step<()> {
@@ -185,6 +228,7 @@ impl Dialect for Vdbench {
             }
             let title = format!("avg_1-{}", watching.number.max(1));
             self.say(&done.line(&run.run, &title, seconds));
+            self.flat_line(run, &title, &done, seconds);
         }
         match conclude(TOOL, ended) {
             End::Done => Ok(()),
@@ -246,29 +290,32 @@ impl So {
 /// Prints a line of each interval.
 pub struct Watching<'a> {
     tool: &'a Vdbench,
-    run: &'a Run,
+    run: &'a OneRun,
     number: u64,
     last: So,
 }
 
 impl Progress for Watching<'_> {
     fn tick_ns(&self) -> Option<u64> {
-        Some(self.run.interval_s.saturating_mul(1_000_000_000))
+        Some(self.run.run.interval_s.saturating_mul(1_000_000_000))
     }
 
     fn tick(&mut self, now: &dyn PhaseNow) {
-        let warmup_ns = self.run.warmup_s.saturating_mul(1_000_000_000);
+        let run = &self.run.run;
+        let warmup_ns = run.warmup_s.saturating_mul(1_000_000_000);
         // Of the warm-up, nothing is counted.
-        if now.elapsed_ns().saturating_sub(warmup_ns) < self.run.interval_s.saturating_mul(500_000_000) {
+        if now.elapsed_ns().saturating_sub(warmup_ns) < run.interval_s.saturating_mul(500_000_000) {
             return;
         }
         if self.number.is_multiple_of(HEADER_EVERY) {
-            self.tool.say(&self.last.header(self.run));
+            self.tool.say(&self.last.header(run));
         }
         self.number += 1;
-        let done = So::far(self.run, &now.measurement());
-        let seconds = self.run.interval_s as f64;
-        self.tool.say(&done.since(&self.last).line(self.run, &self.number.to_string(), seconds));
+        let done = So::far(run, &now.measurement());
+        let (seconds, title) = (run.interval_s as f64, self.number.to_string());
+        let interval = done.since(&self.last);
+        self.tool.say(&interval.line(run, &title, seconds));
+        self.tool.flat_line(self.run, &title, &interval, seconds);
         self.last = done;
     }
 }
