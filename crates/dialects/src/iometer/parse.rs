@@ -49,7 +49,7 @@ impl At<'_> {
 
     /// The fields of a row.
     fn fields(&self) -> Fields<'_> {
-        Fields { at: *self, rest: self.text.split(',') }
+        Fields { at: *self, rest: self.text }
     }
 
     fn expected<T>(self, expected: &'static str) -> Found<T> {
@@ -57,19 +57,32 @@ impl At<'_> {
     }
 }
 
-/// The fields of a row that are still to be read.
+/// The fields of a row that are still to be read. Source: IOMeter, `ICF_ifstream`: it writes some rows with commas and others in
+/// columns that are padded with blanks, and reads both.
 struct Fields<'a> {
     at: At<'a>,
-    rest: std::str::Split<'a, char>,
+    rest: &'a str,
 }
 
 impl<'a> Fields<'a> {
-    fn text(&mut self) -> &'a str {
-        self.rest.next().unwrap_or_default().trim()
+    /// A name, which may contain blanks.
+    fn name(&mut self) -> &'a str {
+        let (name, rest) = self.rest.split_once(',').unwrap_or((self.rest, ""));
+        self.rest = rest;
+        name.trim()
+    }
+
+    /// A number or a word.
+    fn token(&mut self) -> &'a str {
+        const BETWEEN: [char; 3] = [' ', '\t', ','];
+        let begin = self.rest.trim_start_matches(BETWEEN);
+        let (token, rest) = begin.split_at(begin.find(BETWEEN).unwrap_or(begin.len()));
+        self.rest = rest;
+        token
     }
 
     fn number(&mut self, what: &'static str, (least, most): (u64, u64)) -> Found<u64> {
-        let text = self.text();
+        let text = self.token();
         let number = text.parse::<u64>().ok().filter(|number| (least..=most).contains(number));
         number.ok_or_else(|| (self.at.line, Flaw::Number { found: text.to_owned(), what, least, most }))
     }
@@ -80,7 +93,7 @@ impl<'a> Fields<'a> {
 
     /// The place of a word in a list, or a number that says it.
     fn word(&mut self, words: &[&str]) -> Found<usize> {
-        let text = self.text();
+        let text = self.token();
         let place = words.iter().position(|word| text.eq_ignore_ascii_case(word));
         let place = place.or_else(|| text.parse().ok().filter(|number| *number < words.len()));
         place.ok_or_else(|| (self.at.line, Flaw::Word { found: text.to_owned(), words: words.join(", ") }))
@@ -227,11 +240,8 @@ impl Reader {
             } else if key.is("'Test Description") {
                 setup.description = value.text.to_owned();
             } else if key.is("'Run Time") {
-                // Hours, minutes and seconds, with blanks between them.
-                let numbers: Vec<&str> = value.text.split([' ', '\t', ',']).filter(|text| !text.is_empty()).collect();
-                let number = |text: &&str| text.parse::<u64>().ok().filter(|number| *number <= YEAR_S);
-                let numbers: Vec<u64> = numbers.iter().filter_map(number).collect();
-                let &[hours, minutes, seconds] = numbers.as_slice() else {
+                let mut number = || fields.token().parse::<u64>().ok().filter(|number| *number <= YEAR_S);
+                let (Some(hours), Some(minutes), Some(seconds)) = (number(), number(), number()) else {
                     return value.expected("hours, minutes and seconds");
                 };
                 setup.run_s = hours * 3600 + minutes * 60 + seconds;
@@ -272,7 +282,7 @@ impl Reader {
                 return Err((key.line, Flaw::Unknown { heading, section: "the access specifications" }));
             }
             let mut fields = value.fields();
-            let name = fields.text().to_owned();
+            let name = fields.name().to_owned();
             if name.is_empty() {
                 return value.expected("the name of an access specification");
             }
@@ -355,7 +365,7 @@ impl Reader {
                 break;
             } else if key.is("'Worker type") {
                 match lines.take() {
-                    Some(kind) if kind.is("DISK") => {}
+                    Some(kind) if kind.fields().token().eq_ignore_ascii_case("DISK") => {}
                     Some(kind) if kind.begins("NETWORK") => {
                         let instead = "use `plumb net`";
                         return Err((kind.line, Flaw::NotSupported { what: "a network worker", instead }));
@@ -483,7 +493,7 @@ fn targets(worker: &mut Worker, lines: &mut Lines<'_>, begin: At<'_>) -> Found<(
             return key.expected("'Target, and its name below");
         }
         let (kind, value) = lines.pair(key, "'End target")?;
-        if !kind.is("'Target type") || !value.is("DISK") {
+        if !kind.is("'Target type") || !value.fields().token().eq_ignore_ascii_case("DISK") {
             return value.expected("'Target type, and DISK below");
         }
         worker.targets.push(name.text.to_owned());

@@ -18,9 +18,9 @@ const FILE: &str = "Version 1.1.0 \n\
 'Default Disk Workers to Spawn\n\tNUMBER_OF_CPUS\n\
 'Default Network Workers to Spawn\n\t0\n\
 'Record Results\n\tALL\n\
-'Worker Cycling\n'\tstart      step       step type\n\t1          ,1,LINEAR\n\
-'Disk Cycling\n'\tstart      step       step type\n\t1,1,LINEAR\n\
-'Queue Depth Cycling\n'\tstart      end        step       step type\n\t1,8,2,EXPONENTIAL\n\
+'Worker Cycling\n'\tstart      step       step type\n\t1          1          LINEAR\n\
+'Disk Cycling\n'\tstart      step       step type\n\t1          1          LINEAR\n\
+'Queue Depth Cycling\n'\tstart      end        step       step type\n\t1          8          2          EXPONENTIAL\n\
 'Test Type\n\tNORMAL\n\
 'END test setup\n\
 'RESULTS DISPLAY ===============================================================\n\
@@ -189,7 +189,7 @@ fn what_is_wrong_in_a_file_has_its_line() {
         (cut("8192,100,67,100,0,1,0,0\n"), "f:32: the section that begins here lacks its `'END access specifications`"),
         (cut("'Target\n\t/mnt/a\n"), "f:64: the section that begins here lacks its `'End target`"),
         (with("\t0          1          30", "\t0 x 30"), "f:7: `0 x 30`: hours, minutes and seconds expected"),
-        (with("1,8,2,EXPONENTIAL", "1,8,2,SQUARE"), "f:24: `SQUARE`: one of LINEAR, EXPONENTIAL expected"),
+        (with("EXPONENTIAL", "SQUARE"), "f:24: `SQUARE`: one of LINEAR, EXPONENTIAL expected"),
         (with("'Test Type", "'Kind of Test"), "f:25: unknown heading `'Kind of Test` in the test setup"),
         (with("8192,100,67", "8192,90,67"), "f:34: the lines of `Database` add up to 90 % of size; they must be 100"),
         (with("8192,100,67", "8192,100,670"), "f:36: `670`: the share of reads must be a number from 0 to 100"),
