@@ -59,6 +59,7 @@ impl Settings {
             server,
             service: self.service.remote,
             congestion: self.congestion.remote.clone(),
+            processor: self.processor.remote,
         }
     }
 }

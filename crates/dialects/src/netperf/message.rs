@@ -67,6 +67,11 @@ impl Message {
         self.int(4)
     }
 
+    /// The processor of a request, in the word that has the error number of a response. Source: netperf 2.7.0, `send_request`.
+    pub(super) fn processor(&self) -> Option<u32> {
+        u32::try_from(self.int(4)).ok()
+    }
+
     pub(super) fn word(&self, at: usize) -> u32 {
         u32::from_be_bytes([self.0[at], self.0[at + 1], self.0[at + 2], self.0[at + 3]])
     }

@@ -53,6 +53,7 @@ pub const CLIENT: &[Opt] = &[
     opt('r', "", "the result alone must be confident"),
     opt('s', "S", "wait before the test"),
     opt('t', "TEST", "TCP_STREAM (default), TCP_MAERTS, TCP_RR, TCP_CRR, UDP_STREAM, UDP_RR, TCP_SENDFILE, OMNI"),
+    opt('T', "LOCAL[,REMOTE]", "run on this processor here, and on this one at the server"),
     opt('v', "N", "0: the result only; 2: more"),
     opt('V', "", "print the version"),
     opt('Y', "LOCAL[,REMOTE]", "type of service"),
@@ -67,7 +68,6 @@ pub const CLIENT: &[Opt] = &[
     ignored('W', "N[,N]", ALIGN),
     not_yet('b', "N", "bursts; netperf needs a special build for them"),
     not_yet('N', "", "tests without a control connection"),
-    not_yet('T', "N[,N]", "processor affinity; use taskset"),
     not_yet('w', "MS", "intervals; netperf needs a special build for them"),
     not_yet('y', "N[,N]", "socket priority"),
 ];

@@ -1,7 +1,7 @@
 //! The text: tables of the tests, interim results, and the values of selectors.
 
 use super::selectors::{BLOCKS, SELECTORS};
-use super::settings::{Form, Settings, Unit};
+use super::settings::{Form, Pair, Settings, Unit};
 use super::wire::{Cpu, Direction};
 use crate::iperf3::general;
 use plumb_result::Histogram;
@@ -164,6 +164,9 @@ pub fn title(settings: &Settings, source: Option<(&str, u16)>, target: (&str, u1
     text += " : demo";
     if settings.is_trips() && !connects && !is_omni {
         text += " : first burst 0";
+    }
+    if settings.processor != Pair::default() {
+        text += " : cpu bind";
     }
     text + "\n"
 }

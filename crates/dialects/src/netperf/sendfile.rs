@@ -31,7 +31,7 @@ pub(super) fn request(request: &Request) -> Message {
         (60, request.port.into()),
         (64, request.is_v6.map_or(0, |six| if six { 6 } else { 4 })),
     ];
-    with(Kind::Stream, -1, &words)
+    with(Kind::Stream, request.processor.map_or(-1, |number| number as i32), &words)
 }
 
 /// The server of such a test receives, until the client ends it: the length says neither seconds nor bytes.
@@ -65,6 +65,7 @@ pub(super) fn read_request(message: &Message) -> Result<Request, Refused> {
         server: None,
         service: None,
         congestion: None,
+        processor: message.processor(),
     })
 }
 

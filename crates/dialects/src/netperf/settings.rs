@@ -130,6 +130,8 @@ pub struct Settings {
     pub uuid: Option<String>,
     /// `--plumb-busy-poll`: µs that round trips ask for data without sleeping, at most.
     pub poll_us: u32,
+    /// `-T`: the processors that both ends run on.
+    pub processor: Pair<Option<u32>>,
     /// Options without effect, and why.
     pub ignored: Vec<(char, &'static str)>,
 }
@@ -212,6 +214,9 @@ fn busy_poll(words: &[String]) -> Result<(u32, &[String]), Wrong> {
     Ok((us, &words[1..]))
 }
 
+/// The largest processor that an affinity can name.
+pub const PROCESSOR_MAX: u32 = 1023;
+
 /// The test whose sender passes a file.
 const SENDFILE: &str = "TCP_SENDFILE";
 
@@ -274,6 +279,7 @@ pub fn read(program: &str, words: &[String]) -> Result<Asked<Settings>, Wrong> {
         congestion: Pair::default(),
         routed: true,
         uuid: None,
+        processor: Pair::default(),
         ignored: ignored(&global),
     };
     let mut times = None;
@@ -343,6 +349,17 @@ pub fn read(program: &str, words: &[String]) -> Result<Asked<Settings>, Wrong> {
                     (all.direction, all.udp, all.connects) = (found.1, found.2, found.3);
                     all.sendfile = name == SENDFILE;
                 }
+            }
+            'T' => {
+                let Pair { local, remote } = pair(text);
+                let of = |text: Option<&str>| {
+                    let number = text.map(|text| value.small::<u32>(text, "a processor")).transpose()?;
+                    match number {
+                        Some(number) if number > PROCESSOR_MAX => Err(value.wrong("a processor, from 0 to 1023")),
+                        number => Ok(number),
+                    }
+                };
+                all.processor = Pair { local: of(local)?, remote: of(remote)? };
             }
             'v' => all.verbosity = value.small(text, "a level")?,
             'V' => return Ok(Asked::Version),

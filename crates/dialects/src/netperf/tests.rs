@@ -40,6 +40,10 @@ fn requests_are_those_of_netperf() {
     assert_eq!(words("-t UDP_RR -C -l 1 -- -r 64,256 -D -M 9000"), [64, 9000, 256, 0x29, 1, 2, 17, 6]);
     let message = request("-l 1").message();
     assert_eq!((message.number(), word(&message, 4), word(&message, 8)), (97, -1, -1));
+    // The server's processor. Source: netperf 2.7.0, `send_request`.
+    let processors = ["-T 2", "-T 2,", "-T ,3", "-T 0,1 -t TCP_SENDFILE -F f"];
+    assert_eq!(processors.map(|line| word(&request(line).message(), 4)), [2, -1, 3, 1]);
+    assert_eq!(settings("-T 2,").processor, Pair { local: Some(2), remote: None });
 }
 
 // Protects addresses: four bytes in order, and of IPv6 each word as a little-endian host has it. Source: a capture.

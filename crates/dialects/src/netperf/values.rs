@@ -1,6 +1,7 @@
 //! The values of selectors, as netperf prints them.
 
 use super::print::{End, Report};
+use super::settings::Pair;
 use super::wire::Direction;
 use plumb_result::Histogram;
 
@@ -93,7 +94,11 @@ impl Report<'_> {
             "CPU_METHOD" => Self::busy(end).1.to_string(),
             "CPU_COUNT" => cpu.count.to_string(),
             "CPU_PEAK_UTIL" => "-1.00".to_owned(),
-            "CPU_BIND" | "CPU_PEAK_ID" | "SOCKET_PRIO" => "-1".to_owned(),
+            "CPU_BIND" => {
+                let Pair { local, remote } = settings.processor;
+                [local, remote][number].map_or(-1, i64::from).to_string()
+            }
+            "CPU_PEAK_ID" | "SOCKET_PRIO" => "-1".to_owned(),
             "SEND_DIRTY_COUNT" | "RECV_DIRTY_COUNT" | "RECV_CLEAN_COUNT" => "-1".to_owned(),
             "SD" => format!("{:.3}", self.demands()[number]),
             "CPU_CONFID" => format!("{:.3}", self.confidence.map_or(-1.0, |confidence| confidence.widths[number + 1])),

@@ -79,6 +79,8 @@ pub struct Request {
     pub service: Option<u8>,
     /// The server's congestion control.
     pub congestion: Option<String>,
+    /// The processor that the server runs this client's tests on.
+    pub processor: Option<u32>,
 }
 
 /// Why a server does not run a test. The client is told an error number.
@@ -117,7 +119,7 @@ impl Request {
         if self.sendfile {
             return sendfile::request(self);
         }
-        let mut message = Message::new(Kind::Omni, -1);
+        let mut message = Message::new(Kind::Omni, self.processor.map_or(-1, |number| number as i32));
         let size = |value: Option<u32>| value.map_or(-1, |value| value as i32);
         let is_trip = self.direction == Direction::RoundTrips;
         let trip = |value: u32| if is_trip { value as i32 } else { -1 };
@@ -238,6 +240,7 @@ impl Request {
             client: message.address(120, is_v6 == Some(true)),
             server: message.address(136, is_v6 == Some(true)),
             service: u8::try_from(message.int(156)).ok(),
+            processor: message.processor(),
             congestion: Some(message.text(160, 16)).filter(|name| !name.is_empty()),
         })
     }

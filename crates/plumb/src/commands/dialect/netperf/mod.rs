@@ -75,6 +75,14 @@ pub enum TestError {
     /// The same: it has too few bytes, or is none.
     #[error("-F {0}: a file of at least {1} bytes, as many as -m says, is needed")]
     FileSize(String, u32),
+    /// The processor of `-T` cannot be used.
+    #[error("-T {processor}: cannot run there: {source}")]
+    Processor {
+        /// Its number.
+        processor: u32,
+        /// Why not.
+        source: rustix::io::Errno,
+    },
     /// A size that cannot be.
     #[error("{0} must be from 1 to {1} bytes")]
     Size(&'static str, u32),
@@ -118,6 +126,14 @@ pub fn as_netserver(call: &ToolCall<'_>) -> Result<End, Stopped> {
         }
         Err(wrong) => Ok(complain("netserver", &wrong)),
     }
+}
+
+/// Runs this thread, and those that it starts, on one processor.
+fn run_on(processor: u32) -> Result<(), TestError> {
+    let mut set = rustix::thread::CpuSet::new();
+    set.set(processor as usize);
+    let failed = |source| TestError::Processor { processor, source };
+    rustix::thread::sched_setaffinity(None, &set).map_err(failed)
 }
 
 fn printed(text: &str) -> End {

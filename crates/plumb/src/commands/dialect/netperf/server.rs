@@ -2,12 +2,13 @@
 //! anything, and nothing that a client names is opened.
 
 use super::control::{Control, PATIENCE, is_readable, until_end};
-use super::{TestError, Ticks, any, buffers, is_over, resolve, unexpected};
+use super::{TestError, Ticks, any, buffers, is_over, resolve, run_on, unexpected};
 use crate::exit::{End, Stopped};
 use crate::output::{error_line, print};
 use crate::unauthenticated::warn_beyond_loopback;
 use plumb_dialects::netperf::{
-    Direction, Kind, Length, Message, Refused, Request, Response, Results, Server as Settings, flow, length_ops,
+    Direction, Kind, Length, Message, PROCESSOR_MAX, Refused, Request, Response, Results, Server as Settings, flow,
+    length_ops,
 };
 use plumb_engine::net::{Flow, Flows, NewSockets, SocketOptions, congestion};
 use plumb_workload::net::{BLOCK_BYTES_MAX, DATAGRAM_BYTES_MAX, NetWork, Transport};
@@ -210,8 +211,16 @@ fn is_same(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len() && differs == 0
 }
 
+/// Runs this thread, which is one client's alone, on the processor that it asks for.
+fn run_there(processor: u32) -> Result<(), Refused> {
+    let refused = Refused::Range("a processor");
+    let known = Some(processor).filter(|&number| number <= PROCESSOR_MAX).ok_or(refused)?;
+    run_on(known).map_err(|_| refused)
+}
+
 /// The server's half of a test.
 fn test(control: &mut Control, request: &Request, peer: IpAddr, poll_us: u32) -> Result<Message, TestError> {
+    request.processor.map(run_there).transpose()?;
     let own = control.socket.local_addr()?.ip();
     if request.udp && request.direction == Direction::ToClient {
         return Err(Refused::Unsupported.into());
