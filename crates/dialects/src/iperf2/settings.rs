@@ -67,6 +67,8 @@ pub struct Test {
     pub reverse: bool,
     /// Both ends send, over one connection.
     pub full_duplex: bool,
+    /// The server connects back and sends.
+    pub back: Option<Back>,
     /// Times on the way are asked for.
     pub trip_times: bool,
     /// A receiver prints how they are distributed.
@@ -90,6 +92,15 @@ impl Test {
     pub fn bin_us(&self) -> u32 {
         self.bins.map_or(0, |bins| bins.width_us)
     }
+}
+
+/// A test in both directions, over a connection for each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Back {
+    /// The client's port.
+    pub port: u16,
+    /// At the same time, and not afterwards.
+    pub at_once: bool,
 }
 
 /// Bins of times on the way.
@@ -172,6 +183,7 @@ pub fn read(words: &[String]) -> Result<Asked, Wrong> {
         streams: 1,
         reverse: has("reverse"),
         full_duplex: has("full-duplex"),
+        back: None,
         trip_times: has("trip-times"),
         bins: None,
         bounces: has("bounceback").then_some((10, 1.0)),
@@ -195,7 +207,7 @@ pub fn read(words: &[String]) -> Result<Asked, Wrong> {
         test: test.clone(),
         ignored: Vec::new(),
     };
-    let mut packets = None;
+    let (mut packets, mut listen_port) = (None, None);
     for (row, value) in &said {
         let wrong = |expected| Wrong::Value { name: row.name, given: value.clone(), expected };
         let within =
@@ -219,6 +231,10 @@ pub fn read(words: &[String]) -> Result<Asked, Wrong> {
             "port" => {
                 let port = value.parse().ok().filter(|&port| port > 0);
                 settings.port = port.ok_or_else(|| wrong("a port is from 1 to 65535"))?;
+            }
+            "listenport" => {
+                let port = value.parse::<u16>().ok().filter(|&port| port > 0);
+                listen_port = Some(port.ok_or_else(|| wrong("a port is from 1 to 65535"))?);
             }
             "interval" => {
                 let expected = "0, or from 0.1 to 86400 seconds";
@@ -273,6 +289,17 @@ pub fn read(words: &[String]) -> Result<Asked, Wrong> {
                 }
             }
             _ => {}
+        }
+    }
+    if has("dualtest") || has("tradeoff") {
+        let port = listen_port.unwrap_or(settings.port);
+        test.back = Some(Back { port, at_once: has("dualtest") });
+        if udp {
+            let why = "-d and -r go with TCP only: datagrams would go to whoever has sent the first one";
+            return Err(Wrong::Parameter(why));
+        }
+        if test.reverse || test.full_duplex || test.bounces.is_some() || test.trip_times {
+            return Err(Wrong::Parameter("-d and -r do not go with -R, --full-duplex, --bounceback and --trip-times"));
         }
     }
     if (test.reverse || test.full_duplex) && udp {

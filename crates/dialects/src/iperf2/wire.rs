@@ -1,7 +1,7 @@
 //! What travels: what a client says at the start of its data, and what a server answers to the last datagram. Numbers are of 4
 //! bytes in the order of the network.
 
-use super::settings::Test;
+use super::settings::{Back, Test};
 use plumb_workload::net::BLOCK_BYTES_MAX;
 
 /// There is more than the first part; numbers of 64 bits; times on the way; the length is there.
@@ -11,6 +11,9 @@ const TRIPS: u32 = 0x2000_0000;
 const HAS_LENGTH: u32 = 0x0001_0000;
 /// The server sends: alone, or at the same time.
 const SERVER_SENDS: u32 = 0x0400_0000;
+/// The server connects back to the port that is said: at once, or afterwards. Source: 2.1.8, `HEADER_VERSION1`, `RUN_NOW`.
+const BACK: u32 = 0x8000_0000;
+const BACK_AT_ONCE: u32 = 0x0000_0001;
 /// The same, of the second part.
 const TRIPS_EXTENDED: u32 = 0x0010_0000;
 const REVERSE_EXTENDED: u32 = 0x0400_0000;
@@ -73,7 +76,9 @@ pub fn udp_head(test: &Test, port: u16, start_us: u64) -> [u32; 27] {
 fn tcp_words(test: &Test, port: u16, start_us: u64) -> ([u32; 27], usize) {
     let length = if test.trip_times { TCP_HEAD_BYTES_TRIPS } else { TCP_HEAD_BYTES };
     let sends = if test.reverse || test.full_duplex { SERVER_SENDS } else { 0 };
-    let mut words = head(test, port, EXTENDED | HAS_LENGTH | sends | ((length as u32) << 1));
+    let back = test.back.map_or(0, |back| BACK | if back.at_once { BACK_AT_ONCE } else { 0 });
+    let port = test.back.map_or(port, |back| back.port);
+    let mut words = head(test, port, EXTENDED | HAS_LENGTH | sends | back | ((length as u32) << 1));
     if test.trip_times {
         words[16..18].copy_from_slice(&time_words(start_us));
     }
@@ -132,6 +137,8 @@ pub struct Ask {
     pub reverse: bool,
     /// Both ends send, over one connection.
     pub full_duplex: bool,
+    /// The server connects back.
+    pub back: Option<Back>,
     /// Times on the way are worth something.
     pub trip_times: bool,
     /// The version of the client.
@@ -157,19 +164,28 @@ impl Ask {
             return Ask { bounces: Some([word(1), word(11)]), ..Ask::default() };
         }
         let length = (word(0) & 0xfffe) >> 1;
+        let amount = word(5) as i32;
+        let time_s = if amount < 0 { f64::from(amount.unsigned_abs()) / 100.0 } else { 10.0 }.min(86400.0);
+        let bytes_asked = amount.max(0) as u64;
+        let port = u16::try_from(word(2)).ok().filter(|&port| port > 0 && word(0) & BACK != 0);
+        let back = port.map(|port| Back { port, at_once: word(0) & BACK_AT_ONCE != 0 });
         if word(0) & (EXTENDED | HAS_LENGTH) != EXTENDED | HAS_LENGTH || length > HEAD_BYTES_MAX {
-            return Ask::default();
+            // Version 2.0 has the first part alone.
+            return match back {
+                Some(_) => Ask { back, time_s, bytes: bytes_asked, ..Ask::default() },
+                None => Ask::default(),
+            };
         }
         let [upper, lower] = [word(9), word(10)];
-        let amount = word(5) as i32;
         let trip_times = word(8) & TRIPS_EXTENDED != 0;
         Ask {
             reverse: word(8) & REVERSE_EXTENDED != 0,
             full_duplex: word(8) & BOTH_EXTENDED != 0,
             trip_times,
             version: (upper > 0).then_some([(upper >> 16) as u16, upper as u16, (lower >> 16) as u16]),
-            time_s: if amount < 0 { f64::from(amount.unsigned_abs()) / 100.0 } else { 10.0 }.min(86400.0),
-            bytes: amount.max(0) as u64,
+            back,
+            time_s,
+            bytes: bytes_asked,
             start_us: if trip_times { u64::from(word(16)) * 1_000_000 + u64::from(word(17)) } else { 0 },
             bounces: None,
             rate: Some((u64::from(word(13)) << 32 | u64::from(word(12))) as f64).filter(|&rate| rate > 0.0),

@@ -361,7 +361,7 @@ pub fn read(words: &[String]) -> Result<Asked, Wrong> {
                     let number = part.parse().ok().filter(|number| (1..=32767).contains(number));
                     *into = match part {
                         "" => None,
-                        _ => Some(number.ok_or_else(|| wrong("idle/interval/count, such as 10/5/3"))?),
+                        _ => Some(number.ok_or_else(|| wrong("idle/interval/count, such as 20/5/3"))?),
                     };
                 }
             }
@@ -448,9 +448,19 @@ pub fn read(words: &[String]) -> Result<Asked, Wrong> {
     if user.is_some() != key.is_some() {
         return Err(Wrong::Parameter("give both --username and --rsa-public-key-path, or none"));
     }
+    // Source: iperf3 3.21, `iperf_parse_arguments`: a part that is left out counts as 0.
+    let [idle, interval, count] = settings.keep_alive.map(|part| u64::from(part.unwrap_or(0)));
+    if idle > 0 && idle <= interval * count {
+        return Err(Wrong::Parameter(
+            "control connection Keepalive period should be larger than the full retry period (interval * count)",
+        ));
+    }
     if is_server {
         settings.end = End::Server(server);
         return Ok(Asked::Run(Box::new(settings)));
+    }
+    if has("rcv-timeout") && !(params.reverse || params.bidir) {
+        return Err(Wrong::Parameter("client receive timeout is valid only in receiving mode: add -R or --bidir"));
     }
     if params.reverse && params.bidir {
         return Err(Wrong::Parameter("cannot be both reverse and bidirectional"));

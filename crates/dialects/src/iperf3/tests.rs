@@ -46,15 +46,15 @@ fn options_mean_what_they_mean_to_iperf3() {
     let more = params("-m --fq-rate 1.5M -L 0xfffff --dont-fragment --repeating-payload -A 1,2");
     assert_eq!((more.kernel_rate, more.flow_label, more.server_processor), (Some(1_500_000), Some(0xfffff), Some(2)));
     assert!(more.multipath && more.whole && more.repeats);
-    let own = asked("-c fe80::1%eth0 -A 1 --rcv-timeout 500 --snd-timeout 7 --cntl-ka=9//2 --timestamps -F f");
+    let own = asked("-c fe80::1%eth0 -A 1 -R --rcv-timeout 500 --snd-timeout 7 --cntl-ka=9//2 --timestamps -F f");
     assert_eq!(
         (own.device.as_deref(), own.processor, own.receive_ms, own.send_ms),
         (Some("eth0"), Some(1), 500, Some(7))
     );
     assert_eq!((own.keep_alive, own.stamp.as_deref()), ([Some(9), None, Some(2)], Some("%c ")));
     let End::Client(client) = own.end else { panic!() };
-    assert_eq!((&*client.host, client.params.time_s), ("fe80::1", None), "the file is where it ends");
-    assert_eq!(params("-F f -R").time_s, Some(10));
+    assert_eq!((&*client.host, client.params.time_s), ("fe80::1", Some(10)));
+    assert_eq!(params("-F f").time_s, None, "the file is where it ends");
     let server = asked("-s --server-bitrate-limit 2G/7 --idle-timeout 3 -B ::1%lo --timestamps=%H");
     assert_eq!((server.device.as_deref(), server.stamp.as_deref()), (Some("lo"), Some("%H")));
     assert!(matches!(
@@ -97,7 +97,12 @@ fn what_is_wrong_is_refused_with_a_reason() {
         ("-s -A 1,2", "some option you are trying to set is client only"),
         ("-c h --bind-dev a-name-of-16-bytes", "the name of a network interface has at most 15 letters"),
         ("-c h --rcv-timeout 99", "bad value '99' of option --rcv-timeout: milliseconds, from 100 to 86400000"),
-        ("-c h --cntl-ka=1/x", "bad value '1/x' of option --cntl-ka: idle/interval/count, such as 10/5/3"),
+        ("-c h --cntl-ka=1/x", "bad value '1/x' of option --cntl-ka: idle/interval/count, such as 20/5/3"),
+        (
+            "-c h --cntl-ka=10/5/3",
+            "control connection Keepalive period should be larger than the full retry period (interval * count)",
+        ),
+        ("-c h --rcv-timeout 500", "client receive timeout is valid only in receiving mode: add -R or --bidir"),
         (
             "-s --server-bitrate-limit 1G/0",
             "bad value '1G/0' of option --server-bitrate-limit: the mean is of 1 to 1000 seconds",

@@ -106,6 +106,21 @@ pub fn error_text(number: i32) -> Option<&'static str> {
         37 => "client's requested duration exceeds the server's maximum permitted limit",
         119 => "the client has terminated",
         121 => "the server is busy running a test. try again later",
+        122 => "unable to set TCP/SCTP NODELAY",
+        123 => "unable to set TCP/SCTP MSS",
+        124 => "unable to set socket buffer size",
+        125 => "unable to set IP TOS",
+        127 => "unable to set IPv6 flow label",
+        130 => "unable to set TCP window size",
+        134 => {
+            "unable to set TCP_CONGESTION: Supplied congestion control algorithm not supported on this host (the server's: \
+             its net.ipv4.tcp_available_congestion_control lists those that are)"
+        }
+        140 => "unable to set socket pacing",
+        141 => {
+            "socket buffer size not set correctly (by the server: -w is above its net.core.rmem_max or wmem_max; use a smaller -w, \
+             or raise them there)"
+        }
         AUTHORIZATION_FAILED => "test authorization failed",
         144 => "idle timeout for receiving data",
         160 => "server test duration expired",

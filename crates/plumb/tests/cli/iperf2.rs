@@ -179,6 +179,28 @@ fn both_ends_are_ours() {
     home.plumb(&format!("as iperf -c 127.0.0.1 -p {port} -u -t 0.5")).expect(1).complains(&["data stream"]);
 }
 
+// Protects old guides: the server connects back, at once or afterwards, and both directions are printed at both ends.
+#[test]
+fn servers_connect_back() {
+    let home = Home::new();
+    for word in ["-d", "-r"] {
+        let server = Server::ours(&home, "");
+        let text = home.plumb(&format!("as iperf -c 127.0.0.1 -p {} {word} -t 1", server.port)).expect(0).out;
+        let said = server.terminate();
+        for text in [&text, &said] {
+            assert_eq!(text.lines().filter(|line| line.contains("bits/sec")).count(), 2, "{word}: {text}");
+        }
+    }
+    // A server that does not come ends the client after ten seconds.
+    let port = free_port();
+    let sink = std::net::TcpListener::bind(("127.0.0.1", port)).unwrap();
+    std::thread::spawn(move || {
+        sink.accept().map(|(mut socket, _)| _ = std::io::copy(&mut socket, &mut std::io::sink()))
+    });
+    let line = format!("as iperf -c 127.0.0.1 -p {port} -r -n 1M");
+    home.plumb(&line).expect(1).complains(&["did not connect back", "use -R or --full-duplex"]);
+}
+
 // Protects others, and the server: nobody is sent more than came from them, and nonsense is a plain stream of bytes.
 #[test]
 fn hostile_clients_get_nothing_and_end_only_themselves() {

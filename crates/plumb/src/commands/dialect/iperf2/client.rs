@@ -1,10 +1,11 @@
 //! The client: it connects its streams, sends or receives, and, of datagrams, asks the server what came.
 
 use super::running::Running;
+use super::server::BackServer;
 use super::{TestError, ahead_us, banner, met, now_us, options};
 use crate::output::print;
 use plumb_dialects::iperf2::{
-    Ask, DASHES, LAST_TRIES, Look, Met, REPORT_BYTES, Row, ServerReport, Settings, Stream, blocks as blocks_of,
+    Ask, DASHES, LAST_TRIES, Look, Met, REPORT_BYTES, Row, ServerReport, Settings, Stream, Test, blocks as blocks_of,
     bounces as bounces_of, flow, form, tcp_head,
 };
 use plumb_engine::net::{DatagramHeader, Flow, Flows, connect_tcp, datagram_socket, segment_bytes};
@@ -40,6 +41,10 @@ pub fn run(settings: &Settings, host: &str, bind: Option<IpAddr>, stop: StopFlag
     let to = all.into_iter().find(|to| to.is_ipv6() == is_v6 || host.contains(':'));
     let to = to.ok_or_else(|| no_host("it has no address of this kind; -V asks for IPv6".to_owned()))?;
     let from = bind.map(|bind| SocketAddr::new(bind, 0));
+    // It listens before the server knows of it.
+    let mut back = test.back.map(|back| BackServer::listen(settings, back, bind, to.ip(), stop)).transpose()?;
+    let told = Test { back: back.as_ref().map(BackServer::back), ..test.clone() };
+    let test = &told;
     let bounces = test.bounces.is_some();
     let (unit, enhanced, trips) = (settings.unit, settings.enhanced, test.trip_times);
     let look = Look { unit, enhanced, udp: test.udp, sends: !test.reverse, bounces, trips };
@@ -94,6 +99,9 @@ pub fn run(settings: &Settings, host: &str, bind: Option<IpAddr>, stop: StopFlag
         let banner = banner(settings, &verb, Some(test.streams), first.socket.as_fd());
         print(&format!("{DASHES}{banner}{DASHES}{lines}{}", look.head()));
     }
+    if let Some(back) = back.as_mut().filter(|_| test.back.is_some_and(|back| back.at_once)) {
+        back.begin()?;
+    }
     let flows = Flows::new(flows)?;
     if test.bytes > 0 {
         let blocks = test.bytes.div_ceil(test.block.into()) * u64::from(test.streams);
@@ -126,6 +134,9 @@ pub fn run(settings: &Settings, host: &str, bind: Option<IpAddr>, stop: StopFlag
     }
     // Its sockets receive no more.
     drop(running);
+    if let Some(back) = back {
+        back.finish()?;
+    }
     if test.udp {
         let sockets: Result<Vec<UdpSocket>, _> =
             ports.into_iter().map(|port| datagram_socket(Some(to), Some(port), &options(test))).collect();

@@ -37,6 +37,9 @@ enum TestError {
     /// The system's own.
     #[error("{0}")]
     Io(#[from] std::io::Error),
+    /// The server of -d or -r did not come.
+    #[error("the server did not connect back to port {0}; where a firewall is in between, use -R or --full-duplex")]
+    NotBack(u16),
     /// A stream failed while data moved.
     #[error("data stream: {0}")]
     Flow(String),

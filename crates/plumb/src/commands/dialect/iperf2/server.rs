@@ -1,21 +1,21 @@
 //! The server, for many concurrent clients. It sends data only to TCP clients that ask for it. A UDP sender gets up to two
 //! reports of 128 bytes at the end of its stream, and never more bytes than it sent.
 
-use super::client::first_facts;
+use super::client::{self, first_facts};
 use super::running::Running;
 use super::{TestError, ahead_us, banner, met, now_us, options};
 use crate::output::{error_line, print};
 use crate::unauthenticated::warn_beyond_loopback;
 use plumb_dialects::iperf2::{
-    Ask, DASHES, Look, Met, Settings, Stream, Test, answer, blocks as blocks_of, bounces as bounces_of, flow, form,
-    tcp_head,
+    Ask, Back, DASHES, Look, Met, Settings, Stream, Test, answer, blocks as blocks_of, bounces as bounces_of, flow,
+    form, tcp_head,
 };
 use plumb_engine::net::{DatagramHeader, Flow, Flows, SocketOptions, datagram_socket, listen_tcp};
 use plumb_engine::signals::StopFlag;
 use plumb_workload::net::NetOp;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::Write;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpStream, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -152,6 +152,7 @@ const NO_TEST: Test = Test {
     streams: 1,
     reverse: false,
     full_duplex: false,
+    back: None,
     trip_times: false,
     bins: None,
     bounces: None,
@@ -222,12 +223,146 @@ fn introduce(shared: &Shared, look: Look, here: SocketAddr, from: SocketAddr, kn
     stream
 }
 
-/// A stream of bytes.
-fn bytes(shared: &Shared, socket: TcpStream, from: SocketAddr) {
+/// A stream of bytes, and the one that its client asks for in return.
+fn bytes(shared: &Arc<Shared>, socket: TcpStream, from: SocketAddr) {
+    let own = socket.local_addr().ok().map(|own| own.ip());
+    let asked = asked_back(shared, &socket);
+    let send = move |shared: &Shared, ask: &Ask, back: Back| {
+        if let Err(error) = send_back(shared, from.ip(), own, ask, back) {
+            error_line!("iperf: {error}");
+        }
+    };
+    if let Some((ask, back)) = asked.filter(|(_, back)| back.at_once)
+        && enter(shared)
+    {
+        let shared = Arc::clone(shared);
+        spawn(move || {
+            send(&shared, &ask, back);
+            shared.open.fetch_sub(1, AcqRel);
+        });
+    }
     if let Err(error) = move_bytes(shared, socket, from) {
         error_line!("iperf: {error}");
     }
+    if let Some((ask, back)) = asked.filter(|(_, back)| !back.at_once) {
+        send(shared, &ask, back);
+    }
     shared.open.fetch_sub(1, AcqRel);
+}
+
+/// What a stream begins with, where it asks for one in return. Only a server does that.
+fn asked_back(shared: &Shared, socket: &TcpStream) -> Option<(Ask, Back)> {
+    let mut first = [0; 80];
+    if shared.settings.host.is_some() {
+        return None;
+    }
+    socket.set_nonblocking(false).ok()?;
+    socket.set_read_timeout(Some(HEAD_PATIENCE)).ok()?;
+    let length = socket.peek(&mut first).ok()?;
+    let ask = Ask::read(&first[..length]);
+    ask.back.map(|back| (ask, back))
+}
+
+/// Sends what a client has asked for, over a connection to the address that it has proven to be at.
+fn send_back(shared: &Shared, to: IpAddr, own: Option<IpAddr>, ask: &Ask, back: Back) -> Result<(), TestError> {
+    let own_test = &shared.settings.test;
+    let test = Test {
+        time_s: ask.time_s,
+        bytes: ask.bytes,
+        rate: ask.rate.or(own_test.rate),
+        streams: 1,
+        back: None,
+        bins: None,
+        ..own_test.clone()
+    };
+    let host = to.to_canonical().to_string();
+    let settings = Settings { host: Some(host.clone()), port: back.port, test, ..shared.settings.clone() };
+    client::run(&settings, &host, own.map(|own| own.to_canonical()), shared.stop)
+}
+
+/// The end of a client's -d or -r that receives what the server sends back.
+pub struct BackServer {
+    listener: TcpListener,
+    shared: Arc<Shared>,
+    back: Back,
+    server: IpAddr,
+    waits: Option<std::thread::JoinHandle<Result<(), TestError>>>,
+}
+
+impl BackServer {
+    /// Listens for the server at `server`, and for nobody else.
+    pub fn listen(
+        settings: &Settings,
+        back: Back,
+        bind: Option<IpAddr>,
+        server: IpAddr,
+        stop: StopFlag,
+    ) -> Result<BackServer, TestError> {
+        let any = if server.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
+        let loopback = if server.is_loopback() { server } else { any };
+        let at = |port| SocketAddr::new(bind.unwrap_or(loopback), port);
+        let own = options(&settings.test);
+        let failed = |source| TestError::Connect { what: "listener bind failed", source };
+        // A server on this host has the usual port; the header names the port that was chosen.
+        let listener = match listen_tcp(at(back.port), &own) {
+            Err(_) if back.port == settings.port => listen_tcp(at(0), &own),
+            listener => listener,
+        };
+        let listener = listener.map_err(failed)?;
+        listener.set_nonblocking(true)?;
+        let back = Back { port: listener.local_addr()?.port(), ..back };
+        if !settings.csv {
+            let settings = Settings { port: back.port, ..settings.clone() };
+            print(&format!("{DASHES}{}{DASHES}", banner(&settings, "Server listening on", None, listener.as_fd())));
+        }
+        let count = AtomicU64::new(settings.test.streams.into());
+        let shared = Arc::new(Shared { settings: settings.clone(), stop, open: AtomicU64::new(0), count });
+        Ok(BackServer { listener, shared, back, server, waits: None })
+    }
+
+    /// Returns the port and moment that go to the server.
+    pub fn back(&self) -> Back {
+        self.back
+    }
+
+    /// Waits for the server in a thread of its own.
+    pub fn begin(&mut self) -> Result<(), TestError> {
+        let (listener, shared) = (self.listener.try_clone()?, Arc::clone(&self.shared));
+        let (back, server) = (self.back, self.server);
+        let thread = std::thread::Builder::new().name("iperf".to_owned()).stack_size(256 << 10);
+        self.waits = Some(thread.spawn(move || receive_back(&listener, &shared, back, server))?);
+        Ok(())
+    }
+
+    /// Waits until all that the server sends has come.
+    pub fn finish(mut self) -> Result<(), TestError> {
+        match self.waits.take() {
+            Some(waits) => waits.join().unwrap_or(Err(TestError::NotBack(self.back.port))),
+            None => receive_back(&self.listener, &self.shared, self.back, self.server),
+        }
+    }
+}
+
+fn receive_back(listener: &TcpListener, shared: &Arc<Shared>, back: Back, server: IpAddr) -> Result<(), TestError> {
+    let until = Instant::now() + IDLE_PATIENCE;
+    let mut missing = shared.settings.test.streams;
+    while missing > 0 && !shared.stop.requested() {
+        if is_readable(listener)
+            && let Ok((stream, from)) = listener.accept()
+            && from.ip().to_canonical() == server.to_canonical()
+            && enter(shared)
+        {
+            missing -= 1;
+            let shared = Arc::clone(shared);
+            spawn(move || bytes(&shared, stream, from));
+        } else if Instant::now() > until {
+            return Err(TestError::NotBack(back.port));
+        }
+    }
+    while shared.open.load(Acquire) > 0 {
+        std::thread::sleep(LOOK_AGAIN);
+    }
+    Ok(())
 }
 
 fn move_bytes(shared: &Shared, mut socket: TcpStream, from: SocketAddr) -> Result<(), TestError> {
