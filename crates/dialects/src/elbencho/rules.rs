@@ -27,12 +27,6 @@ fn as_service(settings: &Settings, wrong: &mut Vec<Wrong>) {
             "--service takes no benchmark path: name it where --hosts is typed; PLUMB_AGENT_ALLOW lists what it may use",
         );
     }
-    if settings.zones.is_some() || settings.cores.is_some() {
-        say(
-            "--zones and --cores bind the threads of a benchmark: give them where --hosts is typed, or start the service with \
-             numactl or taskset",
-        );
-    }
 }
 
 /// What services do not tell or keep for whoever leads them.

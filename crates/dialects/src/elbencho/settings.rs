@@ -170,6 +170,8 @@ pub struct Settings {
     pub files: u32,
     /// Bytes of a file; 0 for those that it has.
     pub size: u64,
+    /// Whether a size was given, which may be 0.
+    pub size_said: bool,
     /// Bytes of an op.
     pub block: u64,
     /// Ops in flight.
@@ -293,6 +295,7 @@ pub(super) fn settings(said: &Said) -> (Settings, Vec<Wrong>) {
         dirs: numbers.small("dirs", 0),
         files: numbers.small("files", 0),
         size: numbers.number("size"),
+        size_said: said.text("size").is_some(),
         block: numbers.number("block"),
         iodepth: numbers.small("iodepth", 1),
         tree: numbers.tree(),

@@ -58,7 +58,6 @@ fn what_is_wrong_is_named() {
         ("-w --hosts a --livecsv o f", "as each phase ends"),
         ("--service --hosts a", "a service waits"),
         ("--service d", "PLUMB_AGENT_ALLOW"),
-        ("--service --zones 0", "numactl"),
         ("--service --port 0", "not a port"),
         ("--quit", "need --hosts"),
         ("--interrupt --numhosts 0 --hosts a", "need --hosts"),

@@ -225,6 +225,9 @@ fn check_size(
         if found == Found::Absent && !phases.write {
             return error(format!("{path} does not exist (No such file or directory); write it first (-w)"));
         }
+        if there == 0 && settings.size_said {
+            return error(format!("{path}: --size 0 leaves nothing to write or read; use --size above 0"));
+        }
         if there == 0 {
             return error(format!("{path} is empty and no size is given; use --size"));
         }

@@ -514,6 +514,14 @@ impl Bindings {
     }
 }
 
+impl Bindings {
+    /// All CPUs that threads may run on; none where they are not bound.
+    pub(super) fn all_cpus(&self) -> Vec<u32> {
+        let of_zones = self.zones.iter().flat_map(|(_, cpus)| cpus.iter().copied());
+        self.cores.iter().copied().chain(of_zones).collect()
+    }
+}
+
 pub(super) fn bindings(settings: &Settings, places: &mut dyn Places) -> Result<Bindings, LowerError> {
     let list = |name: &str, text: &str| -> Result<Vec<u32>, LowerError> {
         let numbers = text.split(',').filter(|number| !number.trim().is_empty());

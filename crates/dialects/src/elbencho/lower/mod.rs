@@ -22,6 +22,14 @@ use plumb_workload::{CachePolicy, ClockScope, End, Flush, Limit, Nanos, OnError,
 use tree::CustomTree;
 pub use tree::TreeCounts;
 
+/// The CPUs that `--zones` and `--cores` name together: those that a service's threads may run on. None where both are absent.
+///
+/// # Errors
+/// A list that is none, or a NUMA node that does not exist.
+pub fn bound_cpus(settings: &Settings, places: &mut dyn Places) -> Result<Vec<u32>, LowerError> {
+    jobs::bindings(settings, places).map(|bindings| bindings.all_cpus())
+}
+
 /// As elbencho prints a phase.
 fn phase_name(settings: &Settings, geometry: &Geometry, kind: PhaseKind) -> String {
     let name = match (kind, settings.rwmix) {

@@ -508,6 +508,7 @@ fn what_cannot_be_is_refused() {
         ("-w --strided -s 1m d", "--strided"),
         ("-w --direct -b 100 -s 1000 a", "512"),
         ("-r --zones 9 f", "NUMA node 9"),
+        ("-w --size 0 -b 0 new", "--size 0 leaves nothing to write or read"),
         ("-w --treefile tree f", "needs one directory"),
         ("-w --treefile tree d e", "needs one directory"),
         ("-w --treefile none d", "--treefile: none was not published"),

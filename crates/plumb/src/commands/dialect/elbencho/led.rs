@@ -14,7 +14,7 @@ use crate::hosts::{self, HostPlace};
 use crate::output::{self, error_line};
 use crate::{ranks, session};
 use plumb_dialects::FileError;
-use plumb_dialects::elbencho::lower::{Found, Geometry, Lowered, LoweredPhase, Places, lower};
+use plumb_dialects::elbencho::lower::{Found, Geometry, Lowered, LoweredPhase, Places, bound_cpus, lower};
 use plumb_dialects::elbencho::print::{Both, PhaseReport};
 use plumb_dialects::elbencho::tree::{self, Entry};
 use plumb_dialects::elbencho::{self, Action, Settings};
@@ -275,8 +275,28 @@ pub fn tell_services<T>(settings: &Settings, asked: ToAgent) -> Step<T> {
     Err(if failed { End::DialectFailed } else { End::Done }.into())
 }
 
+/// Runs this process on some CPUs only; on all where none are named.
+fn run_on(cpus: &[u32]) -> Result<(), String> {
+    let mut set = rustix::thread::CpuSet::new();
+    for &cpu in cpus {
+        let number = usize::try_from(cpu).ok().filter(|number| *number < rustix::thread::CpuSet::MAX_CPU);
+        set.set(number.ok_or_else(|| format!("--cores {cpu}: there is no such CPU"))?);
+    }
+    if cpus.is_empty() {
+        return Ok(());
+    }
+    rustix::thread::sched_setaffinity(None, &set)
+        .map_err(|error| format!("--zones, --cores: cannot run there: {error}"))
+}
+
 /// `--service`: serves whoever leads, in the background where that is asked for.
 pub fn serve<T>(settings: &Settings) -> Step<T> {
+    // Threads of all benchmarks, and a service in the background, inherit it.
+    let cpus = bound_cpus(settings, &mut HostPlaces::of(settings)).map_err(|wrong| wrong.to_string());
+    if let Err(why) = cpus.and_then(|cpus| run_on(&cpus)) {
+        complain(why);
+        return Err(End::DialectFailed.into());
+    }
     let list = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let keys = list("PLUMB_AGENT_KEYS").map(PathBuf::from);
     // elbencho listens on all addresses. Without keys, this host alone is served.
