@@ -74,6 +74,18 @@ fn memory_is_named() {
     }
 }
 
+// Protects scripts: `fs_mark 2>&1 | tail -1` and `dbench 2>&1 | tail -1` take the last line for the result.
+#[test]
+fn the_last_line_is_the_result() {
+    let home = Home::new();
+    for (command, result) in
+        [("as fs_mark -d m -n 50 -s 4096 -t 4 -L 1", " 200 "), ("as dbench -t 1 2 -D .", "Throughput ")]
+    {
+        let all = merged(&home, command);
+        assert!(all.lines().last().unwrap().contains(result), "{command}: {all}");
+    }
+}
+
 // Protects scripts: `dd 2>&1 | tail -1` and `awk 'END {…}'` take dd's last line for the rate.
 #[test]
 fn the_last_line_is_dds() {

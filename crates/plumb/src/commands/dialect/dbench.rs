@@ -2,6 +2,7 @@
 
 use super::ToolCall;
 use super::runner::{Dialect, Load, RunEnded, Step, conclude, page};
+use super::verdicts::LinePlace;
 use crate::exit::End;
 use crate::output::{self, error_line, error_text};
 use plumb_dialects::dbench::print::{self, Done};
@@ -79,6 +80,11 @@ impl Dialect for Dbench {
     fn listen<'a>(&'a self, _run: &'a Workload, _bench: &mut Bench) -> Step<Watching<'a>> {
         let remover = Remover::new(&[PathBuf::from(&self.settings.directory)], []);
         Ok(Watching { settings: &self.settings, last: Done::default(), remover })
+    }
+
+    /// Its throughput is in the last line: `dbench 2>&1 | tail -1`.
+    fn line_place(&self) -> LinePlace {
+        LinePlace::BeforeReport
     }
 
     fn print<'a>(&'a self, _run: &'a Workload, watching: Watching<'a>, ended: &RunEnded) -> Step<()> {

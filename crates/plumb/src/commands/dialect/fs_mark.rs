@@ -3,6 +3,7 @@
 use super::ToolCall;
 use super::hpc;
 use super::runner::{Dialect, Load, RunEnded, Step, conclude};
+use super::verdicts::LinePlace;
 use crate::exit::End;
 use crate::output::{self, error_line, error_text};
 use plumb_dialects::fs_mark::print::{self, To};
@@ -86,6 +87,11 @@ impl Dialect for FsMark {
 
     fn listen<'a>(&'a self, _run: &'a Workload, _bench: &mut Bench) -> Step<Quiet> {
         Ok(Quiet)
+    }
+
+    /// Its rate is in the last line: `fs_mark 2>&1 | tail -1`.
+    fn line_place(&self) -> LinePlace {
+        if self.settings.iterations == 1 { LinePlace::BeforeReport } else { LinePlace::LastUnlessMerged }
     }
 
     fn print<'a>(&'a self, _run: &'a Workload, _listener: Quiet, ended: &RunEnded) -> Step<()> {

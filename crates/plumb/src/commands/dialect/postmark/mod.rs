@@ -5,6 +5,7 @@ mod run;
 
 use super::ToolCall;
 use super::runner::{Dialect, Load, RunEnded, Step};
+use super::verdicts::LinePlace;
 use crate::exit::{End, Stopped};
 use crate::output::{self, error_line};
 use lines::Typed;
@@ -114,6 +115,11 @@ impl Dialect for Shell {
 
     fn listen<'a>(&'a self, run: &'a Run, _bench: &mut Bench) -> Step<Watching<'a>> {
         Ok(Watching::new(&run.plan))
+    }
+
+    /// All numbers of its terse report are in the last line.
+    fn line_place(&self) -> LinePlace {
+        LinePlace::BeforeReport
     }
 
     fn print<'a>(&'a self, run: &'a Run, listener: Watching<'a>, ended: &RunEnded) -> Step<()> {
