@@ -1,11 +1,14 @@
 //! A file as readers see it: its bytes, its text and its JSON.
 
 use crate::error::unread;
+use crate::json::{Repeated, WithRepeated};
+use crate::stamps;
 use crate::{ForeignFile, VALUES_MAX};
 use plumb_result::published::Unread;
+use serde::de::DeserializeSeed;
 use serde_json::Value;
 use std::borrow::Cow;
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 
 /// Tools are recognised within this beginning of a file.
 const HEAD_BYTES: usize = 1 << 16;
@@ -19,11 +22,38 @@ pub(crate) struct Input<'a> {
     pub(crate) bytes: &'a [u8],
     text: OnceCell<Cow<'a, str>>,
     json: OnceCell<Result<Value, Unread>>,
+    /// Keys of its JSON that are there more than once.
+    repeated: RefCell<Repeated>,
 }
 
 impl<'a> Input<'a> {
     pub(crate) fn new(file: &ForeignFile<'a>) -> Input<'a> {
-        Input { name: file.name, bytes: file.bytes, text: OnceCell::new(), json: OnceCell::new() }
+        Input {
+            name: file.name,
+            bytes: file.bytes,
+            text: OnceCell::new(),
+            json: OnceCell::new(),
+            repeated: RefCell::default(),
+        }
+    }
+
+    /// The file as its tool wrote it, where something put time stamps before its lines.
+    pub(crate) fn without_stamps(&self, kinds: stamps::Kinds) -> Option<Input<'a>> {
+        let text = stamps::without(self.text(), kinds)?;
+        let input = Input {
+            name: self.name,
+            bytes: self.bytes,
+            text: OnceCell::new(),
+            json: OnceCell::new(),
+            repeated: RefCell::default(),
+        };
+        input.text.get_or_init(|| Cow::Owned(text));
+        Some(input)
+    }
+
+    /// Paths of keys that were there more than once in the JSON that was read, each with its count.
+    pub(crate) fn repeated(&self) -> Repeated {
+        self.repeated.borrow().clone()
     }
 
     /// All of it as text; what is not UTF-8 is replaced.
@@ -69,15 +99,29 @@ impl<'a> Input<'a> {
 
     /// The first JSON value; lines before it, which some tools print there, are passed over.
     pub(crate) fn json(&self) -> Result<&Value, Unread> {
-        self.json.get_or_init(|| parse(self.text())).as_ref().map_err(Clone::clone)
+        self.json.get_or_init(|| self.json_values_up_to(1)?.pop().ok_or_else(no_json)).as_ref().map_err(Clone::clone)
     }
 
     /// All JSON values, one after the other.
     pub(crate) fn json_values(&self) -> Result<Vec<Value>, Unread> {
+        self.json_values_up_to(usize::MAX)
+    }
+
+    fn json_values_up_to(&self, most: usize) -> Result<Vec<Value>, Unread> {
         let text = self.text();
         let Some(start) = json_start(text) else { return Err(no_json()) };
         let text = ready(&text[start..])?;
-        serde_json::Deserializer::from_str(&text).into_iter().collect::<Result<_, _>>().map_err(|error| wrong(&error))
+        let mut found = Vec::new();
+        let (mut rest, mut lines) = (text.as_ref(), 0);
+        while found.len() < most && !rest.trim_start().is_empty() {
+            let mut deserializer = serde_json::Deserializer::from_str(rest);
+            let value = WithRepeated::new(&self.repeated).deserialize(&mut deserializer);
+            found.push(value.map_err(|error| wrong(&error, lines))?);
+            let behind = behind_value(rest);
+            lines += rest[..rest.len() - behind.len()].matches('\n').count();
+            rest = behind;
+        }
+        Ok(found)
     }
 
     /// That nothing was found in it.
@@ -106,13 +150,12 @@ fn json_start(text: &str) -> Option<usize> {
     None
 }
 
-fn parse(text: &str) -> Result<Value, Unread> {
-    let start = json_start(text).ok_or_else(no_json)?;
-    let text = ready(&text[start..])?;
-    match serde_json::Deserializer::from_str(&text).into_iter::<Value>().next() {
-        Some(Ok(value)) => Ok(value),
-        Some(Err(error)) => Err(wrong(&error)),
-        None => Err(no_json()),
+/// What follows the first value of a text, which is valid.
+fn behind_value(text: &str) -> &str {
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<serde::de::IgnoredAny>();
+    match values.next() {
+        Some(Ok(_)) => &text[values.byte_offset()..],
+        _ => "",
     }
 }
 
@@ -120,10 +163,11 @@ fn no_json() -> Unread {
     unread("", "there is no JSON in it", "give the file as the tool wrote it")
 }
 
-fn wrong(error: &serde_json::Error) -> Unread {
+/// `before` lines come before the text that the error counts from.
+fn wrong(error: &serde_json::Error, before: usize) -> Unread {
     let help =
         if error.is_eof() { "the file is cut short; copy it again" } else { "give the file as the tool wrote it" };
-    unread(format!("line {}", error.line()), format!("not JSON: {error}"), help)
+    unread(format!("line {}", error.line() + before), format!("not JSON: {error}"), help)
 }
 
 /// JSON whose numbers are all numbers: tools print `nan` and `inf` where they divide by 0, which is `null`. Its values are

@@ -18,7 +18,9 @@
 mod amount;
 mod error;
 mod input;
+mod json;
 mod run;
+mod stamps;
 #[cfg(test)]
 mod tests;
 mod tools;
@@ -59,8 +61,7 @@ pub struct ForeignFile<'a> {
 
 /// The tool whose results these seem to be.
 pub fn recognise(file: &ForeignFile<'_>) -> Option<&'static Tool> {
-    let input = Input::new(file);
-    TOOLS.iter().find(|tool| (tool.is_its)(&input))
+    inputs(file).iter().find_map(tool_of)
 }
 
 /// Reads the results in a file: of the tool that its content shows, or of the one that is named. A file has one run or
@@ -72,13 +73,39 @@ pub fn read(file: &ForeignFile<'_>, from: Option<&str>) -> Result<Vec<RunResult>
     if file.bytes.len() > FILE_BYTES_MAX {
         return Err(ImportError::TooLong { bytes: file.bytes.len() });
     }
-    let tool = match from {
-        Some(name) => tool_named(name)?,
-        None => recognise(file).ok_or_else(ImportError::unknown)?,
-    };
-    let input = Input::new(file);
+    let named = from.map(tool_named).transpose()?;
+    let inputs = inputs(file);
+    let mut first_error = None;
+    for input in &inputs {
+        let Some(tool) = named.or_else(|| tool_of(input)) else { continue };
+        match read_as(tool, input, file) {
+            Ok(runs) => return Ok(runs),
+            Err(error) => first_error = first_error.or(Some(error)),
+        }
+    }
+    Err(first_error.unwrap_or_else(ImportError::unknown))
+}
+
+/// The file in the forms in which it is read, one after the other: without dates and times before its lines, as it is, and
+/// without times of day, which some tools write themselves.
+fn inputs<'a>(file: &ForeignFile<'a>) -> Vec<Input<'a>> {
+    let whole = Input::new(file);
+    let dated = whole.without_stamps(stamps::Kinds::Dated);
+    let timed = whole.without_stamps(stamps::Kinds::Any);
+    dated.into_iter().chain([whole]).chain(timed).collect()
+}
+
+fn tool_of(input: &Input<'_>) -> Option<&'static Tool> {
+    TOOLS.iter().find(|tool| (tool.is_its)(input))
+}
+
+fn read_as(tool: &Tool, input: &Input<'_>, file: &ForeignFile<'_>) -> Result<Vec<RunResult>, ImportError> {
     let failed = |source| ImportError::Unread { tool: tool.name, source };
-    let runs = (tool.read)(&input).map_err(failed)?;
+    let mut runs = (tool.read)(input).map_err(failed)?;
+    for (path, count) in input.repeated().iter().filter(|(path, _)| !tools::reads_repeated(tool.name, path)) {
+        let note = format!("`{path}` is {count} times in the file; the first is taken");
+        runs.iter_mut().for_each(|run| run.note(note.clone()));
+    }
     if runs.len() > RUNS_MAX || runs.iter().any(|run| run.size() > NUMBERS_MAX) {
         return Err(ImportError::TooMany);
     }

@@ -12,6 +12,7 @@ const KIB: f64 = 1024.0;
 mod formats;
 mod goldens;
 mod hostile;
+mod pasted;
 mod printers;
 
 fn file<'a>(name: &'a str, bytes: &'a [u8]) -> ForeignFile<'a> {

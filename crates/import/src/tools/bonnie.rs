@@ -1,5 +1,7 @@
-//! Bonnie++: its CSV lines, each of which is a run. The dialect's reader knows the versions' columns.
+//! Bonnie++: its CSV lines, each of which is a run, and its tables where a text has no such line. The dialect's reader knows the
+//! versions' columns.
 
+use super::bonnie_table::tables;
 use crate::input::Input;
 use crate::run::Run;
 use plumb_dialects::bonnie::{PublishedTest, published_lines};
@@ -17,12 +19,20 @@ pub(super) fn is_its(input: &Input<'_>) -> bool {
             && line.split(',').all(|field| !field.contains('"'))
             && matches!(published_lines(line), Ok(lines) if !lines.is_empty())
     };
-    input.has("Bonnie++") && input.has("format_version") || input.head().lines().any(is_values)
+    input.has("Bonnie++") && input.has("format_version")
+        || input.head().lines().any(is_values)
+        || input.has("------Sequential Output------")
+        || input.has("------Sequential Create------")
 }
 
 pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     let mut runs = Vec::new();
-    for line in published_lines(input.text())? {
+    let lines = match published_lines(input.text()) {
+        Ok(lines) => lines,
+        Err(_) if !tables(input.text()).is_empty() => return of_tables(input.text()),
+        Err(error) => return Err(error),
+    };
+    for line in lines {
         let mut run = Run::new(if line.version.is_some() { "CSV" } else { "CSV of 1.03" });
         run.version = line.version.unwrap_or_else(|| "1.03".to_owned());
         run.host = Some(line.machine);
@@ -33,6 +43,29 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
             test(&mut run, &one);
         }
         runs.push(run);
+    }
+    Ok(runs)
+}
+
+fn of_tables(text: &str) -> Result<Vec<Run>, Unread> {
+    let mut runs = Vec::new();
+    for table in tables(text) {
+        for line in published_lines(&table.csv())? {
+            let mut run = Run::new("table");
+            run.version.clone_from(&table.version);
+            run.host = Some(line.machine);
+            run.set("concurrency", table.concurrency.as_ref());
+            run.set("size", Some(line.size));
+            run.set("files", Some(line.files));
+            for mut one in line.tests {
+                let number = one.test as usize;
+                let (group, place) = (number / 6, number % 6);
+                one.latency_max_ns = table.latencies_ns[group].get(place).copied().flatten();
+                test(&mut run, &one);
+            }
+            run.note("Bonnie++ rounds what its tables say; its CSV line has more digits of latencies");
+            runs.push(run);
+        }
     }
     Ok(runs)
 }

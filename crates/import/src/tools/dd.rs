@@ -1,5 +1,6 @@
 //! dd: the line at the end of a copy, each of which is a run. The rate is bytes over seconds, which have more digits than
-//! the printed rate. GNU, BusyBox: `N bytes (…) copied, T s, R MB/s`, in the user's language and with its decimal point;
+//! the printed rate. GNU, BusyBox: `N bytes (…) copied, T s, R MB/s`, in the user's language and with its decimal point: a line
+//! of any language is known by its numbers, whose third is the first over the second;
 //! BSD and macOS: `N bytes transferred in T secs (R bytes/sec)`.
 
 use crate::amount::{decimal, leading};
@@ -26,13 +27,101 @@ fn last_of(line: &str) -> &str {
 
 /// `100+0 records in`, in any language.
 fn is_records(line: &str) -> bool {
-    let Some((whole, rest)) = line.split_once('+') else { return false };
-    let partial = rest.split_whitespace().next().unwrap_or_default();
     let is_count = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    is_count(whole) && is_count(partial)
+    let is_one = |word: &str| {
+        // No blank follows in some languages.
+        let end = word.find(|c: char| !c.is_ascii_digit() && c != '+').unwrap_or(word.len());
+        word[..end].split_once('+').is_some_and(|(whole, partial)| is_count(whole) && is_count(partial))
+    };
+    // The verb comes first in Chinese.
+    line.split_whitespace().take(2).any(is_one)
 }
 
 fn report(line: &str) -> Option<Report> {
+    by_words(line).or_else(|| by_numbers(line))
+}
+
+/// A number in a text, and what follows it.
+struct Numbered<'a> {
+    value: f64,
+    /// What its last digit stands for.
+    step: f64,
+    is_whole: bool,
+    after: &'a str,
+}
+
+/// All numbers of a line, up to the most that a report has.
+fn numbers(line: &str) -> Vec<Numbered<'_>> {
+    const NUMBERS_MAX: usize = 8;
+    let mut found = Vec::new();
+    let mut rest = line;
+    while let Some(begin) = rest.find(|c: char| c.is_ascii_digit()).filter(|_| found.len() < NUMBERS_MAX) {
+        let text = &rest[begin..];
+        let mut end = text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != ',').unwrap_or(text.len());
+        // `%g` writes 1e-05.
+        let digits = text[end..].strip_prefix('e').and_then(|text| text.strip_prefix(['-', '+']));
+        if let Some(digits) = digits.filter(|text| text.starts_with(|c: char| c.is_ascii_digit())) {
+            end += 2 + digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+        }
+        let number = text[..end].trim_end_matches(['.', ',']);
+        let (mantissa, exponent) = number.split_once('e').unwrap_or((number, "0"));
+        let decimals = mantissa.split_once(['.', ',']).map_or(0, |(_, decimals)| decimals.len() as i32);
+        let power = exponent.parse::<i32>().unwrap_or(0).clamp(-30, 30);
+        if let Some(value) = decimal(number) {
+            let is_whole = number.bytes().all(|byte| byte.is_ascii_digit());
+            found.push(Numbered { value, step: 10f64.powi(power - decimals), is_whole, after: &text[number.len()..] });
+        }
+        rest = &text[end..];
+    }
+    found
+}
+
+/// How many bytes a unit of a rate may stand for: `MB/s`, `МБ/с`, `MB/秒`. BusyBox's are of 1024.
+fn units(after: &str) -> Option<[f64; 2]> {
+    let (unit, _) = after.trim_start().split_once('/')?;
+    let mut letters = unit.chars();
+    let (prefix, byte) = match (letters.next(), letters.next(), letters.next()) {
+        (Some(byte), None, None) => (None, byte),
+        (Some(prefix), Some(byte), None) => (Some(prefix), byte),
+        _ => return None,
+    };
+    let power = match prefix.map(|prefix| prefix.to_lowercase().next().unwrap_or(prefix)) {
+        None => 0,
+        Some('k' | 'к') => 1,
+        Some('m' | 'м') => 2,
+        Some('g' | 'г') => 3,
+        Some('t' | 'т') => 4,
+        Some(_) => return None,
+    };
+    matches!(byte, 'B' | 'Б' | 'o').then(|| [1000f64.powi(power), 1024f64.powi(power)])
+}
+
+/// In any language: bytes, then seconds and the rate as the last numbers. That one is the ratio of the others proves it.
+fn by_numbers(line: &str) -> Option<Report> {
+    let numbers = numbers(line);
+    let (bytes, [.., seconds, rate]) = (numbers.first()?, numbers.as_slice()) else { return None };
+    if numbers.len() < 3 || !bytes.is_whole || seconds.value <= 0.0 {
+        return None;
+    }
+    // Names of units, not of files.
+    if !bytes.after.trim_start().starts_with(char::is_alphabetic)
+        || !seconds.after.trim_start().starts_with(char::is_alphabetic)
+    {
+        return None;
+    }
+    let exact = bytes.value / seconds.value;
+    let is_ratio = |unit: f64| {
+        let slack = rate.step * unit + exact * (seconds.step / seconds.value) + exact * 1e-3;
+        (exact - rate.value * unit).abs() <= slack
+    };
+    units(rate.after)?.into_iter().any(is_ratio).then_some(Report {
+        bytes: bytes.value,
+        seconds: seconds.value,
+        form: "GNU",
+    })
+}
+
+fn by_words(line: &str) -> Option<Report> {
     let line = line.replace('，', ", ");
     let count = &line[..line.bytes().take_while(u8::is_ascii_digit).count()];
     let bytes: f64 = count.parse().ok()?;

@@ -1,7 +1,8 @@
-//! elbencho: the lines of `--csvfile` and `--jsonfile`, one for each phase of a run. What counts is `last`, until the last
+//! elbencho: the lines of `--csvfile` and `--jsonfile`, one for each phase of a run; [`super::elbencho_text`] reads its tables. What counts is `last`, until the last
 //! worker was done; `first` is until the first one was. CSV has whole MiB a second, JSON bytes. Sources: elbencho's
 //! docs/csv-docs.md; `plumb_dialects::elbencho` prints the same columns.
 
+use super::elbencho_text;
 use crate::amount::csv;
 use crate::error::unread;
 use crate::input::{Input, number_at, text_at};
@@ -12,45 +13,59 @@ use plumb_sorted::{SortedMap, SortedSet};
 use plumb_workload::OpKind;
 use serde_json::Value;
 
-const MIB: f64 = 1_048_576.0;
+pub(super) const MIB: f64 = 1_048_576.0;
 const NS_PER_MS: f64 = 1e6;
 const NS_PER_US: f64 = 1e3;
 
 const CSV_BEGINNING: &str = "ISO date,label,path type,";
 
 pub(super) fn is_its(input: &Input<'_>) -> bool {
-    input.has_line(CSV_BEGINNING) || (input.has("\"phase_type\"") && input.has("\"iso_start_date\""))
+    input.has_line(CSV_BEGINNING)
+        || elbencho_text::is_its(input)
+        || (input.has("\"phase_type\"") && input.has("\"iso_start_date\""))
 }
 
 /// What a line says of a phase, whatever its form.
 #[derive(Default)]
-struct Line {
-    operation: String,
+pub(super) struct Line {
+    pub(super) operation: String,
     command: String,
     version: String,
     date: String,
     label: String,
     settings: SortedMap<String, String>,
-    elapsed_ms: Option<f64>,
-    own: Rates,
-    mixed: Rates,
+    pub(super) elapsed_ms: Option<f64>,
+    pub(super) own: Rates,
+    pub(super) mixed: Rates,
     cpu_percent: Option<f64>,
-    is_rounded: bool,
+    pub(super) is_rounded: bool,
+}
+
+impl Line {
+    /// A line without numbers, of a form that rounds them.
+    pub(super) fn rounded(operation: &str) -> Line {
+        Line { operation: operation.to_owned(), is_rounded: true, ..Line::default() }
+    }
 }
 
 #[derive(Default)]
-struct Rates {
-    entries: Option<f64>,
-    ops: Option<f64>,
-    bytes: Option<f64>,
+pub(super) struct Rates {
+    pub(super) entries: Option<f64>,
+    pub(super) ops: Option<f64>,
+    pub(super) bytes: Option<f64>,
     /// Least, mean and greatest of entries, then of I/Os, ns.
-    entry_ns: [Option<f64>; 3],
-    io_ns: [Option<f64>; 3],
+    pub(super) entry_ns: [Option<f64>; 3],
+    pub(super) io_ns: [Option<f64>; 3],
 }
 
 pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
-    let is_csv = !input.is_json() || input.has_line(CSV_BEGINNING);
-    let lines = if is_csv { of_csv(input.text())? } else { of_json(input)? };
+    let is_text = elbencho_text::is_its(input);
+    let is_csv = !is_text && (!input.is_json() || input.has_line(CSV_BEGINNING));
+    let lines = match (is_text, is_csv) {
+        (true, _) => elbencho_text::lines(input.text()),
+        (_, true) => of_csv(input.text())?,
+        _ => of_json(input)?,
+    };
     let mut runs: Vec<Run> = Vec::new();
     let mut known: SortedSet<String> = SortedSet::new();
     let mut last = String::new();
@@ -59,10 +74,14 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
         let same = format!("{}\n{}\n{}", line.command, line.label, line.version);
         if runs.is_empty() || same != last || known.contains(&line.operation) {
             known.clear();
-            let mut run = Run::new(if is_csv { "CSV" } else { "JSON" });
+            let mut run = Run::new(match (is_text, is_csv) {
+                (true, _) => "text",
+                (_, true) => "CSV",
+                _ => "JSON",
+            });
             run.at = time_of(&line.date);
             run.version = line.version.clone();
-            run.command = Some(line.command.clone());
+            run.command = Some(line.command.clone()).filter(|command| !command.is_empty());
             run.settings = line.settings.clone();
             run.set("label", Some(line.label.clone()));
             runs.push(run);
@@ -225,7 +244,7 @@ fn phase(run: &mut Run, line: Line) {
     }
     phase.plain("CPU", line.cpu_percent, "%");
     if rounds {
-        run.note("elbencho's CSV has whole MiB/s, rounded down; its JSON has bytes");
+        run.note("elbencho's CSV and text have whole MiB/s, rounded down; its JSON has bytes");
     }
 }
 

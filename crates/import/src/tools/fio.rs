@@ -92,8 +92,9 @@ fn of_job(run: &mut Run, name: &str, job: &Value) {
         run.error = Some(format!("job {name} ended with error {error}"));
     }
     let mut uses_clat = false;
+    let mixed = job.get("mixed");
     let phase = run.phase(name);
-    let mut wall_ms = 0.0f64;
+    let mut wall_ms = mixed.map_or(0.0, |mixed| of_mixed(phase, mixed));
     for kind in DIRECTIONS {
         let Some(one) = job.get(kind.name()) else { continue };
         let number = |key: &str| number_at(one, &[key]);
@@ -116,6 +117,11 @@ fn of_job(run: &mut Run, name: &str, job: &Value) {
     if let Some(sync) = job.get("sync") {
         latencies(phase, OpKind::Fsync, sync);
     }
+    if mixed.is_some() {
+        // Some versions have the directions too, and the sum of all of them in "mixed".
+        run.note(MIXED_NOTE);
+    }
+    let Some(phase) = run.phases.last_mut() else { return };
     if wall_ms > 0.0 {
         phase.wall_ns = Some(wall_ms * NS_PER_MS);
         phase.less("usr_cpu", number_at(job, &["usr_cpu"]), "%");
@@ -128,10 +134,32 @@ fn of_job(run: &mut Run, name: &str, job: &Value) {
     }
 }
 
+pub(super) const MIXED_NOTE: &str = "the job has unified_rw_reporting: what is `all` is of reads, writes and trims together, which have no metric in common";
+
+/// What `unified_rw_reporting` reports of all directions together. The answer is the run time, ms.
+fn of_mixed(phase: &mut PhaseRead, mixed: &Value) -> f64 {
+    let number = |key: &str| number_at(mixed, &[key]);
+    phase.more("all bandwidth", number("bw_bytes").or_else(|| Some(number("bw")? * KIB)), "B/s");
+    phase.more("all rate", number("iops"), "ops/s");
+    for (stat, ns) in latency_values(mixed).1 {
+        phase.less(&format!("all latency {}", stat.name()), ns, "ns");
+    }
+    number("runtime").unwrap_or(0.0)
+}
+
 pub(super) const CLAT_NOTE: &str = "latencies are fio's clat: from submission to completion";
 
 /// The latencies of a direction; whether they are those from submission on.
 fn latencies(phase: &mut PhaseRead, kind: OpKind, one: &Value) -> bool {
+    let (is_clat, values) = latency_values(one);
+    for (stat, ns) in values {
+        phase.latency(kind, stat, ns);
+    }
+    is_clat && kind != OpKind::Fsync
+}
+
+/// Whether latencies are those from submission on, and what is said of them, ns.
+fn latency_values(one: &Value) -> (bool, Vec<(Stat, Option<f64>)>) {
     // 3.0 and later count nanoseconds, earlier ones microseconds.
     const FORMS: [(&str, f64, bool); 4] =
         [("lat_ns", 1.0, false), ("clat_ns", 1.0, true), ("lat", NS_PER_US, false), ("clat", NS_PER_US, true)];
@@ -144,17 +172,18 @@ fn latencies(phase: &mut PhaseRead, kind: OpKind, one: &Value) -> bool {
     };
     let found = FORMS.iter().filter_map(|form| Some((form, one.get(form.0).filter(has_any)?)));
     let chosen = found.clone().find(|(_, value)| has_percentiles(value)).or_else(|| found.clone().next());
-    let Some((&(_, factor, is_clat), value)) = chosen else { return false };
+    let Some((&(_, factor, is_clat), value)) = chosen else { return (false, Vec::new()) };
+    let mut values = Vec::new();
     for (key, stat) in [("min", Stat::Min), ("mean", Stat::Mean), ("max", Stat::Max)] {
-        phase.latency(kind, stat, number_at(value, &[key]).map(|number| number * factor));
+        values.push((stat, number_at(value, &[key]).map(|number| number * factor)));
     }
     for stat in Stat::ALL {
         let Some(quantile) = stat.quantile() else { continue };
         let of_table = value.get("percentile").and_then(|table| percentile(table, quantile * 100.0));
         let found = of_table.or_else(|| value.get("bins").and_then(|bins| of_bins(bins, quantile)));
-        phase.latency(kind, stat, found.map(|number| number * factor));
+        values.push((stat, found.map(|number| number * factor)));
     }
-    is_clat && kind != OpKind::Fsync
+    (is_clat, values)
 }
 
 fn percentile(table: &Value, percent: f64) -> Option<f64> {

@@ -1,6 +1,6 @@
 //! fio's normal output, of 2.x and 3.x. Its numbers have few digits; what they say is taken as it is.
 
-use super::fio::{CLAT_NOTE, DIRECTIONS};
+use super::fio::{CLAT_NOTE, DIRECTIONS, MIXED_NOTE};
 use crate::amount::{bytes, bytes_of_1024, decimal, scaled, time_ns, unit_ns};
 use crate::input::Input;
 use crate::run::Run;
@@ -40,6 +40,9 @@ pub(super) fn read(text: &str) -> Result<Vec<Run>, Unread> {
             command_options(&mut run, said);
         } else if said.starts_with("Run status group") {
             job = false;
+        } else if let Some(values) = direction_named(said, "mixed") {
+            kind = None;
+            mixed_rates(&mut run, values);
         } else if let Some((one, values)) = direction(said) {
             kind = Some(one);
             rates(&mut run, one, values);
@@ -65,10 +68,30 @@ fn command_options(run: &mut Run, line: &str) {
 }
 
 fn direction(line: &str) -> Option<(OpKind, &str)> {
-    DIRECTIONS.into_iter().find_map(|kind| {
-        let rest = line.strip_prefix(kind.name())?.trim_start().strip_prefix(':')?;
-        (rest.contains("IOPS=") || rest.contains("iops=")).then_some((kind, rest))
-    })
+    DIRECTIONS.into_iter().find_map(|kind| Some((kind, direction_named(line, kind.name())?)))
+}
+
+fn direction_named<'a>(line: &'a str, name: &str) -> Option<&'a str> {
+    let rest = line.strip_prefix(name)?.trim_start().strip_prefix(':')?;
+    (rest.contains("IOPS=") || rest.contains("iops=")).then_some(rest)
+}
+
+/// Rates of all directions together, as `unified_rw_reporting` has them.
+fn mixed_rates(run: &mut Run, values: &str) {
+    run.note(MIXED_NOTE);
+    let Some(phase) = run.phases.last_mut() else { return };
+    for one in values.split(", ").map(str::trim) {
+        match one.split_once('=') {
+            Some(("IOPS" | "iops", value)) => phase.more("all rate", scaled(value), "ops/s"),
+            Some(("BW", value)) => {
+                phase.more("all bandwidth", bytes(value), "B/s");
+                let took = value.rsplit_once('/').and_then(|(_, took)| time_ns(took.trim_end_matches(')')));
+                phase.lasts(took);
+            }
+            Some(("bw", value)) => phase.more("all bandwidth", bytes_of_1024(value), "B/s"),
+            _ => {}
+        }
+    }
 }
 
 /// `IOPS=37.3k, BW=146MiB/s (153MB/s)(292MiB/2001msec)`; before 3.0 `io=512.0MB, bw=1234.5KB/s, iops=308, runtime= 1659msec`,

@@ -1,8 +1,10 @@
-//! iperf3: what `-J` and `--json-stream` print. Bits a second become bytes; what was sent is written and what arrived is
+//! iperf3: what `-J` and `--json-stream` print; [`super::iperf3_text`] reads its text. Bits a second become bytes; what was sent is written and what arrived is
 //! read. A test in both directions has a second pair of sums.
 
+use super::iperf3_text;
 use crate::error::unread;
 use crate::input::{Input, list_at, number_at, text_at};
+use crate::json::repeated_key;
 use crate::run::Run;
 use jiff::Timestamp;
 use plumb_result::published::Unread;
@@ -12,10 +14,19 @@ use serde_json::{Map, Value};
 const BITS: f64 = 8.0;
 
 pub(super) fn is_its(input: &Input<'_>) -> bool {
-    input.is_json() && input.has("\"iperf 3")
+    input.is_json() && input.has("\"iperf 3") || iperf3_text::is_its(input)
+}
+
+/// Before 3.8, the sums of the second direction of a test in both have the keys of the first.
+pub(super) fn reads_repeated(path: &str) -> bool {
+    matches!(path, "end.sum_sent" | "end.sum_received" | "end.sum")
 }
 
 pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
+    // Its lines begin with brackets, as JSON may.
+    if iperf3_text::is_its(input) || !input.is_json() {
+        return iperf3_text::read(input.text());
+    }
     let values = input.json_values()?;
     let is_stream = values.first().is_some_and(|value| value.get("event").is_some());
     let whole: Vec<Value> = match is_stream {
@@ -62,9 +73,12 @@ fn of(value: &Value, form: &str) -> Result<Run, Unread> {
     {
         run.set(name, text_at(value, &["start", "test_start", name]));
     }
-    for (name, sent, received) in
-        [("stream", "sum_sent", "sum_received"), ("reverse", "sum_sent_bidir_reverse", "sum_received_bidir_reverse")]
-    {
+    let second = |key: &str| repeated_key(key, 2);
+    for (name, sent, received) in [
+        ("stream", "sum_sent", "sum_received"),
+        ("reverse", "sum_sent_bidir_reverse", "sum_received_bidir_reverse"),
+        ("reverse", second("sum_sent").as_str(), second("sum_received").as_str()),
+    ] {
         let number = |sum: &str, key: &str| number_at(value, &["end", sum, key]);
         if number(sent, "bits_per_second").is_none() && number(received, "bits_per_second").is_none() {
             continue;
@@ -81,12 +95,17 @@ fn of(value: &Value, form: &str) -> Result<Run, Unread> {
     }
     // UDP of early versions has one sum.
     if run.phases.is_empty() && number_at(value, &["end", "sum", "bits_per_second"]).is_some() {
-        let number = |key: &str| number_at(value, &["end", "sum", key]);
-        let phase = run.phase("stream");
-        phase.wall_ns = number("seconds").map(|s| s * 1e9);
-        phase.bandwidth(OpKind::Write, number("bits_per_second").map(|bits| bits / BITS));
-        phase.less("jitter", number("jitter_ms").map(|ms| ms * 1e6), "ns");
-        phase.less("lost packets share", number("lost_percent"), "%");
+        for (name, sum) in [("stream", "sum"), ("reverse", second("sum").as_str())] {
+            let number = |key: &str| number_at(value, &["end", sum, key]);
+            if number("bits_per_second").is_none() {
+                continue;
+            }
+            let phase = run.phase(name);
+            phase.wall_ns = number("seconds").map(|s| s * 1e9);
+            phase.bandwidth(OpKind::Write, number("bits_per_second").map(|bits| bits / BITS));
+            phase.less("jitter", number("jitter_ms").map(|ms| ms * 1e6), "ns");
+            phase.less("lost packets share", number("lost_percent"), "%");
+        }
     }
     if let Some(phase) = run.phases.first_mut() {
         phase.less("CPU of this host", number_at(value, &["end", "cpu_utilization_percent", "host_total"]), "%");

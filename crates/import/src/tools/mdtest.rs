@@ -20,6 +20,8 @@ pub(super) fn is_its(input: &Input<'_>) -> bool {
 enum Summary {
     Rate,
     Time,
+    /// Plumb's own block behind mdtest's: percentiles of single operations.
+    Latency,
 }
 
 pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
@@ -42,6 +44,8 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
             head.set("work", Some(said));
             rates_taken = false;
             of = None;
+        } else if said.starts_with("LATENCY (in ms)") {
+            of = Some(Summary::Latency);
         } else if let Some(rest) = said.strip_prefix("SUMMARY") {
             let kind = if rest.contains("time") { Summary::Time } else { Summary::Rate };
             iterations =
@@ -77,6 +81,23 @@ fn copy(head: &Run) -> Run {
     }
 }
 
+/// `Directory creation  0.019519  0.028223  0.050814  0.050814  0.050814`: three percentiles, 99.9 %, and the longest, ms.
+fn latencies(run: &mut Run, (name, kind): (&str, Option<OpKind>), words: &[&str]) -> Result<(), String> {
+    const STATS: [Stat; 5] = [Stat::P50, Stat::P90, Stat::P99, Stat::P999, Stat::Max];
+    if words.len() != STATS.len() {
+        return Err(format!("`{name}` has {} latencies; a row has five", words.len()));
+    }
+    let phase = run.phase_named(name);
+    for (stat, word) in STATS.into_iter().zip(words) {
+        let ns = decimal(word).map(|ms| ms * NS_PER_MS);
+        match kind {
+            Some(kind) => phase.latency(kind, stat, ns),
+            None => phase.less(&format!("latency {}", stat.name()), ns, "ns"),
+        }
+    }
+    Ok(())
+}
+
 /// `Directory creation  42430.996  42430.996  42430.996  0.000`: greatest, least, mean, standard deviation. With statistics
 /// of ranks there are three numbers before these.
 fn row(run: &mut Run, line: &str, summary: Summary, iterations: f64) -> Result<(), String> {
@@ -98,6 +119,9 @@ fn row(run: &mut Run, line: &str, summary: Summary, iterations: f64) -> Result<(
     let Some((name, kind)) = OPERATIONS.iter().find(|(name, _)| line.starts_with(name)) else { return Ok(()) };
     let rest = line[name.len()..].trim_start_matches([' ', ':']);
     let words: Vec<&str> = rest.split_whitespace().collect();
+    if summary == Summary::Latency {
+        return latencies(run, (name, *kind), &words);
+    }
     if words.len() < 4 {
         return Err(format!("`{line}` has {} numbers; a row has at least four", words.len()));
     }
@@ -111,6 +135,7 @@ fn row(run: &mut Run, line: &str, summary: Summary, iterations: f64) -> Result<(
         (Summary::Time, Some(kind)) => {
             phase.latency(*kind, Stat::Mean, mean.filter(|ms| *ms > 0.0).map(|ms| ms * NS_PER_MS));
         }
+        (Summary::Latency, _) => {}
         (Summary::Time, None) => phase.less("time of one", mean.filter(|ms| *ms > 0.0).map(|ms| ms * NS_PER_MS), "ns"),
     }
     if iterations > 1.0 && summary == Summary::Rate {

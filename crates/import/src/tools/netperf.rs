@@ -5,6 +5,7 @@ use crate::amount::{csv, decimal};
 use crate::error::unread;
 use crate::input::Input;
 use crate::run::{PhaseRead, Run};
+use plumb_dialects::netperf::SELECTORS;
 use plumb_result::published::Unread;
 use plumb_sorted::SortedMap;
 use plumb_workload::OpKind;
@@ -45,7 +46,11 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
             continue;
         }
         run.set("test", Some(&name));
-        if keys(&mut run, &name, &lines) || columns(&mut run, &name, &lines) || table(&mut run, &name, &lines) {
+        let is_read = keys(&mut run, &name, &lines)
+            || columns(&mut run, &name, &lines)
+            || blocks(&mut run, &name, &lines)
+            || table(&mut run, &name, &lines);
+        if is_read {
             runs.push(run);
         } else if !name.is_empty() {
             return Err(unread(
@@ -93,13 +98,24 @@ fn kind_of(name: &str, direction: &str) -> OpKind {
 
 /// `KEY=value`, a line each.
 fn keys(run: &mut Run, name: &str, lines: &[&str]) -> bool {
-    let of: SortedMap<&str, &str> = SortedMap::from_iter(lines.iter().filter_map(|line| line.trim().split_once('=')));
+    let of = SortedMap::from_iter(lines.iter().filter_map(|line| line.trim().split_once('=')));
+    let is_read = selected(run, name, &of);
+    if is_read {
+        run.form = "key=value".to_owned();
+    }
+    is_read
+}
+
+/// The values of selectors, by their names.
+fn selected(run: &mut Run, name: &str, of: &SortedMap<&str, &str>) -> bool {
+    // Where the unit was not asked for, it is the one that the test has by default.
+    let is_exchange = name.contains("REQUEST") || name.contains('|') || name.contains("RR");
+    let default = if is_exchange { "Trans/s" } else { "10^6bits/s" };
     let (throughput, unit) = match (of.get("THROUGHPUT"), of.get("TRANSACTION_RATE")) {
-        (Some(throughput), _) => (throughput, of.get("THROUGHPUT_UNITS").copied().unwrap_or_default()),
+        (Some(throughput), _) => (throughput, of.get("THROUGHPUT_UNITS").copied().unwrap_or(default)),
         (None, Some(rate)) => (rate, "Trans/s"),
-        (None, None) => return false,
+        (None, None) => return latencies(run, name, of),
     };
-    run.form = "key=value".to_owned();
     let number = |key: &str| of.get(key).and_then(|text| decimal(text));
     for key in ["PROTOCOL", "DIRECTION", "REQUEST_SIZE", "RESPONSE_SIZE", "LOCAL_SEND_SIZE", "REMOTE_RECV_SIZE"] {
         run.set(key, of.get(key));
@@ -108,42 +124,105 @@ fn keys(run: &mut Run, name: &str, lines: &[&str]) -> bool {
     let phase = run.phase(if name.is_empty() { "omni" } else { name });
     phase.wall_ns = number("ELAPSED_TIME").map(|s| s * NS_PER_S);
     rate(phase, kind_of(name, of.get("DIRECTION").copied().unwrap_or_default()), decimal(throughput), unit);
-    for (key, value) in &of {
-        let Some(what) = key.strip_suffix("_LATENCY") else { continue };
-        // -1 stands for what was not measured.
-        let value = decimal(value).filter(|us| *us >= 0.0);
-        phase.less(&format!("latency {}", what.to_lowercase()), value.map(|us| us * NS_PER_US), "ns");
-    }
+    latencies(run, name, of);
+    let Some(phase) = run.phases.last_mut() else { return true };
     for (key, what) in [("LOCAL_CPU_UTIL", "CPU of this host"), ("REMOTE_CPU_UTIL", "CPU of the other host")] {
         phase.less(what, number(key).filter(|percent| *percent >= 0.0), "%");
     }
     true
 }
 
-/// A line of names and one of values.
-fn columns(run: &mut Run, name: &str, lines: &[&str]) -> bool {
-    let Some(at) = lines.iter().position(|line| line.contains(',') && line.contains("Throughput")) else {
+/// Latencies, which may be all that was asked for.
+fn latencies(run: &mut Run, name: &str, of: &SortedMap<&str, &str>) -> bool {
+    if !of.keys().any(|key| key.ends_with("_LATENCY")) {
         return false;
-    };
+    }
+    let phase = run.phase_named(if name.is_empty() { "omni" } else { name });
+    for (key, value) in of {
+        let Some(what) = key.strip_suffix("_LATENCY") else { continue };
+        // -1 stands for what was not measured.
+        let value = decimal(value).filter(|us| *us >= 0.0);
+        phase.less(&format!("latency {}", what.to_lowercase()), value.map(|us| us * NS_PER_US), "ns");
+    }
+    phase.size() > 0
+}
+
+/// The selector whose title this is, its lines joined by blanks.
+fn selector(title: &str) -> Option<&'static str> {
+    let is_its = |of: &str| of.split(['|', ' ']).filter(|word| !word.is_empty()).eq(title.split_whitespace());
+    SELECTORS.iter().find(|(_, of)| is_its(of)).map(|(name, _)| *name)
+}
+
+/// A line of names and one of values, as `-o` prints them.
+fn columns(run: &mut Run, name: &str, lines: &[&str]) -> bool {
+    let is_head = |line: &&str| line.contains(',') && csv(line).iter().any(|title| selector(title).is_some());
+    let Some(at) = lines.iter().position(is_head) else { return false };
     let Some(values) = lines.get(at + 1) else { return false };
     let (names, values) = (csv(lines[at]), csv(values));
     if names.len() != values.len() {
         return false;
     }
     run.form = "CSV".to_owned();
-    let of: SortedMap<&str, &str> =
-        SortedMap::from_iter(names.iter().map(|one| one.trim()).zip(values.iter().map(|one| one.trim())));
-    // Where the unit was not asked for, it is the one that the test has by default.
-    let default = if name.contains("REQUEST") || name.contains('|') { "Trans/s" } else { "10^6bits/s" };
-    let unit = of.get("Throughput Units").copied().unwrap_or(default);
-    let phase = run.phase(if name.is_empty() { "omni" } else { name });
-    rate(phase, kind_of(name, ""), of.get("Throughput").and_then(|text| decimal(text)), unit);
-    for (key, value) in &of {
-        let Some(what) = key.strip_suffix(" Latency Microseconds") else { continue };
-        let value = decimal(value).filter(|us| *us >= 0.0);
-        phase.less(&format!("latency {}", what.to_lowercase()), value.map(|us| us * NS_PER_US), "ns");
+    let pairs = names.iter().zip(&values).filter_map(|(title, value)| Some((selector(title)?, value.trim())));
+    selected(run, name, &SortedMap::from_iter(pairs))
+}
+
+/// Columns with titles of several lines above them, as `-O` prints them.
+fn blocks(run: &mut Run, name: &str, lines: &[&str]) -> bool {
+    let mut of: SortedMap<&str, String> = SortedMap::new();
+    let is_own = |line: &&str| !line.starts_with("Interim result:");
+    let lines: Vec<&str> = lines.iter().copied().filter(is_own).collect();
+    for block in lines.split(|line| line.trim().is_empty()) {
+        block_values(block, &mut of);
     }
-    true
+    // The classic tables have some of these titles, with units below them.
+    let is_number = |name: &str| matches!(name, "THROUGHPUT" | "TRANSACTION_RATE") || name.ends_with("_LATENCY");
+    if of.is_empty() || of.iter().any(|(name, value)| is_number(name) && decimal(value).is_none()) {
+        return false;
+    }
+    let is_read = selected(run, name, &SortedMap::from_iter(of.iter().map(|(name, value)| (*name, value.as_str()))));
+    if is_read {
+        run.form = "columns".to_owned();
+    }
+    is_read
+}
+
+/// The values of a block: columns are where no line has a letter between them. A title may have a blank in such a place, so that
+/// neighbours are tried together.
+fn block_values(block: &[&str], of: &mut SortedMap<&'static str, String>) {
+    const TITLE_PARTS_MAX: usize = 3;
+    if block.len() < 2 {
+        return;
+    }
+    let letters: Vec<Vec<char>> = block.iter().map(|line| line.chars().collect()).collect();
+    let width = letters.iter().map(Vec::len).max().unwrap_or(0);
+    let is_blank = |at: usize| letters.iter().all(|line| line.get(at).is_none_or(|letter| letter.is_whitespace()));
+    let mut columns: Vec<(usize, usize)> = Vec::new();
+    for at in (0..width).filter(|at| !is_blank(*at)) {
+        match columns.last_mut() {
+            Some((_, end)) if *end == at => *end = at + 1,
+            _ => columns.push((at, at + 1)),
+        }
+    }
+    let cell = |line: &[char], (begin, end): (usize, usize)| -> String {
+        line.iter().take(end).skip(begin).collect::<String>().trim().to_owned()
+    };
+    let (titles, values) = letters.split_at(letters.len() - 1);
+    let mut first = 0;
+    while first < columns.len() {
+        let found = (1..=TITLE_PARTS_MAX.min(columns.len() - first)).find_map(|parts| {
+            let span = (columns[first].0, columns[first + parts - 1].1);
+            let title: Vec<String> = titles.iter().map(|line| cell(line, span)).collect();
+            Some((parts, selector(&title.join(" "))?, cell(&values[0], span)))
+        });
+        match found {
+            Some((parts, name, value)) => {
+                of.insert(name, value);
+                first += parts;
+            }
+            None => first += 1,
+        }
+    }
 }
 
 /// The classic tables: rows of numbers below a head.

@@ -16,7 +16,7 @@ const NS_PER_MS: f64 = 1e6;
 
 pub(super) fn is_its(input: &Input<'_>) -> bool {
     let is_flat = |line: &str| line.split_whitespace().take(4).any(|word| word == "Run") && line.contains("MB/sec");
-    (input.has("1024**2") && input.has("Starting RD=")) || input.head().lines().any(is_flat)
+    (input.has("Starting RD=") && (input.has("1024**2") || input.has("ReqstdOps"))) || input.head().lines().any(is_flat)
 }
 
 /// What an average says; times in ms.
@@ -36,12 +36,16 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     let mut run = Run::new("report");
     let mut name = String::new();
     let mut columns: Vec<&str> = Vec::new();
+    // Of runs on files: the names of the columns after the interval.
+    let mut pairs: Vec<String> = Vec::new();
     for line in text.lines() {
         let words: Vec<&str> = line.split_whitespace().collect();
         if let Some((_, rest)) = line.split_once("Starting RD=") {
             name = rest.split(';').next().unwrap_or_default().to_owned();
             let details = rest.split_once(';').map(|(_, rest)| rest.trim());
             run.set(&name, details);
+        } else if words.iter().any(|word| word.contains("ReqstdOps")) {
+            pairs = file_columns(&words);
         } else if words.contains(&"Run") && words.contains(&"MB/sec") && !line.starts_with('*') {
             run.form = "flat file".to_owned();
             columns = words;
@@ -57,19 +61,17 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
         } else if !columns.is_empty() && words.len() == columns.len() {
             let of: SortedMap<&str, &str> = SortedMap::from_iter(columns.iter().copied().zip(words));
             if of.get("Interval").is_some_and(|interval| interval.starts_with("avg")) {
-                let number = |name: &str| of.get(name).and_then(|text| decimal(text));
-                let average = Average {
-                    rate: number("rate"),
-                    mib: number("MB/sec"),
-                    read_percent: number("read%").or_else(|| number("rdpct")),
-                    response_ms: number("resp"),
-                    read_ms: number("read_resp"),
-                    write_ms: number("write_resp"),
-                    max_ms: number("resp_max"),
-                };
-                put(&mut run, of.get("Run").copied().unwrap_or_default(), &average);
+                of_flat(&mut run, &of);
             }
         } else if let Some(at) = words.iter().position(|word| word.starts_with("avg_")).filter(|at| *at <= 1) {
+            if !pairs.is_empty() {
+                let of_files = |name: &str| {
+                    let place = pairs.iter().position(|found| found == name)?;
+                    words.get(at + 1 + place).and_then(|text| decimal(text))
+                };
+                put_files(&mut run, &name, &of_files);
+                continue;
+            }
             let number = |place: usize| words.get(at + place).and_then(|text| decimal(text));
             let average = Average {
                 rate: number(1),
@@ -90,6 +92,87 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     }
     run.note("averages leave out the first interval");
     Ok(vec![run])
+}
+
+/// The means in a line of a flat file, by the names of its columns.
+fn of_flat(run: &mut Run, of: &SortedMap<&str, &str>) {
+    let number = |name: &str| of.get(name).and_then(|text| decimal(text));
+    let name = of.get("Run").copied().unwrap_or_default();
+    if of.contains_key("Mkdir_rate") {
+        let of_files = |name: &str| match name {
+            "requested rate" => number("rate"),
+            "requested resp" => number("resp"),
+            name => {
+                let (first, rest) = name.split_at(1);
+                number(&format!("{}{}", first.to_uppercase(), rest.replace(' ', "_")))
+            }
+        };
+        return put_files(run, name, &of_files);
+    }
+    let average = Average {
+        rate: number("rate"),
+        mib: number("MB/sec"),
+        read_percent: number("read%").or_else(|| number("rdpct")),
+        response_ms: number("resp"),
+        read_ms: number("read_resp"),
+        write_ms: number("write_resp"),
+        max_ms: number("resp_max"),
+    };
+    put(run, name, &average);
+}
+
+/// Returns the columns of a run on files after the interval, from the upper line of its head: most are a rate and a response time.
+fn file_columns(words: &[&str]) -> Vec<String> {
+    let first = words.iter().position(|word| word.contains("ReqstdOps")).unwrap_or(0);
+    let mut found = Vec::new();
+    for word in &words[first..] {
+        let name = word.trim_matches('.');
+        match name {
+            "ReqstdOps" => found.extend(["requested rate", "requested resp"].map(str::to_owned)),
+            "cpu%" => found.extend(["cpu total", "cpu sys"].map(str::to_owned)),
+            // Before the pair of reads stands their share.
+            "read" if !word.starts_with('.') => found.push("read pct".to_owned()),
+            "mb/sec" if word.starts_with('.') => found.extend(["MB_read", "MB_write"].map(str::to_owned)),
+            "mb/sec" => found.push("MB total".to_owned()),
+            "xfer" => found.push("xfer size".to_owned()),
+            name => found.extend([format!("{name} rate"), format!("{name} resp")]),
+        }
+    }
+    found
+}
+
+/// The mean of a run on files.
+fn put_files(run: &mut Run, name: &str, of: &dyn Fn(&str) -> Option<f64>) {
+    const CALLS: [(&str, OpKind); 11] = [
+        ("read", OpKind::Read),
+        ("write", OpKind::Write),
+        ("mkdir", OpKind::Mkdir),
+        ("rmdir", OpKind::Rmdir),
+        ("create", OpKind::Create),
+        ("open", OpKind::Open),
+        ("close", OpKind::Close),
+        ("delete", OpKind::Unlink),
+        ("getattr", OpKind::Stat),
+        ("setattr", OpKind::Utimens),
+        ("access", OpKind::Access),
+    ];
+    let ns = |ms: Option<f64>| ms.filter(|ms| *ms > 0.0).map(|ms| ms * NS_PER_MS);
+    let phase = run.phase(name);
+    phase.more("requested operations", of("requested rate"), "ops/s");
+    phase.less("requested operations response mean", ns(of("requested resp")), "ns");
+    for (call, kind) in CALLS {
+        let rate = of(&format!("{call} rate")).filter(|rate| *rate > 0.0);
+        if rate.is_some() {
+            phase.rate(kind, rate);
+            phase.latency(kind, Stat::Mean, ns(of(&format!("{call} resp"))));
+        }
+    }
+    for (column, kind) in [("MB_read", OpKind::Read), ("MB_write", OpKind::Write)] {
+        phase.bandwidth(kind, of(column).filter(|mib| *mib > 0.0).map(|mib| mib * MIB));
+    }
+    for call in ["copy", "move"] {
+        phase.more(call, of(&format!("{call} rate")).filter(|rate| *rate > 0.0), "ops/s");
+    }
 }
 
 fn put(run: &mut Run, name: &str, average: &Average) {
