@@ -138,3 +138,88 @@ fn what_the_dialects_print_is_read_as_it_was_measured() {
         assert!((imported / own - 1.0).abs() <= *tolerance, "{line}: measured {own}, read {imported}");
     }
 }
+
+/// Commands of each dialect with each form of its output, where it prints it, and how many of its metrics are at least read back.
+const FORMS: [(&str, &str, usize); 25] = [
+    ("fio --name=a --rw=randrw --bs=4k --size=8m --filename=f1 --output-format=normal", "out", 4),
+    ("fio --name=a --rw=randrw --bs=4k --size=8m --filename=f1 --output-format=json", "out", 4),
+    ("fio --name=a --rw=randrw --bs=4k --size=8m --filename=f1 --output-format=json+", "out", 4),
+    ("fio --name=a --rw=randrw --bs=4k --size=8m --filename=f1 --output-format=terse --terse-version=2", "out", 4),
+    ("fio --name=a --rw=randrw --bs=4k --size=8m --filename=f1 --output-format=terse --terse-version=3", "out", 4),
+    ("fio --name=a --rw=randrw --bs=4k --size=8m --filename=f1 --output-format=terse --terse-version=4", "out", 4),
+    ("fio --name=a --rw=randrw --bs=4k --size=8m --filename=f1 --output-format=terse --terse-version=5", "out", 4),
+    // Its numbers are of both directions together, which have no metric.
+    ("fio --name=a --rw=randrw --bs=4k --size=8m --filename=f1 --unified_rw_reporting=1", "out", 0),
+    ("iozone -i0 -i1 -s 4m -r 64k -f ioz", "out", 4),
+    ("iozone -R -i0 -i1 -s 4m -r 64k -f ioz", "out", 4),
+    ("iozone -R -b ioz.xls -i0 -i1 -s 4m -r 64k -f ioz", "ioz.xls", 4),
+    // Whether it read or wrote is not in its output.
+    ("dd if=/dev/zero of=dd1 bs=64k count=640", "err", 0),
+    ("ior -w -r -b 4m -t 64k -o iorf", "out", 4),
+    ("ior -w -r -b 4m -t 64k -o iorf -O summaryFormat=JSON", "out", 4),
+    ("mdtest -n 50 -d md", "out", 4),
+    ("elbencho -w -t 1 -s 32m -b 64k --csvfile e.csv ef", "e.csv", 2),
+    ("elbencho -w -t 1 -s 32m -b 64k --jsonfile e.json ef", "e.json", 2),
+    ("elbencho -w -t 1 -s 32m -b 64k --lat ef", "out", 2),
+    ("fs_mark -d m -n 500 -s 4096 -t 2", "out", 1),
+    ("fs_mark -d m -n 500 -s 4096 -t 2 -v -l fl", "fl", 1),
+    ("dbench -t 1 1 -D .", "out", 0),
+    ("vdbench -f raw", "out", 3),
+    ("vdbench -f raw -o vo", "vo/flatfile.html", 3),
+    ("vdbench -f files", "out", 3),
+    ("vdbench -f files -o vf", "vf/flatfile.html", 3),
+];
+
+/// The metrics of the last run in a database: names, values, units.
+fn last_metrics(home: &Home, database: &str) -> (Vec<(String, Option<f64>, String)>, usize) {
+    let run = home.plumb(&format!("{database} show last --json")).ran().json();
+    let of_phase = |phase: &serde_json::Value| {
+        let metrics = phase["metrics"].as_object().cloned().unwrap_or_default();
+        metrics
+            .into_iter()
+            .map(|(name, value)| (name, value["value"].as_f64(), value["unit"].to_string()))
+            .collect::<Vec<_>>()
+    };
+    let metrics = run["phases"].as_array().unwrap().iter().flat_map(of_phase).collect();
+    (metrics, run["imported"]["numbers"].as_array().map_or(0, Vec::len))
+}
+
+// Protects: what Plumb prints in a tool's form is read back with its value and unit, in each form.
+#[test]
+fn every_printed_form_is_imported() {
+    let home = Home::new();
+    home.file("raw", "sd=sd1,lun=vd,size=4m\nwd=wd1,sd=sd1\nrd=rd1,wd=wd1,iorate=max,elapsed=1,interval=1\n");
+    home.file(
+        "files",
+        "fsd=fsd1,anchor=.,depth=1,width=1,files=4,size=64k\nfwd=fwd1,fsd=fsd1,operation=read,xfersize=4k\n\
+         rd=rd1,fwd=fwd1,fwdrate=max,format=yes,elapsed=1,interval=1\n",
+    );
+    for (number, (words, from, least)) in FORMS.into_iter().enumerate() {
+        let said = home.plumb(&format!("as {words} --plumb-quiet")).expect(0);
+        let file = match from {
+            "out" => home.file("printed", &said.out),
+            "err" => home.file("printed", &said.err),
+            name => home.work().join(name),
+        };
+        let database = format!("--db imported-{number}.db");
+        home.plumb(&format!("{database} import {}", file.display())).expect(0);
+        let ((own, _), (imported, numbers)) = (last_metrics(&home, ""), last_metrics(&home, &database));
+        let mut read_back = 0;
+        for (name, value, unit) in &imported {
+            let same: Vec<f64> = own
+                .iter()
+                .filter(|(own, _, of)| own == name && of == unit)
+                .filter_map(|(_, value, _)| *value)
+                .collect();
+            let (Some(value), false) = (value, same.is_empty()) else { continue };
+            // Tools round, and print times in whole microseconds.
+            let near = |own: &f64| {
+                (own - value).abs()
+                    <= 0.1 * own.abs().max(value.abs()) + if name.contains(".lat.") { 1000.0 } else { 0.0 }
+            };
+            assert!(same.iter().any(near), "{words}: {name} is {value}, measured {same:?}");
+            read_back += 1;
+        }
+        assert!(read_back >= least && imported.len() + numbers > 0, "{words}: {read_back} of {least}: {imported:?}");
+    }
+}
