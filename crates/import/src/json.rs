@@ -1,13 +1,13 @@
 //! JSON in which a key may be there more than once: `serde_json` alone keeps the last of them without a word.
 
-use plumb_sorted::SortedMap;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// Keys that are there more than once: their paths, each with its count.
-pub(crate) type Repeated = SortedMap<String, usize>;
+pub(crate) type Repeated = BTreeMap<String, usize>;
 
 /// The key of the `number`th value of a key, from 1.
 pub(crate) fn repeated_key(key: &str, number: usize) -> String {
@@ -84,7 +84,7 @@ impl<'de> Visitor<'de> for WithRepeated<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
         let mut all = Map::new();
-        let mut counts: SortedMap<String, usize> = SortedMap::new();
+        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
         while let Some(key) = entries.next_key::<String>()? {
             let below = self.below(&key);
             let path = below.path.clone();

@@ -6,8 +6,8 @@ use crate::error::unread;
 use crate::input::Input;
 use crate::run::Run;
 use plumb_result::published::Unread;
-use plumb_sorted::SortedMap;
 use plumb_workload::OpKind;
+use std::collections::BTreeMap;
 
 pub(super) fn is_its(input: &Input<'_>) -> bool {
     input.head().lines().any(|line| result(line.trim()).is_some())
@@ -133,7 +133,7 @@ fn whole(mut run: Run, sums: Vec<Sum>, cpu: Option<(f64, f64)>) -> Option<Run> {
     let has_sum = |one: &Sum| {
         sums.iter().any(|sum| sum.id == "SUM" && (sum.is_forward, sum.is_sender) == (one.is_forward, one.is_sender))
     };
-    let mut found: SortedMap<(bool, bool), Vec<&Sum>> = SortedMap::new();
+    let mut found: BTreeMap<(bool, bool), Vec<&Sum>> = BTreeMap::new();
     for sum in sums.iter().filter(|sum| (sum.id == "SUM") == has_sum(sum)) {
         found.entry((!sum.is_forward, sum.is_sender)).or_default().push(sum);
     }

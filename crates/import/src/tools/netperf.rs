@@ -7,8 +7,8 @@ use crate::input::Input;
 use crate::run::{PhaseRead, Run};
 use plumb_dialects::netperf::SELECTORS;
 use plumb_result::published::Unread;
-use plumb_sorted::SortedMap;
 use plumb_workload::OpKind;
+use std::collections::BTreeMap;
 
 const NS_PER_S: f64 = 1e9;
 const NS_PER_US: f64 = 1e3;
@@ -98,7 +98,7 @@ fn kind_of(name: &str, direction: &str) -> OpKind {
 
 /// `KEY=value`, a line each.
 fn keys(run: &mut Run, name: &str, lines: &[&str]) -> bool {
-    let of = SortedMap::from_iter(lines.iter().filter_map(|line| line.trim().split_once('=')));
+    let of = BTreeMap::from_iter(lines.iter().filter_map(|line| line.trim().split_once('=')));
     let is_read = selected(run, name, &of);
     if is_read {
         run.form = "key=value".to_owned();
@@ -107,7 +107,7 @@ fn keys(run: &mut Run, name: &str, lines: &[&str]) -> bool {
 }
 
 /// The values of selectors, by their names.
-fn selected(run: &mut Run, name: &str, of: &SortedMap<&str, &str>) -> bool {
+fn selected(run: &mut Run, name: &str, of: &BTreeMap<&str, &str>) -> bool {
     // Where the unit was not asked for, it is the one that the test has by default.
     let is_exchange = name.contains("REQUEST") || name.contains('|') || name.contains("RR");
     let default = if is_exchange { "Trans/s" } else { "10^6bits/s" };
@@ -133,7 +133,7 @@ fn selected(run: &mut Run, name: &str, of: &SortedMap<&str, &str>) -> bool {
 }
 
 /// Latencies, which may be all that was asked for.
-fn latencies(run: &mut Run, name: &str, of: &SortedMap<&str, &str>) -> bool {
+fn latencies(run: &mut Run, name: &str, of: &BTreeMap<&str, &str>) -> bool {
     if !of.keys().any(|key| key.ends_with("_LATENCY")) {
         return false;
     }
@@ -164,12 +164,12 @@ fn columns(run: &mut Run, name: &str, lines: &[&str]) -> bool {
     }
     run.form = "CSV".to_owned();
     let pairs = names.iter().zip(&values).filter_map(|(title, value)| Some((selector(title)?, value.trim())));
-    selected(run, name, &SortedMap::from_iter(pairs))
+    selected(run, name, &BTreeMap::from_iter(pairs))
 }
 
 /// Columns with titles of several lines above them, as `-O` prints them.
 fn blocks(run: &mut Run, name: &str, lines: &[&str]) -> bool {
-    let mut of: SortedMap<&str, String> = SortedMap::new();
+    let mut of: BTreeMap<&str, String> = BTreeMap::new();
     let is_own = |line: &&str| !line.starts_with("Interim result:");
     let lines: Vec<&str> = lines.iter().copied().filter(is_own).collect();
     for block in lines.split(|line| line.trim().is_empty()) {
@@ -180,7 +180,7 @@ fn blocks(run: &mut Run, name: &str, lines: &[&str]) -> bool {
     if of.is_empty() || of.iter().any(|(name, value)| is_number(name) && decimal(value).is_none()) {
         return false;
     }
-    let is_read = selected(run, name, &SortedMap::from_iter(of.iter().map(|(name, value)| (*name, value.as_str()))));
+    let is_read = selected(run, name, &BTreeMap::from_iter(of.iter().map(|(name, value)| (*name, value.as_str()))));
     if is_read {
         run.form = "columns".to_owned();
     }
@@ -189,7 +189,7 @@ fn blocks(run: &mut Run, name: &str, lines: &[&str]) -> bool {
 
 /// The values of a block: columns are where no line has a letter between them. A title may have a blank in such a place, so that
 /// neighbours are tried together.
-fn block_values(block: &[&str], of: &mut SortedMap<&'static str, String>) {
+fn block_values(block: &[&str], of: &mut BTreeMap<&'static str, String>) {
     const TITLE_PARTS_MAX: usize = 3;
     if block.len() < 2 {
         return;
