@@ -21,6 +21,7 @@ mod errno;
 mod errors;
 mod facts;
 mod image;
+mod long_paths;
 mod namespace;
 mod ops;
 mod outcome;
