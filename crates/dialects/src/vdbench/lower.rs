@@ -111,6 +111,7 @@ pub fn lower(
                     names: Names::Said(vec![PathBuf::from(&storage.path)]),
                     lengths: storage.bytes.map(Bytes).into_iter().collect(),
                     typed: Vec::new(),
+                    make_below: None,
                 })
             });
             let part =
