@@ -11,7 +11,7 @@ use std::fs::Metadata;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 /// `openat2` asks to be called again when something was renamed meanwhile; after this many times it is no accident.
 #[cfg(target_os = "linux")]
@@ -213,20 +213,29 @@ pub(super) fn mount_id(fd: BorrowedFd<'_>) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix("mnt_id:"))?.trim().parse().ok()
 }
 
-/// Makes the directories of `path` that are missing below `base`, which must be there, with mode 0700. Does nothing for
-/// a path that is not below it. Links below `base` are not followed.
+/// Makes the directories of `path` that are missing below `base`, which must be there, with mode 0700; empty or `.` is the
+/// working directory. Does nothing for a path that is not below it. Links below `base` are not followed.
 ///
 /// # Errors
 /// [`Refusal::Symlink`] for a link below `base`, [`Refusal::Io`].
 pub fn make_parents_below(base: &Path, path: &Path) -> Result<(), Refusal> {
     let Some(parent) = path.parent() else { return Ok(()) };
-    let Ok(rest) = parent.strip_prefix(base) else { return Ok(()) };
+    let base = match (base.as_os_str().as_bytes(), path.is_absolute()) {
+        (b"" | b".", true) => std::env::current_dir().map_err(|error| Refusal::Io {
+            path: path.to_owned(),
+            action: "find the working directory",
+            source: error,
+        })?,
+        (b"" | b".", false) => PathBuf::new(),
+        _ => base.to_owned(),
+    };
+    let Ok(rest) = parent.strip_prefix(&base) else { return Ok(()) };
     if parent.exists() {
         return Ok(());
     }
     // Opening the file says what is wrong with such a path, or with a missing base.
     let Ok(names) = steps(rest) else { return Ok(()) };
-    let base = if base.as_os_str().is_empty() { Path::new(".") } else { base };
+    let base = if base.as_os_str().is_empty() { Path::new(".") } else { base.as_path() };
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let Ok(root) = crate::raw_open::open(base, flags, Mode::empty()) else { return Ok(()) };
     match make_dirs(root.as_fd(), &names) {
@@ -276,6 +285,9 @@ mod tests {
         assert!(!at("victim/new").exists());
         fs::write(at("base/plain"), "x").unwrap();
         assert!(matches!(make("base/plain/file"), Err(Refusal::Io { .. })));
+        // The working directory of a test does not contain the place.
+        make_parents_below(Path::new("."), &at("elsewhere/file")).unwrap();
+        assert!(!at("elsewhere").exists());
         make_parents_below(&at("missing"), &at("missing/a/file")).unwrap();
         assert!(!at("missing").exists(), "the base itself is not made");
     }

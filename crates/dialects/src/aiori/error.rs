@@ -16,9 +16,9 @@ pub enum OptionError {
     /// An option of a back end that Plumb does not have.
     #[error("`{word}` is an option of the back end {backend}, which is not yet supported: {}", without(.backend))]
     OfBackEnd {
-        /// As given.
+        /// The option, as the user typed it.
         word: String,
-        /// Its back end.
+        /// The back end that has the option.
         backend: String,
     },
     /// No option at all.
@@ -92,7 +92,7 @@ const OTHER_BACK_ENDS: [&str; 18] = [
     "CEPHFS", "Gfarm", "CHFS", "FINCHFS", "LIBNFS",
 ];
 
-/// What to do where a back end is missing. Another one is another workload, so that none is offered in its place.
+/// Returns the way out for a missing back end. Another one is another workload, so none is offered in its place.
 fn without(backend: &str) -> &'static str {
     match backend {
         "DFS" => {
@@ -106,7 +106,7 @@ fn without(backend: &str) -> &'static str {
     }
 }
 
-/// What is wrong with the name of a back end, of which a tool has `those`.
+/// Returns the problem with the name of a back end for a tool that has `those`.
 pub(crate) fn back_end_problem(name: &str, those: &str) -> String {
     match OTHER_BACK_ENDS.iter().find(|known| known.eq_ignore_ascii_case(name)) {
         Some(known) => format!("is a back end that is not yet supported; {}", without(known)),

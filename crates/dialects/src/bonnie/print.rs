@@ -234,7 +234,7 @@ pub fn values(settings: &Settings, results: &Results) -> String {
         match settings.version {
             Version::V103 => text.push_str(&format!(",{}", old_size(settings))),
             version => {
-                // 2.00a leaves the column empty whatever the size; the table shows it next to the name.
+                // 2.00a leaves the column empty for every size; the table shows it next to the name.
                 let is_empty = settings.chunk_bytes == 8192 || version == Version::V200;
                 let chunk = if is_empty { String::new() } else { size(settings.chunk_bytes, " km") };
                 text.push_str(&format!(",{},{chunk}", size(settings.size_mib, "MG")));

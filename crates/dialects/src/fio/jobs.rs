@@ -156,7 +156,7 @@ impl JobsReader<'_> {
     fn option(&mut self, option: &'static OptionSpec, line: OptionLine, kb_base: u64) -> Option<Taken> {
         let OptionLine { name, text, place } = line;
         match option.support {
-            // What is so anyway, is not a wish.
+            // A value that equals the default asks for nothing.
             Support::Ignored(why) if option.default.is_none() || text.as_deref() != option.default => {
                 self.warnings.push(Warning::DoesNothing { place: place.clone(), option: option.name, why });
             }

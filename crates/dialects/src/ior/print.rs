@@ -168,7 +168,7 @@ pub fn data_stamp(test: &Test, clock_seed: i32) -> String {
     format!("Using Time Stamp {stamp} (0x{stamp:x}) for Data Signature\n")
 }
 
-/// What IOR says with `-v` when a phase begins.
+/// Returns the lines of `-v` at the begin of a phase.
 pub fn begins(test: &Test, phase: &str, now: &str) -> String {
     match (phase, test.verbosity) {
         ("write-check", 1..) => format!("Verifying contents of the file(s) just written.\n{now}\n\n"),

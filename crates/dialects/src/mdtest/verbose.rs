@@ -1,4 +1,4 @@
-//! What mdtest prints with `-v`: the options, and the time and rate of each test behind its iteration.
+//! Lines of `-v`: the options, and the time and rate of each test after its iteration.
 //!
 //! Lines with which mdtest follows its own functions ("Entering …") are left out.
 
@@ -9,7 +9,7 @@ fn line(text: &str) -> String {
     format!("V-1: Rank   0 Line     0 {text}\n")
 }
 
-/// The options, behind the command line.
+/// Prints the options, which follow the command line.
 pub(super) fn options(settings: &Settings) -> String {
     if settings.verbosity == 0 {
         return String::new();

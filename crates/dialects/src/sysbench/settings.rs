@@ -375,7 +375,7 @@ fn settings(given: &Given<'_>, command: Command) -> Result<Settings, Wrong> {
         "fdatasync" => true,
         other => return Err(fatal("Invalid fsync mode", &format!("{other}."))),
     };
-    // What a mode does not use is not checked, as with sysbench.
+    // As in sysbench, only modes that use a value check it.
     let ratio = match (command, given.text("file-rw-ratio")) {
         (Command::Run(TestMode::RandomMix), said) => {
             let ratio = said.parse::<f64>().ok().filter(|number| *number >= 0.0 && number.is_finite());

@@ -168,7 +168,7 @@ fn directories_of_file_names_are_made() {
     assert!(!outside.path().join("no").exists(), "it is neither below `directory=` nor below the working directory");
 }
 
-/// Protects scripts that read the output of `exec_prerun`: one file a job, whatever `numjobs` is, as with fio.
+/// Protects scripts that read the output of `exec_prerun`: one file a job for any `numjobs`, as with fio.
 #[test]
 fn commands_of_copies_write_to_the_file_of_their_job() {
     let home = Home::new();

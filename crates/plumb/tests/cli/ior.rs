@@ -276,8 +276,7 @@ fn a_phase_that_failed_has_no_row() {
     let home = Home::new();
     for format in ["default", "CSV", "JSON"] {
         let line = format!("as ior -r -t 4k -b 64k -z -o nofile -O summaryFormat={format}");
-        let run = home.plumb(&line).expect(255);
-        run.complains(&["nofile", "No such file or directory"]);
+        let run = home.plumb(&line).expect(255).complains(&["nofile", "No such file or directory"]);
         assert!(!run.out.lines().any(|row| row.starts_with("read") || row.contains("bwMiB")), "{format}: {}", run.out);
     }
 }

@@ -216,7 +216,7 @@ fn what_a_kill_leaves_is_cleaned_up() {
 /// A library that bindfs loads first: the file system that it serves then keeps every name and reports its removal.
 const UNLINK_KEEPS: &str = "int unlink(const char *path) { (void)path; return 0; }\n";
 
-// Protects: the clean-up went round for ever on such a file system, and did not react to SIGTERM.
+// Protects: the clean-up never ended on such a file system, and did not react to SIGTERM.
 #[test]
 fn a_file_system_that_keeps_what_is_removed_does_not_keep_the_run() {
     if !needs::root_and(&["bindfs", "cc", "umount", "timeout"]) || !std::path::Path::new("/dev/fuse").exists() {

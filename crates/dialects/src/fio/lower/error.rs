@@ -93,7 +93,7 @@ pub enum Wrong {
     None {
         /// The option that says it.
         option: &'static str,
-        /// Of what.
+        /// The things of which there are none, in the plural.
         what: &'static str,
     },
     /// The run is read-only.

@@ -42,7 +42,7 @@ pub(super) fn files(job: &FioJob, copy: u32, places: &mut dyn Places) -> Names {
     Names::Said((0..files.nrfiles).map(|number| PathBuf::from(name(&number.to_string()))).collect())
 }
 
-/// The one of `directory=` that a copy's own names lie in.
+/// Returns the directory of `directory=` for the names of a copy.
 fn directory(job: &FioJob, copy: u32) -> Option<&String> {
     let directories = &job.files.directories;
     match directories.len() {

@@ -233,15 +233,16 @@ fn without_strides(copy: &mut JobClone<'_>) {
         return;
     }
     if zones.size_bytes.is_some() {
-        let (first, why) = match copy.is_said("zonemode") {
-            true => ("zonemode=none", "zonesize has no meaning without zones; remove one of them"),
-            false => (
-                "zonesize",
-                "the default is zonemode=none; add zonemode=strided, which fio before 3.13 used without it",
-            ),
-        };
-        let second = if first == "zonesize" { "no zonemode" } else { "zonesize" };
-        copy.wrong(Wrong::Contradiction { first, second, why });
+        copy.wrong(match copy.is_said("zonemode") {
+            true => {
+                let why = "zonesize has no meaning without zones; remove one of them";
+                Wrong::Contradiction { first: "zonemode=none", second: "zonesize", why }
+            }
+            false => {
+                let why = "the default is zonemode=none; fio before 3.13 took a zonesize for strided zones";
+                Wrong::Needs { option: "zonesize", needs: "zonemode=strided", why }
+            }
+        });
         return;
     }
     for option in ["zoneskip", "zonerange"] {

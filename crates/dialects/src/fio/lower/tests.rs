@@ -446,7 +446,7 @@ fn options_that_contradict_one_another_are_refused() {
     wrong("rate=1m\nrate_min=2m\n", "the minimum rate exceeds the rate limit");
     wrong("zonemode=strided\n", "needs `zonesize`");
     wrong("zonemode=none\nzonesize=64k\n", "cannot be combined");
-    wrong("zonesize=64k\nzoneskip=64k\n", "add zonemode=strided");
+    wrong("zonesize=64k\nzoneskip=64k\n", "`zonesize` needs `zonemode=strided`");
     wrong("numjobs=0\n", "numjobs=0: there are no copies of the job");
     wrong("nrfiles=0\n", "nrfiles=0: there are no files");
     wrong("rw=write\nverify=md5\nbs=512\nverify_offset=500\n", "the header does not fit");

@@ -108,7 +108,7 @@ impl Pacer for Bookkeeper<'_> {
     }
 }
 
-/// Stores of a `Spin` between two looks whether it is to end.
+/// Stores of a `Spin` between two polls for its end.
 const SPIN_STORES: u64 = 1 << 20;
 
 /// The source of one worker.

@@ -39,7 +39,7 @@ pub struct Ior {
     began: Instant,
     done: RefCell<Vec<Done>>,
     report: Report,
-    /// What the file of results is to hold.
+    /// Results so far, for the file that the user named for them.
     results: RefCell<String>,
 }
 
@@ -177,7 +177,7 @@ impl Dialect for Ior {
             hpc::or_report(Err(error), "ior", FAILED)?;
         }
         let of_calls = watching.accesses.iter().flat_map(|access| access.failed.first()).next().cloned();
-        // What failed was not measured: IOR ends without a word about it.
+        // A failed access was not measured; IOR prints nothing of it either.
         let measured = || watching.accesses.iter().filter(|access| access.failed.is_empty());
         for access in measured() {
             if let Some(path) = test.rank_csv.as_deref().filter(|_| access.kind != AccessKind::WriteCheck) {

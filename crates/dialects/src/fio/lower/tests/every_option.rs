@@ -110,7 +110,7 @@ fn candidates(option: &OptionSpec) -> Vec<String> {
     }
 }
 
-/// What a job comes to, in words: the workload, its plan and what is said about it; or why it is refused.
+/// Returns a job's workload, plan and warnings as text, or the reason of its refusal.
 fn outcome(text: &str) -> String {
     let words = ["a.fio".to_owned()];
     let fio = match fio::read(&words, &Machine::default(), &mut OneFile(text.to_owned())) {

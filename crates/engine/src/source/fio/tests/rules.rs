@@ -154,8 +154,8 @@ proptest! {
         prop_assert_eq!(all.as_slice(), &ops(&plain, 6000)[..all.len()]);
     }
 
-    /// A ramp is part of its job: what begins anew at its end is the limit of ops alone, which leaves the draws as they
-    /// are; the short way is the long way then too. Source: `reset_all_stats` in fio's `libfio.c`.
+    /// A ramp is part of its job: at its end only the limit of ops restarts, and no draw changes; the short way equals the
+    /// long way then too. Source: `reset_all_stats` in fio's `libfio.c`.
     #[test]
     fn limits_begin_anew(stream in simple(), handing in handing(), at in 1..400usize, waits in any::<bool>()) {
         let file = stream.ranges[0].start.0 + stream.ranges[0].length.0;
