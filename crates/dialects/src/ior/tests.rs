@@ -416,7 +416,7 @@ fn dummy_files_are_names_alone() {
     for check in ["-W", "-R -w"] {
         assert!(wrong(&format!("-a DUMMY {check}")).contains("-a DUMMY does not keep"), "{check}");
     }
-    assert!(wrong("-a HDF5").contains("use POSIX, MMAP, MPIIO or DUMMY"));
+    assert!(wrong("-a HDF5").contains("measure it with IOR itself"));
 }
 
 // Protects -u: each rank's file lies in a directory of its own, which is made where it is missing, and found by whoever reads it.
