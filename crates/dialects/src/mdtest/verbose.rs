@@ -106,8 +106,8 @@ mod tests {
     use crate::mdtest::{Asked, print, read};
     use plumb_result::measurement::OpMeasurement;
     use plumb_result::{PhaseMeasurement, WorkerMeasurement};
-    use plumb_sorted::SortedMap;
     use plumb_workload::OpKind;
+    use std::collections::BTreeMap;
 
     fn settings(line: &str) -> Settings {
         let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(results(&settings("-n 2"), &result, 0) + &options(&settings("-n 2")), "");
         let made = OpMeasurement { count: 2000, ..OpMeasurement::default() };
         let worker =
-            WorkerMeasurement { ops: SortedMap::from([(OpKind::Create, made)]), ..WorkerMeasurement::default() };
+            WorkerMeasurement { ops: BTreeMap::from([(OpKind::Create, made)]), ..WorkerMeasurement::default() };
         let phase = PhaseMeasurement {
             name: Test::FileCreation.phase().to_owned(),
             wall_ns: 500_000_000,
