@@ -22,6 +22,9 @@ pub struct Noise {
     pub measured_at: String,
     /// One for each work and headline metric.
     pub floors: Vec<NoiseFloor>,
+    /// Numbers that have no floor, because the checks rejected a run of every block. They are shown, and limit nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rejected: Vec<RejectedNumber>,
     /// How many numbers were planned; `floors` has those that were had.
     pub planned: u32,
     /// Seed of the order and of the ops.
@@ -40,6 +43,26 @@ pub struct Noise {
     /// What the checks say of the runs together: drift, several speeds, too few runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<Finding>,
+}
+
+/// A number of rejected runs.
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RejectedNumber {
+    /// Of which work.
+    pub workload: String,
+    /// Of which phase.
+    pub phase: String,
+    /// Which number.
+    pub metric: Metric,
+    /// Geometric mean of the runs.
+    pub value: f64,
+    /// Smallest value.
+    pub least: f64,
+    /// Largest value.
+    pub most: f64,
+    /// How many runs have it.
+    pub runs: u32,
 }
 
 /// The smallest difference that can be claimed of one number.

@@ -406,8 +406,8 @@ fn reads_by_itself(view: &PhaseView<'_>) -> bool {
 mod tests {
     use super::{TOLERATED_BYTES, others_can_matter};
     use crate::fixture::{MIB, Scene};
-    use plumb_result::{Level, Remedy};
     use plumb_result::observe::{Counters, DeviceCounters, Seen};
+    use plumb_result::{Level, Remedy};
     use plumb_workload::CachePolicy;
 
     #[test]
