@@ -3,8 +3,8 @@
 use crate::numbers::{PrintedNumber, PrintedUnit};
 use plumb_document::{FromDocument, ReadError, Reader};
 use plumb_result::{Better, CellMetric};
-use plumb_sorted::SortedMap;
 use plumb_workload::Bytes;
+use std::collections::BTreeMap;
 
 /// A published study.
 #[derive(Debug, Clone, PartialEq, FromDocument)]
@@ -145,10 +145,10 @@ pub struct ComparedThing {
     /// What is known of it: `os`, `kernel`, `fs`, `mount`, `raid` … A fact that both sides state and that differs was
     /// either meant to (`compares`) or confounds.
     #[serde(default)]
-    pub facts: SortedMap<String, String>,
+    pub facts: BTreeMap<String, String>,
     /// Versions of the tools on it: `{ "bonnie++" = "1.03" }`.
     #[serde(default)]
-    pub tools: SortedMap<String, String>,
+    pub tools: BTreeMap<String, String>,
     /// The devices that the file system lay on: `["/dev/sdb1"]`.
     #[serde(default)]
     pub devices: Vec<String>,

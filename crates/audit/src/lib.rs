@@ -33,7 +33,6 @@ pub use rules::{RULES, Rule};
 use numbers::Explanation;
 use plumb_result::audit::{AuditedCell, AuditedRow, AuditedSide};
 use plumb_result::{Audit, AuditFinding, Level, RunVerdict};
-use plumb_sorted::short_list;
 use plumb_trust::text::paragraph;
 use plumb_workload::native::{NativeError, read_form};
 use view::{CellView, View};
@@ -73,7 +72,7 @@ pub fn audit(study: &PublishedStudy) -> Audit {
     // Worst first; alike ones in the order of the rules.
     let place =
         |finding: &AuditFinding| RULES.iter().position(|rule| rule.code == finding.code && rule.name == finding.rule);
-    short_list::sort_by_key(&mut findings, |finding| (std::cmp::Reverse(finding.level), place(finding)));
+    findings.sort_by_key(|finding| (std::cmp::Reverse(finding.level), place(finding)));
     Audit {
         schema: Audit::SCHEMA.to_owned(),
         title: study.study.title.clone(),

@@ -2,9 +2,9 @@
 
 use crate::form::{PublishedCell, PublishedStudy, Spread};
 use crate::numbers::{PrintedUnit, UNIT_EXAMPLES};
-use plumb_sorted::SortedSet;
 use plumb_workload::suggest::nearest;
 use plumb_workload::{KeyPath, Problem};
+use std::collections::BTreeSet;
 
 pub(crate) fn problems(study: &PublishedStudy) -> Vec<Problem> {
     let mut found = Found::default();
@@ -87,7 +87,7 @@ impl Found {
     }
 
     fn unique(&mut self, list: &str, ids: &[&str]) {
-        let mut seen = SortedSet::new();
+        let mut seen = BTreeSet::new();
         for (index, id) in ids.iter().enumerate() {
             if !seen.insert(id) {
                 let path = root(list).with(index).with("id");

@@ -2,7 +2,7 @@
 
 use crate::cluster::{Cluster, Patience, Reduction};
 use crate::error::ClusterError;
-use plumb_sorted::SortedMap;
+use std::collections::BTreeMap;
 
 /// One rank.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,7 +57,7 @@ pub struct Exchange {
 /// All who take part.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Roster {
-    members: SortedMap<u32, Member>,
+    members: BTreeMap<u32, Member>,
 }
 
 impl Roster {
@@ -78,7 +78,7 @@ impl Roster {
 
     /// One rank, so far.
     pub(crate) fn of(rank: u32, member: Member) -> Roster {
-        Roster { members: SortedMap::from([(rank, member)]) }
+        Roster { members: BTreeMap::from([(rank, member)]) }
     }
 
     /// How many ranks.
@@ -99,7 +99,7 @@ impl Roster {
     /// The hosts, in the order of their first ranks.
     pub fn hosts(&self) -> Vec<Host> {
         let mut hosts: Vec<Host> = Vec::new();
-        let mut places: SortedMap<&str, usize> = SortedMap::new();
+        let mut places: BTreeMap<&str, usize> = BTreeMap::new();
         for (&rank, member) in &self.members {
             let place = *places.entry(&member.host).or_insert_with(|| {
                 hosts.push(Host { name: member.host.clone(), ranks: Vec::new() });

@@ -4,8 +4,7 @@ use crate::error::ReadError;
 use crate::json;
 use crate::node::{Node, Value};
 use crate::reader::{FromDocument, Reader, element_of, key_of, value_of};
-use plumb_sorted::{SortedMap, SortedSet};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 impl FromDocument for bool {
@@ -114,23 +113,13 @@ impl<T: FromDocument, const LENGTH: usize> FromDocument for [T; LENGTH] {
     }
 }
 
-impl<T: FromDocument + Ord> FromDocument for SortedSet<T> {
-    fn from_document(reader: Reader<'_>) -> Result<SortedSet<T>, ReadError> {
-        let mut set = SortedSet::new();
+impl<T: FromDocument + Ord> FromDocument for BTreeSet<T> {
+    fn from_document(reader: Reader<'_>) -> Result<BTreeSet<T>, ReadError> {
+        let mut set = BTreeSet::new();
         for (index, node) in reader.list()?.iter().enumerate() {
             set.insert(element_of(node, index)?);
         }
         Ok(set)
-    }
-}
-
-impl<K: FromDocument + Ord, V: FromDocument> FromDocument for SortedMap<K, V> {
-    fn from_document(reader: Reader<'_>) -> Result<SortedMap<K, V>, ReadError> {
-        let mut map = SortedMap::new();
-        for entry in reader.entries()? {
-            map.insert(key_of(entry)?, value_of(entry)?);
-        }
-        Ok(map)
     }
 }
 

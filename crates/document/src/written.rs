@@ -4,9 +4,8 @@ use crate::error::WriteError;
 use crate::json;
 use crate::node::{Node, Value};
 use crate::writer::{ToDocument, list, map};
-use plumb_sorted::{SortedMap, SortedSet};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -132,15 +131,9 @@ impl<A: ToDocument, B: ToDocument, C: ToDocument> ToDocument for (A, B, C) {
     }
 }
 
-impl<T: ToDocument> ToDocument for SortedSet<T> {
+impl<T: ToDocument> ToDocument for BTreeSet<T> {
     fn to_document(&self) -> Result<Value, WriteError> {
         list(&mut self.iter().map(|element| element as &dyn ToDocument))
-    }
-}
-
-impl<K: ToDocument, V: ToDocument> ToDocument for SortedMap<K, V> {
-    fn to_document(&self) -> Result<Value, WriteError> {
-        map(&mut self.iter().map(|(key, value)| (key as &dyn ToDocument, value as &dyn ToDocument)))
     }
 }
 

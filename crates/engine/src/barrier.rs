@@ -20,8 +20,8 @@ use crate::terms::{Budget, Ended, Usage};
 use crate::worker::{Ramp, WorkerContext};
 use crate::worker_error::WorkerError;
 use plumb_result::RunQueue;
-use plumb_sorted::SortedSet;
 use plumb_workload::{OnError, OpKind, RunAs};
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
@@ -202,7 +202,7 @@ impl Barrier {
     }
 
     /// Makes ready to record ops of these kinds.
-    pub(crate) fn expect(&self, kinds: &SortedSet<OpKind>) {
+    pub(crate) fn expect(&self, kinds: &BTreeSet<OpKind>) {
         self.memory.cells.worker(self.number).expect(kinds);
     }
 

@@ -18,9 +18,9 @@ use crate::source::plumb::draw::Newest;
 use crate::source::requests::RequestQueue;
 use crate::targets::{OpenSim, OpenTarget, OpenTargets, content_stream};
 use crate::tree::TreeShape;
-use plumb_sorted::SortedMap;
 use plumb_workload::phase::{ErrorOrigin, IgnoredError};
 use plumb_workload::{BlockStream, OpKind, Phase, Program, Replay, RunAs, Target, Work, WorkerGroup, Workload};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -451,7 +451,7 @@ fn set_worker(
 /// Working sets of the workers by target: workers of one target may share bytes, so its length bounds their sum.
 #[derive(Default)]
 struct WorkingSets {
-    by_target: SortedMap<String, u64>,
+    by_target: BTreeMap<String, u64>,
     unbounded: bool,
 }
 

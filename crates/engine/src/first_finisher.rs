@@ -3,8 +3,8 @@
 use crate::recorder::PhaseCells;
 use crate::shared::SharedSlice;
 use plumb_result::measurement::Moved;
-use plumb_sorted::SortedMap;
 use plumb_workload::OpKind;
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -45,16 +45,16 @@ impl FirstDone {
     }
 
     /// What was seen; nothing where nobody is done, or nobody else was there.
-    pub(crate) fn read(&self) -> SortedMap<OpKind, Moved> {
+    pub(crate) fn read(&self) -> BTreeMap<OpKind, Moved> {
         if self.words[0].load(Acquire) != THERE {
-            return SortedMap::new();
+            return BTreeMap::new();
         }
         let moved = |kind: OpKind| {
             let at = 1 + 2 * kind as usize;
             Moved { count: self.words[at].load(Relaxed), bytes: self.words[at + 1].load(Relaxed) }
         };
         let seen = OpKind::ALL.iter().map(|&kind| (kind, moved(kind)));
-        SortedMap::from_iter(seen.filter(|(_, moved)| moved.count > 0))
+        BTreeMap::from_iter(seen.filter(|(_, moved)| moved.count > 0))
     }
 }
 

@@ -7,8 +7,8 @@ use crate::program::shared::TreeFacts;
 use plumb_result::measurement::{Fault, Moved, StepMeasurement};
 use plumb_result::observe::Counters;
 use plumb_result::{Histogram, Interval, PhaseMeasurement, PhaseObservations};
-use plumb_sorted::SortedMap;
 use plumb_workload::OpKind;
+use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 
@@ -40,7 +40,7 @@ pub struct Live {
     /// The second that has just ended.
     pub interval: Interval,
     /// Service times of the ops that ended in it, ns.
-    pub service: SortedMap<OpKind, Histogram>,
+    pub service: BTreeMap<OpKind, Histogram>,
     /// Mean ops in flight over it.
     pub in_flight: f64,
     /// Errors of ops in the interval.
@@ -88,7 +88,7 @@ pub struct WorkerNow {
     /// How long it has been measured, ns: since its own start and ramp, and up to its end.
     pub measured_ns: u64,
     /// What it has done in that time.
-    pub ops: SortedMap<OpKind, Moved>,
+    pub ops: BTreeMap<OpKind, Moved>,
 }
 
 /// How a worker stands.

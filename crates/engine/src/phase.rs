@@ -24,8 +24,8 @@ use crate::summary::{Ending, MeasuredSpan, interval, merged, since};
 use crate::worker_pool::WorkerPool;
 use plumb_result::measurement::{Fault, StepMeasurement};
 use plumb_result::{EndMeasurement, Interval, LatencyMap, PhaseMeasurement};
-use plumb_sorted::SortedMap;
 use plumb_workload::{OnError, RunAs, Steady, When};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Acquire;
 use std::time::Duration;
@@ -473,7 +473,7 @@ impl Coordinator {
             short_count: readings.iter().map(Reading::short).sum(),
             working_set_bytes: run.working_set_bytes,
             depth_asked: self.members.iter().map(|member| member.depth).sum(),
-            service: SortedMap::from_iter(delta.kinds.into_iter().map(|(kind, reading)| (kind, reading.service))),
+            service: BTreeMap::from_iter(delta.kinds.into_iter().map(|(kind, reading)| (kind, reading.service))),
         });
         self.intervals.push(interval.clone());
         self.previous = readings;

@@ -6,12 +6,12 @@ use crate::pacer::{FlowEntry, Pacing, flow_home};
 use crate::rng::StreamId;
 use crate::source::plumb::{PlanError, PlanRequest, PlumbPlan};
 use crate::terms::{Budget, Handover, InFlight, Queue, Stamping};
-use plumb_sorted::{SortedMap, short_list};
 use plumb_workload::pace::SteadyRule;
 use plumb_workload::phase::{ErrorRules, WhenDone};
 use plumb_workload::process::CommandPriority;
 use plumb_workload::verify::StampLayout;
 use plumb_workload::{Blocks, CachePolicy, Nanos, OnError, Phase, Stop, Work, WorkerGroup, Workload};
+use std::collections::BTreeMap;
 
 /// Offsets, lengths and memory of direct I/O are multiples of this. Source: open(2), NOTES on `O_DIRECT`.
 pub(crate) const DIRECT_ALIGNMENT_BYTES: u64 = 512;
@@ -108,7 +108,7 @@ pub(crate) fn group_runs(phase: &Phase) -> Result<Vec<GroupRun>, WorkerPlanError
         |(number, group): (usize, &WorkerGroup)| group.name.clone().unwrap_or_else(|| format!("workers.{number}"));
     let of_companions = phase.companions.iter().map(|companion| companion.name.clone());
     let names: Vec<String> = phase.workers.iter().enumerate().map(name_of).chain(of_companions).collect();
-    let mut numbers: SortedMap<&str, Vec<usize>> = SortedMap::new();
+    let mut numbers: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (number, name) in names.iter().enumerate() {
         numbers.entry(name).or_default().push(number);
     }
@@ -441,7 +441,7 @@ impl Verifiable {
 
     /// Refuses a phase in which one worker verifies what another writes.
     pub(crate) fn check(mut self, phase: &Phase) -> Result<(), WorkerPlanError> {
-        short_list::sort_by(&mut self.touched, Ord::cmp);
+        self.touched.sort();
         let mut place = None;
         // How far those that begin before reach.
         let (mut verified, mut written) = (0, 0);

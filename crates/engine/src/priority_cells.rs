@@ -5,7 +5,6 @@
 use crate::recorder::SharedTimes;
 use crate::shared::{Shareable, SharedSlice};
 use plumb_result::measurement::PriorityMeasurement;
-use plumb_sorted::short_list;
 use plumb_workload::OpKind;
 use plumb_workload::process::{CommandPriority, IoPriority, OpPriority};
 use std::io;
@@ -25,7 +24,7 @@ pub(crate) fn classes(table: &[CommandPriority]) -> Vec<PriorityClass> {
         let kind = kind_of(of);
         // In the order of sizes, as fio lists them.
         let mut entries: Vec<&CommandPriority> = table.iter().filter(|entry| entry.of == of).collect();
-        short_list::sort_by_key(&mut entries, |entry| entry.size);
+        entries.sort_by_key(|entry| entry.size);
         let own = (!entries.is_empty()).then_some(None);
         for priority in own.into_iter().chain(entries.iter().map(|entry| Some(entry.priority))) {
             let class = PriorityClass { kind, priority };

@@ -16,9 +16,9 @@ use crate::shared::SharedSlice;
 use cells::{Buckets, KindWords, RESPONSES, SUBMISSIONS, add, add_time};
 use plumb_result::histogram::bucket;
 use plumb_result::measurement::Moved;
-use plumb_sorted::SortedMap;
 use plumb_workload::OpKind;
 use reading::moved_in;
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -206,7 +206,7 @@ impl PhaseCells {
     }
 
     /// What a worker has done in its measured time: a page is read, and no distributions.
-    pub(crate) fn moved(&self, number: usize) -> SortedMap<OpKind, Moved> {
+    pub(crate) fn moved(&self, number: usize) -> BTreeMap<OpKind, Moved> {
         moved_in(self.worker(number))
     }
 

@@ -4,8 +4,8 @@
 use crate::barrier::PhaseMemory;
 use crate::clock::{Clock, Ticks};
 use plumb_result::measurement::{Moved, Sample};
-use plumb_sorted::SortedMap;
 use plumb_workload::OpKind;
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Acquire;
 
 /// A piece is closed early by at most this part of its length, so that workers that started almost together are read
@@ -20,7 +20,7 @@ struct WorkerSeries {
     zero: Option<Ticks>,
     /// Up to where pieces are closed.
     covered: Ticks,
-    last: SortedMap<OpKind, Moved>,
+    last: BTreeMap<OpKind, Moved>,
     samples: Vec<Sample>,
     over: bool,
 }
@@ -40,7 +40,7 @@ impl SeriesSampler {
                 length: clock.ticks(ns).max(1),
                 zero: None,
                 covered: 0,
-                last: SortedMap::new(),
+                last: BTreeMap::new(),
                 samples: Vec::new(),
                 over: false,
             })
@@ -107,7 +107,7 @@ impl WorkerSeries {
         ((self.covered + self.length / EARLY) / self.length + 1) * self.length
     }
 
-    fn close(&mut self, clock: &Clock, until: Ticks, moved: SortedMap<OpKind, Moved>) {
+    fn close(&mut self, clock: &Clock, until: Ticks, moved: BTreeMap<OpKind, Moved>) {
         if until <= self.covered {
             return;
         }
@@ -118,7 +118,7 @@ impl WorkerSeries {
             let count = now.count.saturating_sub(before.count);
             (*kind, Moved { count, bytes: now.bytes.saturating_sub(before.bytes) })
         });
-        let ops = SortedMap::from_iter(ops.filter(|(_, moved)| moved.count > 0));
+        let ops = BTreeMap::from_iter(ops.filter(|(_, moved)| moved.count > 0));
         let (start_ns, end_ns) = (clock.ns_between(0, self.covered), clock.ns_between(0, until));
         self.samples.push(Sample { start_ns, length_ns: end_ns - start_ns, ops });
         self.covered = until;

@@ -8,8 +8,8 @@ use plumb_result::measurement::Moved;
 use plumb_result::{
     DepthSearched, EndMeasurement, Interval, OpCounts, OpMeasurement, PhaseMeasurement, RunQueue, WorkerMeasurement,
 };
-use plumb_sorted::{SortedMap, short_list};
 use plumb_workload::OpKind;
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
 /// All workers' readings as one.
@@ -36,7 +36,7 @@ pub(crate) fn interval(start_ns: u64, length_ns: u64, reading: &Reading) -> Inte
         };
         (kind, counts)
     });
-    Interval { start_ns, length_ns, ops: SortedMap::from_iter(ops) }
+    Interval { start_ns, length_ns, ops: BTreeMap::from_iter(ops) }
 }
 
 /// From where to where a phase is measured.
@@ -124,7 +124,7 @@ impl Coordinator {
                 text.lines().map(str::to_owned).collect::<Vec<_>>()
             })
             .collect();
-        short_list::sort_by(&mut fallbacks, Ord::cmp);
+        fallbacks.sort();
         fallbacks.dedup();
         let over = self
             .io_workers()
@@ -162,7 +162,7 @@ impl Coordinator {
         }
     }
 
-    fn ops(&self, number: usize, reading: &Reading) -> SortedMap<OpKind, OpMeasurement> {
+    fn ops(&self, number: usize, reading: &Reading) -> BTreeMap<OpKind, OpMeasurement> {
         let mut ops = reading.measured();
         for (kind, measured) in &mut ops {
             measured.priorities = self.memory.priorities.read(number, *kind);
@@ -241,17 +241,17 @@ impl Coordinator {
 }
 
 /// What counts as done although nothing was done.
-fn dry(report: &ReportCells) -> SortedMap<OpKind, Moved> {
+fn dry(report: &ReportCells) -> BTreeMap<OpKind, Moved> {
     let each = OpKind::ALL.iter().zip(&report.dry);
     let each =
         each.map(|(kind, dry)| (*kind, Moved { count: dry.count.load(Relaxed), bytes: dry.bytes.load(Relaxed) }));
-    SortedMap::from_iter(each.filter(|(_, moved)| moved.count > 0))
+    BTreeMap::from_iter(each.filter(|(_, moved)| moved.count > 0))
 }
 
 /// Time by kind of op, where reading back is a part of its own, or a script has more of it than its steps.
-fn spent_ns(report: &ReportCells, wall_ns: u64) -> SortedMap<OpKind, u64> {
+fn spent_ns(report: &ReportCells, wall_ns: u64) -> BTreeMap<OpKind, u64> {
     let read_back_ns = report.read_back_ns.load(Relaxed).min(wall_ns);
-    let mut spent_ns = SortedMap::new();
+    let mut spent_ns = BTreeMap::new();
     let steps_ns = report.steps_ns.load(Relaxed).min(wall_ns);
     if steps_ns > 0 {
         spent_ns.extend([OpKind::Read, OpKind::Write].map(|kind| (kind, steps_ns)));

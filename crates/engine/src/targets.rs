@@ -24,8 +24,8 @@ use crate::terms::Stamping;
 use crate::testdir::TestDir;
 use crate::tree::TreeShape;
 use plumb_result::measurement::Fault;
-use plumb_sorted::SortedMap;
 use plumb_workload::{Content, Flush, OpKind, Phase, Workload};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -165,7 +165,7 @@ impl FileSet {
 pub(crate) struct OpenTargets {
     guard: Guard,
     // Before the directory, so that files are closed when it is removed.
-    targets: SortedMap<String, OpenTarget>,
+    targets: BTreeMap<String, OpenTarget>,
     /// Jobs that cannot have their files.
     failed: Vec<FailedJob>,
     dir: Option<TestDir>,

@@ -8,7 +8,6 @@ use crate::phase_error::PhaseError;
 use crate::plan::GroupRun;
 use crate::signals::StopFlag;
 use crate::virtual_time::Workers;
-use plumb_sorted::short_list;
 use plumb_workload::RunAs;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, waitpid};
 use std::io;
@@ -70,7 +69,7 @@ impl WorkerPool {
         // Processes first: a fork copies only the calling thread, so the fewer threads hold locks the better.
         let mut order: Vec<(usize, WorkerSpec)> = workers.into_iter().enumerate().collect();
         if self.simulated.is_none() {
-            short_list::sort_by_key(&mut order, |(number, _)| run_as[*number] == RunAs::Thread);
+            order.sort_by_key(|(number, _)| run_as[*number] == RunAs::Thread);
         }
         for (number, spec) in order {
             let name = spec.name.clone();

@@ -2,7 +2,6 @@
 
 use super::device::{DeviceNumber, SystemDevices};
 use super::{Guard, Refusal, kind_name, read_only_device, signature_of};
-use plumb_sorted::short_list;
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 use std::fs;
@@ -51,7 +50,7 @@ pub fn disks() -> io::Result<Vec<NamedDevice>> {
             found.push(NamedDevice { path, serials });
         }
     }
-    short_list::sort_by(&mut found, |a, b| a.path.cmp(&b.path));
+    found.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(found)
 }
 

@@ -170,7 +170,7 @@ impl TrustedDir {
                 names.push(OsString::from_vec(name));
             }
         }
-        plumb_sorted::short_list::sort_by(&mut names, Ord::cmp);
+        names.sort();
         Ok(names)
     }
 

@@ -9,8 +9,8 @@ use plumb_result::metric::{Better, Metric, Quantity, Stat, Subject};
 use plumb_result::observe::TargetFacts;
 use plumb_result::run::{OpsDone, RESULT_SCHEMA, TierName};
 use plumb_result::{Imported, ImportedNumber, MetricValue, PhaseResult, RunResult, RunVerdict};
-use plumb_sorted::{SortedMap, SortedSet};
 use plumb_workload::{OpKind, Workload};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Names and settings longer than this are cut.
 const TEXT_MAX: usize = 400;
@@ -28,8 +28,8 @@ pub(crate) struct Run {
     pub(crate) at: Option<Timestamp>,
     pub(crate) host: Option<String>,
     /// What was tested, by path.
-    pub(crate) paths: SortedSet<String>,
-    pub(crate) settings: SortedMap<String, String>,
+    pub(crate) paths: BTreeSet<String>,
+    pub(crate) settings: BTreeMap<String, String>,
     pub(crate) notes: Vec<String>,
     pub(crate) phases: Vec<PhaseRead>,
     /// Why the tool itself says that it failed.
@@ -43,8 +43,8 @@ pub(crate) struct Run {
 pub(crate) struct PhaseRead {
     pub(crate) name: String,
     pub(crate) wall_ns: Option<f64>,
-    metrics: SortedMap<Metric, Option<f64>>,
-    done: SortedMap<OpKind, OpsDone>,
+    metrics: BTreeMap<Metric, Option<f64>>,
+    done: BTreeMap<OpKind, OpsDone>,
     numbers: Vec<ImportedNumber>,
 }
 
@@ -94,7 +94,7 @@ impl Run {
         let tier = if self.is_network { None } else { Some(TierName::Unknown) };
         let mut numbers = Vec::new();
         let mut phases: Vec<PhaseResult> = Vec::new();
-        let mut names: SortedMap<String, u32> = SortedMap::new();
+        let mut names: BTreeMap<String, u32> = BTreeMap::new();
         for phase in self.phases {
             let mut name = clean(&phase.name);
             let count = names.entry(name.clone()).or_default();
@@ -106,7 +106,7 @@ impl Run {
             phases.push(PhaseResult {
                 name,
                 wall_ns: phase.wall_ns.filter(|ns| ns.is_finite() && *ns > 0.0).map_or(0, |ns| ns.round() as u64),
-                metrics: SortedMap::from_iter(
+                metrics: BTreeMap::from_iter(
                     phase.metrics.into_iter().map(|(metric, value)| (metric, of(metric, value, tier))),
                 ),
                 done: phase.done,
@@ -138,7 +138,7 @@ impl Run {
             },
             command: self.command.filter(|command| !command.trim().is_empty()).map(|one| cut(&one, COMMAND_MAX)),
             time,
-            settings: SortedMap::from_iter(self.settings.iter().map(|(name, value)| (clean(name), clean(value)))),
+            settings: BTreeMap::from_iter(self.settings.iter().map(|(name, value)| (clean(name), clean(value)))),
             numbers,
             notes: self.notes.iter().map(|note| clean(note)).collect(),
             raw,
@@ -152,12 +152,12 @@ impl Run {
                 name: tool.to_owned(),
                 description: String::new(),
                 seed: 0,
-                target: SortedMap::new(),
+                target: BTreeMap::new(),
                 phase: Vec::new(),
                 repeat: None,
             },
             environment,
-            target: SortedMap::from_iter(target),
+            target: BTreeMap::from_iter(target),
             verdict: RunVerdict::Unknown,
             partial: self.error.is_some(),
             error: self.error.as_deref().map(clean),

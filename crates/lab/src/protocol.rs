@@ -4,7 +4,7 @@ use crate::preflight::{Inspection, Objection, PlannedWork};
 use crate::step::{MadeNames, Safety, Step};
 use plumb_document::{FromDocument, ToDocument};
 use plumb_result::{Conformance, RunResult};
-use plumb_sorted::SortedMap;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// The version of these messages; both ends must have the same.
@@ -229,7 +229,7 @@ pub struct RunAnswer {
     pub conformance: Option<Conformance>,
     /// What each block device did for the work, by the kernel's name: `sda`, `md0`; from when the data were laid out until they
     /// were about to be removed, what was dirty written back before both looks.
-    pub devices: SortedMap<String, DeviceRecord>,
+    pub devices: BTreeMap<String, DeviceRecord>,
     /// The last lines of what it said on standard error.
     pub stderr: String,
 }

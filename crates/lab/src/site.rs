@@ -12,7 +12,7 @@ use crate::undo::{OWN_PREFIX, Undo};
 use plumb_engine::guard::{self, Expendable, Permissions, Refusal, Right};
 use plumb_engine::signals::StopFlag;
 use plumb_engine::write_guard;
-use plumb_sorted::SortedSet;
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
@@ -29,11 +29,11 @@ pub(crate) struct StepMemory {
     /// What steps made, by name.
     pub(crate) made: MadeNames,
     /// Devices that were made here, or whose content was destroyed here.
-    pub(crate) own: SortedSet<PathBuf>,
+    pub(crate) own: BTreeSet<PathBuf>,
     /// The control group of the measured processes.
     pub(crate) group: Option<PathBuf>,
     /// Programs that were asked for their version.
-    pub(crate) versions: SortedSet<&'static str>,
+    pub(crate) versions: BTreeSet<&'static str>,
 }
 
 /// What a recipe has in hand.

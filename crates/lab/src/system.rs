@@ -1,6 +1,5 @@
 //! What this machine has now: mounts, loop devices, sizes. Read from /proc and /sys.
 
-use plumb_sorted::short_list;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
@@ -133,7 +132,7 @@ pub(crate) fn partitions(disk: &Path) -> io::Result<Vec<(u32, PathBuf)>> {
             found.push((number, Path::new("/dev").join(entry.file_name())));
         }
     }
-    short_list::sort_by(&mut found, Ord::cmp);
+    found.sort();
     Ok(found)
 }
 

@@ -8,9 +8,9 @@ use crate::stream::measured;
 use plumb_report::live::{busiest, rate_of};
 use plumb_report::{Style, format, run as page};
 use plumb_result::{Finding, Level, Tier};
-use plumb_sorted::SortedSet;
 use plumb_study::{Parts, Progress, RunBegun, Second};
 use plumb_workload::{OpKind, Workload};
+use std::collections::BTreeSet;
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -32,9 +32,9 @@ pub struct LiveLine {
     /// Whether warnings are printed as they become true; the page has them at the end.
     warnings: LiveWarnings,
     /// Codes that were printed in this comparison.
-    told: SortedSet<String>,
+    told: BTreeSet<String>,
     /// Those of them that were taken back.
-    withdrawn: SortedSet<String>,
+    withdrawn: BTreeSet<String>,
     /// A screen that has the terminal.
     hidden_until: Option<Arc<AtomicBool>>,
 }
@@ -229,8 +229,8 @@ impl LiveLine {
             phases: PhaseClock::default(),
             whole: None,
             warnings: LiveWarnings::FailuresOnly,
-            told: SortedSet::new(),
-            withdrawn: SortedSet::new(),
+            told: BTreeSet::new(),
+            withdrawn: BTreeSet::new(),
             hidden_until: None,
         }
     }

@@ -3,12 +3,12 @@
 use plumb_engine::replay::{CallAct, CallSurvey, InitialFile, InitialFileKind, RecordedCall, RecordedCalls};
 use plumb_engine::trace::{RecordedOp, RecordedOps, Recordings, ReplayError};
 use plumb_result::ReplayedSum;
-use plumb_sorted::SortedMap;
 use plumb_trace::survey::{Apart, InitialKind, Shares, Survey, shares};
 use plumb_trace::{ACTS, FileName, MergedPart, MergedRecording, Record, Recorded, RecordedAct, TraceError};
 use plumb_workload::blocks::trace::{Recording, SkipOps, Waits};
 use plumb_workload::replay::{ReplayPart, path_names, replay_part};
 use plumb_workload::{OpKind, Replay, ReplayOrder, ReplayShare};
+use std::collections::BTreeMap;
 use std::io::Cursor;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -271,7 +271,7 @@ fn call_act(act: RecordedAct) -> Option<CallAct> {
 }
 
 fn call_survey(survey: &Survey, below: &Below) -> CallSurvey {
-    let mut ops: SortedMap<OpKind, ReplayedSum> = SortedMap::new();
+    let mut ops: BTreeMap<OpKind, ReplayedSum> = BTreeMap::new();
     let mut left_out = Vec::new();
     for ((act, name), sum) in ACTS.iter().zip(&survey.acts).filter(|(_, sum)| sum.count > 0) {
         match call_act(*act) {

@@ -6,7 +6,7 @@ use crate::error::ProbeError;
 use crate::platform;
 use crate::sysroot::Sysroot;
 use plumb_result::blocks::{BlockDevice, BlockExtent, BlockOps, BlockStat, DeviceNumber, MachineLook};
-use plumb_sorted::SortedMap;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Where devices are looked for beside the machine's own.
@@ -25,7 +25,7 @@ pub enum Elsewhere {
 pub struct BlockWatch {
     sys: Sysroot,
     elsewhere: Elsewhere,
-    extents: SortedMap<(DeviceNumber, String), BlockExtent>,
+    extents: BTreeMap<(DeviceNumber, String), BlockExtent>,
 }
 
 impl BlockWatch {
@@ -41,7 +41,7 @@ impl BlockWatch {
 
     /// As [`BlockWatch::of`], on the machine that a tree of files describes.
     pub fn of_in(sys: &Sysroot, elsewhere: Elsewhere) -> BlockWatch {
-        BlockWatch { sys: sys.clone(), elsewhere, extents: SortedMap::new() }
+        BlockWatch { sys: sys.clone(), elsewhere, extents: BTreeMap::new() }
     }
 
     /// Looks.

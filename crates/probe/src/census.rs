@@ -3,7 +3,6 @@
 
 use crate::others::Snapshot;
 use crate::sysroot::Sysroot;
-use plumb_sorted::short_list;
 use std::cell::OnceCell;
 use std::time::{Duration, Instant};
 
@@ -113,7 +112,7 @@ impl Census {
         sys.line(format!("/proc/{KTHREADD}/comm")).filter(|name| name == "kthreadd")?;
         let children = sys.read(format!("/proc/{KTHREADD}/task/{KTHREADD}/children")).ok()?;
         let mut pids: Vec<u32> = children.split_whitespace().filter_map(|pid| pid.parse().ok()).collect();
-        short_list::sort(&mut pids);
+        pids.sort();
         let named = |pid: u32| -> Option<KernelThread> {
             if let Ok(at) = self.known.binary_search_by_key(&pid, |one| one.pid) {
                 return Some(self.known[at].clone());

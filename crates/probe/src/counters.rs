@@ -9,7 +9,7 @@ use crate::sysroot::Sysroot;
 use plumb_result::Seen;
 use plumb_result::blocks::CpuTicks;
 use plumb_result::observe::{Counters, CpuTimes, DeviceCounters, MemoryCounters, OwnIo, TargetFacts};
-use plumb_sorted::SortedMap;
+use std::collections::BTreeMap;
 
 /// A sector of these files is 512 bytes, whatever the device says. Source: Documentation/block/stat.rst.
 const SECTOR_BYTES: u64 = 512;
@@ -19,7 +19,7 @@ const SECTOR_BYTES: u64 = 512;
 pub struct SampleSet {
     sys: Sysroot,
     /// Devices by the kernel's name; the reason for those whose counters are known not to move.
-    devices: SortedMap<String, Seen<()>>,
+    devices: BTreeMap<String, Seen<()>>,
     /// Network file systems whose clients count.
     clients: Vec<ClientMount>,
     /// Loop devices and their backing files.
@@ -38,7 +38,7 @@ impl SampleSet {
     /// As [`SampleSet::of`], for the machine that a tree of files describes.
     pub fn of_in<'a>(sys: &Sysroot, targets: impl IntoIterator<Item = &'a TargetFacts>) -> SampleSet {
         let targets: Vec<&TargetFacts> = targets.into_iter().collect();
-        let mut devices = SortedMap::new();
+        let mut devices = BTreeMap::new();
         for layer in targets.iter().flat_map(|target| &target.stack) {
             let counted = match layer.settings.get("iostats").map(String::as_str) {
                 Some("0") => Seen::no(format!("queue/iostats of {} is 0, so it does not count", layer.name)),
@@ -79,9 +79,9 @@ pub fn sample(set: &SampleSet) -> Counters {
     };
     Counters {
         at_ns,
-        devices: SortedMap::from_iter(set.devices.iter().map(|(name, counted)| (name.clone(), device(name, counted)))),
+        devices: BTreeMap::from_iter(set.devices.iter().map(|(name, counted)| (name.clone(), device(name, counted)))),
         clients: client::sample(sys, &set.clients),
-        backing_bytes: SortedMap::from_iter(
+        backing_bytes: BTreeMap::from_iter(
             set.backing.iter().filter_map(|(name, file)| Some((name.clone(), occupied_bytes(sys, file)?))),
         ),
         own: own_io(sys, &set.workers).into(),
@@ -91,7 +91,7 @@ pub fn sample(set: &SampleSet) -> Counters {
 }
 
 /// The counters of one device, where the system hands out those of all devices at once.
-fn one_of(all: &Result<SortedMap<String, DeviceCounters>, ProbeError>, name: &str) -> Seen<DeviceCounters> {
+fn one_of(all: &Result<BTreeMap<String, DeviceCounters>, ProbeError>, name: &str) -> Seen<DeviceCounters> {
     match all {
         Ok(all) => all.get(name).cloned().ok_or_else(|| ProbeError::cannot(name, "has no counters of its own")).into(),
         Err(error) => Seen::no(error.to_string()),

@@ -5,7 +5,7 @@ use crate::platform::{self, Hypervisor};
 use crate::sysroot::Sysroot;
 use plumb_result::Seen;
 use plumb_result::observe::Environment;
-use plumb_sorted::{SortedMap, short_list};
+use std::collections::BTreeMap;
 
 /// Reads the running machine.
 ///
@@ -176,7 +176,7 @@ fn governor(sys: &Sysroot) -> Seen<String> {
         .filter(|name| name.strip_prefix("cpu").is_some_and(|rest| rest.parse::<u32>().is_ok()))
         .filter_map(|name| sys.line(format!("/sys/devices/system/cpu/{name}/cpufreq/scaling_governor")))
         .collect();
-    short_list::sort_by(&mut governors, Ord::cmp);
+    governors.sort();
     governors.dedup();
     if governors.is_empty() {
         return Seen::no("this kernel does not control the processor frequency");
@@ -221,8 +221,8 @@ const LINES: [(&str, &str); 33] = [
     ("swap.zswap", "/sys/module/zswap/parameters/enabled"),
 ];
 
-fn facts(sys: &Sysroot, cpuinfo: &str) -> SortedMap<String, String> {
-    let mut facts = SortedMap::new();
+fn facts(sys: &Sysroot, cpuinfo: &str) -> BTreeMap<String, String> {
+    let mut facts = BTreeMap::new();
     for (name, path) in LINES {
         if let Some(line) = sys.line(path) {
             facts.insert(name.to_owned(), line);

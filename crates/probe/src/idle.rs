@@ -8,7 +8,7 @@ use crate::counters::{device, kib};
 use crate::sysroot::Sysroot;
 use plumb_result::Seen;
 use plumb_result::observe::{BlockLayer, TargetFacts};
-use plumb_sorted::SortedSet;
+use std::collections::BTreeSet;
 
 /// Dirty pages beyond those of before the first run that count as work left behind. Other programs dirty some all the time.
 const DIRTY_BYTES: u64 = 8 << 20;
@@ -24,11 +24,11 @@ const DISCARD_BYTES: u64 = 1 << 20;
 pub struct IdleWatch {
     sys: Sysroot,
     /// Block devices from the file system down to the leaves, by the kernel's names.
-    devices: SortedSet<String>,
+    devices: BTreeSet<String>,
     /// Files in which btrfs counts the bytes that it still has to discard.
-    btrfs: SortedSet<String>,
+    btrfs: BTreeSet<String>,
     /// Directories of f2fs file systems.
-    f2fs: SortedSet<String>,
+    f2fs: BTreeSet<String>,
     /// Dirty bytes before the first run.
     dirty_bytes: u64,
 }

@@ -1,6 +1,5 @@
 //! What is mounted where. Source: proc_pid_mountinfo(5).
 
-use plumb_sorted::short_list;
 use std::path::{Path, PathBuf};
 
 /// One line of `/proc/self/mountinfo`.
@@ -33,7 +32,7 @@ impl Mount {
     /// All options once, sorted.
     pub(crate) fn options(&self) -> Vec<String> {
         let mut all: Vec<String> = self.mount_options.iter().chain(&self.super_options).cloned().collect();
-        short_list::sort_by(&mut all, Ord::cmp);
+        all.sort();
         all.dedup();
         all
     }

@@ -8,7 +8,7 @@ use crate::stack;
 use crate::sysroot::Sysroot;
 use plumb_result::Seen;
 use plumb_result::observe::{PhaseObservations, ProcessIo};
-use plumb_sorted::{SortedMap, short_list};
+use std::collections::BTreeMap;
 
 /// How many are named.
 const NAMED_MAX: usize = 5;
@@ -27,7 +27,7 @@ struct Bytes {
 pub(crate) struct Snapshot {
     /// In ticks since boot, as the start times of processes are.
     at_ticks: Option<u64>,
-    by_pid: SortedMap<u32, Bytes>,
+    by_pid: BTreeMap<u32, Bytes>,
     unreadable: usize,
 }
 
@@ -40,13 +40,13 @@ pub struct IoWatch {
     sys: Sysroot,
     before: Snapshot,
     /// Parents, by their children.
-    parents: SortedMap<u32, u32>,
+    parents: BTreeMap<u32, u32>,
     /// Only what is done on these leaf devices is of interest, where it was said.
     devices: Option<Vec<String>>,
     /// Page faults of children that each process had waited for before.
-    child_faults: SortedMap<u32, u64>,
+    child_faults: BTreeMap<u32, u64>,
     /// Processes that earlier looks found.
-    met: SortedMap<u32, Met>,
+    met: BTreeMap<u32, Met>,
 }
 
 /// A process that a look found, which may have ended since.
@@ -99,16 +99,16 @@ impl IoWatch {
         IoWatch {
             sys: sys.clone(),
             before,
-            parents: SortedMap::new(),
+            parents: BTreeMap::new(),
             devices,
-            child_faults: SortedMap::new(),
-            met: SortedMap::new(),
+            child_faults: BTreeMap::new(),
+            met: BTreeMap::new(),
         }
     }
 
     /// Tells which page faults of ended children each process had as the watch began: who has more later has waited for a
     /// child, and has its bytes.
-    pub fn set_child_faults(&mut self, child_faults: SortedMap<u32, u64>) {
+    pub fn set_child_faults(&mut self, child_faults: BTreeMap<u32, u64>) {
         self.child_faults = child_faults;
     }
 
@@ -138,9 +138,7 @@ impl IoWatch {
                 (io.read_bytes + io.write_bytes > 0).then_some(io)
             })
             .collect();
-        short_list::sort_by_key(&mut processes, |one| {
-            std::cmp::Reverse(one.read_bytes.saturating_add(one.write_bytes))
-        });
+        processes.sort_by_key(|one| std::cmp::Reverse(one.read_bytes.saturating_add(one.write_bytes)));
         let seen = Everyone { processes, readable: after.by_pid.len(), closed: after.unreadable };
         self.before = after;
         self.learn_parents();
@@ -148,8 +146,8 @@ impl IoWatch {
     }
 
     /// What ended children had done when they were last seen, by their parents.
-    fn inherited(&self, after: &Snapshot) -> SortedMap<u32, Bytes> {
-        let mut inherited: SortedMap<u32, Bytes> = SortedMap::new();
+    fn inherited(&self, after: &Snapshot) -> BTreeMap<u32, Bytes> {
+        let mut inherited: BTreeMap<u32, Bytes> = BTreeMap::new();
         for (pid, before) in self.before.by_pid.iter().filter(|(pid, _)| !after.by_pid.contains_key(pid)) {
             if let Some(parent) = self.parents.get(pid) {
                 let sum = inherited.entry(*parent).or_insert(Bytes { read: 0, written: 0 });
@@ -205,7 +203,7 @@ impl IoWatch {
             self.met.insert(one.io.pid, Met { command: one.stat.command, parent: one.stat.parent, bytes });
             others.push(one.io);
         }
-        short_list::sort_by_key(&mut others, |one| std::cmp::Reverse(one.read_bytes.saturating_add(one.write_bytes)));
+        others.sort_by_key(|one| std::cmp::Reverse(one.read_bytes.saturating_add(one.write_bytes)));
         others.truncate(NAMED_MAX);
         let seen = after.by_pid.len();
         let hidden = (after.unreadable > 0 || seen == 0 || !census.sees_all()).then(|| {

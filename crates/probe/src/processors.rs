@@ -9,7 +9,7 @@ use crate::sysroot::Sysroot;
 use crate::throttle::QuotaFiles;
 use plumb_result::blocks::CpuTicks;
 use plumb_result::{ProcessCpu, ProcessorUse, ProcessorsSeen, Seen};
-use plumb_sorted::{SortedMap, short_list};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// At most this many programs are named.
@@ -31,7 +31,7 @@ pub struct ProcessorWatch {
     at_ns: u64,
     at_ticks: Option<u64>,
     sums: Result<Sums, ProbeError>,
-    programs: SortedMap<u32, ProcessStat>,
+    programs: BTreeMap<u32, ProcessStat>,
     group_file: Option<PathBuf>,
     pressure_us: Option<u64>,
     group_pressure_us: Option<u64>,
@@ -68,8 +68,8 @@ impl ProcessorWatch {
     }
 
     /// Page faults of ended children of each program, as the watch began.
-    pub fn child_faults(&self) -> SortedMap<u32, u64> {
-        SortedMap::from_iter(self.programs.iter().map(|(pid, stat)| (*pid, stat.child_faults)))
+    pub fn child_faults(&self) -> BTreeMap<u32, u64> {
+        BTreeMap::from_iter(self.programs.iter().map(|(pid, stat)| (*pid, stat.child_faults)))
     }
 
     /// Ends the watch. `own` are Plumb's processes; their children count as its own, too.
@@ -113,7 +113,7 @@ impl ProcessorWatch {
             .map(|(pid, stat)| (*pid, stat, self.spent(&after, *pid, stat)));
         let mut spent: Vec<(u32, &ProcessStat, Spent)> =
             spent.filter(|(_, _, spent)| spent.own + spent.children > CHANCE_TICKS).collect();
-        short_list::sort_by_key(&mut spent, |(_, _, spent)| std::cmp::Reverse(spent.own + spent.children));
+        spent.sort_by_key(|(_, _, spent)| std::cmp::Reverse(spent.own + spent.children));
         spent.truncate(NAMED_MAX);
         used.own_ns = after
             .iter()
@@ -142,14 +142,14 @@ impl ProcessorWatch {
             Some((now.cpu_ticks + now.children_ticks).saturating_sub(before))
         };
         let mut own = own.to_vec();
-        short_list::sort(&mut own);
+        own.sort();
         own.dedup();
         own.iter().filter_map(ticks).sum()
     }
 
     /// Time of a process since, and of those of its children that began and ended meanwhile. Of children that were there
     /// before, their time until then is subtracted.
-    fn spent(&self, after: &SortedMap<u32, ProcessStat>, pid: u32, now: &ProcessStat) -> Spent {
+    fn spent(&self, after: &BTreeMap<u32, ProcessStat>, pid: u32, now: &ProcessStat) -> Spent {
         let is_new = self.at_ticks.is_some_and(|started| now.start_ticks > started);
         let Some(before) = self.programs.get(&pid).filter(|_| !is_new) else {
             return Spent { own: now.cpu_ticks, children: now.children_ticks };
@@ -170,7 +170,7 @@ struct Spent {
     children: u64,
 }
 
-fn is_descendant(all: &SortedMap<u32, ProcessStat>, pid: u32, of: &[u32]) -> bool {
+fn is_descendant(all: &BTreeMap<u32, ProcessStat>, pid: u32, of: &[u32]) -> bool {
     let mut at = pid;
     // Longer chains than there are processes are circles, which a list read piece by piece may show.
     for _ in 0..=all.len() {
@@ -190,9 +190,9 @@ fn read(sys: &Sysroot, pid: u32) -> Option<ProcessStat> {
 }
 
 /// All programs; kernel threads work for those who ask for I/O, and are left out.
-fn stats(sys: &Sysroot, census: &Census) -> SortedMap<u32, ProcessStat> {
+fn stats(sys: &Sysroot, census: &Census) -> BTreeMap<u32, ProcessStat> {
     let read = |pid: &u32| Some((*pid, read(sys, *pid).filter(|stat| !stat.is_kernel_thread)?));
-    SortedMap::from_iter(census.programs().iter().filter_map(read))
+    BTreeMap::from_iter(census.programs().iter().filter_map(read))
 }
 
 fn last_processors(sys: &Sysroot, pid: u32, stat: &ProcessStat) -> Vec<u32> {
@@ -204,7 +204,7 @@ fn last_processors(sys: &Sysroot, pid: u32, stat: &ProcessStat) -> Vec<u32> {
         };
         processors.extend(threads.iter().take(THREADS_MAX).filter_map(of));
     }
-    short_list::sort(&mut processors);
+    processors.sort();
     processors.dedup();
     processors
 }

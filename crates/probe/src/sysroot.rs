@@ -1,7 +1,6 @@
 //! Where `/proc`, `/sys` and `/etc` are looked for.
 
 use crate::error::ProbeError;
-use plumb_sorted::short_list;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use std::io;
@@ -77,7 +76,7 @@ impl Sysroot {
         let Ok(entries) = std::fs::read_dir(self.locate(path)) else { return Vec::new() };
         let mut names: Vec<String> =
             entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
-        short_list::sort_by(&mut names, Ord::cmp);
+        names.sort();
         names
     }
 

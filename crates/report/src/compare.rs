@@ -9,7 +9,6 @@ use plumb_result::compare::{
 };
 use plumb_result::run::TierName;
 use plumb_result::{Comparison, Contrast, ContrastVerdict, Finding, Level, Metric, Tail};
-use plumb_sorted::short_list;
 use plumb_workload::named::find;
 
 /// The whole page: the answer, the numbers as a table, what else must be known of them, what the checks warn of in the
@@ -66,7 +65,7 @@ fn found(comparison: &Comparison, shown: usize, style: &Style) -> String {
         }
     }
     // Findings of one side only come first: a difference may come from them.
-    short_list::sort_by_key(&mut codes, |code| (std::cmp::Reverse(worst(code)), of(code).len()));
+    codes.sort_by_key(|code| (std::cmp::Reverse(worst(code)), of(code).len()));
     let mut text = String::new();
     for code in codes.iter().take(shown) {
         text.push_str(&of_runs(&of(code), &comparison.verdict_note, style));
@@ -535,14 +534,12 @@ fn differences(comparison: &Comparison, verbose: bool, style: &Style) -> String 
     };
     let mut text = format!("{}\n", style.wrap(head, 0));
     let mut factors: Vec<&str> = comparison.differences.iter().map(|difference| difference.factor.as_str()).collect();
-    short_list::sort_by_key(&mut factors, |factor| {
-        (FACTORS.iter().position(|known| known == factor).unwrap_or(FACTORS.len()), *factor)
-    });
+    factors.sort_by_key(|factor| (FACTORS.iter().position(|known| known == factor).unwrap_or(FACTORS.len()), *factor));
     factors.dedup();
     let shown = if verbose { usize::MAX } else { DIFFERENCES_SHOWN };
     for factor in factors {
         let mut of_factor: Vec<&Difference> = comparison.differences.iter().filter(|d| d.factor == factor).collect();
-        short_list::sort_by_key(&mut of_factor, |difference| is_minor(difference));
+        of_factor.sort_by_key(|difference| is_minor(difference));
         for difference in of_factor.iter().take(shown) {
             let line = format!("{}: {} | {}", difference.short(), difference.baseline, difference.candidate);
             text.push_str(&format!("  {factor:10} {}\n", style.wrap(&line, 15)));

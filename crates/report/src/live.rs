@@ -8,7 +8,6 @@ use crate::table::{Align, Lines, set_flush};
 use crate::watch::{DeviceHistory, column, devices, keep_width};
 use plumb_result::stream::{StreamMeasured, StreamOps};
 use plumb_result::{Finding, PhaseMeasurement, Tier};
-use plumb_sorted::short_list;
 use plumb_stats::steady::{RoundRule, snia};
 use plumb_workload::OpKind;
 
@@ -161,7 +160,7 @@ impl LivePicture {
     pub fn found(&mut self, finding: &Finding) {
         self.findings.insert(0, finding.clone());
         // Worst first, and of equals the latest: the order of what is equal stays.
-        short_list::sort_by_key(&mut self.findings, |finding| std::cmp::Reverse(finding.level));
+        self.findings.sort_by_key(|finding| std::cmp::Reverse(finding.level));
     }
 
     /// A finding is taken back.

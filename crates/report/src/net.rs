@@ -376,7 +376,7 @@ pub fn series(series: &[Network], style: &Style) -> String {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use plumb_sorted::SortedMap;
+    use std::collections::BTreeMap;
 
     pub(crate) fn net() -> Network {
         let trips = |during: &str| RoundTrips {
@@ -429,7 +429,7 @@ pub(crate) mod tests {
             interface_mtu: Some(9000),
             interface_driver: Some("ixgbe".to_owned()),
             interface_node: Some(1),
-            offloads: SortedMap::from_iter([("tso".to_owned(), true), ("lro".to_owned(), false)]),
+            offloads: BTreeMap::from_iter([("tso".to_owned(), true), ("lro".to_owned(), false)]),
             processors: Some("0-7".to_owned()),
             ..Network::default()
         }

@@ -13,7 +13,7 @@ use plumb_result::run::TierName;
 use plumb_result::sweep::{Arrivals, LatencySummary, RunSpread, SweepCurve, SweepPoint};
 use plumb_result::verdict::{LOAD, under_declared_load, under_undeclared_load};
 use plumb_result::{Level, LoadDeclared, RunVerdict, Sweep, SweepKey};
-use plumb_sorted::SortedMap;
+use std::collections::BTreeMap;
 use words::{bare, level, per_second};
 
 /// The whole page.
@@ -125,7 +125,7 @@ fn of_curve(sweep: &Sweep, curve: &SweepCurve) -> String {
 
 /// Checks that warned at points whose numbers are shown.
 fn warned(curve: &SweepCurve, style: &Style) -> String {
-    let mut by_code: SortedMap<&str, Vec<String>> = SortedMap::new();
+    let mut by_code: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for point in curve.points.iter().filter(|point| point.rate.is_some()) {
         for (code, _) in point.checks.iter().filter(|(_, level)| **level == Level::Warn) {
             by_code.entry(code).or_default().push(bare(curve, curve.key, point.level));

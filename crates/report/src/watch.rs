@@ -5,8 +5,7 @@ use crate::measure;
 use crate::style::{Ink, Style};
 use crate::table::{Align, Column, set};
 use plumb_result::watch::{DeviceUse, ProcessRate, Watched};
-use plumb_sorted::SortedMap;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// Intervals that are kept for the sparklines.
 const KEPT: usize = 60;
@@ -14,7 +13,7 @@ const KEPT: usize = 60;
 /// What each device did in the last intervals.
 #[derive(Debug, Default)]
 pub struct DeviceHistory {
-    devices: SortedMap<String, VecDeque<DeviceUse>>,
+    devices: BTreeMap<String, VecDeque<DeviceUse>>,
 }
 
 impl DeviceHistory {

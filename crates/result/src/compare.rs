@@ -7,7 +7,7 @@ use crate::settle::Settled;
 use crate::tails::Tail;
 use crate::under_load::UnderLoad;
 use plumb_document::{FromDocument, ToDocument};
-use plumb_sorted::SortedMap;
+use std::collections::BTreeMap;
 
 /// Name and version of the JSON form of a comparison.
 pub const COMPARE_SCHEMA: &str = "plumb.compare/1";
@@ -70,15 +70,15 @@ pub struct Comparison {
 impl Comparison {
     /// Which side each run is of, 0 the baseline, as the order says. Where older versions ran several works, each ran on the sides in
     /// the block's order. Empty where the order does not cover the runs, as of stored runs of several works.
-    pub fn sides_of_runs(&self) -> SortedMap<&str, usize> {
+    pub fn sides_of_runs(&self) -> BTreeMap<&str, usize> {
         let letters: usize = self.order.iter().map(String::len).sum();
         let works = self.runs.len().checked_div(letters).unwrap_or(0);
         if works == 0 || works * letters != self.runs.len() {
-            return SortedMap::new();
+            return BTreeMap::new();
         }
         let in_order = self.order.iter().flat_map(|block| (0..works).flat_map(|_| block.chars()));
         let sides = in_order.map(|letter| usize::from(letter == 'B'));
-        SortedMap::from_iter(self.runs.iter().map(String::as_str).zip(sides))
+        BTreeMap::from_iter(self.runs.iter().map(String::as_str).zip(sides))
     }
 }
 

@@ -3,7 +3,7 @@
 
 use crate::seen::Seen;
 use plumb_document::{FromDocument, ToDocument};
-use plumb_sorted::SortedMap;
+use std::collections::BTreeMap;
 
 /// What was seen of the machine's state around one phase.
 #[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
@@ -40,9 +40,9 @@ pub struct Conditions {
     /// What the machine runs on.
     pub power: Seen<PowerSource>,
     /// Temperatures of the leaf devices, by the device's name.
-    pub heat: SortedMap<String, Seen<Heat>>,
+    pub heat: BTreeMap<String, Seen<Heat>>,
     /// Health logs of the leaf devices, by the device's name.
-    pub health: SortedMap<String, Seen<DeviceHealth>>,
+    pub health: BTreeMap<String, Seen<DeviceHealth>>,
 }
 
 /// Work that a storage layer does on its own account, or a state in which each request costs more.
@@ -198,7 +198,7 @@ pub struct DeviceHealth {
     /// Names of what it warns of by itself (NVMe critical warnings).
     pub warnings: Vec<String>,
     /// Errors since it was made, by name; any that grows during a run is an error of the run.
-    pub errors: SortedMap<String, u64>,
+    pub errors: BTreeMap<String, u64>,
     /// Share of its rated life that is used, percent; may exceed 100.
     pub wear_percent: Option<u64>,
     /// Bytes that hosts wrote since it was made.

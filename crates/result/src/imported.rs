@@ -2,7 +2,7 @@
 
 use crate::metric::Better;
 use plumb_document::{FromDocument, ToDocument};
-use plumb_sorted::SortedMap;
+use std::collections::BTreeMap;
 
 /// Where an imported result comes from, and what of it has no place elsewhere in a result.
 ///
@@ -21,8 +21,8 @@ pub struct Imported {
     /// Where the time of the run is from.
     pub time: TimeSource,
     /// The tool's own settings, as far as the file says them, by the tool's names.
-    #[serde(default, skip_serializing_if = "SortedMap::is_empty")]
-    pub settings: SortedMap<String, String>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub settings: BTreeMap<String, String>,
     /// Numbers for which there is no metric, in the file's order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub numbers: Vec<ImportedNumber>,

@@ -3,8 +3,8 @@
 
 use crate::histogram::{Histogram, bucket_of, lowest_of};
 use plumb_document::{FromDocument, ToDocument};
-use plumb_sorted::SortedMap;
 use plumb_workload::OpKind;
+use std::collections::BTreeMap;
 
 /// Buckets of an octave, as a power of two: a bucket is at most a quarter of its lower bound wide.
 const SUB_BUCKET_BITS: u32 = 2;
@@ -31,7 +31,7 @@ pub struct LatencyColumn {
     /// Length, ns.
     pub length_ns: u64,
     /// By kind of op: how many ops fell into each bucket, in the order of buckets, without empty ones.
-    pub ops: SortedMap<OpKind, Vec<BucketCount>>,
+    pub ops: BTreeMap<OpKind, Vec<BucketCount>>,
 }
 
 /// Ops of like times.
@@ -77,7 +77,7 @@ impl LatencyMap {
 
     /// Adds the next interval with what was recorded in it.
     pub fn push<'a>(&mut self, start_ns: u64, length_ns: u64, ops: impl Iterator<Item = (OpKind, &'a Histogram)>) {
-        let mut column = LatencyColumn { start_ns, length_ns, ops: SortedMap::new() };
+        let mut column = LatencyColumn { start_ns, length_ns, ops: BTreeMap::new() };
         for (kind, histogram) in ops {
             let counts = column.ops.entry(kind).or_default();
             for of in histogram.buckets() {

@@ -8,9 +8,9 @@ use crate::network::Network;
 use crate::processors::RunQueue;
 use crate::replay::ReplayMeasurement;
 use plumb_document::{FromDocument, ToDocument};
-use plumb_sorted::SortedMap;
 use plumb_workload::OpKind;
 use plumb_workload::process::IoPriority;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// What the engine measured of a whole workload.
@@ -40,9 +40,9 @@ pub struct PhaseMeasurement {
     pub first_done_ns: Option<u64>,
     /// What all workers together had done by then, where there were several.
     #[serde(default)]
-    pub until_first_done: SortedMap<OpKind, Moved>,
+    pub until_first_done: BTreeMap<OpKind, Moved>,
     /// By kind of op, all workers merged.
-    pub ops: SortedMap<OpKind, OpMeasurement>,
+    pub ops: BTreeMap<OpKind, OpMeasurement>,
     /// Single steps of programs that have statistics of their own, in order of groups and steps.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<StepMeasurement>,
@@ -173,7 +173,7 @@ pub struct Interval {
     /// Length; the last one may be shorter, and one is longer where the coordinator itself was held up.
     pub length_ns: u64,
     /// By kind of op; a kind that has not been seen yet is absent.
-    pub ops: SortedMap<OpKind, OpCounts>,
+    pub ops: BTreeMap<OpKind, OpCounts>,
 }
 
 /// One kind of op in one interval.
@@ -228,7 +228,7 @@ pub struct WorkerMeasurement {
     pub started_ns: u64,
     /// By kind of op.
     #[serde(default)]
-    pub ops: SortedMap<OpKind, OpMeasurement>,
+    pub ops: BTreeMap<OpKind, OpMeasurement>,
     /// What it did in every piece of time, where its group asked for samples; pieces in which nothing completed are
     /// there, with nothing in them.
     #[serde(default)]
@@ -271,11 +271,11 @@ pub struct WorkerMeasurement {
     /// Time of the parts of its work that have ops of this kind, ns; all of its time for a kind that is absent. A job that
     /// is verified writes first, and reads back then.
     #[serde(default)]
-    pub spent_ns: SortedMap<OpKind, u64>,
+    pub spent_ns: BTreeMap<OpKind, u64>,
     /// Ops that its tool counts as done although nothing was done: those of a job that only verifies what an earlier run
     /// wrote. They are in no other count.
-    #[serde(default, skip_serializing_if = "SortedMap::is_empty")]
-    pub dry: SortedMap<OpKind, Moved>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub dry: BTreeMap<OpKind, Moved>,
     /// Items that it had done when it met the stonewall of its phase.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub items_at_wall: Option<u64>,
@@ -289,7 +289,7 @@ pub struct Sample {
     /// Length, ns.
     pub length_ns: u64,
     /// By kind of op; a kind of which nothing completed is absent.
-    pub ops: SortedMap<OpKind, Moved>,
+    pub ops: BTreeMap<OpKind, Moved>,
 }
 
 /// Ops and bytes.

@@ -3,7 +3,6 @@
 use crate::finding::{Finding, RunVerdict};
 use crate::metric::{Metric, Quantity};
 use crate::run::{MetricValue, PhaseResult, RunResult, TierName};
-use plumb_sorted::short_list;
 use std::cmp::Reverse;
 
 /// Medians of runs of one workload.
@@ -79,7 +78,7 @@ pub fn medians(runs: &[&RunResult]) -> Option<Medians> {
 
 /// Sorts the numbers, which are not empty, and takes the middle.
 fn median(numbers: &mut [f64]) -> f64 {
-    short_list::sort_by(numbers, f64::total_cmp);
+    numbers.sort_by(f64::total_cmp);
     let half = numbers.len() / 2;
     match numbers.len() % 2 {
         1 => numbers[half],
@@ -111,7 +110,7 @@ fn findings(runs: &[&RunResult]) -> Vec<Finding> {
             None => all.push(finding.clone()),
         }
     }
-    short_list::sort_by_key(&mut all, |finding| Reverse(finding.level));
+    all.sort_by_key(|finding| Reverse(finding.level));
     all
 }
 

@@ -8,8 +8,8 @@ use crate::measurement::{
 use crate::observe::{Counters, Extents, OwnIo, PhaseObservations, Residency, Seen};
 use crate::processors::RunQueue;
 use plumb_document::{FromDocument, ToDocument};
-use plumb_sorted::SortedMap;
 use plumb_workload::OpKind;
+use std::collections::BTreeMap;
 
 /// A phase of one process or several, on a clock that all of them share.
 #[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
@@ -276,7 +276,7 @@ fn add_intervals(mine: &mut PhaseMeasurement, other: Vec<Interval>) {
     }
 }
 
-fn add_moved(mine: &mut SortedMap<OpKind, Moved>, other: SortedMap<OpKind, Moved>) {
+fn add_moved(mine: &mut BTreeMap<OpKind, Moved>, other: BTreeMap<OpKind, Moved>) {
     for (kind, moved) in other {
         let sum = mine.entry(kind).or_default();
         sum.count += moved.count;
@@ -375,7 +375,7 @@ fn add_worker(mine: &mut WorkerMeasurement, other: WorkerMeasurement) {
 }
 
 /// Which targets all processes share: their files are the same files, and are counted once.
-pub type SharedTargets = plumb_sorted::SortedSet<String>;
+pub type SharedTargets = std::collections::BTreeSet<String>;
 
 /// The files of several processes, seen together.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -446,8 +446,8 @@ impl OfFiles for Extents {
 }
 
 fn add_files<T: OfFiles>(
-    mine: &mut SortedMap<String, Seen<T>>,
-    other: SortedMap<String, Seen<T>>,
+    mine: &mut BTreeMap<String, Seen<T>>,
+    other: BTreeMap<String, Seen<T>>,
     shared: &SharedTargets,
 ) {
     for (target, seen) in other {

@@ -2,8 +2,8 @@
 //! wrong unit or the wrong way round.
 
 use plumb_document::{FromDocument, ReadError, Reader, ToDocument, Value, WriteError};
-use plumb_sorted::SortedMap;
 use plumb_workload::OpKind;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::LazyLock;
@@ -379,9 +379,8 @@ impl FromStr for Metric {
     type Err = UnknownMetric;
     fn from_str(text: &str) -> Result<Metric, UnknownMetric> {
         // A report of ten thousand runs reads half a million names.
-        static BY_NAME: LazyLock<SortedMap<String, Metric>> = LazyLock::new(|| {
-            SortedMap::from_iter(Metric::all().into_iter().map(|metric| (metric.to_string(), metric)))
-        });
+        static BY_NAME: LazyLock<BTreeMap<String, Metric>> =
+            LazyLock::new(|| BTreeMap::from_iter(Metric::all().into_iter().map(|metric| (metric.to_string(), metric))));
         BY_NAME.get(text).copied().ok_or_else(|| UnknownMetric(text.to_owned()))
     }
 }

@@ -3,7 +3,7 @@
 use crate::histogram::Histogram;
 use crate::run::Tool;
 use plumb_document::{FromDocument, ToDocument};
-use plumb_sorted::SortedMap;
+use std::collections::BTreeMap;
 
 /// Name and version of the JSON form.
 pub const NET_SCHEMA: &str = "plumb.net/1";
@@ -91,7 +91,7 @@ pub struct Network {
     /// The NUMA node that its device is at.
     pub interface_node: Option<u32>,
     /// What it does in place of the processor, such as `tso` and `gro`, and whether it does.
-    pub offloads: SortedMap<String, bool>,
+    pub offloads: BTreeMap<String, bool>,
     /// The processors of this end that the measurement could run on, as a list.
     pub processors: Option<String>,
 }

@@ -7,7 +7,7 @@ use crate::blocks::{BlockOps, BlockStat};
 use crate::client::ClientCounters;
 use crate::conditions::PhaseConditions;
 use plumb_document::{FromDocument, ToDocument};
-use plumb_sorted::SortedMap;
+use std::collections::BTreeMap;
 
 /// Everything that was seen around one run.
 #[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
@@ -15,7 +15,7 @@ pub struct Observations {
     /// The machine.
     pub environment: Environment,
     /// The storage under each target, by the target's name.
-    pub targets: SortedMap<String, TargetFacts>,
+    pub targets: BTreeMap<String, TargetFacts>,
     /// One for each phase that was started, in order.
     pub phases: Vec<PhaseObservations>,
 }
@@ -51,7 +51,7 @@ pub struct Environment {
     /// Limits of the control groups that this process is in.
     pub cgroup: CgroupLimits,
     /// Everything else by name: `vm.dirty_ratio`, `mitigations`, `transparent_hugepage`, `microcode` …
-    pub facts: SortedMap<String, String>,
+    pub facts: BTreeMap<String, String>,
 }
 
 /// Limits that control groups (v1 or v2) put on this process.
@@ -99,7 +99,7 @@ pub struct FileSystem {
     /// UUID.
     pub uuid: Seen<String>,
     /// Features and geometry: `features`, `block_size`, `journal` …, as far as an unprivileged process can see.
-    pub features: SortedMap<String, String>,
+    pub features: BTreeMap<String, String>,
     /// Size, bytes.
     pub size_bytes: u64,
     /// Free for this user, bytes.
@@ -161,7 +161,7 @@ pub struct BlockLayer {
     /// Backing file of a loop device, and the path's own target.
     pub backing_file: Option<String>,
     /// Further settings: `nr_requests`, `read_ahead_kb`, `nomerges`, `wbt_lat_usec`, md `level`, `chunk_size`, dm table type …
-    pub settings: SortedMap<String, String>,
+    pub settings: BTreeMap<String, String>,
 }
 
 /// What a block layer is.
@@ -202,14 +202,14 @@ pub struct PhaseObservations {
     /// Counters as the clock stopped (a flush inside the clock included).
     pub after: Counters,
     /// Residency of the targets' files in the page cache as the clock started, by target.
-    pub resident_before: SortedMap<String, Seen<Residency>>,
+    pub resident_before: BTreeMap<String, Seen<Residency>>,
     /// Dirty pages of the targets' files as the clock stopped, by target.
-    pub dirty_after: SortedMap<String, Seen<Residency>>,
+    pub dirty_after: BTreeMap<String, Seen<Residency>>,
     /// Extents of the targets' files as the clock started, by target.
-    pub extents_before: SortedMap<String, Seen<Extents>>,
+    pub extents_before: BTreeMap<String, Seen<Extents>>,
     /// The same as the clock stopped, of files with few extents.
-    #[serde(default, skip_serializing_if = "SortedMap::is_empty")]
-    pub extents_after: SortedMap<String, Seen<Extents>>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub extents_after: BTreeMap<String, Seen<Extents>>,
     /// Processes other than Plumb's that did I/O meanwhile, largest first, at most five.
     pub other_io: Seen<Vec<ProcessIo>>,
     /// The reason if the I/O of some processes is missing there; `None` if all were in sight.
@@ -238,13 +238,13 @@ pub struct Counters {
     /// `CLOCK_MONOTONIC`, ns.
     pub at_ns: u64,
     /// Devices by name, of every layer under the targets; [`TargetFacts::leaves`] says which of them count.
-    pub devices: SortedMap<String, Seen<DeviceCounters>>,
+    pub devices: BTreeMap<String, Seen<DeviceCounters>>,
     /// Clients of network file systems under the targets, by mount point.
-    #[serde(default, skip_serializing_if = "SortedMap::is_empty")]
-    pub clients: SortedMap<String, Seen<ClientCounters>>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub clients: BTreeMap<String, Seen<ClientCounters>>,
     /// Bytes that the backing files of loop devices occupy, by device, as far as they may be seen.
-    #[serde(default, skip_serializing_if = "SortedMap::is_empty")]
-    pub backing_bytes: SortedMap<String, u64>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub backing_bytes: BTreeMap<String, u64>,
     /// Of Plumb's own processes.
     pub own: Seen<OwnIo>,
     /// Processor time of the machine by class, in seconds.

@@ -2,7 +2,7 @@
 
 use crate::run::Tool;
 use plumb_document::{FromDocument, ToDocument};
-use plumb_sorted::SortedMap;
+use std::collections::BTreeMap;
 
 /// Name and version of the JSON form.
 pub const POSIX_SCHEMA: &str = "plumb.posix/1";
@@ -32,7 +32,7 @@ pub struct Conformance {
     /// Time that it took, s.
     pub seconds: f64,
     /// What was probed.
-    pub facts: SortedMap<String, String>,
+    pub facts: BTreeMap<String, String>,
     /// The cases, in a fixed order.
     pub cases: Vec<PosixCase>,
     /// It was stopped before its end.

@@ -2,8 +2,8 @@
 
 use crate::histogram::Histogram;
 use plumb_document::{FromDocument, ToDocument};
-use plumb_sorted::SortedMap;
 use plumb_workload::{OpKind, ReplayOrder, Timing};
+use std::collections::BTreeMap;
 
 /// Ops of one kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
@@ -46,7 +46,7 @@ pub struct ReplayMeasurement {
     /// Threads of the recording that were alive at once.
     pub threads_recorded: u32,
     /// What the recording does, by kind.
-    pub recorded: SortedMap<OpKind, ReplayedSum>,
+    pub recorded: BTreeMap<OpKind, ReplayedSum>,
     /// From the beginning of the first op to that of the last, at the asked speed, ns.
     pub recorded_length_ns: u64,
     /// The same of the replay.
@@ -77,7 +77,7 @@ pub struct ReplayMeasurement {
     /// Closes of descriptors that the recording did not open; nothing was done for them.
     pub closes_of_others: u64,
     /// Records that were not replayed, by what they are called.
-    pub left_out: SortedMap<String, u64>,
+    pub left_out: BTreeMap<String, u64>,
     /// What the numbers of gaps, rates and lags are made from: while a run goes on, and not in results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(skip))]

@@ -13,8 +13,8 @@ use crate::ranks::{RankSpread, Ranks};
 use crate::replay::{FidelityLine, ReplayMeasurement};
 use crate::under_load::UnderLoad;
 use plumb_document::{FromDocument, ToDocument};
-use plumb_sorted::SortedMap;
 use plumb_workload::{OpKind, Workload};
+use std::collections::BTreeMap;
 
 /// Name and version of the JSON form of a result.
 pub const RESULT_SCHEMA: &str = "plumb.result/1";
@@ -36,7 +36,7 @@ pub struct RunResult {
     /// Where it was run.
     pub environment: Environment,
     /// The storage under each target, by the target's name.
-    pub target: SortedMap<String, TargetFacts>,
+    pub target: BTreeMap<String, TargetFacts>,
     /// Whether it can be believed.
     pub verdict: RunVerdict,
     /// True where a signal or an error ended it early.
@@ -81,10 +81,10 @@ pub struct PhaseResult {
     /// Its wall time, the ramp left out; 0 in an imported result whose file does not say it.
     pub wall_ns: u64,
     /// By metric. A metric that was not measured is absent, or has a `null` value with the reason in a finding.
-    pub metrics: SortedMap<Metric, MetricValue>,
+    pub metrics: BTreeMap<Metric, MetricValue>,
     /// What was done, by kind of op; absent in results of versions that did not keep it.
-    #[serde(default, skip_serializing_if = "SortedMap::is_empty")]
-    pub done: SortedMap<OpKind, OpsDone>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub done: BTreeMap<OpKind, OpsDone>,
     /// What single steps of programs did that have statistics of their own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<StepMeasurement>,
@@ -132,7 +132,7 @@ pub struct FirstDone {
     /// When that was, from the phase's start, the ramp left out.
     pub at_ns: u64,
     /// Byte rates and rates of ops up to then, of all workers together.
-    pub metrics: SortedMap<Metric, MetricValue>,
+    pub metrics: BTreeMap<Metric, MetricValue>,
 }
 
 /// One number.

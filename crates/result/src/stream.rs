@@ -5,8 +5,8 @@ use crate::histogram::Histogram;
 use crate::measurement::{Interval, PhaseMeasurement};
 use crate::watch::DeviceUse;
 use plumb_document::{FromDocument, ToDocument};
-use plumb_sorted::SortedMap;
 use plumb_workload::OpKind;
+use std::collections::BTreeMap;
 
 /// Name and version of this form.
 pub const STREAM_SCHEMA: &str = "plumb.stream/1";
@@ -76,7 +76,7 @@ pub struct StreamMeasured {
     /// Length, ns.
     pub length_ns: u64,
     /// By kind of op; a kind that has not been seen yet is absent.
-    pub ops: SortedMap<OpKind, StreamOps>,
+    pub ops: BTreeMap<OpKind, StreamOps>,
     /// Mean ops in flight, by Little's law.
     pub in_flight: f64,
     /// Asked ops in flight, all workers together.
@@ -138,11 +138,11 @@ impl StreamOps {
 
 impl StreamMeasured {
     /// The ops of an interval, with the times of each kind.
-    pub fn ops_of(interval: &Interval, times: &SortedMap<OpKind, Histogram>) -> SortedMap<OpKind, StreamOps> {
+    pub fn ops_of(interval: &Interval, times: &BTreeMap<OpKind, Histogram>) -> BTreeMap<OpKind, StreamOps> {
         let one = |(kind, ops): (&OpKind, &crate::OpCounts)| {
             (*kind, StreamOps::new(ops.count, ops.bytes, times.get(kind), interval.length_ns))
         };
-        SortedMap::from_iter(interval.ops.iter().map(one))
+        BTreeMap::from_iter(interval.ops.iter().map(one))
     }
 
     /// Of a phase that is over.
@@ -153,7 +153,7 @@ impl StreamMeasured {
         StreamMeasured {
             start_ns: 0,
             length_ns: phase.wall_ns,
-            ops: SortedMap::from_iter(ops),
+            ops: BTreeMap::from_iter(ops),
             in_flight: phase.in_flight_mean,
             depth_asked: phase.workers.iter().map(|worker| worker.depth_asked).sum(),
             errors: phase.fault_count,

@@ -7,7 +7,7 @@ use crate::posix::PosixOutcome;
 use crate::published::PublishedNumber;
 use crate::run::TierName;
 use plumb_document::{FromDocument, ToDocument};
-use plumb_sorted::SortedMap;
+use std::collections::BTreeMap;
 
 /// Name and version of the JSON form of a study's report.
 pub const STUDY_SCHEMA: &str = "plumb.study/1";
@@ -94,7 +94,7 @@ pub struct StudyExpectation {
     /// The work of the cell.
     pub workload: String,
     /// The levels of the cell.
-    pub levels: SortedMap<String, String>,
+    pub levels: BTreeMap<String, String>,
     /// The smallest value that meets it.
     pub at_least: f64,
     /// The largest; absent where it has no upper bound.
@@ -225,7 +225,7 @@ const fn is_primary() -> bool {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StudyContrast {
     /// Levels of the factors that are told apart.
-    pub within: SortedMap<String, String>,
+    pub within: BTreeMap<String, String>,
     /// The verdict in words.
     pub words: String,
     /// Whether it is one of the numbers that the study decides on. The others have an interval, not corrected for their
@@ -265,7 +265,7 @@ pub struct StudyConformance {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SetupConformance {
     /// The levels of the hard factors; none where there are none.
-    pub levels: SortedMap<String, String>,
+    pub levels: BTreeMap<String, String>,
     /// The kind of its file system.
     pub filesystem: String,
     /// The kernel's release.
@@ -320,7 +320,7 @@ pub struct DifferingCase {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StudySystem {
     /// The levels of the hard factors; none where there are none.
-    pub levels: SortedMap<String, String>,
+    pub levels: BTreeMap<String, String>,
     /// Its host in the study file; `local` is this machine.
     pub host: String,
     /// What its results and builds say of it; none where nothing was measured.
@@ -451,7 +451,7 @@ pub struct EffectLine {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StudyCell {
     /// The levels of every factor.
-    pub levels: SortedMap<String, String>,
+    pub levels: BTreeMap<String, String>,
     /// The work.
     pub workload: String,
     /// Runs that were planned.
@@ -519,7 +519,7 @@ pub struct ClaimBeside {
     pub file: String,
     /// Levels of this study that ask the same; absent if the scale has none of the claim's numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub levels: Option<SortedMap<String, String>>,
+    pub levels: Option<BTreeMap<String, String>>,
     /// Our verdicts in words, those of primary numbers if there are any.
     pub ours: Vec<String>,
 }
@@ -535,7 +535,7 @@ pub struct Published {
     /// Who wrote it: `audit`, `iozone`, `bonnie++`.
     pub dialect: String,
     /// The levels that they stand for, of some factors.
-    pub levels: SortedMap<String, String>,
+    pub levels: BTreeMap<String, String>,
     /// The numbers, in the file's order.
     pub numbers: Vec<PublishedBeside>,
 }
@@ -559,7 +559,7 @@ pub struct PublishedBeside {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OurNumber {
     /// The cell's levels.
-    pub levels: SortedMap<String, String>,
+    pub levels: BTreeMap<String, String>,
     /// The work.
     pub workload: String,
     /// The phase.

@@ -6,8 +6,8 @@ use crate::run::TierName;
 use crate::settle::Settled;
 use crate::under_load::UnderLoad;
 use plumb_document::{FromDocument, ToDocument};
-use plumb_sorted::SortedMap;
 use plumb_workload::Bytes;
+use std::collections::BTreeMap;
 
 /// Name and version of the JSON form of a sweep.
 pub const SWEEP_SCHEMA: &str = "plumb.sweep/1";
@@ -134,8 +134,8 @@ pub struct SweepCurve {
     /// What varies along the curve.
     pub key: SweepKey,
     /// What is held at a level of its own on this curve.
-    #[serde(default, skip_serializing_if = "SortedMap::is_empty")]
-    pub fixed: SortedMap<SweepKey, f64>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub fixed: BTreeMap<SweepKey, f64>,
     /// How ops arrive.
     pub arrivals: Arrivals,
     /// Under `rate=auto`: the closed-loop maximum that the rates are shares of, ops/s.
@@ -171,7 +171,7 @@ pub struct SweepPoint {
     /// Every run of the point.
     pub runs: Vec<SweepRun>,
     /// The worst level of each check that noted something in any run of the point.
-    pub checks: SortedMap<String, Level>,
+    pub checks: BTreeMap<String, Level>,
     /// The numbers of its runs where the checks rejected all of them; they are in no finding of the curve.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rejected: Option<Box<RejectedNumbers>>,

@@ -1,7 +1,7 @@
 //! Numbers of many runs as one tidy table: a line for each number, a column for each thing that is known of it.
 
-use plumb_sorted::SortedMap;
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A table; every row has as many cells as there are columns.
@@ -47,7 +47,7 @@ impl TidyTable {
     /// Applies `change` to every text of the table, including column names.
     pub fn map_texts(&mut self, change: &mut dyn FnMut(&str) -> String) {
         // Rows share texts, so change each one only once.
-        let mut known: SortedMap<Arc<str>, Arc<str>> = SortedMap::new();
+        let mut known: BTreeMap<Arc<str>, Arc<str>> = BTreeMap::new();
         self.columns.iter_mut().for_each(|column| *column = change(column));
         for cell in self.rows.iter_mut().flatten() {
             let TidyCell::Text(text) = cell else { continue };

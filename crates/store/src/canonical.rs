@@ -2,7 +2,6 @@
 
 use crate::StoreError;
 use plumb_document::ToDocument;
-use plumb_sorted::short_list;
 use serde_json::Value;
 
 /// A value as JSON.
@@ -26,7 +25,7 @@ fn write(value: &Value, out: &mut Vec<u8>) {
                 write_fields(fields.iter(), out);
             } else {
                 let mut sorted: Vec<_> = fields.iter().collect();
-                short_list::sort_by(&mut sorted, |(one, _), (other, _)| one.cmp(other));
+                sorted.sort_by_key(|(one, _)| *one);
                 write_fields(sorted.into_iter(), out);
             }
             out.push(b'}');

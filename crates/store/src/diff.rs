@@ -3,8 +3,8 @@
 use crate::{Store, StoreError, canonical};
 use plumb_document::ToDocument;
 use plumb_result::RunResult;
-use plumb_sorted::{SortedMap, SortedSet};
 use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A fact in which two runs differ.
 #[derive(Debug, Clone, PartialEq, Eq, ToDocument)]
@@ -25,8 +25,8 @@ impl Store {
     }
 }
 
-fn differences(left: &SortedMap<String, String>, right: &SortedMap<String, String>) -> Vec<FactDifference> {
-    let facts = SortedSet::from_iter(left.keys().chain(right.keys()));
+fn differences(left: &BTreeMap<String, String>, right: &BTreeMap<String, String>) -> Vec<FactDifference> {
+    let facts = BTreeSet::from_iter(left.keys().chain(right.keys()));
     facts
         .into_iter()
         .filter(|fact| left.get(*fact) != right.get(*fact))
@@ -38,7 +38,7 @@ fn differences(left: &SortedMap<String, String>, right: &SortedMap<String, Strin
         .collect()
 }
 
-fn leaves(result: &RunResult) -> Result<SortedMap<String, String>, StoreError> {
+fn leaves(result: &RunResult) -> Result<BTreeMap<String, String>, StoreError> {
     let mut value = canonical::value("the result", result)?;
     if let Some(fields) = value.as_object_mut() {
         // Different in any two runs, and no fact about either; checks speak of what is compared here anyway.
@@ -46,14 +46,14 @@ fn leaves(result: &RunResult) -> Result<SortedMap<String, String>, StoreError> {
             fields.remove(field);
         }
     }
-    let mut found = SortedMap::new();
+    let mut found = BTreeMap::new();
     collect(&value, String::new(), &mut found);
     Ok(found)
 }
 
 /// Every leaf by its path. Things of a list go by their names where they have one, so that one more disk in a stack
 /// is one difference and not a shift of all that follow; a list of plain values is one leaf.
-fn collect(value: &Value, path: String, found: &mut SortedMap<String, String>) {
+fn collect(value: &Value, path: String, found: &mut BTreeMap<String, String>) {
     let below = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
     match value {
         // `Seen`: what was seen stands for itself, what was not says so.
@@ -69,7 +69,7 @@ fn collect(value: &Value, path: String, found: &mut SortedMap<String, String>) {
             }
         }
         Value::Array(items) if items.iter().any(|item| item.is_object() || item.is_array()) => {
-            let mut names = SortedMap::new();
+            let mut names = BTreeMap::new();
             for (i, item) in items.iter().enumerate() {
                 let name = item.get("name").and_then(Value::as_str).map_or_else(|| format!("{}", i + 1), str::to_owned);
                 let times = names.entry(name.clone()).and_modify(|times| *times += 1).or_insert(1);
@@ -98,7 +98,7 @@ mod tests {
 
     fn diff(left: Value, right: Value) -> Vec<(String, Option<String>, Option<String>)> {
         let flat = |value: &Value| {
-            let mut found = SortedMap::new();
+            let mut found = BTreeMap::new();
             collect(value, String::new(), &mut found);
             found
         };

@@ -3,8 +3,8 @@
 use crate::write::rfc3339;
 use crate::{Store, StoreError};
 use plumb_result::tidy::{TidyCell, TidyTable};
-use plumb_sorted::{SortedMap, short_list};
 use rusqlite::Row;
+use std::collections::BTreeMap;
 
 /// The columns of [`Store::tidy`], in order.
 const COLUMNS: &[&str] = &[
@@ -29,7 +29,7 @@ pub struct FurtherColumns {
     /// Their names.
     pub names: Vec<String>,
     /// By the whole id of a run: a value for each name, empty where it has none.
-    pub values: SortedMap<String, Vec<String>>,
+    pub values: BTreeMap<String, Vec<String>>,
 }
 
 impl Store {
@@ -80,7 +80,7 @@ impl Store {
             let value = |row: &Row<'_>| value(row, &metrics, &mut tiers);
             let mut values: Vec<ValueCells> =
                 values_of.query_map([&run], value).and_then(Iterator::collect).map_err(&failed)?;
-            short_list::sort_by_key(&mut values, |value| (value.phase, value.place));
+            values.sort_by_key(|value| (value.phase, value.place));
             if values.is_empty() {
                 values.push(ValueCells::default());
             }
@@ -98,10 +98,10 @@ impl Store {
     }
 
     /// The vocabulary: of each metric its place in it, and its name, unit and direction.
-    fn metric_cells(&self) -> rusqlite::Result<SortedMap<String, MetricCells>> {
+    fn metric_cells(&self) -> rusqlite::Result<BTreeMap<String, MetricCells>> {
         let mut statement = self.connection.prepare("SELECT name, unit, better FROM metric ORDER BY rowid")?;
         let metric = |row: &Row<'_>| Ok((text(row, 0)?, text(row, 1)?, text(row, 2)?));
-        let mut metrics = SortedMap::new();
+        let mut metrics = BTreeMap::new();
         for (place, metric) in statement.query_map([], metric)?.enumerate() {
             let (name, unit, better) = metric?;
             metrics.insert(name.as_text().unwrap_or_default().to_owned(), MetricCells { place, name, unit, better });
@@ -141,7 +141,7 @@ impl Words {
     }
 }
 
-fn value(row: &Row<'_>, metrics: &SortedMap<String, MetricCells>, tiers: &mut Words) -> rusqlite::Result<ValueCells> {
+fn value(row: &Row<'_>, metrics: &BTreeMap<String, MetricCells>, tiers: &mut Words) -> rusqlite::Result<ValueCells> {
     // Every metric of a value is in the vocabulary: the schema demands it.
     let metric = metrics.get(row.get_ref(1)?.as_str()?);
     let tier = row.get_ref(3)?.as_str_or_null()?.map_or(TidyCell::Missing, |tier| tiers.cell(tier));

@@ -3,9 +3,9 @@
 use crate::write::execute;
 use crate::{StoreError, canonical};
 use plumb_result::observe::{Environment, TargetFacts};
-use plumb_sorted::SortedMap;
 use rusqlite::{Transaction, params};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 /// Facts ready to be written: ids and texts are made before the write lock is taken.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ struct TargetRow {
 impl FactRows {
     pub(crate) fn of(
         environment: &Environment,
-        targets: &SortedMap<String, TargetFacts>,
+        targets: &BTreeMap<String, TargetFacts>,
     ) -> Result<FactRows, StoreError> {
         let machine = row(json!({
             "hostname": environment.hostname,
@@ -61,7 +61,7 @@ impl FactRows {
     }
 
     /// Whether they are of these facts.
-    pub(crate) fn are_of(&self, environment: &Environment, targets: &SortedMap<String, TargetFacts>) -> bool {
+    pub(crate) fn are_of(&self, environment: &Environment, targets: &BTreeMap<String, TargetFacts>) -> bool {
         self.environment_of == *environment
             && self.targets.iter().map(|target| (&target.name, &target.of)).eq(targets.iter())
     }

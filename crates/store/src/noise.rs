@@ -7,12 +7,12 @@ use jiff::Timestamp;
 use plumb_document::json::{self, JsonError};
 use plumb_result::observe::{Environment, TargetFacts};
 use plumb_result::{Noise, NoiseFloor};
-use plumb_sorted::SortedMap;
 use rusqlite::params;
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// The storage under each target of a work, by the targets' names.
-pub type Targets = SortedMap<String, TargetFacts>;
+pub type Targets = BTreeMap<String, TargetFacts>;
 
 /// A noise floor to keep.
 #[derive(Debug, Clone, Copy)]
@@ -26,7 +26,7 @@ pub struct NoiseIn<'a> {
     /// The machine.
     pub environment: &'a Environment,
     /// By the works' names: what was run, without seed, place and length, and the storage it ran on.
-    pub works: &'a SortedMap<String, NoiseWork>,
+    pub works: &'a BTreeMap<String, NoiseWork>,
 }
 
 /// A work whose noise was measured.
@@ -56,8 +56,8 @@ impl Store {
     pub fn save_noise(&mut self, noise: &NoiseIn<'_>) -> Result<(), StoreError> {
         let body = canonical::text(&canonical::value("the noise floor", noise.noise)?);
         let environment = canonical::text(&canonical::value("the environment", noise.environment)?);
-        let targets: SortedMap<&String, &Targets> =
-            SortedMap::from_iter(noise.works.iter().map(|(name, work)| (name, &work.targets)));
+        let targets: BTreeMap<&String, &Targets> =
+            BTreeMap::from_iter(noise.works.iter().map(|(name, work)| (name, &work.targets)));
         let targets = canonical::text(&canonical::value("the targets", &targets)?);
         let measured_at = noise
             .noise
@@ -128,7 +128,7 @@ impl Store {
                 Some(_) => break,
                 None => {
                     let environment = json::from_str(&environment).map_err(damaged)?;
-                    let mut works: SortedMap<String, Targets> = json::from_str(&targets).map_err(damaged)?;
+                    let mut works: BTreeMap<String, Targets> = json::from_str(&targets).map_err(damaged)?;
                     let stored = StoredFloors {
                         measured_at: rfc3339(measured_at),
                         environment,

@@ -15,9 +15,9 @@ use plumb_document::{FromDocument, ToDocument, json};
 use plumb_guard::{Database, OutputFile, private_directory};
 use plumb_result::observe::{Environment, TargetFacts};
 use plumb_result::{Measurement, OpMeasurement, PhaseMeasurement, RunResult, Tool};
-use plumb_sorted::{SortedMap, short_list};
 use plumb_workload::{Workload, former};
 use rusqlite::{OptionalExtension, Transaction};
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -74,7 +74,7 @@ struct BegunOut<'a> {
     dialect: Option<&'a str>,
     workload: &'a Workload,
     environment: &'a Environment,
-    targets: &'a SortedMap<String, TargetFacts>,
+    targets: &'a BTreeMap<String, TargetFacts>,
 }
 
 /// The same, as it is read.
@@ -88,7 +88,7 @@ struct Begun {
     dialect: Option<String>,
     workload: Workload,
     environment: Environment,
-    targets: SortedMap<String, TargetFacts>,
+    targets: BTreeMap<String, TargetFacts>,
 }
 
 /// What every format begins with.
@@ -488,7 +488,7 @@ fn read(path: &Path) -> Says {
 fn what_is_stored(measurement: &Measurement) -> Measurement {
     let of_phase = |phase: &PhaseMeasurement| PhaseMeasurement {
         name: phase.name.clone(),
-        ops: SortedMap::from_iter(phase.ops.iter().map(|(kind, op)| {
+        ops: BTreeMap::from_iter(phase.ops.iter().map(|(kind, op)| {
             let histograms = OpMeasurement {
                 service: op.service.clone(),
                 response: op.response.clone(),
@@ -543,7 +543,7 @@ fn files_in(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let paths: io::Result<Vec<PathBuf>> = entries.map(|entry| entry.map(|entry| entry.path())).collect();
     let mut paths = paths?;
     paths.retain(|path| is_of_run(path));
-    short_list::sort_by(&mut paths, Ord::cmp);
+    paths.sort();
     Ok(paths)
 }
 
@@ -571,12 +571,12 @@ mod tests {
                 name: "dd".to_owned(),
                 description: String::new(),
                 seed: 1,
-                target: SortedMap::new(),
+                target: BTreeMap::new(),
                 phase: Vec::new(),
                 repeat: None,
             },
             environment: &Environment::default(),
-            targets: &SortedMap::new(),
+            targets: &BTreeMap::new(),
         };
         fs::write(path, line("the beginning", &begun).unwrap()).unwrap();
     }

@@ -6,8 +6,8 @@ use crate::write::write_intervals;
 use crate::{Store, StoreError};
 use plumb_document::json;
 use plumb_result::Interval;
-use plumb_sorted::SortedMap;
 use rusqlite::params;
+use std::collections::BTreeMap;
 
 /// A run that [`Store::recover`] has marked as aborted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,14 +81,14 @@ impl Store {
     }
 
     /// What a run's heartbeats have brought, by number of phase.
-    fn heartbeats(&self, run: &str) -> Result<SortedMap<i64, RecoveredPhase>, StoreError> {
+    fn heartbeats(&self, run: &str) -> Result<BTreeMap<i64, RecoveredPhase>, StoreError> {
         let failed = self.failed("reading heartbeats");
         let mut statement = self
             .connection
             .prepare("SELECT phase, phase_name, intervals FROM heartbeat WHERE run_id = ?1 ORDER BY seq")
             .map_err(&failed)?;
         let mut rows = statement.query([run]).map_err(&failed)?;
-        let mut phases: SortedMap<i64, RecoveredPhase> = SortedMap::new();
+        let mut phases: BTreeMap<i64, RecoveredPhase> = BTreeMap::new();
         while let Some(row) = rows.next().map_err(&failed)? {
             let read = || Ok((row.get(0)?, row.get(1)?, row.get::<_, String>(2)?));
             let (seq, name, text): (i64, String, String) = read().map_err(&failed)?;

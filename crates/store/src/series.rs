@@ -2,8 +2,8 @@
 
 use plumb_result::metric::{Metric, Quantity, Stat, Subject};
 use plumb_result::{BucketCount, Interval, LatencyColumn, LatencyMap, OpCounts};
-use plumb_sorted::{SortedMap, SortedSet};
 use plumb_workload::OpKind;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// First byte of each blob.
 const VERSION: u8 = 1;
@@ -35,7 +35,7 @@ pub(crate) fn decode_times(blob: &[u8]) -> Result<Vec<Interval>, BlobError> {
     Ok(starts
         .into_iter()
         .zip(lengths)
-        .map(|(start_ns, length_ns)| Interval { start_ns, length_ns, ops: SortedMap::new() })
+        .map(|(start_ns, length_ns)| Interval { start_ns, length_ns, ops: BTreeMap::new() })
         .collect())
 }
 
@@ -86,7 +86,7 @@ pub(crate) fn decode_latencies(blob: &[u8], kind: OpKind, map: &mut LatencyMap) 
     let n = reader.count()?;
     let (starts, lengths) = (reader.deltas(n)?, reader.deltas(n)?);
     if map.columns.is_empty() {
-        let column = |(start_ns, length_ns)| LatencyColumn { start_ns, length_ns, ops: SortedMap::new() };
+        let column = |(start_ns, length_ns)| LatencyColumn { start_ns, length_ns, ops: BTreeMap::new() };
         *map = LatencyMap::of_columns(starts.iter().copied().zip(lengths).map(column).collect());
     } else if !map.columns.iter().map(|column| column.start_ns).eq(starts) {
         return Err(BlobError::Damaged);
@@ -115,7 +115,7 @@ pub(crate) struct SeriesColumn {
 
 /// One column for each metric of each op that occurs.
 pub(crate) fn columns(intervals: &[Interval]) -> Vec<SeriesColumn> {
-    let kinds = SortedSet::from_iter(intervals.iter().flat_map(|interval| interval.ops.keys()));
+    let kinds = BTreeSet::from_iter(intervals.iter().flat_map(|interval| interval.ops.keys()));
     let mut columns = Vec::new();
     for &kind in kinds {
         let mut metrics = vec![Metric::rate(kind)];
@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn the_bytes_are_those_of_the_documentation() {
         assert_eq!(encode_values(&[Some(300), None, Some(299)]), [1, 3, 0b101, 0xd8, 0x04, 0x01]);
-        let second = |start_ns| Interval { start_ns, length_ns: 1, ops: SortedMap::new() };
+        let second = |start_ns| Interval { start_ns, length_ns: 1, ops: BTreeMap::new() };
         assert_eq!(encode_times(&[second(0), second(64)]), [1, 2, 0, 0x80, 0x01, 2, 0]);
         let of = |bucket, count| BucketCount { bucket, count };
         let column = |start_ns, counts| LatencyColumn { start_ns, length_ns: 64, ops: [(OpKind::Read, counts)].into() };

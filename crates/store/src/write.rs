@@ -8,11 +8,11 @@ use crate::{Store, StoreError, canonical};
 use jiff::Timestamp;
 use plumb_result::observe::{Environment, TargetFacts};
 use plumb_result::{Comparison, Finding, Interval, Measurement, PhaseMeasurement, RunResult, Tool};
-use plumb_sorted::{SortedMap, SortedSet};
 use plumb_workload::Workload;
 use rusqlite::types::Value;
 use rusqlite::{OptionalExtension, Params, Transaction, params, params_from_iter};
 use serde_json::json;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
@@ -35,7 +35,7 @@ pub struct RunStart<'a> {
     /// Where it is run.
     pub environment: &'a Environment,
     /// The storage under each target, by the target's name.
-    pub targets: &'a SortedMap<String, TargetFacts>,
+    pub targets: &'a BTreeMap<String, TargetFacts>,
 }
 
 /// What a running phase has measured since the last heartbeat.
@@ -162,7 +162,7 @@ impl Store {
     fn facts(
         &mut self,
         environment: &Environment,
-        targets: &SortedMap<String, TargetFacts>,
+        targets: &BTreeMap<String, TargetFacts>,
     ) -> Result<Rc<FactRows>, StoreError> {
         if let Some(known) = self.facts.as_ref().filter(|known| known.are_of(environment, targets)) {
             return Ok(known.clone());
@@ -499,7 +499,7 @@ fn write_over_time(
         )?;
     }
     let map = &measured.latency_map;
-    for kind in SortedSet::from_iter(map.columns.iter().flat_map(|column| column.ops.keys())) {
+    for kind in BTreeSet::from_iter(map.columns.iter().flat_map(|column| column.ops.keys())) {
         execute(
             transaction,
             "INSERT INTO latency_map (run_id, phase, op, data) VALUES (?1, ?2, ?3, ?4)",

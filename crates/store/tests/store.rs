@@ -428,7 +428,7 @@ fn the_newest_noise_floor_of_this_work_at_this_place_is_found() {
     let first = result(FIRST, 1);
     let print = serde_json::json!({"phase": [{"name": "seq-write"}]});
     let work = NoiseWork { print: print.clone(), targets: first.target.clone() };
-    let works = plumb_sorted::SortedMap::from([("seq".to_owned(), work)]);
+    let works = std::collections::BTreeMap::from([("seq".to_owned(), work)]);
     for (id, place, at, floor) in [
         ("n1", "/mnt/a", "2024-05-01T12:00:00Z", 0.03),
         ("n2", "/mnt/a", "2024-05-02T12:00:00Z", 0.02),

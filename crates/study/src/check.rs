@@ -10,8 +10,8 @@ use plumb_probe::others::IoWatch;
 use plumb_probe::stack;
 use plumb_result::observe::{Environment, PhaseObservations, TargetFacts};
 use plumb_result::{Finding, Measurement, Observations, PhaseMeasurement};
-use plumb_sorted::SortedMap;
 use plumb_workload::{Blocks, FileTarget, Phase, Target, WorkerGroup, Workload};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -64,7 +64,7 @@ fn idle(path: &Path) -> Workload {
         name: "idle".to_owned(),
         description: String::new(),
         seed: Workload::DEFAULT_SEED,
-        target: SortedMap::from([("data".to_owned(), Target::File(target))]),
+        target: BTreeMap::from([("data".to_owned(), Target::File(target))]),
         phase: vec![Phase::new("idle", vec![WorkerGroup::new("data", Blocks::default())])],
         repeat: None,
     }
@@ -92,7 +92,7 @@ pub fn look(path: &Path, guard: &Guard) -> Result<CheckOutcome, CheckError> {
     conditions.matters_until_unix_s = conditions.after.at_unix_s.map(|now| now + AHEAD_S);
     let observations = Observations {
         environment: environment.clone(),
-        targets: SortedMap::from([("data".to_owned(), target.clone())]),
+        targets: BTreeMap::from([("data".to_owned(), target.clone())]),
         phases: vec![PhaseObservations {
             name: "idle".to_owned(),
             other_io: seen.named,

@@ -20,10 +20,10 @@ use plumb_probe::throttle::{LimitWatch, Network, QuotaFiles};
 use plumb_result::observe::{Counters, Environment, PhaseObservations, TargetFacts};
 use plumb_result::watch::DeviceUse;
 use plumb_result::{Lane, LaneLog, Measurement, Observations, PhaseMeasurement, Seen, Tier, Tool};
-use plumb_sorted::SortedMap;
 use plumb_store::{Partial, RunLog, RunStart, StoreError};
 use plumb_trust::{LiveJudge, Typed};
 use plumb_workload::{FileTarget, FilesTarget, Target, TreeTarget, Workload};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ pub(crate) struct Evidence<'a> {
     around: Option<Around>,
     /// Of the phase that runs, or has just ended.
     lanes: LaneLog,
-    first_found: SortedMap<String, u64>,
+    first_found: BTreeMap<String, u64>,
     /// Of the phases that are over.
     seen: Vec<SeenInPhase>,
     evidence_log: Option<EvidenceLog<'a>>,
@@ -121,7 +121,7 @@ pub(crate) struct SeenInPhase {
     /// What its devices did in each interval.
     pub(crate) lanes: Vec<Lane>,
     /// When each check first found something, by its code, ns from the end of the ramp.
-    pub(crate) first_found: SortedMap<String, u64>,
+    pub(crate) first_found: BTreeMap<String, u64>,
 }
 
 impl<'a> Evidence<'a> {
@@ -145,7 +145,7 @@ impl<'a> Evidence<'a> {
             quota_files: None,
             around: None,
             lanes: LaneLog::default(),
-            first_found: SortedMap::new(),
+            first_found: BTreeMap::new(),
             seen: Vec::new(),
             evidence_log,
             log_begun: LogBegun::NotYet,
@@ -354,7 +354,7 @@ impl Observer for Evidence<'_> {
             ranks.await_admitted();
         }
         self.observations.targets =
-            SortedMap::from_iter(targets.iter().map(|target| (target.name.to_owned(), self.facts(target))));
+            BTreeMap::from_iter(targets.iter().map(|target| (target.name.to_owned(), self.facts(target))));
         self.samples = SampleSet::of(self.observations.targets.values());
         self.conditions = ConditionWatch::of(self.observations.targets.values());
         self.log_begun = LogBegun::Due;
@@ -529,7 +529,7 @@ impl Observer for Evidence<'_> {
         let first_found = std::mem::take(&mut self.first_found);
         // Checks count from the end of the ramp, as intervals do once a search before them is cut off.
         let first_found = first_found.into_iter().map(|(code, ns)| (code, ns.saturating_sub(measured.searched_ns)));
-        self.seen.push(SeenInPhase { lanes, first_found: SortedMap::from_iter(first_found) });
+        self.seen.push(SeenInPhase { lanes, first_found: BTreeMap::from_iter(first_found) });
         self.measured.phases.push(measured.clone());
         let of_all = self.of_all_ranks(measured);
         if self.ranks.is_none() {
@@ -582,7 +582,7 @@ mod tests {
                     elapsed_ns: second * 1_000_000_000,
                     time_ns: None,
                     interval,
-                    service: SortedMap::new(),
+                    service: BTreeMap::new(),
                     in_flight: 1.0,
                     interval_fault_count: u64::from(second == fails_from),
                     fault_count: u64::from(second >= fails_from),

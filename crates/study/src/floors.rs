@@ -7,16 +7,16 @@ use crate::compare::request::CompareRequest;
 use plumb_result::Ranks;
 use plumb_result::compare::{Difference, Floor};
 use plumb_result::observe::{Environment, TargetFacts};
-use plumb_sorted::SortedMap;
 use plumb_store::{Store, StoredFloors};
 use plumb_trust::{ComparisonSide, SideRecord};
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// What was found in the store.
 #[derive(Default)]
 pub(crate) struct Floors {
     /// By number; the larger of the two places'.
-    pub(crate) floors: SortedMap<ComparedCell, Floor>,
+    pub(crate) floors: BTreeMap<ComparedCell, Floor>,
     /// What was found and cannot be used, with the reason.
     pub(crate) notes: Vec<String>,
 }
@@ -32,7 +32,7 @@ pub(crate) struct FloorOf<'a> {
     /// What it does, without seed, place and length of phases.
     pub(crate) print: Value,
     pub(crate) environment: &'a Environment,
-    pub(crate) targets: Option<&'a SortedMap<String, TargetFacts>>,
+    pub(crate) targets: Option<&'a BTreeMap<String, TargetFacts>>,
 }
 
 /// A place, and the processes that measure it together: what holds for one of them does not for several.

@@ -93,7 +93,7 @@ mod tests {
             elapsed_ns: second * 1_000_000_000,
             time_ns: None,
             interval: Interval { start_ns: (second - 1) * 1_000_000_000, length_ns: 1_000_000_000, ops },
-            service: plumb_sorted::SortedMap::new(),
+            service: std::collections::BTreeMap::new(),
             in_flight,
             interval_fault_count: 1,
             fault_count: second,

@@ -8,13 +8,13 @@ use crate::progress::Progress;
 use crate::run::{Bench, RunError};
 use jiff::Timestamp;
 use plumb_result::{NOISE_SCHEMA, Noise, NoiseFloor, RejectedNumber, Remedy};
-use plumb_sorted::SortedMap;
 use plumb_stats::stop::{StopReason, StopRule};
 use plumb_stats::verdict::{Note, Verdict};
 use plumb_store::{NoiseIn, NoiseWork};
 use plumb_trust::MIN_RUNS_TO_CLAIM;
 use plumb_trust::advice::{Asked, sentences};
 use plumb_workload::named::{NamedWorkload, Scale};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Which noise to measure.
@@ -81,7 +81,7 @@ pub fn noise(
     let environment = bench.environment_of_runs().clone();
     let Measured { comparison_log, claims, rule, ended } = &measured;
     let sides = view::sides(&compared, comparison_log, &environment);
-    let judged = view::judge(&bench.asked, &sides, comparison_log, claims, rule, &SortedMap::new());
+    let judged = view::judge(&bench.asked, &sides, comparison_log, claims, rule, &BTreeMap::new());
     let floors: Vec<NoiseFloor> = claims
         .iter()
         .zip(judged.modes)
@@ -115,7 +115,7 @@ pub fn noise(
     };
     let interrupted = *ended == ComparisonEnded::Interrupted;
     if let Some(store) = bench.store.as_mut().filter(|_| !interrupted && !noise.floors.is_empty()) {
-        let works = SortedMap::from_iter(request.workloads.iter().filter_map(|named| {
+        let works = BTreeMap::from_iter(request.workloads.iter().filter_map(|named| {
             let print = comparison_log.floor_print(0, named.name)?;
             let targets = comparison_log.targets[0].values().find_map(|works| works.get(named.name))?.clone();
             Some((named.name.to_owned(), NoiseWork { print, targets }))

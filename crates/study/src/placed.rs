@@ -2,8 +2,8 @@
 
 use crate::conduct::FrozenStudy;
 use crate::plan::{Levels, Plan};
-use plumb_sorted::SortedMap;
 use plumb_store::{FurtherColumns, Store, StoreError};
+use std::collections::BTreeMap;
 
 /// A stored run of a study.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub struct PlacedRun {
 /// The plans of studies, each read once.
 #[derive(Debug, Default)]
 pub struct StudyPlaces {
-    plans: SortedMap<String, Plan>,
+    plans: BTreeMap<String, Plan>,
 }
 
 impl StudyPlaces {
@@ -63,7 +63,7 @@ impl StudyPlaces {
 /// The store's.
 pub fn columns(store: &Store, runs: &[String]) -> Result<FurtherColumns, StoreError> {
     let mut places = StudyPlaces::default();
-    let mut placed: SortedMap<String, PlacedRun> = SortedMap::new();
+    let mut placed: BTreeMap<String, PlacedRun> = BTreeMap::new();
     let mut factors: Vec<String> = Vec::new();
     for run in runs {
         let Some(place) = places.of(store, run)? else { continue };
@@ -85,7 +85,7 @@ pub fn columns(store: &Store, runs: &[String]) -> Result<FurtherColumns, StoreEr
         values.extend(factors.iter().map(|factor| place.levels.get(factor).cloned().unwrap_or_default()));
         values
     };
-    let mut all = FurtherColumns { names, values: SortedMap::new() };
+    let mut all = FurtherColumns { names, values: BTreeMap::new() };
     for (run, place) in placed {
         all.values.insert(run, values(place));
     }

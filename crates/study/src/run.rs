@@ -22,11 +22,11 @@ use plumb_probe::Beside;
 use plumb_result::observe::Environment;
 use plumb_result::run::RESULT_SCHEMA;
 use plumb_result::{Finding, Level, Measurement, Observations, PhaseMeasurement, RunResult, Seen, Tool};
-use plumb_sorted::SortedMap;
 use plumb_store::{BUSY_TIMEOUT, Queue, RunLog, Store};
 use plumb_trust::{Asked, HostEvidence, Measured, Typed};
 use plumb_workload::validate::{Problem, validate};
 use plumb_workload::{Size, Target, Workload};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -90,7 +90,7 @@ pub struct Bench {
     pub settling: Settling,
     /// The command that runs, and what its user set: findings are worded for it.
     pub asked: Asked,
-    null_ceilings: SortedMap<u32, Seen<f64>>,
+    null_ceilings: BTreeMap<u32, Seen<f64>>,
 }
 
 /// What to run.
@@ -285,7 +285,7 @@ impl Bench {
             carried: CarriedDebt::default(),
             settling: Settling::default(),
             asked: Asked::default(),
-            null_ceilings: SortedMap::new(),
+            null_ceilings: BTreeMap::new(),
         }
     }
 

@@ -4,9 +4,9 @@ use plumb_engine::TargetView;
 use plumb_probe::{extents, residency};
 use plumb_result::Seen;
 use plumb_result::observe::{Extents, Residency};
-use plumb_sorted::SortedMap;
+use std::collections::BTreeMap;
 
-pub(crate) fn residency_of(targets: &[TargetView<'_>]) -> SortedMap<String, Seen<Residency>> {
+pub(crate) fn residency_of(targets: &[TargetView<'_>]) -> BTreeMap<String, Seen<Residency>> {
     of_files(targets, |target| {
         let seen = residency::sum(target.files.iter().map(|&file| residency::of_fd(file)));
         seen.map(|seen| Residency {
@@ -19,7 +19,7 @@ pub(crate) fn residency_of(targets: &[TargetView<'_>]) -> SortedMap<String, Seen
     })
 }
 
-pub(crate) fn extents_of(targets: &[TargetView<'_>]) -> SortedMap<String, Seen<Extents>> {
+pub(crate) fn extents_of(targets: &[TargetView<'_>]) -> BTreeMap<String, Seen<Extents>> {
     of_files(targets, |target| {
         let seen = extents::sum(target.files.iter().map(|&file| extents::of_fd(file)));
         seen.map(|seen| Extents {
@@ -39,8 +39,8 @@ const LISTED_AGAIN_MAX: u64 = 10_000;
 /// Reads the extents again, of targets whose files had few.
 pub(crate) fn few_extents_of(
     targets: &[TargetView<'_>],
-    before: &SortedMap<String, Seen<Extents>>,
-) -> SortedMap<String, Seen<Extents>> {
+    before: &BTreeMap<String, Seen<Extents>>,
+) -> BTreeMap<String, Seen<Extents>> {
     let has_few = |target: &&TargetView<'_>| {
         before.get(target.name).and_then(Seen::value).is_some_and(|seen| seen.extents <= LISTED_AGAIN_MAX)
     };
@@ -53,11 +53,11 @@ fn of_all(target: &TargetView<'_>, seen: u64) -> u64 {
     u64::try_from(u128::from(seen) * all / looked_at).unwrap_or(u64::MAX)
 }
 
-fn of_files<T>(targets: &[TargetView<'_>], look: impl Fn(&TargetView<'_>) -> Seen<T>) -> SortedMap<String, Seen<T>> {
+fn of_files<T>(targets: &[TargetView<'_>], look: impl Fn(&TargetView<'_>) -> Seen<T>) -> BTreeMap<String, Seen<T>> {
     let seen = |target: &TargetView<'_>| match (target.files.is_empty(), target.file_count) {
         (false, _) => look(target),
         (true, 0) => Seen::no("it has no files that are open all the time"),
         (true, count) => Seen::no(format!("none of its {count} files could be opened for checking")),
     };
-    SortedMap::from_iter(targets.iter().map(|target| (target.name.to_owned(), seen(target))))
+    BTreeMap::from_iter(targets.iter().map(|target| (target.name.to_owned(), seen(target))))
 }

@@ -2,7 +2,6 @@
 //! One recording is made of them, in the order of its times, because an op often begins on one processor and ends on another.
 
 use crate::blktrace::RecordLayout;
-use plumb_sorted::short_list;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
@@ -52,7 +51,7 @@ fn files(path: &Path) -> Option<(Vec<PathBuf>, usize)> {
             (other == stem).then(|| (number, entry.path()))
         })
         .collect();
-    short_list::sort(&mut found);
+    found.sort();
     (found.len() > 1).then(|| (found.into_iter().map(|(_, path)| path).collect(), *head))
 }
 

@@ -5,8 +5,8 @@ use crate::same_work::WorkPrint;
 use plumb_result::compare::Difference;
 use plumb_result::observe::{Environment, PhaseObservations, TargetFacts};
 use plumb_result::{Better, Histogram, Metric, UnderLoad};
-use plumb_sorted::{SortedMap, short_list};
 use plumb_stats::schedule::Side;
+use std::collections::BTreeMap;
 
 /// Two sides of a comparison, and what was declared to differ.
 pub struct ComparisonView<'a> {
@@ -44,7 +44,7 @@ pub struct ComparisonSide<'a> {
     /// The machine.
     pub environment: &'a Environment,
     /// The storage under each target, by the target's name.
-    pub targets: &'a SortedMap<String, TargetFacts>,
+    pub targets: &'a BTreeMap<String, TargetFacts>,
     /// Runs of each work that were not left out; the fewest, where there are several works.
     pub runs: u32,
     /// Everything else that is known of its runs.
@@ -212,7 +212,7 @@ impl NumberView<'_> {
     pub(crate) fn order(&self) -> Vec<Side> {
         let of = |runs: &[RunValue], side: Side| runs.iter().map(|run| (run.run, side)).collect::<Vec<(u32, Side)>>();
         let mut runs = [of(self.baseline, Side::A), of(self.candidate, Side::B)].concat();
-        short_list::sort_by_key(&mut runs, |(place, _)| *place);
+        runs.sort_by_key(|(place, _)| *place);
         runs.into_iter().map(|(_, side)| side).collect()
     }
 
@@ -221,7 +221,7 @@ impl NumberView<'_> {
     pub(crate) fn residuals(&self) -> Vec<Residual> {
         let mut all: Vec<Residual> = Vec::with_capacity(self.baseline.len() + self.candidate.len());
         for side in [self.baseline, self.candidate] {
-            let mut plots: SortedMap<u32, Vec<RunValue>> = SortedMap::new();
+            let mut plots: BTreeMap<u32, Vec<RunValue>> = BTreeMap::new();
             for &run in side.iter().filter(|run| run.value > 0.0) {
                 plots.entry(run.plot).or_default().push(run);
             }
@@ -230,7 +230,7 @@ impl NumberView<'_> {
                 all.extend(runs.iter().map(|run| Residual { run: run.run, log: run.value.ln() - mean }));
             }
         }
-        short_list::sort_by_key(&mut all, |residual| residual.run);
+        all.sort_by_key(|residual| residual.run);
         all
     }
 }

@@ -8,8 +8,8 @@ use plumb_result::observe::{
     BlockLayer, DeviceCounters, Environment, Extents, LayerKind, OwnIo, PhaseObservations, Residency, Seen, TargetFacts,
 };
 use plumb_result::{Measurement, Observations, PhaseMeasurement, WorkerMeasurement};
-use plumb_sorted::{SortedMap, SortedSet};
 use plumb_workload::{CachePolicy, Content, OpKind, Phase, Target, Workload};
+use std::collections::{BTreeMap, BTreeSet};
 
 pub use crate::comparison::{ComparisonSide, ComparisonView};
 
@@ -40,7 +40,7 @@ pub struct PhaseView<'a> {
     /// The machine.
     pub environment: &'a Environment,
     /// The storage under each target, by the target's name.
-    pub targets: &'a SortedMap<String, TargetFacts>,
+    pub targets: &'a BTreeMap<String, TargetFacts>,
     /// What the phase's targets stand on.
     pub ground: Ground,
     /// What moved.
@@ -294,7 +294,7 @@ impl<'a> PhaseView<'a> {
         self.residency(&self.seen.resident_before)
     }
 
-    fn residency(&self, by_target: &SortedMap<String, Seen<Residency>>) -> Result<Residency, NotSeen> {
+    fn residency(&self, by_target: &BTreeMap<String, Seen<Residency>>) -> Result<Residency, NotSeen> {
         let mut sum = Residency { dirty_known: true, ..Residency::default() };
         for name in self.target_names() {
             let one = seen_of(by_target, name)?;
@@ -324,7 +324,7 @@ impl<'a> PhaseView<'a> {
         (blank(&after) > blank(&before)).then_some(after)
     }
 
-    fn extents_in(&self, by_target: &SortedMap<String, Seen<Extents>>) -> Result<Extents, NotSeen> {
+    fn extents_in(&self, by_target: &BTreeMap<String, Seen<Extents>>) -> Result<Extents, NotSeen> {
         let mut sum = Extents::default();
         for name in self.target_names() {
             let one = seen_of(by_target, name)?;
@@ -383,7 +383,7 @@ pub(crate) fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
-fn seen_of<T: Copy>(by_target: &SortedMap<String, Seen<T>>, name: &str) -> Result<T, NotSeen> {
+fn seen_of<T: Copy>(by_target: &BTreeMap<String, Seen<T>>, name: &str) -> Result<T, NotSeen> {
     match by_target.get(name) {
         Some(Seen::Yes(value)) => Ok(*value),
         Some(Seen::No(reason)) => Err(NotSeen::Refused { what: name.to_owned(), reason: reason.clone() }),
@@ -392,7 +392,7 @@ fn seen_of<T: Copy>(by_target: &SortedMap<String, Seen<T>>, name: &str) -> Resul
 }
 
 /// The phase's targets; one end of a copy may be something that keeps nothing, and says nothing of the other.
-fn storage_names<'a>(workload: &Workload, plan: &'a Phase, targets: &SortedMap<String, TargetFacts>) -> Vec<&'a str> {
+fn storage_names<'a>(workload: &Workload, plan: &'a Phase, targets: &BTreeMap<String, TargetFacts>) -> Vec<&'a str> {
     let is_copy = plan.workers.iter().any(|group| group.work.copy().is_some());
     let keeps_nothing = |name: &str| match workload.target.get(name) {
         Some(Target::Null(_)) => is_copy,
@@ -406,7 +406,7 @@ fn storage_names<'a>(workload: &Workload, plan: &'a Phase, targets: &SortedMap<S
     if kept.is_empty() { all } else { kept }
 }
 
-fn ground(workload: &Workload, targets: &SortedMap<String, TargetFacts>, names: &[&str]) -> Ground {
+fn ground(workload: &Workload, targets: &BTreeMap<String, TargetFacts>, names: &[&str]) -> Ground {
     let mut all: Vec<Ground> = names.iter().map(|name| ground_of(workload, targets, name)).collect();
     all.dedup();
     match all.as_slice() {
@@ -422,7 +422,7 @@ fn ground(workload: &Workload, targets: &SortedMap<String, TargetFacts>, names: 
     }
 }
 
-fn ground_of(workload: &Workload, targets: &SortedMap<String, TargetFacts>, name: &str) -> Ground {
+fn ground_of(workload: &Workload, targets: &BTreeMap<String, TargetFacts>, name: &str) -> Ground {
     if matches!(workload.target.get(name), Some(Target::Null(_))) {
         return Ground::Nothing;
     }
@@ -488,7 +488,7 @@ fn is_ram_disk(name: &str) -> bool {
 fn traffic(
     measured: &PhaseMeasurement,
     seen: &PhaseObservations,
-    targets: &SortedMap<String, TargetFacts>,
+    targets: &BTreeMap<String, TargetFacts>,
     names: &[&str],
 ) -> Traffic {
     let moved = |kind: OpKind| measured.ops.get(&kind).map_or(0, |op| op.bytes);
@@ -506,7 +506,7 @@ fn traffic(
 }
 
 fn device_delta(seen: &PhaseObservations, facts: &[&TargetFacts]) -> Result<DeviceCounters, NotSeen> {
-    let leaves = SortedSet::from_iter(facts.iter().flat_map(|facts| &facts.leaves).map(String::as_str));
+    let leaves = BTreeSet::from_iter(facts.iter().flat_map(|facts| &facts.leaves).map(String::as_str));
     if leaves.is_empty() {
         return Err(NotSeen::NoDevice);
     }
@@ -515,8 +515,8 @@ fn device_delta(seen: &PhaseObservations, facts: &[&TargetFacts]) -> Result<Devi
 
 /// A layer that has never counted anything does not count (the head of an NVMe multipath before Linux 6.4).
 fn top_delta(seen: &PhaseObservations, facts: &[&TargetFacts]) -> Option<DeviceCounters> {
-    let tops = SortedSet::from_iter(facts.iter().flat_map(|facts| tops(facts)));
-    let leaves = SortedSet::from_iter(facts.iter().flat_map(|facts| &facts.leaves).map(String::as_str));
+    let tops = BTreeSet::from_iter(facts.iter().flat_map(|facts| tops(facts)));
+    let leaves = BTreeSet::from_iter(facts.iter().flat_map(|facts| &facts.leaves).map(String::as_str));
     let count = |name: &&str| {
         let counters = counters_of(seen.after.devices.get(*name), name);
         counters.is_ok_and(|counters| counters.read_bytes + counters.write_bytes > 0)
@@ -533,7 +533,7 @@ fn tops(facts: &TargetFacts) -> impl Iterator<Item = &str> {
     facts.stack.iter().map(|layer| &layer.name).filter(move |name| !stood_on(name)).map(String::as_str)
 }
 
-fn delta_of(seen: &PhaseObservations, names: SortedSet<&str>) -> Result<DeviceCounters, NotSeen> {
+fn delta_of(seen: &PhaseObservations, names: BTreeSet<&str>) -> Result<DeviceCounters, NotSeen> {
     let mut sum = DeviceCounters { flushes: Some(0), ..DeviceCounters::default() };
     for name in names {
         let before = counters_of(seen.before.devices.get(name), name)?;

@@ -224,8 +224,8 @@ fn order(sheet: &mut Sheet, replay: &ReplayMeasurement) {
 mod tests {
     use super::*;
     use plumb_result::{DifferentOutcome, Histogram, OpMeasurement};
-    use plumb_sorted::SortedMap;
     use plumb_workload::OpKind;
+    use std::collections::BTreeMap;
 
     fn kept() -> PhaseMeasurement {
         let sum = ReplayedSum { ops: 1000, failed: 3, bytes: 4_096_000 };
@@ -234,7 +234,7 @@ mod tests {
             order: Some(ReplayOrder::Total),
             threads: 2,
             threads_recorded: 2,
-            recorded: SortedMap::from([(OpKind::Read, sum)]),
+            recorded: BTreeMap::from([(OpKind::Read, sum)]),
             recorded_length_ns: 1_000_000_000,
             replayed_length_ns: 1_000_500_000,
             recorded_busy_ns: Some(500_000_000),
@@ -249,7 +249,7 @@ mod tests {
             different_count: 0,
             opened_beside: 0,
             closes_of_others: 0,
-            left_out: SortedMap::new(),
+            left_out: BTreeMap::new(),
             counts: None,
         };
         let op = OpMeasurement { count: 1000, bytes: 4_096_000, ..OpMeasurement::default() };
@@ -257,7 +257,7 @@ mod tests {
         (0..1000).for_each(|_| lag.record(20_000));
         PhaseMeasurement {
             replay: Some(Box::new(replay)),
-            ops: SortedMap::from([(OpKind::Read, op)]),
+            ops: BTreeMap::from([(OpKind::Read, op)]),
             in_flight_mean: 0.5,
             start_lag: Some(lag),
             ..PhaseMeasurement::default()

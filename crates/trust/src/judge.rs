@@ -10,8 +10,8 @@ use crate::metrics::{first_done, metrics};
 use crate::tier::{PhaseTiers, phase_tiers};
 use plumb_result::run::OpsDone;
 use plumb_result::{Finding, Level, Limiter, Measurement, Observations, PhaseResult, RunVerdict, UnderLoad};
-use plumb_sorted::{SortedMap, short_list};
 use plumb_workload::Workload;
+use std::collections::BTreeMap;
 
 pub use crate::checks::e1::{MIN_PLOTS_TO_CLAIM, MIN_RUNS_TO_CLAIM};
 pub use crate::checks::e4::{RunModes, run_modes};
@@ -83,7 +83,7 @@ pub fn phase_results(workload: &Workload, measurement: &Measurement, judgement: 
             name: measured.name.clone(),
             wall_ns: measured.wall_ns,
             metrics: metrics(plan, measured, tiers),
-            done: SortedMap::from_iter(
+            done: BTreeMap::from_iter(
                 measured.ops.iter().map(|(kind, op)| (*kind, OpsDone { ops: op.count, bytes: op.bytes })),
             ),
             steps: measured.steps.clone(),
@@ -104,7 +104,7 @@ pub fn phase_results(workload: &Workload, measurement: &Measurement, judgement: 
 }
 
 pub(crate) fn worst_first(findings: &mut [Finding]) {
-    short_list::sort_by_key(findings, |finding| std::cmp::Reverse(finding.level));
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.level));
 }
 
 pub(crate) fn verdict(findings: &[Finding]) -> RunVerdict {

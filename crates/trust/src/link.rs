@@ -48,10 +48,10 @@ fn pcie(speed: &str, width: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plumb_sorted::SortedMap;
+    use std::collections::BTreeMap;
 
     fn layer(kind: LayerKind, settings: &[(&str, &str)]) -> BlockLayer {
-        let settings: SortedMap<_, _> =
+        let settings: BTreeMap<_, _> =
             settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         BlockLayer { name: "x".to_owned(), kind, settings, ..BlockLayer::default() }
     }

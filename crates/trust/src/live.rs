@@ -5,8 +5,8 @@ use crate::checks::CHECKS;
 use crate::evidence::{Ground, PhaseView, RunView};
 use plumb_result::verdict::LOAD;
 use plumb_result::{Finding, Level, Measurement, Observations};
-use plumb_sorted::{SortedMap, SortedSet, short_list};
 use plumb_workload::Workload;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// When a check may speak before the end of its phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,8 +65,8 @@ pub struct LiveJudge {
     /// Seconds of this phase so far.
     seconds: usize,
     /// True in the second before, and not reported yet.
-    pending: SortedSet<Key>,
-    told: SortedMap<Key, Finding>,
+    pending: BTreeSet<Key>,
+    told: BTreeMap<Key, Finding>,
     /// The load of others was declared and is not reported.
     is_load_declared: bool,
 }
@@ -103,7 +103,7 @@ impl LiveJudge {
         self.seconds += 1;
         let run = (self.seconds == 1).then(|| RunView::new(workload, measurement, observations));
         let mut found = Vec::new();
-        let mut pending = SortedSet::new();
+        let mut pending = BTreeSet::new();
         for (code, cadence) in LIVE {
             let Some(check) = CHECKS.iter().find(|check| check.code == *code) else { continue };
             if !due(*cadence, phase.measured.intervals.len()) {
@@ -183,7 +183,7 @@ impl LiveJudge {
     }
 
     fn tell(&mut self, mut found: Vec<Finding>) -> Vec<Finding> {
-        short_list::sort_by_key(&mut found, |finding| std::cmp::Reverse(finding.level));
+        found.sort_by_key(|finding| std::cmp::Reverse(finding.level));
         self.told.extend(found.iter().map(|finding| (key(finding), finding.clone())));
         found
     }

@@ -9,7 +9,6 @@ use crate::judge::{Judgement, verdict, worst_first};
 use crate::text::{percent, rate, short};
 use plumb_result::verdict::LOAD;
 use plumb_result::{Finding, Level, LoadDeclared, RunResult, RunVerdict, UnderLoad};
-use plumb_sorted::short_list;
 
 /// A load that differs by more than this factor between the sides may explain a difference between them.
 const WARN_FACTOR: f64 = 1.2;
@@ -102,7 +101,7 @@ fn command(record: &SideRecord) -> Option<&str> {
 }
 
 fn median(mut values: Vec<f64>) -> f64 {
-    short_list::sort_by(&mut values, f64::total_cmp);
+    values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 

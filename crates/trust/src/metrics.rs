@@ -5,18 +5,18 @@ use crate::tier::PhaseTiers;
 use plumb_result::metric::{Quantity, Stat, Subject};
 use plumb_result::run::{FirstDone, TierName};
 use plumb_result::{Histogram, Metric, MetricValue, PhaseMeasurement};
-use plumb_sorted::SortedMap;
 use plumb_workload::{OpKind, Phase};
+use std::collections::BTreeMap;
 
 /// Every number of a phase. A kind of op that the phase was meant to make and did not, and a quantile that the sample
 /// does not carry, is there with the value `None`; nothing is ever 0 for want of a measurement. Every rate carries
 /// its tier, `unknown` where `tiers` does not name it.
-pub fn metrics(plan: &Phase, measured: &PhaseMeasurement, tiers: &PhaseTiers) -> SortedMap<Metric, MetricValue> {
+pub fn metrics(plan: &Phase, measured: &PhaseMeasurement, tiers: &PhaseTiers) -> BTreeMap<Metric, MetricValue> {
     let mut kinds = expected_kinds(plan);
     kinds.extend(measured.ops.keys());
     kinds.remove(&OpKind::Delay);
 
-    let mut all = SortedMap::new();
+    let mut all = BTreeMap::new();
     for kind in kinds {
         let op = measured.ops.get(&kind).filter(|op| op.count > 0);
         let rate = |amount: Option<u64>| amount.and_then(|amount| measured.per_second_of(kind, amount));
@@ -56,7 +56,7 @@ pub fn first_done(measured: &PhaseMeasurement, tiers: &PhaseTiers) -> Option<Fir
     if measured.until_first_done.is_empty() {
         return None;
     }
-    let mut all = SortedMap::new();
+    let mut all = BTreeMap::new();
     for (&kind, moved) in &measured.until_first_done {
         let rate = |amount: u64| Some(amount as f64 * 1e9 / at_ns as f64);
         if kind.moves_bytes() {
@@ -102,7 +102,7 @@ mod tests {
     use crate::fixture::{MIB, Scene};
     use plumb_result::WorkerMeasurement;
 
-    fn metrics_of(scene: &Scene) -> SortedMap<String, MetricValue> {
+    fn metrics_of(scene: &Scene) -> BTreeMap<String, MetricValue> {
         let tiers = &scene.judge().tiers[0];
         let all = metrics(&scene.workload.phase[0], &scene.measurement.phases[0], tiers);
         all.into_iter().map(|(metric, value)| (metric.to_string(), value)).collect()

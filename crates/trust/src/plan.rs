@@ -1,15 +1,15 @@
 //! What a phase was asked to do, read from the workload.
 
-use plumb_sorted::SortedSet;
 use plumb_workload::{Backend, CachePolicy, Flush, OpKind, OwnFlush, Phase, Work, WorkerGroup};
+use std::collections::BTreeSet;
 
 fn works(phase: &Phase) -> impl Iterator<Item = &Work> {
     phase.workers.iter().map(|group| &group.work)
 }
 
 /// The kinds of op that the phase is meant to make; each of them owes a number.
-pub(crate) fn expected_kinds(phase: &Phase) -> SortedSet<OpKind> {
-    SortedSet::from_iter(works(phase).flat_map(Work::op_kinds))
+pub(crate) fn expected_kinds(phase: &Phase) -> BTreeSet<OpKind> {
+    BTreeSet::from_iter(works(phase).flat_map(Work::op_kinds))
 }
 
 /// Names of the phase's targets, each once, in the order of its worker groups.

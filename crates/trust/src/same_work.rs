@@ -1,8 +1,8 @@
 //! What a workload does, without where it does it: two sides, or a comparison and a noise floor, must agree in it.
 
-use plumb_sorted::SortedSet;
 use plumb_workload::{Target, Workload};
 use serde_json::{Map, Value};
+use std::collections::BTreeSet;
 
 /// A workload that a side ran.
 #[derive(Debug, Clone, PartialEq)]
@@ -88,7 +88,7 @@ fn walk(at: String, one: &Value, other: &Value, found: &mut Vec<String>) {
     match (one, other) {
         (Value::Object(ones), Value::Object(others)) => {
             let mixed = is_simulated(ones) != is_simulated(others);
-            let keys = SortedSet::from_iter(ones.keys().chain(others.keys()));
+            let keys = BTreeSet::from_iter(ones.keys().chain(others.keys()));
             for key in keys.into_iter().filter(|key| !mixed || key.as_str() == "size") {
                 match (ones.get(key), others.get(key)) {
                     // A file set has no one size, but a distribution, from which the simulated device's was made.

@@ -2,7 +2,7 @@
 
 use crate::units::Bytes;
 use plumb_document::{FromDocument, ToDocument};
-use plumb_sorted::SortedMap;
+use std::collections::BTreeMap;
 
 /// What executes ops.
 #[derive(Debug, Clone, PartialEq, Eq, Default, ToDocument, FromDocument)]
@@ -129,8 +129,8 @@ pub enum Backend {
         /// Its name.
         engine: String,
         /// What was said of it, by that tool's names.
-        #[serde(default, skip_serializing_if = "SortedMap::is_empty")]
-        options: SortedMap<String, String>,
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        options: BTreeMap<String, String>,
     },
 }
 

@@ -58,7 +58,7 @@ pub use verify::Verify;
 pub use work::OwnFlush;
 
 use plumb_document::{FromDocument, ToDocument};
-use plumb_sorted::SortedMap;
+use std::collections::BTreeMap;
 
 /// What to run: named targets, and phases that run over them one after another.
 #[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
@@ -74,7 +74,7 @@ pub struct Workload {
     #[serde(default = "Workload::default_seed")]
     pub seed: u64,
     /// Where operations go, by name.
-    pub target: SortedMap<String, Target>,
+    pub target: BTreeMap<String, Target>,
     /// What happens, in order.
     pub phase: Vec<Phase>,
     /// How `plumb run` repeats all of it; once, where nothing is said.

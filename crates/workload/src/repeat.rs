@@ -215,7 +215,7 @@ fn scale(group: &mut WorkerGroup, share: f64, peak_of_worker: Option<f64>) {
 mod tests {
     use super::*;
     use crate::named::{RunPlace, Scale, find};
-    use plumb_sorted::SortedSet;
+    use std::collections::BTreeSet;
 
     fn workload(name: &str) -> Workload {
         find(name).unwrap().workload(&Scale::moderate(RunPlace::Directory))
@@ -238,7 +238,7 @@ mod tests {
         let cell = second.phase.iter().find(|phase| phase.name == "random-r65-8KiB").unwrap();
         let blocks = cell.workers[0].work.blocks().unwrap();
         assert_eq!((&blocks.block, blocks.mix), (&BlockSize::Fixed(Bytes(8192)), Mix { read: 65, write: 35, trim: 0 }));
-        let seeds: SortedSet<u64> = (1..=25).map(|number| rounds.round(&named, number).seed).collect();
+        let seeds: BTreeSet<u64> = (1..=25).map(|number| rounds.round(&named, number).seed).collect();
         assert_eq!(seeds.len(), 25, "each round has its own offsets");
     }
 

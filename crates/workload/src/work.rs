@@ -16,7 +16,7 @@ use crate::op::OpKind;
 use crate::phase::Work;
 use crate::program::{PacketKind, Packets, Program, ProgramContent, Step, Transfer, walk};
 use crate::replay::Replay;
-use plumb_sorted::SortedSet;
+use std::collections::BTreeSet;
 
 /// What makes the writes of a work durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -162,10 +162,10 @@ impl Work {
 
     /// The kinds of op that it is meant to make; each of them owes a number. Which ops a copy makes follows from what its
     /// ends are, which shows only when they are opened.
-    pub fn op_kinds(&self) -> SortedSet<OpKind> {
+    pub fn op_kinds(&self) -> BTreeSet<OpKind> {
         let of = |moves: ByKind<bool>| {
             let said = [(moves.read, OpKind::Read), (moves.write, OpKind::Write), (moves.trim, OpKind::Trim)];
-            said.into_iter().filter(|(moves, _)| *moves).map(|(_, kind)| kind).collect::<SortedSet<_>>()
+            said.into_iter().filter(|(moves, _)| *moves).map(|(_, kind)| kind).collect::<BTreeSet<_>>()
         };
         match self {
             Work::Blocks(stream) => {
@@ -186,8 +186,8 @@ impl Work {
                 kinds
             }
             Work::Program(program) => program.kinds(),
-            Work::Copy(_) | Work::Replay(_) => SortedSet::new(),
-            Work::Net(load) => SortedSet::from([load.kind()]),
+            Work::Copy(_) | Work::Replay(_) => BTreeSet::new(),
+            Work::Net(load) => BTreeSet::from([load.kind()]),
         }
     }
 
@@ -455,7 +455,7 @@ mod tests {
             Choice { weight: 0.0, steps: vec![Step::Rmdir { file: Pick::Usual }] },
         ];
         let work = program(vec![Step::Loop { times: 2, steps: vec![stat, Step::Mix { choices }] }]);
-        assert_eq!(work.op_kinds(), SortedSet::from([OpKind::Stat, OpKind::Mkdir]));
+        assert_eq!(work.op_kinds(), BTreeSet::from([OpKind::Stat, OpKind::Mkdir]));
         assert!(!work.moves_bytes_of_set() && work.changes());
     }
 

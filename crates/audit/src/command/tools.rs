@@ -5,7 +5,6 @@ use crate::form::Durability;
 use plumb_dialects::dd::keywords::{Conv, Flag};
 use plumb_dialects::{bonnie, dd, iozone, postmark};
 use plumb_result::CellMetric;
-use plumb_sorted::short_list;
 use plumb_workload::copy::CopySpec;
 use plumb_workload::program::OpenPromise;
 
@@ -194,7 +193,7 @@ impl BonnieCommand {
     /// What it prints, single bytes first.
     pub fn yields(&self) -> Vec<CellMetric> {
         let mut yields: Vec<CellMetric> = self.said.tests().into_iter().map(bonnie::Test::kind).collect();
-        short_list::sort_by_key(&mut yields, |metric| !matches!(metric, CellMetric::CharWrite | CellMetric::CharRead));
+        yields.sort_by_key(|metric| !matches!(metric, CellMetric::CharWrite | CellMetric::CharRead));
         yields
     }
 }

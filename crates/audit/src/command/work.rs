@@ -6,7 +6,6 @@
 
 use super::{CommandAction, fields};
 use plumb_document::{Node, Value};
-use plumb_sorted::SortedMap;
 use plumb_workload::{Content, Phase, Target, Workload};
 use std::collections::BTreeMap;
 
@@ -310,7 +309,7 @@ fn options(line: &str) -> Vec<(String, String)> {
 fn by_words(first: &str, second: &str) -> Vec<FieldDifference> {
     let (first, second) = (options(first), options(second));
     let by_key = |options: &[(String, String)]| {
-        let mut keys: SortedMap<String, Vec<String>> = SortedMap::new();
+        let mut keys: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for (key, value) in options {
             match keys.get_mut(key) {
                 Some(values) => values.push(value.clone()),
@@ -321,7 +320,7 @@ fn by_words(first: &str, second: &str) -> Vec<FieldDifference> {
     };
     let (one, other) = (by_key(&first), by_key(&second));
     let mut found = Vec::new();
-    for key in plumb_sorted::SortedSet::from_iter(one.keys().chain(other.keys())) {
+    for key in std::collections::BTreeSet::from_iter(one.keys().chain(other.keys())) {
         let (mine, theirs) = (one.get(key), other.get(key));
         if mine == theirs {
             continue;

@@ -4,7 +4,7 @@
 mod mkfs;
 
 use crate::command::{parts, words};
-use plumb_sorted::SortedMap;
+use std::collections::BTreeMap;
 
 /// The part of a system that a setting belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,7 +48,7 @@ pub(crate) struct PreparedSetting {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Prepared {
     /// Settings by their plain names.
-    pub(crate) settings: SortedMap<String, PreparedSetting>,
+    pub(crate) settings: BTreeMap<String, PreparedSetting>,
     /// Whether an array was made: settings of arrays compare only where every side has one.
     pub(crate) has_array: bool,
     /// The file system that was made.

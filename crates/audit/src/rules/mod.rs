@@ -103,7 +103,7 @@ pub(crate) fn findings(view: &View<'_>) -> Vec<AuditFinding> {
 impl Rule {
     pub(crate) fn finding(&self, draft: Draft) -> AuditFinding {
         let mut cells = draft.cells;
-        let mut seen = plumb_sorted::SortedSet::new();
+        let mut seen = std::collections::BTreeSet::new();
         cells.retain(|cell| seen.insert(cell.clone()));
         AuditFinding {
             code: self.code.to_owned(),
@@ -120,12 +120,12 @@ impl Rule {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plumb_sorted::SortedSet;
+    use std::collections::BTreeSet;
 
     /// Code and rule identify a finding, in tests and for whoever reads the JSON.
     #[test]
     fn every_rule_has_a_name_of_its_own_and_its_words() {
-        let mut names = SortedSet::new();
+        let mut names = BTreeSet::new();
         for rule in RULES {
             assert!(names.insert((rule.code, rule.name)), "{} {} appears twice", rule.code, rule.name);
             for words in [rule.what, rule.fix] {

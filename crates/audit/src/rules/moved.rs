@@ -7,7 +7,6 @@ use crate::form::Durability;
 use crate::numbers::PrintedUnit;
 use crate::view::{CellView, View, is_bonnie};
 use plumb_result::{CellMetric, Level};
-use plumb_sorted::short_list;
 use plumb_trust::text::{bytes, bytes_exact, count, nanos, ops_rate, percent, rate, short};
 
 pub(crate) static READ_FROM_MEMORY: Rule = Rule {
@@ -263,7 +262,7 @@ fn working_set(view: &View<'_>) -> Vec<Draft> {
             |cell: &&CellView<'_>| cell.set_bytes_start.is_some_and(|set| set as f64 > CLIFF_FROM * ram as f64);
         for ((tool, cliff), cells) in grouped(asked, |cell| (cell.test.tool.clone(), regime(cell))) {
             let mut sets: Vec<u64> = distinct(cells.iter().filter_map(|cell| cell.set_bytes_start));
-            short_list::sort_by(&mut sets, Ord::cmp);
+            sets.sort();
             let (Some(low), Some(high)) = (sets.first(), sets.last()) else { continue };
             let range = if low == high { bytes(*low) } else { format!("{} to {}", bytes(*low), bytes(*high)) };
             let share = |set: u64| percent(set as f64 / ram as f64);

@@ -5,8 +5,8 @@ use super::{AppliedTo, Draft, Rule, distinct, ids, listed, side_name};
 use crate::form::{ComparedThing, Durability, Storage};
 use crate::view::{BonnieGeneration, CellView, View, is_bonnie};
 use plumb_result::Level;
-use plumb_sorted::SortedSet;
 use plumb_trust::text::{bytes, percent, short};
+use std::collections::BTreeSet;
 
 pub(crate) static ALIGNMENT: Rule = Rule {
     code: "B8",
@@ -179,7 +179,7 @@ const EVERYWHERE: [&str; 8] = ["os", "kernel", "mount", "mkfs", "scheduler", "cm
 
 fn confounded(view: &View<'_>) -> Vec<Draft> {
     let study = view.study;
-    let keys = SortedSet::from_iter(study.side.iter().flat_map(|side| side.facts.keys()));
+    let keys = BTreeSet::from_iter(study.side.iter().flat_map(|side| side.facts.keys()));
     let mut differing = Vec::new();
     for key in keys.into_iter().filter(|key| !study.study.compares.contains(key)) {
         let values = distinct(study.side.iter().filter_map(|side| side.facts.get(key)));
@@ -214,7 +214,7 @@ fn versions_that_differ(view: &View<'_>) -> Vec<String> {
     if study.study.compares.iter().any(|word| ["os", "tool", "version", "distribution"].contains(&word.as_str())) {
         return Vec::new();
     }
-    let tools = SortedSet::from_iter(study.side.iter().flat_map(|side| side.tools.keys()));
+    let tools = BTreeSet::from_iter(study.side.iter().flat_map(|side| side.tools.keys()));
     let versions = |tool: &String| distinct(study.side.iter().filter_map(|side| side.tools.get(tool)).cloned());
     let different = tools.into_iter().map(|tool| (tool, versions(tool))).filter(|(_, versions)| versions.len() > 1);
     different.map(|(tool, versions)| format!("version of {tool} ({})", versions.join(" | "))).collect()

@@ -6,7 +6,7 @@ use crate::command::{FieldDifference, differences};
 use crate::prepare::{Prepared, PreparedPart};
 use crate::view::{CellView, View};
 use plumb_result::Level;
-use plumb_sorted::SortedSet;
+use std::collections::BTreeSet;
 
 pub(crate) static UNEQUAL_COMMANDS: Rule = Rule {
     code: "D5",
@@ -135,7 +135,7 @@ fn unequal_setup(view: &View<'_>) -> Vec<Draft> {
     let arrays_everywhere = prepared.iter().all(|side| side.has_array);
     let ext_everywhere =
         prepared.iter().all(|side| side.file_system.as_ref().is_some_and(|name| name.starts_with("ext")));
-    let names = SortedSet::from_iter(prepared.iter().flat_map(|side| side.settings.keys()));
+    let names = BTreeSet::from_iter(prepared.iter().flat_map(|side| side.settings.keys()));
     let mut found: Vec<(Level, String)> = Vec::new();
     for name in names {
         let values: Vec<String> = prepared

@@ -9,7 +9,7 @@ pub(crate) use clean::CLEAN;
 
 use super::*;
 use plumb_result::ClaimVerdict;
-use plumb_sorted::SortedSet;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 fn file(name: &str) -> String {
@@ -46,9 +46,9 @@ fn fits(pattern: &str, text: &str) -> bool {
     }
 }
 
-fn expand(audit: &Audit, patterns: &str) -> SortedSet<String> {
+fn expand(audit: &Audit, patterns: &str) -> BTreeSet<String> {
     let all = cells(audit);
-    let mut chosen = SortedSet::new();
+    let mut chosen = BTreeSet::new();
     for pattern in patterns.split_whitespace() {
         let (pattern, takes_away) = match pattern.strip_prefix('!') {
             Some(pattern) => (pattern, true),
@@ -78,7 +78,7 @@ fn assert_findings(audit: &Audit, expected: &[Expected]) {
             finding.level == *level
                 && finding.code == *code
                 && finding.rule == *rule
-                && finding.cells.iter().cloned().collect::<SortedSet<_>>() == wanted
+                && finding.cells.iter().cloned().collect::<BTreeSet<_>>() == wanted
         });
         match found {
             Some(at) => drop(left.remove(at)),

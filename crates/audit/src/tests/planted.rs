@@ -12,7 +12,7 @@ fn fixtures(directory: &str) -> Vec<(String, String)> {
             (entry.file_name().into_string().unwrap(), std::fs::read_to_string(entry.path()).unwrap())
         })
         .collect();
-    plumb_sorted::short_list::sort(&mut found);
+    found.sort();
     found
 }
 

@@ -8,7 +8,7 @@ use super::library::file_numbers::Modes;
 use super::library::files::{Communicator, File, FileBlocks, FileCallError, FileLibrary, Place};
 use super::library::{CallError, Library, Threads};
 use crate::error::StartError;
-use plumb_sorted::SortedMap;
+use std::collections::BTreeMap;
 use std::ffi::{CStr, CString};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -51,7 +51,7 @@ pub struct MpiOpening<'a> {
     /// It must not be there.
     pub exclusive: bool,
     /// Hints to the library, by name.
-    pub hints: &'a SortedMap<String, String>,
+    pub hints: &'a BTreeMap<String, String>,
     /// What the rank sees of it.
     pub view: Option<MpiBlocks>,
 }
@@ -85,7 +85,7 @@ pub struct MpiIo {
     library: FileLibrary,
     size: u32,
     /// Of the first ranks, by how many.
-    communicators: Mutex<SortedMap<u32, Communicator>>,
+    communicators: Mutex<BTreeMap<u32, Communicator>>,
     /// Those of each file that was opened since they were last taken, where somebody wants them.
     hints: Mutex<Option<Vec<FileHints>>>,
 }

@@ -7,7 +7,7 @@ use super::Shared;
 use super::library::{Request, Tag};
 use crate::cluster::{EndCause, Leave};
 use crate::tree;
-use plumb_sorted::{SortedMap, SortedSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -36,9 +36,9 @@ const FAREWELL: Duration = Duration::from_secs(1);
 /// What is known of the ranks next to this one.
 pub(super) struct VitalSigns {
     /// When each was heard last.
-    heard: Mutex<SortedMap<u32, Instant>>,
-    silent: Mutex<SortedSet<u32>>,
-    left: Mutex<SortedSet<u32>>,
+    heard: Mutex<BTreeMap<u32, Instant>>,
+    silent: Mutex<BTreeSet<u32>>,
+    left: Mutex<BTreeSet<u32>>,
     ends: AtomicBool,
     stopped: AtomicBool,
     /// Nobody waits for anybody any more.
@@ -52,8 +52,8 @@ impl VitalSigns {
         let neighbours = tree::parent(rank).into_iter().chain(tree::children(rank, size));
         VitalSigns {
             heard: Mutex::new(neighbours.map(|rank| (rank, now)).collect()),
-            silent: Mutex::new(SortedSet::new()),
-            left: Mutex::new(SortedSet::new()),
+            silent: Mutex::new(BTreeSet::new()),
+            left: Mutex::new(BTreeSet::new()),
             ends: AtomicBool::new(false),
             stopped: AtomicBool::new(false),
             aborts: AtomicBool::new(false),

@@ -16,8 +16,7 @@ pub use wire::{
 
 use crate::cluster::{Cluster, EndCause, Leave, Patience, Reduction};
 use crate::error::{ClusterError, JoinError};
-use plumb_sorted::SortedMap;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::{Read, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -85,8 +84,8 @@ struct Inbox {
 }
 
 struct State {
-    peers: SortedMap<u32, Peer>,
-    inboxes: SortedMap<u32, Inbox>,
+    peers: BTreeMap<u32, Peer>,
+    inboxes: BTreeMap<u32, Inbox>,
     news: Vec<(u32, Vec<u8>)>,
     news_bytes: usize,
     ends: bool,
@@ -133,7 +132,7 @@ impl Star {
         patience: Duration,
         transport: &'static str,
     ) -> Result<Star, JoinError> {
-        let mut peers = SortedMap::new();
+        let mut peers = BTreeMap::new();
         let mut writers = Vec::new();
         for (other, link) in links {
             let (sender, receiver) = channel();
@@ -155,7 +154,7 @@ impl Star {
         }
         let state = State {
             peers,
-            inboxes: SortedMap::new(),
+            inboxes: BTreeMap::new(),
             news: Vec::new(),
             news_bytes: 0,
             ends: false,

@@ -4,10 +4,10 @@ use super::error::OptionError;
 use super::launched::Launched;
 use super::options::{Opt, Support, Takes};
 use super::size::size;
-use plumb_sorted::SortedMap;
 use plumb_workload::program::PacketKind;
 use plumb_workload::suggest::nearest;
 use plumb_workload::{Nanos, NullDelays};
+use std::collections::BTreeMap;
 
 /// Most ranks of one process: a thread each.
 const RANKS_MAX: u32 = 4096;
@@ -24,7 +24,7 @@ pub enum SaidValue {
 /// What was said, by each option's key; the last word of an option holds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Said {
-    values: SortedMap<String, SaidValue>,
+    values: BTreeMap<String, SaidValue>,
     /// Options that were given and have no effect, with the reason.
     pub ignored: Vec<(String, &'static str)>,
     /// Help was asked for.

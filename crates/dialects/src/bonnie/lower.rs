@@ -2,7 +2,6 @@
 
 use super::random::NumberSource;
 use super::{Links, Settings, Test, Version};
-use plumb_sorted::SortedMap;
 use plumb_workload::files::Names;
 use plumb_workload::program::{
     Each, FileOrder, FileStep, FileWork, Held, ListedRecord, MissingFile, Moves, OpenStep, Pick, Program,
@@ -11,6 +10,7 @@ use plumb_workload::program::{
 use plumb_workload::{
     Bytes, ClockScope, End, Flush, Nanos, OpKind, Phase, RunAs, Target, WhenDone, Work, WorkerGroup, Workload,
 };
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 const NAME_CHARACTERS: &[u8] = b"abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
@@ -44,7 +44,7 @@ pub fn lower(settings: &Settings, pid: u32, numbers: &mut NumberSource) -> Workl
         name: "bonnie".to_owned(),
         description: format!("Bonnie++ {}", settings.version.name()),
         seed: Workload::DEFAULT_SEED,
-        target: SortedMap::from([(TARGET.to_owned(), Target::Scratch(scratch))]),
+        target: BTreeMap::from([(TARGET.to_owned(), Target::Scratch(scratch))]),
         phase: phases,
         repeat: None,
     }

@@ -3,7 +3,7 @@
 use super::lower::{SEEKER, own_kinds};
 use super::{Links, Settings, Test, Version};
 use plumb_result::PhaseMeasurement;
-use plumb_sorted::SortedMap;
+use std::collections::BTreeMap;
 
 /// A test that took less is reported as `+++++`, s.
 const SHORTEST_S: f64 = 0.5;
@@ -21,7 +21,7 @@ pub struct Took {
 
 /// The results of a run's tests, without skipped ones.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Results(SortedMap<Test, Took>);
+pub struct Results(BTreeMap<Test, Took>);
 
 impl Results {
     /// Of what was measured of a test.

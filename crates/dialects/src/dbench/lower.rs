@@ -1,11 +1,11 @@
 //! From settings to a workload.
 
 use super::settings::Settings;
-use plumb_sorted::SortedMap;
 use plumb_workload::files::Names;
 use plumb_workload::phase::{ClockScope, End, Flush, OnError, Phase, Stop};
 use plumb_workload::program::{LoadFileStep, Program, ProgramContent, ScratchTarget, Step};
 use plumb_workload::{Nanos, RunAs, Target, Work, WorkerGroup, Workload};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 const TARGET: &str = "clients";
@@ -43,7 +43,7 @@ pub fn lower(settings: &Settings) -> Workload {
         name: "dbench".to_owned(),
         description: "Clients of dbench.".to_owned(),
         seed: Workload::DEFAULT_SEED,
-        target: SortedMap::from([(TARGET.to_owned(), target)]),
+        target: BTreeMap::from([(TARGET.to_owned(), target)]),
         phase: vec![phase],
         repeat: None,
     }

@@ -5,8 +5,8 @@ use crate::support::significant;
 use plumb_result::PhaseMeasurement;
 use plumb_result::histogram::Histogram;
 use plumb_result::measurement::OpMeasurement;
-use plumb_sorted::SortedMap;
 use plumb_workload::OpKind;
+use std::collections::BTreeMap;
 
 /// The first lines.
 pub fn head(settings: &Settings) -> String {
@@ -55,7 +55,7 @@ pub struct Done {
 
 impl Done {
     /// Of these ops.
-    pub fn of(ops: &SortedMap<OpKind, OpMeasurement>) -> Done {
+    pub fn of(ops: &BTreeMap<OpKind, OpMeasurement>) -> Done {
         let mut done = Done::default();
         for measured in ops.values() {
             done.count += measured.count;

@@ -5,9 +5,9 @@ use super::*;
 use plumb_result::PhaseMeasurement;
 use plumb_result::histogram::Histogram;
 use plumb_result::measurement::OpMeasurement;
-use plumb_sorted::SortedMap;
 use plumb_workload::OpKind;
 use plumb_workload::program::LoadAct;
+use std::collections::BTreeMap;
 
 /// What dbench 4.00 printed behind a run of small.txt.
 const GOLDEN: &str = include_str!("../../golden/dbench/run.out");
@@ -157,7 +157,7 @@ fn the_report_is_dbenchs() {
         OpKind::Unlock,
         OpKind::Fsync,
     ];
-    let mut ops: SortedMap<OpKind, OpMeasurement> = kinds.into_iter().map(|kind| (kind, measured(311, 0))).collect();
+    let mut ops: BTreeMap<OpKind, OpMeasurement> = kinds.into_iter().map(|kind| (kind, measured(311, 0))).collect();
     ops.insert(OpKind::Write, measured(622, 20_000_000));
     ops.insert(OpKind::Read, measured(311, 24_029_600));
     let phase = PhaseMeasurement { wall_ns: 2_000_000_000, ops: ops.clone(), ..PhaseMeasurement::default() };

@@ -3,10 +3,10 @@
 use super::keywords::{Conv, Flag, Personality};
 use super::operands::{Compat, Dd};
 use plumb_result::copy::CopyStep;
-use plumb_sorted::SortedMap;
 use plumb_workload::copy::{Characters, Conversion, CopyExtent, CopyFlags, CopySpec, CreateOutput, Letters, LineRules};
 use plumb_workload::files::{JobFiles, Names};
 use plumb_workload::{Bytes, CachePolicy, End, Flush, NullTarget, Phase, Target, Work, WorkerGroup, Workload};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// dd's default block size, bytes.
@@ -25,7 +25,7 @@ const FORGETFUL: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random
 /// The workload of a command line.
 pub fn lower(dd: &Dd) -> Workload {
     let copy = copy(dd);
-    let mut target = SortedMap::new();
+    let mut target = BTreeMap::new();
     for (name, path) in [(INPUT, &dd.input), (OUTPUT, &dd.output)] {
         if let Some(path) = path {
             let names = Names::Said(vec![PathBuf::from(path)]);

@@ -4,14 +4,14 @@
 use super::Wrong;
 use super::options::{OPTIONS, Opt, Support, Takes, lettered, named};
 use crate::FileError;
-use plumb_sorted::SortedMap;
 use plumb_workload::suggest::nearest;
+use std::collections::BTreeMap;
 
 /// The options as said.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Said {
     /// By name; a switch has no text.
-    given: SortedMap<&'static str, String>,
+    given: BTreeMap<&'static str, String>,
     /// What is not an option.
     pub(super) paths: Vec<String>,
 }

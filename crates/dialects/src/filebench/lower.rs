@@ -8,7 +8,6 @@ use super::table::{Class, FLOWOPS, WITHOUT_EFFECT};
 use super::variables::{Locals, Meant, Variables};
 use super::wrong::Wrong;
 use plumb_result::measurement::StepMeasurement;
-use plumb_sorted::SortedMap;
 use plumb_workload::phase::{ClockScope, End, Flush, OnError, Phase, Stop, When};
 use plumb_workload::process::{IoPriority, ProcessRules};
 use plumb_workload::program::{
@@ -16,6 +15,7 @@ use plumb_workload::program::{
     SharedTransfer, SharedTree, SharedWork, Step, Together, TreeAccess, Variable, shared_name, walk_shared,
 };
 use plumb_workload::{Bytes, Nanos, Target, Work, WorkerGroup, Workload};
+use std::collections::BTreeMap;
 
 /// The name of the phase.
 pub const PHASE: &str = "run";
@@ -80,7 +80,7 @@ pub struct Plan {
     /// Processes, in the order of the script.
     pub processes: Vec<Started>,
     /// Names of file sets by their targets.
-    pub sets: SortedMap<String, String>,
+    pub sets: BTreeMap<String, String>,
     /// Targets of single files, of which nothing is printed.
     pub single: Vec<String>,
     /// When it ends.
@@ -105,13 +105,13 @@ pub(super) fn lower(definitions: &Definitions, time_s: Option<u64>, period_s: Op
                 name: "filebench".to_owned(),
                 description: String::new(),
                 seed: Workload::DEFAULT_SEED,
-                target: SortedMap::new(),
+                target: BTreeMap::new(),
                 phase: Vec::new(),
                 repeat: None,
             },
             lines: Vec::new(),
             processes: Vec::new(),
-            sets: SortedMap::new(),
+            sets: BTreeMap::new(),
             single: Vec::new(),
             mode: definitions.mode,
             period_s,
@@ -119,7 +119,7 @@ pub(super) fn lower(definitions: &Definitions, time_s: Option<u64>, period_s: Op
             remarks: Vec::new(),
         },
         steps: 0,
-        called: SortedMap::new(),
+        called: BTreeMap::new(),
         parties: 0,
     };
     for set in &definitions.sets {
@@ -158,7 +158,7 @@ struct Lowering<'a> {
     plan: Plan,
     steps: usize,
     /// Full names of the steps of the thread at hand, each with how many flowops are called so.
-    called: SortedMap<String, u32>,
+    called: BTreeMap<String, u32>,
     /// Process instances so far.
     parties: u32,
 }

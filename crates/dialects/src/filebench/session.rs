@@ -9,9 +9,8 @@ use super::table::{FLOWOPS, RANDOM_WITHOUT_EFFECT};
 use super::variables::{Held, Locals, Piece, Variables, pieces};
 use super::wrong::Wrong;
 use crate::FileError;
-use plumb_sorted::{SortedMap, SortedSet};
 use plumb_workload::Bytes;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
 /// Reads a script by its path.
@@ -60,7 +59,7 @@ pub(super) struct Definitions {
     pub(super) histograms: bool,
     pub(super) rate: Option<Value>,
     /// Sets of positions by their names, bytes.
-    pub(super) positions: SortedMap<String, Vec<Bytes>>,
+    pub(super) positions: BTreeMap<String, Vec<Bytes>>,
 }
 
 /// What a command asks for.
@@ -151,7 +150,7 @@ impl Session {
 
     /// A variable of the command line that the script neither sets nor uses is misspelt.
     fn refuse_unknown(&self, file: &str) -> Result<(), Wrong> {
-        let mut known = SortedSet::new();
+        let mut known = BTreeSet::new();
         for (_, command) in &self.waiting {
             names_in(&command.kind, &mut known);
         }
@@ -343,25 +342,25 @@ fn held(name: &str, text: &str) -> Result<Held, Wrong> {
 }
 
 /// The variables that a command sets or uses.
-fn names_in<'a>(kind: &'a CommandKind, to: &mut SortedSet<&'a str>) {
-    fn value<'a>(value: &'a Value, to: &mut SortedSet<&'a str>) {
+fn names_in<'a>(kind: &'a CommandKind, to: &mut BTreeSet<&'a str>) {
+    fn value<'a>(value: &'a Value, to: &mut BTreeSet<&'a str>) {
         if let ValueKind::Variable(name) = &value.kind {
             to.insert(name);
         }
     }
-    fn attributes<'a>(all: &'a Attributes, to: &mut SortedSet<&'a str>) {
+    fn attributes<'a>(all: &'a Attributes, to: &mut BTreeSet<&'a str>) {
         all.all.iter().for_each(|attribute| value(&attribute.value, to));
     }
-    fn locals<'a>(all: &'a [Local], to: &mut SortedSet<&'a str>) {
+    fn locals<'a>(all: &'a [Local], to: &mut BTreeSet<&'a str>) {
         all.iter().flat_map(|local| &local.value).for_each(|local| value(local, to));
     }
-    fn flowops<'a>(all: &'a [Flowop], to: &mut SortedSet<&'a str>) {
+    fn flowops<'a>(all: &'a [Flowop], to: &mut BTreeSet<&'a str>) {
         for flowop in all {
             attributes(&flowop.attributes, to);
             locals(&flowop.locals, to);
         }
     }
-    fn texts<'a>(all: &'a [Text], to: &mut SortedSet<&'a str>) {
+    fn texts<'a>(all: &'a [Text], to: &mut BTreeSet<&'a str>) {
         for text in all {
             match text {
                 Text::Value(one) => value(one, to),
@@ -398,7 +397,7 @@ fn names_in<'a>(kind: &'a CommandKind, to: &mut SortedSet<&'a str>) {
             }
         }
         CommandKind::Composite { attributes: own, locals: defaults, flowops: all } => {
-            let mut inside = SortedSet::new();
+            let mut inside = BTreeSet::new();
             flowops(all, &mut inside);
             attributes(own, &mut inside);
             // Inside, its local variables hide those of the script.

@@ -3,8 +3,8 @@
 use super::lex::{DOLLAR, Place};
 use super::script::*;
 use super::wrong::Wrong;
-use plumb_sorted::SortedMap;
 use plumb_workload::program::{Amount, Draw, TableRow, Variable};
+use std::collections::BTreeMap;
 
 /// What a variable holds.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,13 +22,13 @@ const DEPTH_MAX: usize = 16;
 /// Variables by name.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Variables {
-    held: SortedMap<String, Held>,
+    held: BTreeMap<String, Held>,
     /// Set from the command line: whatever the script says.
-    fixed: SortedMap<String, Held>,
+    fixed: BTreeMap<String, Held>,
 }
 
 /// Local variables of composite flowops, in the order in which they hide each other.
-pub(super) type Locals = SortedMap<String, Value>;
+pub(super) type Locals = BTreeMap<String, Value>;
 
 /// What a value is.
 #[derive(Debug, Clone, PartialEq)]

@@ -7,7 +7,6 @@ use super::jobfile::{OptionLine, Section, SectionKind, kind_of};
 use super::options::kind::{Bare, Kind};
 use super::options::{self, OptionSpec};
 use super::value::{Compat, ValueReading, time};
-use plumb_sorted::short_list;
 use plumb_workload::Nanos;
 
 /// The shortest interval between progress updates.
@@ -248,7 +247,7 @@ pub fn read(words: &[String], errors: &mut Vec<FioError>) -> CommandLine {
     let mut reader = WordReader { words, next: 0, line, open: false, formats: Vec::new(), errors };
     reader.all();
     let mut formats = reader.formats;
-    short_list::sort_by(&mut formats, Ord::cmp);
+    formats.sort();
     formats.dedup();
     if !formats.is_empty() {
         reader.line.invocation.formats = formats;

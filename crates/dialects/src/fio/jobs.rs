@@ -6,7 +6,6 @@ use super::job::{Before, FioJob, JobOutline, SaidOption};
 use super::jobfile::{OptionLine, Section, SectionKind};
 use super::options::{self, OptionSpec, OptionValues, Precedence, Support, UsageTier};
 use super::value::{Compat, Doubt, OptionValue, ValueReading, read as read_value};
-use plumb_sorted::short_list;
 use std::sync::Arc;
 
 /// fio's default engine.
@@ -138,7 +137,7 @@ impl JobsReader<'_> {
         }
         // On a command line each option takes effect when it is said.
         if matches!(place, WordLocation::File { .. }) {
-            short_list::sort_by_key(&mut known, |(option, _)| option.order);
+            known.sort_by_key(|(option, _)| option.order);
         }
         debug_assert!(Precedence::First < Precedence::AsSaid && Precedence::AsSaid < Precedence::Last);
         let mut kb_base = kb_base(globals);

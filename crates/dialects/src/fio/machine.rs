@@ -1,12 +1,12 @@
 //! What comes from outside: the environment, the machine, and files.
 
-use plumb_sorted::SortedMap;
+use std::collections::BTreeMap;
 
 /// What job files may ask of the environment and the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Machine {
     /// Environment variables, for `${NAME}`.
-    pub environment: SortedMap<String, String>,
+    pub environment: BTreeMap<String, String>,
     /// `$ncpus`: CPUs configured.
     pub cpus: u32,
     /// `$pagesize`: bytes of a page.
@@ -18,7 +18,7 @@ pub struct Machine {
 impl Default for Machine {
     /// A plain machine without an environment, for tests and examples.
     fn default() -> Machine {
-        Machine { environment: SortedMap::new(), cpus: 4, page_bytes: 4_096, memory_mib: 8_192 }
+        Machine { environment: BTreeMap::new(), cpus: 4, page_bytes: 4_096, memory_mib: 8_192 }
     }
 }
 

@@ -2,12 +2,12 @@
 
 use super::invocation::AskedClient;
 use super::*;
-use plumb_sorted::SortedMap;
 use proptest::prelude::*;
+use std::collections::BTreeMap;
 
 /// Files by their path.
 #[derive(Default)]
-struct Shelf(SortedMap<String, String>);
+struct Shelf(BTreeMap<String, String>);
 
 impl Files for Shelf {
     fn read(&mut self, path: &str) -> Result<String, MissingFile> {

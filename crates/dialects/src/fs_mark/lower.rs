@@ -1,13 +1,13 @@
 //! From settings to a workload.
 
 use super::settings::{Directories, Settings, SyncMethod};
-use plumb_sorted::SortedMap;
 use plumb_workload::files::Names;
 use plumb_workload::phase::{ClockScope, End, Flush, Phase};
 use plumb_workload::program::{
     Each, FileOrder, Moves, OpenStep, Pick, Program, ProgramContent, ScratchTarget, Step, Transfer,
 };
 use plumb_workload::{Bytes, RunAs, Target, Work, WorkerGroup, Workload};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -77,7 +77,7 @@ fn places(settings: &Settings, thread: usize, second: u64, seed: u64) -> Places 
 
 /// An iteration of `settings` that begins at this second since 1970.
 pub fn lower(settings: &Settings, second: u64, seed: u64) -> Workload {
-    let mut target = SortedMap::new();
+    let mut target = BTreeMap::new();
     let mut writers = Vec::new();
     let mut removers = Vec::new();
     for thread in 0..settings.threads.len() {

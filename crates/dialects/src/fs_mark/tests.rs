@@ -5,8 +5,8 @@ use super::*;
 use plumb_result::histogram::Histogram;
 use plumb_result::measurement::OpMeasurement;
 use plumb_result::{PhaseMeasurement, WorkerMeasurement};
-use plumb_sorted::SortedMap;
 use plumb_workload::{OpKind, Step, Target, Work, Workload};
+use std::collections::BTreeMap;
 
 /// What fs_mark 3.3 printed for these words.
 const GOLDEN: &str = include_str!("../../golden/fs_mark/run.out");
@@ -125,7 +125,7 @@ fn measured(count: u64, ns: u64) -> OpMeasurement {
 #[test]
 fn lines_and_columns_are_fs_marks() {
     let settings = read(&words(GOLDEN_WORDS)).unwrap();
-    let ops = SortedMap::from([
+    let ops = BTreeMap::from([
         (OpKind::Create, measured(100, 14_000)),
         (OpKind::Write, measured(200, 20_000)),
         (OpKind::Fsync, measured(1, 1_400_000)),
@@ -136,7 +136,7 @@ fn lines_and_columns_are_fs_marks() {
     let worker = WorkerMeasurement { ops: ops.clone(), wall_ns: 25_000_000, ..WorkerMeasurement::default() };
     let write = PhaseMeasurement { ops, workers: vec![worker], ..PhaseMeasurement::default() };
     let unlink = PhaseMeasurement {
-        ops: SortedMap::from([(OpKind::Unlink, measured(100, 615_000))]),
+        ops: BTreeMap::from([(OpKind::Unlink, measured(100, 615_000))]),
         ..PhaseMeasurement::default()
     };
     let command = words(&format!("fs_mark {GOLDEN_WORDS}"));

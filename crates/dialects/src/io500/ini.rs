@@ -5,8 +5,8 @@ use super::hash::Hash;
 use super::table::{Key, SECTIONS, Takes, key_at, section_at};
 use crate::aiori::size;
 use crate::support::Support;
-use plumb_sorted::SortedMap;
 use plumb_workload::suggest::nearest;
+use std::collections::BTreeMap;
 
 /// A value is no longer than this, bytes: the longest path of Linux.
 const VALUE_BYTES_MAX: usize = 4096;
@@ -17,9 +17,9 @@ const SHOWN_CHARS: usize = 60;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Config {
     /// By the places of section and key in the table.
-    values: SortedMap<(usize, usize), String>,
+    values: BTreeMap<(usize, usize), String>,
     /// Where each stands.
-    lines: SortedMap<(usize, usize), usize>,
+    lines: BTreeMap<(usize, usize), usize>,
     /// The file.
     name: String,
 }

@@ -2,7 +2,6 @@
 
 use super::config::{Config, Line, Spec, Worker};
 use super::series::Test;
-use plumb_sorted::SortedMap;
 use plumb_workload::blocks::accesses::Accesses;
 use plumb_workload::files::{FileRules, JobFiles, Names, PrepareFiles};
 use plumb_workload::pace::ThinkTime;
@@ -10,6 +9,7 @@ use plumb_workload::phase::{ClockScope, End, Flush, OnError, Phase, Stop};
 use plumb_workload::{
     Backend, BlockStream, BufferContent, Bytes, CachePolicy, Nanos, Pace, Target, WorkerGroup, Workload,
 };
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 const SECTOR: u64 = 512;
@@ -103,7 +103,7 @@ pub fn lower(
     if config.setup.run_s == 0 {
         return Err(NoWorkload::NoTime);
     }
-    let mut target: SortedMap<String, Target> = SortedMap::new();
+    let mut target: BTreeMap<String, Target> = BTreeMap::new();
     let mut groups = Vec::new();
     let mut seed = None;
     let mut reached: Vec<(PathBuf, u64)> = Vec::new();

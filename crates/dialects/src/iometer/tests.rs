@@ -4,9 +4,9 @@ use super::config::{Record, TestType};
 use super::*;
 use plumb_result::histogram::Histogram;
 use plumb_result::measurement::{OpMeasurement, PhaseMeasurement, WorkerMeasurement};
-use plumb_sorted::SortedMap;
 use plumb_workload::validate::validate;
 use plumb_workload::{BlockStream, Bytes, OpKind, Work, Workload};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// As IOMeter 1.1.0 writes them, with two workers on files.
@@ -252,7 +252,7 @@ fn results_have_iometers_columns() {
         let mut service = Histogram::new();
         service.record_n(reads_ns, 100);
         let reads = OpMeasurement { count: 100, bytes: 819_200, service, ..OpMeasurement::default() };
-        WorkerMeasurement { ops: SortedMap::from([(OpKind::Read, reads)]), ..WorkerMeasurement::default() }
+        WorkerMeasurement { ops: BTreeMap::from([(OpKind::Read, reads)]), ..WorkerMeasurement::default() }
     };
     let workers = vec![worker(1_500_000), worker(1_500_000), worker(4_800_000_000)];
     let measured = PhaseMeasurement { wall_ns: 2_000_000_000, workers, ..PhaseMeasurement::default() };

@@ -1,6 +1,6 @@
 //! Hints to an MPI library, as IOR takes them: from variables of the environment and from lines of a file.
 
-use plumb_sorted::SortedMap;
+use std::collections::BTreeMap;
 
 /// What stands before a hint's name. Source: IOR's user guide, "Hints".
 const BEFORE_HINTS: &str = "IOR_HINT__";
@@ -32,7 +32,7 @@ fn hint(line: &str) -> Result<Option<(String, String)>, NotAHint> {
 ///
 /// # Errors
 /// The first line that begins as a hint does, and is none.
-pub fn hints<'a>(lines: impl Iterator<Item = &'a str>) -> Result<SortedMap<String, String>, NotAHint> {
+pub fn hints<'a>(lines: impl Iterator<Item = &'a str>) -> Result<BTreeMap<String, String>, NotAHint> {
     lines.filter_map(|line| hint(line).transpose()).collect()
 }
 
@@ -47,7 +47,7 @@ mod tests {
             "# a comment\nIOR_HINT__MPI__cb_nodes = 4\nIOR_HINT__GPFS__x=y z\nIOR_HINT__MPI__cb_nodes=8\r\nother=1\n";
         let found = hints(text.lines()).unwrap();
         let expected = [("cb_nodes", "8"), ("x", "y")].map(|(name, value)| (name.to_owned(), value.to_owned()));
-        assert_eq!(found, SortedMap::from(expected));
+        assert_eq!(found, BTreeMap::from(expected));
         for wrong in ["IOR_HINT__LUSTRE__a=b", "IOR_HINT__MPI__a", "IOR_HINT__MPI__a=", "IOR_HINT__MPI__=b"] {
             assert_eq!(hints([wrong].into_iter()), Err(NotAHint { line: wrong.to_owned() }));
         }

@@ -2,7 +2,6 @@
 
 use super::result::AccessKind;
 use super::settings::{Api, Hog, Random, Reorder, Test};
-use plumb_sorted::{SortedMap, SortedSet};
 use plumb_workload::files::Names;
 use plumb_workload::library_random::LibraryRandom;
 use plumb_workload::phase::ErrorRules;
@@ -13,6 +12,7 @@ use plumb_workload::program::{
 use plumb_workload::{
     Bytes, ClockScope, End, Flush, Nanos, NullFiles, NullTarget, Phase, Size, Target, Work, WorkerGroup, Workload,
 };
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 const TARGET: &str = "files";
@@ -45,9 +45,9 @@ pub struct Facts {
     /// Length of the file to read, where it is there.
     pub file_bytes: Option<u64>,
     /// Hints to MPI-IO, by name.
-    pub hints: SortedMap<String, String>,
+    pub hints: BTreeMap<String, String>,
     /// Ranks whose directory is to be made: of [`directories`].
-    pub missing_directories: SortedSet<u32>,
+    pub missing_directories: BTreeSet<u32>,
 }
 
 /// A repetition.
@@ -100,7 +100,7 @@ pub fn lower(test: &Test, facts: &Facts) -> Lowered {
         name: "ior".to_owned(),
         description: String::new(),
         seed: Workload::DEFAULT_SEED,
-        target: SortedMap::from([(TARGET.to_owned(), target)]),
+        target: BTreeMap::from([(TARGET.to_owned(), target)]),
         phase: phases,
         repeat: None,
     };

@@ -209,7 +209,7 @@ fn measured(name: &str, ranks: usize) -> plumb_result::PhaseMeasurement {
         op.service.record_n(each_ns, count);
         op
     };
-    let ops = plumb_sorted::SortedMap::from([
+    let ops = std::collections::BTreeMap::from([
         (OpKind::Open, op(1, 0, 1_000_000)),
         (if name == "write" { OpKind::Write } else { OpKind::Read }, op(4, 1 << 20, 2_000_000)),
         (OpKind::Close, op(1, 0, 1_000_000)),
@@ -477,7 +477,7 @@ fn by_mpi(line: &str, ranks: u32) -> Result<Test, IorError> {
 // them.
 #[test]
 fn mpi_io_opens_and_moves_as_ior_does() {
-    let hints = plumb_sorted::SortedMap::from([("cb_nodes".to_owned(), "2".to_owned())]);
+    let hints = std::collections::BTreeMap::from([("cb_nodes".to_owned(), "2".to_owned())]);
     let facts = Facts { seed: 7, hints: hints.clone(), ..Facts::default() };
     let lowered = |line: &str| {
         let lowered = lower(&by_mpi(line, 4).unwrap(), &facts);

@@ -7,7 +7,7 @@ use super::print::{Child, MeasuredPass, Round, biff, head, table, throughput};
 use super::settings::{Settings, TestMode};
 use super::sweep::SizePoint;
 use super::{Action, Machine, Pass, Wrong, read};
-use plumb_sorted::SortedMap;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 struct FakeMachine;
@@ -120,8 +120,8 @@ fn passes(settings: &Settings) -> Vec<Pass> {
 }
 
 /// The shares of CPU time of a golden's report, by pass, file and record in kB.
-fn cpu_shares(golden: &str, settings: &Settings) -> SortedMap<(Pass, u64, u64), f64> {
-    let mut shares = SortedMap::new();
+fn cpu_shares(golden: &str, settings: &Settings) -> BTreeMap<(Pass, u64, u64), f64> {
+    let mut shares = BTreeMap::new();
     for pass in passes(settings) {
         let title = format!("\"{} CPU utilization report", pass.title());
         let Some(report) = golden.split(&title).nth(1) else { continue };

@@ -2,7 +2,6 @@
 
 use super::part::{Part, PartKind};
 use super::settings::Settings;
-use plumb_sorted::SortedMap;
 use plumb_workload::files::Names;
 use plumb_workload::program::{
     ItemName, ItemOrder, MakeItem, Packets, Program, ProgramContent, Renewal, ScratchTarget, Step, TreeNames, TreeStep,
@@ -11,6 +10,7 @@ use plumb_workload::program::{
 use plumb_workload::{
     Bytes, ClockScope, End, Flush, Nanos, NullFiles, NullTarget, OnError, Phase, Target, Work, WorkerGroup, Workload,
 };
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 const TARGET: &str = "data-sets";
@@ -61,7 +61,7 @@ pub fn lower(settings: &Settings, facts: &Facts) -> Workload {
         name: "md-workbench".to_owned(),
         description: String::new(),
         seed: Workload::DEFAULT_SEED,
-        target: SortedMap::from([(TARGET.to_owned(), target)]),
+        target: BTreeMap::from([(TARGET.to_owned(), target)]),
         phase: Part::all(settings).iter().map(|part| phase(settings, facts, part)).collect(),
         repeat: None,
     }

@@ -5,9 +5,9 @@ use super::*;
 use plumb_result::histogram::Histogram;
 use plumb_result::measurement::OpMeasurement;
 use plumb_result::{PhaseMeasurement, WorkerMeasurement};
-use plumb_sorted::SortedMap;
 use plumb_workload::program::{TreeStep, TreeWork, Wall};
 use plumb_workload::{Nanos, OnError, OpKind, Step, Target, Work, Workload};
+use std::collections::BTreeMap;
 
 /// What the real tool printed for the words that it begins with, by two ranks.
 const GOLDEN: &str = include_str!("../../golden/md-workbench/run.out");
@@ -118,7 +118,7 @@ fn measured(name: &str, counts: &[(OpKind, u64)]) -> PhaseMeasurement {
     };
     let rank = |wall_ns: u64| WorkerMeasurement {
         wall_ns,
-        ops: counts.iter().map(|&(kind, count)| (kind, op(count))).collect::<SortedMap<_, _>>(),
+        ops: counts.iter().map(|&(kind, count)| (kind, op(count))).collect::<BTreeMap<_, _>>(),
         ..WorkerMeasurement::default()
     };
     PhaseMeasurement {

@@ -2,7 +2,6 @@
 
 use super::result::Test;
 use super::settings::Settings;
-use plumb_sorted::SortedMap;
 use plumb_workload::files::Names;
 use plumb_workload::program::{
     ItemName, ItemOrder, MakeItem, Packets, Program, ProgramContent, ScratchTarget, Step, TreeNames, TreeStep,
@@ -12,6 +11,7 @@ use plumb_workload::{
     Bytes, ClockScope, End, Flush, Nanos, NullFiles, NullTarget, OnError, Phase, Start, Target, Work, WorkerGroup,
     Workload,
 };
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 const TARGET: &str = "trees";
@@ -119,7 +119,7 @@ pub fn lower(settings: &Settings, facts: &Facts) -> Lowered {
         name: "mdtest".to_owned(),
         description: String::new(),
         seed: Workload::DEFAULT_SEED,
-        target: SortedMap::from([(TARGET.to_owned(), target)]),
+        target: BTreeMap::from([(TARGET.to_owned(), target)]),
         phase: lowering.phases(),
         repeat: None,
     };

@@ -194,7 +194,7 @@ fn measured(name: &str, items: u64, ms: u64) -> PhaseMeasurement {
     use plumb_result::{OpMeasurement, WorkerMeasurement};
     let mut op = OpMeasurement { count: items, ..OpMeasurement::default() };
     op.service.record_n(1000, items);
-    let ops = plumb_sorted::SortedMap::from([(plumb_workload::OpKind::Stat, op)]);
+    let ops = std::collections::BTreeMap::from([(plumb_workload::OpKind::Stat, op)]);
     let worker = WorkerMeasurement { wall_ns: ms * 1_000_000, ops: ops.clone(), ..WorkerMeasurement::default() };
     PhaseMeasurement {
         name: name.to_owned(),

@@ -2,7 +2,6 @@
 
 use super::Compat;
 use super::settings::Settings;
-use plumb_sorted::SortedMap;
 use plumb_workload::files::Names;
 use plumb_workload::phase::{ClockScope, End, Flush, OnError, Phase};
 use plumb_workload::program::postmark::Totals;
@@ -10,6 +9,7 @@ use plumb_workload::program::{
     Each, FileOrder, Pick, Postmark, PostmarkLocation, PostmarkPart, PostmarkStep, Program, ScratchTarget, Step,
 };
 use plumb_workload::{Bytes, Target, Work, WorkerGroup, Workload};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// The phases of a run.
@@ -179,7 +179,7 @@ pub fn lower(settings: &Settings, compat: Compat) -> Result<Plan, CannotRun> {
         name: "postmark".to_owned(),
         description: String::new(),
         seed: Workload::DEFAULT_SEED,
-        target: SortedMap::from([("files".to_owned(), target)]),
+        target: BTreeMap::from([("files".to_owned(), target)]),
         phase: phase.collect(),
         repeat: None,
     };

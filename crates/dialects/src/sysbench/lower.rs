@@ -1,7 +1,6 @@
 //! From settings to workloads.
 
 use super::settings::{Command, IoMode, Settings, TestMode};
-use plumb_sorted::SortedMap;
 use plumb_workload::blocks::requests::{RequestFlush, RequestOps, Requests};
 use plumb_workload::content::BufferContent;
 use plumb_workload::files::{Allocation, AtOpen, FileRules, JobFiles, Names, OpenMode, PrepareFiles};
@@ -15,6 +14,7 @@ use plumb_workload::{
     Arrival, Backend, BlockStream, Bytes, CachePolicy, Nanos, Pace, PerSecond, Phase, Target, Work, WorkerGroup,
     Workload,
 };
+use std::collections::BTreeMap;
 
 /// The names of sysbench's files, with `{}` for the number.
 const NAMES: &str = "test_file.{}";
@@ -35,7 +35,7 @@ fn workload(phase: Phase, target: Target, seed: u64) -> Workload {
         name: "sysbench".to_owned(),
         description: "sysbench's file test.".to_owned(),
         seed,
-        target: SortedMap::from([(TARGET.to_owned(), target)]),
+        target: BTreeMap::from([(TARGET.to_owned(), target)]),
         phase: vec![phase],
         repeat: None,
     }

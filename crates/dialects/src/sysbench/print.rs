@@ -6,8 +6,8 @@ use crate::support::significant;
 use plumb_result::PhaseMeasurement;
 use plumb_result::histogram::Histogram;
 use plumb_result::measurement::OpMeasurement;
-use plumb_sorted::SortedMap;
 use plumb_workload::OpKind;
+use std::collections::BTreeMap;
 
 /// The first line, with the empty one behind it.
 pub const HEAD: &str = "sysbench 1.0.20 (plumb)\n\n";
@@ -178,7 +178,7 @@ pub struct Counted {
 
 impl Counted {
     /// Of these ops. Where each write is flushed, its flush is a part of it.
-    pub fn of(ops: &SortedMap<OpKind, OpMeasurement>, flushes_each: bool) -> Counted {
+    pub fn of(ops: &BTreeMap<OpKind, OpMeasurement>, flushes_each: bool) -> Counted {
         let mut counted = Counted::default();
         for (kind, measured) in ops {
             let is_event = match kind {

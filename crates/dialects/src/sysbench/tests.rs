@@ -5,11 +5,11 @@ use super::*;
 use plumb_result::histogram::Histogram;
 use plumb_result::measurement::OpMeasurement;
 use plumb_result::{PhaseMeasurement, WorkerMeasurement};
-use plumb_sorted::SortedMap;
 use plumb_workload::blocks::requests::{RequestFlush, RequestOps, Requests};
 use plumb_workload::program::{ProgramContent, RecordOrder};
 use plumb_workload::verify::StampLayout;
 use plumb_workload::{Arrival, Backend, Bytes, OpKind, Step, Work, Workload};
+use std::collections::BTreeMap;
 
 /// What sysbench 1.0.20 printed, without its first line.
 const RUN: &str = include_str!("../../golden/sysbench/run.out");
@@ -173,7 +173,7 @@ fn the_report_is_sysbenchs() {
         service.record_n(ns, count);
         OpMeasurement { count, bytes: count * 16384, service, ..OpMeasurement::default() }
     };
-    let ops = SortedMap::from([
+    let ops = BTreeMap::from([
         (OpKind::Read, measured(600, 10_000)),
         (OpKind::Write, measured(400, 20_000)),
         (OpKind::Fsync, OpMeasurement { bytes: 0, ..measured(40, 3_000_000) }),
@@ -247,7 +247,7 @@ fn a_rate_is_kept_by_all_threads_together() {
     };
     let reads =
         OpMeasurement { count: 10, service: of(1000), response: Some(of(5_000_000)), ..OpMeasurement::default() };
-    let ops = SortedMap::from([(OpKind::Read, reads)]);
+    let ops = BTreeMap::from([(OpKind::Read, reads)]);
     let phase = PhaseMeasurement { wall_ns: 1_000_000_000, ops, ..Default::default() };
     let settings = settings("fileio --file-test-mode=rndrd --rate=10 run");
     assert!(print::running(&settings, TestMode::RandomRead).contains("\nTarget transaction rate: 10/sec\n"));
@@ -262,11 +262,8 @@ fn the_histogram_is_sysbenchs() {
     service.record_n(860_000, 1);
     service.record_n(101_200_000, 6);
     let reads = OpMeasurement { count: 17, service, ..OpMeasurement::default() };
-    let phase = PhaseMeasurement {
-        wall_ns: 1_000_000_000,
-        ops: SortedMap::from([(OpKind::Read, reads)]),
-        ..Default::default()
-    };
+    let phase =
+        PhaseMeasurement { wall_ns: 1_000_000_000, ops: BTreeMap::from([(OpKind::Read, reads)]), ..Default::default() };
     let of = |line: &str| print::report(&settings(&format!("fileio --file-test-mode=rndrd {line} run")), &phase);
     let told = "Latency histogram (values are in milliseconds)\n\
                 \u{20}      value  ------------- distribution ------------- count\n\

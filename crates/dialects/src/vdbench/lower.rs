@@ -1,7 +1,6 @@
 //! From a run to a workload.
 
 use super::definitions::{Rate, Run, Script, Storage, Transfers, Work};
-use plumb_sorted::SortedMap;
 use plumb_workload::blocks::ByKind;
 use plumb_workload::blocks::fio::{
     AccessOrder, Coverage, FileRange, JobSize, OffsetDistribution, SizeShare, Stream, Zone,
@@ -12,6 +11,7 @@ use plumb_workload::phase::{ClockScope, End, Flush, Phase, Stop};
 use plumb_workload::{
     Arrival, Backend, BlockStream, Bytes, CachePolicy, Nanos, Pace, PerSecond, Target, WorkerGroup, Workload,
 };
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -93,7 +93,7 @@ pub fn lower(
     if run.has_files() {
         return super::lower_files::lower(run, places.directories, rate, seed);
     }
-    let mut target = SortedMap::new();
+    let mut target = BTreeMap::new();
     let mut groups = Vec::new();
     // Skews hold at a rate by themselves; without one, workloads wait for each other.
     let waits = rate.is_none() && run.works.iter().filter(|work| work.rate.is_none()).count() > 1;
@@ -159,7 +159,7 @@ pub(super) fn workload_of(
     run: &Run,
     direct: bool,
     groups: Vec<WorkerGroup>,
-    target: SortedMap<String, Target>,
+    target: BTreeMap<String, Target>,
     seed: u64,
 ) -> Workload {
     // What only makes files goes on until they are made.

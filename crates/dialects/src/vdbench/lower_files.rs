@@ -4,18 +4,18 @@
 use super::definitions::{Run, Transfers};
 use super::file_systems::{FileStorage, FileWork, Operation};
 use super::lower::{NoWorkload, workload_of};
-use plumb_sorted::SortedMap;
 use plumb_workload::blocks::WeightedSize;
 use plumb_workload::phase::Limit;
 use plumb_workload::program::{Choice, CopyStep, MissingFile, OpenStep, Pick, Program, Step};
 use plumb_workload::{
     Arrival, Bytes, Content, Distribution, Pace, PerSecond, Target, TreeTarget, Work, WorkerGroup, Workload,
 };
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// A run as a workload. `rate` is requested operations a second, all together.
 pub(super) fn lower(run: &Run, directories: &[PathBuf], rate: Option<f64>, seed: u64) -> Result<Workload, NoWorkload> {
-    let mut target = SortedMap::new();
+    let mut target = BTreeMap::new();
     let mut groups = Vec::new();
     let place = |storage: &str, name: &str| {
         let number = run.file_systems.iter().position(|one| one.name == storage).unwrap_or(0);

@@ -3,8 +3,8 @@
 use super::definitions::{Rate, Run};
 use plumb_result::histogram::Histogram;
 use plumb_result::measurement::OpMeasurement;
-use plumb_sorted::SortedMap;
 use plumb_workload::OpKind;
+use std::collections::BTreeMap;
 
 /// Headers come again before each of this many lines.
 pub const HEADER_EVERY: u64 = 30;
@@ -55,7 +55,7 @@ pub struct Done {
 
 impl Done {
     /// Of these ops.
-    pub fn of(ops: &SortedMap<OpKind, OpMeasurement>) -> Done {
+    pub fn of(ops: &BTreeMap<OpKind, OpMeasurement>) -> Done {
         let of = |kind: OpKind| ops.get(&kind).map(|ops| (ops.service.clone(), ops.bytes)).unwrap_or_default();
         let ((reads, read_bytes), (writes, written_bytes)) = (of(OpKind::Read), of(OpKind::Write));
         Done { reads, writes, bytes: read_bytes + written_bytes }

@@ -3,8 +3,8 @@
 use super::definitions::{Rate, Run};
 use super::file_systems::Operation;
 use plumb_result::measurement::OpMeasurement;
-use plumb_sorted::SortedMap;
 use plumb_workload::OpKind;
+use std::collections::BTreeMap;
 
 const MIB: f64 = 1_048_576.0;
 
@@ -48,14 +48,14 @@ const CALLS: [Column; 11] = [
 #[derive(Debug, Clone, Default)]
 pub struct FilesDone {
     /// Of each kind: how many, how long together, bytes.
-    counts: SortedMap<OpKind, (u64, u128, u64)>,
+    counts: BTreeMap<OpKind, (u64, u128, u64)>,
     /// Files that were copied or moved.
     copies: u64,
 }
 
 impl FilesDone {
     /// Of these ops, which `copies` files were copied or moved by.
-    pub fn of(ops: &SortedMap<OpKind, OpMeasurement>, copies: u64) -> FilesDone {
+    pub fn of(ops: &BTreeMap<OpKind, OpMeasurement>, copies: u64) -> FilesDone {
         let counts = ops.iter().map(|(kind, ops)| (*kind, (ops.count, ops.service.sum(), ops.bytes))).collect();
         FilesDone { counts, copies }
     }

@@ -4,9 +4,9 @@ use super::print::Done;
 use super::*;
 use plumb_result::histogram::Histogram;
 use plumb_result::measurement::OpMeasurement;
-use plumb_sorted::SortedMap;
 use plumb_workload::blocks::fio::{AccessOrder, JobSize, OffsetDistribution, Stream, Zone};
 use plumb_workload::{Bytes, OpKind, WorkerGroup, Workload};
+use std::collections::BTreeMap;
 
 const BASIC: &str = "\
 * Two devices, a curve
@@ -255,7 +255,7 @@ fn lines_have_vdbenchs_columns() {
     let mut service = Histogram::new();
     service.record_n(1_000_000, 100);
     let reads = OpMeasurement { count: 100, bytes: 409_600, service, ..OpMeasurement::default() };
-    let done = Done::of(&SortedMap::from([(OpKind::Read, reads)]));
+    let done = Done::of(&BTreeMap::from([(OpKind::Read, reads)]));
     let line = print::line("14:17:03.059", "1", &done, 1.0);
     let expected =
         "14:17:03.059         1     100.00     0.39    4096 100.00    1.000    1.000    0.000    1.000    0.0";

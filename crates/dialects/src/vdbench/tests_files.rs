@@ -5,9 +5,9 @@ use super::tests::places;
 use super::*;
 use plumb_result::histogram::Histogram;
 use plumb_result::measurement::OpMeasurement;
-use plumb_sorted::SortedMap;
 use plumb_workload::program::{Pick, Step};
 use plumb_workload::{Bytes, Distribution, OpKind, Target, WorkerGroup, Workload};
+use std::collections::BTreeMap;
 
 const FILES: &str = "\
 fsd=default,depth=2,width=3,files=10
@@ -287,7 +287,7 @@ fn lines_of_files_have_vdbenchs_columns() {
         service.record_n(ns, count);
         OpMeasurement { count, bytes, service, ..OpMeasurement::default() }
     };
-    let all = SortedMap::from([
+    let all = BTreeMap::from([
         (OpKind::Read, ops(300, 1_000_000, 300 * 4096)),
         (OpKind::Write, ops(100, 3_000_000, 100 * 4096)),
         (OpKind::Open, ops(20, 500_000, 0)),
@@ -324,7 +324,7 @@ fn lines_of_files_have_vdbenchs_columns() {
     // 300 ms of reads, 300 of writes, 10.2 of opens and closes.
     let line = print_files::line(copies, "14:17:03.059", "1", &copied, 2.0);
     assert!(line.contains(" 1    5.0 61.020  75.0 ") && line.trim_end().ends_with("   5.0 61.020"), "{line}");
-    let later = FilesDone::of(&SortedMap::from([(OpKind::Read, ops(500, 1_000_000, 500 * 4096))]), 0);
+    let later = FilesDone::of(&BTreeMap::from([(OpKind::Read, ops(500, 1_000_000, 500 * 4096))]), 0);
     assert_eq!(later.since(&done).rate(run, 1.0), 200.0);
 }
 

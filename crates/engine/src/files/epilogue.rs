@@ -5,8 +5,8 @@ use super::open::JobOpener;
 use crate::backend::{BlockFiles, Errno, Opener};
 use crate::terms::Ended;
 use crate::worker::WorkerContext;
-use plumb_sorted::SortedSet;
 use plumb_workload::{OpKind, WorkerGroup};
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -49,7 +49,7 @@ impl Epilogue {
         if !self.files && !self.file_systems {
             return ended;
         }
-        let mut synced = SortedSet::new();
+        let mut synced = BTreeSet::new();
         let mut ended = ended;
         for number in 0..self.count {
             let late;

@@ -10,11 +10,11 @@ use crate::guard::{
 };
 use crate::os::{self, Space};
 use crate::signals::StopFlag;
-use plumb_sorted::SortedMap;
 use plumb_workload::files::{Allocation, JobFiles};
 use plumb_workload::{BlockStream, FileCall, WorkerGroup};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
@@ -306,7 +306,7 @@ impl LaidOut {
         let mut buffer = Vec::new();
         let together = wanting.len() > FLUSHED_ALONE_MAX;
         // A file of each file system.
-        let mut unflushed: SortedMap<u64, File> = SortedMap::new();
+        let mut unflushed: BTreeMap<u64, File> = BTreeMap::new();
         for (done, file) in wanting.iter().enumerate() {
             stop_at(layout.stop, done)?;
             let path = self.paths.path(file.number);

@@ -19,9 +19,9 @@ use crate::source::Source;
 use crate::terms::Ended;
 use crate::worker_error::WorkerError;
 use plumb_result::{Histogram, Network, RoundTrips, WorkerMeasurement};
-use plumb_sorted::SortedSet;
 use plumb_workload::net::{NetLoad, NetOp, Passing, Probe, TripLoad};
 use plumb_workload::{Bytes, Nanos, OpKind, PerSecond, Phase};
+use std::collections::BTreeSet;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -197,7 +197,7 @@ impl NetWorker {
             Passing::Copy => barrier.report().backend.write(b"socket"),
             passing => barrier.report().backend.write(format!("socket, {}", passing.name()).as_bytes()),
         }
-        barrier.expect(&SortedSet::from([self.kind]));
+        barrier.expect(&BTreeSet::from([self.kind]));
         let most = self.made.blocks_at_once;
         // What is received has no length beforehand.
         let length = if work.op == NetOp::Send { most * work.block } else { 1 };

@@ -7,10 +7,10 @@ use super::op::{Call, CallOp, FileInDirectory};
 use super::rules::{OpenRules, Over, StepRules, WholeBlocks};
 use super::stream::StdioStream;
 use crate::backend::{Completion, Errno};
-use plumb_sorted::SortedMap;
 use plumb_workload::OpKind;
 use plumb_workload::program::postmark::{Act, DrawnFile, PostmarkDraws};
 use plumb_workload::program::{OpenStep, Postmark, PostmarkPart, PostmarkStep, StdioBuffer};
+use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -50,10 +50,10 @@ impl CallRules {
 /// Draws of threads whose last part has ended: the next part goes on with them. A part that finds none here draws the earlier
 /// parts again.
 #[derive(Default)]
-pub(crate) struct KeptDraws(Mutex<SortedMap<u32, (PostmarkPart, PostmarkDraws)>>);
+pub(crate) struct KeptDraws(Mutex<BTreeMap<u32, (PostmarkPart, PostmarkDraws)>>);
 
 impl KeptDraws {
-    fn all(&self) -> MutexGuard<'_, SortedMap<u32, (PostmarkPart, PostmarkDraws)>> {
+    fn all(&self) -> MutexGuard<'_, BTreeMap<u32, (PostmarkPart, PostmarkDraws)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

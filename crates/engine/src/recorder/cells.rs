@@ -5,8 +5,8 @@ use super::reading::read_times;
 use crate::shared::Shareable;
 use plumb_result::Histogram;
 use plumb_result::histogram::{BUCKETS, bucket};
-use plumb_sorted::SortedSet;
 use plumb_workload::OpKind;
+use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Relaxed, Release};
@@ -115,7 +115,7 @@ const USUAL_NS: RangeInclusive<u64> = 64..=1 << 20;
 impl WorkerCells {
     /// Gives memory to the cells that ops of these kinds write at first. Else the first few of them would each wait for a
     /// page, which is more than a cached read takes.
-    pub(crate) fn expect(&self, kinds: &SortedSet<OpKind>) {
+    pub(crate) fn expect(&self, kinds: &BTreeSet<OpKind>) {
         let usual = bucket(*USUAL_NS.start())..=bucket(*USUAL_NS.end());
         for kind in kinds {
             add(&self.kinds[*kind as usize].count, 0);

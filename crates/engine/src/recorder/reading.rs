@@ -4,15 +4,15 @@ use super::cells::{Buckets, RESPONSES, SUBMISSIONS, TimeSums, WorkerCells, kinds
 use plumb_result::Histogram;
 use plumb_result::histogram::bucket;
 use plumb_result::measurement::{Moved, OpMeasurement};
-use plumb_sorted::SortedMap;
 use plumb_workload::OpKind;
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::sync::atomic::fence;
 
 /// One reading of a worker's cells.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Reading {
-    pub(crate) kinds: SortedMap<OpKind, KindReading>,
+    pub(crate) kinds: BTreeMap<OpKind, KindReading>,
     pub(crate) start_lag: Histogram,
     pub(crate) transactions: u64,
     /// Also those in the ramp: what fails there is no measurement, but it is news.
@@ -51,7 +51,7 @@ impl Reading {
     }
 
     fn of_edition(cells: &WorkerCells, edition: u64) -> Reading {
-        let mut kinds = SortedMap::new();
+        let mut kinds = BTreeMap::new();
         let used = cells.used.load(Relaxed);
         let times = |which: u64, sums: &TimeSums, buckets: &Buckets| match used & which {
             0 => Histogram::new(),
@@ -87,7 +87,7 @@ impl Reading {
         if self.edition != earlier.edition {
             return Reading { errors: self.errors - earlier.errors, ..self.clone() };
         }
-        let mut kinds = SortedMap::new();
+        let mut kinds = BTreeMap::new();
         for (&kind, now) in &self.kinds {
             let delta = match earlier.kinds.get(&kind) {
                 None => now.clone(),
@@ -154,10 +154,10 @@ impl Reading {
     }
 
     /// By kind of op, as results have it.
-    pub(crate) fn measured(&self) -> SortedMap<OpKind, OpMeasurement> {
+    pub(crate) fn measured(&self) -> BTreeMap<OpKind, OpMeasurement> {
         let some = |histogram: &Histogram| (!histogram.is_empty()).then(|| histogram.clone());
         let measured = self.kinds.iter().filter(|(_, reading)| !reading.service.is_empty());
-        SortedMap::from_iter(measured.map(|(&kind, reading)| {
+        BTreeMap::from_iter(measured.map(|(&kind, reading)| {
             let measurement = OpMeasurement {
                 count: reading.service.count(),
                 bytes: reading.bytes,
@@ -238,10 +238,10 @@ pub(super) fn read_times(sums: &TimeSums, buckets: &Buckets) -> Histogram {
 }
 
 /// What a worker has done, without distributions: a page is read.
-pub(super) fn moved_in(cells: &WorkerCells) -> SortedMap<OpKind, Moved> {
+pub(super) fn moved_in(cells: &WorkerCells) -> BTreeMap<OpKind, Moved> {
     let moved = kinds_of(cells.used.load(Relaxed)).map(|kind| {
         let words = &cells.kinds[kind as usize];
         (kind, Moved { count: words.count.load(Relaxed), bytes: words.bytes.load(Relaxed) })
     });
-    SortedMap::from_iter(moved.filter(|(_, moved)| moved.count > 0))
+    BTreeMap::from_iter(moved.filter(|(_, moved)| moved.count > 0))
 }

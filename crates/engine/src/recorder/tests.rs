@@ -8,7 +8,7 @@ fn what_is_only_expected_is_not_recorded() {
     cells.worker(0).expect(&[OpKind::Read, OpKind::Write].into());
     let reading = cells.read_worker(0);
     assert_eq!((reading.count(), reading.errors), (0, 0));
-    assert_eq!(reading.measured(), SortedMap::new());
+    assert_eq!(reading.measured(), BTreeMap::new());
     Recorder::new(cells.worker(0)).record(OpKind::Read, 4096, 500);
     let measured = cells.read_worker(0).measured();
     assert_eq!(measured.keys().collect::<Vec<_>>(), [&OpKind::Read]);

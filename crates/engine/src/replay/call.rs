@@ -3,8 +3,8 @@
 use crate::op::Operation;
 use crate::source::trace::ReplayError;
 use plumb_result::ReplayedSum;
-use plumb_sorted::SortedMap;
 use plumb_workload::OpKind;
+use std::collections::BTreeMap;
 
 /// What a call does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -184,7 +184,7 @@ pub struct CallSurvey {
     /// By thread, whether its calls are replayed here; empty if all are. Those of others are another process's.
     pub own: Vec<bool>,
     /// What it does, by kind, failures among them.
-    pub ops: SortedMap<OpKind, ReplayedSum>,
+    pub ops: BTreeMap<OpKind, ReplayedSum>,
     /// From the beginning of the first call to that of the last, ns.
     pub length_ns: u64,
     /// Durations of all calls, ns; `None` if some are unknown.

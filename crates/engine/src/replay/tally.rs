@@ -67,7 +67,7 @@ impl Counted {
 #[derive(Debug)]
 pub(crate) struct ReplayTally {
     lanes: Mutex<Counted>,
-    recorded: plumb_sorted::SortedMap<OpKind, ReplayedSum>,
+    recorded: std::collections::BTreeMap<OpKind, ReplayedSum>,
     length_ns: u64,
     busy_ns: Option<u64>,
     left_out: Vec<(String, u64)>,

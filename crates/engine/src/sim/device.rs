@@ -8,9 +8,8 @@ use crate::op::Operation;
 use crate::rng::{Purpose, Rng, StreamId};
 use plumb_result::conditions::{DeviceHealth, Heat, Upkeep, UpkeepKind};
 use plumb_result::observe::{DeviceCounters, Extents, OwnIo, ProcessIo, Residency};
-use plumb_sorted::{SortedMap, short_list};
 use plumb_workload::{CachePolicy, OpKind, SimDevice, SimModel, SimTarget};
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 /// Which run it is. Everything that varies between runs is drawn from these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -508,7 +507,7 @@ impl Device {
                     }
                 })
                 .collect();
-        short_list::sort_by_key(&mut processes, |process| std::cmp::Reverse(process.read_bytes + process.write_bytes));
+        processes.sort_by_key(|process| std::cmp::Reverse(process.read_bytes + process.write_bytes));
         processes
     }
 
@@ -564,7 +563,7 @@ impl Device {
     pub fn health(&self) -> DeviceHealth {
         let faults = &self.target.device;
         DeviceHealth {
-            errors: SortedMap::from([("media_errors".to_owned(), self.media_errors)]),
+            errors: BTreeMap::from([("media_errors".to_owned(), self.media_errors)]),
             wear_percent: Some((faults.worn * 100.0).round() as u64),
             thermal_throttles: Some(u64::from(faults.hot && self.throttled())),
             ..DeviceHealth::default()

@@ -8,8 +8,8 @@ use plumb_result::conditions::{Conditions, PhaseConditions};
 use plumb_result::observe::{
     BlockLayer, Counters, LayerKind, MemoryCounters, OwnIo, ProcessIo, Residency, TargetFacts,
 };
-use plumb_sorted::{SortedMap, short_list};
 use plumb_workload::{SimModel, SimTarget};
+use std::collections::BTreeMap;
 
 const SIMULATED: &str = "simulated: does not apply";
 
@@ -18,7 +18,7 @@ const SIMULATED: &str = "simulated: does not apply";
 pub fn target_facts(number: u32, target: &SimTarget) -> TargetFacts {
     let name = format!("sim{number}");
     let (path, model) = (target.device.to_string(), target.device.model);
-    let mut settings: SortedMap<String, String> = path
+    let mut settings: BTreeMap<String, String> = path
         .split_once('?')
         .into_iter()
         .flat_map(|(_, faults)| faults.split('&'))
@@ -53,7 +53,7 @@ pub fn target_facts(number: u32, target: &SimTarget) -> TargetFacts {
 /// Counters of all devices at a time.
 pub(super) fn counters(devices: &[SimDevice], now_ns: u64) -> Counters {
     let mut own = OwnIo::default();
-    let mut by_name = SortedMap::new();
+    let mut by_name = BTreeMap::new();
     for device in devices {
         let NamedDevice { device, .. } = &mut *device.lock();
         let io = device.own_io();
@@ -66,8 +66,8 @@ pub(super) fn counters(devices: &[SimDevice], now_ns: u64) -> Counters {
     Counters {
         at_ns: now_ns,
         devices: by_name,
-        clients: SortedMap::new(),
-        backing_bytes: SortedMap::new(),
+        clients: BTreeMap::new(),
+        backing_bytes: BTreeMap::new(),
         own: Seen::Yes(own),
         cpu: Seen::no(SIMULATED),
         memory: Seen::<MemoryCounters>::no(SIMULATED),
@@ -112,9 +112,9 @@ pub(super) fn at_end(devices: &[SimDevice], now_ns: u64) -> AtEnd {
 
 /// The state of the devices at a time; the machine around them is none.
 fn conditions(devices: &[SimDevice]) -> Conditions {
-    fn by_name<T>(devices: &[SimDevice], seen: fn(&Device) -> T) -> SortedMap<String, Seen<T>> {
+    fn by_name<T>(devices: &[SimDevice], seen: fn(&Device) -> T) -> BTreeMap<String, Seen<T>> {
         let of = |named: &NamedDevice| (named.device.name().to_owned(), Seen::Yes(seen(&named.device)));
-        SortedMap::from_iter(devices.iter().map(|device| of(&device.lock())))
+        BTreeMap::from_iter(devices.iter().map(|device| of(&device.lock())))
     }
     Conditions {
         at_unix_s: None,
@@ -133,14 +133,14 @@ pub(super) fn phase(name: &str, devices: &[SimDevice], start: AtStart, end: AtEn
     let (from_ns, to_ns) = (start.counters.at_ns, end.counters.at_ns);
     let by_target = |residency: Vec<Residency>| {
         let seen = devices.iter().zip(residency);
-        SortedMap::from_iter(seen.map(|(device, seen)| (device.lock().target.clone(), Seen::Yes(seen))))
+        BTreeMap::from_iter(seen.map(|(device, seen)| (device.lock().target.clone(), Seen::Yes(seen))))
     };
     let (resident_before, dirty_after) = (by_target(start.residency), by_target(end.residency));
     let extents = |named: &NamedDevice| (named.target.clone(), Seen::Yes(named.device.extents()));
-    let extents_before = SortedMap::from_iter(devices.iter().map(|device| extents(&device.lock())));
+    let extents_before = BTreeMap::from_iter(devices.iter().map(|device| extents(&device.lock())));
     let mut others: Vec<ProcessIo> =
         devices.iter().flat_map(|device| device.lock().device.other_processes(from_ns, to_ns)).collect();
-    short_list::sort_by_key(&mut others, |process| std::cmp::Reverse(process.read_bytes + process.write_bytes));
+    others.sort_by_key(|process| std::cmp::Reverse(process.read_bytes + process.write_bytes));
     others.truncate(5);
     PhaseObservations {
         name: name.to_owned(),
@@ -149,7 +149,7 @@ pub(super) fn phase(name: &str, devices: &[SimDevice], start: AtStart, end: AtEn
         resident_before,
         dirty_after,
         extents_before,
-        extents_after: SortedMap::new(),
+        extents_after: BTreeMap::new(),
         other_io: Seen::Yes(others),
         hidden_io: None,
         kernel_log: Seen::Yes(devices.iter().flat_map(|device| device.lock().device.take_kernel_log()).collect()),

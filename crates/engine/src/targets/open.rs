@@ -22,13 +22,13 @@ use crate::setting::Setting;
 use crate::sim::run::Simulation;
 use crate::testdir::TestDir;
 use crate::tree::{self, TreeShape};
-use plumb_sorted::SortedMap;
 use plumb_workload::files::JobFiles;
 use plumb_workload::{
     BufferContent, Bytes, Content, Distribution, NullTarget, Prepare, SimTarget, Size, Target, TreeTarget, Work,
     WorkerGroup, Workload,
 };
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -68,7 +68,7 @@ impl OpenTargets {
             None
         };
         let guard = surroundings.guard.clone();
-        let (targets, failed, dirs) = (SortedMap::new(), Vec::new(), Vec::new());
+        let (targets, failed, dirs) = (BTreeMap::new(), Vec::new(), Vec::new());
         let mut open = OpenTargets { guard, targets, failed, dir, dirs, simulation: None };
         let mut held = Vec::new();
         for (name, target) in &workload.target {
@@ -147,7 +147,7 @@ impl OpenTargets {
             })
             .collect();
         let simulation = Simulation::new(sims.iter().copied(), setting.sim_run).owing(setting.sim_debt);
-        let mut targets = SortedMap::new();
+        let mut targets = BTreeMap::new();
         for (name, sim) in sims {
             let Some(device) = simulation.device(name) else { continue };
             let shape = sim.files.map(|files| TreeShape::new(&file_set(sim, files), workload.seed));

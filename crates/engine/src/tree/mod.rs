@@ -24,9 +24,9 @@ pub use sizes::{SizesError, TreeSizes};
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plumb_sorted::SortedMap;
-    use plumb_sorted::SortedSet;
     use plumb_workload::{Bytes, Content, Distribution, TreeTarget};
+    use std::collections::BTreeMap;
+    use std::collections::BTreeSet;
 
     fn target(files: u64, width: u32, depth: u32) -> TreeTarget {
         TreeTarget {
@@ -69,9 +69,9 @@ mod tests {
     fn every_file_has_its_own_path_and_leaves_are_even() {
         for (files, width, depth) in [(1000, 3, 3), (5, 4, 2), (100, 10, 1), (17, 2, 4), (64, 4, 3), (0, 2, 2)] {
             let shape = shape(files, width, depth);
-            let paths: SortedSet<String> = (0..files).map(|file| path(&shape, file)).collect();
+            let paths: BTreeSet<String> = (0..files).map(|file| path(&shape, file)).collect();
             assert_eq!(paths.len() as u64, files);
-            let mut held: SortedMap<u64, u64> = SortedMap::new();
+            let mut held: BTreeMap<u64, u64> = BTreeMap::new();
             for file in 0..files {
                 *held.entry(shape.leaf_of(FileId(file))).or_default() += 1;
             }

@@ -134,12 +134,12 @@ mod tests {
     use super::*;
     use crate::recorder::{PhaseCells, Ramps};
     use plumb_result::measurement::OpMeasurement;
-    use plumb_sorted::SortedMap;
+    use std::collections::BTreeMap;
 
     const LENGTH: u64 = 4096;
 
     /// What is recorded of ops of these kinds and lengths (ns), timed as the loop times them.
-    fn recorded(ops: impl IntoIterator<Item = (OpKind, Ticks)>) -> SortedMap<OpKind, OpMeasurement> {
+    fn recorded(ops: impl IntoIterator<Item = (OpKind, Ticks)>) -> BTreeMap<OpKind, OpMeasurement> {
         let cells = PhaseCells::new(1, Ramps::None).unwrap();
         let mut recorder = Recorder::new(cells.worker(0));
         let mut sampler = Sampler::new(Clock::monotonic(), true);

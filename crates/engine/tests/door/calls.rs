@@ -5,9 +5,9 @@ use plumb_engine::replay::{CallAct, CallSurvey, InitialFile, InitialFileKind, Re
 use plumb_engine::trace::{RecordedOps, Recordings, ReplayError};
 use plumb_engine::{Nobody, Observer};
 use plumb_result::{PhaseMeasurement, ReplayMeasurement, ReplayedSum};
-use plumb_sorted::SortedMap;
 use plumb_workload::blocks::trace::Recording;
 use plumb_workload::{OpKind, Replay};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// The calls of a recording, with the paths of its files.
@@ -117,7 +117,7 @@ impl Recordings for Calls {
 
     fn survey(&self, replay: &Replay) -> Result<CallSurvey, ReplayError> {
         let made = Made::of(&replay.path);
-        let mut ops: SortedMap<OpKind, ReplayedSum> = SortedMap::new();
+        let mut ops: BTreeMap<OpKind, ReplayedSum> = BTreeMap::new();
         for call in &made.calls {
             let sum = ops.entry(call.act.kind()).or_default();
             sum.ops += 1;

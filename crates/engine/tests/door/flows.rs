@@ -2,11 +2,11 @@
 
 use super::common::*;
 use plumb_result::Measurement;
-use plumb_sorted::SortedMap;
 use plumb_workload::OpKind;
+use std::collections::BTreeMap;
 
 /// Names and lengths of what is below a root.
-type Listing = SortedMap<String, u64>;
+type Listing = BTreeMap<String, u64>;
 
 fn text(first: &str, second: &str) -> String {
     format!(
@@ -77,7 +77,7 @@ fn processes_leave_the_same_files_as_threads_and_the_next_phase_finds_them() {
                         assert_eq!(phase.faults, [], "{run_as}, {second}, {limit}, {workers} workers");
                         assert_eq!(phase.short_count, 0, "lengths are known: {run_as}, {second}, {limit}");
                     }
-                    let counts: Vec<SortedMap<OpKind, (u64, u64)>> = measurement
+                    let counts: Vec<BTreeMap<OpKind, (u64, u64)>> = measurement
                         .phases
                         .iter()
                         .map(|phase| phase.ops.iter().map(|(kind, op)| (*kind, (op.count, op.bytes))).collect())

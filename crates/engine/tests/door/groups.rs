@@ -4,8 +4,8 @@ use super::common::*;
 use plumb_engine::op::Role;
 use plumb_engine::{LoggedOp, Observer, Part, PhaseNow, Process, WorkerState};
 use plumb_result::{PhaseMeasurement, WorkerMeasurement};
-use plumb_sorted::SortedMap;
 use plumb_workload::OpKind;
+use std::collections::BTreeMap;
 
 const MS: u64 = 1_000_000;
 
@@ -220,7 +220,7 @@ fn who_leaves_with_an_error_leaves_the_others_alone() {
 struct Keeper {
     ticks: Vec<(u64, WorkerState, u64)>,
     so_far: Vec<u64>,
-    logs: SortedMap<String, Vec<LoggedOp>>,
+    logs: BTreeMap<String, Vec<LoggedOp>>,
 }
 
 impl Observer for Keeper {

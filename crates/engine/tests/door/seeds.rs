@@ -1,7 +1,7 @@
 //! The same seed gives the same ops, on threads and in processes alike.
 
 use super::common::*;
-use plumb_sorted::SortedSet;
+use std::collections::BTreeSet;
 
 fn text(seed: u64, lines: &str) -> String {
     format!(
@@ -33,7 +33,7 @@ fn written(place: &Place, text: &str) -> Vec<u8> {
 }
 
 /// Numbers of the blocks of 512 bytes that were written.
-fn blocks(content: &[u8]) -> SortedSet<usize> {
+fn blocks(content: &[u8]) -> BTreeSet<usize> {
     content.chunks(512).enumerate().filter(|(_, block)| block.iter().any(|byte| *byte != 0)).map(|(at, _)| at).collect()
 }
 

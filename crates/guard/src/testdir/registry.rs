@@ -7,7 +7,6 @@ use super::remove::{self, Leftover};
 use super::{PREFIX, TestDir, TestDirError};
 use crate::beneath::{Identity, open_entry};
 use crate::made::MadeFiles;
-use plumb_sorted::short_list;
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
@@ -141,7 +140,7 @@ impl TestDirs {
                 paths.push(entry.path());
             }
         }
-        short_list::sort_by(&mut paths, Ord::cmp);
+        paths.sort();
         Ok(paths)
     }
 }
@@ -191,7 +190,7 @@ fn candidates(base: &Path) -> io::Result<Vec<PathBuf>> {
             paths.push(entry.path());
         }
     }
-    short_list::sort_by(&mut paths, Ord::cmp);
+    paths.sort();
     Ok(paths)
 }
 

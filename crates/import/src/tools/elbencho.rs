@@ -8,9 +8,9 @@ use crate::input::{Input, number_at, text_at};
 use crate::run::{PhaseRead, Run};
 use plumb_result::metric::Stat;
 use plumb_result::published::Unread;
-use plumb_sorted::{SortedMap, SortedSet};
 use plumb_workload::OpKind;
 use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
 
 const MIB: f64 = 1_048_576.0;
 const NS_PER_MS: f64 = 1e6;
@@ -30,7 +30,7 @@ struct Line {
     version: String,
     date: String,
     label: String,
-    settings: SortedMap<String, String>,
+    settings: BTreeMap<String, String>,
     elapsed_ms: Option<f64>,
     own: Rates,
     mixed: Rates,
@@ -52,7 +52,7 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     let is_csv = !input.is_json() || input.has_line(CSV_BEGINNING);
     let lines = if is_csv { of_csv(input.text())? } else { of_json(input)? };
     let mut runs: Vec<Run> = Vec::new();
-    let mut known: SortedSet<String> = SortedSet::new();
+    let mut known: BTreeSet<String> = BTreeSet::new();
     let mut last = String::new();
     for line in lines {
         // A run has each phase once.
@@ -109,14 +109,14 @@ fn of_csv(text: &str) -> Result<Vec<Line>, Unread> {
             let message = format!("{} values for {} columns", fields.len(), columns.len());
             return Err(unread(format!("line {number}"), message, "give the file as elbencho wrote it"));
         }
-        let of: SortedMap<&str, &str> =
-            SortedMap::from_iter(columns.iter().map(String::as_str).zip(fields.iter().map(|one| one.trim())));
+        let of: BTreeMap<&str, &str> =
+            BTreeMap::from_iter(columns.iter().map(String::as_str).zip(fields.iter().map(|one| one.trim())));
         found.push(line_of_csv(&of));
     }
     Ok(found)
 }
 
-fn line_of_csv(of: &SortedMap<&str, &str>) -> Line {
+fn line_of_csv(of: &BTreeMap<&str, &str>) -> Line {
     let text = |name: &str| of.get(name).map_or(String::new(), |text| (*text).to_owned());
     let number = |name: &str| of.get(name).and_then(|text| text.parse::<f64>().ok());
     let rates = |before: &str| {
@@ -155,7 +155,7 @@ fn line_of_csv(of: &SortedMap<&str, &str>) -> Line {
         version: text("version"),
         date: text("ISO date"),
         label: text("label"),
-        settings: SortedMap::from_iter(
+        settings: BTreeMap::from_iter(
             SETTINGS.iter().map(|name| ((*name).to_owned(), text(name))).filter(|(_, value)| !value.is_empty()),
         ),
         elapsed_ms: number("time ms [last]"),
@@ -198,7 +198,7 @@ fn line_of_json(value: &Value) -> Line {
     let settings = config
         .filter(|(name, _)| !matches!(name.as_str(), "version" | "command"))
         .filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
-    let settings = SortedMap::from_iter(settings);
+    let settings = BTreeMap::from_iter(settings);
     Line {
         operation: text(&["phase_type"]),
         command: text(&["config", "command"]),

@@ -12,7 +12,6 @@ use crate::run::{PhaseRead, Run};
 use jiff::Timestamp;
 use plumb_result::metric::Stat;
 use plumb_result::published::Unread;
-use plumb_sorted::short_list;
 use plumb_workload::OpKind;
 use serde_json::Value;
 
@@ -169,7 +168,7 @@ fn of_bins(bins: &Value, quantile: f64) -> Option<f64> {
     let mut all: Vec<(f64, f64)> = entries
         .filter_map(|(key, count)| Some((key.parse().ok()?, count.as_f64().filter(|count| *count > 0.0)?)))
         .collect();
-    short_list::sort_by(&mut all, |one, other| one.0.total_cmp(&other.0));
+    all.sort_by(|one, other| one.0.total_cmp(&other.0));
     let total: f64 = all.iter().map(|(_, count)| count).sum();
     let mut below = 0.0;
     all.into_iter()

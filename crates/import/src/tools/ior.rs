@@ -7,9 +7,9 @@ use crate::input::{Input, list_at, number_at, text_at};
 use crate::run::Run;
 use plumb_result::metric::Stat;
 use plumb_result::published::Unread;
-use plumb_sorted::SortedMap;
 use plumb_workload::OpKind;
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 const MIB: f64 = 1_048_576.0;
 const NS_PER_S: f64 = 1e9;
@@ -42,7 +42,7 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
 /// An access of one iteration: columns by name.
 struct Access<'a> {
     kind: OpKind,
-    of: SortedMap<&'a str, &'a str>,
+    of: BTreeMap<&'a str, &'a str>,
 }
 
 fn kind_of(word: &str) -> Option<OpKind> {
@@ -97,7 +97,7 @@ fn of_text(text: &str) -> Result<Vec<Run>, Unread> {
             columns.clear();
         } else if let Some(kind) = words.first().and_then(|word| kind_of(word)).filter(|_| words.len() == columns.len())
         {
-            let access = Access { kind, of: SortedMap::from_iter(columns.iter().copied().zip(words)) };
+            let access = Access { kind, of: BTreeMap::from_iter(columns.iter().copied().zip(words)) };
             let of_line = access.of.get("iter").copied().unwrap_or_default();
             let again = runs.last().is_some_and(|run| run.phases.iter().any(|phase| phase.name == kind.name()));
             if iteration.is_empty() || of_line != iteration || again {
@@ -161,8 +161,8 @@ fn of_csv(text: &str) -> Result<Vec<Run>, Unread> {
             let message = format!("{} values for {} columns", fields.len(), columns.len());
             return Err(unread(format!("line {number}"), message, "give the file as IOR wrote it"));
         }
-        let of: SortedMap<&str, &str> =
-            SortedMap::from_iter(columns.iter().map(String::as_str).zip(fields.iter().map(String::as_str)));
+        let of: BTreeMap<&str, &str> =
+            BTreeMap::from_iter(columns.iter().map(String::as_str).zip(fields.iter().map(String::as_str)));
         let of_line = of.get("iter").copied().unwrap_or_default();
         let again = runs.last().is_some_and(|run| run.phases.iter().any(|phase| phase.name == kind.name()));
         if runs.is_empty() || of_line != iteration || again {

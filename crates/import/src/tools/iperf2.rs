@@ -6,8 +6,8 @@ use crate::error::unread;
 use crate::input::Input;
 use crate::run::Run;
 use plumb_result::published::Unread;
-use plumb_sorted::SortedMap;
 use plumb_workload::OpKind;
+use std::collections::BTreeMap;
 
 pub(super) fn is_its(input: &Input<'_>) -> bool {
     input.head().lines().any(|line| csv_line(line).is_some())
@@ -55,7 +55,7 @@ fn csv_line(line: &str) -> Option<(String, Interval, f64)> {
 }
 
 fn of_csv(text: &str) -> Vec<Run> {
-    let mut last: SortedMap<String, Interval> = SortedMap::new();
+    let mut last: BTreeMap<String, Interval> = BTreeMap::new();
     for (id, interval, from) in text.lines().filter_map(csv_line) {
         let known = last.get(&id).map_or(0.0, |known| known.seconds);
         if from == 0.0 && interval.seconds >= known {
@@ -83,7 +83,7 @@ fn of_text(text: &str) -> Result<Vec<Run>, Unread> {
     let mut kind = OpKind::Write;
     let mut own = OpKind::Write;
     let mut bounces = false;
-    let mut found: SortedMap<(OpKind, String), Interval> = SortedMap::new();
+    let mut found: BTreeMap<(OpKind, String), Interval> = BTreeMap::new();
     for line in text.lines() {
         let said = line.trim();
         if said.starts_with("Server listening") {

@@ -6,8 +6,8 @@ use crate::error::unread;
 use crate::input::Input;
 use crate::run::{PhaseRead, Run};
 use plumb_result::published::Unread;
-use plumb_sorted::SortedMap;
 use plumb_workload::OpKind;
+use std::collections::BTreeMap;
 
 const NS_PER_S: f64 = 1e9;
 const NS_PER_US: f64 = 1e3;
@@ -93,7 +93,7 @@ fn kind_of(name: &str, direction: &str) -> OpKind {
 
 /// `KEY=value`, a line each.
 fn keys(run: &mut Run, name: &str, lines: &[&str]) -> bool {
-    let of: SortedMap<&str, &str> = SortedMap::from_iter(lines.iter().filter_map(|line| line.trim().split_once('=')));
+    let of: BTreeMap<&str, &str> = BTreeMap::from_iter(lines.iter().filter_map(|line| line.trim().split_once('=')));
     let (throughput, unit) = match (of.get("THROUGHPUT"), of.get("TRANSACTION_RATE")) {
         (Some(throughput), _) => (throughput, of.get("THROUGHPUT_UNITS").copied().unwrap_or_default()),
         (None, Some(rate)) => (rate, "Trans/s"),
@@ -131,8 +131,8 @@ fn columns(run: &mut Run, name: &str, lines: &[&str]) -> bool {
         return false;
     }
     run.form = "CSV".to_owned();
-    let of: SortedMap<&str, &str> =
-        SortedMap::from_iter(names.iter().map(|one| one.trim()).zip(values.iter().map(|one| one.trim())));
+    let of: BTreeMap<&str, &str> =
+        BTreeMap::from_iter(names.iter().map(|one| one.trim()).zip(values.iter().map(|one| one.trim())));
     // Where the unit was not asked for, it is the one that the test has by default.
     let default = if name.contains("REQUEST") || name.contains('|') { "Trans/s" } else { "10^6bits/s" };
     let unit = of.get("Throughput Units").copied().unwrap_or(default);

@@ -8,8 +8,8 @@ use crate::input::Input;
 use crate::run::Run;
 use plumb_result::metric::Stat;
 use plumb_result::published::Unread;
-use plumb_sorted::SortedMap;
 use plumb_workload::OpKind;
+use std::collections::BTreeMap;
 
 const MIB: f64 = 1_048_576.0;
 const NS_PER_MS: f64 = 1e6;
@@ -55,7 +55,7 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
                 .trim()
                 .to_owned();
         } else if !columns.is_empty() && words.len() == columns.len() {
-            let of: SortedMap<&str, &str> = SortedMap::from_iter(columns.iter().copied().zip(words));
+            let of: BTreeMap<&str, &str> = BTreeMap::from_iter(columns.iter().copied().zip(words));
             if of.get("Interval").is_some_and(|interval| interval.starts_with("avg")) {
                 let number = |name: &str| of.get(name).and_then(|text| decimal(text));
                 let average = Average {

@@ -7,7 +7,6 @@ use crate::step::Expendable;
 use crate::vm::{DISK_SERIAL, MODULES_FILE, PORT_NAME, ROOT_VARIABLE};
 use plumb_engine::guard::{open_channel, write_setting};
 use plumb_engine::signals::StopFlag;
-use plumb_sorted::short_list;
 use rustix::mount::{MountFlags, mount};
 use rustix::system::RebootCommand;
 use std::convert::Infallible;
@@ -160,6 +159,6 @@ fn own_disks() -> Vec<Expendable> {
             Some((number, Expendable { path: Some(path), serial: Some(serial) }))
         })
         .collect();
-    short_list::sort_by_key(&mut disks, |(number, _)| *number);
+    disks.sort_by_key(|(number, _)| *number);
     disks.into_iter().map(|(_, disk)| disk).collect()
 }

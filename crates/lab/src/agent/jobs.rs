@@ -14,9 +14,8 @@ use plumb_engine::testdir::TestDirs;
 use plumb_queue::{Receiver, Sender, channel};
 use plumb_result::stream::is_stream_line;
 use plumb_result::{Conformance, RunResult};
-use plumb_sorted::SortedMap;
 use rustix::process::{Pid, Signal, kill_process_group};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -125,7 +124,7 @@ impl RunSurroundings<'_> {
         let looks = (looks.taken_before().or(before), looks.taken_after().or(after));
         let devices = match looks {
             (Some(before), Some(after)) => after.since(&before, &DeviceRoles::new(self.made, self.disks)),
-            _ => SortedMap::new(),
+            _ => BTreeMap::new(),
         };
         Ok(RunAnswer { exit_code: code(status), result, conformance, devices, stderr: said.tail() })
     }

@@ -8,7 +8,7 @@ use plumb_engine::guard::OutputFile;
 use plumb_probe::ProbeError;
 use plumb_probe::blocks::BlockWatch;
 use plumb_result::blocks::{BlockExtent, BlockStat};
-use plumb_sorted::SortedMap;
+use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
@@ -42,7 +42,7 @@ pub enum LookError {
 
 /// Counters of all whole devices at one moment, since each came.
 #[derive(Debug, Clone, Default, PartialEq, Eq, ToDocument, FromDocument)]
-pub struct DeviceLook(SortedMap<String, DeviceCounts>);
+pub struct DeviceLook(BTreeMap<String, DeviceCounts>);
 
 impl DeviceLook {
     /// Writes back what is dirty on the file system of a directory, then looks.
@@ -61,13 +61,13 @@ impl DeviceLook {
         let devices = BlockWatch::new().look()?.devices;
         let whole =
             devices.into_iter().filter(|device| matches!(device.extent, BlockExtent::Whole) && !is_root(&device.name));
-        Ok(DeviceLook(SortedMap::from_iter(whole.map(|device| (device.name, counts(&device.stat))))))
+        Ok(DeviceLook(BTreeMap::from_iter(whole.map(|device| (device.name, counts(&device.stat))))))
     }
 
     /// What was done since an earlier look, by devices that have ever done anything.
-    pub(super) fn since(&self, before: &DeviceLook, roles: &DeviceRoles) -> SortedMap<String, DeviceRecord> {
+    pub(super) fn since(&self, before: &DeviceLook, roles: &DeviceRoles) -> BTreeMap<String, DeviceRecord> {
         let used = |counts: &DeviceCounts| counts.reads + counts.writes + counts.flushes > 0;
-        SortedMap::from_iter(self.0.iter().filter(|(_, counts)| used(counts)).map(|(name, counts)| {
+        BTreeMap::from_iter(self.0.iter().filter(|(_, counts)| used(counts)).map(|(name, counts)| {
             let done = counts.since(&before.0.get(name).copied().unwrap_or_default());
             (name.clone(), DeviceRecord { role: roles.0.get(name).cloned(), counts: done })
         }))
@@ -141,7 +141,7 @@ fn is_root(name: &str) -> bool {
 
 /// What devices are called in the recipe, by the kernel's name.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct DeviceRoles(SortedMap<String, String>);
+pub(super) struct DeviceRoles(BTreeMap<String, String>);
 
 impl DeviceRoles {
     /// Devices that steps made, and the disks that the steps were given. Links below `/dev` are followed.
@@ -154,7 +154,7 @@ impl DeviceRoles {
             };
             paths.iter().enumerate().map(move |(index, path)| (PathBuf::from(path), role(index)))
         });
-        let mut roles = SortedMap::new();
+        let mut roles = BTreeMap::new();
         for (path, role) in of_steps.chain(disks) {
             // Mount points are made, too.
             let Ok(device) = path.canonicalize() else { continue };

@@ -3,7 +3,6 @@
 
 use super::init::{PORT_TIMEOUT, PROGRAM, mount_all};
 use plumb_engine::guard::OutputFile;
-use plumb_sorted::short_list;
 use rustix::mount::{MountFlags, mount, mount_bind, mount_move};
 use std::ffi::CString;
 use std::fs;
@@ -118,7 +117,7 @@ fn find_system(disk: &str) -> Result<(), RootError> {
         .filter(|entry| entry.path().join("partition").exists())
         .map(|entry| entry.file_name().to_string_lossy().into_owned())
         .collect();
-    short_list::sort_by(&mut parts, Ord::cmp);
+    parts.sort();
     let mut tried = Vec::new();
     for name in std::iter::once(disk.to_owned()).chain(parts) {
         let device = format!("/dev/{name}");

@@ -4,22 +4,22 @@ use super::Ground;
 use crate::error::Cause;
 use crate::names;
 use crate::step::{LvmLayout, Mdadm, Step};
-use plumb_sorted::SortedMap;
 use plumb_workload::units::Bytes;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// What the steps so far would have made.
 pub(super) struct Layout<'a> {
     ground: &'a dyn Ground,
     /// Sizes of devices, or of what is mounted, by the steps' names.
-    made: SortedMap<String, Vec<Option<u64>>>,
+    made: BTreeMap<String, Vec<Option<u64>>>,
     /// What is mounted where.
     mounts: Vec<(PathBuf, Option<u64>)>,
 }
 
 impl<'a> Layout<'a> {
     pub(super) fn on(ground: &'a dyn Ground) -> Layout<'a> {
-        Layout { ground, made: SortedMap::new(), mounts: Vec::new() }
+        Layout { ground, made: BTreeMap::new(), mounts: Vec::new() }
     }
 
     /// Whether a step has this name.

@@ -120,7 +120,7 @@ mod tests {
         assert_eq!(all, acts(&step, 7).collect::<Vec<_>>());
         assert_ne!(all, acts(&step, 8).collect::<Vec<_>>());
         assert_eq!(all.len(), 500);
-        let mut living = plumb_sorted::SortedSet::new();
+        let mut living = std::collections::BTreeSet::new();
         for act in all {
             match act {
                 Act::Make { file, bytes } => {

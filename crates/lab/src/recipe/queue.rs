@@ -7,7 +7,7 @@ use crate::step::{QueueSettings, Readahead, Word};
 use crate::system;
 use crate::undo::{Undo, setting_now};
 use plumb_engine::guard::write_setting;
-use plumb_sorted::{SortedMap, short_list};
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ pub(super) fn build(step: &QueueSettings, site: &mut Site<'_>) -> Result<MadePat
 
 pub(super) fn readahead(step: &Readahead, site: &mut Site<'_>) -> Result<MadePaths, Cause> {
     check_readahead(step)?;
-    let set = SortedMap::from([("read_ahead_kb".to_owned(), Word((step.size.0 / 1024).to_string()))]);
+    let set = BTreeMap::from([("read_ahead_kb".to_owned(), Word((step.size.0 / 1024).to_string()))]);
     for device in site.resolve(step.device.as_slice())? {
         set_all(&device, &set, site)?;
     }
@@ -48,7 +48,7 @@ pub(super) fn check_readahead(step: &Readahead) -> Result<(), Cause> {
     Ok(())
 }
 
-fn set_all(device: &Path, set: &SortedMap<String, Word>, site: &mut Site<'_>) -> Result<(), Cause> {
+fn set_all(device: &Path, set: &BTreeMap<String, Word>, site: &mut Site<'_>) -> Result<(), Cause> {
     let queue = queue_dir(device)?;
     let settings = in_order(set);
     // Undone in reverse: the scheduler gets its old value first, and then the others theirs.
@@ -68,9 +68,9 @@ fn queue_dir(device: &Path) -> Result<PathBuf, Cause> {
 }
 
 /// The scheduler first: it gives the number of requests a new value.
-fn in_order(set: &SortedMap<String, Word>) -> Vec<(&str, &Word)> {
+fn in_order(set: &BTreeMap<String, Word>) -> Vec<(&str, &Word)> {
     let mut all: Vec<(&str, &Word)> = set.iter().map(|(name, value)| (name.as_str(), value)).collect();
-    short_list::sort_by_key(&mut all, |(name, _)| *name != SCHEDULER);
+    all.sort_by_key(|(name, _)| *name != SCHEDULER);
     all
 }
 
@@ -93,7 +93,7 @@ fn unknown(queue: &Path, name: &str, value: &Word, error: io::Error) -> Cause {
     }
     let known = fs::read_dir(queue).into_iter().flatten().flatten();
     let mut known: Vec<String> = known.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
-    short_list::sort_by(&mut known, Ord::cmp);
+    known.sort();
     Cause::field("set", format!("{name} = {value}"), format!("the queue has no `{name}`, but {}", known.join(", ")))
 }
 
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn the_scheduler_comes_first_since_it_changes_others() {
         let set = ["nr_requests", "scheduler", "rotational"].map(|name| (name.to_owned(), Word::from("1")));
-        let set = SortedMap::from(set);
+        let set = BTreeMap::from(set);
         let names: Vec<&str> = in_order(&set).into_iter().map(|(name, _)| name).collect();
         assert_eq!(names, ["scheduler", "nr_requests", "rotational"]);
     }

@@ -2,8 +2,8 @@
 
 use super::{Count, Names, Word};
 use plumb_document::{FromDocument, ToDocument};
-use plumb_sorted::SortedMap;
 use plumb_workload::units::Bytes;
+use std::collections::BTreeMap;
 
 /// Settings of a device's queue, below `/sys/block/DEVICE/queue`. Source: the kernel's `ABI/stable/sysfs-block`.
 #[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
@@ -13,7 +13,7 @@ pub struct QueueSettings {
     /// The device, or several.
     pub device: Names,
     /// Each setting by the name of its file: `{ scheduler = "none", nr_requests = 64, rotational = 0 }`.
-    pub set: SortedMap<String, Word>,
+    pub set: BTreeMap<String, Word>,
 }
 
 /// How far ahead a device is read.
@@ -33,7 +33,7 @@ pub struct Readahead {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Sysctl {
     /// Each setting by its name: `{ "vm.dirty_ratio" = 10 }`.
-    pub set: SortedMap<String, Word>,
+    pub set: BTreeMap<String, Word>,
 }
 
 /// The largest packet of a network interface.

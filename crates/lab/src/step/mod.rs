@@ -18,10 +18,10 @@ pub use safety::{Expendable, Safety};
 pub use words::{Count, Names, Word};
 
 use plumb_document::{FromDocument, ToDocument};
-use plumb_sorted::SortedMap;
+use std::collections::BTreeMap;
 
 /// What steps made, by their names: devices or mount points.
-pub type MadeNames = SortedMap<String, Vec<String>>;
+pub type MadeNames = BTreeMap<String, Vec<String>>;
 
 /// One step of building. Steps are built in order and undone in reverse order.
 ///

@@ -5,7 +5,7 @@ use super::elf;
 use super::error::VmError;
 use super::kernel::Kernel;
 use super::modules::ModuleTree;
-use plumb_sorted::{SortedMap, short_list};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -135,7 +135,7 @@ enum ImageEntry {
 /// An image in memory.
 #[derive(Debug, Default)]
 struct Image {
-    entries: SortedMap<String, ImageEntry>,
+    entries: BTreeMap<String, ImageEntry>,
     /// Directories in which libraries are looked for, as the dynamic loader does.
     libraries: Vec<PathBuf>,
 }
@@ -194,7 +194,7 @@ pub(super) fn forget_old(cache: &Path, end: &str, kept: usize) {
         .filter(|entry| entry.file_name().to_string_lossy().ends_with(end))
         .filter_map(|entry| Some((entry.metadata().ok()?.accessed().ok()?, entry.path())))
         .collect();
-    short_list::sort_by(&mut images, Ord::cmp);
+    images.sort();
     let surplus = images.len().saturating_sub(kept);
     for (_, path) in &images[..surplus] {
         let _ = std::fs::remove_file(path);
@@ -384,7 +384,7 @@ fn read_conf(path: &Path, directories: &mut Vec<PathBuf>, depth: u32) {
             {
                 let mut files: Vec<PathBuf> =
                     std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
-                short_list::sort_by(&mut files, Ord::cmp);
+                files.sort();
                 for file in files.iter().filter(|file| file.extension() == pattern.extension()) {
                     read_conf(file, directories, depth + 1);
                 }

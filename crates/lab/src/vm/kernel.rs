@@ -2,7 +2,6 @@
 
 use super::VmSpec;
 use super::error::VmError;
-use plumb_sorted::short_list;
 use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
 
@@ -30,7 +29,7 @@ pub(super) fn places() -> Vec<PathBuf> {
     for parent in [Some(PathBuf::from(UNPACKED)), data.map(|data| data.join("plumb/kernels"))].into_iter().flatten() {
         let mut inside: Vec<PathBuf> =
             std::fs::read_dir(parent).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
-        short_list::sort_by(&mut inside, Ord::cmp);
+        inside.sort();
         places.extend(inside);
     }
     places

@@ -3,7 +3,7 @@
 
 use super::elf::module_facts;
 use super::error::VmError;
-use plumb_sorted::{SortedMap, SortedSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -60,8 +60,8 @@ pub(super) struct Module {
 #[derive(Debug)]
 pub(super) struct ModuleTree {
     dir: PathBuf,
-    files: SortedMap<String, PathBuf>,
-    builtin: SortedSet<String>,
+    files: BTreeMap<String, PathBuf>,
+    builtin: BTreeSet<String>,
 }
 
 impl ModuleTree {
@@ -70,13 +70,13 @@ impl ModuleTree {
     /// # Errors
     /// It cannot be read, or has none.
     pub(super) fn read(dir: &Path) -> Result<ModuleTree, VmError> {
-        let mut files = SortedMap::new();
+        let mut files = BTreeMap::new();
         collect(dir, &mut files).map_err(|source| VmError::Read { path: dir.to_owned(), source })?;
         if files.is_empty() {
             return Err(VmError::NoModules { dir: dir.to_owned() });
         }
         let builtin = std::fs::read_to_string(dir.join("modules.builtin")).unwrap_or_default();
-        let builtin = SortedSet::from_iter(builtin.lines().filter_map(|line| module_name(Path::new(line))));
+        let builtin = BTreeSet::from_iter(builtin.lines().filter_map(|line| module_name(Path::new(line))));
         Ok(ModuleTree { dir: dir.to_owned(), files, builtin })
     }
 
@@ -106,7 +106,7 @@ impl ModuleTree {
     /// # Errors
     /// One that is needed is missing or cannot be read.
     pub(super) fn in_order(&self) -> Result<Vec<Module>, VmError> {
-        let mut order = LoadOrder { tree: self, done: SortedSet::new(), modules: Vec::new() };
+        let mut order = LoadOrder { tree: self, done: BTreeSet::new(), modules: Vec::new() };
         for name in NEEDED {
             if !order.add(name)? {
                 return Err(VmError::NoModule { dir: self.dir.clone(), name: name.to_owned() });
@@ -121,7 +121,7 @@ impl ModuleTree {
 
 struct LoadOrder<'a> {
     tree: &'a ModuleTree,
-    done: SortedSet<String>,
+    done: BTreeSet<String>,
     modules: Vec<Module>,
 }
 
@@ -167,7 +167,7 @@ fn module_name(path: &Path) -> Option<String> {
     ["", ".xz", ".zst", ".gz"].contains(&packed).then(|| canonical(name))
 }
 
-fn collect(dir: &Path, files: &mut SortedMap<String, PathBuf>) -> std::io::Result<()> {
+fn collect(dir: &Path, files: &mut BTreeMap<String, PathBuf>) -> std::io::Result<()> {
     for entry in std::fs::read_dir(dir)? {
         let entry = entry?;
         // `build` and `source` are links to other trees.

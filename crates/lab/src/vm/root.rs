@@ -3,7 +3,6 @@
 
 use super::error::VmError;
 use super::image::in_path;
-use plumb_sorted::short_list;
 use std::ffi::OsStr;
 use std::fs::Metadata;
 use std::io::{self, Read};
@@ -116,7 +115,7 @@ impl RootTree {
         while let Some(dir) = waiting.pop() {
             let entries = std::fs::read_dir(&dir).and_then(Iterator::collect::<io::Result<Vec<_>>>);
             let mut entries = entries.map_err(failed(&dir))?;
-            short_list::sort_by_key(&mut entries, std::fs::DirEntry::file_name);
+            entries.sort_by_key(std::fs::DirEntry::file_name);
             for entry in entries {
                 let facts = entry.metadata().map_err(failed(&dir))?;
                 add(&mut hash, entry.path().as_os_str(), &facts);

@@ -2,7 +2,7 @@
 
 use plumb_lab::step::{Expendable, MadeNames, Safety};
 use plumb_lab::{Builder, LabError, Step};
-use plumb_sorted::SortedSet;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -55,7 +55,7 @@ impl Bench {
     }
 
     /// What stands that was made below the directory, or by this process.
-    pub fn standing(&self) -> SortedSet<String> {
+    pub fn standing(&self) -> BTreeSet<String> {
         standing(self.path())
     }
 }
@@ -81,8 +81,8 @@ pub fn steps(text: &str, dir: &Path) -> Vec<Step> {
 
 /// Loop devices, mounts, files and processes that have something to do with a directory, and all arrays, mapped devices and
 /// zram devices of the machine. Others may be at work on it with loop devices and mounts of their own.
-pub fn standing(dir: &Path) -> SortedSet<String> {
-    let mut found = SortedSet::new();
+pub fn standing(dir: &Path) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
     let text = dir.to_str().unwrap();
     for entry in std::fs::read_dir("/sys/block").unwrap().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();

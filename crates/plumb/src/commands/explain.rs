@@ -5,7 +5,6 @@ use crate::exit::{End, Stopped};
 use crate::output;
 use crate::session;
 use plumb_audit::Rule;
-use plumb_sorted::short_list;
 use plumb_trust::Check;
 use serde_json::{Value, json};
 
@@ -21,7 +20,7 @@ pub fn run(code: Option<&str>, common: &Common) -> Result<End, Stopped> {
             let number = |rule: &&Rule| rule.code.strip_prefix('P').and_then(|number| number.parse::<u32>().ok());
             let mut of_audits: Vec<(u32, &Rule)> =
                 plumb_audit::RULES.iter().filter_map(|rule| Some((number(rule)?, *rule))).collect();
-            short_list::sort_by_key(&mut of_audits, |(number, _)| *number);
+            of_audits.sort_by_key(|(number, _)| *number);
             lines.extend(of_audits.iter().map(|(_, rule)| line(rule.code, &format!("{} (plumb audit)", rule.name))));
             output::print(&lines);
         }

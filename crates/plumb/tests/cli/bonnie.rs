@@ -2,7 +2,7 @@
 
 use crate::common::traced::{same, traced, whole_calls};
 use crate::common::{Home, Said, metric, needs};
-use plumb_sorted::{SortedMap, SortedSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Command, Stdio};
 
 /// A run of every test on small files.
@@ -135,7 +135,7 @@ impl Calls {
     fn read(text: &str, shares: bool) -> Calls {
         let mut all = Vec::new();
         // Files that are open, by their number: its threads share them, and each of our workers has its own.
-        let mut open: SortedMap<&str, SortedMap<String, String>> = SortedMap::new();
+        let mut open: BTreeMap<&str, BTreeMap<String, String>> = BTreeMap::new();
         for (thread, call) in whole_calls(text) {
             if let Some(event) = event(&call, open.entry(if shares { "" } else { thread }).or_default()) {
                 all.push((thread.to_owned(), event));
@@ -145,7 +145,7 @@ impl Calls {
     }
 
     /// Who seeks far, or was left nothing to seek by the others: who opens the large file and does no more.
-    fn seekers(&self) -> SortedSet<&str> {
+    fn seekers(&self) -> BTreeSet<&str> {
         let far = |event: &str| {
             event.starts_with("seek B ") && event.ends_with("SEEK_SET") && !event.starts_with("seek B 0 ")
         };
@@ -155,7 +155,7 @@ impl Calls {
                 || ["close B", "unlink B"].contains(&event)
                 || (self.real && event == "fsync B")
         };
-        let mut own: SortedMap<&str, Vec<&str>> = SortedMap::new();
+        let mut own: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for (thread, event) in &self.events {
             own.entry(thread).or_default().push(event);
         }
@@ -188,7 +188,7 @@ const OPEN_DIRECTORY: &str = "directory ";
 
 /// One call in a form that both share: directories are opened and entered in ways of their own, and flags that say
 /// nothing of the load are left out.
-fn event(call: &str, open: &mut SortedMap<String, String>) -> Option<String> {
+fn event(call: &str, open: &mut BTreeMap<String, String>) -> Option<String> {
     let (name, rest) = call.split_once('(')?;
     let (arguments, result) = rest.rsplit_once(" = ")?;
     let result = result.split_whitespace().next()?;
@@ -202,7 +202,7 @@ fn event(call: &str, open: &mut SortedMap<String, String>) -> Option<String> {
             Some(place(at).unwrap_or_default().to_owned() + &name)
         })
         .collect();
-    let of_handle = |open: &SortedMap<String, String>| open.get(*parts.first()?).cloned();
+    let of_handle = |open: &BTreeMap<String, String>| open.get(*parts.first()?).cloned();
     let failed = result.starts_with('-');
     match name {
         "openat2" => {

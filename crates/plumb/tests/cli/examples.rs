@@ -2,7 +2,7 @@
 
 use crate::common::Home;
 use crate::common::needs::{self, PYTHON};
-use plumb_sorted::SortedMap;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -25,7 +25,7 @@ fn exported() -> Home {
 /// `depth 1: the second is 0.667 times as fast`, reckoned from the same lines.
 fn expected(home: &Home) -> Vec<String> {
     let lines = std::fs::read_to_string(home.work().join("runs.ndjson")).unwrap();
-    let mut logs: SortedMap<(String, String), Vec<f64>> = SortedMap::new();
+    let mut logs: BTreeMap<(String, String), Vec<f64>> = BTreeMap::new();
     for line in lines.lines() {
         let row: serde_json::Value = serde_json::from_str(line).unwrap();
         if row["metric"] == "read.iops" && row["verdict"] != "reject" {

@@ -2,7 +2,7 @@
 //! and with the same exit code.
 
 use crate::common::{Home, needs};
-use plumb_sorted::SortedSet;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -74,7 +74,7 @@ enum Tool {
 #[derive(Debug, PartialEq, Eq)]
 struct Found {
     code: i32,
-    wrong: SortedSet<(String, u64)>,
+    wrong: BTreeSet<(String, u64)>,
 }
 
 /// Runs a job a method in `dir`.

@@ -2,8 +2,7 @@
 
 use crate::common::traced::{same, traced, whole_calls};
 use crate::common::{Home, needs};
-use plumb_sorted::SortedMap;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::process::Command;
 
@@ -11,11 +10,11 @@ const TRACED: &str = "openat,open,creat,read,write,lseek,fsync,fdatasync,close,u
                       pwrite64,mmap,msync,fcntl";
 
 /// The calls on each of these files, in order, with what matters of their arguments.
-fn calls(text: &str, line: &Line) -> SortedMap<String, Vec<String>> {
+fn calls(text: &str, line: &Line) -> BTreeMap<String, Vec<String>> {
     let files = &line.files;
     let mut open: HashMap<(String, String), String> = HashMap::new();
     let mut mapped: HashMap<(String, String), String> = HashMap::new();
-    let mut calls: SortedMap<String, Vec<String>> = SortedMap::new();
+    let mut calls: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (thread, call) in whole_calls(text) {
         // Only async I/O has helpers, which use what another thread has opened.
         let whose = if line.has_helpers() { "" } else { thread };
@@ -58,7 +57,7 @@ fn calls(text: &str, line: &Line) -> SortedMap<String, Vec<String>> {
                 None => continue,
             },
             // Of a record anywhere in the mapping.
-            ("msync", _) => match mapped.values().collect::<plumb_sorted::SortedSet<_>>().first() {
+            ("msync", _) => match mapped.values().collect::<std::collections::BTreeSet<_>>().first() {
                 Some(first) => {
                     let file = mapped.get(&key(0)).unwrap_or(first);
                     ((*file).clone(), format!("msync {}", said[1..].join(" ")))
@@ -119,7 +118,7 @@ impl Line {
     }
 
     /// What the tool does to each file.
-    fn traced(&self, home: &Home, command: &Command, first_looks_on: bool) -> SortedMap<String, Vec<String>> {
+    fn traced(&self, home: &Home, command: &Command, first_looks_on: bool) -> BTreeMap<String, Vec<String>> {
         let text = traced(home, command, &["-e", &format!("trace={TRACED}")]);
         for file in &self.files {
             // What `-w` keeps is not there for the other tool.

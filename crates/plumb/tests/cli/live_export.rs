@@ -173,7 +173,7 @@ fn each_line_says_which_run() {
     let seen = lines(&std::fs::read_to_string(home.work().join("f")).unwrap());
     let parts = |begin: &str| seen.iter().filter(|line| line["part"].as_str().unwrap().starts_with(begin)).count();
     assert!(parts("block 1 ") > 0 && parts("block 6 ") > 0, "{seen:?}");
-    let places: plumb_sorted::SortedSet<&str> = seen.iter().map(|line| line["place"].as_str().unwrap()).collect();
+    let places: std::collections::BTreeSet<&str> = seen.iter().map(|line| line["place"].as_str().unwrap()).collect();
     assert_eq!(places.len(), 2, "{places:?}");
 }
 

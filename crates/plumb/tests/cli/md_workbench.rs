@@ -1,12 +1,12 @@
 //! `plumb as md-workbench` from outside.
 
 use crate::common::Home;
-use plumb_sorted::SortedSet;
 use serde_json::json;
+use std::collections::BTreeSet;
 
 /// Every object below a directory, as `SET/OBJECT`.
-fn objects(home: &Home, directory: &str) -> SortedSet<String> {
-    let mut found = SortedSet::new();
+fn objects(home: &Home, directory: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
     let Ok(sets) = std::fs::read_dir(home.work().join(directory)) else { return found };
     for set in sets.map(|set| set.unwrap().path()) {
         let name = set.file_name().unwrap().to_string_lossy().into_owned();
@@ -18,7 +18,7 @@ fn objects(home: &Home, directory: &str) -> SortedSet<String> {
 }
 
 /// What there is where every rank has these sets of objects with these numbers.
-fn expected(ranks: u32, sets: u32, numbers: std::ops::Range<u64>) -> SortedSet<String> {
+fn expected(ranks: u32, sets: u32, numbers: std::ops::Range<u64>) -> BTreeSet<String> {
     let all = (0..ranks).flat_map(|rank| (0..sets).map(move |set| (rank, set)));
     all.flat_map(|(rank, set)| numbers.clone().map(move |number| format!("{rank}_{set}/file-{number}"))).collect()
 }

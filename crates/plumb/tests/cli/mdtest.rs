@@ -1,7 +1,7 @@
 //! `plumb as mdtest` from outside.
 
 use crate::common::Home;
-use plumb_sorted::SortedSet;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 fn read(home: &Home, name: &str) -> String {
@@ -9,8 +9,8 @@ fn read(home: &Home, name: &str) -> String {
 }
 
 /// Everything below a directory, by its path from there.
-fn tree(root: &Path) -> SortedSet<String> {
-    let mut found = SortedSet::new();
+fn tree(root: &Path) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
     let mut waiting = vec![root.to_owned()];
     while let Some(directory) = waiting.pop() {
         for entry in std::fs::read_dir(directory).unwrap() {
@@ -184,9 +184,9 @@ fn traces_are_of_what_is_made() {
         let path = line.split_once("create): curr_item is 'out/")?.1.trim_end_matches('\'');
         Some(path.replace("//", "/"))
     };
-    let traced: SortedSet<String> = run.out.lines().filter_map(made).collect();
+    let traced: BTreeSet<String> = run.out.lines().filter_map(made).collect();
     let items = |path: &String| path.contains("dir.mdtest") || path.contains("file.mdtest");
-    let there: SortedSet<String> = tree(&home.work().join("out")).into_iter().filter(items).collect();
+    let there: BTreeSet<String> = tree(&home.work().join("out")).into_iter().filter(items).collect();
     assert_eq!(traced.len(), 2 * 2 * 21);
     assert_eq!(traced, there);
     let quiet = home.plumb(&format!("as mdtest {words} -v -v -d other")).expect(0);

@@ -1,13 +1,13 @@
 //! New files and directories have the modes that the tools give them: others may use them, or may not, as before.
 
 use crate::common::{Home, needs};
-use plumb_sorted::SortedMap;
+use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// What a command leaves in its working directory, each with its mode, where no umask takes any of it.
-fn left(home: &Home, command: &Command) -> SortedMap<String, String> {
+fn left(home: &Home, command: &Command) -> BTreeMap<String, String> {
     let mut shell = Command::new("sh");
     shell.args(["-c", "umask 0; exec \"$@\"", "sh"]).arg(command.get_program()).args(command.get_args());
     for (name, value) in command.get_envs() {
@@ -19,12 +19,12 @@ fn left(home: &Home, command: &Command) -> SortedMap<String, String> {
     let output = shell.current_dir(home.work()).stdin(Stdio::null()).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{shell:?}: {}\n{said}", output.status);
-    let mut found = SortedMap::new();
+    let mut found = BTreeMap::new();
     gather(&home.work(), &home.work(), &mut found);
     found
 }
 
-fn gather(directory: &Path, base: &Path, found: &mut SortedMap<String, String>) {
+fn gather(directory: &Path, base: &Path, found: &mut BTreeMap<String, String>) {
     for entry in std::fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
         let stat = std::fs::symlink_metadata(&path).unwrap();
@@ -36,13 +36,13 @@ fn gather(directory: &Path, base: &Path, found: &mut SortedMap<String, String>) 
     }
 }
 
-fn plumbs(line: &str) -> SortedMap<String, String> {
+fn plumbs(line: &str) -> BTreeMap<String, String> {
     let home = Home::new();
     let command = home.command(format!("as {line}").split_whitespace());
     left(&home, &command)
 }
 
-fn table(rows: &[(&str, &str)]) -> SortedMap<String, String> {
+fn table(rows: &[(&str, &str)]) -> BTreeMap<String, String> {
     rows.iter().map(|(name, mode)| ((*name).to_owned(), (*mode).to_owned())).collect()
 }
 
@@ -83,7 +83,7 @@ fn what_elbencho_makes_its_group_may_write() {
     std::fs::create_dir(home.work().join("d")).unwrap();
     let left = |line: &str| {
         let all = left(&home, &home.command(format!("as elbencho --nolive {line}").split_whitespace()));
-        all.into_iter().filter(|(name, _)| name.starts_with("d/")).collect::<SortedMap<_, _>>()
+        all.into_iter().filter(|(name, _)| name.starts_with("d/")).collect::<BTreeMap<_, _>>()
     };
     let tree = table(&[("d/a", "777"), ("d/a/b", "777"), ("d/a/b/x", "664"), ("d/y", "664")]);
     assert_eq!(left("-d -w -t 1 -b 4k --treefile tree d"), tree);

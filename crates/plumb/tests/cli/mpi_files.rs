@@ -2,8 +2,8 @@
 
 use crate::common::{Home, Said, needs};
 use crate::mpi::{launchers, phase};
-use plumb_sorted::{SortedMap, SortedSet};
 use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt;
 
 /// Writes files of all three kinds that a rank has for itself, with stamps that tell ranks apart, and reads them.
@@ -19,7 +19,7 @@ const KINDS: &str = "name = \"kinds\"\n[target.one.file]\npath = \"one\"\nsize =
     work.program.steps = [\"open\", { read-whole = { request = \"64KiB\" } }, \"close\"]\n";
 
 /// The test directories in which a rank wrote and read, as strace saw it.
-fn directories(trace: &str, call: &str) -> SortedSet<String> {
+fn directories(trace: &str, call: &str) -> BTreeSet<String> {
     let of_call = trace.lines().filter(|line| line.contains(&format!(" {call}(")));
     let paths = of_call.filter_map(|line| line.split_once('<')?.1.split_once('>')).map(|(path, _)| path);
     let names = paths.filter_map(|path| path.split('/').find(|name| name.starts_with("plumb-test-")));
@@ -50,7 +50,7 @@ fn ranks_read_what_another_rank_wrote() {
             let notes = phase(&result, "read")["notes"].to_string();
             assert!(!notes.contains("reads-own"), "{notes}");
             let trace = |rank: u32| std::fs::read_to_string(home.work().join(format!("trace.{rank}"))).unwrap();
-            let mut owners: SortedMap<String, u32> = SortedMap::new();
+            let mut owners: BTreeMap<String, u32> = BTreeMap::new();
             for rank in 0..3 {
                 let written = directories(&trace(rank), "pwrite64");
                 assert_eq!(written.len(), 1, "{written:?}");

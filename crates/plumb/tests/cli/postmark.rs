@@ -2,8 +2,8 @@
 
 use crate::common::traced::same;
 use crate::common::{Home, Said, needs};
-use plumb_sorted::SortedMap;
 use regex::Regex;
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -195,8 +195,8 @@ fn calls(program: &mut Command, place: &Path) -> Vec<String> {
     let sought = Regex::new(r"(lseek|fcntl)\((\d+), (.*)\) += (-?\d+)").unwrap();
     let closed = Regex::new(r"close\((\d+)\)").unwrap();
     let named = Regex::new(r#"(unlink|mkdir|rmdir)(?:at)?\((?:(AT_FDCWD|\d+), )?"((?:s\d+/)?\d+|s\d+)""#).unwrap();
-    let mut directories: SortedMap<String, String> = SortedMap::new();
-    let mut names: SortedMap<(usize, String), String> = SortedMap::new();
+    let mut directories: BTreeMap<String, String> = BTreeMap::new();
+    let mut names: BTreeMap<(usize, String), String> = BTreeMap::new();
     let mut calls = Vec::new();
     for (line, thread) in &lines {
         let of_thread = |fd: &str| (*thread, fd.to_owned());

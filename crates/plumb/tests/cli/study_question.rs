@@ -2,8 +2,8 @@
 
 use crate::commands::fits;
 use crate::common::Home;
-use plumb_sorted::SortedSet;
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 /// The second device is half as fast again, the third a tenth slower; four in flight are four times as many.
 const STUDY: &str = r#"
@@ -109,7 +109,7 @@ fn a_report_names_the_system_and_sets_results_by_level() {
     let report = home.plumb("study report last --json").expect(0).json();
     let systems = report["systems"].as_array().unwrap();
     assert_eq!(systems.len(), 3, "one for each device");
-    let names: SortedSet<&str> =
+    let names: BTreeSet<&str> =
         systems[0]["facts"].as_array().unwrap().iter().map(|fact| fact["name"].as_str().unwrap()).collect();
     for name in ["machine", "processor", "memory", "kernel", "system", "measured by", "devices"] {
         assert!(names.contains(name), "{name}: {names:?}");
@@ -132,7 +132,7 @@ fn runs_of_a_study_are_exported_with_a_column_for_each_factor() {
     assert_eq!(head[head.len() - 5..], ["study", "plot", "repeat", "factor.device", "factor.depth"]);
     let rows: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();
     let column = |name: &str| head.iter().position(|title| *title == name).unwrap();
-    let of = |name: &str| rows.iter().map(|row| row[column(name)]).collect::<SortedSet<_>>();
+    let of = |name: &str| rows.iter().map(|row| row[column(name)]).collect::<BTreeSet<_>>();
     assert_eq!(of("factor.depth"), ["1", "4"].into());
     assert_eq!((of("run").len(), of("plot").len(), of("repeat").len(), of("study").len()), (36, 9, 2, 1));
     // Next to a run of no study, its cells are empty; alone, the columns are not there.

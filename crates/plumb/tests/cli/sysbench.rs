@@ -2,8 +2,8 @@
 
 use crate::common::traced::{traced, whole_calls};
 use crate::common::{Home, needs};
-use plumb_sorted::SortedMap;
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::process::Command;
 
 const FILES: &str = "fileio --file-num=4 --file-total-size=4M";
@@ -38,9 +38,9 @@ fn files_are_prepared_used_and_removed() {
 }
 
 /// How often a command makes each call on its files.
-fn counts(home: &Home, command: &Command) -> SortedMap<String, u64> {
+fn counts(home: &Home, command: &Command) -> BTreeMap<String, u64> {
     let text = traced(home, command, &["-y", "-e", "trace=pread64,pwrite64,fsync,fdatasync,msync"]);
-    let mut counts = SortedMap::new();
+    let mut counts = BTreeMap::new();
     for (_, call) in
         whole_calls(&text).iter().filter(|(_, call)| call.contains("test_file.") || call.starts_with("msync"))
     {

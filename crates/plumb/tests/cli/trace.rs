@@ -129,7 +129,7 @@ fn convert_keeps_what_the_format_can_express() {
     assert!(lines.starts_with("fio version 3 iolog\n"), "{lines}");
     assert!(lines.contains(" /mnt/t/data/g/d/f1 write 100 5000\n"), "{lines}");
     // Every file is added and opened before it is used, as fio wants it.
-    let mut opened = plumb_sorted::SortedSet::new();
+    let mut opened = std::collections::BTreeSet::new();
     for words in lines.lines().skip(1).map(|line| line.split(' ').collect::<Vec<_>>()) {
         match words[2] {
             "open" => assert!(opened.insert(words[1].to_owned()), "{words:?}"),

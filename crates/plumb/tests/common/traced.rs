@@ -1,7 +1,7 @@
 //! What strace sees of a command.
 
 use super::Home;
-use plumb_sorted::SortedMap;
+use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 
 /// Runs a command in the working directory under strace, which follows its threads and takes these further options, and
@@ -32,7 +32,7 @@ pub fn traced(home: &Home, command: &Command, options: &[&str]) -> String {
 /// The calls in what strace wrote, each with its thread, in the order in which they ended. A call in the middle of which
 /// another thread called is told in two lines, and is one here.
 pub fn whole_calls(text: &str) -> Vec<(&str, String)> {
-    let mut begun: SortedMap<&str, &str> = SortedMap::new();
+    let mut begun: BTreeMap<&str, &str> = BTreeMap::new();
     let mut calls = Vec::new();
     for line in text.lines() {
         let Some((thread, call)) = line.split_once(' ') else { continue };

@@ -6,8 +6,8 @@ use crate::common::{breadth, needs};
 use plumb_lab::protocol::{DeviceCounts, HostWork};
 use plumb_lab::step::Safety;
 use plumb_lab::{Host, Vm};
-use plumb_sorted::{SortedMap, SortedSet};
 use serde_json::json;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 const DISKS: u64 = 3;
@@ -34,7 +34,7 @@ fn places(level: u64, stripe: u64) -> (usize, [usize; 2]) {
 /// and data and parity are written. No stripe may be written twice, since md remembers the last ones.
 fn expected(level: u64, writes: &[(u64, u64)]) -> Expected {
     let mut found = Expected::default();
-    let mut rows: SortedMap<(u64, u64), SortedSet<usize>> = SortedMap::new();
+    let mut rows: BTreeMap<(u64, u64), BTreeSet<usize>> = BTreeMap::new();
     for &(offset, length) in writes {
         for at in (offset..offset + length).step_by(PAGE as usize) {
             let (stripe, inside) = (at / STRIPE, at % STRIPE);

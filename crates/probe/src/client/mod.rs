@@ -10,7 +10,7 @@ use crate::sysroot::Sysroot;
 use plumb_result::Seen;
 use plumb_result::client::ClientCounters;
 use plumb_result::observe::{FileSystem, TargetFacts};
-use plumb_sorted::SortedMap;
+use std::collections::BTreeMap;
 
 /// A network file system under a target.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,11 +50,11 @@ pub(crate) fn mounts<'a>(targets: impl IntoIterator<Item = &'a TargetFacts>) -> 
 }
 
 /// The counters of each mount, by mount point.
-pub(crate) fn sample(sys: &Sysroot, mounts: &[ClientMount]) -> SortedMap<String, Seen<ClientCounters>> {
+pub(crate) fn sample(sys: &Sysroot, mounts: &[ClientMount]) -> BTreeMap<String, Seen<ClientCounters>> {
     let has_nfs = mounts.iter().any(|mount| mount.protocol == Protocol::Nfs);
     // One file tells of all NFS mounts of the machine.
     let nfs = has_nfs.then(|| nfs::Client::read(sys));
-    SortedMap::from_iter(mounts.iter().map(|mount| {
+    BTreeMap::from_iter(mounts.iter().map(|mount| {
         let counters = match (mount.protocol, &nfs) {
             (Protocol::Nfs, Some(client)) => client.counters(&mount.point),
             (Protocol::Nfs, None) | (Protocol::Lustre, _) => lustre::counters(sys, &mount.source),

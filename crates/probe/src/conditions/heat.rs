@@ -5,7 +5,6 @@ use crate::error::ProbeError;
 use crate::sysroot::Sysroot;
 use plumb_result::Seen;
 use plumb_result::conditions::Heat;
-use plumb_sorted::short_list;
 use std::path::Path;
 
 const DIRECTORY: &str = "/sys/class/hwmon";
@@ -31,7 +30,7 @@ fn look(sys: &Sysroot, leaf: &str) -> Result<Heat, ProbeError> {
     let sensors = names.iter().filter_map(|name| name.strip_prefix("temp")?.strip_suffix("_input"));
     let mut readings: Vec<Heat> = sensors.filter_map(|number| sensor(sys, &chip, number)).collect();
     // The one that is nearest to its limit tells; sensors without a limit only where there is no other.
-    short_list::sort_by(&mut readings, |one, other| room(one).total_cmp(&room(other)));
+    readings.sort_by(|one, other| room(one).total_cmp(&room(other)));
     readings.first().copied().ok_or_else(|| ProbeError::cannot(format!("the temperature of {leaf}"), "cannot be read"))
 }
 

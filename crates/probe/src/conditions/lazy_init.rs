@@ -7,7 +7,7 @@ use crate::sysroot::Sysroot;
 use plumb_result::Seen;
 use plumb_result::conditions::{Ext4Tables, GroupCount, LazyInit};
 use plumb_result::observe::TargetFacts;
-use plumb_sorted::SortedSet;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 
@@ -20,8 +20,8 @@ const INODE_ZEROED: u16 = 0x4;
 
 /// Names of the devices under the targets on which an ext4 stands: the target's own, that under an overlay, and that of a
 /// loop device's backing file.
-pub(super) fn devices(targets: &[TargetFacts]) -> SortedSet<String> {
-    let mut devices = SortedSet::new();
+pub(super) fn devices(targets: &[TargetFacts]) -> BTreeSet<String> {
+    let mut devices = BTreeSet::new();
     let is_ext4 = |words: &String| words.split(' ').next() == Some("ext4");
     for facts in targets {
         if let Some(fs) = facts.filesystem.value()
@@ -40,7 +40,7 @@ pub(super) fn devices(targets: &[TargetFacts]) -> SortedSet<String> {
 /// Checks the kernel's thread and each file system.
 pub(super) fn look(
     sys: &Sysroot,
-    devices: &SortedSet<String>,
+    devices: &BTreeSet<String>,
     processes: &Result<Processes, ProbeError>,
 ) -> Seen<LazyInit> {
     if devices.is_empty() {
@@ -62,7 +62,7 @@ pub(super) fn look(
 
 /// Every ext4 that is mounted in any namespace, by its device, apart from the targets'. Source:
 /// Documentation/ABI/testing/sysfs-fs-ext4.
-fn elsewhere(sys: &Sysroot, devices: &SortedSet<String>) -> Vec<String> {
+fn elsewhere(sys: &Sysroot, devices: &BTreeSet<String>) -> Vec<String> {
     let named = sys.names("/sys/fs/ext4").into_iter().map(|name| name.replace('!', "/"));
     named.filter(|name| name != "features" && !devices.contains(name)).collect()
 }
@@ -200,7 +200,7 @@ mod tests {
     fn other_file_systems_are_looked_at_while_the_thread_works() {
         let tree = Tree::new();
         tree.directory("/sys/fs/ext4/vdz").directory("/sys/fs/ext4/loop3").directory("/sys/fs/ext4/features");
-        let ours = SortedSet::from(["vdz".to_owned()]);
+        let ours = BTreeSet::from(["vdz".to_owned()]);
         let seen = |alive| {
             let processes = Ok(Processes { ext4_lazy_init: alive, ..Processes::default() });
             look(&tree.sys(), &ours, &processes).value().cloned().unwrap()

@@ -17,9 +17,9 @@ use crate::sysroot::Sysroot;
 use plumb_result::Seen;
 use plumb_result::conditions::{Conditions, PhaseConditions, TimerDue, Upkeep, UpkeepKind};
 use plumb_result::observe::{LayerKind, TargetFacts};
-use plumb_sorted::{SortedMap, SortedSet};
 use processes::{Processes, Wanted};
 use processors::Frequencies;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Watches the state of the machine over a run: [`begin`](ConditionWatch::begin) before each phase's clock,
@@ -28,7 +28,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub struct ConditionWatch {
     sys: Sysroot,
     places: upkeep::Places,
-    ext4: SortedSet<String>,
+    ext4: BTreeSet<String>,
     /// Leaf devices that could have health and heat.
     leaves: Vec<String>,
     /// Asked for when the first phase begins, since that starts a process.
@@ -119,8 +119,8 @@ impl ConditionWatch {
             lazy_init: lazy_init::look(sys, &self.ext4, &processes),
             cpu_throttles: processors::throttles(sys),
             power: power::source(sys),
-            heat: SortedMap::from_iter(self.leaves.iter().map(|leaf| (named(leaf), heat::of(sys, leaf)))),
-            health: SortedMap::from_iter(self.leaves.iter().map(|leaf| (named(leaf), health::of(sys, leaf)))),
+            heat: BTreeMap::from_iter(self.leaves.iter().map(|leaf| (named(leaf), heat::of(sys, leaf)))),
+            health: BTreeMap::from_iter(self.leaves.iter().map(|leaf| (named(leaf), health::of(sys, leaf)))),
         }
     }
 }

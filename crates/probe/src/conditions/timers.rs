@@ -5,7 +5,6 @@ use crate::error::ProbeError;
 use crate::sysroot::Sysroot;
 use plumb_result::Seen;
 use plumb_result::conditions::TimerDue;
-use plumb_sorted::short_list;
 use std::io::Read as _;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -30,7 +29,7 @@ fn without_systemd(sys: &Sysroot) -> String {
     let directories = ["/etc/cron.d", "/etc/cron.hourly", "/etc/cron.daily", "/etc/cron.weekly", "/etc/cron.monthly"];
     let mut jobs: Vec<String> =
         directories.iter().flat_map(|directory| sys.names(directory)).filter(|name| !name.starts_with('.')).collect();
-    short_list::sort_by(&mut jobs, Ord::cmp);
+    jobs.sort();
     jobs.dedup();
     match jobs.as_slice() {
         [] => "systemd does not run here, and there are no cron jobs".to_owned(),

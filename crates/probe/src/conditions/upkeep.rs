@@ -9,7 +9,7 @@ use crate::sysroot::{HAS_PROC, Sysroot};
 use plumb_result::Seen;
 use plumb_result::conditions::{Upkeep, UpkeepKind};
 use plumb_result::observe::{LayerKind, TargetFacts};
-use plumb_sorted::SortedSet;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 const BLOCK: &str = "/sys/class/block";
@@ -45,11 +45,11 @@ impl Places {
     pub(super) fn of(sys: &Sysroot, targets: &[TargetFacts]) -> Places {
         let mut places = Places::default();
         let real = targets.iter().flat_map(|facts| &facts.stack).filter(|layer| layer.kind != LayerKind::Sim);
-        let names = SortedSet::from_iter(real.map(|layer| layer.name.as_str()));
-        let mut disks = SortedSet::new();
+        let names = BTreeSet::from_iter(real.map(|layer| layer.name.as_str()));
+        let mut disks = BTreeSet::new();
         names.iter().for_each(|name| below(sys, name, DEPTH_MAX, &mut disks));
         let shares = |name: &str| {
-            let mut own = SortedSet::new();
+            let mut own = BTreeSet::new();
             below(sys, name, DEPTH_MAX, &mut own);
             !own.is_disjoint(&disks)
         };
@@ -150,7 +150,7 @@ fn is_move(mapped: &str) -> bool {
 }
 
 /// Names of the disks at the bottom of a device.
-fn below(sys: &Sysroot, name: &str, depth: u32, disks: &mut SortedSet<PathBuf>) {
+fn below(sys: &Sysroot, name: &str, depth: u32, disks: &mut BTreeSet<PathBuf>) {
     let Some(directory) = sys.follow(Path::new(BLOCK).join(name.replace('/', "!"))) else { return };
     let slaves = sys.names(directory.join("slaves"));
     if depth == 0 {

@@ -3,7 +3,7 @@
 //! sys/geom/geom_dump.c.
 
 use plumb_result::observe::{BlockLayer, LayerKind};
-use plumb_sorted::SortedMap;
+use std::collections::BTreeMap;
 
 /// The providers below a provider.
 #[derive(Debug, Default, PartialEq)]
@@ -51,7 +51,7 @@ impl<'a> Provider<'a> {
             size_bytes: self.size_bytes,
             below,
             logical_block_bytes: Some(self.sector_bytes),
-            settings: SortedMap::from([("geom".to_owned(), self.class.to_owned())]),
+            settings: BTreeMap::from([("geom".to_owned(), self.class.to_owned())]),
             ..BlockLayer::default()
         }
     }

@@ -5,7 +5,7 @@ use crate::error::ProbeError;
 use crate::platform;
 use plumb_result::observe::{CpuTimes, DeviceCounters, FileSystem, TargetFacts};
 use plumb_result::{Seen, path_text};
-use plumb_sorted::SortedMap;
+use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char};
 use std::mem::offset_of;
 use std::path::{Path, PathBuf};
@@ -26,10 +26,10 @@ const _: () = {
 };
 
 /// Counters of all devices, by name.
-pub(crate) fn device_counters() -> Result<SortedMap<String, DeviceCounters>, ProbeError> {
+pub(crate) fn device_counters() -> Result<BTreeMap<String, DeviceCounters>, ProbeError> {
     devstat::check_version(&platform::sysctl(c"kern.devstat.version")?)?;
     let all = devstat::parse(&platform::sysctl(c"kern.devstat.all")?)?;
-    Ok(SortedMap::from_iter(all.into_iter().map(|one| (one.name, one.counters))))
+    Ok(BTreeMap::from_iter(all.into_iter().map(|one| (one.name, one.counters))))
 }
 
 /// Times of all processors. Source: sys/sys/resource.h, `CPUSTATES`: user, nice, system, interrupt, idle.
@@ -89,7 +89,7 @@ fn mounted(path: &Path) -> Result<FileSystem, ProbeError> {
         source: text(&stat.f_mntfromname),
         options: options(stat.f_flags),
         uuid: Seen::no("FreeBSD has no UUID of a mounted file system that is read here"),
-        features: SortedMap::from([("block_size".to_owned(), stat.f_bsize.to_string())]),
+        features: BTreeMap::from([("block_size".to_owned(), stat.f_bsize.to_string())]),
         size_bytes: sizes.size_bytes,
         free_bytes: sizes.free_bytes,
         in_memory: kind == "tmpfs",

@@ -4,12 +4,12 @@
 use super::{ClockPair, XfsGeometry};
 use crate::error::ProbeError;
 use plumb_result::observe::{CpuTimes, DeviceCounters};
-use plumb_sorted::SortedMap;
 use rustix::fd::AsFd;
 use rustix::fs::{AtFlags, CWD, FileType, OFlags, StatxFlags};
 use rustix::io::Errno;
 use rustix::ioctl::{Getter, Opcode, Updater, ioctl, opcode};
 use rustix::time::{ClockId, clock_gettime};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The kernel's id of the mount that a path lies in, as in the first field of `mountinfo`; `None` before Linux 5.8.
@@ -186,7 +186,7 @@ pub(crate) fn raw_and_real() -> Result<ClockPair, ProbeError> {
 }
 
 /// Counters of all devices, where no file has those of one.
-pub(crate) fn device_counters() -> Option<Result<SortedMap<String, DeviceCounters>, ProbeError>> {
+pub(crate) fn device_counters() -> Option<Result<BTreeMap<String, DeviceCounters>, ProbeError>> {
     None
 }
 

@@ -3,7 +3,7 @@
 use super::{ClockPair, XfsGeometry};
 use crate::error::ProbeError;
 use plumb_result::observe::{CpuTimes, DeviceCounters};
-use plumb_sorted::SortedMap;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 pub(crate) fn mount_id(_path: &Path) -> Option<u64> {
@@ -47,7 +47,7 @@ pub(crate) fn raw_and_real() -> Result<ClockPair, ProbeError> {
 }
 
 /// Counters of all devices, where no file has those of one.
-pub(crate) fn device_counters() -> Option<Result<SortedMap<String, DeviceCounters>, ProbeError>> {
+pub(crate) fn device_counters() -> Option<Result<BTreeMap<String, DeviceCounters>, ProbeError>> {
     #[cfg(target_os = "freebsd")]
     return Some(crate::freebsd::device_counters());
     #[cfg(not(target_os = "freebsd"))]

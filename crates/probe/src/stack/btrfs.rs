@@ -3,7 +3,7 @@
 use crate::mounts::Mount;
 use crate::sysroot::Sysroot;
 use plumb_result::Seen;
-use plumb_sorted::SortedMap;
+use std::collections::BTreeMap;
 
 const DIRECTORY: &str = "/sys/fs/btrfs";
 
@@ -28,7 +28,7 @@ pub(super) fn features(
     sys: &Sysroot,
     mount: &Mount,
     device: &str,
-    features: &mut SortedMap<String, String>,
+    features: &mut BTreeMap<String, String>,
     uuid: &mut Seen<String>,
     unseen: &mut Vec<String>,
 ) {

@@ -5,7 +5,7 @@ use super::serials::Serials;
 use crate::environment::bracketed;
 use crate::sysroot::Sysroot;
 use plumb_result::observe::{BlockLayer, LayerKind};
-use plumb_sorted::SortedMap;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// sysfs counts sizes and starts in these, whatever the device's block.
@@ -55,7 +55,7 @@ pub(super) fn describe(sys: &Sysroot, directory: &Path, serials: Serials) -> Opt
     let is_disk = matches!(kind, LayerKind::Disk | LayerKind::Stacked);
     let model = if is_disk { model(sys, directory) } else { None };
     let driver = if is_disk { sys.link_name(directory.join("device/driver")) } else { None };
-    let mut settings = SortedMap::new();
+    let mut settings = BTreeMap::new();
     let mut set = |name: &str, value: Option<String>| {
         if let Some(value) = value {
             settings.insert(name.to_owned(), value);

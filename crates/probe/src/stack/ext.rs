@@ -4,7 +4,7 @@ use crate::error::ProbeError;
 use crate::sysroot::Sysroot;
 use crate::uuid::uuid_text;
 use plumb_result::Seen;
-use plumb_sorted::SortedMap;
+use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom};
 
 const SUPERBLOCK_AT: u64 = 1024;
@@ -61,7 +61,7 @@ const READ_ONLY: [(u32, &str); 14] = [
 pub(super) fn features(
     sys: &Sysroot,
     device: &str,
-    features: &mut SortedMap<String, String>,
+    features: &mut BTreeMap<String, String>,
     uuid: &mut Seen<String>,
     unseen: &mut Vec<String>,
 ) {
@@ -91,7 +91,7 @@ pub(super) fn features(
 }
 
 /// The kernel lists every option in force, defaults too: those are kept on which a measurement depends.
-fn of_options(options: &str, features: &mut SortedMap<String, String>) {
+fn of_options(options: &str, features: &mut BTreeMap<String, String>) {
     const KEPT: [(&str, &str); 10] = [
         ("data", "journal_mode"),
         ("commit", "commit_s"),
@@ -173,7 +173,7 @@ impl Superblock {
         })
     }
 
-    fn tell(self, features: &mut SortedMap<String, String>) {
+    fn tell(self, features: &mut BTreeMap<String, String>) {
         let has_journal = self.features.iter().any(|name| name == "has_journal");
         let mut say = |name: &str, value: String| features.insert(name.to_owned(), value);
         say("features", self.features.join(","));
@@ -227,7 +227,7 @@ mod tests {
     // Protects: the lines that decide what a flush means.
     #[test]
     fn options_in_force() {
-        let mut features = SortedMap::new();
+        let mut features = BTreeMap::new();
         of_options("rw\nnobarrier\ndelalloc\ndata=ordered\ncommit=5\nnoquota\n", &mut features);
         let told: Vec<String> = features.iter().map(|(name, value)| format!("{name}={value}")).collect();
         assert_eq!(told, ["barrier=no", "commit_s=5", "delayed_allocation=yes", "journal=yes", "journal_mode=ordered"]);

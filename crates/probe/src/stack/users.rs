@@ -4,8 +4,8 @@ use super::walk::Walk;
 use crate::mounts::{self, Mount};
 use crate::platform;
 use crate::sysroot::Sysroot;
-use plumb_sorted::SortedMap;
 use std::cell::OnceCell;
+use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ pub(crate) fn may_use(sys: &Sysroot, pids: impl IntoIterator<Item = u32>, leaves
     if !sys.is_real() {
         return true;
     }
-    let mut places = Places { sys, leaves, mounts: OnceCell::new(), known: SortedMap::new() };
+    let mut places = Places { sys, leaves, mounts: OnceCell::new(), known: BTreeMap::new() };
     pids.into_iter().any(|pid| places.has_files_of(pid))
 }
 
@@ -26,7 +26,7 @@ struct Places<'a> {
     /// Read where a file system has no number of its own.
     mounts: OnceCell<Vec<Mount>>,
     /// By number, of file systems and of block devices, whether they lie on one of the devices.
-    known: SortedMap<String, bool>,
+    known: BTreeMap<String, bool>,
 }
 
 impl Places<'_> {

@@ -2,7 +2,7 @@
 
 use crate::platform::{self, XfsGeometry};
 use crate::sysroot::Sysroot;
-use plumb_sorted::SortedMap;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// `XFS_FSOP_GEOM_FLAGS_*`, by the names that `xfs_info` prints where it has one.
@@ -28,7 +28,7 @@ const FLAGS: [(u32, &str); 18] = [
 ];
 
 /// Adds the geometry; no privilege is needed.
-pub(super) fn features(sys: &Sysroot, path: &Path, features: &mut SortedMap<String, String>, unseen: &mut Vec<String>) {
+pub(super) fn features(sys: &Sysroot, path: &Path, features: &mut BTreeMap<String, String>, unseen: &mut Vec<String>) {
     if !sys.is_real() {
         unseen.push("the geometry of XFS: only the running machine reports it".to_owned());
         return;
@@ -42,7 +42,7 @@ pub(super) fn features(sys: &Sysroot, path: &Path, features: &mut SortedMap<Stri
     }
 }
 
-fn tell(geometry: &XfsGeometry, features: &mut SortedMap<String, String>) {
+fn tell(geometry: &XfsGeometry, features: &mut BTreeMap<String, String>) {
     let mut say = |name: &str, value: String| features.insert(name.to_owned(), value);
     let names: Vec<&str> = FLAGS.iter().filter(|(bit, _)| geometry.flags & bit != 0).map(|(_, name)| *name).collect();
     say("features", names.join(","));

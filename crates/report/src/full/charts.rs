@@ -3,7 +3,6 @@
 use crate::format;
 use plumb_chart::{Axis, Body, Chart, Forest, ForestRow, Format, Mark, Scale};
 use plumb_result::{Contrast, ContrastVerdict, Metric, Unit};
-use plumb_sorted::short_list;
 
 /// How an axis prints a metric.
 pub(super) fn format_of(metric: Metric) -> Format {
@@ -87,7 +86,7 @@ fn clearest(rows: Vec<ForestRow>) -> Vec<ForestRow> {
         Mark::Open | Mark::Unjudged => 2,
     };
     let mut order: Vec<usize> = (0..rows.len()).collect();
-    short_list::sort_by(&mut order, |&one, &other| {
+    order.sort_by(|&one, &other| {
         let (one, other) = (&rows[one], &rows[other]);
         rank(one).cmp(&rank(other)).then(width(one).total_cmp(&width(other)))
     });

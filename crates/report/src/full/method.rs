@@ -5,7 +5,6 @@ use crate::facts;
 use crate::format;
 use crate::style::Ink;
 use plumb_result::{Level, RunResult};
-use plumb_sorted::short_list;
 
 /// Facts of each set-up, those that they share once.
 pub(super) fn setups(named: &[(String, &RunResult)]) -> Vec<ReportPart> {
@@ -97,7 +96,7 @@ pub(super) fn trust(results: &[&RunResult]) -> Vec<ReportPart> {
             items.push((finding.level, item));
         }
     }
-    short_list::sort_by_key(&mut items, |(level, _)| std::cmp::Reverse(*level));
+    items.sort_by_key(|(level, _)| std::cmp::Reverse(*level));
     let mut items: Vec<Item> = items.into_iter().map(|(_, item)| item).collect();
     if results.iter().any(|result| result.imported.is_some()) {
         let text =

@@ -8,7 +8,6 @@ use plumb_chart::{
 use plumb_result::latency_map::bucket_range;
 use plumb_result::measurement::Interval;
 use plumb_result::{BucketCount, Finding, Lane, LaneMeasure, LatencyColumn, LatencyMap, Level, OpCounts};
-use plumb_sorted::short_list;
 use plumb_workload::OpKind;
 
 /// What is known of a phase over time.
@@ -199,7 +198,7 @@ fn marks(phase: &str, checks: &[Finding]) -> Vec<Place> {
             Some(Place { at: finding.at_ns? as f64, sign: finding.code.clone(), label })
         })
         .collect();
-    short_list::sort_by(&mut marks, |a, b| a.at.total_cmp(&b.at));
+    marks.sort_by(|a, b| a.at.total_cmp(&b.at));
     marks
 }
 
@@ -216,7 +215,7 @@ fn lanes(lanes: &[Lane], spans: &[Span<'_>]) -> (Vec<Panel>, usize) {
             None => devices.push((&lane.of, moved)),
         }
     }
-    short_list::sort_by_key(&mut devices, |(_, moved)| std::cmp::Reverse(*moved));
+    devices.sort_by_key(|(_, moved)| std::cmp::Reverse(*moved));
     let left_out = devices.len().saturating_sub(DEVICES_MAX);
     devices.truncate(DEVICES_MAX);
     let mut panels = Vec::new();
@@ -265,7 +264,7 @@ fn latency_maps(phase: &PhaseOverTime<'_>) -> Vec<Chart> {
             None => kinds.push((*kind, took)),
         }
     }
-    short_list::sort_by(&mut kinds, |a, b| b.1.total_cmp(&a.1));
+    kinds.sort_by(|a, b| b.1.total_cmp(&a.1));
     let is_map = |kind: &OpKind| columns.iter().filter(|column| column.ops.contains_key(kind)).count() >= SECONDS_MIN;
     kinds
         .into_iter()

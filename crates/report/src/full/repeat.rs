@@ -7,7 +7,6 @@ use plumb_chart::{Axis, Body, Chart, Format, Heat, Lines, Panel, Place, Point, S
 use plumb_result::repeat::{LadderStep, RoundSpan, RoundsPhase, TrackedRounds};
 use plumb_result::tidy::TidyTable;
 use plumb_result::{LadderResult, RoundsResult, RunResult};
-use plumb_sorted::short_list;
 use plumb_workload::{Bytes, Content, Figure, Target};
 
 /// Curves that can still be told apart.
@@ -281,7 +280,7 @@ fn response_curve(result: &LadderResult) -> Option<Chart> {
             .filter(|step| !step.is_again)
             .filter_map(|step| Some(Point { x: step.rate?, y: Some(of(step)?), interval: None }))
             .collect();
-        short_list::sort_by(&mut points, |a, b| a.x.total_cmp(&b.x));
+        points.sort_by(|a, b| a.x.total_cmp(&b.x));
         Series { name: name.to_owned(), shape: SeriesShape::Line, points }
     };
     let all = [series("mean", |step| step.response_ns), series("p99", |step| step.response_p99_ns)];

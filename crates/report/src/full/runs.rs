@@ -11,7 +11,6 @@ use plumb_chart::{Axis, Body, Chart, Format, Lines, Panel, Place, Point, Scale, 
 use plumb_result::Metric;
 use plumb_result::metric::Quantity;
 use plumb_result::tidy::TidyTable;
-use plumb_sorted::short_list;
 use plumb_stats::change::{History, history};
 
 /// Charts of at most so many numbers; the table has all.
@@ -21,7 +20,7 @@ const CHARTS_MAX: usize = 24;
 pub fn of_runs(selection: &str, numbers: TidyTable) -> FullReport {
     let mut parts: Vec<ReportPart> = Vec::new();
     let mut all = accepted(&numbers);
-    short_list::sort_by(&mut all, |a, b| a.started.cmp(b.started));
+    all.sort_by(|a, b| a.started.cmp(b.started));
     let mut runs: Vec<&str> = all.iter().map(|number| number.run).collect();
     runs.dedup();
     let headline = |number: &&RunNumber<'_>| matches!(number.metric.quantity, Quantity::Bandwidth | Quantity::Rate);

@@ -12,7 +12,7 @@ use plumb_chart::{Bar, BarGroup, BarShape, Bars, Body, Chart, Forest, ForestRow,
 use plumb_result::Metric;
 use plumb_result::study::{EffectLine, EffectTable, StudyCell, StudyContrast, StudyReport};
 use plumb_result::tidy::TidyTable;
-use plumb_sorted::{SortedMap, short_list};
+use std::collections::BTreeMap;
 
 /// More verdicts than this stand behind the charts.
 const VERDICTS_FIRST_MAX: usize = 8;
@@ -128,7 +128,7 @@ fn drawn_by_level(contrasts: &[(Metric, bool)]) -> Vec<Metric> {
 }
 
 /// A row of the chart: the work, the phase, and the levels of the other factors.
-type Row<'a> = (&'a str, &'a str, SortedMap<&'a str, &'a str>);
+type Row<'a> = (&'a str, &'a str, BTreeMap<&'a str, &'a str>);
 
 fn level_chart(
     report: &StudyReport,
@@ -136,9 +136,9 @@ fn level_chart(
     levels: &[&str],
     metric: Metric,
 ) -> Option<Chart> {
-    let others = |cell: &'_ StudyCell| -> SortedMap<String, String> {
+    let others = |cell: &'_ StudyCell| -> BTreeMap<String, String> {
         let others = cell.levels.iter().filter(|(factor, _)| **factor != report.by);
-        SortedMap::from_iter(others.map(|(factor, level)| (factor.clone(), level.clone())))
+        BTreeMap::from_iter(others.map(|(factor, level)| (factor.clone(), level.clone())))
     };
     let mut rows: Vec<Row<'_>> = Vec::new();
     for cell in &report.cells {
@@ -149,7 +149,7 @@ fn level_chart(
             let row = (
                 work,
                 value.phase.as_str(),
-                SortedMap::from_iter(of_others.map(|(factor, level)| (factor.as_str(), level.as_str()))),
+                BTreeMap::from_iter(of_others.map(|(factor, level)| (factor.as_str(), level.as_str()))),
             );
             if !rows.contains(&row) {
                 rows.push(row);
@@ -158,7 +158,7 @@ fn level_chart(
     }
     // The rows of one work together.
     let works: Vec<&str> = rows.iter().map(|(work, ..)| *work).collect();
-    short_list::sort_by_key(&mut rows, |(work, ..)| works.iter().position(|known| known == work));
+    rows.sort_by_key(|(work, ..)| works.iter().position(|known| known == work));
     let bar = |(work, phase, other): &Row<'_>, series: usize| {
         let level = levels[series];
         let is_cell = |cell: &&StudyCell| {

@@ -11,7 +11,6 @@ use plumb_chart::{Axis, Body, Chart, Format, Lines, Panel, Place, Point, Scale, 
 use plumb_result::sweep::{Arrivals, KneeFound, LatencySummary, RunSpread, SweepCurve, SweepPoint};
 use plumb_result::tidy::TidyTable;
 use plumb_result::{RunResult, Sweep, SweepKey};
-use plumb_sorted::short_list;
 
 /// A sweep. `example`: the result of one of its runs, for the method.
 pub fn of_sweep(sweep: &Sweep, example: Option<&RunResult>, numbers: TidyTable) -> FullReport {
@@ -207,7 +206,7 @@ fn cache_edges(sweep: &Sweep, curves: &[&SweepCurve]) -> (Vec<Place>, String) {
             format!(" Memory that could cache ends at {said}.")
         }
     };
-    short_list::sort_by(&mut marks, |a, b| a.at.total_cmp(&b.at));
+    marks.sort_by(|a, b| a.at.total_cmp(&b.at));
     (marks, words)
 }
 

@@ -9,7 +9,6 @@ use plumb_chart::{
     Scale, SeriesShape, series_colour,
 };
 use plumb_result::tidy::TidyCell;
-use plumb_sorted::short_list;
 use plumb_workbook::{
     Area, Axis, Book, Border, Chart, ChartKind, ErrorBars, Legend, Marker, NumberFormat, ROWS_MAX, Series, Sheet, Style,
 };
@@ -431,7 +430,7 @@ fn heat_of(density: &Density) -> Heat {
             ranges.push((cell.from, cell.to));
         }
     }
-    short_list::sort_by(&mut ranges, |a, b| b.0.total_cmp(&a.0));
+    ranges.sort_by(|a, b| b.0.total_cmp(&a.0));
     let value = |column: &DensityColumn, range: &(f64, f64)| {
         column.cells.iter().find(|cell| (cell.from, cell.to) == *range).map(|cell| cell.value)
     };

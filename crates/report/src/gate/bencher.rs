@@ -4,10 +4,10 @@
 use plumb_document::ToDocument;
 use plumb_result::gate::GateNumber;
 use plumb_result::{Better, Gate};
-use plumb_sorted::{SortedMap, short_list};
+use std::collections::BTreeMap;
 
 /// The candidate's numbers by benchmark and measure.
-pub type BencherMetrics = SortedMap<String, SortedMap<String, BencherValue>>;
+pub type BencherMetrics = BTreeMap<String, BTreeMap<String, BencherValue>>;
 
 /// A value of the candidate. Its bounds are those of the interval of the ratio, about the baseline.
 #[derive(Debug, Clone, Copy, PartialEq, ToDocument)]
@@ -46,7 +46,7 @@ fn value(number: &GateNumber) -> Option<BencherValue> {
         bound.is_finite().then_some(bound)
     };
     let mut bounds = [bound(number.lo), bound(number.hi)];
-    short_list::sort_by(&mut bounds, |one, other| one.partial_cmp(other).unwrap_or(std::cmp::Ordering::Equal));
+    bounds.sort_by(|one, other| one.partial_cmp(other).unwrap_or(std::cmp::Ordering::Equal));
     let [lower_value, upper_value] = bounds;
     Some(BencherValue { value, lower_value, upper_value })
 }

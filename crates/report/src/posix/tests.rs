@@ -3,7 +3,7 @@ use crate::Style;
 use plumb_result::posix::POSIX_SCHEMA;
 use plumb_result::run::Tool;
 use plumb_result::{Conformance, PosixCase, PosixOutcome};
-use plumb_sorted::SortedMap;
+use std::collections::BTreeMap;
 
 fn case(id: &str, level: &str, outcome: PosixOutcome) -> PosixCase {
     PosixCase {
@@ -34,7 +34,7 @@ fn report(cases: Vec<PosixCase>) -> Conformance {
         user: "root".to_owned(),
         level: "LINUX".to_owned(),
         seconds: 1.5,
-        facts: SortedMap::new(),
+        facts: BTreeMap::new(),
         cases,
         stopped: false,
     }

@@ -2,7 +2,6 @@
 
 use crate::style::{Ink, Style};
 use plumb_result::{Finding, Level};
-use plumb_sorted::short_list;
 
 /// More findings than this make nobody wiser at first sight.
 const BRIEF_FINDINGS: usize = 3;
@@ -16,7 +15,7 @@ pub(super) fn by_severity(findings: &[Finding]) -> Vec<&Finding> {
             worst.push(finding);
         }
     }
-    short_list::sort_by_key(&mut worst, |finding| (std::cmp::Reverse(finding.level), place(&finding.code)));
+    worst.sort_by_key(|finding| (std::cmp::Reverse(finding.level), place(&finding.code)));
     worst
 }
 
@@ -48,7 +47,7 @@ fn rest(findings: &[Finding], warnings: usize, notes: usize) -> String {
     let codes = |level: Level| {
         let mut codes: Vec<&str> =
             findings.iter().filter(|finding| finding.level == level).map(|finding| finding.code.as_str()).collect();
-        short_list::sort_by_key(&mut codes, |code| place(code));
+        codes.sort_by_key(|code| place(code));
         codes.dedup();
         codes.len()
     };
@@ -142,7 +141,7 @@ pub fn findings(findings: &[Finding], style: &Style) -> String {
         .filter(|finding| finding.level == Level::Skipped)
         .map(|finding| finding.code.as_str())
         .collect();
-    short_list::sort_by_key(&mut skipped, |code| place(code));
+    skipped.sort_by_key(|code| place(code));
     skipped.dedup();
     if !skipped.is_empty() {
         let checks = if skipped.len() == 1 { "1 check" } else { &format!("{} checks", skipped.len()) };

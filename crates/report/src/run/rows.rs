@@ -6,7 +6,6 @@ use crate::style::Ink;
 use plumb_result::metric::{Stat, Subject};
 use plumb_result::run::TierName;
 use plumb_result::{Metric, MetricValue, PhaseResult, Quantity, RunResult};
-use plumb_sorted::short_list;
 use plumb_workload::OpKind;
 use plumb_workload::phase::Phase;
 
@@ -164,7 +163,7 @@ const ACCOMPANY: [OpKind; 3] = [OpKind::Open, OpKind::Close, OpKind::Evict];
 /// The rows of a phase: what gave it its name comes first.
 pub(super) fn rows<'a>(result: &'a RunResult, phase: &'a PhaseResult) -> Vec<Row<'a>> {
     let mut kinds: Vec<OpKind> = OpKind::ALL.iter().copied().filter(|&kind| worth_a_line(phase, kind)).collect();
-    short_list::sort_by_key(&mut kinds, |kind| kind.name() != phase.name);
+    kinds.sort_by_key(|kind| kind.name() != phase.name);
     kinds.into_iter().filter_map(|kind| Row::of(result, phase, kind)).collect()
 }
 

@@ -178,15 +178,15 @@ fn string_value(value: &str) -> String {
 mod tests {
     use super::*;
     use crate::stream::fixture::{finding, line, second};
-    use plumb_sorted::SortedMap;
     use proptest::prelude::*;
+    use std::collections::BTreeMap;
 
     /// What a reader makes of a line, by the rules of the protocol and not of the printer.
     #[derive(Debug, PartialEq)]
     struct Read {
         measurement: String,
-        tags: SortedMap<String, String>,
-        fields: SortedMap<String, String>,
+        tags: BTreeMap<String, String>,
+        fields: BTreeMap<String, String>,
         at_ns: i64,
     }
 

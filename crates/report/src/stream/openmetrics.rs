@@ -2,9 +2,9 @@
 
 use plumb_result::stream::{StreamEvent, StreamMeasured, StreamOps, Streamed};
 use plumb_result::{Finding, Level, Tier};
-use plumb_sorted::SortedMap;
 use plumb_text::visible;
 use plumb_workload::OpKind;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// The media type of [`Exposition::text`].
@@ -17,7 +17,7 @@ const KEPT: usize = 256;
 #[derive(Debug, Default)]
 pub struct Exposition {
     version: &'static str,
-    phases: SortedMap<PhaseKey, PhaseTotals>,
+    phases: BTreeMap<PhaseKey, PhaseTotals>,
     /// Phases that have begun, for the order in which they are forgotten.
     begun: u64,
     /// The run that goes on.
@@ -45,7 +45,7 @@ struct PhaseTotals {
 
 #[derive(Debug, Clone, Default)]
 struct PhaseSums {
-    ops: SortedMap<OpKind, OpSums>,
+    ops: BTreeMap<OpKind, OpSums>,
     errors: u64,
 }
 

@@ -20,8 +20,8 @@ use crate::style::{Ink, Style};
 use crate::table::Align;
 use plumb_result::study::{EffectLine, GatheredFinding, StudyCell, StudyReport};
 use plumb_result::{Finding, Level, Metric};
-use plumb_sorted::{SortedMap, short_list};
 use plumb_text::markdown::escaped;
+use std::collections::BTreeMap;
 
 /// The page for a terminal. In full it has every contrast and every cell in a line of their own, and how each system is built.
 pub fn page(report: &StudyReport, detail: Detail, style: &Style) -> String {
@@ -231,7 +231,7 @@ fn factors(report: &StudyReport) -> Vec<String> {
         }
     }
     // What is compared stands first.
-    short_list::sort_by_key(&mut names, |name| *name != report.by);
+    names.sort_by_key(|name| *name != report.by);
     names
 }
 
@@ -239,6 +239,6 @@ fn level(cell: &StudyCell, factor: &str) -> String {
     cell.levels.get(factor).cloned().unwrap_or_default()
 }
 
-fn levels(levels: &SortedMap<String, String>) -> String {
+fn levels(levels: &BTreeMap<String, String>) -> String {
     levels.iter().map(|(name, level)| format!("{name} {level}")).collect::<Vec<_>>().join(", ")
 }

@@ -10,7 +10,7 @@ use crate::table::Align;
 use plumb_result::Metric;
 use plumb_result::run::TierName;
 use plumb_result::study::{CellValue, StudyCell, StudyContrast, StudyReport};
-use plumb_sorted::{SortedMap, SortedSet, short_list};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Candidates next to the baseline in one table; more make a further table.
 const CANDIDATES_MAX: usize = 3;
@@ -84,7 +84,7 @@ fn levels(report: &StudyReport) -> Vec<Level> {
 #[derive(PartialEq, Eq)]
 struct RowKey {
     workload: String,
-    within: SortedMap<String, String>,
+    within: BTreeMap<String, String>,
     phase: String,
     metric: Metric,
 }
@@ -92,9 +92,9 @@ struct RowKey {
 struct Row<'a> {
     key: RowKey,
     /// By candidate.
-    contrasts: SortedMap<&'a str, &'a StudyContrast>,
+    contrasts: BTreeMap<&'a str, &'a StudyContrast>,
     /// What was measured of a level that has no counterpart.
-    alone: SortedMap<&'a str, &'a CellValue>,
+    alone: BTreeMap<&'a str, &'a CellValue>,
 }
 
 /// The contrasts, each number once; then what was measured of a level that could be compared with nothing. Another question is
@@ -130,7 +130,7 @@ fn rows<'a>(report: &'a StudyReport, levels: &'a [Level]) -> Vec<Row<'a>> {
         let is_of = |cell: &StudyCell| cell.workload == row.key.workload && within(report, cell) == row.key.within;
         report.cells.iter().position(is_of)
     };
-    short_list::sort_by_key(&mut rows, place);
+    rows.sort_by_key(place);
     rows
 }
 
@@ -141,7 +141,7 @@ fn compares_works(report: &StudyReport) -> bool {
 
 fn row<'a, 'b>(rows: &'b mut Vec<Row<'a>>, key: RowKey) -> &'b mut Row<'a> {
     let at = rows.iter().position(|row| row.key == key).unwrap_or_else(|| {
-        rows.push(Row { key, contrasts: SortedMap::new(), alone: SortedMap::new() });
+        rows.push(Row { key, contrasts: BTreeMap::new(), alone: BTreeMap::new() });
         rows.len() - 1
     });
     &mut rows[at]
@@ -153,16 +153,16 @@ fn level_of<'a>(report: &StudyReport, levels: &'a [Level], cell: &StudyCell) -> 
 }
 
 /// The levels of a cell that the contrasts tell apart.
-fn within(report: &StudyReport, cell: &StudyCell) -> SortedMap<String, String> {
+fn within(report: &StudyReport, cell: &StudyCell) -> BTreeMap<String, String> {
     let is_told = |name: &str| report.contrasts.iter().any(|one| one.within.contains_key(name));
     let told = cell.levels.iter().filter(|(name, _)| is_told(name));
-    SortedMap::from_iter(told.map(|(name, level)| (name.clone(), level.clone())))
+    BTreeMap::from_iter(told.map(|(name, level)| (name.clone(), level.clone())))
 }
 
 fn table(report: &StudyReport, rows: &[Row<'_>], baseline: &Level, candidates: &[Level]) -> ReportTable {
     let (left, right) = (Align::Left, Align::Right);
     let all_exploratory = is_all_exploratory(report);
-    let factors = SortedSet::from_iter(rows.iter().flat_map(|row| row.key.within.keys()));
+    let factors = BTreeSet::from_iter(rows.iter().flat_map(|row| row.key.within.keys()));
     let mut columns = vec![ColumnHead::new("work", left, Some(3))];
     columns.extend(factors.iter().map(|factor| ColumnHead::new(factor, left, None)));
     columns.push(ColumnHead::new("number", left, None));
@@ -219,7 +219,7 @@ fn tiers(row: &Row<'_>, baseline: &Level, candidates: &[Level]) -> String {
     };
     let all: Vec<Option<TierName>> =
         std::iter::once(first.or_else(|| alone(baseline))).chain(candidates.iter().map(of)).collect();
-    let known = SortedSet::from_iter(all.iter().flatten().map(|tier| tier.name()));
+    let known = BTreeSet::from_iter(all.iter().flatten().map(|tier| tier.name()));
     match known.len() {
         0 => String::new(),
         1 => known.into_iter().next().unwrap_or_default().to_owned(),

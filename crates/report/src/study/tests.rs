@@ -13,7 +13,7 @@ fn metric() -> Metric {
     "write.bw".parse().unwrap()
 }
 
-fn levels(of: &[(&str, &str)]) -> SortedMap<String, String> {
+fn levels(of: &[(&str, &str)]) -> BTreeMap<String, String> {
     of.iter().map(|(name, level)| ((*name).to_owned(), (*level).to_owned())).collect()
 }
 

@@ -8,7 +8,7 @@ use crate::table::Align;
 use plumb_result::ContrastVerdict;
 use plumb_result::compare::Replicate;
 use plumb_result::study::{StudyContrast, StudyReport};
-use plumb_sorted::SortedMap;
+use std::collections::BTreeMap;
 
 /// A sentence each.
 pub(super) fn verdicts(report: &StudyReport) -> Vec<ReportPart> {
@@ -111,7 +111,7 @@ pub(super) fn sentences(contrasts: &[&StudyContrast]) -> Vec<Item> {
         let untold = one.contrast.verdict == ContrastVerdict::CannotTell;
         one.words.split_once(": ").filter(|_| untold).map(|(_, about)| about.to_owned())
     };
-    let mut counts: SortedMap<String, usize> = SortedMap::new();
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for about in contrasts.iter().copied().filter_map(about) {
         *counts.entry(about).or_default() += 1;
     }

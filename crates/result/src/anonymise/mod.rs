@@ -10,7 +10,7 @@ mod scan;
 
 use fields::FieldName;
 use plumb_document::{FromDocument, Node, ReadError, Spanned, Table, ToDocument, Value, WriteError};
-use plumb_sorted::SortedMap;
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 /// The kind of a name that is replaced.
@@ -73,9 +73,9 @@ struct KnownName {
 pub struct Anonymiser {
     /// Sorted by length, longest first, so that substrings match last.
     known: Vec<KnownName>,
-    replacements: SortedMap<(NameKind, String), String>,
+    replacements: BTreeMap<(NameKind, String), String>,
     /// Number of replacements of each kind.
-    counts: SortedMap<NameKind, usize>,
+    counts: BTreeMap<NameKind, usize>,
 }
 
 impl Anonymiser {

@@ -75,7 +75,7 @@ struct Sample {
     kind: SampleKind,
     note: String,
     path: String,
-    target: SortedMap<String, String>,
+    target: BTreeMap<String, String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, ToDocument, FromDocument)]

@@ -9,9 +9,9 @@ use plumb_result::{
     Finding, Histogram, Interval, Level, Measurement, Metric, MetricValue, OpCounts, OpMeasurement, PhaseMeasurement,
     PhaseResult, RunResult, RunVerdict, Seen, Tool,
 };
-use plumb_sorted::SortedMap;
 use plumb_store::RunStart;
 use plumb_workload::{NullTarget, OpKind, Target, Workload};
+use std::collections::BTreeMap;
 
 pub const FIRST: &str = "018f0000-0000-7000-8000-00000000000a";
 pub const SECOND: &str = "018f0000-0000-7000-8000-00000000001b";
@@ -44,7 +44,7 @@ pub fn environment() -> Environment {
     }
 }
 
-pub fn targets(free_bytes: u64) -> SortedMap<String, TargetFacts> {
+pub fn targets(free_bytes: u64) -> BTreeMap<String, TargetFacts> {
     let filesystem = FileSystem {
         kind: "ext4".to_owned(),
         mount_point: "/mnt/data".to_owned(),
@@ -113,7 +113,7 @@ pub fn result(id: &str, second: u32) -> RunResult {
                 (p9999, value(p9999, None)),
             ]
             .into(),
-            done: SortedMap::new(),
+            done: BTreeMap::new(),
             steps: Vec::new(),
             replay: None,
             network: Vec::new(),
@@ -133,7 +133,7 @@ pub fn intervals(from: u64, count: u64) -> Vec<Interval> {
             start_ns: i * 1_000_000_000,
             length_ns: 1_000_000_000 - i % 2,
             ops: if i == 0 {
-                SortedMap::new()
+                BTreeMap::new()
             } else {
                 let p50 = (i % 3 != 0).then_some(90_000 + i);
                 [

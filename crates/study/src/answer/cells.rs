@@ -7,10 +7,10 @@ use super::values::{CountedValue, WorkNumbers, rejected_numbers};
 use plumb_lab::protocol::DeviceCounts;
 use plumb_result::RunResult;
 use plumb_result::study::{CellDevice, CellReason, CellValue, RunCount, StudyCell};
-use plumb_sorted::{SortedMap, SortedSet, short_list};
 use plumb_stats::summary::{coefficient_of_variation, geometric_mean};
 use plumb_store::StudyRunStatus;
 use plumb_workload::OpKind;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn cells(evidence: &StudyEvidence, numbers: &WorkNumbers) -> Vec<StudyCell> {
     let plan = &evidence.plan;
@@ -44,7 +44,7 @@ pub(super) fn cells(evidence: &StudyEvidence, numbers: &WorkNumbers) -> Vec<Stud
 }
 
 fn reasons(runs: &[(u32, &StudyRun)]) -> Vec<CellReason> {
-    let mut counts: SortedMap<&str, u32> = SortedMap::new();
+    let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
     let without =
         runs.iter().filter(|(_, record)| matches!(record.status, StudyRunStatus::Failed | StudyRunStatus::Rejected));
     for (_, record) in without {
@@ -52,7 +52,7 @@ fn reasons(runs: &[(u32, &StudyRun)]) -> Vec<CellReason> {
     }
     let mut reasons: Vec<CellReason> =
         counts.into_iter().map(|(reason, runs)| CellReason { reason: reason.to_owned(), runs }).collect();
-    short_list::sort_by_key(&mut reasons, |reason| std::cmp::Reverse(reason.runs));
+    reasons.sort_by_key(|reason| std::cmp::Reverse(reason.runs));
     reasons
 }
 
@@ -75,7 +75,7 @@ pub(super) fn values(numbers: &WorkNumbers, cell: u32) -> Vec<CellValue> {
             metric: number.metric,
             value,
             cv: coefficient_of_variation(&plain).ok(),
-            plots: SortedSet::from_iter(values.iter().map(|value| value.plot)).len() as u32,
+            plots: BTreeSet::from_iter(values.iter().map(|value| value.plot)).len() as u32,
             runs: values.len() as u32,
             tier: tier(&values),
         })
@@ -90,7 +90,7 @@ fn mean(values: &[f64]) -> Option<f64> {
 /// What each device did, by its role in the recipe: the kernel's name may be another one on each plot. A device without a role
 /// goes by the kernel's name.
 fn devices(runs: &[(u32, &StudyRun)]) -> Vec<CellDevice> {
-    let mut seen: SortedMap<&str, SeenDevice<'_>> = SortedMap::new();
+    let mut seen: BTreeMap<&str, SeenDevice<'_>> = BTreeMap::new();
     for (_, record, result) in accepted(runs) {
         let under = under(result);
         for (name, one) in &record.devices {
@@ -111,7 +111,7 @@ fn devices(runs: &[(u32, &StudyRun)]) -> Vec<CellDevice> {
 #[derive(Default)]
 struct SeenDevice<'a> {
     /// What the kernel called it.
-    names: SortedSet<&'a str>,
+    names: BTreeSet<&'a str>,
     counts: Vec<DeviceCounts>,
     /// Bytes that the work of its runs wrote.
     written: f64,

@@ -7,7 +7,7 @@ use plumb_lab::protocol::HostWork;
 use plumb_result::posix::rank;
 use plumb_result::study::{DifferingCase, OutcomeCount, SetupConformance, StudyConformance};
 use plumb_result::{Conformance, PosixCase, PosixOutcome};
-use plumb_sorted::{SortedMap, SortedSet, short_list};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The runs of one work on one set-up.
 struct Setup<'a> {
@@ -37,7 +37,7 @@ pub(super) fn conformance(evidence: &StudyEvidence) -> Vec<StudyConformance> {
         .into_iter()
         .map(|(workload, mut setups)| {
             // As the factors list their levels, whatever the order of the plots was.
-            short_list::sort_by_key(&mut setups, |setup| place(plan, setup.levels));
+            setups.sort_by_key(|setup| place(plan, setup.levels));
             of_work(workload, &setups)
         })
         .collect()
@@ -50,12 +50,12 @@ fn place(plan: &Plan, levels: &Levels) -> Vec<usize> {
 }
 
 fn of_work(workload: &str, setups: &[Setup<'_>]) -> StudyConformance {
-    let ended: Vec<SortedMap<&str, Ended<'_>>> = setups.iter().map(|setup| ended(&setup.reports)).collect();
+    let ended: Vec<BTreeMap<&str, Ended<'_>>> = setups.iter().map(|setup| ended(&setup.reports)).collect();
     let reports = setups.iter().flat_map(|setup| &setup.reports);
-    let mut seen = SortedSet::new();
+    let mut seen = BTreeSet::new();
     let ids = reports.flat_map(|report| &report.cases).map(|case| case.id.as_str()).filter(|id| seen.insert(*id));
     let mut differing: Vec<DifferingCase> = ids.filter_map(|id| differing(id, &ended)).collect();
-    short_list::sort_by_key(&mut differing, |case| (!case.fails, rank(&case.level)));
+    differing.sort_by_key(|case| (!case.fails, rank(&case.level)));
     StudyConformance {
         workload: workload.to_owned(),
         setups: setups.iter().zip(&ended).map(|(setup, ended)| of_setup(setup, ended)).collect(),
@@ -70,8 +70,8 @@ struct Ended<'a> {
     case: &'a PosixCase,
 }
 
-fn ended<'a>(reports: &[&'a Conformance]) -> SortedMap<&'a str, Ended<'a>> {
-    let mut ended: SortedMap<&str, Ended<'_>> = SortedMap::new();
+fn ended<'a>(reports: &[&'a Conformance]) -> BTreeMap<&'a str, Ended<'a>> {
+    let mut ended: BTreeMap<&str, Ended<'_>> = BTreeMap::new();
     for case in reports.iter().flat_map(|report| &report.cases) {
         let Some(known) = ended.get_mut(case.id.as_str()) else {
             ended.insert(&case.id, Ended { outcome: case.outcome, case });
@@ -89,7 +89,7 @@ fn ended<'a>(reports: &[&'a Conformance]) -> SortedMap<&'a str, Ended<'a>> {
     ended
 }
 
-fn of_setup(setup: &Setup<'_>, ended: &SortedMap<&str, Ended<'_>>) -> SetupConformance {
+fn of_setup(setup: &Setup<'_>, ended: &BTreeMap<&str, Ended<'_>>) -> SetupConformance {
     let first = setup.reports[0];
     let counts = PosixOutcome::ALL.into_iter().map(|outcome| OutcomeCount {
         outcome,
@@ -117,7 +117,7 @@ fn rule(id: &str) -> &str {
 }
 
 /// A case that fails somewhere, or ends otherwise on one set-up than on another.
-fn differing(id: &str, setups: &[SortedMap<&str, Ended<'_>>]) -> Option<DifferingCase> {
+fn differing(id: &str, setups: &[BTreeMap<&str, Ended<'_>>]) -> Option<DifferingCase> {
     let of: Vec<Option<&Ended<'_>>> = setups.iter().map(|ended| ended.get(id)).collect();
     let outcomes: Vec<Option<PosixOutcome>> = of.iter().map(|one| one.map(|one| one.outcome)).collect();
     let is_bad = |outcome: &PosixOutcome| *outcome <= PosixOutcome::Blocked;

@@ -13,10 +13,10 @@ use plumb_result::compare::Capped;
 use plumb_result::run::TierName;
 use plumb_result::study::StudyContrast;
 use plumb_result::{ContrastVerdict, Finding};
-use plumb_sorted::{SortedMap, SortedSet};
 use plumb_stats::counts::granularity;
 use plumb_stats::geometric_mean;
 use plumb_stats::verdict::{Assessment, Compared, Family, VerdictRule, assess_family};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A contrast for each work, phase, metric, combination of the levels within, and level other than the baseline. In a second
 /// question, what the plan declared has the plan's verdict, and the rest is a family of its own.
@@ -100,7 +100,7 @@ fn is_of(plan: &Plan, one: &StudyContrast, pairing: &Pairing, baseline: &str) ->
 
 /// The combinations of levels that are told apart, in the order of the plan's cells.
 fn contexts(plan: &Plan, values: &[CountedValue]) -> Vec<Levels> {
-    let seen = SortedSet::from_iter(values.iter().map(|value| value.cell));
+    let seen = BTreeSet::from_iter(values.iter().map(|value| value.cell));
     let mut contexts: Vec<Levels> = Vec::new();
     for &cell in &seen {
         let within = plan.context(cell);
@@ -134,7 +134,7 @@ fn pairing(
     // A factor that is not varied everywhere has no level in some cells: those are a context of their own.
     let is_within = |value: &&CountedValue| plan.context(value.cell) == *within;
     // By plot or pair; in it by the levels of all other factors, so that like is held against like.
-    let mut units: SortedMap<(u32, u32), ByOthers> = SortedMap::new();
+    let mut units: BTreeMap<(u32, u32), ByOthers> = BTreeMap::new();
     let mut all: [Vec<CountedValue>; 2] = Default::default();
     for value in values.iter().filter(is_within) {
         let cell = &plan.cells[value.cell as usize];
@@ -150,7 +150,7 @@ fn pairing(
     let exact = if is_count { counted::exact(&by_others, is_determined) } else { None };
     // One group for each plot, in which each likeness of other levels is a run of a hard factor's plot, and a part of an easy
     // factor's pair.
-    let mut groups: SortedMap<u32, [Vec<f64>; 2]> = SortedMap::new();
+    let mut groups: BTreeMap<u32, [Vec<f64>; 2]> = BTreeMap::new();
     for ((place, _), cells) in units {
         let whole: Vec<[f64; 2]> = cells.values().filter_map(both).collect();
         if whole.is_empty() {
@@ -181,7 +181,7 @@ fn pairing(
 /// How many runs of the cells that a contrast has values of count and have none. What devices counted is seen, or is not, however
 /// fast they are.
 fn lacking(evidence: &StudyEvidence, values: &[CountedValue], all: &[Vec<CountedValue>; 2]) -> u32 {
-    let cells = SortedSet::from_iter(all.iter().flatten().map(|value| value.cell));
+    let cells = BTreeSet::from_iter(all.iter().flatten().map(|value| value.cell));
     let counting = evidence.accepted().filter(|(run, _)| cells.contains(&evidence.plan.runs[*run].cell)).count();
     let having = values.iter().filter(|value| cells.contains(&value.cell)).count();
     counting.saturating_sub(having) as u32

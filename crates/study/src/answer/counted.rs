@@ -7,13 +7,13 @@ use crate::plan::{Levels, Plan};
 use plumb_result::compare::{Capped, Replicate};
 use plumb_result::study::StudyContrast;
 use plumb_result::{Contrast, ContrastVerdict};
-use plumb_sorted::SortedMap;
 use plumb_stats::counts::{CountedBy, EqualCounts, equal_counts};
 use plumb_stats::geometric_mean;
+use std::collections::BTreeMap;
 
 /// What the counts of all units say; `None` where their spread has to be judged. `is_determined`: the work alone decides them.
 pub(super) fn exact(units: &[&ByOthers], is_determined: bool) -> Option<Exact> {
-    let mut merged: SortedMap<&Levels, [Vec<f64>; 2]> = SortedMap::new();
+    let mut merged: BTreeMap<&Levels, [Vec<f64>; 2]> = BTreeMap::new();
     let mut count = 0;
     for unit in units {
         let whole = unit.iter().filter(|(_, sides)| sides.iter().all(|runs| !runs.is_empty()));

@@ -6,12 +6,12 @@ use crate::plan::is_meant;
 use plumb_result::metric::DeviceCount;
 use plumb_result::study::StudyContrast;
 use plumb_result::{Metric, Quantity};
-use plumb_sorted::SortedSet;
+use std::collections::BTreeSet;
 
 /// A note for each declared metric without a comparison.
 pub(super) fn not_compared(evidence: &StudyEvidence, contrasts: &[StudyContrast], emulated: bool) -> Vec<String> {
     let compare = &evidence.plan.compare;
-    let declared: SortedSet<&String> = compare.metrics.iter().chain(&compare.primary).collect();
+    let declared: BTreeSet<&String> = compare.metrics.iter().chain(&compare.primary).collect();
     let is_compared = |wish: &str| contrasts.iter().any(|one| is_meant(wish, one.contrast.metric));
     let missing = declared.iter().filter(|wish| !is_compared(wish));
     missing.map(|wish| format!("`{wish}` is declared and not compared: {}", reason(evidence, wish, emulated))).collect()
@@ -56,7 +56,7 @@ fn is_time(metric: Metric) -> bool {
 fn known(evidence: &StudyEvidence) -> String {
     let phases = evidence.accepted().flat_map(|(_, result)| &result.phases);
     let values = phases.flat_map(|phase| phase.metrics.iter()).filter(|(_, value)| value.value.is_some());
-    let names: SortedSet<String> = values.map(|(metric, _)| metric.to_string()).collect();
+    let names: BTreeSet<String> = values.map(|(metric, _)| metric.to_string()).collect();
     names.iter().map(String::as_str).collect::<Vec<_>>().join(", ")
 }
 

@@ -4,9 +4,9 @@ use super::evidence::StudyRun;
 use plumb_lab::protocol::{DeviceCounts, DeviceRecord};
 use plumb_result::metric::{DeviceCount, Subject};
 use plumb_result::{Metric, PhaseResult, Quantity, RunResult};
-use plumb_sorted::{SortedMap, SortedSet};
 use plumb_workload::program::{PostmarkPart, PostmarkStep};
 use plumb_workload::{OpKind, Phase, Target};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A number of the leaf devices under a run, all of them together, over the whole run. `None` where it could not be seen
 /// which they are, or where the work did none of what it is counted for.
@@ -68,11 +68,11 @@ fn per(counted: f64, units: f64) -> Option<f64> {
 }
 
 /// The leaves, by the kernel's name; `None` where it could not be seen which they are, or what one of them did.
-pub(super) fn leaves<'a>(record: &'a StudyRun, result: &'a RunResult) -> Option<SortedMap<&'a str, &'a DeviceRecord>> {
-    let names = SortedSet::from_iter(result.target.values().flat_map(|facts| &facts.leaves));
+pub(super) fn leaves<'a>(record: &'a StudyRun, result: &'a RunResult) -> Option<BTreeMap<&'a str, &'a DeviceRecord>> {
+    let names = BTreeSet::from_iter(result.target.values().flat_map(|facts| &facts.leaves));
     let leaves: Option<Vec<_>> =
         names.into_iter().map(|name| Some((name.as_str(), record.devices.get(name)?))).collect();
-    leaves.map(SortedMap::from_iter).filter(|leaves| !leaves.is_empty())
+    leaves.map(BTreeMap::from_iter).filter(|leaves| !leaves.is_empty())
 }
 
 /// The counts of the leaves together: what lies above them would count the same bytes again.
@@ -89,8 +89,8 @@ fn of_leaves(record: &StudyRun, result: &RunResult) -> Option<DeviceCounts> {
 }
 
 /// Devices under a run's targets; none under those that are simulated. `None` where that could not be seen: then all count.
-pub(super) fn under(result: &RunResult) -> Option<SortedSet<&str>> {
-    let mut names = SortedSet::new();
+pub(super) fn under(result: &RunResult) -> Option<BTreeSet<&str>> {
+    let mut names = BTreeSet::new();
     for facts in result.target.values() {
         names.extend(facts.stack.iter().map(|layer| layer.name.as_str()));
         names.extend(facts.leaves.iter().map(String::as_str));

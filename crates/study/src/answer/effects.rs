@@ -4,11 +4,11 @@ use super::values::{CountedValue, WorkNumber, WorkNumbers, is_hard};
 use crate::compare::claims;
 use crate::plan::Plan;
 use plumb_result::study::{EffectLine, EffectTable};
-use plumb_sorted::{SortedMap, SortedSet};
 use plumb_stats::effects::{NotEstimable, PlotValues, contrast, shares};
 use plumb_stats::estimate::Estimate;
 use plumb_stats::geometric_mean;
 use plumb_stats::verdict::Better;
+use std::collections::{BTreeMap, BTreeSet};
 
 const CONFIDENCE: f64 = 0.95;
 
@@ -67,7 +67,7 @@ struct Design {
 }
 
 /// The values of a unit's runs, by combination of hard and of easy levels.
-type Cells = SortedMap<(usize, usize), Vec<f64>>;
+type Cells = BTreeMap<(usize, usize), Vec<f64>>;
 
 /// A level of a factor against its first.
 type Step = (usize, usize);
@@ -81,7 +81,7 @@ impl Design {
         let one_plot = values.iter().all(|value| value.plot == values[0].plot);
         // On a single plot its repetitions are the units: each holds every combination once.
         let unit = |value: &CountedValue| if one_plot { (value.plot, value.repeat) } else { (value.plot, 0) };
-        let mut units: SortedMap<(u32, u32), Cells> = SortedMap::new();
+        let mut units: BTreeMap<(u32, u32), Cells> = BTreeMap::new();
         for value in values {
             let place = |factors: &[Varied]| {
                 factors
@@ -92,7 +92,7 @@ impl Design {
             units.entry(unit(value)).or_default().entry(place).or_default().push(value.value);
         }
         for cells in units.into_values() {
-            let wholes = SortedSet::from_iter(cells.keys().map(|(whole, _)| *whole));
+            let wholes = BTreeSet::from_iter(cells.keys().map(|(whole, _)| *whole));
             for whole in wholes {
                 let of_sub = |sub| cells.get(&(whole, sub)).and_then(|runs| geometric_mean(runs).ok()).map(f64::ln);
                 design.plots.push(PlotValues { whole, logs: (0..design.subs()).map(of_sub).collect() });

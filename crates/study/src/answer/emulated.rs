@@ -7,8 +7,8 @@ use plumb_engine::sim::estimate::{Positions, Requests, busy_ns};
 use plumb_lab::protocol::DeviceCounts;
 use plumb_result::RunResult;
 use plumb_result::number::{BYTES, Digits};
-use plumb_sorted::SortedMap;
 use plumb_workload::{OpKind, SimModel};
+use std::collections::BTreeMap;
 
 /// A device that takes this many times its fair share of the writes, or more, is named.
 const UNEVEN: f64 = 1.2;
@@ -48,9 +48,9 @@ pub(super) fn counted(evidence: &StudyEvidence) -> Vec<String> {
 struct OneRun {
     runs: u64,
     /// Reads and writes of the work: ops and bytes.
-    done: SortedMap<OpKind, (u64, u64)>,
+    done: BTreeMap<OpKind, (u64, u64)>,
     /// Leaves by their name in the recipe: what they did, and their size in bytes.
-    leaves: SortedMap<String, (DeviceCounts, u64)>,
+    leaves: BTreeMap<String, (DeviceCounts, u64)>,
 }
 
 impl OneRun {
@@ -62,14 +62,14 @@ impl OneRun {
         let leaves = devices::leaves(record, result)?
             .into_iter()
             .map(|(name, one)| (one.role.as_deref().unwrap_or(name).to_owned(), (one.counts, size(name))));
-        let mut done: SortedMap<OpKind, (u64, u64)> = SortedMap::new();
+        let mut done: BTreeMap<OpKind, (u64, u64)> = BTreeMap::new();
         for kind in [OpKind::Read, OpKind::Write] {
             for ops in result.phases.iter().filter_map(|phase| phase.done.get(&kind)) {
                 let known = done.entry(kind).or_default();
                 *known = (known.0 + ops.ops, known.1 + ops.bytes);
             }
         }
-        Some(OneRun { runs: 1, done, leaves: SortedMap::from_iter(leaves) })
+        Some(OneRun { runs: 1, done, leaves: BTreeMap::from_iter(leaves) })
     }
 
     fn add(&mut self, other: &OneRun) {

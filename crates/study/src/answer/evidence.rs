@@ -6,8 +6,8 @@ use plumb_document::json::JsonError;
 use plumb_lab::protocol::DeviceRecord;
 use plumb_lab::vm::Accel;
 use plumb_result::{Conformance, RunResult};
-use plumb_sorted::SortedMap;
 use plumb_store::{Store, StoreError, StudyPlotRow, StudyRunStatus};
+use std::collections::BTreeMap;
 
 /// One run of a study, as far as it came.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,7 +27,7 @@ pub struct StudyRun {
     /// How the file system conforms, where that is what it tested.
     pub conformance: Option<Conformance>,
     /// What the block devices did meanwhile.
-    pub devices: SortedMap<String, DeviceRecord>,
+    pub devices: BTreeMap<String, DeviceRecord>,
 }
 
 /// All that is known of a study.
@@ -58,7 +58,7 @@ impl StudyEvidence {
         let mut records = Vec::new();
         for row in store.study_runs(&id)? {
             let devices = match &row.devices {
-                None => SortedMap::new(),
+                None => BTreeMap::new(),
                 Some(text) => plumb_document::json::from_str(text).map_err(unreadable("the devices' counts"))?,
             };
             let result = row.run_id.as_deref().map(|run| store.get(run)).transpose()?;

@@ -7,10 +7,10 @@ use super::messages;
 use super::values::{CountedValue, WorkNumber, WorkNumbers, some_levels};
 use crate::plan::{Levels, PlannedRun};
 use plumb_result::{Finding, Level, RunResult};
-use plumb_sorted::SortedMap;
 use plumb_stats::schedule::Side;
 use plumb_store::StudyRunStatus;
 use plumb_trust::{ComparisonSide, ComparisonView, NumberFound, NumberView, RunValue, Sequence, SideRecord, ToolPrint};
+use std::collections::BTreeMap;
 
 const HOLD: [&str; 5] = ["E4", "E12", "E13", "E15", "D7"];
 
@@ -30,7 +30,7 @@ pub(super) fn judged(evidence: &StudyEvidence, numbers: &WorkNumbers) -> Vec<Fin
     let compare = &evidence.plan.compare;
     let levels = evidence.plan.factors.iter().find(|factor| factor.name == compare.by).map(|factor| &factor.levels);
     let Some((baseline, candidates)) = levels.and_then(|levels| levels.split_first()) else { return Vec::new() };
-    let mut worst: SortedMap<String, Finding> = SortedMap::new();
+    let mut worst: BTreeMap<String, Finding> = BTreeMap::new();
     for candidate in candidates {
         for finding in of_candidate(evidence, numbers, [baseline, candidate]) {
             if worst.get(&finding.code).is_none_or(|known| finding.level > known.level) {
@@ -132,7 +132,7 @@ fn run_seconds(evidence: &StudyEvidence) -> Option<f64> {
 
 /// The same runs, each with its place among those of its plot.
 fn by_place(runs: &[RunValue]) -> Vec<RunValue> {
-    let mut seen: SortedMap<u32, u32> = SortedMap::new();
+    let mut seen: BTreeMap<u32, u32> = BTreeMap::new();
     let placed = |one: &RunValue| {
         let next = seen.entry(one.plot).or_default();
         *next += 1;
@@ -146,8 +146,8 @@ fn by_others(
     values: &[CountedValue],
     by: &str,
     levels: [&String; 2],
-) -> SortedMap<Levels, [Vec<RunValue>; 2]> {
-    let mut series: SortedMap<Levels, [Vec<RunValue>; 2]> = SortedMap::new();
+) -> BTreeMap<Levels, [Vec<RunValue>; 2]> {
+    let mut series: BTreeMap<Levels, [Vec<RunValue>; 2]> = BTreeMap::new();
     for value in values {
         let cell = &evidence.plan.cells[value.cell as usize];
         let Some(side) = levels.iter().position(|level| cell.levels.get(by) == Some(level)) else { continue };

@@ -37,10 +37,10 @@ use crate::plan::Plan;
 use plumb_result::compare::Replicate;
 use plumb_result::study::{GatheredFinding, STUDY_SCHEMA, StudyContrast, StudyCounts, StudyReport};
 use plumb_result::{Finding, Level, RunResult};
-use plumb_sorted::{SortedMap, SortedSet, short_list};
 use plumb_store::{StudyPlotState, StudyRunStatus};
 use plumb_trust::Running;
 use plumb_trust::advice::{Asked, Typed, sentences};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The report of a study, however far it is.
 pub fn answer(evidence: &StudyEvidence) -> StudyReport {
@@ -62,7 +62,7 @@ fn answer_second(evidence: &StudyEvidence, second: Option<&question::SecondQuest
     let mut checks = checks(evidence, &counts, emulated);
     checks.extend(sides::finding(&undeclared));
     checks.extend(judged);
-    short_list::sort_by(&mut checks, |one, other| other.level.cmp(&one.level).then_with(|| one.code.cmp(&other.code)));
+    checks.sort_by(|one, other| other.level.cmp(&one.level).then_with(|| one.code.cmp(&other.code)));
     let conformance = conformance::conformance(evidence);
     let mut answer = conformance::answer(plan, &conformance);
     answer.extend(messages::answer(plan, &contrasts, &counts, emulated));
@@ -189,12 +189,12 @@ fn checks(evidence: &StudyEvidence, counts: &StudyCounts, emulated: bool) -> Vec
 /// Findings of all runs with a result, those that were rejected too, each check once.
 fn gathered(evidence: &StudyEvidence) -> Vec<GatheredFinding> {
     let results: Vec<&RunResult> = evidence.records.iter().filter_map(|record| record.result.as_ref()).collect();
-    let mut worst: SortedMap<&str, (Level, SortedSet<usize>, &Finding)> = SortedMap::new();
+    let mut worst: BTreeMap<&str, (Level, BTreeSet<usize>, &Finding)> = BTreeMap::new();
     for (index, result) in results.iter().enumerate() {
         for finding in result.checks.iter().filter(|finding| finding.level >= Level::Note) {
-            let entry = worst.entry(&finding.code).or_insert_with(|| (finding.level, SortedSet::new(), finding));
+            let entry = worst.entry(&finding.code).or_insert_with(|| (finding.level, BTreeSet::new(), finding));
             if finding.level > entry.0 {
-                *entry = (finding.level, SortedSet::new(), finding);
+                *entry = (finding.level, BTreeSet::new(), finding);
             }
             if finding.level == entry.0 {
                 entry.1.insert(index);
@@ -219,7 +219,7 @@ fn gathered(evidence: &StudyEvidence) -> Vec<GatheredFinding> {
             },
         })
         .collect();
-    short_list::sort_by(&mut all, |one, other| other.level.cmp(&one.level).then(other.runs.cmp(&one.runs)));
+    all.sort_by(|one, other| other.level.cmp(&one.level).then(other.runs.cmp(&one.runs)));
     all
 }
 

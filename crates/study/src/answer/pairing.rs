@@ -3,11 +3,11 @@
 use super::values::{CountedValue, WorkNumber};
 use crate::plan::Levels;
 use crate::plan::power::PlannedUnit;
-use plumb_sorted::SortedMap;
 use plumb_stats::verdict::Sides;
+use std::collections::BTreeMap;
 
 /// The values of both sides, by the levels of all other factors.
-pub(super) type ByOthers = SortedMap<Levels, [Vec<f64>; 2]>;
+pub(super) type ByOthers = BTreeMap<Levels, [Vec<f64>; 2]>;
 
 /// What is held against what, in one number of one context.
 pub(super) struct Pairing {

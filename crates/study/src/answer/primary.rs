@@ -6,18 +6,18 @@ use super::values::{CountedValue, WorkNumber, WorkNumbers, counts_by_default};
 use crate::plan::is_meant;
 use plumb_result::metric::DeviceCount;
 use plumb_result::{Metric, Quantity};
-use plumb_sorted::{SortedMap, SortedSet, short_list};
 use plumb_stats::correlate::one_measurement;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The primary numbers: those that the plan names; without names, all that it lists in `metrics`; without either, one rate of
 /// each workload. Device counts that are compared by default are primary, too, one of each workload where nothing is named. Of
 /// numbers that follow each other from run to run, such as the rates of one loop's writes and flushes, the first stands for
 /// all.
-pub(super) fn numbers(evidence: &StudyEvidence, numbers: &WorkNumbers) -> SortedSet<WorkNumber> {
+pub(super) fn numbers(evidence: &StudyEvidence, numbers: &WorkNumbers) -> BTreeSet<WorkNumber> {
     let compare = &evidence.plan.compare;
     let named = if compare.primary.is_empty() { &compare.metrics } else { &compare.primary };
     let counts_too = counts_by_default(evidence);
-    let mut of_works: SortedMap<(&str, bool), Vec<&WorkNumber>> = SortedMap::new();
+    let mut of_works: BTreeMap<(&str, bool), Vec<&WorkNumber>> = BTreeMap::new();
     for number in numbers.keys() {
         let is_count = number.metric.device_count().is_some();
         let is_wished = named.is_empty() || named.iter().any(|wish| is_meant(wish, number.metric));
@@ -25,13 +25,13 @@ pub(super) fn numbers(evidence: &StudyEvidence, numbers: &WorkNumbers) -> Sorted
             of_works.entry((&number.workload, is_count)).or_default().push(number);
         }
     }
-    let mut primary = SortedSet::new();
+    let mut primary = BTreeSet::new();
     for (_, mut all) in of_works {
         let order = |number: &&WorkNumber| {
             let place = named.iter().position(|wish| is_meant(wish, number.metric));
             (place, rank(number.metric), phase(evidence, number))
         };
-        short_list::sort_by(&mut all, |one, other| order(one).cmp(&order(other)));
+        all.sort_by_key(|one| order(one));
         if named.is_empty() {
             all.truncate(1);
         }
@@ -87,8 +87,8 @@ fn is_same(one: &[CountedValue], other: &[CountedValue]) -> bool {
     one_measurement(&x, &y).is_some()
 }
 
-fn residuals(values: &[CountedValue]) -> SortedMap<usize, f64> {
-    let mut sums: SortedMap<u32, (f64, f64)> = SortedMap::new();
+fn residuals(values: &[CountedValue]) -> BTreeMap<usize, f64> {
+    let mut sums: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
     for value in values.iter().filter(|value| value.value > 0.0) {
         let (sum, count) = sums.entry(value.cell).or_default();
         *sum += value.value.ln();
@@ -98,5 +98,5 @@ fn residuals(values: &[CountedValue]) -> SortedMap<usize, f64> {
         let (sum, count) = sums.get(&value.cell)?;
         Some((value.run, value.value.ln() - sum / count))
     };
-    SortedMap::from_iter(values.iter().filter(|value| value.value > 0.0).filter_map(residual))
+    BTreeMap::from_iter(values.iter().filter(|value| value.value > 0.0).filter_map(residual))
 }

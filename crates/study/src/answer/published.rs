@@ -6,12 +6,12 @@ use crate::plan::{Import, ImportedClaim, Levels, Plan, PlanCell};
 use plumb_dialects::{bonnie, iozone};
 use plumb_result::study::{CellValue, ClaimBeside, OurNumber, Published, PublishedBeside, StudyContrast};
 use plumb_result::{CellMetric, ContrastVerdict, Metric, PublishedNumber};
-use plumb_sorted::SortedSet;
+use std::collections::BTreeSet;
 
 /// The numbers of every import that has some, each with ours.
 pub(super) fn published(evidence: &StudyEvidence, emulated: bool) -> Vec<Published> {
     let plan = &evidence.plan;
-    let wanted: SortedSet<Metric> =
+    let wanted: BTreeSet<Metric> =
         plan.imports.iter().flat_map(|import| &import.numbers).filter_map(PublishedNumber::metric).collect();
     // What is not compared may yet be what was published.
     let numbers = values::numbers_of(evidence, |metric| wanted.contains(&metric));

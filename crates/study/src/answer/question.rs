@@ -8,8 +8,8 @@ use crate::plan::{ComparePlan, FactorPlan, Levels, Plan, is_meant};
 use plumb_result::Metric;
 use plumb_result::metric::DeviceCount;
 use plumb_result::study::{AskedQuestion, ComparedLevels, StudyContrast, StudyReport};
-use plumb_sorted::SortedSet;
 use plumb_workload::suggest::nearest;
+use std::collections::BTreeSet;
 
 /// A question, as it is typed. What it leaves out is as the plan has it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -279,8 +279,8 @@ fn factor<'a>(plan: &'a Plan, option: &'static str, name: &str) -> Result<&'a Fa
 
 /// The metrics by Plumb's names; each has a value in some run.
 fn metrics(evidence: &StudyEvidence, names: &[String]) -> Result<Vec<String>, QuestionError> {
-    let measured: SortedSet<Metric> =
-        SortedSet::from_iter(values::numbers_of(evidence, |_| true).into_keys().map(|number| number.metric));
+    let measured: BTreeSet<Metric> =
+        BTreeSet::from_iter(values::numbers_of(evidence, |_| true).into_keys().map(|number| number.metric));
     let has = |name: &str| measured.iter().any(|&metric| is_meant(name, metric));
     names
         .iter()
@@ -301,8 +301,8 @@ fn metrics(evidence: &StudyEvidence, names: &[String]) -> Result<Vec<String>, Qu
 /// The contrasts that the plan declared, where the question may ask for them again.
 fn declared(evidence: &StudyEvidence, asked: &Asked) -> Vec<StudyContrast> {
     let ComparePlan { by, within, .. } = &evidence.plan.compare;
-    let told_apart = SortedSet::from_iter(asked.within.iter().map(|one| one.factor.as_str()));
-    if *by != asked.by.factor || told_apart != SortedSet::from_iter(within.iter().map(String::as_str)) {
+    let told_apart = BTreeSet::from_iter(asked.within.iter().map(|one| one.factor.as_str()));
+    if *by != asked.by.factor || told_apart != BTreeSet::from_iter(within.iter().map(String::as_str)) {
         return Vec::new();
     }
     let numbers = values::compared(&evidence.plan, values::numbers(evidence));

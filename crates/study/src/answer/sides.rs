@@ -5,8 +5,8 @@ use crate::plan::{HostPlan, Levels, Plan};
 use plumb_lab::Step;
 use plumb_result::compare::Difference;
 use plumb_result::{Finding, Level, RunResult};
-use plumb_sorted::SortedSet;
 use plumb_trust::{ComparisonSide, FACTORS, SideRecord, factor};
+use std::collections::BTreeSet;
 
 /// Facts in which a level of the compared factor differs from the baseline although nothing that the plan changes between
 /// them covers it. What differs between two provisionings of one level is part of provisioning anew.
@@ -23,7 +23,7 @@ pub(super) fn undeclared(evidence: &StudyEvidence) -> Vec<Difference> {
         let Some((one, other)) = matched(evidence, baseline, candidate) else { continue };
         let twins = [baseline, candidate].into_iter().filter_map(|level| twins(evidence, level));
         let differing = twins.flat_map(|(one, other)| differences(one, other)).map(|difference| difference.fact);
-        let by_itself = SortedSet::from_iter(differing);
+        let by_itself = BTreeSet::from_iter(differing);
         for difference in differences(one, other) {
             let known = found.iter().any(|known| known.fact == difference.fact);
             if !known && !by_itself.contains(&difference.fact) && !declared.contains(difference.factor.as_str()) {
@@ -93,9 +93,9 @@ fn twins<'a>(evidence: &'a StudyEvidence, level: &str) -> Option<(&'a RunResult,
 }
 
 /// The factor words that a plan changes between two levels: by the factor's own name, by hosts, by steps.
-fn declared(plan: &Plan, baseline: &str, candidate: &str) -> SortedSet<&'static str> {
+fn declared(plan: &Plan, baseline: &str, candidate: &str) -> BTreeSet<&'static str> {
     let by = plan.compare.by.as_str();
-    let mut words: SortedSet<&'static str> = SortedSet::new();
+    let mut words: BTreeSet<&'static str> = BTreeSet::new();
     words.extend(factor(by).ok().map(|factor| factor.name));
     let of = |level: &str| {
         let others = |plot: &&crate::plan::Plot| plot.levels.get(by).is_some_and(|known| known == level);

@@ -4,9 +4,9 @@ use super::evidence::StudyEvidence;
 use super::values::{CountedValue, WorkNumbers};
 use plumb_result::number::{Digits, percent};
 use plumb_result::study::SpreadSources;
-use plumb_sorted::SortedMap;
 use plumb_stats::components::{FurtherCost, PlotsAndRuns, plots_and_runs_of_cells, runs_per_plot};
 use plumb_store::StudyRunStatus;
+use std::collections::BTreeMap;
 
 /// One entry for each number of which there are two plots with two runs each in some cell.
 pub(super) fn spread(evidence: &StudyEvidence, numbers: &WorkNumbers) -> Vec<SpreadSources> {
@@ -39,7 +39,7 @@ pub(super) fn spread(evidence: &StudyEvidence, numbers: &WorkNumbers) -> Vec<Spr
 
 /// The runs of every cell by plot, cut to the number of runs that every plot with two or more has.
 fn balanced(values: &[CountedValue]) -> Option<Vec<Vec<Vec<f64>>>> {
-    let mut cells: SortedMap<u32, SortedMap<u32, Vec<f64>>> = SortedMap::new();
+    let mut cells: BTreeMap<u32, BTreeMap<u32, Vec<f64>>> = BTreeMap::new();
     for value in values {
         cells.entry(value.cell).or_default().entry(value.plot).or_default().push(value.value);
     }

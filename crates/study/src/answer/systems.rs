@@ -6,7 +6,6 @@ use plumb_result::number::{BYTES, Digits};
 use plumb_result::observe::{Environment, FileSystem, LayerKind, TargetFacts};
 use plumb_result::study::{StudySystem, SystemFact};
 use plumb_result::{RunResult, facts};
-use plumb_sorted::short_list;
 use plumb_trust::factor_of_feature;
 
 /// One entry for each combination of hard levels, in the order of the levels. What was seen by any of its runs counts, also by those
@@ -44,7 +43,7 @@ pub(super) fn systems(evidence: &StudyEvidence) -> Vec<StudySystem> {
         };
         plan.factors.iter().map(of).collect::<Vec<_>>()
     };
-    short_list::sort_by_key(&mut systems, place);
+    systems.sort_by_key(place);
     systems
 }
 

@@ -680,7 +680,7 @@ fn beside_a_claim_reasons_without_a_verdict_are_told_once() {
         text: "b wrote faster".to_owned(),
         file: "old.toml".to_owned(),
         kinds: vec![CellMetric::Write],
-        levels: Some(SortedMap::new()),
+        levels: Some(BTreeMap::new()),
     }];
     let found = answer(&evidence);
     let [ours] = found.claims[0].ours.as_slice() else { panic!("{:?}", found.claims[0].ours) };

@@ -6,8 +6,8 @@ use crate::plan::{Levels, Plan, PlanCell, is_meant};
 use plumb_result::metric::{DeviceCount, Stat};
 use plumb_result::run::TierName;
 use plumb_result::{Metric, Quantity, RunResult};
-use plumb_sorted::{SortedMap, short_list};
 use plumb_store::StudyRunStatus;
+use std::collections::BTreeMap;
 
 /// One number of one work.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,7 +34,7 @@ pub(super) struct CountedValue {
 }
 
 /// Every number that is compared, with its values in the order of the runs.
-pub(super) type WorkNumbers = SortedMap<WorkNumber, Vec<CountedValue>>;
+pub(super) type WorkNumbers = BTreeMap<WorkNumber, Vec<CountedValue>>;
 
 /// Values of all runs that count, of what is compared.
 pub(super) fn numbers(evidence: &StudyEvidence) -> WorkNumbers {
@@ -121,7 +121,7 @@ pub(super) fn compared(plan: &Plan, numbers: WorkNumbers) -> WorkNumbers {
     }
     /// The phases of one work, with their values.
     type Phases = Vec<(String, Vec<CountedValue>)>;
-    let mut by_metric: SortedMap<Metric, SortedMap<String, Phases>> = SortedMap::new();
+    let mut by_metric: BTreeMap<Metric, BTreeMap<String, Phases>> = BTreeMap::new();
     for (number, values) in numbers {
         let works = by_metric.entry(number.metric).or_default();
         works.entry(number.workload).or_default().push((number.phase, values));
@@ -137,7 +137,7 @@ pub(super) fn compared(plan: &Plan, numbers: WorkNumbers) -> WorkNumbers {
             across.entry(number).or_default().extend(values);
         }
     }
-    across.values_mut().for_each(|values| short_list::sort_by_key(values, |value| value.run));
+    across.values_mut().for_each(|values| values.sort_by_key(|value| value.run));
     across
 }
 
@@ -163,7 +163,7 @@ pub(super) fn is_compared(plan: &Plan, metric: Metric) -> bool {
 /// The levels of a cell that a test picks.
 pub(super) fn some_levels(cell: &PlanCell, picks: impl Fn(&str) -> bool) -> Levels {
     let picked = cell.levels.iter().filter(|(name, _)| picks(name));
-    SortedMap::from_iter(picked.map(|(name, level)| (name.clone(), level.clone())))
+    BTreeMap::from_iter(picked.map(|(name, level)| (name.clone(), level.clone())))
 }
 
 /// Whether a change of a factor needs a provisioning.

@@ -6,7 +6,6 @@ use plumb_result::compare::{Capped, Floor, RatioWithout, Replicate, UnseenMode};
 use plumb_result::metric::Stat;
 use plumb_result::run::TierName;
 use plumb_result::{Better, Contrast, ContrastVerdict, Finding, Level, Metric, Quantity};
-use plumb_sorted::SortedMap;
 use plumb_stats::estimate::paired;
 use plumb_stats::outliers::outliers;
 use plumb_stats::schedule::Side;
@@ -14,9 +13,10 @@ use plumb_stats::stop::{Precision, Question, Statistic};
 use plumb_stats::unseen::undoing_mode;
 use plumb_stats::verdict::{Assessment, Compared, Note, ReplicationUnit, Sides, Verdict, VerdictRule, assess_all};
 use plumb_trust::{NumberFound, is_below_floor};
+use std::collections::BTreeMap;
 
 /// Rows by what they are of.
-pub type Rows = SortedMap<ComparedCell, Vec<LogRow>>;
+pub type Rows = BTreeMap<ComparedCell, Vec<LogRow>>;
 
 /// Checks of a comparison that forbid claims where they fail: the numbers of the two sides are not of one kind, not of one
 /// time, or not those of their own side.
@@ -47,7 +47,7 @@ pub(crate) struct CellValues {
 impl CellValues {
     pub(crate) fn of(rows: &[LogRow]) -> CellValues {
         let mut blocks: [Vec<f64>; 2] = Default::default();
-        let mut plots: [SortedMap<u32, Vec<f64>>; 2] = Default::default();
+        let mut plots: [BTreeMap<u32, Vec<f64>>; 2] = Default::default();
         for row in rows {
             blocks[side_index(row.side)].push(row.value);
             plots[side_index(row.side)].entry(row.plot).or_default().push(row.value);
@@ -281,7 +281,7 @@ pub struct Terms<'a> {
     /// The rule that the claims were made by.
     pub rule: &'a VerdictRule,
     /// Noise floors, where they were measured.
-    pub floors: &'a SortedMap<ComparedCell, Floor>,
+    pub floors: &'a BTreeMap<ComparedCell, Floor>,
     /// What the checks say of the comparison as a whole.
     pub findings: &'a [Finding],
     /// What a sample is called, `blocks`.
@@ -436,7 +436,7 @@ mod tests {
 
     fn contrast_of(rows: &Rows, floor: Option<f64>, findings: &[Finding]) -> Contrast {
         let rule = VerdictRule::default();
-        let mut floors = SortedMap::new();
+        let mut floors = BTreeMap::new();
         if let Some(share) = floor {
             let at = "2024-05-01T12:00:00Z".to_owned();
             floors.insert(cell(), Floor { share, measured_at: at, place: "x".to_owned() });

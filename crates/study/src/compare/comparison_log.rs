@@ -9,11 +9,11 @@ use plumb_result::metric::Subject;
 use plumb_result::observe::TargetFacts;
 use plumb_result::run::TierName;
 use plumb_result::{Finding, Histogram, Level, Metric, PhaseResult, RunResult, RunVerdict, UnderLoad};
-use plumb_sorted::{SortedMap, short_list};
 use plumb_stats::schedule::Side;
 use plumb_trust::{DialectPrint, Factor, Planned, SideRecord, ToolPrint, WorkPrint, WorkQuestion, work_print};
 use plumb_workload::Workload;
 use plumb_workload::named::NamedWorkload;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// One number that is compared.
@@ -71,45 +71,45 @@ pub(crate) struct ComparisonLog {
     pub(crate) order: Vec<String>,
     pub(crate) left_out: Vec<LeftOut>,
     /// Two rows a block: where a run of a block was rejected, its number has none.
-    pub(crate) rows: SortedMap<ComparedCell, Vec<LogRow>>,
+    pub(crate) rows: BTreeMap<ComparedCell, Vec<LogRow>>,
     /// What the numbers measured, by side; `mixed` where runs differ.
-    pub(crate) tiers: SortedMap<ComparedCell, [Option<TierName>; 2]>,
+    pub(crate) tiers: BTreeMap<ComparedCell, [Option<TierName>; 2]>,
     /// Rows of blocks of which a run was rejected: they are shown where a number has no others.
-    pub(crate) rejected_rows: SortedMap<ComparedCell, Vec<LogRow>>,
+    pub(crate) rejected_rows: BTreeMap<ComparedCell, Vec<LogRow>>,
     /// The load of other processes in every run, by side.
     pub(crate) loads: [Vec<Option<UnderLoad>>; 2],
-    pub(crate) latencies: SortedMap<OpKey, [Histogram; 2]>,
+    pub(crate) latencies: BTreeMap<OpKey, [Histogram; 2]>,
     /// The slowest ops of the runs that count.
     pub(crate) tails: TailLog,
     /// The storage under each plot, as its first run saw it, by work.
-    pub(crate) targets: [SortedMap<usize, Grounds>; 2],
+    pub(crate) targets: [BTreeMap<usize, Grounds>; 2],
     pub(crate) records: [SideRecord; 2],
     /// Workloads as they were resolved, so that each distinct one is boiled down once.
     resolved: [Vec<Workload>; 2],
     /// Runs that were accepted, by work.
-    pub(crate) accepted: [SortedMap<String, u32>; 2],
+    pub(crate) accepted: [BTreeMap<String, u32>; 2],
     /// Blocks both of whose runs the checks accept, by work; those that have some.
-    pub(crate) accepted_pairs: SortedMap<String, u32>,
+    pub(crate) accepted_pairs: BTreeMap<String, u32>,
     /// Runs of each side.
     side_runs: [u32; 2],
     /// Warnings about runs and objections to them, by side and check: the first of the worst, and how many runs have one.
-    warned: SortedMap<(usize, String), (Finding, u32)>,
+    warned: BTreeMap<(usize, String), (Finding, u32)>,
     /// What was asked for and done otherwise, by workload, phase and note, with the sides that it is about.
-    pub(crate) notes: SortedMap<(String, String, String), Vec<String>>,
+    pub(crate) notes: BTreeMap<(String, String, String), Vec<String>>,
 }
 
 /// The storage under the targets of each work.
-pub(crate) type Grounds = SortedMap<String, SortedMap<String, TargetFacts>>;
+pub(crate) type Grounds = BTreeMap<String, BTreeMap<String, TargetFacts>>;
 
 /// Which places of a side are one provisioning.
 #[derive(Default)]
 pub(crate) struct Provisionings {
-    pub(crate) by_place: SortedMap<usize, u32>,
-    by_identity: SortedMap<String, u32>,
+    pub(crate) by_place: BTreeMap<usize, u32>,
+    by_identity: BTreeMap<String, u32>,
 }
 
 /// What tells two provisionings apart: the file system, or the disks where those are what varies.
-pub(crate) fn provisioning(targets: &SortedMap<String, TargetFacts>, varying: Option<&Factor>) -> Option<String> {
+pub(crate) fn provisioning(targets: &BTreeMap<String, TargetFacts>, varying: Option<&Factor>) -> Option<String> {
     let facts = targets.values().next()?;
     if varying.is_some_and(|factor| factor.name == "device") && !facts.leaves.is_empty() {
         return Some(facts.leaves.join(","));
@@ -147,13 +147,7 @@ impl ComparisonLog {
     }
 
     /// The plot that a place belongs to. Two directories of one file system are one mkfs, whatever they are called.
-    fn plot_of(
-        &mut self,
-        index: usize,
-        place: usize,
-        plot: &SidePlot,
-        targets: &SortedMap<String, TargetFacts>,
-    ) -> u32 {
+    fn plot_of(&mut self, index: usize, place: usize, plot: &SidePlot, targets: &BTreeMap<String, TargetFacts>) -> u32 {
         let known = &mut self.provisionings[index];
         if let Some(&number) = known.by_place.get(&place) {
             return number;
@@ -343,7 +337,7 @@ impl ComparisonLog {
                 finding: finding.clone(),
             })
             .collect();
-        short_list::sort_by_key(&mut all, |check| (std::cmp::Reverse(check.finding.level), u32::MAX - check.runs));
+        all.sort_by_key(|check| (std::cmp::Reverse(check.finding.level), u32::MAX - check.runs));
         all
     }
 
@@ -351,7 +345,7 @@ impl ComparisonLog {
     pub(crate) fn side_loads(&self, sides: [&str; 2]) -> Vec<SideLoad> {
         let of_side = |(index, side): (usize, &str)| {
             let mut loads: Vec<&UnderLoad> = self.loads[index].iter().flatten().collect();
-            short_list::sort_by(&mut loads, |one, other| one.device_share.total_cmp(&other.device_share));
+            loads.sort_by(|one, other| one.device_share.total_cmp(&other.device_share));
             let median = *loads.get(loads.len() / 2)?;
             Some(SideLoad {
                 side: side.to_owned(),

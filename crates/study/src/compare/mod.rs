@@ -29,12 +29,12 @@ use plan::{PlannedBlock, complete, in_complete_blocks, order, pairs, side_index}
 use plumb_engine::sim::SimRun;
 use plumb_result::compare::{COMPARE_SCHEMA, Outlier, Plots};
 use plumb_result::{Comparison, Contrast, ContrastVerdict, Finding};
-use plumb_sorted::SortedMap;
 use plumb_stats::stop::{Decision, FurtherBudget, Precision, StopReason, Stopper};
 use plumb_stats::verdict::VerdictRule;
 use plumb_trust::RunModes;
 use plumb_workload::named::Scale;
 pub(crate) use request::ComparisonEnded;
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// Method and version of the claims that [`compare`] makes.
@@ -292,7 +292,7 @@ pub(crate) fn conclude(bench: &mut Bench, request: &CompareRequest<'_>, measured
 /// Contrasts of numbers all of whose blocks have a run that the checks rejected: they are shown, and nothing is claimed of them.
 fn rejected_contrasts(comparison_log: &ComparisonLog, terms: &Terms<'_>) -> Vec<Contrast> {
     let is_left = |cell: &ComparedCell| comparison_log.rows.contains_key(cell);
-    let rows: Rows = SortedMap::from_iter(
+    let rows: Rows = BTreeMap::from_iter(
         comparison_log
             .rejected_rows
             .iter()

@@ -1,7 +1,6 @@
 //! Who runs where and in which order: the places of both sides, and the blocks over them.
 
 use crate::place::Place;
-use plumb_sorted::short_list;
 use plumb_stats::schedule::{Block, COMPLETE_BLOCKS, Side, blocked_order};
 use plumb_stats::stop::StopRule;
 
@@ -88,7 +87,7 @@ pub(crate) fn order(seed: u64, blocks: u32, plots: [usize; 2]) -> Vec<PlannedBlo
     while rounds.len() < blocks as usize {
         let round = (rounds.len() / pairs) as u64;
         let mut order: Vec<usize> = (0..pairs).collect();
-        short_list::sort_by_key(&mut order, |&pair| mixed(seed ^ mixed(round << 32 | pair as u64)));
+        order.sort_by_key(|&pair| mixed(seed ^ mixed(round << 32 | pair as u64)));
         rounds.extend(order);
     }
     let planned = |(block, pair): (Block, usize)| PlannedBlock { block, plots: plots.map(|plots| pair % plots.max(1)) };
@@ -140,7 +139,7 @@ pub(crate) fn in_complete_blocks(rule: StopRule, plots: [usize; 2]) -> StopRule 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plumb_sorted::SortedMap;
+    use std::collections::BTreeMap;
 
     #[test]
     fn one_place_a_side_keeps_the_order_of_blocks() {
@@ -167,7 +166,7 @@ mod tests {
 
     #[test]
     fn uneven_sides_share_their_plots_as_evenly_as_can_be() {
-        let mut visits: SortedMap<usize, u32> = SortedMap::new();
+        let mut visits: BTreeMap<usize, u32> = BTreeMap::new();
         for one in order(1, 30, [2, 3]) {
             *visits.entry(one.plots[0]).or_default() += 1;
         }

@@ -2,13 +2,13 @@
 
 use plumb_result::metric::{Stat, Subject};
 use plumb_result::{Contrast, Metric, PhaseResult, RunResult, Tail, TailSide};
-use plumb_sorted::SortedMap;
 use plumb_workload::OpKind;
+use std::collections::BTreeMap;
 
 /// The slowest ops of the runs that count, by side.
 #[derive(Debug, Default)]
 pub(crate) struct TailLog {
-    by_op: SortedMap<TailKey, [Vec<RunTail>; 2]>,
+    by_op: BTreeMap<TailKey, [Vec<RunTail>; 2]>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -6,10 +6,10 @@ use super::request::CompareRequest;
 use plumb_result::Finding;
 use plumb_result::compare::{Difference, Floor};
 use plumb_result::observe::{Environment, TargetFacts};
-use plumb_sorted::{SortedMap, SortedSet};
 use plumb_stats::schedule::Side;
 use plumb_stats::verdict::VerdictRule;
 use plumb_trust::{Asked, ComparisonView, Factor, LatencyView, NumberView, RunModes, RunValue, Sequence, SideRecord};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What trust says of a comparison.
 pub(crate) struct Judged {
@@ -25,7 +25,7 @@ pub(crate) struct JudgedSides<'a> {
     pub(crate) names: [&'a str; 2],
     pub(crate) environments: [&'a Environment; 2],
     /// The storage under each target.
-    pub(crate) targets: [&'a SortedMap<String, TargetFacts>; 2],
+    pub(crate) targets: [&'a BTreeMap<String, TargetFacts>; 2],
     /// Accepted runs of the work that has fewest.
     pub(crate) runs: [u32; 2],
     pub(crate) records: [SideRecord; 2],
@@ -34,7 +34,7 @@ pub(crate) struct JudgedSides<'a> {
 }
 
 /// Where nothing is known of the storage.
-static NOTHING: SortedMap<String, TargetFacts> = SortedMap::new();
+static NOTHING: BTreeMap<String, TargetFacts> = BTreeMap::new();
 
 /// The sides of a comparison on this machine.
 pub(crate) fn sides<'a>(
@@ -60,7 +60,7 @@ pub(crate) fn judge(
     comparison_log: &ComparisonLog,
     claims: &[CellClaim],
     rule: &VerdictRule,
-    floors: &SortedMap<ComparedCell, Floor>,
+    floors: &BTreeMap<ComparedCell, Floor>,
 ) -> Judged {
     let side = |index: usize| plumb_trust::ComparisonSide {
         name: sides.names[index],
@@ -135,7 +135,7 @@ fn targets<'a>(
     comparison_log: &'a ComparisonLog,
     index: usize,
     plot: usize,
-) -> Option<&'a SortedMap<String, TargetFacts>> {
+) -> Option<&'a BTreeMap<String, TargetFacts>> {
     comparison_log.targets[index].get(&plot)?.get(request.workloads.first()?.name)
 }
 
@@ -150,7 +150,7 @@ fn record(
     // A plot all of whose runs were rejected is no replicate.
     let seen = comparison_log.rows.values().map(|rows| {
         let plots = rows.iter().filter(|row| row.side == side).map(|row| row.plot);
-        SortedSet::from_iter(plots).len()
+        BTreeSet::from_iter(plots).len()
     });
     let plots = seen.min().unwrap_or(places);
     let mut unlike: Vec<Difference> = Vec::new();

@@ -2,7 +2,7 @@
 
 use plumb_document::{FromDocument, ToDocument};
 use plumb_lab::transcript::BuildLine;
-use plumb_sorted::SortedMap;
+use std::collections::BTreeMap;
 
 /// The commands of a build, and the programs that they ran.
 #[derive(Debug, Clone, Default, PartialEq, Eq, ToDocument, FromDocument)]
@@ -10,7 +10,7 @@ pub struct BuildRecord {
     /// Command lines, in order.
     pub commands: Vec<String>,
     /// What each program said of its version.
-    pub versions: SortedMap<String, String>,
+    pub versions: BTreeMap<String, String>,
 }
 
 impl BuildRecord {

@@ -1,7 +1,7 @@
 //! What is left of a study, by what its plots and runs have taken so far.
 
 use crate::plan::Plan;
-use plumb_sorted::SortedMap;
+use std::collections::BTreeMap;
 
 /// Seconds that a study still takes.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -49,7 +49,7 @@ impl Mean {
 
 /// Times of things of several kinds.
 #[derive(Debug, Default)]
-struct Times(SortedMap<u32, Mean>);
+struct Times(BTreeMap<u32, Mean>);
 
 impl Times {
     fn add(&mut self, kind: u32, seconds: f64) {

@@ -2,15 +2,15 @@
 
 use crate::plan::{Plan, StopPlan, is_meant};
 use plumb_result::{Metric, RunResult};
-use plumb_sorted::SortedMap;
 use plumb_stats::{estimate, geometric_mean};
+use std::collections::BTreeMap;
 
 /// The values of the runs of each plot.
-type ByPlot = SortedMap<u32, Vec<f64>>;
+type ByPlot = BTreeMap<u32, Vec<f64>>;
 
 /// The values of the metric that decides, by cell and number, and in it by plot.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Values(SortedMap<u32, SortedMap<(String, Metric), ByPlot>>);
+pub(super) struct Values(BTreeMap<u32, BTreeMap<(String, Metric), ByPlot>>);
 
 impl Values {
     /// Takes the values of a run that counts.

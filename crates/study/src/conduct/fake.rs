@@ -14,9 +14,9 @@ use plumb_lab::{Host, HostError, LineError, Step};
 use plumb_result::observe::Environment;
 use plumb_result::run::{OpsDone, RESULT_SCHEMA, TierName};
 use plumb_result::{Metric, MetricValue, PhaseResult, RunResult, RunVerdict, Tool};
-use plumb_sorted::SortedMap;
 use plumb_workload::{NullTarget, OpKind, Target, Workload};
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// What is asked of a host.
@@ -186,7 +186,7 @@ pub(crate) fn answer(speed: f64) -> RunAnswer {
             repeat: None,
         },
         environment: Environment { hostname: "box".to_owned(), ..Environment::default() },
-        target: SortedMap::new(),
+        target: BTreeMap::new(),
         verdict: RunVerdict::Pass,
         partial: false,
         error: None,

@@ -2,8 +2,8 @@
 
 use plumb_lab::protocol::{DeviceRecord, RunAnswer};
 use plumb_result::{Conformance, Level, RunResult, RunVerdict};
-use plumb_sorted::SortedMap;
 use plumb_store::StudyRunStatus;
+use std::collections::BTreeMap;
 
 /// A run that is over.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,7 +14,7 @@ pub(super) struct Judged {
     pub(super) exit_code: Option<i32>,
     pub(super) result: Option<RunResult>,
     pub(super) conformance: Option<Conformance>,
-    pub(super) devices: SortedMap<String, DeviceRecord>,
+    pub(super) devices: BTreeMap<String, DeviceRecord>,
 }
 
 impl Judged {
@@ -35,7 +35,7 @@ impl Judged {
             exit_code: None,
             result: None,
             conformance: None,
-            devices: SortedMap::new(),
+            devices: BTreeMap::new(),
         }
     }
 

@@ -25,9 +25,9 @@ pub(crate) use failures::kind;
 use costs::PlotStage;
 use plumb_engine::signals::StopFlag;
 use plumb_lab::protocol::HostWork;
-use plumb_sorted::SortedMap;
 use plumb_stats::orders_in_complete_block;
 use plumb_store::{Store, StoreError, StudyIn, StudyPlotState, StudyRunRow, StudyRunStatus};
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// A study that was frozen in the store.
@@ -215,7 +215,7 @@ pub fn conduct(
         started: Instant::now(),
         refused: false,
         values: enough::Values::default(),
-        failures: SortedMap::new(),
+        failures: BTreeMap::new(),
         costs: costs::Costs::of(&study.plan),
         standing: None,
         last_run_ended: Instant::now(),
@@ -241,7 +241,7 @@ struct Conductor<'a, 'b> {
     /// What decides on optional repetitions.
     values: enough::Values,
     /// How often each failure has come, by its reason without numbers.
-    failures: SortedMap<String, u32>,
+    failures: BTreeMap<String, u32>,
     /// What plots and runs have taken.
     costs: costs::Costs,
     /// The plot that stands.
@@ -401,7 +401,7 @@ impl Conductor<'_, '_> {
         let share = f64::from(runs - ended) / f64::from(runs.max(1));
         let open = self.rows.iter().filter(|row| !row.status.has_ended());
         let cells = open.clone().map(|row| self.study.plan.runs[row.seq as usize].cell);
-        let mut plots: SortedMap<u32, PlotStage> = SortedMap::from_iter(open.map(|row| (row.plot, PlotStage::Ahead)));
+        let mut plots: BTreeMap<u32, PlotStage> = BTreeMap::from_iter(open.map(|row| (row.plot, PlotStage::Ahead)));
         plots.extend(self.standing.map(|plot| (plot, PlotStage::Standing)));
         let basis = if self.study.plan.stop.is_some() { LeftBasis::AtMost } else { LeftBasis::Measured };
         let by_runs = self

@@ -479,7 +479,7 @@ proptest! {
         let made = calls.iter().filter(|call| matches!(call, Call::Run(_))).count();
         prop_assert!((16..=18).contains(&made), "{} runs were made", made);
         let store = Store::open(&path).unwrap();
-        let runs: plumb_sorted::SortedSet<_> = store.study_runs(&study.id).unwrap().into_iter().map(|row| row.run_id).collect();
+        let runs: std::collections::BTreeSet<_> = store.study_runs(&study.id).unwrap().into_iter().map(|row| row.run_id).collect();
         prop_assert_eq!(runs.len(), 16);
         prop_assert_eq!(store.list(&plumb_store::Filter::default()).unwrap().len(), 16, "no result without its run");
     }

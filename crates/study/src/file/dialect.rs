@@ -5,9 +5,9 @@ use super::levels::RamUnit;
 use plumb_dialects::{bonnie, dd, elbencho, fio, iozone, postmark};
 use plumb_document::FromDocument;
 use plumb_lab::protocol::HostWork;
-use plumb_sorted::SortedMap;
 use plumb_workload::suggest::nearest;
 use plumb_workload::{Bytes, CachePolicy, Size};
+use std::collections::BTreeMap;
 
 /// A workload in another tool's words.
 #[derive(Debug, Clone, FromDocument)]
@@ -21,7 +21,7 @@ pub struct DialectForm {
     pub args: OneOrMany<String>,
     /// Its settings: lines of PostMark, options of fio and elbencho, operands of dd.
     #[serde(default)]
-    pub set: SortedMap<String, LevelForm>,
+    pub set: BTreeMap<String, LevelForm>,
     /// Lines on its standard input.
     #[serde(default)]
     pub stdin: OneOrMany<String>,
@@ -128,10 +128,7 @@ pub fn work(form: &DialectForm, working_set: Option<Size>) -> Result<HostWork, D
 }
 
 /// Settings of PostMark: its commands, sizes as bytes.
-fn postmark_lines(
-    set: &SortedMap<String, LevelForm>,
-    working_set: Option<Size>,
-) -> Result<Vec<String>, DialectProblem> {
+fn postmark_lines(set: &BTreeMap<String, LevelForm>, working_set: Option<Size>) -> Result<Vec<String>, DialectProblem> {
     const KEYS: [&str; 12] = [
         "bias create",
         "bias read",

@@ -7,8 +7,8 @@ use super::levels;
 use super::make::Study;
 use crate::plan::ExpectedCount;
 use plumb_result::Metric;
-use plumb_sorted::SortedMap;
 use plumb_workload::suggest::nearest;
+use std::collections::BTreeMap;
 
 impl Study<'_> {
     /// The counts that the study expects.
@@ -76,7 +76,7 @@ impl Study<'_> {
             metric: form.metric.clone(),
             least,
             most,
-            levels: SortedMap::from_iter(levels),
+            levels: BTreeMap::from_iter(levels),
             because: form.because.clone(),
         })
     }

@@ -4,10 +4,10 @@ use super::form::{Binds, FactorChange, FactorForm, LevelForm, StudyForm};
 use super::levels::{self, Combination, FactorLevel, NONE, StudyFactor};
 use super::workload::WorkloadText;
 use plumb_document::{Node, Table, Value};
-use plumb_sorted::SortedMap;
 use plumb_workload::KeyPath;
 use plumb_workload::keypath::Segment;
 use plumb_workload::native::{LocatedFailure, place_of};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// The factor that tells workloads apart where no other one does.
@@ -225,7 +225,7 @@ impl Factors {
     /// The levels of the hard factors alone.
     pub fn hard_part(&self, levels: &Combination) -> Combination {
         let is_hard = |name: &String| self.all.iter().any(|factor| factor.hard && factor.name == *name);
-        SortedMap::from_iter(
+        BTreeMap::from_iter(
             levels.iter().filter(|(name, _)| is_hard(name)).map(|(name, level)| (name.clone(), level.clone())),
         )
     }

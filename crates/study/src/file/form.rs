@@ -5,12 +5,12 @@ use crate::plan::Correction;
 use plumb_document::{FromDocument, ReadError, Reader, Value};
 use plumb_lab::step::Safety;
 use plumb_lab::vm::VmSpec;
-use plumb_sorted::SortedMap;
 use plumb_workload::Nanos;
 #[cfg(feature = "schema")]
 use schemars::{Schema, SchemaGenerator, json_schema};
 #[cfg(feature = "schema")]
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -26,7 +26,7 @@ pub struct StudyForm {
     pub experiment: Experiment,
     /// Machines by name. This one is `local`, and is used where none is named.
     #[serde(default)]
-    pub hosts: SortedMap<String, HostForm>,
+    pub hosts: BTreeMap<String, HostForm>,
     /// What may be destroyed.
     #[serde(default)]
     pub safety: Safety,
@@ -58,14 +58,14 @@ pub struct StudyForm {
     pub sweep: Option<SweepForm>,
     /// Published numbers that are put beside those that are measured, by what they are called.
     #[serde(default)]
-    pub import: SortedMap<String, ImportForm>,
+    pub import: BTreeMap<String, ImportForm>,
     /// Counts of devices that theory gives.
     #[serde(default)]
     pub expect: Vec<ExpectForm>,
     /// Other sizes of the same study, by name: what `--scale NAME` puts over the rest, as tables or as paths
     /// (`"design.plots" = 2`).
     #[serde(default)]
-    #[cfg_attr(feature = "schema", schemars(with = "SortedMap<String, SortedMap<String, serde_json::Value>>"))]
+    #[cfg_attr(feature = "schema", schemars(with = "BTreeMap<String, BTreeMap<String, serde_json::Value>>"))]
     pub scale: LaterPart,
 }
 
@@ -177,7 +177,7 @@ impl<T> Default for OneOrMany<T> {
 }
 
 /// Levels of some factors: `{ system = "linux", depth = [1, 16] }`. All of them must hold.
-pub type WhenLevels = SortedMap<String, OneOrMany<LevelForm>>;
+pub type WhenLevels = BTreeMap<String, OneOrMany<LevelForm>>;
 
 /// What is varied.
 #[derive(Debug, Clone, FromDocument)]
@@ -405,7 +405,7 @@ pub struct ImportForm {
     pub test: Option<String>,
     /// The levels that it stands for, by factor.
     #[serde(flatten)]
-    pub levels: SortedMap<String, LevelForm>,
+    pub levels: BTreeMap<String, LevelForm>,
 }
 
 /// A share, `"5%"` or `0.05`.

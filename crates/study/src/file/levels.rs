@@ -2,9 +2,9 @@
 
 use super::form::{Binds, LevelForm, WhenLevels};
 use plumb_document::{Node, Spanned, Table, Value};
-use plumb_sorted::SortedMap;
 use plumb_workload::native::LocatedFailure;
 use plumb_workload::suggest::nearest;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// What stands for the level of a factor in a combination in which it is not varied.
@@ -41,7 +41,7 @@ pub struct FactorLevel {
 }
 
 /// One combination: a level of every factor.
-pub type Combination = SortedMap<String, String>;
+pub type Combination = BTreeMap<String, String>;
 
 /// Whether a condition holds for a combination. Factors that it does not have hold.
 pub fn holds(when: &WhenLevels, combination: &Combination) -> bool {

@@ -19,10 +19,10 @@ use crate::plan::{
 use plumb_document::{Node, Spanned, Table, Value};
 use plumb_lab::Step;
 use plumb_lab::protocol::HostWork;
-use plumb_sorted::SortedMap;
 use plumb_workload::keypath::Segment;
 use plumb_workload::native::{Document, LocatedFailure, place_of};
 use plumb_workload::{KeyPath, Prepare, SimDevice, Size};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// The host that is this machine.
@@ -564,10 +564,10 @@ impl<'d> Study<'d> {
         }
     }
 
-    fn hosts(&self, built: &[Built]) -> SortedMap<String, HostPlan> {
+    fn hosts(&self, built: &[Built]) -> BTreeMap<String, HostPlan> {
         let used = |name: &str| built.iter().any(|built| built.host == name);
         let named = self.form.hosts.iter().filter(|(name, _)| used(name));
-        let mut hosts = SortedMap::from_iter(named.filter_map(|(name, host)| {
+        let mut hosts = BTreeMap::from_iter(named.filter_map(|(name, host)| {
             let plan = match (&host.ssh, &host.vm) {
                 _ if let Some(agents) = &host.agents => HostPlan::Agents(agents.clone()),
                 (Some(destination), _) => HostPlan::Ssh {

@@ -3,12 +3,12 @@
 use super::form::OneOrMany;
 use super::target::PlotPlace;
 use plumb_document::FromDocument;
-use plumb_sorted::SortedMap;
 use plumb_workload::suggest::nearest;
 use plumb_workload::{
     Backend, BlockSize, Blocks, Bytes, CachePolicy, DeviceTarget, End, FileTarget, FilesTarget, Flush, Limit, Mix,
     Nanos, Pattern, Phase, Prepare, SimTarget, Size, Stop, Target, WorkerGroup, Workload,
 };
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// One op over a file, as a phase; with several blocks, a phase for each.
@@ -129,7 +129,7 @@ pub struct OpProblem {
 }
 
 /// Sizes of files by their paths, of all workloads: what one reads, another may have said.
-pub type FileSizes = SortedMap<PathBuf, Size>;
+pub type FileSizes = BTreeMap<PathBuf, Size>;
 
 /// Its file where none is named.
 pub const DATA: &str = "data";
@@ -152,7 +152,7 @@ pub fn workload(
         name: name.to_owned(),
         description: String::new(),
         seed: Workload::DEFAULT_SEED,
-        target: SortedMap::new(),
+        target: BTreeMap::new(),
         phase: Vec::new(),
         repeat: None,
     };

@@ -3,13 +3,13 @@
 use super::{PlanOptions, StudyError, StudyFileError, StudyFiles, plan};
 use crate::plan::{HostPlan, Plan};
 use plumb_lab::protocol::HostWork;
-use plumb_sorted::{SortedMap, SortedSet};
 use plumb_workload::native::{self, Override};
 use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// Files by name.
-struct Shelf(SortedMap<&'static str, &'static [u8]>);
+struct Shelf(BTreeMap<&'static str, &'static [u8]>);
 
 impl StudyFiles for Shelf {
     fn bytes(&mut self, path: &Path) -> Result<Vec<u8>, StudyFileError> {
@@ -231,7 +231,7 @@ fn words_of_other_tools_are_tried_before_anything_is_built() {
 #[test]
 fn sizes_of_memory_come_in_the_unit_of_the_tool() {
     let plan = plan("x", SKETCHES[0].1, &PlanOptions::default(), &mut shelf([])).unwrap();
-    let words: SortedSet<String> = plan
+    let words: BTreeSet<String> = plan
         .runs
         .iter()
         .filter_map(|run| match &run.work {
@@ -427,7 +427,7 @@ proptest! {
         touched.runs.swap(0, 1);
         prop_assert!(!touched.is_intact() || touched.runs[0] == touched.runs[1]);
         for block in 0..plots {
-            let here: SortedSet<_> = plan.plots.iter().filter(|plot| plot.block == block).map(|plot| &plot.levels).collect();
+            let here: BTreeSet<_> = plan.plots.iter().filter(|plot| plot.block == block).map(|plot| &plot.levels).collect();
             prop_assert_eq!(here.len(), 2);
             prop_assert_eq!(plan.plots.iter().filter(|plot| plot.block == block).count(), 2);
         }
@@ -526,8 +526,8 @@ fn a_plan_from_before_numbers_were_kept_is_intact() {
     old.hash = old.hash_of_rest();
     let mut json = plumb_document::json::to_value(&old).unwrap();
     let import = json["imports"][0].as_object_mut().unwrap();
-    let keys: SortedSet<&str> = import.keys().map(String::as_str).collect();
-    assert_eq!(keys, SortedSet::from(["label", "file", "dialect", "levels"]));
+    let keys: BTreeSet<&str> = import.keys().map(String::as_str).collect();
+    assert_eq!(keys, BTreeSet::from(["label", "file", "dialect", "levels"]));
     let read: Plan = plumb_document::json::from_value(json).unwrap();
     assert!(read.is_intact() && read == old);
 }

@@ -9,13 +9,13 @@ use super::short::{self, FileSizes, OpForm, SaidOp, ShortOp};
 use super::target::PlotPlace;
 use plumb_document::{FromDocument, Node, Spanned, Table, Value};
 use plumb_lab::protocol::{ConformanceWork, HostWork};
-use plumb_sorted::SortedMap;
 use plumb_workload::native::{self, Document, LocatedFailure, Override, place_of};
 use plumb_workload::suggest::nearest;
 use plumb_workload::{
     Bytes, CachePolicy, Content, End, Flush, KeyPath, OnError, Phase, Prepare, RecordedTree, Replay, ReplayOrder,
     SimTarget, Size, Target, Timing, WorkerGroup, Workload, named, validate,
 };
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -81,7 +81,7 @@ pub struct NamedForm {
     pub named: String,
     /// Changes, as `--set` takes them: `{ depth = 64 }`.
     #[serde(default)]
-    pub set: SortedMap<String, super::form::LevelForm>,
+    pub set: BTreeMap<String, super::form::LevelForm>,
 }
 
 /// A workload in a file of its own.
@@ -93,7 +93,7 @@ pub struct FileForm {
     pub file: String,
     /// Changes, as `--set` takes them: `{ depth = 64 }`.
     #[serde(default)]
-    pub set: SortedMap<String, super::form::LevelForm>,
+    pub set: BTreeMap<String, super::form::LevelForm>,
 }
 
 /// The rules of `plumb posix`: the outcome is which of them the file system breaks.
@@ -443,7 +443,7 @@ impl WorkloadReader<'_> {
             name: text.name.clone(),
             description: String::new(),
             seed: Workload::DEFAULT_SEED,
-            target: SortedMap::from([("files".to_owned(), target)]),
+            target: BTreeMap::from([("files".to_owned(), target)]),
             phase: vec![Phase { end, ..Phase::new("replay", vec![group]) }],
             repeat: None,
         };
@@ -517,7 +517,7 @@ impl WorkloadReader<'_> {
     fn changed(
         &self,
         workload: &Workload,
-        set: &SortedMap<String, super::form::LevelForm>,
+        set: &BTreeMap<String, super::form::LevelForm>,
         table: &Node,
     ) -> Result<Workload, StudyError> {
         let overrides: Vec<Override> =

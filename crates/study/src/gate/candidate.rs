@@ -7,7 +7,6 @@ use crate::run::{Bench, RunError, RunRequest};
 use jiff::Timestamp;
 use plumb_engine::sim::SimRun;
 use plumb_result::RunResult;
-use plumb_sorted::short_list;
 use plumb_workload::{Target, Workload};
 use std::time::{Duration, Instant};
 
@@ -47,7 +46,7 @@ pub struct Alone {
 pub fn works_at(baseline: &[RunResult], place: &Place) -> Option<Vec<Workload>> {
     let mut newest: Vec<&RunResult> = Vec::new();
     let mut sorted: Vec<&RunResult> = baseline.iter().filter(|result| result.imported.is_none()).collect();
-    short_list::sort_by(&mut sorted, |one, other| other.started_at.cmp(&one.started_at));
+    sorted.sort_by(|one, other| other.started_at.cmp(&one.started_at));
     for result in sorted {
         if !newest.iter().any(|known| known.workload.name == result.workload.name) {
             newest.push(result);

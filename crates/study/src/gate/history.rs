@@ -14,11 +14,11 @@ use plumb_result::gate::{
     GATE_SCHEMA, GateAnswer, GateDesign, GateLooks, GateNeed, GateNumber, GateSide, GateSource, GateUnit, LevelChange,
 };
 use plumb_result::{Finding, Gate, RunResult};
-use plumb_sorted::{SortedMap, SortedSet, short_list};
 use plumb_stats::gate::{
     GateAssessment, GateEvidence, GateNote, GateRule, NumberHistory, SESSIONS_MIN, SessionSides, assess, of_histories,
 };
 use plumb_stats::schedule::Side;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// Runs of one side.
@@ -85,8 +85,8 @@ pub fn gate_history(request: &HistoryRequest<'_>) -> Result<GateOutcome, StoredE
     Ok(GateOutcome { gate, measured, interrupted: false })
 }
 
-fn ids(results: &[RunResult]) -> SortedSet<String> {
-    SortedSet::from_iter(results.iter().map(|result| result.id.clone()))
+fn ids(results: &[RunResult]) -> BTreeSet<String> {
+    BTreeSet::from_iter(results.iter().map(|result| result.id.clone()))
 }
 
 fn judge(baseline: HistorySide, candidate: HistorySide, request: &HistoryRequest<'_>) -> Result<Gate, StoredError> {
@@ -221,14 +221,14 @@ fn recent_regression(runs: &[Selected], sessions: &[Option<usize>]) -> Option<St
 
 /// The runs of both sides in the order of time, and how many the baseline shares with the candidate.
 fn both(baseline: Vec<RunResult>, candidate: Vec<RunResult>) -> (Vec<Selected>, usize) {
-    let of_candidate = SortedSet::from_iter(candidate.iter().map(|result| result.id.clone()));
+    let of_candidate = BTreeSet::from_iter(candidate.iter().map(|result| result.id.clone()));
     let all = baseline.len();
     let baseline: Vec<RunResult> = baseline.into_iter().filter(|one| !of_candidate.contains(&one.id)).collect();
     let shared = all - baseline.len();
     let of = |side: Side| move |result| Selected::of_result(side, result);
     let mut runs: Vec<Selected> =
         baseline.into_iter().filter_map(of(Side::A)).chain(candidate.into_iter().filter_map(of(Side::B))).collect();
-    short_list::sort_by(&mut runs, |one, other| (one.at, &one.result.id).cmp(&(other.at, &other.result.id)));
+    runs.sort_by(|one, other| (one.at, &one.result.id).cmp(&(other.at, &other.result.id)));
     (runs, shared)
 }
 
@@ -257,7 +257,7 @@ struct CellSessions {
 impl CellSessions {
     fn of(rows: &[LogRow], runs: &[Selected], sessions: &[Vec<Option<usize>>; 2]) -> CellSessions {
         let by_session = |side: Side, sessions: &[Option<usize>]| {
-            let mut found: SortedMap<usize, (usize, Vec<f64>)> = SortedMap::new();
+            let mut found: BTreeMap<usize, (usize, Vec<f64>)> = BTreeMap::new();
             for row in rows.iter().filter(|row| row.side == side) {
                 if let Some(session) = sessions[row.run as usize] {
                     found.entry(session).or_insert_with(|| (row.run as usize, Vec::new())).1.push(row.value);

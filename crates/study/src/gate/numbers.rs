@@ -6,7 +6,6 @@ use crate::plan::is_meant;
 use plumb_result::compare::{Capped, Floor};
 use plumb_result::gate::{GateAnswer, GateNumber, GateUnit, LevelChange};
 use plumb_result::{ContrastVerdict, Finding, Metric};
-use plumb_sorted::short_list;
 use plumb_stats::gate::{GateAssessment, GateNote, GateRule, GateVerdict, Objection, SESSIONS_MIN};
 use plumb_trust::{NumberFound, Planned};
 use plumb_workload::named::NamedWorkload;
@@ -37,7 +36,7 @@ pub fn planned(workloads: &[&'static NamedWorkload], metrics: &[String]) -> Resu
     let means = |name: &String, metric: Metric| is_meant(name, metric);
     if let Some(name) = wanted.iter().find(|name| !all.iter().any(|one| means(name, one.metric))) {
         let mut known: Vec<String> = all.iter().map(|one| one.metric.to_string()).collect();
-        short_list::sort_by(&mut known, Ord::cmp);
+        known.sort();
         known.dedup();
         return Err(WantedError { name: name.clone(), known });
     }

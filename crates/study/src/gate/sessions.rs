@@ -2,7 +2,6 @@
 
 use crate::compare::stored::Selected;
 use plumb_result::RunResult;
-use plumb_sorted::short_list;
 use plumb_stats::schedule::Side;
 use std::time::Duration;
 
@@ -42,7 +41,7 @@ fn numbered(results: Vec<RunResult>, gap: Duration) -> Vec<(RunResult, Option<us
         .filter_map(|result| Selected::of_result(Side::A, result))
         .filter(Selected::counts)
         .collect();
-    short_list::sort_by(&mut runs, |one, other| one.at.cmp(&other.at));
+    runs.sort_by_key(|one| one.at);
     let sessions = sessions(&runs, Side::A, gap);
     runs.into_iter().map(|run| run.result).zip(sessions).collect()
 }

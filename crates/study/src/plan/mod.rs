@@ -10,15 +10,15 @@ use plumb_lab::Step;
 use plumb_lab::protocol::HostWork;
 use plumb_lab::step::Safety;
 use plumb_result::{CellMetric, PublishedNumber};
-use plumb_sorted::SortedMap;
 use plumb_workload::Target;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// The schema's name.
 pub const PLAN_SCHEMA: &str = "plumb.study-plan/1";
 
 /// The levels of some factors, by the factors' names.
-pub type Levels = SortedMap<String, String>;
+pub type Levels = BTreeMap<String, String>;
 
 /// A study as it will be done. Its hash is that of what is done and asked; [`Plan::hash_of_rest`] says of what not.
 #[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
@@ -41,7 +41,7 @@ pub struct Plan {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub under_load: bool,
     /// Hosts by name; `local` is this machine.
-    pub hosts: SortedMap<String, HostPlan>,
+    pub hosts: BTreeMap<String, HostPlan>,
     /// What may be destroyed.
     pub safety: Safety,
     /// The factors, in the file's order.
@@ -132,7 +132,7 @@ impl Plan {
     pub fn context(&self, cell: u32) -> Levels {
         let levels = &self.cells[cell as usize].levels;
         let told_apart = levels.iter().filter(|(name, _)| self.compare.within.contains(name));
-        SortedMap::from_iter(told_apart.map(|(name, level)| (name.clone(), level.clone())))
+        BTreeMap::from_iter(told_apart.map(|(name, level)| (name.clone(), level.clone())))
     }
 
     /// Whether the hash is that of the rest: nobody changed the plan.
@@ -193,7 +193,7 @@ pub struct ExpectedCount {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most: Option<f64>,
     /// The levels of the cells that it stands for; of a factor that is not named, all.
-    pub levels: SortedMap<String, Vec<String>>,
+    pub levels: BTreeMap<String, Vec<String>>,
     /// The reason, in the study's words.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub because: String,

@@ -3,9 +3,9 @@
 use super::{Levels, Plan, PlannedRun};
 use crate::earlier::EarlierSpread;
 use plumb_lab::protocol::HostWork;
-use plumb_sorted::{SortedMap, SortedSet};
 use plumb_stats::power::{PlannedFamily, claimable_ratio};
 use plumb_stats::verdict::{ReplicationUnit, VerdictRule};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The spread of runs on which the difference that can be seen is planned, where no earlier study shows one.
 pub const ASSUMED_SPREAD: f64 = 0.05;
@@ -50,7 +50,7 @@ pub struct UnitSpread {
 type Context<'a> = (&'a str, Levels);
 
 /// The runs of the baseline and of a candidate, by unit.
-type UnitRuns = SortedMap<(u32, u32), [u32; 2]>;
+type UnitRuns = BTreeMap<(u32, u32), [u32; 2]>;
 
 impl PlannedVerdicts {
     /// The verdicts of a plan. Without `primary` and `metrics` each workload has one; how many numbers a wish like `bw` will stand
@@ -65,7 +65,7 @@ impl PlannedVerdicts {
         let certain = || plan.runs.iter().filter(|run| run.repeat < plan.repeats_least()).filter(has_numbers);
         let level_of = |run: &PlannedRun| plan.cells[run.cell as usize].levels.get(&compare.by);
         let context = |run: &PlannedRun| (plan.cells[run.cell as usize].workload.as_str(), plan.context(run.cell));
-        let plots = SortedSet::from_iter(certain().filter(|run| level_of(run).is_some()).map(|run| run.plot));
+        let plots = BTreeSet::from_iter(certain().filter(|run| level_of(run).is_some()).map(|run| run.plot));
         let unit = if plan.compares_hard() {
             PlannedUnit::Plot
         } else if plots.len() > 1 && plan.provisions_anew() {
@@ -73,7 +73,7 @@ impl PlannedVerdicts {
         } else {
             PlannedUnit::Pair
         };
-        let mut contexts: SortedMap<Context<'_>, UnitRuns> = SortedMap::new();
+        let mut contexts: BTreeMap<Context<'_>, UnitRuns> = BTreeMap::new();
         for run in certain() {
             let Some(level) = level_of(run) else { continue };
             let unit = match unit {
@@ -91,7 +91,7 @@ impl PlannedVerdicts {
         let is_time = |name: &&String| !name.starts_with("device.");
         let numbers = named.iter().filter(is_time).count().max(1);
         let whole = |units: &UnitRuns| units.values().filter(|sides| !sides.contains(&0)).count() as u32;
-        let runs = contexts.values().flat_map(SortedMap::values).flatten().copied().filter(|runs| *runs > 0);
+        let runs = contexts.values().flat_map(BTreeMap::values).flatten().copied().filter(|runs| *runs > 0);
         PlannedVerdicts {
             unit,
             units: contexts.values().map(whole).min().unwrap_or(0),

@@ -4,8 +4,8 @@ use crate::file::dialect::{self, NoFiles, NoMachine, NoPlaces};
 use crate::plan::estimate;
 use plumb_dialects::{bonnie, dd, elbencho, fio, iozone, postmark};
 use plumb_lab::protocol::HostWork;
-use plumb_sorted::SortedMap;
 use plumb_workload::{Target, Workload};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// Bytes of the largest set of files that is there at once, on a host with this much memory; `None` where that cannot be
@@ -77,7 +77,7 @@ fn of_dd(words: &[String]) -> Option<u64> {
 fn of_fio(words: &[String]) -> Option<u64> {
     let read = fio::read(words, &fio::Machine::default(), &mut NoFiles).ok()?;
     let lowered = fio::lower::lower(&read, &mut NoPlaces, fio::lower::Entropy(0)).ok()?;
-    let mut files: SortedMap<PathBuf, u64> = SortedMap::new();
+    let mut files: BTreeMap<PathBuf, u64> = BTreeMap::new();
     for target in lowered.workload.target.values() {
         let Target::JobFiles(job) = target else { continue };
         for number in 0..job.names.count() {

@@ -7,7 +7,6 @@ use crate::run::RunError;
 use plumb_cluster::Host;
 use plumb_engine::signals::{StopFlag, StopSignal};
 use plumb_result::{Measurement, Observations, PhaseMeasurement, RankSpread, Ranks, WorkerMeasurement};
-use plumb_sorted::short_list;
 use plumb_trust::HostEvidence;
 use plumb_workload::{Target, Workload};
 
@@ -120,7 +119,7 @@ fn in_order_of_groups(measured: &mut PhaseMeasurement, workload: &Workload) {
         let group = names.iter().position(|name| name == group).unwrap_or(usize::MAX);
         (group, number.parse::<u64>().unwrap_or(u64::MAX))
     };
-    short_list::sort_by_key(&mut measured.workers, place);
+    measured.workers.sort_by_key(place);
 }
 
 /// What the ranks of one host measured and saw; `None` where none of them reported.

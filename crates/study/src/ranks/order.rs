@@ -13,11 +13,11 @@ use plumb_engine::signals::StopFlag;
 use plumb_engine::sim::{CarriedDebt, SimRun};
 use plumb_engine::{DropCaches, Part, Process, Unopened};
 use plumb_result::merge::{FilesOfRanks, SharedTargets, WorkingSets};
-use plumb_sorted::SortedSet;
 use plumb_workload::files::Names;
 use plumb_workload::native;
 use plumb_workload::replay::{ReplayPart, replay_part};
 use plumb_workload::{BlockStream, ReplayShare, Size, Target, Work as GroupWork, Workload};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// One run, as every rank runs it.
@@ -389,7 +389,7 @@ impl WorkloadOfRank {
         }
         if division != Division::Each {
             // The engine picks the rank's workers out. What all have is one target of all.
-            let shared: SharedTargets = SortedSet::from_iter(workload.target.keys().cloned());
+            let shared: SharedTargets = BTreeSet::from_iter(workload.target.keys().cloned());
             let working_sets = if shared.len() == 1 { WorkingSets::Same } else { WorkingSets::Apart };
             return Ok(WorkloadOfRank { workload: workload.clone(), files: FilesOfRanks { shared, working_sets } });
         }

@@ -5,7 +5,6 @@ use super::order;
 use super::patience::AfterSignal;
 use plumb_cluster::{ClusterError, Reduction};
 use plumb_engine::signals::StopFlag;
-use plumb_sorted::short_list;
 
 /// A task, or what a rank says: bytes that whoever works knows how to read.
 pub type Task = Vec<u8>;
@@ -56,7 +55,7 @@ impl JoinedRanks {
         let reduced = self.cluster.reduce(&mut said, &after_signal.patience());
         let missing = said.missing.take().map_or(Ok(()), Err);
         reduced.and(missing).inspect_err(|_| self.break_off())?;
-        short_list::sort_by_key(&mut said.said, |(rank, _)| *rank);
+        said.said.sort_by_key(|(rank, _)| *rank);
         Ok(said.said)
     }
 

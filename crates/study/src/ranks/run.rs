@@ -14,9 +14,9 @@ use plumb_engine::{Live, MpiIo, OtherProcesses};
 use plumb_result::merge::{FilesOfRanks, Workers};
 use plumb_result::observe::{Environment, PhaseObservations, TargetFacts};
 use plumb_result::{Measurement, PhaseMeasurement, Tier};
-use plumb_sorted::{SortedMap, short_list};
 use plumb_workload::{Phase, Program, Target, Workload};
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -353,7 +353,7 @@ impl<'a> RanksRun<'a> {
         &self,
         measured: &PhaseMeasurement,
         (observations, tells): (PhaseObservations, String),
-        facts: impl FnOnce() -> (Environment, SortedMap<String, TargetFacts>),
+        facts: impl FnOnce() -> (Environment, BTreeMap<String, TargetFacts>),
     ) -> Option<PhaseMeasurement> {
         let rank = self.ranks.rank();
         // Simulated devices are each rank's own, as those of a host are not.
@@ -440,7 +440,7 @@ impl<'a> RanksRun<'a> {
             HostTold { number, text }
         });
         let mut told: Vec<HostTold> = told.collect();
-        short_list::sort_by_key(&mut told, |host| host.number);
+        told.sort_by_key(|host| host.number);
         told
     }
 

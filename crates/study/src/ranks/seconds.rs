@@ -3,8 +3,8 @@
 use plumb_document::{FromDocument, ToDocument, json};
 use plumb_engine::Live;
 use plumb_result::{Histogram, Interval};
-use plumb_sorted::SortedMap;
 use plumb_workload::OpKind;
+use std::collections::BTreeMap;
 
 /// A second of a host.
 #[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
@@ -13,7 +13,7 @@ struct HostSecond {
     elapsed_ns: u64,
     time_ns: Option<u64>,
     interval: Interval,
-    service: SortedMap<OpKind, Histogram>,
+    service: BTreeMap<OpKind, Histogram>,
     in_flight: f64,
     errors: u64,
     fault_count: u64,
@@ -87,12 +87,12 @@ fn add(all: &mut Live, other: Live) {
 pub(super) struct HeardSeconds<'a> {
     hosts: u32,
     phase: &'a str,
-    waiting: SortedMap<u32, Live>,
+    waiting: BTreeMap<u32, Live>,
 }
 
 impl HeardSeconds<'_> {
     pub(super) fn new(hosts: u32, phase: &str) -> HeardSeconds<'_> {
-        HeardSeconds { hosts, phase, waiting: SortedMap::new() }
+        HeardSeconds { hosts, phase, waiting: BTreeMap::new() }
     }
 
     /// Takes in what came; the seconds that can be shown now. Who tells its next one waits for the others no longer.

@@ -5,7 +5,7 @@ use plumb_document::{FromDocument, ToDocument, json};
 use plumb_result::merge::{FilesOfRanks, PhaseShare, Workers};
 use plumb_result::observe::{Environment, PhaseObservations, TargetFacts};
 use plumb_result::{PhaseMeasurement, RankDone, RankSpread};
-use plumb_sorted::SortedMap;
+use std::collections::BTreeMap;
 
 /// A phase, of one rank or of several that are added up.
 #[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
@@ -45,7 +45,7 @@ pub(crate) struct HostPhase {
 #[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 pub(crate) struct HostFacts {
     pub(crate) environment: Environment,
-    pub(crate) targets: SortedMap<String, TargetFacts>,
+    pub(crate) targets: BTreeMap<String, TargetFacts>,
     pub(crate) clock_offset_ns: i64,
     pub(crate) clock_within_ns: u64,
 }

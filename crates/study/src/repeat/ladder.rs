@@ -5,7 +5,6 @@ use crate::kept::with_kept_files;
 use crate::progress::{Parts, Progress};
 use crate::run::{Bench, RunError, RunOutcome};
 use plumb_result::repeat::{LADDER_SCHEMA, LadderRepeat, LadderResult, LadderStep, LadderStream};
-use plumb_sorted::short_list;
 use plumb_workload::{FullLoad, Ladder, Workload};
 
 /// Runs a workload at each load of its ladder, one run each. Files of its test directory are laid out once.
@@ -146,7 +145,7 @@ fn within_limit(steps: &[LadderStep], limit_ns: u64) -> Option<bool> {
 fn overall_response(steps: &[LadderStep]) -> Option<f64> {
     let points = steps.iter().filter(|step| !step.is_again).map(|step| Some((step.rate?, step.response_ns?)));
     let mut points: Vec<(f64, f64)> = points.collect::<Option<_>>()?;
-    short_list::sort_by(&mut points, |a, b| a.0.total_cmp(&b.0));
+    points.sort_by(|a, b| a.0.total_cmp(&b.0));
     let (lowest, highest) = (points.first()?, points.last()?);
     let under: f64 = points.windows(2).map(|pair| (pair[1].0 - pair[0].0) * (pair[0].1 + pair[1].1) / 2.0).sum();
     Some((lowest.0 * lowest.1 + under) / highest.0)

@@ -8,8 +8,8 @@ use plumb_result::sweep::{
     Agreement, Beyond, CacheEdge, Knee, KneeFound, LevelPlace, Rise, RunSpread, Saturation, WithinLimit, WithinPoint,
 };
 use plumb_result::{Level as CheckLevel, SweepKey};
-use plumb_sorted::SortedMap;
 use plumb_stats::{geometric_mean, paired, sample, welch};
+use std::collections::BTreeMap;
 
 /// Coverage of intervals that are shown.
 pub const CONFIDENCE: f64 = 0.95;
@@ -70,7 +70,7 @@ pub struct LevelRuns {
     /// The level.
     pub level: f64,
     /// One run a block at most.
-    pub blocks: SortedMap<u32, RunNumbers>,
+    pub blocks: BTreeMap<u32, RunNumbers>,
 }
 
 impl LevelRuns {
@@ -549,7 +549,7 @@ mod tests {
                 service: RunTimes { mean: Some(mean), ..RunTimes::default() },
                 ..RunNumbers::default()
             };
-            LevelRuns { level, blocks: SortedMap::from([(1, run)]) }
+            LevelRuns { level, blocks: BTreeMap::from([(1, run)]) }
         };
         let levels = [level(1.0, 100.0, 10.0), level(2.0, 190.0, 10.5), level(4.0, 200.0, 20.0)];
         assert_eq!((knee(SweepKey::Depth, &levels), saturation(SweepKey::Depth, &levels)), (None, None));

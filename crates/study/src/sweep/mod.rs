@@ -28,12 +28,12 @@ use plumb_result::compare::LeftOut;
 use plumb_result::run::TierName;
 use plumb_result::sweep::{Arrivals, CurveFindings, RunSpread, SWEEP_SCHEMA, SweepCurve, SweepRun};
 use plumb_result::{Histogram, Level, Measurement, Metric, PhaseMeasurement, PhaseResult, RunVerdict, Sweep, SweepKey};
-use plumb_sorted::SortedMap;
 use plumb_stats::balanced_orders;
 use plumb_store::TagChange;
 use plumb_workload::validate::validate;
 use plumb_workload::{Nanos, OpKind, PerSecond, Phase, Workload};
 use points::{common_tier, shown};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -115,11 +115,11 @@ type Settings = Vec<(SweepKey, f64)>;
 struct PointUnderway {
     settings: Settings,
     runs: Vec<SweepRun>,
-    blocks: SortedMap<u32, RunNumbers>,
+    blocks: BTreeMap<u32, RunNumbers>,
     /// Of rejected runs, which are shown where a point has no others.
-    rejected: SortedMap<u32, RunNumbers>,
+    rejected: BTreeMap<u32, RunNumbers>,
     tiers: Vec<(TierName, Option<f64>)>,
-    checks: SortedMap<String, Level>,
+    checks: BTreeMap<String, Level>,
     b6: Option<Level>,
 }
 
@@ -265,7 +265,7 @@ fn run_stages(
         let is_rate_across = axes.get(1).is_some_and(|axis| axis.key == SweepKey::Rate);
         let arrivals = if is_rate_across { Arrivals::Poisson } else { arrivals };
         for (chunk, across) in points.chunks(axes[0].levels.len()).zip(across) {
-            let mut fixed: SortedMap<SweepKey, f64> = SortedMap::from_iter(rate.map(|rate| (SweepKey::Rate, rate.0)));
+            let mut fixed: BTreeMap<SweepKey, f64> = BTreeMap::from_iter(rate.map(|rate| (SweepKey::Rate, rate.0)));
             if let (Some(axis), Some(level)) = (axes.get(1), across) {
                 fixed.insert(axis.key, level);
             }
@@ -304,7 +304,7 @@ fn run_stages(
                 let stage = MeasuredTogether { label: "", settings, repeats: request.repeats, budget };
                 let (points, ended) = sweeper.run(bench, stage, progress)?;
                 flow = ended;
-                let fixed = SortedMap::from_iter(room);
+                let fixed = BTreeMap::from_iter(room);
                 curves.push(sweeper.curve(&axis, fixed, Arrivals::Poisson, Some(closed_loop_max), &points));
             }
             Some(_) => {}
@@ -455,7 +455,7 @@ impl Sweeper<'_> {
     fn curve(
         &self,
         axis: &Axis,
-        fixed: SortedMap<SweepKey, f64>,
+        fixed: BTreeMap<SweepKey, f64>,
         arrivals: Arrivals,
         closed_loop_max: Option<RunSpread>,
         points: &[PointUnderway],

@@ -2,7 +2,6 @@
 
 use plumb_result::compare::RunCheck;
 use plumb_result::{Level, RunResult, UnderLoad};
-use plumb_sorted::short_list;
 
 /// Between the points of one entry.
 const BETWEEN: &str = "; ";
@@ -46,7 +45,7 @@ impl Objections {
     pub(super) fn of(mut self, runs: u32) -> (Vec<RunCheck>, Option<Box<UnderLoad>>) {
         self.checks.iter_mut().for_each(|check| check.of = runs);
         let order = |check: &RunCheck| (std::cmp::Reverse(check.finding.level), std::cmp::Reverse(check.runs));
-        short_list::sort_by_key(&mut self.checks, order);
+        self.checks.sort_by_key(order);
         (self.checks, self.under_load)
     }
 }

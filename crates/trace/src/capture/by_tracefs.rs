@@ -10,7 +10,6 @@ use super::tracefs::Tracefs;
 use super::{CALIBRATION_CALLS, CALIBRATION_ROUNDS, CaptureError, Event, Subject, kernel, pages};
 use crate::calls::Call;
 use crate::record::RecordedAct;
-use plumb_sorted::short_list;
 use rustix::fs::OFlags;
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -293,7 +292,7 @@ impl TracefsRecorder {
         self.read().map_err(kernel("read events of tracefs"))?;
         others(self);
         let mut all = std::mem::take(&mut self.said);
-        short_list::sort_by_key(&mut all, |(time, _)| *time);
+        all.sort_by_key(|(time, _)| *time);
         let now = all.partition_point(|(time, _)| *time <= until);
         self.said = all.split_off(now);
         for (time, said) in all {

@@ -13,7 +13,6 @@ use crate::own::has_other_file;
 use crate::record::{Record, RecordedAct};
 use crate::show::{Character, Sheet};
 use crate::survey::open_flag;
-use plumb_sorted::short_list;
 use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};
 use std::path::Path;
@@ -97,7 +96,7 @@ impl Surveyed {
         let mut busy: Vec<usize> = (0..self.data_ops.len())
             .filter(|file| self.data > 0 && self.data_ops[*file] as f64 >= least && !self.directories[*file])
             .collect();
-        short_list::sort_by_key(&mut busy, |file| Reverse(self.data_ops[*file]));
+        busy.sort_by_key(|file| Reverse(self.data_ops[*file]));
         busy.truncate(BUSY_MAX);
         busy
     }
@@ -105,7 +104,7 @@ impl Surveyed {
     /// Which thread of the model each thread is, and when those begin: the busiest ones, and all others as the last.
     fn threads(&self) -> (Vec<usize>, Vec<u64>) {
         let mut order: Vec<usize> = (0..self.threads.len()).filter(|task| self.threads[*task].0 > 0).collect();
-        short_list::sort_by_key(&mut order, |task| Reverse(self.threads[*task].0));
+        order.sort_by_key(|task| Reverse(self.threads[*task].0));
         let mut model_of = vec![0; self.threads.len()];
         let mut starts: Vec<u64> = Vec::new();
         for (place, task) in order.into_iter().enumerate() {

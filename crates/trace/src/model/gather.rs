@@ -2,7 +2,6 @@
 
 use super::{How, LISTS, List, PAUSES_MAX, Pause, Phase, State, VALUES, Whose};
 use crate::record::RecordedAct;
-use plumb_sorted::short_list;
 use std::collections::HashMap;
 
 /// Values of which the lists are made, at most; more are drawn from.
@@ -65,7 +64,7 @@ impl Sample {
 
     /// As few values as stand for all: each for as many, in order. Means add up to the sum of all.
     fn values(mut self, means: bool) -> Vec<i64> {
-        short_list::sort_by_key(&mut self.kept, |value| *value);
+        self.kept.sort_by_key(|value| *value);
         let (count, parts) = (self.kept.len(), VALUES.min(self.kept.len()));
         let mut values: Vec<i64> = (0..parts)
             .map(|part| {
@@ -199,7 +198,7 @@ impl Gathered {
             }
             if level >= 2 {
                 let mut then: Vec<(usize, u64)> = state.then.into_iter().collect();
-                short_list::sort_by_key(&mut then, |(state, _)| *state);
+                then.sort_by_key(|(state, _)| *state);
                 lists[List::Then as usize] =
                     then.into_iter().flat_map(|(state, count)| [state as i64, count as i64]).collect();
             }

@@ -5,7 +5,6 @@ use super::column::{Sign, Tables, decode, encode};
 use super::{BlockHeader, BlockKind};
 use crate::names::Names;
 use crate::record::{FileName, Record, RecordedAct, Task, UNKNOWN_NS};
-use plumb_sorted::short_list;
 
 /// Records of a chunk at most.
 pub const CHUNK_RECORDS_MAX: usize = 1 << 16;
@@ -68,7 +67,7 @@ pub(super) struct Encoder {
 impl Encoder {
     /// The bytes of a chunk, header and all. Its records are brought into the order of their times.
     pub(super) fn chunk(&mut self, records: &mut [Record], names: &Names) -> Vec<u8> {
-        short_list::sort_by_key(records, |record| record.at_ns);
+        records.sort_by_key(|record| record.at_ns);
         let first_ns = records.first().map_or(0, |record| record.at_ns);
         let last_ns = records.last().map_or(0, |record| record.at_ns);
         self.files.begin();

@@ -6,7 +6,6 @@
 
 use super::bits::{BitReader, BitWriter, put_varint, take, varint};
 use super::huffman::{LONGEST, codes, lengths};
-use plumb_sorted::short_list;
 
 /// Values that are symbols of their own, at most.
 const FREQUENT_MAX: usize = 192;
@@ -78,7 +77,7 @@ fn frequent(values: &[u64], sign: Sign) -> Vec<u64> {
     let least = if step > 1 { 2 } else { 1 };
     let is_worth_it = |slot: &&(u64, u32)| slot.1 >= least && worth(slot) > 24;
     let mut frequent: Vec<(u64, u32)> = census.slots.iter().filter(is_worth_it).copied().collect();
-    short_list::sort_by_key(&mut frequent, |slot| (u64::MAX - worth(slot), slot.0));
+    frequent.sort_by_key(|slot| (u64::MAX - worth(slot), slot.0));
     frequent.truncate(FREQUENT_MAX);
     let mut frequent: Vec<u64> = frequent.into_iter().map(|(value, _)| value).collect();
     frequent.sort_unstable();

@@ -1,7 +1,5 @@
 //! Canonical Huffman codes of at most twelve bits.
 
-use plumb_sorted::short_list;
-
 /// Bits of the longest code.
 pub(crate) const LONGEST: u32 = 12;
 
@@ -16,7 +14,7 @@ pub(crate) fn lengths(counts: &[u32]) -> Vec<u8> {
     loop {
         // Two queues: leaves by weight, and inner nodes, which come in the order of their weights.
         let mut leaves = used.clone();
-        short_list::sort_by_key(&mut leaves, |&symbol| (weights[symbol], symbol));
+        leaves.sort_by_key(|&symbol| (weights[symbol], symbol));
         let total = 2 * leaves.len() - 1;
         let (mut weight, mut parent) = (vec![0_u64; total], vec![0_usize; total]);
         leaves.iter().enumerate().for_each(|(node, &symbol)| weight[node] = weights[symbol].into());

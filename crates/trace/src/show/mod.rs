@@ -17,7 +17,6 @@ use crate::names::Names;
 use crate::record::{ACTS, Record, RecordedAct, UNKNOWN_NS, flag};
 use apart::Apart;
 use burst::{Burst, WIDTHS_NS};
-use plumb_sorted::short_list;
 use reuse::Reuse;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -472,11 +471,11 @@ impl Character {
             })
             .collect();
         rows.retain(|(name, _)| name != RecordedAct::Add.name());
-        short_list::sort_by(&mut rows, |one, other| other.1[0].total_cmp(&one.1[0]));
+        rows.sort_by(|one, other| other.1[0].total_cmp(&one.1[0]));
         sheet.table_of("ops", rows);
 
         let mut sizes: Vec<(u64, [u64; 2])> = self.by_size.iter().map(|(size, counts)| (*size, *counts)).collect();
-        short_list::sort_by_key(&mut sizes, |(size, [reads, writes])| (Reverse(reads + writes), *size));
+        sizes.sort_by_key(|(size, [reads, writes])| (Reverse(reads + writes), *size));
         let size_row = |(size, [reads, writes]): &(u64, [u64; 2])| {
             let share = (reads + writes) as f64 / self.data.max(1) as f64;
             (size.to_string(), vec![*size as f64, share, *reads as f64, *writes as f64])
@@ -490,7 +489,7 @@ impl Character {
 
         let mut files: Vec<(usize, &FileState)> =
             self.files.iter().enumerate().filter(|(_, file)| file.all_ops() > 0).collect();
-        short_list::sort_by_key(&mut files, |(_, file)| Reverse(file.all_ops()));
+        files.sort_by_key(|(_, file)| Reverse(file.all_ops()));
         let file_row = |(number, file): &(usize, &FileState)| {
             let name = names.files().get(*number).map(ToString::to_string).unwrap_or_default();
             let share = file.all_ops() as f64 / self.records.max(1) as f64;
@@ -501,7 +500,7 @@ impl Character {
 
         let mut threads: Vec<(usize, &(u64, u64))> =
             self.threads.iter().enumerate().filter(|(_, (ops, _))| *ops > 0).collect();
-        short_list::sort_by_key(&mut threads, |(_, (ops, _))| Reverse(*ops));
+        threads.sort_by_key(|(_, (ops, _))| Reverse(*ops));
         let thread_row = |(number, (ops, bytes)): &(usize, &(u64, u64))| {
             let name =
                 names.tasks().get(*number).map_or(String::new(), |task| format!("{} {}", task.thread, task.command));

@@ -7,7 +7,6 @@ use crate::names::Names;
 use crate::open::{Format, Input, RecordingReader, open_as};
 use crate::own::{Chunks, Decoded, Decoder, Facts, Loss, MAGIC, RawChunk};
 use plumb_queue::{Receiver, Sender, bounded};
-use plumb_sorted::short_list;
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::Path;
@@ -112,7 +111,7 @@ fn chunks(mut chunks: Chunks) -> Result<Shown, TraceError> {
     });
     reading?;
     let mut losses = [chunks.losses(), &undecoded].concat();
-    short_list::sort_by_key(&mut losses, |loss| loss.at);
+    losses.sort_by_key(|loss| loss.at);
     Ok(Shown { sheet: character.finish(&names), format: Format::Own, facts: chunks.facts().clone(), losses })
 }
 

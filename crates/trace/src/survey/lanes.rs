@@ -1,13 +1,12 @@
 //! Which threads of a recording were alive together.
 
-use plumb_sorted::short_list;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Threads that were never alive together share a lane; the fewest lanes that there can be.
 pub(super) fn lanes(alive: &[(u64, u64)]) -> (Vec<u32>, u32) {
     let mut order: Vec<usize> = (0..alive.len()).filter(|&task| alive[task].0 <= alive[task].1).collect();
-    short_list::sort_by_key(&mut order, |&task| alive[task]);
+    order.sort_by_key(|&task| alive[task]);
     let mut lanes = vec![0; alive.len()];
     // By when they are free again, and which.
     let mut busy: BinaryHeap<Reverse<(u64, u32)>> = BinaryHeap::new();

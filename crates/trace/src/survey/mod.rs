@@ -233,7 +233,6 @@ mod tests {
     use super::*;
     use crate::iolog::Waits;
     use crate::record::FileName;
-    use plumb_sorted::short_list;
     use std::io::Cursor;
     use std::path::Path;
 
@@ -246,7 +245,7 @@ mod tests {
         let survey = of(text);
         let mut found: Vec<_> =
             survey.initial.iter().map(|entry| (survey.files[entry.file as usize].to_string(), entry.kind)).collect();
-        short_list::sort_by(&mut found, |a, b| a.0.cmp(&b.0));
+        found.sort_by(|a, b| a.0.cmp(&b.0));
         found
     }
 

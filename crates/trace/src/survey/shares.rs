@@ -6,7 +6,6 @@ use crate::error::TraceError;
 use crate::outline::Recorded;
 use crate::own::has_other_file;
 use crate::record::{FileName, Record, RecordedAct};
-use plumb_sorted::short_list;
 use std::collections::HashMap;
 
 /// What stays together.
@@ -85,7 +84,7 @@ impl Groups {
             *sums.entry(self.first(unit as u32)).or_default() += ops;
         }
         let mut largest: Vec<(u64, u32)> = sums.into_iter().map(|(first, ops)| (ops, first)).collect();
-        short_list::sort_by_key(&mut largest, |&(ops, first)| (std::cmp::Reverse(ops), first));
+        largest.sort_by_key(|&(ops, first)| (std::cmp::Reverse(ops), first));
         let mut loads = vec![0_u64; processes.max(1) as usize];
         let mut process_of_first: HashMap<u32, u32> = HashMap::new();
         for (ops, first) in &largest {

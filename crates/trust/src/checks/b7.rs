@@ -3,8 +3,8 @@ use crate::evidence::{Ground, PhaseView};
 use crate::not_seen::NotSeen;
 use crate::text::{bytes, count};
 use plumb_result::Remedy;
-use plumb_sorted::{SortedSet, short_list};
 use plumb_workload::{Blocks, Pattern, Size, Target, Workload};
+use std::collections::BTreeSet;
 
 pub(crate) static CHECK: Check = Check {
     code: "B7",
@@ -43,7 +43,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         Ok(stretches) => stretches,
         Err(reason) => return Outcome::skipped(reason),
     };
-    let walkers = SortedSet::from_iter(stretches.iter().map(|stretch| stretch.worker));
+    let walkers = BTreeSet::from_iter(stretches.iter().map(|stretch| stretch.worker));
     if walkers.len() < 2 {
         return Outcome::NotApplicable;
     }
@@ -58,17 +58,15 @@ fn look(view: &PhaseView<'_>) -> Outcome {
 
 /// Workers that met.
 struct Met {
-    workers: SortedSet<usize>,
+    workers: BTreeSet<usize>,
     /// The largest number of bytes that two of them share in one piece.
     most: u64,
 }
 
 /// Goes over the pieces in their order, and holds each against the piece of another worker that reaches furthest.
 fn met(stretches: &mut [Stretch<'_>]) -> Met {
-    short_list::sort_by(stretches, |one, other| {
-        (one.target, one.file, one.start).cmp(&(other.target, other.file, other.start))
-    });
-    let mut met = Met { workers: SortedSet::new(), most: 0 };
+    stretches.sort_by(|one, other| (one.target, one.file, one.start).cmp(&(other.target, other.file, other.start)));
+    let mut met = Met { workers: BTreeSet::new(), most: 0 };
     // The furthest so far, and the furthest of any other worker.
     let mut furthest: [Option<&Stretch<'_>>; 2] = [None, None];
     for here in &*stretches {

@@ -3,7 +3,6 @@ use crate::evidence::{Ground, PhaseView};
 use crate::text::{bytes, count, nanos, ops_rate, percent, rate, short};
 use plumb_result::observe::DeviceCounters;
 use plumb_result::{Level, Remedy};
-use plumb_sorted::short_list;
 use plumb_workload::{Backend, OpKind, Size, Target};
 
 /// From this share of a limit on, the limit is taken for what held the load back: a token bucket lets through all that it
@@ -45,7 +44,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     let mut found: Vec<Limit> = io_limits(view);
     found.extend(cpu_limit(view));
     found.extend(resource_limits(view));
-    short_list::sort_by_key(&mut found, |one| std::cmp::Reverse(one.level));
+    found.sort_by_key(|one| std::cmp::Reverse(one.level));
     if let Some(worst) = found.first() {
         let observed = found.iter().map(|one| one.observed.as_str()).collect::<Vec<_>>().join("; ");
         let graver: Vec<&str> =

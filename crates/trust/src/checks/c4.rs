@@ -3,7 +3,6 @@ use crate::evidence::{Ground, PhaseView};
 use crate::text::count;
 use plumb_result::Remedy;
 use plumb_result::conditions::TimerDue;
-use plumb_sorted::short_list;
 
 /// What went off so long before the phase may still be at work, seconds.
 const STILL_AT_WORK_S: u64 = 120;
@@ -68,7 +67,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
             Some(Firing { name: &timer.name, does, at: due(timer)? })
         })
         .collect();
-    short_list::sort_by_key(&mut firing, |one| one.at);
+    firing.sort_by_key(|one| one.at);
     if firing.is_empty() {
         return Outcome::pass(format!(
             "none of {} loads storage during the phase",

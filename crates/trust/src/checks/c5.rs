@@ -2,7 +2,7 @@ use crate::check::{Check, Judge, Outcome, grade};
 use crate::evidence::PhaseView;
 use crate::text::percent;
 use plumb_result::{Level, LoadProcess, ProcessCpu, ProcessorUse, Remedy, WorkerMeasurement};
-use plumb_sorted::{SortedSet, short_list};
+use std::collections::BTreeSet;
 
 /// Above this share of the workers' time, others were part of the number.
 const WARN_SHARE: f64 = 0.02;
@@ -75,7 +75,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
             said: format!("The hypervisor gave {} of the processor time to other guests", percent(stolen)),
         },
     ];
-    short_list::sort_by(&mut parts, |one, other| other.share.total_cmp(&one.share));
+    parts.sort_by(|one, other| other.share.total_cmp(&one.share));
     // A small part is not the cause if another one is five times as large.
     let said: Vec<String> =
         parts.iter().filter(|part| part.share > share * NAMED_SHARE).map(|part| format!("{}.", part.said)).collect();
@@ -210,12 +210,12 @@ fn taken(view: &PhaseView<'_>, used: &ProcessorUse, held: f64) -> Option<Taken> 
 }
 
 /// Processors that the workers are bound to; `None` where one of them is not.
-fn pinned(view: &PhaseView<'_>) -> Option<SortedSet<u32>> {
+fn pinned(view: &PhaseView<'_>) -> Option<BTreeSet<u32>> {
     let groups = || view.plan.workers.iter();
     if groups().count() == 0 || groups().any(|group| group.cpus.is_empty()) {
         return None;
     }
-    Some(SortedSet::from_iter(groups().flat_map(|group| group.cpus.iter().copied().take(group.count as usize))))
+    Some(BTreeSet::from_iter(groups().flat_map(|group| group.cpus.iter().copied().take(group.count as usize))))
 }
 
 /// Waits of workers for processors, as a share of their time.
@@ -272,7 +272,7 @@ fn by(named: &[&ProcessCpu], foreign_ns: f64) -> String {
             None => programs.push(Program { largest: one, processes: 1, total_ns: one.total_ns() }),
         }
     }
-    short_list::sort_by_key(&mut programs, |program| std::cmp::Reverse(program.total_ns));
+    programs.sort_by_key(|program| std::cmp::Reverse(program.total_ns));
     let is_large = |program: &Program<'_>| program.total_ns as f64 >= NAMED_SHARE * foreign_ns;
     let large = programs.iter().take_while(|program| is_large(program)).count().clamp(1, 3);
     let names: Vec<String> = programs.iter().take(large).map(Program::name).collect();

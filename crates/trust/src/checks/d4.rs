@@ -2,7 +2,7 @@ use crate::check::{Check, Judge, Outcome};
 use crate::comparison::{ComparisonSide, ComparisonView};
 use plumb_result::observe::{BlockLayer, LayerKind};
 use plumb_result::{Level, Remedy};
-use plumb_sorted::SortedSet;
+use std::collections::BTreeSet;
 
 pub(crate) static CHECK: Check = Check {
     code: "D4",
@@ -53,8 +53,8 @@ fn drives<'a>(side: &ComparisonSide<'a>) -> Vec<&'a BlockLayer> {
 }
 
 /// The distinct values of a setting over a side's drives.
-fn values(drives: &[&BlockLayer], of: fn(&BlockLayer) -> Option<String>) -> SortedSet<String> {
-    SortedSet::from_iter(drives.iter().filter_map(|drive| of(drive)))
+fn values(drives: &[&BlockLayer], of: fn(&BlockLayer) -> Option<String>) -> BTreeSet<String> {
+    BTreeSet::from_iter(drives.iter().filter_map(|drive| of(drive)))
 }
 
 fn look(view: &ComparisonView<'_>) -> Outcome {
@@ -76,7 +76,7 @@ fn look(view: &ComparisonView<'_>) -> Outcome {
         }
         compared.push(setting.name);
         if first != second {
-            let list = |values: &SortedSet<String>| values.iter().cloned().collect::<Vec<_>>().join(" and ");
+            let list = |values: &BTreeSet<String>| values.iter().cloned().collect::<Vec<_>>().join(" and ");
             differ.push(format!(
                 "{}: {} on {}, {} on {}",
                 setting.name,

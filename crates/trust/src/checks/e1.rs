@@ -2,7 +2,6 @@ use crate::check::{Check, Judge, Outcome};
 use crate::evidence::ComparisonView;
 use crate::text::count;
 use plumb_result::Remedy;
-use plumb_sorted::short_list;
 
 /// Runs a side, below which nothing may be claimed.
 pub const MIN_RUNS_TO_CLAIM: u32 = 6;
@@ -92,7 +91,7 @@ fn rejected_by(view: &ComparisonView<'_>) -> Option<Remedy> {
             codes.extend(side.record.rejected_by.iter().map(String::as_str));
         }
     }
-    short_list::sort_by(&mut codes, Ord::cmp);
+    codes.sort();
     codes.dedup();
     if codes.is_empty() {
         return None;

@@ -2,8 +2,8 @@ use crate::check::{Check, Judge, Outcome};
 use crate::comparison::NumberView;
 use crate::evidence::ComparisonView;
 use plumb_result::Remedy;
-use plumb_sorted::SortedMap;
 use plumb_stats::correlate::{PAIRS_MIN, one_measurement};
+use std::collections::BTreeMap;
 
 pub(crate) static CHECK: Check = Check {
     code: "E12",
@@ -23,10 +23,10 @@ pub(crate) static CHECK: Check = Check {
 };
 
 fn look(view: &ComparisonView<'_>) -> Outcome {
-    let numbers: Vec<(&NumberView<'_>, SortedMap<u32, f64>)> = view
+    let numbers: Vec<(&NumberView<'_>, BTreeMap<u32, f64>)> = view
         .numbers
         .iter()
-        .map(|number| (number, SortedMap::from_iter(number.residuals().into_iter().map(|one| (one.run, one.log)))))
+        .map(|number| (number, BTreeMap::from_iter(number.residuals().into_iter().map(|one| (one.run, one.log)))))
         .collect();
     let mut asked = false;
     let mut pairs: Vec<String> = Vec::new();

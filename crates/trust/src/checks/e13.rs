@@ -2,7 +2,7 @@ use crate::check::{Check, Judge, Outcome};
 use crate::comparison::ToolPrint;
 use crate::evidence::ComparisonView;
 use plumb_result::{Metric, Quantity, Remedy};
-use plumb_sorted::SortedMap;
+use std::collections::BTreeMap;
 
 pub(crate) static CHECK: Check = Check {
     code: "E13",
@@ -40,7 +40,7 @@ const MEANINGS: &[Meaning] = &[
 ];
 
 fn look(view: &ComparisonView<'_>) -> Outcome {
-    let mut versions: SortedMap<&str, Vec<&ToolPrint>> = SortedMap::new();
+    let mut versions: BTreeMap<&str, Vec<&ToolPrint>> = BTreeMap::new();
     for tool in view.baseline.record.tools.iter().chain(&view.candidate.record.tools) {
         let known = versions.entry(&tool.name).or_default();
         if !known.iter().any(|other| other.version == tool.version) {

@@ -3,10 +3,10 @@ use crate::comparison::{NumberFinding, NumberView, RunValue, Sequence};
 use crate::evidence::ComparisonView;
 use crate::text::percent;
 use plumb_result::{Better, Remedy};
-use plumb_sorted::SortedMap;
 use plumb_stats::carry_over::{CarryOver, CarryRun, carry_over};
 use plumb_stats::schedule::Side;
 use plumb_workload::Nanos;
+use std::collections::BTreeMap;
 
 /// The chance of a false alarm over all numbers of a comparison together.
 const ALPHA: f64 = 0.01;
@@ -82,7 +82,7 @@ fn look(view: &ComparisonView<'_>) -> Outcome {
 
 /// Tests the runs of a number.
 fn of_number(number: &NumberView<'_>, sequence: &Sequence<'_>) -> Option<CarryOver> {
-    let mut owns: SortedMap<(bool, u32), usize> = SortedMap::new();
+    let mut owns: BTreeMap<(bool, u32), usize> = BTreeMap::new();
     let mut runs: Vec<CarryRun> = Vec::new();
     let sides = [(false, number.baseline), (true, number.candidate)];
     let all = sides.into_iter().flat_map(|(is_candidate, runs)| runs.iter().map(move |run| (is_candidate, run)));

@@ -4,8 +4,8 @@ use crate::evidence::ComparisonView;
 use crate::text::{nanos, percent};
 use plumb_result::compare::Mode;
 use plumb_result::{Better, Histogram, Remedy};
-use plumb_sorted::{SortedMap, short_list};
 use plumb_stats::modes::{DIP_P, centred, dip, modes, modes_of_sides};
+use std::collections::BTreeMap;
 
 /// Runs of both sides together, below which run means are not asked.
 const RUNS_MIN: usize = 12;
@@ -112,7 +112,7 @@ fn of_number(number: &NumberView<'_>, family: usize) -> Option<RunModes> {
             share: values.len() as f64 / runs as f64,
         };
         let mut both = vec![mode(&low), mode(&high)];
-        short_list::sort_by(&mut both, |one, other| other.share.total_cmp(&one.share));
+        both.sort_by(|one, other| other.share.total_cmp(&one.share));
         both
     };
     Some(RunModes { baseline: grouped(&sides[0]), candidate: grouped(&sides[1]) })
@@ -120,7 +120,7 @@ fn of_number(number: &NumberView<'_>, family: usize) -> Option<RunModes> {
 
 /// The values of each plot.
 fn plots(runs: &[RunValue]) -> Vec<Vec<f64>> {
-    let mut plots: SortedMap<u32, Vec<f64>> = SortedMap::new();
+    let mut plots: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
     for run in runs {
         plots.entry(run.plot).or_default().push(run.value);
     }

@@ -3,9 +3,9 @@ use crate::comparison::{NumberView, Residual, RunValue};
 use crate::evidence::ComparisonView;
 use crate::text::percent;
 use plumb_result::Remedy;
-use plumb_sorted::{SortedSet, short_list};
 use plumb_stats::schedule::{Interleaving, interleaving};
 use plumb_stats::trend::spearman;
+use std::collections::BTreeSet;
 
 /// The chance of a false alarm over all numbers of a comparison together.
 const ALPHA: f64 = 0.01;
@@ -85,7 +85,7 @@ fn residuals(number: &NumberView<'_>) -> Vec<Residual> {
     }
     let placed = |runs: &[RunValue]| -> Vec<RunValue> {
         let mut runs = runs.to_vec();
-        short_list::sort_by_key(&mut runs, |run| run.run);
+        runs.sort_by_key(|run| run.run);
         (0..).zip(runs).map(|(place, run)| RunValue { run: place, ..run }).collect()
     };
     let (baseline, candidate) = (placed(number.baseline), placed(number.candidate));
@@ -95,7 +95,7 @@ fn residuals(number: &NumberView<'_>) -> Vec<Residual> {
 /// Whether what drifts is shared by both sides: their runs lie in time as blocks do, or have the same places, each on its plot.
 fn in_pairs(number: &NumberView<'_>) -> bool {
     let runs = number.baseline.len() + number.candidate.len();
-    let places = SortedSet::from_iter(number.baseline.iter().chain(number.candidate).map(|run| run.run));
+    let places = BTreeSet::from_iter(number.baseline.iter().chain(number.candidate).map(|run| run.run));
     places.len() < runs || matches!(interleaving(&number.order()), Interleaving::Pairs(_))
 }
 

@@ -6,7 +6,6 @@ use crate::text::{count, nanos, percent};
 use crate::tier::rate_tier;
 use plumb_result::assertion::PRECONDITIONING;
 use plumb_result::{Level, Remedy, Tier};
-use plumb_sorted::short_list;
 use plumb_workload::OpKind;
 
 /// From here on a phase is long.
@@ -65,7 +64,7 @@ fn look(run: &RunView<'_>) -> Outcome {
         return Outcome::NotApplicable;
     }
     let mut short: Vec<ShortPhase<'_>> = timed().filter_map(shortness).collect();
-    short_list::sort_by_key(&mut short, |one| (std::cmp::Reverse(one.level), one.wall_ns));
+    short.sort_by_key(|one| (std::cmp::Reverse(one.level), one.wall_ns));
     let Some(worst) = short.first() else {
         let shortest = timed().map(|view| view.measured.wall_ns).min().unwrap_or(0);
         return Outcome::pass(format!("every phase took {} or more", nanos(shortest as f64)));

@@ -131,12 +131,12 @@ pub static CHECKS: &[&Check] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plumb_sorted::SortedSet;
+    use std::collections::BTreeSet;
 
     /// Codes are stable interface, and no check goes without its words.
     #[test]
     fn every_check_has_its_own_code_and_all_its_words() {
-        let mut codes = SortedSet::new();
+        let mut codes = BTreeSet::new();
         for check in CHECKS {
             assert!(codes.insert(check.code), "{} is there twice", check.code);
             let fix = check.fix_in_words();

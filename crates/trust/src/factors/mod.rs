@@ -9,8 +9,8 @@ use crate::evidence::ComparisonSide;
 use crate::text::percent;
 use plumb_result::compare::Difference;
 use plumb_result::observe::{BlockLayer, FileSystem, LayerKind, TargetFacts};
-use plumb_sorted::{SortedMap, SortedSet, short_list};
 use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Whether anything differs that the declared factor does not cover. Without a declared factor the verdict is about the
 /// set-ups as wholes, and nothing confounds it. `plots` is the number of provisionings of the side that has fewer.
@@ -148,7 +148,7 @@ pub fn differences(baseline: &ComparisonSide<'_>, candidate: &ComparisonSide<'_>
     for pair in pairs(baseline, candidate) {
         finder.target(&pair, one_host);
     }
-    short_list::sort_by(&mut found, |one, other| one.fact.cmp(&other.fact));
+    found.sort_by(|one, other| one.fact.cmp(&other.fact));
     found
 }
 
@@ -170,7 +170,7 @@ fn pairs<'a>(baseline: &ComparisonSide<'a>, candidate: &ComparisonSide<'a>) -> V
         .collect()
 }
 
-fn only<K, V>(map: &SortedMap<K, V>) -> Option<(&K, &V)> {
+fn only<K, V>(map: &BTreeMap<K, V>) -> Option<(&K, &V)> {
     let mut entries = map.iter();
     entries.next().filter(|_| entries.next().is_none())
 }
@@ -245,7 +245,7 @@ impl Finder<'_> {
     /// Layers are compared kind by kind, so an additional layer does not shift all below it.
     fn stacks(&mut self, root: &[String], pair: &Pair<'_>) {
         let (one, other) = (by_kind(&pair.baseline.stack), by_kind(&pair.candidate.stack));
-        let kinds = SortedSet::from_iter(one.keys().chain(other.keys()));
+        let kinds = BTreeSet::from_iter(one.keys().chain(other.keys()));
         for kind in kinds {
             let none = Vec::new();
             let (one, other) = (one.get(kind).unwrap_or(&none), other.get(kind).unwrap_or(&none));
@@ -276,10 +276,10 @@ impl Finder<'_> {
         if serials_known(pair.baseline) && serials_known(pair.candidate) {
             return;
         }
-        let names = |facts: &TargetFacts| SortedSet::from_iter(facts.leaves.iter().cloned());
+        let names = |facts: &TargetFacts| BTreeSet::from_iter(facts.leaves.iter().cloned());
         let (one, other) = (names(pair.baseline), names(pair.candidate));
         if one != other {
-            let joined = |names: SortedSet<String>| names.into_iter().collect::<Vec<_>>().join(", ");
+            let joined = |names: BTreeSet<String>| names.into_iter().collect::<Vec<_>>().join(", ");
             self.found.push(Difference {
                 fact: below(root, &["leaves"]).join("."),
                 factor: "device".to_owned(),
@@ -301,7 +301,7 @@ impl Finder<'_> {
     fn values(&mut self, at: &[String], one: &Value, other: &Value) {
         match (one, other) {
             (Value::Object(ones), Value::Object(others)) => {
-                let keys = SortedSet::from_iter(ones.keys().chain(others.keys()));
+                let keys = BTreeSet::from_iter(ones.keys().chain(others.keys()));
                 for key in keys {
                     let (one, other) = (ones.get(key).unwrap_or(&Value::Null), others.get(key).unwrap_or(&Value::Null));
                     self.compare(&below(at, &[key]), one, other);
@@ -350,8 +350,8 @@ fn below(at: &[String], steps: &[&str]) -> Vec<String> {
     at.iter().cloned().chain(path(steps)).collect()
 }
 
-fn by_kind(stack: &[BlockLayer]) -> SortedMap<String, Vec<&BlockLayer>> {
-    let mut kinds: SortedMap<String, Vec<&BlockLayer>> = SortedMap::new();
+fn by_kind(stack: &[BlockLayer]) -> BTreeMap<String, Vec<&BlockLayer>> {
+    let mut kinds: BTreeMap<String, Vec<&BlockLayer>> = BTreeMap::new();
     for layer in stack {
         let kind = plumb_document::json::to_value(&layer.kind).unwrap_or_default();
         kinds.entry(text(&kind)).or_default().push(layer);

@@ -8,8 +8,8 @@ use crate::text::{bytes, percent};
 use plumb_document::ToDocument;
 use plumb_result::observe::{Counters, TargetFacts};
 use plumb_result::{Interval, Measurement, Observations, Tier};
-use plumb_sorted::{SortedMap, short_list};
 use plumb_workload::{OpKind, Workload};
+use std::collections::BTreeMap;
 
 /// From this share of the bytes on, a rate is the device's.
 pub const DEVICE_SHARE: f64 = 0.95;
@@ -89,9 +89,9 @@ pub fn live_tier<'a>(
             }
         }
     }
-    short_list::sort_by(&mut leaves, Ord::cmp);
+    leaves.sort();
     leaves.dedup();
-    short_list::sort_by(&mut mounts, Ord::cmp);
+    mounts.sort();
     mounts.dedup();
     let app: u64 = interval.ops.values().map(|ops| ops.bytes).sum();
     if let [mount] = mounts[..]
@@ -131,7 +131,7 @@ pub struct PhaseTiers {
     /// The phase's name.
     pub phase: String,
     /// By kind of op.
-    pub tiers: SortedMap<OpKind, RateTier>,
+    pub tiers: BTreeMap<OpKind, RateTier>,
 }
 
 /// The tiers of every measured phase, in the order of the measurement.
@@ -142,7 +142,7 @@ pub fn tiers(workload: &Workload, measurement: &Measurement, observations: &Obse
 pub(crate) fn phase_tiers(view: &PhaseView<'_>) -> PhaseTiers {
     let completed =
         view.measured.ops.iter().filter(|(kind, op)| if kind.moves_bytes() { op.bytes > 0 } else { op.count > 0 });
-    let tiers = SortedMap::from_iter(completed.map(|(kind, _)| (*kind, rate_tier(view, *kind))));
+    let tiers = BTreeMap::from_iter(completed.map(|(kind, _)| (*kind, rate_tier(view, *kind))));
     PhaseTiers { phase: view.measured.name.clone(), tiers }
 }
 

@@ -4,7 +4,7 @@ use super::MIB;
 use crate::target::{DeviceTarget, Target};
 use crate::units::{Bytes, Size};
 use crate::{Content, Workload};
-use plumb_sorted::SortedMap;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The name of the one target.
@@ -46,7 +46,7 @@ struct Part {
 pub fn on_device(mut workload: Workload, path: &Path, capacity: u64) -> Result<Workload, NotOnDevice> {
     let needs_files =
         |target: &str| NotOnDevice::NeedsFiles { workload: workload.name.clone(), target: target.to_owned() };
-    let mut parts = SortedMap::new();
+    let mut parts = BTreeMap::new();
     let mut end = 0u64;
     let mut content = Content::default();
     for (name, target) in &workload.target {
@@ -76,7 +76,7 @@ pub fn on_device(mut workload: Workload, path: &Path, capacity: u64) -> Result<W
     }
     let size = Some(Size::Bytes(Bytes(end)));
     let device = DeviceTarget { path: path.to_owned(), size, destroy_serial: None, content };
-    workload.target = SortedMap::from([(DEVICE.to_owned(), Target::Device(device))]);
+    workload.target = BTreeMap::from([(DEVICE.to_owned(), Target::Device(device))]);
     Ok(workload)
 }
 

@@ -9,7 +9,7 @@ use crate::phase::{Phase, WorkerGroup};
 use crate::target::{Distribution, SimTarget, Target};
 use crate::units::{Bytes, Nanos, Size};
 use crate::{SimDevice, Workload};
-use plumb_sorted::SortedMap;
+use std::collections::BTreeMap;
 
 /// Each worker of a file set owns some files: with fewer than this there is nothing to choose from.
 const FILES_PER_WORKER: u64 = 4;
@@ -118,7 +118,7 @@ impl Proportions {
         }
     }
 
-    fn scale_phase(&self, phase: &mut Phase, targets: &SortedMap<String, Target>) {
+    fn scale_phase(&self, phase: &mut Phase, targets: &BTreeMap<String, Target>) {
         let is_tree = |group: &WorkerGroup| matches!(targets.get(&group.target), Some(Target::Tree(_)));
         let length_of = |target: &str| match targets.get(target) {
             Some(Target::File(file)) => bytes_of(file.size?),

@@ -7,7 +7,7 @@ use crate::target::Target;
 use crate::units::Bytes;
 use crate::validate::validate;
 use crate::{Backend, OpKind, Workload};
-use plumb_sorted::SortedMap;
+use std::collections::BTreeMap;
 
 fn scales() -> Vec<Scale> {
     let mut scales = Vec::new();
@@ -47,7 +47,7 @@ fn every_one_survives_its_native_form() {
 fn every_headline_metric_occurs_in_one_phase() {
     for named in every() {
         let workload = named.workload(&Scale::moderate(RunPlace::Directory));
-        let mut phases: SortedMap<&str, usize> = SortedMap::new();
+        let mut phases: BTreeMap<&str, usize> = BTreeMap::new();
         for phase in &workload.phase {
             let mut kinds: Vec<&str> = phase.workers.iter().flat_map(subjects).collect();
             kinds.sort_unstable();
@@ -237,7 +237,7 @@ fn every_use_has_its_load_and_its_phases() {
 fn the_streams_of_spc1_have_the_published_statistics() {
     let workload = find("spc1-like").unwrap().workload(&Scale::moderate(RunPlace::Directory));
     let (mut all, mut read, mut bytes) = (0.0, 0.0, 0.0);
-    let mut stores: SortedMap<&str, f64> = SortedMap::new();
+    let mut stores: BTreeMap<&str, f64> = BTreeMap::new();
     for group in &workload.phase[0].workers {
         let rate = group.pace.open.unwrap().rate.0;
         let work = group.work.blocks().unwrap();

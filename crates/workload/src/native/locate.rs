@@ -8,7 +8,6 @@ use crate::keypath::{KeyPath, Segment};
 use crate::validate::Problem;
 use plumb_document::toml::{self, SyntaxError};
 use plumb_document::{FromDocument, Node, ReadError, Spanned, Table, Value};
-use plumb_sorted::short_list;
 use std::ops::Range;
 
 /// A document as the parser leaves it: every key and value knows its place.
@@ -116,7 +115,7 @@ impl<'a> Document<'a> {
 
     /// Errors of meaning at places of the common space, in their order; the same one twice is told once.
     pub fn failures(&self, mut failures: Vec<LocatedFailure>) -> NativeError {
-        short_list::sort_by(&mut failures, |a, b| (a.span.start, &a.message).cmp(&(b.span.start, &b.message)));
+        failures.sort_by(|a, b| (a.span.start, &a.message).cmp(&(b.span.start, &b.message)));
         failures.dedup();
         self.failed(
             failures
@@ -214,7 +213,7 @@ impl<'a> Document<'a> {
                 (span.start, self.diagnostic(span, problem.message, Some(problem.help)))
             })
             .collect();
-        short_list::sort_by_key(&mut diagnostics, |(start, _)| *start);
+        diagnostics.sort_by_key(|(start, _)| *start);
         self.failed(diagnostics.into_iter().map(|(_, diagnostic)| diagnostic).collect())
     }
 }

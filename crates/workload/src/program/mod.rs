@@ -40,7 +40,7 @@ pub use trees::{
 
 use crate::op::OpKind;
 use plumb_document::{FromDocument, ToDocument};
-use plumb_sorted::SortedSet;
+use std::collections::BTreeSet;
 
 /// What one worker does.
 #[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
@@ -118,7 +118,7 @@ impl Program {
     }
 
     /// The kinds of op that its clock sees.
-    pub fn kinds(&self) -> SortedSet<OpKind> {
+    pub fn kinds(&self) -> BTreeSet<OpKind> {
         let shared = self.shared_steps().into_iter().filter_map(|step| step.does.kind());
         walk(&self.steps).flat_map(Step::kinds).copied().chain(shared).collect()
     }
@@ -159,8 +159,8 @@ impl Program {
     }
 
     /// The targets that its steps over shared file sets name.
-    pub fn shared_sets(&self) -> SortedSet<&str> {
-        SortedSet::from_iter(self.shared_steps().into_iter().filter_map(|step| step.file.set.as_deref()))
+    pub fn shared_sets(&self) -> BTreeSet<&str> {
+        BTreeSet::from_iter(self.shared_steps().into_iter().filter_map(|step| step.file.set.as_deref()))
     }
 
     /// Whether any of its steps, in the clock or out of it, changes a file or a directory.
@@ -325,7 +325,7 @@ impl Program {
             let mut openers = steps.iter().filter(|step| step.file.set.is_some() && step.may_open()).peekable();
             return openers.peek().is_some() && openers.all(|step| step.file.direct);
         }
-        let mut direct = SortedSet::new();
+        let mut direct = BTreeSet::new();
         let mut moves = false;
         for step in self.all_steps() {
             match step {

@@ -3,7 +3,7 @@
 use super::transfer::{RecordOrder, SegmentOrder, Segments};
 use crate::units::Bytes;
 use plumb_document::{FromDocument, ToDocument};
-use plumb_sorted::SortedMap;
+use std::collections::BTreeMap;
 
 /// How a file is opened by MPI-IO, with `MPI_MODE_UNIQUE_OPEN`: its records move by [`Via::Mpi`](super::Via::Mpi), it is flushed by
 /// `MPI_File_sync` and closed by `MPI_File_close`.
@@ -15,8 +15,8 @@ pub struct MpiOpen {
     #[serde(default = "one")]
     pub ranks: u32,
     /// Hints to the MPI library, by name.
-    #[serde(default, skip_serializing_if = "SortedMap::is_empty")]
-    pub hints: SortedMap<String, String>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub hints: BTreeMap<String, String>,
     /// `MPI_File_preallocate` of so much; none where it is 0.
     #[serde(default, skip_serializing_if = "is_nothing")]
     pub preallocate: Bytes,

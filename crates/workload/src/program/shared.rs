@@ -9,7 +9,7 @@ use crate::content::Content;
 use crate::op::OpKind;
 use crate::units::Bytes;
 use plumb_document::{FromDocument, ToDocument};
-use plumb_sorted::SortedSet;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 /// A file set that all workers share: a random tree of directories, with files in its leaves.
@@ -467,7 +467,7 @@ impl SharedStep {
 
 /// Whether each write is flushed before its handle is closed or given another file, and before the steps begin again.
 pub(super) fn flushes_all(steps: &[&SharedStep]) -> bool {
-    let (mut dirty, mut writes) = (SortedSet::new(), false);
+    let (mut dirty, mut writes) = (BTreeSet::new(), false);
     for step in steps {
         let handle = step.file.handle;
         match &step.does {

@@ -5,7 +5,7 @@ use crate::keypath::{KeyPath, Segment};
 use crate::suggest::nearest;
 use crate::target::Distribution;
 use crate::units::{Bytes, Size};
-use plumb_sorted::SortedSet;
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// Something in a workload that cannot be run as it is written.
@@ -119,7 +119,7 @@ impl Checker {
         keys: [&str; N],
         what: &str,
         name: &str,
-        seen: &mut SortedSet<String>,
+        seen: &mut BTreeSet<String>,
     ) {
         if !seen.insert(name.to_owned()) {
             self.problem(keys, format!("there are two {what} named `{name}`"), "give each its own name");

@@ -5,10 +5,10 @@ use crate::Workload;
 use crate::companion::{Activity, Busy, Companion, Exec};
 use crate::phase::{Phase, WhenDone};
 use crate::target::Target;
-use plumb_sorted::SortedSet;
+use std::collections::BTreeSet;
 
 /// All of a phase, whose groups of workers have these names.
-pub(super) fn check(check: &mut Checker, workload: &Workload, phase: &Phase, names: &mut SortedSet<String>) {
+pub(super) fn check(check: &mut Checker, workload: &Workload, phase: &Phase, names: &mut BTreeSet<String>) {
     let is_simulated = workload.target.values().any(|target| matches!(target, Target::Sim(_)));
     check.inside("companions", |check| {
         for (index, companion) in phase.companions.iter().enumerate() {

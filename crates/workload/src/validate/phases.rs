@@ -15,7 +15,7 @@ use crate::program::{Program, Step, Wall, walk};
 use crate::target::Target;
 use crate::units::Size;
 use crate::verify::{StampLayout, Verify, VerifyMethod, VerifyState};
-use plumb_sorted::SortedSet;
+use std::collections::BTreeSet;
 
 /// More workers than this in a phase is a slip of the pen.
 const WORKERS_MAX: u32 = 65_536;
@@ -33,8 +33,8 @@ pub(super) fn check(check: &mut Checker, workload: &Workload) {
     if workload.phase.is_empty() {
         check.problem(["phase"], "the workload has no phase", "add a `[[phase]]` with its `[[phase.workers]]`");
     }
-    let mut names = SortedSet::new();
-    let mut populated: SortedSet<&str> = SortedSet::new();
+    let mut names = BTreeSet::new();
+    let mut populated: BTreeSet<&str> = BTreeSet::new();
     for (index, phase) in workload.phase.iter().enumerate() {
         // Files that any worker of this phase or an earlier one creates may be there for the others.
         for group in &phase.workers {
@@ -97,7 +97,7 @@ fn walls(check: &mut Checker, phase: &Phase) {
     }
 }
 
-fn one(check: &mut Checker, workload: &Workload, phase: &Phase, populated: &SortedSet<&str>) {
+fn one(check: &mut Checker, workload: &Workload, phase: &Phase, populated: &BTreeSet<&str>) {
     match phase.memory_pressure {
         Some(Size::Free(_)) => check.problem(
             ["memory-pressure"],
@@ -123,7 +123,7 @@ fn one(check: &mut Checker, workload: &Workload, phase: &Phase, populated: &Sort
     stop(check, workload, phase);
     meetings(check, phase);
     walls(check, phase);
-    let mut names = SortedSet::new();
+    let mut names = BTreeSet::new();
     for (index, group) in phase.workers.iter().enumerate() {
         check.inside("workers", |check| {
             check.inside(index, |check| {

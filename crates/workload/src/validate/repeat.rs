@@ -4,7 +4,7 @@ use super::Checker;
 use super::help_for_name;
 use crate::Workload;
 use crate::repeat::{Cells, FullLoad, Ladder, Repeat, Rounds};
-use plumb_sorted::SortedSet;
+use std::collections::BTreeSet;
 
 /// More cells in a round than this are a slip of the pen.
 const CELLS_MAX: usize = 1000;
@@ -43,7 +43,7 @@ fn rounds(check: &mut Checker, workload: &Workload, rounds: &Rounds) {
         return;
     }
     let round: Vec<String> = rounds.round(workload, 2).phase.into_iter().map(|phase| phase.name).collect();
-    let mut seen = SortedSet::new();
+    let mut seen = BTreeSet::new();
     round.iter().for_each(|name| check.unique(["cells"], "phases of a round", name, &mut seen));
     if rounds.steady.is_empty() {
         check.problem(

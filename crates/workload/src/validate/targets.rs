@@ -7,7 +7,7 @@ use crate::sim::{FAULTS, SimDevice};
 use crate::target::{SimTarget, Target, TreeTarget};
 use crate::units::Bytes;
 use crate::{Phase, Size, Workload};
-use plumb_sorted::SortedMap;
+use std::collections::BTreeMap;
 use std::path::{Component, Path};
 
 /// Files of one target that are all open. Source: the largest `RLIMIT_NOFILE` of Linux, `fs.nr_open`.
@@ -25,7 +25,7 @@ pub(super) fn check(check: &mut Checker, workload: &Workload) {
             "add one, such as `[target.data.file]` with a path and a size",
         );
     }
-    let mut paths: SortedMap<&Path, &str> = SortedMap::new();
+    let mut paths: BTreeMap<&Path, &str> = BTreeMap::new();
     for (name, target) in &workload.target {
         check.inside("target", |check| {
             check.inside(name.as_str(), |check| {

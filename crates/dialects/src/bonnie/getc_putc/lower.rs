@@ -1,13 +1,13 @@
 //! Lowers the settings to phases: one file, filled once, then each test from its start.
 
 use super::{GetcPutcSettings, GetcPutcTest};
-use plumb_sorted::SortedMap;
 use plumb_workload::files::Names;
 use plumb_workload::program::{
     MissingFile, Moves, OpenStep, Pick, Program, ProgramContent, ScratchTarget, StdioBuffer, Step, StreamLocks,
     Transfer, Via,
 };
 use plumb_workload::{Bytes, ClockScope, End, Flush, Phase, Target, WhenDone, Work, WorkerGroup, Workload};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 const TARGET: &str = "getc-putc";
@@ -23,7 +23,7 @@ pub fn lower(settings: &GetcPutcSettings, pid: u32) -> Workload {
         name: "getc-putc".to_owned(),
         description: "getc_putc of Bonnie++ 2.00a".to_owned(),
         seed: Workload::DEFAULT_SEED,
-        target: SortedMap::from([(
+        target: BTreeMap::from([(
             TARGET.to_owned(),
             Target::Scratch(ScratchTarget { path: PathBuf::new(), names, typed: Vec::new() }),
         )]),

@@ -2,14 +2,14 @@
 
 use super::{GetcPutcSettings, GetcPutcTest, VERSION};
 use plumb_result::PhaseMeasurement;
-use plumb_sorted::SortedMap;
+use std::collections::BTreeMap;
 
 /// Shorter times make no rate, s.
 const SHORTEST_S: f64 = 0.5;
 
 /// What each test took, s.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct GetcPutcResults(SortedMap<GetcPutcTest, f64>);
+pub struct GetcPutcResults(BTreeMap<GetcPutcTest, f64>);
 
 impl GetcPutcResults {
     /// Adds a test.

@@ -1,10 +1,10 @@
 //! Lowers the settings to one phase, with one worker per device that does all its loops.
 
 use super::{MIB, ZcavBlocks, ZcavSettings};
-use plumb_sorted::SortedMap;
 use plumb_workload::files::Names;
 use plumb_workload::program::{Moves, OpenStep, Pick, Program, ScratchTarget, Step, Transfer};
 use plumb_workload::{Bytes, ClockScope, End, Flush, Phase, Target, Work, WorkerGroup, Workload};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// The one phase.
@@ -12,7 +12,7 @@ pub const PHASE: &str = "zcav";
 
 /// The workload; a plan for each device. Workers are named after the positions of their devices.
 pub fn lower(settings: &ZcavSettings, plans: &[ZcavBlocks]) -> Workload {
-    let mut target = SortedMap::new();
+    let mut target = BTreeMap::new();
     let mut workers = Vec::new();
     for (number, (device, plan)) in settings.devices.iter().zip(plans).enumerate() {
         let name = worker(number);

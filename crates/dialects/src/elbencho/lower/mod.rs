@@ -17,8 +17,8 @@ pub use geometry::{Geometry, PathType};
 pub use lowered::{Between, Lowered, LoweredPhase, PhaseKind};
 use places::error;
 pub use places::{Found, LowerError, Places};
-use plumb_sorted::SortedMap;
 use plumb_workload::{CachePolicy, ClockScope, End, Flush, Limit, Nanos, OnError, Phase, Target, WhenDone, Workload};
+use std::collections::BTreeMap;
 use tree::CustomTree;
 pub use tree::TreeCounts;
 
@@ -40,7 +40,7 @@ fn group(
     settings: &Settings,
     work: &jobs::ShareWork,
     rank: u32,
-    target: &mut SortedMap<String, Target>,
+    target: &mut BTreeMap<String, Target>,
 ) -> plumb_workload::WorkerGroup {
     target.entry(work.target_name.clone()).or_insert_with(|| Target::JobFiles(work.files.clone()));
     let mut group = plumb_workload::WorkerGroup::new(&work.target_name, work.sweep.clone());
@@ -86,7 +86,7 @@ pub fn lower(settings: &Settings, places: &mut dyn Places) -> Result<Lowered, Lo
         (PhaseKind::RmDirs, asked.deldirs),
     ];
     let kinds: Vec<PhaseKind> = order.into_iter().filter(|(_, asked)| *asked).map(|(kind, _)| kind).collect();
-    let mut target = SortedMap::new();
+    let mut target = BTreeMap::new();
     let mut phase = Vec::new();
     let mut phases = Vec::new();
     for iteration in 0..settings.iterations {

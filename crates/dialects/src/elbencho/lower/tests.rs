@@ -3,16 +3,16 @@
 use super::{Found, Lowered, PhaseKind, Places, lower};
 use crate::elbencho::hosts::DataSetPart;
 use crate::elbencho::tree::Entry;
-use plumb_sorted::SortedMap;
 use plumb_workload::blocks::sweep::{FilePart, SweepDraw, SweepOps, SweepOrder, SweepParts};
 use plumb_workload::content::PatternPiece;
 use plumb_workload::files::{Advices, FileAdvice, MappingAdvice, Names, RecordLock};
 use plumb_workload::validate::validate;
 use plumb_workload::{Bytes, Target, WorkerGroup};
 use proptest::prelude::*;
+use std::collections::BTreeMap;
 
 /// A machine with two NUMA nodes and these paths.
-struct Machine(SortedMap<&'static str, Found>);
+struct Machine(BTreeMap<&'static str, Found>);
 
 impl Places for Machine {
     fn look(&mut self, path: &str) -> Found {
@@ -48,7 +48,7 @@ impl Places for Machine {
 const TREE: &str = "d a/b\nd a\nf 20480 a/big\nf 5000 a/b/y\nf 5000 a/b/x\nf 14000 z\nf 0 a/none\n";
 
 fn machine() -> Machine {
-    Machine(SortedMap::from([
+    Machine(BTreeMap::from([
         ("d", Found::Directory),
         ("e", Found::Directory),
         ("f", Found::File { bytes: 10 << 20 }),

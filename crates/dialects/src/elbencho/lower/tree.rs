@@ -8,7 +8,6 @@ use super::geometry::Geometry;
 use super::{LowerError, Places, error};
 use crate::elbencho::settings::{Phases, Settings, TreeSettings};
 use crate::elbencho::tree::{self, TreeFile, TreeListing};
-use plumb_sorted::short_list;
 use plumb_workload::Bytes;
 use plumb_workload::blocks::sweep::FilePart;
 use plumb_workload::files::{JobFiles, Names};
@@ -91,7 +90,7 @@ impl CustomTree {
         if !(write || stat || read || delfiles) {
             files.clear();
         }
-        short_list::sort_by(&mut dirs, |a, b| (a.len(), a).cmp(&(b.len(), b)));
+        dirs.sort_by(|a, b| (a.len(), a).cmp(&(b.len(), b)));
         if said.round_up > 0 {
             let up = |bytes: u64| bytes.checked_next_multiple_of(said.round_up).unwrap_or(u64::MAX);
             files.iter_mut().for_each(|file| file.bytes = up(file.bytes));
@@ -101,7 +100,7 @@ impl CustomTree {
             None => settings.block.saturating_mul(SHARED_FROM_BLOCKS),
         };
         let (shared, mut alone): (Vec<_>, Vec<_>) = files.into_iter().partition(|file| file.bytes >= from.max(1));
-        short_list::sort_by(&mut alone, |a, b| (a.bytes, &a.path).cmp(&(b.bytes, &b.path)));
+        alone.sort_by(|a, b| (a.bytes, &a.path).cmp(&(b.bytes, &b.path)));
         CustomTree { dirs, alone, shared }
     }
 

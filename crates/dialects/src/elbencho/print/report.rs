@@ -5,8 +5,8 @@ use super::latency::PhaseLatencies;
 use crate::elbencho::lower::{LoweredPhase, PhaseKind};
 use plumb_result::measurement::Moved;
 use plumb_result::{Histogram, PhaseMeasurement};
-use plumb_sorted::SortedMap;
 use plumb_workload::OpKind;
+use std::collections::BTreeMap;
 
 /// Amounts of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -181,10 +181,10 @@ pub fn report(
     let first_ns = measured.first_done_ns.or_else(|| ends.min()).unwrap_or(last_ns);
     // Alone, the first one is the last one.
     let alone = measured.workers.len() < 2 || measured.until_first_done.is_empty();
-    let total: SortedMap<OpKind, Moved> =
-        SortedMap::from_iter(measured.ops.iter().map(|(kind, op)| (*kind, Moved { count: op.count, bytes: op.bytes })));
+    let total: BTreeMap<OpKind, Moved> =
+        BTreeMap::from_iter(measured.ops.iter().map(|(kind, op)| (*kind, Moved { count: op.count, bytes: op.bytes })));
     let by_first = if alone { &total } else { &measured.until_first_done };
-    let of = |moved: &SortedMap<OpKind, Moved>, kind: OpKind| moved.get(&kind).copied().unwrap_or_default();
+    let of = |moved: &BTreeMap<OpKind, Moved>, kind: OpKind| moved.get(&kind).copied().unwrap_or_default();
     let ended_by = entry_op(phase.kind);
     let counted = if entries.logged {
         entries.write.counts(if alone { u64::MAX } else { first_ns })

@@ -5,7 +5,6 @@ use super::latency::PhaseLatencies;
 use super::report::{Both, PhaseReport, ServiceDone, WorkDone};
 use crate::elbencho::lower::{Geometry, PathType};
 use crate::elbencho::settings::{Rwmix, Settings};
-use plumb_sorted::short_list;
 
 const MIB: u64 = 1 << 20;
 
@@ -127,7 +126,7 @@ pub fn phase(report: &PhaseReport, settings: &Settings, geometry: &Geometry) -> 
     }
     if output.services_elapsed && !report.services.is_empty() {
         let mut services: Vec<&ServiceDone> = report.services.iter().collect();
-        short_list::sort_by_key(&mut services, |service| service.us / 1000);
+        services.sort_by_key(|service| service.us / 1000);
         let each = services.iter().map(|service| format!("{}={} ", service.name, elapsed(service.us / 1000)));
         text.push_str(&left("Svc compl. time", &format!("[ {}]", each.collect::<String>())));
     }

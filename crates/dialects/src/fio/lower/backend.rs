@@ -7,9 +7,9 @@ use crate::fio::options::Support;
 use crate::fio::options::zones::ZoneMode;
 use crate::fio::value::FileRegion;
 use crate::fio::value::direction::{AccessOrder, Ops};
-use plumb_sorted::SortedMap;
 use plumb_workload::backend::RwFlag;
 use plumb_workload::{Backend, Bytes, FileCall, SocketKind};
+use std::collections::BTreeMap;
 
 /// What matters of an engine before it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -276,7 +276,7 @@ fn foreign(job: &FioJob) -> Backend {
     ];
     let engine = name(job);
     let zoned = job.zones.mode == ZoneMode::Zoned;
-    let mut options = SortedMap::new();
+    let mut options = BTreeMap::new();
     for said in job.from_global.iter().chain(&job.said) {
         let option = said.option.name;
         let of_engine = !said.option.engines.is_empty() && said.option.known_to(engine);

@@ -3,10 +3,10 @@
 
 use super::places::{AskedRecording, Found, Places, RecordedFiles};
 use crate::FileError;
-use plumb_sorted::SortedMap;
+use std::collections::BTreeMap;
 
 /// Lengths of the files that earlier jobs lay out, by path.
-pub(super) type LaidOut = SortedMap<String, u64>;
+pub(super) type LaidOut = BTreeMap<String, u64>;
 
 /// The system as the next job finds it.
 pub(super) struct Foreseen<'a> {

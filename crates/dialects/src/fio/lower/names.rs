@@ -2,8 +2,8 @@
 
 use super::places::{Found, Places};
 use crate::fio::job::FioJob;
-use plumb_sorted::SortedSet;
 use plumb_workload::files::Names;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 /// Names of the files of one copy of a job.
@@ -82,7 +82,7 @@ pub(super) fn generated(format: &str, job: &str, copy: u32, (number, client): (&
 /// Labels of groups, phases and targets: those of Plumb, as near to fio's names as they can be.
 #[derive(Debug, Default)]
 pub(super) struct Labels {
-    taken: SortedSet<String>,
+    taken: BTreeSet<String>,
 }
 
 impl Labels {

@@ -17,7 +17,6 @@ use crate::fio::options::files::FILES_MAX;
 use crate::fio::options::job::JOBS_MAX;
 use crate::fio::options::stop::ExitWhat;
 use crate::fio::value::distribution::RandomDistribution;
-use plumb_sorted::{SortedMap, short_list};
 use plumb_workload::files::{JobFiles, Names};
 use plumb_workload::phase::{Limit, OnError, RampUntil, RunAs};
 use plumb_workload::validate::{QUEUE_DEPTH_MAX, validate};
@@ -25,6 +24,7 @@ use plumb_workload::{
     Activity, Busy, Bytes, ClockScope, Companion, End, Exec, Flush, Nanos, NullTarget, Phase, Start, Target, WhenDone,
     WorkerGroup, Workload,
 };
+use std::collections::BTreeMap;
 
 /// The state of lowering.
 struct Lowering<'a> {
@@ -40,7 +40,7 @@ struct Lowering<'a> {
     unrunnable: Vec<Unrunnable>,
     errors: Vec<LowerError>,
     /// Targets by what they are, so that jobs on the same files share one.
-    targets: SortedMap<String, String>,
+    targets: BTreeMap<String, String>,
     laid_out: LaidOut,
 }
 
@@ -56,7 +56,7 @@ pub(super) fn lower(fio: &Fio, places: &mut dyn Places, entropy: Entropy) -> Res
             name: names::plain(name),
             description: String::new(),
             seed: Workload::DEFAULT_SEED,
-            target: SortedMap::new(),
+            target: BTreeMap::new(),
             phase: Vec::new(),
             repeat: None,
         },
@@ -65,7 +65,7 @@ pub(super) fn lower(fio: &Fio, places: &mut dyn Places, entropy: Entropy) -> Res
         warnings: Vec::new(),
         unrunnable: Vec::new(),
         errors: Vec::new(),
-        targets: SortedMap::new(),
+        targets: BTreeMap::new(),
         laid_out: LaidOut::new(),
     };
     lowering.counts()?;
@@ -457,7 +457,7 @@ impl Lowering<'_> {
         }
         if !self.errors.is_empty() {
             let mut errors = std::mem::take(&mut self.errors);
-            short_list::sort_by_key(&mut errors, |error| {
+            errors.sort_by_key(|error| {
                 self.fio.jobs.iter().position(|job| job.place == error.place && job.name == error.name)
             });
             return Err(LowerErrors(errors));

@@ -12,7 +12,6 @@ use crate::fio::value::choice::{ErrorNumber, MemoryKind};
 use crate::fio::value::lists::NumaPolicy;
 use crate::fio::value::pattern::Piece;
 use crate::fio::value::split::PriorityShare;
-use plumb_sorted::short_list;
 use plumb_workload::Bytes;
 use plumb_workload::content::{BufferContent, DedupeMode, PatternPiece};
 use plumb_workload::files::{
@@ -249,7 +248,7 @@ pub(super) fn process(copy: &mut JobClone<'_>, places: &mut dyn Places) -> Proce
             None => missing.push(*node),
         }
     }
-    short_list::sort_by(&mut any_of_cpus, Ord::cmp);
+    any_of_cpus.sort();
     any_of_cpus.dedup();
     let has_priority = memory.prio.is_some() || memory.prio_class.is_some();
     let rules = ProcessRules {

@@ -6,7 +6,6 @@ mod replays;
 
 use super::*;
 use crate::fio::{self, Files, Machine, MissingFile};
-use plumb_sorted::SortedMap;
 use plumb_workload::blocks::ByKind;
 use plumb_workload::blocks::fio::*;
 use plumb_workload::blocks::trace::*;
@@ -16,6 +15,7 @@ use plumb_workload::pace::{SteadyFigure, SteadyJudged};
 use plumb_workload::phase::ErrorOrigin;
 use plumb_workload::{Activity, Backend, Bytes, Nanos, Target, WhenDone, WorkerGroup, native};
 use proptest::prelude::*;
+use std::collections::BTreeMap;
 
 struct NoFiles;
 
@@ -35,7 +35,7 @@ impl Files for OneFile {
 
 /// A system of a few paths.
 #[derive(Default)]
-pub(super) struct Known(SortedMap<String, Found>);
+pub(super) struct Known(BTreeMap<String, Found>);
 
 impl Places for Known {
     fn look(&mut self, path: &str) -> Found {

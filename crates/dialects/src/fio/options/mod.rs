@@ -84,11 +84,11 @@ pub fn nearest(name: &str) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plumb_sorted::SortedSet;
+    use std::collections::BTreeSet;
 
     #[test]
     fn no_name_means_two_options() {
-        let mut seen = SortedSet::new();
+        let mut seen = BTreeSet::new();
         for name in all().flat_map(|option| std::iter::once(option.name).chain(option.alias)) {
             assert!(seen.insert(name), "{name} is there twice");
         }

@@ -2,7 +2,6 @@
 
 use super::direction::rate;
 use super::report::{DirectionReport, Display, Io, JobReport, Report};
-use plumb_sorted::short_list;
 
 /// One direction of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -97,7 +96,7 @@ pub(super) fn share_of_group(mean_kib: f64, group: Together) -> f64 {
 /// The numbers of the groups, from 0 to the largest.
 fn numbers(report: &Report) -> Vec<u32> {
     let mut numbers: Vec<u32> = report.jobs.iter().map(|job| job.group).collect();
-    short_list::sort_by(&mut numbers, Ord::cmp);
+    numbers.sort();
     numbers.dedup();
     numbers
 }

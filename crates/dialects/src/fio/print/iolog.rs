@@ -1,7 +1,5 @@
 //! The log that `write_iolog` writes and `read_iolog` replays, version 3: µs since the log began, file, action.
 
-use plumb_sorted::short_list;
-
 /// The first line, with its end.
 pub fn iolog_header() -> &'static str {
     "fio version 3 iolog\n"
@@ -78,7 +76,7 @@ impl UsedBuffers {
     /// An op is handed over and completes at these times, ns. `offset` is `None` for one without a place; the answer is
     /// what it leaves in its buffer.
     pub fn used_by(&mut self, submit_ns: u64, complete_ns: u64, offset: Option<u64>) -> u64 {
-        short_list::sort_by_key(&mut self.in_flight, |(_, complete_ns)| *complete_ns);
+        self.in_flight.sort_by_key(|(_, complete_ns)| *complete_ns);
         let over = self.in_flight.partition_point(|(_, complete_ns)| *complete_ns <= submit_ns);
         self.free.extend(self.in_flight.drain(..over).map(|(offset, _)| offset));
         if self.free.is_empty() && !self.in_flight.is_empty() {

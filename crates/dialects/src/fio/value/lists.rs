@@ -1,7 +1,6 @@
 //! Lists: file names, CPUs, NUMA nodes, figures.
 
 use super::reading::ValueError;
-use plumb_sorted::short_list;
 
 /// The highest number of a CPU or node that is believed.
 const MOST_CPUS: u32 = 16_384;
@@ -54,7 +53,7 @@ pub fn cpus(text: &str) -> Result<Vec<u32>, ValueError> {
     if cpus.is_empty() {
         return Err(ValueError::Missing);
     }
-    short_list::sort_by(&mut cpus, Ord::cmp);
+    cpus.sort();
     cpus.dedup();
     Ok(cpus)
 }

@@ -6,10 +6,10 @@ mod program;
 use super::pass::{Pass, Test};
 use super::settings::{Settings, TestMode};
 use super::sweep::SizePoint;
-use plumb_sorted::SortedMap;
 use plumb_workload::files::Names;
 use plumb_workload::{End, Flush, Phase, RunAs, ScratchTarget, Stop, Target, When, Work, WorkerGroup, Workload};
 use program::PassStep;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// The target's name.
@@ -48,7 +48,7 @@ pub fn lower(settings: &Settings) -> Lowered {
             name: "iozone".to_owned(),
             description: String::new(),
             seed: Workload::DEFAULT_SEED,
-            target: SortedMap::from([(TARGET.to_owned(), target(settings))]),
+            target: BTreeMap::from([(TARGET.to_owned(), target(settings))]),
             phase: Vec::new(),
             repeat: None,
         },

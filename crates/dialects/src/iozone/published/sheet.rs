@@ -7,7 +7,7 @@ use crate::iozone::settings::Rate;
 use crate::iozone::{Action, Machine, read};
 use plumb_result::PublishedNumber;
 use plumb_result::published::Unread;
-use plumb_sorted::SortedMap;
+use std::collections::BTreeMap;
 
 /// The beginning of a sheet: its first record, four bytes long.
 const BEGINNING: [u8; 4] = [9, 0, 4, 0];
@@ -25,7 +25,7 @@ enum Value {
 }
 
 /// Cells by row and column.
-type Rows = SortedMap<usize, SortedMap<usize, Value>>;
+type Rows = BTreeMap<usize, BTreeMap<usize, Value>>;
 
 /// Whether these bytes are a sheet.
 pub(super) fn is_sheet(bytes: &[u8]) -> bool {
@@ -56,7 +56,7 @@ pub(super) fn of_text(text: &str) -> Result<Vec<PublishedNumber>, Unread> {
         });
         // Other lines may hold what they like.
         if text.trim_start().starts_with('"') {
-            rows.insert(line, SortedMap::from_iter((indent..).zip(cells?)));
+            rows.insert(line, BTreeMap::from_iter((indent..).zip(cells?)));
         }
     }
     Ok(numbers(&rows, table::rate(text)))
@@ -156,7 +156,7 @@ enum Section {
     /// Nothing that is read.
     Other,
     /// Rates of a pass: record sizes by column, once they were seen, kB.
-    Surface(Pass, Option<SortedMap<usize, u64>>),
+    Surface(Pass, Option<BTreeMap<usize, u64>>),
     /// A line a pass, a column a number of processes; with what is said of records.
     Throughput(String),
 }
@@ -194,7 +194,7 @@ fn numbers(rows: &Rows, rate: Rate) -> Vec<PublishedNumber> {
         match (&mut section, title) {
             (_, Some(title)) if row.len() == 1 => section = Section::of_title(title, &section),
             (Section::Surface(_, records @ None), None) => {
-                *records = Some(SortedMap::from_iter(values.map(|(column, record_kb, _)| (column, record_kb as u64))));
+                *records = Some(BTreeMap::from_iter(values.map(|(column, record_kb, _)| (column, record_kb as u64))));
             }
             (Section::Surface(pass, Some(records)), None) => {
                 let Some(Value::Number(file_kb, _)) = row.get(&0) else { continue };

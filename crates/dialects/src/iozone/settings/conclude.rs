@@ -4,7 +4,6 @@ use super::{RECORD_MAX_BYTES, Rate, Seen, Settings, TestMode, Trouble, WrittenCo
 use crate::iozone::Wrong;
 use crate::iozone::pass::Test;
 use crate::iozone::sweep::{CROSSOVER_KB, SizePoint, SizeSweep, SweepRange, steps};
-use plumb_sorted::short_list;
 
 fn trouble(code: u8, message: &str) -> Option<Trouble> {
     Some(Trouble { message: message.to_owned(), error: String::new(), code, behind_table: false })
@@ -75,7 +74,7 @@ fn contradiction(settings: &Settings, seen: &Seen, auto: bool) -> Option<Trouble
 }
 
 fn ascending(mut sizes: Vec<u64>) -> Vec<u64> {
-    short_list::sort_by(&mut sizes, Ord::cmp);
+    sizes.sort();
     sizes.dedup();
     sizes
 }

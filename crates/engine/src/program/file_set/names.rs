@@ -322,13 +322,13 @@ impl Bitmap {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plumb_sorted::SortedMap;
     use proptest::prelude::*;
+    use std::collections::BTreeMap;
     use std::collections::VecDeque;
 
     /// What `Names` must be equal to, written the slow and obvious way.
     struct Model {
-        existing: SortedMap<u32, NameKind>,
+        existing: BTreeMap<u32, NameKind>,
         free: VecDeque<u32>,
     }
 

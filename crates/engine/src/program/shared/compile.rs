@@ -7,7 +7,6 @@ use super::steps::{Board, GroupBoard, StepName};
 use super::sync::{Credit, Events, WakeEvent};
 use crate::clock::Clock;
 use crate::targets::{OpenTarget, OpenTargets};
-use plumb_sorted::SortedMap;
 use plumb_workload::program::{
     Amount, EventUnit, FinishUnit, SharedPick, SharedStep, SharedTransfer, SharedWork, TURN_HANDLES, Together,
     TreeAccess, shared_name,
@@ -15,6 +14,7 @@ use plumb_workload::program::{
 use plumb_workload::validate::MAX_SET_REQUEST_BYTES;
 use plumb_workload::{OpKind, Phase, Program, RunAs, Step};
 use rustix::fs::OFlags;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -194,7 +194,7 @@ impl SharedPhase {
             .iter()
             .map(|group| group.work.program().filter(|program| program.is_over_shared_sets()))
             .collect();
-        let mut names: SortedMap<String, usize> = SortedMap::new();
+        let mut names: BTreeMap<String, usize> = BTreeMap::new();
         let mut places: Vec<Place> = Vec::new();
         for (group, program) in phase.workers.iter().zip(&programs) {
             for (name, step) in program.iter().flat_map(|program| program.shared_names()) {
@@ -212,7 +212,7 @@ impl SharedPhase {
                 }
             }
         }
-        let mut given: SortedMap<usize, usize> = SortedMap::new();
+        let mut given: BTreeMap<usize, usize> = BTreeMap::new();
         let mut compiled = Vec::new();
         let mut boards = Vec::new();
         let (mut per_second, mut parties) = (0, 1);
@@ -278,19 +278,19 @@ impl SharedPhase {
 }
 
 /// The numbers of steps by their names, in the order in which they are compiled.
-fn numbers(program: &Program) -> SortedMap<String, usize> {
+fn numbers(program: &Program) -> BTreeMap<String, usize> {
     let single = program.shared_names().into_iter().filter(|(_, step)| !matches!(step.does, SharedWork::Steps(_)));
-    SortedMap::from_iter(single.enumerate().map(|(number, (name, _))| (name, number)))
+    BTreeMap::from_iter(single.enumerate().map(|(number, (name, _))| (name, number)))
 }
 
 struct Compiler<'a> {
     program: SharedProgram,
     /// The program's steps by name.
-    numbers: SortedMap<String, usize>,
+    numbers: BTreeMap<String, usize>,
     /// Places by the names of steps.
-    names: &'a SortedMap<String, usize>,
+    names: &'a BTreeMap<String, usize>,
     /// Credits of each place that are given to groups already.
-    given: &'a mut SortedMap<usize, usize>,
+    given: &'a mut BTreeMap<usize, usize>,
     workers: usize,
     targets: &'a OpenTargets,
 }

@@ -109,12 +109,12 @@ impl WriteMemory {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plumb_sorted::SortedSet;
+    use std::collections::BTreeSet;
 
     /// Nothing that deduplicates finds a block twice, in one write or in several, of one worker or of two.
     #[test]
     fn no_block_is_written_twice() {
-        let mut seen = SortedSet::new();
+        let mut seen = BTreeSet::new();
         for worker in [3, 4] {
             let stream = StreamId { seed: 9, phase: 0, worker };
             let mut memory = WriteMemory::new(1 << 16, Content::Random, stream).unwrap();
@@ -132,7 +132,7 @@ mod tests {
     fn reads_are_spread() {
         let mut memory = ReadMemory::new(8192, 1 << 20).unwrap();
         let mut rng = Rng::new(5);
-        let places: SortedSet<usize> = (0..1000).map(|_| memory.piece(8192, &mut rng).as_ptr() as usize).collect();
+        let places: BTreeSet<usize> = (0..1000).map(|_| memory.piece(8192, &mut rng).as_ptr() as usize).collect();
         let first = memory.region.as_mut_slice().as_ptr() as usize;
         assert_eq!(places.len(), 128);
         assert!(places.iter().all(|place| (place - first).is_multiple_of(8192) && place.is_multiple_of(4096)));

@@ -355,8 +355,8 @@ impl PathText {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plumb_sorted::SortedSet;
     use plumb_workload::program::{ExistingTree, TreeAccess};
+    use std::collections::BTreeSet;
 
     fn tree(files: u64, leaves: u64, width: u64, spread: f64) -> SharedTree {
         SharedTree {
@@ -412,7 +412,7 @@ mod tests {
             let shape = self::shape(&tree(files, leaves, width, spread), 3);
             assert_eq!((u64::from(shape.files()), u64::from(shape.leaves())), (files, leaves));
             let entries = (0..files as u32).map(Entry::File).chain((0..leaves as u32).map(Entry::Leaf));
-            let mut paths: SortedSet<String> = entries.map(|entry| path(&shape, entry)).collect();
+            let mut paths: BTreeSet<String> = entries.map(|entry| path(&shape, entry)).collect();
             let mut text = PathText::new();
             for directory in 1..shape.directories() {
                 shape.write_directory(directory, &mut text);

@@ -15,10 +15,10 @@ use crate::program::{SetState, TreeState};
 use crate::rng::{Rng, StreamId};
 use crate::source::Source;
 use crate::tree::{FileId, PathBuffer, TreeShape, layout};
-use plumb_sorted::SortedMap;
 use plumb_workload::program::{Choice, CopyStep, MissingFile, OpenStep, ProgramMemory};
 use plumb_workload::{Bytes, Content, Distribution, OpKind, Pick, Step, TreeTarget};
 use proptest::prelude::*;
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
@@ -56,7 +56,7 @@ impl Tree {
     }
 
     /// The files that have a copy, as workers believe and as they are.
-    fn copies(&self, states: &[SetState]) -> [SortedMap<u64, bool>; 2] {
+    fn copies(&self, states: &[SetState]) -> [BTreeMap<u64, bool>; 2] {
         let mut path = PathBuffer::new();
         let mut is_there = |file: FileId| {
             self.shape.write_path(file, &mut path);
@@ -85,8 +85,8 @@ impl Tree {
     }
 
     /// Every name below the root: what it is.
-    fn found(&self) -> SortedMap<PathBuf, Found> {
-        let mut found = SortedMap::new();
+    fn found(&self) -> BTreeMap<PathBuf, Found> {
+        let mut found = BTreeMap::new();
         let mut open = vec![self.directory.path().to_owned()];
         while let Some(directory) = open.pop() {
             for entry in fs::read_dir(directory).unwrap() {
@@ -109,8 +109,8 @@ impl Tree {
     }
 
     /// What the workers believe is below the root.
-    fn believed(&self, states: &[SetState]) -> SortedMap<PathBuf, Found> {
-        let mut believed = SortedMap::new();
+    fn believed(&self, states: &[SetState]) -> BTreeMap<PathBuf, Found> {
+        let mut believed = BTreeMap::new();
         let mut path = PathBuffer::new();
         for level in 1..=self.shape.depth() {
             for number in 0..3u64.pow(level) {

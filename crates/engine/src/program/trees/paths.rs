@@ -285,7 +285,7 @@ mod tests {
         };
         let files = Arc::new(TreeFiles::new(names.clone(), Path::new("/base")));
         let mut paths = TreePaths::new(Arc::clone(&files));
-        let mut seen = plumb_sorted::SortedSet::new();
+        let mut seen = std::collections::BTreeSet::new();
         for entry in [TreeEntry::Root, TreeEntry::Directory(2)]
             .into_iter()
             .chain((0..36).flat_map(|number| [TreeEntry::Item(0, number), TreeEntry::Item(1, 35 - number)]))

@@ -415,7 +415,7 @@ mod tests {
             let files = Arc::new(TreeFiles::new(tree.clone(), std::path::Path::new("")));
             let step = TreeStep::new(TreeWork::Rename { aside: 1 });
             let mut walk = TreeWalk::new(&files, &step, 0, 1, &WallMark::default()).unwrap();
-            let mut there: plumb_sorted::SortedSet<u64> = (0..per_directory)
+            let mut there: std::collections::BTreeSet<u64> = (0..per_directory)
                 .map(|number| tree.number(TreeName { root: 0, owner: 1, entry: TreeEntry::Item(0, number) }))
                 .collect();
             let before = there.clone();

@@ -3,8 +3,8 @@
 use crate::barrier::PhaseMemory;
 use crate::clock::Ticks;
 use crate::mpi_io::MpiIo;
-use plumb_sorted::SortedMap;
 use plumb_workload::program::Wall;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,7 +15,7 @@ pub(crate) struct WallMark {
     /// A worker read what was not written.
     is_wrong: AtomicBool,
     /// How many items of each root each worker's renewals removed, by its number.
-    renewed: Mutex<SortedMap<u32, u64>>,
+    renewed: Mutex<BTreeMap<u32, u64>>,
 }
 
 impl Default for WallMark {

@@ -7,7 +7,6 @@
 //! What does not fit is drawn again; where not even the smallest fits, there is no op.
 
 use crate::rng::fio::Taus;
-use plumb_sorted::short_list;
 use plumb_workload::blocks::fio::{JobSize, SizeShare};
 
 /// The sizes of one kind of op, in bytes.
@@ -26,7 +25,7 @@ impl Sizes {
             JobSize::Split(shares) => shares.iter().copied().filter(|share| share.percent > 0).collect(),
             JobSize::Fixed(_) | JobSize::Range { .. } => Vec::new(),
         };
-        short_list::sort_by_key(&mut shares, |share| share.percent);
+        shares.sort_by_key(|share| share.percent);
         Sizes { smallest: size.min().0, largest: size.max().0, shares: shares.into(), unaligned }
     }
 

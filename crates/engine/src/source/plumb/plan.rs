@@ -6,7 +6,6 @@ use super::walk::Direction;
 use super::walkers::{REUSE_BLOCK, REUSE_LEAF, Walking};
 use crate::math::gcd;
 use crate::rng::StreamId;
-use plumb_sorted::short_list;
 use plumb_workload::blocks::{WeightedSize, Zone};
 use plumb_workload::{BlockSize, Blocks, Bytes, Mix, OpKind, Pattern};
 
@@ -207,7 +206,7 @@ impl PlumbPlan {
             }
             drawn => {
                 // All workers see the files in the same order, so that they agree on which blocks are hot.
-                short_list::sort_by_key(&mut pieces, |piece| (piece.file, piece.start));
+                pieces.sort_by_key(|piece| (piece.file, piece.start));
                 let positions = pieces.iter().map(|piece| positions_in(piece, step, smallest)).sum();
                 BlockOrder::Draw(distribution(drawn, positions)?)
             }
@@ -300,7 +299,7 @@ impl PlumbPlan {
             BlockOrder::List(list) => {
                 let mut ranges: Vec<(u32, u64, u64)> =
                     list.iter().map(|at| (at.file, at.offset, at.offset + largest.min(at.room))).collect();
-                short_list::sort(&mut ranges);
+                ranges.sort();
                 let (mut bytes, mut file, mut reached) = (0, u32::MAX, 0);
                 for (its_file, begin, end) in ranges {
                     let begin = if its_file == file { begin.max(reached) } else { begin };

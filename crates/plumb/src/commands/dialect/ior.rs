@@ -18,9 +18,9 @@ use plumb_engine::LoggedOp;
 use plumb_engine::guard::OutputFile;
 use plumb_engine::signals::StopFlag;
 use plumb_result::PhaseMeasurement;
-use plumb_sorted::SortedMap;
 use plumb_study::{Bench, Division, Progress, mpi_io_of};
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -300,9 +300,9 @@ fn mpi_io(test: &Test) -> Step<Option<Arc<MpiIo>>> {
 }
 
 /// Hints to MPI-IO: of the environment, and of the test's file of hints, which holds where both have one.
-fn hints(test: &Test) -> Step<SortedMap<String, String>> {
+fn hints(test: &Test) -> Step<BTreeMap<String, String>> {
     if !matches!(test.api, Api::MpiIo(_)) {
-        return Ok(SortedMap::new());
+        return Ok(BTreeMap::new());
     }
     let wrong = |place: &str, error: &NotAHint| {
         error_line!("ior: {place}: {error}");

@@ -11,10 +11,10 @@ use plumb_engine::LoggedOp;
 use plumb_engine::guard::{OutputFile, Remover};
 use plumb_engine::signals::StopFlag;
 use plumb_result::PhaseMeasurement;
-use plumb_sorted::SortedSet;
 use plumb_study::{Bench, Division, Progress, RunError};
 use plumb_workload::Workload;
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -75,7 +75,7 @@ impl Dialect for MdWorkbench {
 
     fn listen<'a>(&'a self, _run: &'a Workload, bench: &mut Bench) -> Step<Watching<'a>> {
         bench.division = Division::Workers;
-        Ok(Watching { tool: self, written: SortedSet::new(), failed: None })
+        Ok(Watching { tool: self, written: BTreeSet::new(), failed: None })
     }
 
     fn print<'a>(&'a self, _run: &'a Workload, watching: Watching<'a>, ended: &RunEnded) -> Step<()> {
@@ -183,7 +183,7 @@ fn position(path: &str) -> Result<u64, DialectError> {
 pub struct Watching<'a> {
     tool: &'a MdWorkbench,
     /// Files of latencies that this run wrote to.
-    written: SortedSet<String>,
+    written: BTreeSet<String>,
     /// One of them could not be written.
     failed: Option<DialectError>,
 }

@@ -267,9 +267,9 @@ mod tests {
     use super::super::own_words::VerdictOptions;
     use super::*;
     use plumb_result::PhaseMeasurement;
-    use plumb_sorted::SortedMap;
     use plumb_workload::phase::Limit;
     use plumb_workload::{Blocks, Bytes, NullTarget, Phase, Target, WorkerGroup};
+    use std::collections::BTreeMap;
     use std::sync::Mutex;
 
     /// A tool whose words say how often it runs; every step that is asked of it is written down.
@@ -318,7 +318,7 @@ mod tests {
                 name: "counting".to_owned(),
                 description: String::new(),
                 seed: 1,
-                target: SortedMap::from([("nothing".to_owned(), Target::Null(NullTarget::of(Bytes(1 << 20))))]),
+                target: BTreeMap::from([("nothing".to_owned(), Target::Null(NullTarget::of(Bytes(1 << 20))))]),
                 phase: vec![Phase::new("only", vec![group])],
                 repeat: None,
             })

@@ -3,12 +3,12 @@
 //! To a tool such a name is a disk, and a directory of it where the tool wants one; what it asks of the machine before it
 //! makes its workload is answered here. The targets of one name share one device.
 
-use plumb_sorted::SortedMap;
 use plumb_workload::files::Names;
 use plumb_workload::{
     Backend, BlockStream, Bytes, CachePolicy, NullTarget, Phase, Program, RunAs, SimDevice, SimTarget, Target, Work,
     WorkerGroup, Workload,
 };
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Size of a device whose name does not say it (`sim:hdd?size=1TiB`).
@@ -113,7 +113,7 @@ pub fn on_devices(workload: &Workload, base: &Path) -> Result<Option<Workload>, 
     let base = base.to_str().filter(|base| base.starts_with("sim:")).map(Path::new);
     let mut simulated = workload.clone();
     // Of each name, the target that has the device.
-    let mut owners: SortedMap<String, String> = SortedMap::new();
+    let mut owners: BTreeMap<String, String> = BTreeMap::new();
     for (name, target) in &workload.target {
         let Some(path) = path_of(target) else { continue };
         let path = base.map_or(path.clone(), |base| base.join(&path));

@@ -1,7 +1,7 @@
 //! What several hosts do, each by words of its own, as one workload.
 
-use plumb_sorted::SortedMap;
 use plumb_workload::{Phase, Workload};
+use std::collections::BTreeMap;
 
 /// As it is where all do the same, and else phase by phase side by side, with the hosts' names.
 pub fn together(name: &str, hosts: &mut dyn Iterator<Item = (&str, &Workload)>) -> Workload {
@@ -10,14 +10,14 @@ pub fn together(name: &str, hosts: &mut dyn Iterator<Item = (&str, &Workload)>) 
         name: name.to_owned(),
         description: String::new(),
         seed: 0,
-        target: SortedMap::new(),
+        target: BTreeMap::new(),
         phase: Vec::new(),
         repeat: None,
     });
     if hosts.iter().all(|(_, workload)| workload.target == all.target && workload.phase == all.phase) {
         return all;
     }
-    all.target = SortedMap::new();
+    all.target = BTreeMap::new();
     all.phase = Vec::new();
     for (host, workload) in hosts {
         let name = |own: &str| format!("{own}@{host}");

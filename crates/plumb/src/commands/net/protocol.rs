@@ -7,9 +7,9 @@ use super::{local, words};
 use plumb_dialects::iperf3::{Output, Params, Results, StreamResult, stream_id};
 use plumb_engine::net::{Counts, Elsewhere, Flow, FlowEnd, NetEnd, NetProtocol, NetRequest, NetSession, congestion};
 use plumb_result::{Datagrams, NET_SCHEMA, Network, Throughput};
-use plumb_sorted::SortedMap;
 use plumb_workload::Nanos;
 use plumb_workload::net::{Direction, NetLoad, Passing, Protocol, StreamLoad, TripLoad};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::time::Duration;
@@ -187,7 +187,7 @@ pub fn with_link(local: Option<IpAddr>, network: Network) -> Network {
         interface_mtu: link.mtu,
         interface_driver: link.driver,
         interface_node: link.node,
-        offloads: link.offloads.into_iter().map(|(name, is)| (name.to_owned(), is)).collect::<SortedMap<_, _>>(),
+        offloads: link.offloads.into_iter().map(|(name, is)| (name.to_owned(), is)).collect::<BTreeMap<_, _>>(),
         ..network
     }
 }

@@ -7,7 +7,7 @@ use plumb_engine::signals;
 use plumb_engine::testdir::{TestDir, TestDirError};
 use plumb_posix::{Case, Done, FALLOCATE, Facts, Kind, Outcome, Report, Request, RunError};
 use plumb_result::{Conformance, POSIX_SCHEMA, PosixCase, PosixOutcome};
-use plumb_sorted::SortedMap;
+use std::collections::BTreeMap;
 use std::io::IsTerminal as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -220,7 +220,7 @@ fn beginning(calls: &[String]) -> Vec<String> {
 }
 
 /// What was probed, by name.
-fn facts(facts: &Facts) -> SortedMap<String, String> {
+fn facts(facts: &Facts) -> BTreeMap<String, String> {
     let yes = |has: bool| if has { "yes" } else { "no" }.to_owned();
     let kinds = Kind::ALL.into_iter().filter(|kind| facts.can_make(*kind)).map(Kind::name).collect::<Vec<_>>();
     let modes = FALLOCATE.iter().enumerate().filter(|(bit, _)| facts.fallocate >> bit & 1 == 1);

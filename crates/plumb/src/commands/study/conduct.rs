@@ -16,11 +16,11 @@ use crate::session;
 use clap::Args;
 use plumb_engine::signals::{self, StopFlag};
 use plumb_lab::LabError;
-use plumb_sorted::SortedSet;
 use plumb_store::{Store, StoreError, StoredStudy};
 use plumb_study::conduct::{ConductEnded, ConductSetting, Conducted, FrozenStudy, StudyOrigin, conduct};
 use plumb_study::plan::{HostPlan, Plan};
 use plumb_study::preflight::Depth;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -118,7 +118,7 @@ pub fn resume(arguments: &ResumeArguments, common: &Common) -> Result<End, Stopp
         session::announce(&format!("repeating {}", plumb_trust::text::count(u64::from(runs), "rejected run")));
     }
     let mut site = StudySite::new(arguments.hosts.hosts_keys.clone().or(file.hosts_keys), common)?;
-    let open: SortedSet<u32> =
+    let open: BTreeSet<u32> =
         store.study_runs(&id)?.iter().filter(|run| !run.status.has_ended()).map(|run| run.plot).collect();
     site.check(&study.plan, |plot| open.contains(&plot), &arguments.conduct)?;
     site.go(&mut store, &study, common, &arguments.conduct)

@@ -10,7 +10,6 @@ use plumb_engine::LoggedOp;
 use plumb_engine::guard::OutputFile;
 use plumb_engine::sim::SimRun;
 use plumb_report::trace::{goodness, goodness_verdict};
-use plumb_sorted::{SortedMap, short_list};
 use plumb_study::{Policies, Progress, RunRequest};
 use plumb_trace::show::{Character, Sheet, characterise, distances};
 use plumb_trace::{Names, Record, RecordedAct, open_as};
@@ -20,6 +19,7 @@ use plumb_workload::{
     Arrival, Blocks, Bytes, End as PhaseEnd, FileTarget, Flush, Nanos, OpKind, Pace, PerSecond, Phase, SimDevice,
     SimModel, SimTarget, Size, Stop, Target, WorkerGroup, Workload,
 };
+use std::collections::BTreeMap;
 use std::io::{Cursor, Write};
 use std::path::{Path, PathBuf};
 
@@ -195,7 +195,7 @@ fn sizes(seen: &Seen, column: usize) -> Option<BlockSize> {
     let table = seen.sheet.table("sizes")?;
     let rows = table.rows.iter().filter(|(_, values)| values[column] > 0.0 && values[0] > 0.0);
     // Blocks of a range are multiples of their smallest; what is not, is rounded up to a sector.
-    let mut sizes: SortedMap<u64, f64> = SortedMap::new();
+    let mut sizes: BTreeMap<u64, f64> = BTreeMap::new();
     rows.for_each(|(_, values)| *sizes.entry((values[0] as u64).next_multiple_of(512)).or_default() += values[column]);
     let table: Vec<_> = sizes.into_iter().map(|(size, weight)| WeightedSize { size: Bytes(size), weight }).collect();
     match table.as_slice() {
@@ -297,7 +297,7 @@ fn workload(path: &Path, seen: &Seen, streams: Vec<StreamModel>, is_dry: bool) -
         name: replay::name("fit", path),
         description: String::new(),
         seed: Workload::DEFAULT_SEED,
-        target: SortedMap::from([(TARGET.to_owned(), target)]),
+        target: BTreeMap::from([(TARGET.to_owned(), target)]),
         phase: vec![phase],
         repeat: None,
     }
@@ -331,7 +331,7 @@ fn dry_run(workload: &Workload, common: &Common) -> Result<Sheet, Stopped> {
     let mut keeps = Keeps::default();
     bench.run(&request, &mut keeps)?;
     let mut records = keeps.0;
-    short_list::sort_by_key(&mut records, |record| record.at_ns);
+    records.sort_by_key(|record| record.at_ns);
     let (mut character, mut names) = (Character::new(), Names::default());
     names.path("model");
     names.task(Default::default());

@@ -13,7 +13,6 @@ use crate::session::{self, command_line};
 use plumb_engine::replay::CallSurvey;
 use plumb_engine::sim::SimRun;
 use plumb_engine::trace::Recordings;
-use plumb_sorted::SortedMap;
 use plumb_study::{Place, Policies, RunRequest};
 use plumb_workload::blocks::ByKind;
 use plumb_workload::blocks::trace::{Recording, Waits};
@@ -24,6 +23,7 @@ use plumb_workload::{
     OnError, OpKind, Phase, Prepare, RecordedTree, Replay, ReplayOrder, SimTarget, Size, Target, Timing, WorkerGroup,
     Workload,
 };
+use std::collections::BTreeMap;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
@@ -176,7 +176,7 @@ pub(super) fn workload(
         name: name(does, &arguments.file),
         description: String::new(),
         seed: Workload::DEFAULT_SEED,
-        target: SortedMap::from([(TARGET.to_owned(), target)]),
+        target: BTreeMap::from([(TARGET.to_owned(), target)]),
         phase: vec![phase],
         repeat: None,
     })

@@ -8,10 +8,10 @@ use crate::compare::view;
 use jiff::Timestamp;
 use plumb_result::compare::{Difference, LeftOut, RunCheck};
 use plumb_result::{Finding, RunResult};
-use plumb_sorted::{SortedMap, SortedSet};
 use plumb_stats::schedule::Side;
 use plumb_stats::verdict::VerdictRule;
 use plumb_store::{Store, StoreError};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The results of the runs that a text selects, the oldest first; those without a result do not count.
 ///
@@ -47,7 +47,7 @@ impl Selected {
 #[derive(Default)]
 pub(crate) struct Apart {
     /// The values of each number; [`LogRow::run`] is a position in the runs.
-    pub(crate) rows: SortedMap<ComparedCell, Vec<LogRow>>,
+    pub(crate) rows: BTreeMap<ComparedCell, Vec<LogRow>>,
     /// Numbers that only one side has.
     pub(crate) one_sided: Vec<ComparedCell>,
     pub(crate) findings: Vec<Finding>,
@@ -82,7 +82,7 @@ pub(crate) fn apart(
         &log,
         &claims,
         &rule,
-        &SortedMap::new(),
+        &BTreeMap::new(),
     );
     notes.extend(crate::compare::messages::run_notes(&log));
     let has = |workload: &str, metric| log.rows.keys().any(|cell| cell.workload == workload && cell.metric == metric);
@@ -93,7 +93,7 @@ pub(crate) fn apart(
         metric: one.metric,
     });
     Ok(Apart {
-        one_sided: SortedSet::from_iter(one_sided).into_iter().collect(),
+        one_sided: BTreeSet::from_iter(one_sided).into_iter().collect(),
         findings: judged.findings.into_iter().filter(|one| !OF_PAIRS.contains(&one.code.as_str())).collect(),
         differences: judged.differences,
         run_checks: log.run_checks([&names[0], &names[1]]),

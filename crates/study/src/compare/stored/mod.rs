@@ -23,13 +23,13 @@ use plumb_result::imported::TimeSource;
 use plumb_result::metric::Stat;
 use plumb_result::run::TierName;
 use plumb_result::{Comparison, Contrast, Finding, Metric, Quantity, RunResult, RunVerdict};
-use plumb_sorted::{SortedMap, SortedSet, short_list};
 use plumb_stats::schedule::Side;
 use plumb_stats::verdict::{Note, VerdictRule};
 use plumb_store::{RunRow, Store, StoreError};
 use plumb_trust::{Asked, ComparisonSide, DialectPrint, Factor, Planned, SideRecord, WorkQuestion, work_print};
 use plumb_workload::Target;
 use plumb_workload::named::find;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// In the order of arrays by side.
 const SIDES: [Side; 2] = [Side::A, Side::B];
@@ -150,7 +150,7 @@ pub fn compare_stored(store: &Store, request: &StoredRequest<'_>) -> Result<Comp
             notes.push(format!("{name}: {without} of {} selected runs have no result, and do not count", rows.len()));
         }
     }
-    short_list::sort_by(&mut runs, |one, other| (one.at, &one.result.id).cmp(&(other.at, &other.result.id)));
+    runs.sort_by(|one, other| (one.at, &one.result.id).cmp(&(other.at, &other.result.id)));
     let mut gathered = Gathered::new(&runs, &names, request.metrics, Pairing::AsTheyLie)?;
     gathered.take_all();
     notes.extend(gathered.notes());
@@ -158,7 +158,7 @@ pub fn compare_stored(store: &Store, request: &StoredRequest<'_>) -> Result<Comp
 }
 
 fn refuse_both(rows: &[Vec<RunRow>; 2]) -> Result<(), StoredError> {
-    let ids = SortedSet::from_iter(rows[0].iter().map(|row| row.id.as_str()));
+    let ids = BTreeSet::from_iter(rows[0].iter().map(|row| row.id.as_str()));
     let both: Vec<&RunRow> = rows[1].iter().filter(|row| ids.contains(row.id.as_str())).collect();
     match both.first() {
         Some(first) => Err(StoredError::Both { run: first.id.clone(), more: both.len() - 1 }),
@@ -219,9 +219,9 @@ struct Gathered<'a> {
     log: ComparisonLog,
     /// Whether runs that alternate in time are pairs.
     pairing: Pairing,
-    arranged: SortedMap<String, Arranged>,
+    arranged: BTreeMap<String, Arranged>,
     /// Samples that lack a number: a run of theirs has no value of it.
-    lacking: SortedMap<ComparedCell, u32>,
+    lacking: BTreeMap<ComparedCell, u32>,
 }
 
 impl<'a> Gathered<'a> {
@@ -232,7 +232,7 @@ impl<'a> Gathered<'a> {
         pairing: Pairing,
     ) -> Result<Gathered<'a>, StoredError> {
         let phases = || runs.iter().flat_map(|run| &run.result.phases);
-        let known = SortedSet::from_iter(phases().flat_map(|phase| phase.metrics.keys().copied()));
+        let known = BTreeSet::from_iter(phases().flat_map(|phase| phase.metrics.keys().copied()));
         let wanted: Vec<String> = metrics.iter().map(|name| crate::file::known_metric(name.trim())).collect();
         if let Some(name) = wanted.iter().find(|name| !known.iter().any(|&metric| is_meant(name, metric))) {
             let known = known.iter().map(Metric::to_string).collect();
@@ -244,8 +244,8 @@ impl<'a> Gathered<'a> {
             wanted,
             log: ComparisonLog::default(),
             pairing,
-            arranged: SortedMap::new(),
-            lacking: SortedMap::new(),
+            arranged: BTreeMap::new(),
+            lacking: BTreeMap::new(),
         })
     }
 
@@ -271,7 +271,7 @@ impl<'a> Gathered<'a> {
             self.note(run);
         }
         let runs = self.runs;
-        let works = SortedSet::from_iter(runs.iter().map(|run| run.result.workload.name.as_str()));
+        let works = BTreeSet::from_iter(runs.iter().map(|run| run.result.workload.name.as_str()));
         for workload in works {
             let counted: Vec<usize> =
                 (0..runs.len()).filter(|&at| runs[at].counts() && runs[at].result.workload.name == workload).collect();
@@ -303,7 +303,7 @@ impl<'a> Gathered<'a> {
         let is_known = self.pairing == Pairing::AsTheyLie && counted.iter().all(|&at| self.runs[at].has_time());
         let times = if is_known { Times::Known } else { Times::Unknown };
         let arranged = arrange(&counted.iter().map(timed).collect::<Vec<_>>(), times);
-        let mut cells: SortedMap<ComparedCell, Vec<LogRow>> = SortedMap::new();
+        let mut cells: BTreeMap<ComparedCell, Vec<LogRow>> = BTreeMap::new();
         for (&at, place) in counted.iter().zip(&arranged.places) {
             let run = &self.runs[at];
             let Some(place) = place else {
@@ -361,7 +361,7 @@ impl<'a> Gathered<'a> {
         }
         let of = |side: Side| {
             let runs = self.runs.iter().filter(move |run| run.side == side);
-            SortedSet::from_iter(runs.filter_map(|run| run.study.as_deref()))
+            BTreeSet::from_iter(runs.filter_map(|run| run.study.as_deref()))
         };
         for study in of(Side::A).intersection(&of(Side::B)) {
             notes.push(format!(
@@ -419,10 +419,10 @@ fn note_tier(log: &mut ComparisonLog, cell: &ComparedCell, index: usize, tier: O
 /// Only samples that both sides have; of single runs, the baseline's and the candidate's in the same order.
 fn in_pairs(mut rows: Vec<LogRow>) -> Vec<LogRow> {
     let of =
-        |side: Side| SortedSet::from_iter(rows.iter().filter(|row| row.side == side).map(|row| (row.plot, row.block)));
+        |side: Side| BTreeSet::from_iter(rows.iter().filter(|row| row.side == side).map(|row| (row.plot, row.block)));
     let sides = SIDES.map(of);
     rows.retain(|row| sides.iter().all(|side| side.contains(&(row.plot, row.block))));
-    short_list::sort_by_key(&mut rows, |row| (row.block, side_index(row.side)));
+    rows.sort_by_key(|row| (row.block, side_index(row.side)));
     rows
 }
 
@@ -530,7 +530,7 @@ fn side(selection: &str, rows: &[RunRow]) -> StoredSide {
 
 /// Each work of each side, as its first run that counts saw it.
 fn floor_works<'a>(runs: &'a [Selected], names: &'a [String; 2]) -> Vec<FloorOf<'a>> {
-    let mut seen: SortedSet<(usize, &str)> = SortedSet::new();
+    let mut seen: BTreeSet<(usize, &str)> = BTreeSet::new();
     let of_run = |run: &'a Selected| {
         let (index, result) = (side_index(run.side), &run.result);
         let place = with_ranks(result.target.values().next()?.path.clone(), result.ranks.as_deref());
@@ -560,7 +560,7 @@ fn sides<'a>(
     let works = || log.rows.keys().map(|cell| cell.workload.as_str());
     let fewest = SIDES.map(|side| log.runs_of(side_index(side), works()));
     let records = SIDES.map(|side| SideRecord {
-        plots: SortedSet::from_iter(of(side).map(|run| run.plot.as_str())).len().max(1) as u32,
+        plots: BTreeSet::from_iter(of(side).map(|run| run.plot.as_str())).len().max(1) as u32,
         unlike_plots: unlike(of(side).map(|run| &run.result)),
         ..log.records[side_index(side)].clone()
     });

@@ -4,8 +4,8 @@
 use crate::compare::claims::Sample;
 use crate::compare::plan::side_index;
 use plumb_result::compare::{Replicate, StoredOrder};
-use plumb_sorted::SortedMap;
 use plumb_stats::schedule::{Interleaving, Side, interleaving, stretches};
+use std::collections::BTreeMap;
 
 /// A run of one work that counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -128,7 +128,7 @@ impl Arranged {
 /// Runs one by one, or by plot in the order of the plots' first runs.
 fn units(runs: &[TimedRun], by_plot: bool) -> Vec<Unit> {
     let mut units: Vec<Unit> = Vec::new();
-    let mut known: SortedMap<(usize, &str), usize> = SortedMap::new();
+    let mut known: BTreeMap<(usize, &str), usize> = BTreeMap::new();
     for (number, run) in runs.iter().enumerate() {
         let of_plot = known.get(&(side_index(run.side), run.plot.as_str())).copied().filter(|_| by_plot);
         match of_plot {

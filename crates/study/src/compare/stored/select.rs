@@ -2,8 +2,8 @@
 
 use crate::answer::{FactorLevels, QuestionError};
 use crate::placed::StudyPlaces;
-use plumb_sorted::SortedSet;
 use plumb_store::{Filter, QueryCell, RunRow, Store, StoreError};
+use std::collections::BTreeSet;
 
 /// Why a selection selects nothing that can be compared.
 #[derive(Debug, thiserror::Error)]
@@ -99,7 +99,7 @@ pub(super) fn select(store: &Store, text: &str) -> Result<Vec<RunRow>, Selection
         return of_statement(store, text, all);
     }
     let words: Vec<&str> = text.split_whitespace().flat_map(|word| words(word)).collect();
-    let mut named: Option<SortedSet<String>> = None;
+    let mut named: Option<BTreeSet<String>> = None;
     let mut study: Option<String> = None;
     let mut levels: Vec<&str> = Vec::new();
     let mut known: Vec<String> = Vec::new();
@@ -118,7 +118,7 @@ pub(super) fn select(store: &Store, text: &str) -> Result<Vec<RunRow>, Selection
                     _ => return Err(SelectionError::Key { text: text.to_owned(), key: key.to_owned() }),
                 };
                 if kept.iter().flat_map(has).all(|one| one != value) {
-                    known = SortedSet::from_iter(kept.iter().flat_map(has)).into_iter().collect();
+                    known = BTreeSet::from_iter(kept.iter().flat_map(has)).into_iter().collect();
                 }
                 kept.retain(|row| has(row).iter().any(|one| one == value));
             }
@@ -158,7 +158,7 @@ fn of_word(store: &Store, word: &str, all: &[RunRow]) -> Result<Vec<String>, Sel
     match store.find(word) {
         Ok(id) => Ok(vec![id]),
         Err(StoreError::NotFound { .. }) => {
-            let known = SortedSet::from_iter(all.iter().flat_map(|row| row.tags.iter().cloned())).into_iter().collect();
+            let known = BTreeSet::from_iter(all.iter().flat_map(|row| row.tags.iter().cloned())).into_iter().collect();
             Err(SelectionError::Word { word: word.to_owned(), known })
         }
         Err(error) => Err(error.into()),
@@ -185,7 +185,7 @@ fn of_study(store: &Store, study: &str, levels: &[&str], rows: Vec<RunRow>) -> R
 
 fn of_statement(store: &Store, text: &str, all: Vec<RunRow>) -> Result<Vec<RunRow>, SelectionError> {
     let wrong = |found: String| SelectionError::Query { text: text.to_owned(), found };
-    let mut ids: SortedSet<String> = SortedSet::new();
+    let mut ids: BTreeSet<String> = BTreeSet::new();
     for row in store.query(text)?.rows {
         match row.into_iter().next() {
             Some(QueryCell::Text(id)) if all.iter().any(|row| row.id == id) => drop(ids.insert(id)),

@@ -327,8 +327,8 @@ impl PostmarkDraws {
 mod tests {
     use super::*;
     use crate::units::Bytes;
-    use plumb_sorted::SortedMap;
-    use plumb_sorted::SortedSet;
+    use std::collections::BTreeMap;
+    use std::collections::BTreeSet;
 
     fn of(low: u64, high: u64, number: u32, transactions: u32) -> Postmark {
         Postmark { low: Bytes(low), high: Bytes(high), number, transactions, ..Postmark::default() }
@@ -411,9 +411,9 @@ mod tests {
                 ..Postmark::default()
             };
             let paths = run.paths();
-            let mut names = SortedSet::new();
+            let mut names = BTreeSet::new();
             for thread in 0..run.threads {
-                let mut there: SortedMap<u32, (u32, u64)> = SortedMap::new();
+                let mut there: BTreeMap<u32, (u32, u64)> = BTreeMap::new();
                 let mut draws = PostmarkDraws::new(&run, thread);
                 for part in [PostmarkPart::Create, PostmarkPart::Transactions, PostmarkPart::Delete] {
                     while let Some(act) = draws.next(part) {

@@ -367,7 +367,7 @@ mod tests {
     #[test]
     fn numbers_and_names_are_one_to_one() {
         let names = names(true, false);
-        let mut seen = plumb_sorted::SortedSet::new();
+        let mut seen = std::collections::BTreeSet::new();
         for root in 0..2 {
             for owner in 0..3 {
                 let directories = (0..7).map(TreeEntry::Directory);

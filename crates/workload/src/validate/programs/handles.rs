@@ -1,7 +1,7 @@
 //! What is known of a program's handles at a step: open, closed, or unsure, where ways through the steps differ.
 
 use crate::program::MpiView;
-use plumb_sorted::SortedMap;
+use std::collections::BTreeMap;
 
 /// What is known of something that may differ between ways through a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +53,7 @@ pub(super) enum Same {
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct State {
-    pub(super) handles: SortedMap<u16, Handle>,
+    pub(super) handles: BTreeMap<u16, Handle>,
     pub(super) same: Same,
 }
 

@@ -6,7 +6,7 @@ use crate::phase::{RunAs, WorkerGroup};
 use crate::program::{Amount, Draw, Program, SharedPick, SharedStep, SharedTree, SharedWork, Step};
 use crate::target::Target;
 use crate::validate::MAX_SET_REQUEST_BYTES;
-use plumb_sorted::{SortedMap, SortedSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Most files, and most leaf directories, of a shared set. Their numbers are kept in 32 bits.
 const FILES_MAX: u64 = 1 << 31;
@@ -121,7 +121,7 @@ pub(in crate::validate) fn check(check: &mut Checker, workload: &Workload, group
 
 /// Steps that mean others: by full names, which are unique in a program.
 fn meetings(check: &mut Checker, workload: &Workload, group: &WorkerGroup, program: &Program) {
-    let mut own = SortedMap::new();
+    let mut own = BTreeMap::new();
     for (name, step) in program.shared_names() {
         if own.insert(name.clone(), step).is_some() {
             let message = format!("two steps have the name `{name}`");
@@ -131,7 +131,7 @@ fn meetings(check: &mut Checker, workload: &Workload, group: &WorkerGroup, progr
     // Workers meet in their phase.
     let phase = workload.phase.iter().find(|phase| phase.workers.iter().any(|other| std::ptr::eq(other, group)));
     let programs = phase.iter().flat_map(|phase| &phase.workers).filter_map(|group| group.work.program());
-    let (mut sleeping, mut taking) = (SortedSet::new(), SortedSet::new());
+    let (mut sleeping, mut taking) = (BTreeSet::new(), BTreeSet::new());
     for (name, step) in programs.flat_map(|program| program.shared_names()) {
         match &step.does {
             SharedWork::Sleep => _ = sleeping.insert(name),

@@ -4,8 +4,8 @@ use crate::fio::lower::{
     AskedRecording, Entropy, Found, Lowered, Places, RecordedFile, RecordedFiles, RecordedName, lower,
 };
 use crate::fio::{self, Files, Machine, MissingFile};
-use plumb_sorted::SortedMap;
 use plumb_workload::native;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -60,7 +60,7 @@ impl Places for Everything {
 }
 
 /// What some of them take from the environment.
-fn environment() -> SortedMap<String, String> {
+fn environment() -> BTreeMap<String, String> {
     let said = [
         ("FIO_RW", "randread"),
         ("FIO_IODEPTH", "4"),

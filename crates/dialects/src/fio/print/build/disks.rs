@@ -3,15 +3,15 @@
 use crate::fio::print::report::{DiskReport, DiskUse, Figure, ReadWriteCounts};
 use plumb_result::Observations;
 use plumb_result::observe::{BlockLayer, DeviceCounters, LayerKind, TargetFacts};
-use plumb_sorted::SortedSet;
+use std::collections::BTreeSet;
 
 /// The disks that the targets' files and devices are on, over the whole run, from the first phase's start to the last one's
 /// end. As in fio: a partition stands for its disk, a loop device for itself, and what is made of others (md, dm) also says
 /// what those did on average, and they follow. A disk whose counters could not be read is left out.
 pub(super) fn disks_of(observations: &Observations) -> Vec<DiskReport> {
-    let mut found = Found { observations, disks: Vec::new(), seen: SortedSet::new() };
+    let mut found = Found { observations, disks: Vec::new(), seen: BTreeSet::new() };
     for target in observations.targets.values() {
-        let below: SortedSet<&str> = target.stack.iter().flat_map(|layer| &layer.below).map(String::as_str).collect();
+        let below: BTreeSet<&str> = target.stack.iter().flat_map(|layer| &layer.below).map(String::as_str).collect();
         for top in target.stack.iter().filter(|layer| !below.contains(layer.name.as_str())) {
             found.disk(target, disk_of(target, top));
         }
@@ -22,7 +22,7 @@ pub(super) fn disks_of(observations: &Observations) -> Vec<DiskReport> {
 struct Found<'a> {
     observations: &'a Observations,
     disks: Vec<DiskReport>,
-    seen: SortedSet<&'a str>,
+    seen: BTreeSet<&'a str>,
 }
 
 impl<'a> Found<'a> {

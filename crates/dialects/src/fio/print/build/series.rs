@@ -3,21 +3,21 @@
 use crate::fio::print::report::{Figure, Samples};
 use plumb_result::WorkerMeasurement;
 use plumb_result::measurement::Moved;
-use plumb_sorted::SortedMap;
 use plumb_workload::OpKind;
+use std::collections::BTreeMap;
 
 /// What several workers did in one piece of time.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Piece {
     /// Its length; the longest of those of its workers.
     length_ns: u64,
-    ops: SortedMap<OpKind, Moved>,
+    ops: BTreeMap<OpKind, Moved>,
     /// Samples of single workers that it was made of.
     parts: u64,
 }
 
 impl Piece {
-    fn add(&mut self, ops: &SortedMap<OpKind, Moved>) {
+    fn add(&mut self, ops: &BTreeMap<OpKind, Moved>) {
         for (kind, moved) in ops {
             let all = self.ops.entry(*kind).or_default();
             all.count += moved.count;
@@ -32,7 +32,7 @@ pub(super) fn sum(workers: &[&WorkerMeasurement]) -> Vec<Piece> {
     let all = || workers.iter().flat_map(|worker| worker.samples.iter().map(move |sample| (worker.started_ns, sample)));
     let longest = all().map(|(_, sample)| sample.length_ns).max().unwrap_or(0);
     let first_start = workers.iter().map(|worker| worker.started_ns).min().unwrap_or(0);
-    let mut pieces: SortedMap<u64, Piece> = SortedMap::new();
+    let mut pieces: BTreeMap<u64, Piece> = BTreeMap::new();
     for (started_ns, sample) in all().filter(|(_, sample)| sample.length_ns > 0 && sample.length_ns >= longest / 2) {
         let since = started_ns - first_start + sample.start_ns;
         let piece = pieces.entry((since + longest / 2) / longest).or_default();

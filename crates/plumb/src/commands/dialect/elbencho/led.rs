@@ -19,9 +19,9 @@ use plumb_dialects::elbencho::print::{Both, PhaseReport};
 use plumb_dialects::elbencho::tree::{self, Entry};
 use plumb_dialects::elbencho::{self, Action, Settings};
 use plumb_document::json;
-use plumb_sorted::SortedMap;
 use plumb_text::bounded;
 use plumb_workload::Workload;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -139,7 +139,7 @@ fn asked(call: &ToolCall<'_>, settings: &Settings, names: &[String]) -> Step<Par
         // As elbencho: links are those of each host.
         paths.push(here.join(path).to_string_lossy().into_owned());
     }
-    let mut files = SortedMap::new();
+    let mut files = BTreeMap::new();
     let mut read = |path: &str| {
         let text = bounded::read_to_string(path).map_err(FileError::io(path))?;
         files.insert(path.to_owned(), text.clone());

@@ -12,9 +12,9 @@ use plumb_dialects::elbencho::{self, Action, Settings, TreeSettings};
 use plumb_document::{FromDocument, ToDocument, json};
 use plumb_engine::{LoggedOp, PhaseNow};
 use plumb_result::PhaseMeasurement;
-use plumb_sorted::SortedMap;
 use plumb_study::AgentPolicy;
 use plumb_workload::Workload;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// How a service is asked for its part of a benchmark.
@@ -50,7 +50,7 @@ pub struct PartAsked {
     /// elbencho's words.
     pub words: Vec<String>,
     /// Files of options that the words name, with their texts.
-    pub files: SortedMap<String, String>,
+    pub files: BTreeMap<String, String>,
     /// The paths, absolute.
     pub paths: Vec<String>,
     /// A tree, where the words name one.

@@ -6,9 +6,9 @@ use plumb_dialects::filebench::{Plan, since, statistics, summary};
 use plumb_engine::{FileSetStep, PhaseNow};
 use plumb_result::PhaseMeasurement;
 use plumb_result::measurement::StepMeasurement;
-use plumb_sorted::SortedMap;
 use plumb_study::Progress;
 use plumb_workload::Target;
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 /// How often what flowops print is looked for, ns.
@@ -22,7 +22,7 @@ pub struct Watching<'a> {
     plan: &'a Plan,
     started: Instant,
     /// How often each line has printed what it prints.
-    said: SortedMap<usize, u64>,
+    said: BTreeMap<usize, u64>,
     snapshots: Snapshots,
 }
 
@@ -39,7 +39,7 @@ struct Snapshots {
 impl<'a> Watching<'a> {
     /// From now on.
     pub(super) fn new(plan: &'a Plan, started: Instant) -> Watching<'a> {
-        Watching { plan, started, said: SortedMap::new(), snapshots: Snapshots::default() }
+        Watching { plan, started, said: BTreeMap::new(), snapshots: Snapshots::default() }
     }
 
     fn say(&self, text: &str) {

@@ -32,9 +32,9 @@ use plumb_engine::Unopened;
 use plumb_engine::signals::StopSignal;
 use plumb_engine::sim::SimRun;
 use plumb_result::{Measurement, PhaseMeasurement};
-use plumb_sorted::SortedMap;
 use plumb_study::{Bench, Division, Policies, RunError, RunOutcome, RunRequest};
 use plumb_workload::Workload;
+use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -196,7 +196,7 @@ fn asked(invocation: &Invocation, client: &AskedClient) -> Step<JobsAsked> {
     // Behind it are only files, whatever they are called.
     words.push("--".to_owned());
     words.extend(files.into_iter().cloned());
-    let mut here = Kept { disk: DiskFiles::default(), texts: SortedMap::new() };
+    let mut here = Kept { disk: DiskFiles::default(), texts: BTreeMap::new() };
     if words.last().is_some_and(|last| last != "--") {
         told(fio::read(&words, &this_machine(), &mut here).map_err(|errors| errors.0))?;
     }
@@ -220,7 +220,7 @@ fn asked(invocation: &Invocation, client: &AskedClient) -> Step<JobsAsked> {
 /// Files of the disk, which are kept.
 struct Kept {
     disk: DiskFiles,
-    texts: SortedMap<String, String>,
+    texts: BTreeMap<String, String>,
 }
 
 impl Files for Kept {
@@ -235,7 +235,7 @@ impl Files for Kept {
 }
 
 /// The texts of a host's job files: those from here, and those that lie there.
-struct Texts<'a>(&'a SortedMap<String, String>, &'a SortedMap<String, String>);
+struct Texts<'a>(&'a BTreeMap<String, String>, &'a BTreeMap<String, String>);
 
 impl Files for Texts<'_> {
     fn read(&mut self, path: &str) -> Result<String, MissingFile> {

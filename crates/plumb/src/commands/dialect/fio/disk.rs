@@ -4,8 +4,8 @@ use super::recorded;
 use plumb_dialects::FileError;
 use plumb_dialects::fio::lower::{AskedRecording, Found, Places, RecordedFiles};
 use plumb_dialects::fio::{self, Files, Machine, MissingFile};
-use plumb_sorted::SortedMap;
 use plumb_text::bounded;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Seek, SeekFrom};
 use std::os::unix::fs::FileTypeExt;
@@ -15,7 +15,7 @@ use std::path::Path;
 pub fn this_machine() -> Machine {
     let environment = std::env::vars_os()
         .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()));
-    let environment = SortedMap::from_iter(environment);
+    let environment = BTreeMap::from_iter(environment);
     Machine {
         environment,
         cpus: configured_cpus(),

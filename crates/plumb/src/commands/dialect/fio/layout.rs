@@ -3,12 +3,12 @@
 use plumb_dialects::fio::Fio;
 use plumb_dialects::fio::lower::{Found, Lowered, Places};
 use plumb_dialects::fio::print::MissingFiles;
-use plumb_sorted::SortedSet;
 use plumb_workload::{Backend, Target};
+use std::collections::BTreeSet;
 
 /// The files of each copy of a job that are shorter than they should be, and not laid out by a copy before it.
 pub fn layouts(fio: &Fio, lowered: &Lowered, places: &mut dyn Places) -> Vec<MissingFiles> {
-    let mut seen = SortedSet::new();
+    let mut seen = BTreeSet::new();
     let mut layouts = Vec::new();
     for copy in &lowered.jobs {
         let Some(group) = copy.group(&lowered.workload) else { continue };

@@ -14,9 +14,9 @@ use plumb_dialects::fio::value::choice::LogName;
 use plumb_engine::LoggedOp;
 use plumb_engine::guard::OutputFile;
 use plumb_engine::op::Role;
-use plumb_sorted::{SortedMap, SortedSet, short_list};
 use plumb_workload::{BlockStream, OpKind, WorkerGroup};
 use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -31,7 +31,7 @@ pub struct Logs<'a> {
     fio: &'a Fio,
     lowered: &'a Lowered,
     /// Files that this run has begun: what more comes for them is added.
-    begun: SortedSet<PathBuf>,
+    begun: BTreeSet<PathBuf>,
     place: Place,
     /// The first thing that went wrong.
     pub error: Option<DialectError>,
@@ -52,7 +52,7 @@ pub struct KeptLogs(Rc<RefCell<Kept>>);
 
 #[derive(Default)]
 struct Kept {
-    files: SortedMap<String, Vec<u8>>,
+    files: BTreeMap<String, Vec<u8>>,
     bytes: usize,
     is_cut: bool,
 }
@@ -62,7 +62,7 @@ pub const KEPT_BYTES_MAX: usize = 32 << 20;
 
 impl KeptLogs {
     /// What was written, which is forgotten, and whether there was more than is kept.
-    pub fn take(&self) -> (SortedMap<String, Vec<u8>>, bool) {
+    pub fn take(&self) -> (BTreeMap<String, Vec<u8>>, bool) {
         let mut kept = self.0.take();
         if kept.is_cut {
             // Whole lines.
@@ -147,7 +147,7 @@ struct Recording {
 impl<'a> Logs<'a> {
     /// None yet.
     pub fn new(fio: &'a Fio, lowered: &'a Lowered, place: Place) -> Logs<'a> {
-        Logs { fio, lowered, begun: SortedSet::new(), place, error: None }
+        Logs { fio, lowered, begun: BTreeSet::new(), place, error: None }
     }
 
     /// Writes all logs of a worker, whose phase began at this time, milliseconds since 1970.
@@ -315,12 +315,12 @@ impl<'a> Logs<'a> {
             .collect();
         let path = |file: u32| paths.get(file as usize).map_or("", String::as_str);
         let us = |at_ns: u64| at_ns.saturating_sub(start_ns) / 1000;
-        short_list::sort_by_key(&mut ops, |op| op.sequence);
+        ops.sort_by_key(|op| op.sequence);
         let last_us = ops.iter().map(|op| us(op.complete_ns)).max().unwrap_or(0);
         for path in &paths {
             out.write_all(iolog_line(0, path, IologAction::Add).as_bytes())?;
         }
-        let mut open = SortedSet::new();
+        let mut open = BTreeSet::new();
         if !ops.iter().any(|op| op.kind == OpKind::Open) {
             open = ops.iter().map(|op| op.file).collect();
             for file in &open {
@@ -328,7 +328,7 @@ impl<'a> Logs<'a> {
             }
         }
         let mut buffers = UsedBuffers::new(depth);
-        let mut synced = SortedSet::new();
+        let mut synced = BTreeSet::new();
         let mut now_us = 0;
         for op in &ops {
             // What is only noted has the time of the loop, which handed over what came before a little later.

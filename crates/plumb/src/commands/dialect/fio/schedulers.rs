@@ -4,7 +4,7 @@ use plumb_dialects::fio::Fio;
 use plumb_dialects::fio::lower::Lowered;
 use plumb_engine::guard::write_setting;
 use plumb_result::observe::LayerKind;
-use plumb_sorted::{SortedMap, SortedSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Default)]
 pub struct Schedulers {
     /// By the file in sysfs.
-    before: SortedMap<PathBuf, String>,
+    before: BTreeMap<PathBuf, String>,
 }
 
 /// Why a scheduler was not set.
@@ -51,7 +51,7 @@ impl Schedulers {
             };
             let paths = (0..copy.names.count()).filter_map(|number| copy.names.path(number));
             // Files of a directory are on the same disk.
-            let places = SortedSet::from_iter(paths.map(place));
+            let places = BTreeSet::from_iter(paths.map(place));
             for disk in places.iter().flat_map(|place| disks(place)) {
                 set.one(&Path::new("/sys/block").join(&disk).join("queue/scheduler"), &disk, asked)?;
             }
@@ -97,7 +97,7 @@ fn place(path: PathBuf) -> PathBuf {
 /// The disks that a place is on: the topmost of each stack, or the disk of a partition.
 fn disks(place: &Path) -> Vec<String> {
     let facts = plumb_probe::stack::of_path(place);
-    let below = SortedSet::from_iter(facts.stack.iter().flat_map(|layer| &layer.below));
+    let below = BTreeSet::from_iter(facts.stack.iter().flat_map(|layer| &layer.below));
     let tops = facts.stack.iter().filter(|layer| !below.contains(&layer.name));
     tops.map(|layer| match layer.kind {
         LayerKind::Partition => layer.below.first().unwrap_or(&layer.name).clone(),

@@ -11,9 +11,9 @@ use plumb_dialects::fio::print::MissingFiles;
 use plumb_dialects::fio::{self, Files, Fio, Machine, MissingFile};
 use plumb_document::{FromDocument, ToDocument, json};
 use plumb_engine::LoggedOp;
-use plumb_sorted::SortedMap;
 use plumb_study::AgentPolicy;
 use plumb_workload::Workload;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// How a client asks an agent for this.
@@ -28,9 +28,9 @@ pub struct JobsAsked {
     /// fio's words.
     pub words: Vec<String>,
     /// The texts of the job files, by the names in the words.
-    pub files: SortedMap<String, String>,
+    pub files: BTreeMap<String, String>,
     /// Variables of the client's environment that the texts name.
-    pub environment: SortedMap<String, String>,
+    pub environment: BTreeMap<String, String>,
     /// The client's address.
     pub client: String,
     /// Job files that lie here are read, too.
@@ -45,7 +45,7 @@ pub struct JobsAsked {
 #[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
 pub struct PhaseTold {
     /// The lines of its logs, by their files' names.
-    pub logs: SortedMap<String, String>,
+    pub logs: BTreeMap<String, String>,
     /// What went wrong with them.
     pub wrong: Vec<String>,
 }
@@ -72,7 +72,7 @@ pub struct JobsServed {
     /// The same.
     pub memory_mib: u64,
     /// Texts of job files that lie here.
-    pub files: SortedMap<String, String>,
+    pub files: BTreeMap<String, String>,
 }
 
 /// A copy of a job.
@@ -99,7 +99,7 @@ pub struct LayoutServed {
 
 impl JobsServed {
     /// The machine, as the client's job files see it.
-    pub fn machine(&self, environment: SortedMap<String, String>) -> Machine {
+    pub fn machine(&self, environment: BTreeMap<String, String>) -> Machine {
         Machine { environment, cpus: self.cpus, page_bytes: self.page_bytes, memory_mib: self.memory_mib }
     }
 }
@@ -171,7 +171,7 @@ fn serve(asked: &JobsAsked, policy: &AgentPolicy) -> (Option<FioService>, JobsSe
         memory_mib: machine.memory_mib,
         ..JobsServed::default()
     };
-    let mut places = Allowed { asked, policy, disk: DiskFiles::default(), read_here: SortedMap::new() };
+    let mut places = Allowed { asked, policy, disk: DiskFiles::default(), read_here: BTreeMap::new() };
     let fio = match fio::read(&asked.words, &machine, &mut places) {
         Ok(fio) => fio,
         Err(errors) => {
@@ -221,7 +221,7 @@ struct Allowed<'a> {
     asked: &'a JobsAsked,
     policy: &'a AgentPolicy,
     disk: DiskFiles,
-    read_here: SortedMap<String, String>,
+    read_here: BTreeMap<String, String>,
 }
 
 impl Allowed<'_> {

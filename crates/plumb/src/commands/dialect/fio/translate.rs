@@ -5,8 +5,8 @@ use super::{told, warn};
 use plumb_dialects::fio::Fio;
 use plumb_dialects::fio::lower::{self, Entropy, Lowered, Places, Unrunnable};
 use plumb_engine::guard::space::Space;
-use plumb_sorted::SortedMap;
 use plumb_workload::{Target, Workload, native};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ pub fn plan(fio: &Fio, places: &mut dyn Places) -> Step<String> {
 
 /// What the write guard would say of the space that the files take, a sentence for each file system that is too small.
 fn beyond_the_space(lowered: &Lowered) -> Vec<String> {
-    let mut needed: SortedMap<u64, (PathBuf, u64)> = SortedMap::new();
+    let mut needed: BTreeMap<u64, (PathBuf, u64)> = BTreeMap::new();
     for target in lowered.workload.target.values() {
         let Target::JobFiles(files) = target else { continue };
         for number in 0..files.names.count() {

@@ -3,7 +3,6 @@
 use super::super::error::DialectError;
 use plumb_dialects::io500::Plan;
 use plumb_engine::guard::Remover;
-use plumb_sorted::short_list;
 use std::path::{Path, PathBuf};
 
 /// Directories of data that were not there before, the innermost last.
@@ -24,7 +23,7 @@ impl Places {
             make(Path::new(&directory))?;
         }
         // Those of mdtest are made by its first phase.
-        short_list::sort_by(&mut made, Ord::cmp);
+        made.sort();
         made.dedup();
         // The user named the result and data directories; IO500 makes those below them.
         let typed = [PathBuf::from(&plan.results), PathBuf::from(&plan.data)];

@@ -2,7 +2,6 @@
 
 use plumb_dialects::iostat::DeviceNames;
 use plumb_result::blocks::DeviceNumber;
-use plumb_sorted::short_list;
 use rustix::fs::FileType;
 use std::path::Path;
 
@@ -19,7 +18,7 @@ fn linked(link: impl AsRef<Path>) -> Option<String> {
 fn names_in(directory: &str) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
     let mut names: Vec<String> = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
-    short_list::sort_by(&mut names, Ord::cmp);
+    names.sort();
     names
 }
 

@@ -12,8 +12,8 @@ use plumb_dialects::fio::value::choice::LogName;
 use plumb_document::json;
 use plumb_engine::guard::{OutputError, OutputFile};
 use plumb_engine::signals::StopFlag;
-use plumb_sorted::SortedSet;
 use plumb_study::{HostTold, Progress, Second};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// What is done here while hosts run their jobs.
@@ -22,7 +22,7 @@ pub struct Watching<'a> {
     /// When phases started, milliseconds since 1970.
     pub starts: Vec<u64>,
     /// Logs that this run has begun: what more comes for them is added.
-    begun: SortedSet<PathBuf>,
+    begun: BTreeSet<PathBuf>,
     /// A host's log is not whole.
     pub is_wrong: bool,
     trigger: TriggerWatch,
@@ -34,7 +34,7 @@ impl<'a> Watching<'a> {
     pub fn new(serving: &'a [Serving], asked: &Trigger, stop: StopFlag) -> Watching<'a> {
         // As with fio, the command of `--trigger` is not run where others run the jobs.
         let trigger = TriggerWatch::new(&Trigger { command: None, ..asked.clone() });
-        Watching { serving, starts: Vec::new(), begun: SortedSet::new(), is_wrong: false, trigger, stop }
+        Watching { serving, starts: Vec::new(), begun: BTreeSet::new(), is_wrong: false, trigger, stop }
     }
 
     /// Runs the command of `--trigger-remote` on each host, if the trigger was pulled; whether all is well. A host that the command
@@ -96,7 +96,7 @@ enum LogError {
 
 impl Serving {
     /// Keeps the lines of a log as fio's client does: under its name, with the host's behind it.
-    fn keep(&self, name: &str, lines: &str, begun: &mut SortedSet<PathBuf>) -> Result<(), LogError> {
+    fn keep(&self, name: &str, lines: &str, begun: &mut BTreeSet<PathBuf>) -> Result<(), LogError> {
         let own_name = match self.host.asked.reads_here {
             // A job file of the host does not say where files of this one are written.
             true => Path::new(name).file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned()),

@@ -12,7 +12,6 @@ use plumb_dialects::iperf3::{
 };
 use plumb_engine::net::{Flow, Flows};
 use plumb_queue::{Receiver, Sender, channel};
-use plumb_sorted::short_list;
 use std::collections::VecDeque;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsFd, AsRawFd};
@@ -262,7 +261,7 @@ fn gather(
     })();
     shared.registry().waiting.retain(|test| !(same(&test.cookie, cookie) && test.peer == address));
     let mut found = gathered?;
-    short_list::sort_by_key(&mut found, |arrival| arrival.order);
+    found.sort_by_key(|arrival| arrival.order);
     if !params.udp {
         for arrival in &found {
             // A size or an algorithm that cannot be set here is the client's wish only.
