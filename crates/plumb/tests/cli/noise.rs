@@ -82,7 +82,7 @@ fn without_trusted_runs_there_is_no_floor() {
         "Rejected: ",
         "No noise floor for sim:ssd?cached=60%",
         // The numbers are there nonetheless.
-        "rejected  stream-read  read.bw",
+        "rejected stream-read read.bw",
         "GB/s",
         "rejected by checks",
         "plumb explain A1",
