@@ -249,7 +249,7 @@ mod tests {
         assert!(*private != made.key, "they are random");
     }
 
-    // Protects users of key files from before certificates were in them: they are told what to do.
+    // Protects users of key files from before certificates were in them: the message says what to do.
     #[test]
     fn a_file_without_a_certificate_or_with_another_key_is_refused() {
         let dir = tempfile::tempdir().expect("a directory");

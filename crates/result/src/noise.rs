@@ -49,19 +49,19 @@ pub struct Noise {
 #[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RejectedNumber {
-    /// Of which work.
+    /// Name of the workload.
     pub workload: String,
-    /// Of which phase.
+    /// Name of its phase.
     pub phase: String,
-    /// Which number.
+    /// The metric; its unit follows from it.
     pub metric: Metric,
-    /// Geometric mean of the runs.
+    /// Geometric mean over the rejected runs.
     pub value: f64,
-    /// Smallest value.
+    /// Smallest value of a rejected run.
     pub least: f64,
-    /// Largest value.
+    /// Largest value of a rejected run.
     pub most: f64,
-    /// How many runs have it.
+    /// Count of rejected runs that have the metric.
     pub runs: u32,
 }
 

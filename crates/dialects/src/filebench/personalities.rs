@@ -6,7 +6,7 @@
 pub struct Personality {
     /// What users type.
     pub name: &'static str,
-    /// The script.
+    /// The script, in Filebench's language.
     pub script: &'static str,
 }
 

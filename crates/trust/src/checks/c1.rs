@@ -199,7 +199,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     }
 }
 
-/// Why some processes are out of sight.
+/// Returns the reason if some processes are out of sight.
 fn hidden<'a>(view: &'a PhaseView<'_>) -> Option<&'a str> {
     match (view.seen.other_io.as_result(), &view.seen.hidden_io) {
         (Ok(_), hidden) => hidden.as_deref(),
