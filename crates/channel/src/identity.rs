@@ -1,14 +1,11 @@
 //! Keys and tokens, and the files that hold them.
 
-use crate::certificate::{Fingerprint, certificate};
-use crate::provider::{Ed25519, provider};
+use crate::certificate::{self, Fingerprint, Made};
 use crate::random;
-use crate::text::{Hex, bytes_of};
-use ed25519_compact::{KeyPair, Seed};
-use rustls::pki_types::CertificateDer;
+use crate::text::{Hex, all_bytes_of, bytes_of};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::NoServerSessionStorage;
-use rustls::sign::{CertifiedKey, SingleCertAndKey};
-use rustls::{ServerConfig, version::TLS13};
+use rustls::{ServerConfig, crypto::ring, version::TLS13};
 use std::fmt::{self, Write as _};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write as _};
@@ -22,7 +19,9 @@ const FILE_BYTES_MAX: u64 = 4096;
 
 /// What a server is: its key, and the token that its clients know.
 pub struct Identity {
-    seed: Zeroizing<[u8; 32]>,
+    /// PKCS #8, DER.
+    key: Zeroizing<Vec<u8>>,
+    certificate: CertificateDer<'static>,
     fingerprint: Fingerprint,
     pub(crate) token: Zeroizing<[u8; 32]>,
     pub(crate) config: Arc<ServerConfig>,
@@ -92,26 +91,23 @@ impl Identity {
     /// # Errors
     /// A system without random numbers.
     pub fn make() -> Result<Identity, KeyError> {
-        let (mut seed, mut token) = (Zeroizing::new([0; 32]), Zeroizing::new([0; 32]));
-        let made = random(&mut *seed).and_then(|()| random(&mut *token));
-        made.map_err(|error| KeyError::Make(error.to_string()))?;
-        Identity::of(seed, token)
+        let mut token = Zeroizing::new([0; 32]);
+        random(&mut *token).map_err(|error| KeyError::Make(error.to_string()))?;
+        let made = certificate::make().map_err(|error| KeyError::Make(error.to_string()))?;
+        Identity::of(made, token).map_err(|error| KeyError::Make(error.to_string()))
     }
 
-    fn of(seed: Zeroizing<[u8; 32]>, token: Zeroizing<[u8; 32]>) -> Result<Identity, KeyError> {
-        let mut ed25519_seed = Seed::new(*seed);
-        let keys = KeyPair::from_seed(ed25519_seed);
-        ed25519_seed.wipe_mut();
-        let certificate = certificate(&keys);
+    fn of(made: Made, token: Zeroizing<[u8; 32]>) -> Result<Identity, rustls::Error> {
+        let Made { key, certificate } = made;
         let fingerprint = Fingerprint::of(&certificate);
-        let key = CertifiedKey::new(vec![CertificateDer::from(certificate)], Arc::new(Ed25519(keys)));
-        let builder = ServerConfig::builder_with_provider(Arc::new(provider())).with_protocol_versions(&[&TLS13]);
-        let builder = builder.map_err(|_| KeyError::Make("the suite was refused".to_owned()))?;
-        let mut config = builder.with_no_client_auth().with_cert_resolver(Arc::new(SingleCertAndKey::from(key)));
+        let provider = Arc::new(ring::default_provider());
+        let builder = ServerConfig::builder_with_provider(provider).with_protocol_versions(&[&TLS13])?;
+        let der = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.to_vec()));
+        let mut config = builder.with_no_client_auth().with_single_cert(vec![certificate.clone()], der)?;
         // Each session is one of its own.
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
-        Ok(Identity { seed, fingerprint, token, config: Arc::new(config) })
+        Ok(Identity { key, certificate, fingerprint, token, config: Arc::new(config) })
     }
 
     /// What clients need.
@@ -124,9 +120,9 @@ impl Identity {
     /// # Errors
     /// Where there is such a file, or it cannot be written.
     pub fn save(&self, path: &Path) -> Result<(), KeyError> {
-        let (key, token) = (Hex(&*self.seed), Hex(&*self.token));
-        let about = "# Private: the key and the token of a server of Plumb.";
-        write_secret(path, format_args!("{about}\nkey = {key}\ntoken = {token}\n"))
+        let (key, certificate, token) = (Hex(&self.key), Hex(&self.certificate), Hex(&*self.token));
+        let about = "# Private: the key (PKCS #8), the certificate (X.509) and the token of a server of Plumb.";
+        write_secret(path, format_args!("{about}\nkey = {key}\ncertificate = {certificate}\ntoken = {token}\n"))
     }
 
     /// Reads what [`Identity::save`] wrote.
@@ -134,8 +130,16 @@ impl Identity {
     /// # Errors
     /// A file that is not there, that others may read, or that is malformed.
     pub fn load(path: &Path) -> Result<Identity, KeyError> {
+        const OLD: &str =
+            "hexadecimal digits of a certificate. Earlier versions wrote none: remove the file and make new keys";
+        const PAIR: &str = "hexadecimal digits of a private key (PKCS #8) that belongs to the certificate";
         let secret = Secret::read(path)?;
-        Identity::of(secret.bytes("key")?, secret.bytes("token")?)
+        let certificate = secret.value("certificate").and_then(all_bytes_of);
+        let certificate = certificate.ok_or_else(|| secret.malformed("certificate", OLD))?;
+        let key = secret.value("key").and_then(all_bytes_of).ok_or_else(|| secret.malformed("key", PAIR))?;
+        let made = Made { key, certificate: CertificateDer::from(certificate.to_vec()) };
+        let token = secret.bytes("token")?;
+        Identity::of(made, token).map_err(|_| secret.malformed("key", PAIR))
     }
 }
 
@@ -236,13 +240,35 @@ mod tests {
     #[test]
     fn keys_are_overwritten_when_they_are_dropped() {
         fn key(_: &impl zeroize::ZeroizeOnDrop) {}
-        let Identity { seed, token, .. } = &Identity::make().expect("keys");
-        key(seed);
+        let Identity { key: private, token, .. } = &Identity::make().expect("keys");
+        key(private);
         key(token);
         key(&bytes_of(&"ab".repeat(32)).expect("digits"));
         let made = Identity::make().expect("keys");
         key(&made.trust().token);
-        assert!(**seed != [0; 32] && seed != &made.seed, "they are random");
+        assert!(*private != made.key, "they are random");
+    }
+
+    // Protects users of key files from before certificates were in them: the message says what to do.
+    #[test]
+    fn a_file_without_a_certificate_or_with_another_key_is_refused() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("keys");
+        let [one, other] = [Identity::make(), Identity::make()].map(|made| made.expect("keys"));
+        let digits = "ab".repeat(32);
+        let [key, certificate] = [Hex(&other.key).to_string(), Hex(&one.certificate).to_string()];
+        for (text, wrong) in [
+            (format!("key = {digits}\ntoken = {digits}\n"), "certificate"),
+            (format!("key = {key}\ncertificate = {certificate}\ntoken = {digits}\n"), "key"),
+            (format!("key = {digits}\ncertificate = {certificate}\ntoken = {digits}\n"), "key"),
+            (format!("key = {key}\ncertificate = {}\ntoken = {digits}\n", &certificate[3..]), "certificate"),
+            (format!("key = {key}\ncertificate = {digits}\ntoken = {digits}\n"), "key"),
+        ] {
+            let _ = std::fs::remove_file(&path);
+            write_secret(&path, format_args!("{text}")).expect("written");
+            let error = Identity::load(&path).expect_err("refused");
+            assert!(matches!(error, KeyError::Malformed { key, .. } if key == wrong), "{wrong}: {error}");
+        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Authenticated and encrypted connections between two ends of Plumb: TLS 1.3 with one suite. The client knows the
+//! Authenticated and encrypted connections between two ends of Plumb: TLS 1.3. The client knows the
 //! server by the fingerprint of its certificate, and both prove that they know a token, bound to this one session.
 //!
 //! Whoever serves makes an [`Identity`], stores it in a file of its own ([`Identity::save`]) and gives [`Identity::trust`] to
@@ -9,7 +9,6 @@
 
 mod certificate;
 mod identity;
-mod provider;
 mod stream;
 mod text;
 

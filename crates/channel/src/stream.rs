@@ -1,19 +1,20 @@
 //! A connection: its handshake, the proof of the token, and bytes until a deadline.
 
-use crate::certificate::{Fingerprint, key_of};
+use crate::certificate::Fingerprint;
 use crate::identity::{Identity, Trust};
-use crate::provider::{has_signed, keyed, provider};
 use crate::{random, same};
-use hmac::Mac;
+use hmac::{Hmac, KeyInit, Mac};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, ring, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, IpAddr, Ipv4Addr, ServerName, UnixTime};
 use rustls::version::TLS13;
 use rustls::{
     CertificateError, ClientConfig, ClientConnection, Connection, DigitallySignedStruct, Error as TlsError,
     ServerConnection, SignatureScheme,
 };
+use sha2::Sha256;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -27,7 +28,7 @@ pub const PATIENCE: Duration = Duration::from_secs(5);
 /// The first byte of a client: a record of a handshake. Where other protocols share a port, it tells them apart.
 pub const FIRST_BYTE: u8 = 0x16;
 
-/// Bytes that a handshake may have: a certificate of ours is 216.
+/// Bytes that a handshake may have: a certificate of ours is about 300.
 const HANDSHAKE_BYTES_MAX: usize = 16 << 10;
 
 /// Bytes of a nonce, and of a proof.
@@ -102,8 +103,10 @@ impl Channel {
 
     /// A session with the server that is known, without the proofs.
     fn greet(socket: TcpStream, trust: &Trust) -> Result<Channel, ChannelError> {
-        let pinned = Arc::new(Pinned { expected: trust.fingerprint, found: OnceLock::new() });
-        let builder = ClientConfig::builder_with_provider(Arc::new(provider())).with_protocol_versions(&[&TLS13]);
+        let provider = Arc::new(ring::default_provider());
+        let found = OnceLock::new();
+        let pinned = Arc::new(Pinned { expected: trust.fingerprint, found, provider: Arc::clone(&provider) });
+        let builder = ClientConfig::builder_with_provider(provider).with_protocol_versions(&[&TLS13]);
         let builder = builder.map_err(|_| ChannelError::NotTls)?.dangerous();
         let verifier = Arc::clone(&pinned) as Arc<dyn ServerCertVerifier>;
         let mut config = builder.with_custom_certificate_verifier(verifier).with_no_client_auth();
@@ -251,7 +254,7 @@ impl Channel {
         let mut exported = Zeroizing::new([0; PROOF_BYTES]);
         let made = self.session.lock().export_keying_material(&mut *exported, LABEL, Some(purpose.as_bytes()));
         made.map_err(|_| ChannelError::NotTls)?;
-        let mut mac = keyed(token).map_err(|_| ChannelError::Key)?;
+        let mut mac = Hmac::<Sha256>::new_from_slice(token).map_err(|_| ChannelError::Key)?;
         mac.update(&[role as u8]);
         mac.update(&*exported);
         for nonce in nonces {
@@ -399,6 +402,7 @@ fn broken(_: TlsError) -> io::Error {
 struct Pinned {
     expected: Fingerprint,
     found: OnceLock<Fingerprint>,
+    provider: Arc<CryptoProvider>,
 }
 
 impl ServerCertVerifier for Pinned {
@@ -432,9 +436,7 @@ impl ServerCertVerifier for Pinned {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, TlsError> {
-        let key = key_of(certificate).filter(|_| signed.scheme == SignatureScheme::ED25519);
-        let key = key.ok_or(TlsError::InvalidCertificate(CertificateError::BadEncoding))?;
-        has_signed(&key, message, signed.signature())
+        verify_tls13_signature(message, certificate, signed, &self.provider.signature_verification_algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {

@@ -13,11 +13,26 @@ impl std::fmt::Display for Hex<'_> {
 
 /// Parses 64 hexadecimal digits. The bytes may be a key, so they are overwritten when they are dropped.
 pub fn bytes_of(text: &str) -> Option<Zeroizing<[u8; 32]>> {
-    let digits: &[u8; 64] = text.as_bytes().try_into().ok()?;
     let mut bytes = Zeroizing::new([0; 32]);
-    for (byte, pair) in bytes.iter_mut().zip(digits.chunks(2)) {
+    read_into(text, &mut *bytes)?;
+    Some(bytes)
+}
+
+/// Parses any even number of hexadecimal digits, as [`bytes_of`] does.
+pub fn all_bytes_of(text: &str) -> Option<Zeroizing<Vec<u8>>> {
+    let mut bytes = Zeroizing::new(vec![0; text.len() / 2]);
+    read_into(text, &mut bytes)?;
+    Some(bytes)
+}
+
+fn read_into(digits: &str, bytes: &mut [u8]) -> Option<()> {
+    let (pairs, []) = digits.as_bytes().as_chunks::<2>() else { return None };
+    if pairs.len() != bytes.len() {
+        return None;
+    }
+    for (byte, pair) in bytes.iter_mut().zip(pairs) {
         let digit = |at: usize| char::from(pair[at]).to_digit(16);
         *byte = (digit(0)? * 16 + digit(1)?) as u8;
     }
-    Some(bytes)
+    Some(())
 }

@@ -2,9 +2,9 @@
 
 use crate::cluster::{Cluster, Leave, Patience};
 use crate::error::ClusterError;
-use plumb_queue::{Receiver, Sender, channel};
+use crossbeam_channel::RecvTimeoutError;
+use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::sync::Mutex;
-use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 /// One of several threads.
@@ -20,7 +20,7 @@ pub fn threads(size: u32) -> Vec<Thread> {
     let mut threads: Vec<Thread> = (0..size).map(|rank| Thread { rank, to: Vec::new(), from: Vec::new() }).collect();
     for one in 0..threads.len() {
         for other in 0..threads.len() {
-            let (sender, receiver) = channel();
+            let (sender, receiver) = unbounded();
             threads[one].to.push(Mutex::new(sender));
             threads[other].from.push(Mutex::new(receiver));
         }

@@ -108,13 +108,14 @@ impl BlockWorker {
             true => None,
             false => process::apply(rules)?,
         };
+        let run_name = rules.run_name.clone().unwrap_or_else(|| self.name.clone());
         if let Some(line) = &rules.run_before {
-            process::run_command(line, When::Before, &self.name, &self.base)?;
+            process::run_command(line, When::Before, &run_name, &self.base)?;
         }
         let run_after = rules.run_after.clone();
         let ended = self.run_ops(barrier);
         if let (Some(line), Ok(_)) = (&run_after, &ended)
-            && let Err(failure) = process::run_command(line, When::After, &self.name, &self.base)
+            && let Err(failure) = process::run_command(line, When::After, &run_name, &self.base)
         {
             barrier.report().fallbacks.write(failure.to_string().as_bytes());
         }

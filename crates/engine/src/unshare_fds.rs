@@ -23,7 +23,7 @@ pub(crate) fn take(moved: &[BorrowedFd<'_>]) {
         return;
     }
     std::thread::scope(|scope| {
-        let (tell, told) = plumb_queue::channel();
+        let (tell, told) = crossbeam_channel::unbounded();
         // It begins with the table of all, and keeps that when the caller leaves it.
         let beside = std::thread::Builder::new().spawn_scoped(scope, move || {
             if told.recv() == Ok(true) {
@@ -53,8 +53,8 @@ mod tests {
     fn closing_what_was_moved_is_the_last_closing() {
         let (mut reader, mut writer) = std::io::pipe().unwrap();
         rustix::io::ioctl_fionbio(&reader, true).unwrap();
-        let (tell, told) = plumb_queue::channel();
-        let (end, ends) = plumb_queue::channel::<()>();
+        let (tell, told) = crossbeam_channel::unbounded();
+        let (end, ends) = crossbeam_channel::unbounded::<()>();
         let worker = std::thread::spawn(move || {
             super::take(&[writer.as_fd()]);
             writer.write_all(b"all of it").unwrap();

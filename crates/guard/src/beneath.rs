@@ -2,6 +2,7 @@
 //! refused, and mounts are entered only where the caller allows it. Uses `openat2(2)` where the kernel has it (Linux
 //! 5.6), else one `openat(2)` per component.
 
+use crate::Refusal;
 use crate::refusal::NotBelow;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
@@ -10,7 +11,7 @@ use std::fs::Metadata;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 /// `openat2` asks to be called again when something was renamed meanwhile; after this many times it is no accident.
 #[cfg(target_os = "linux")]
@@ -212,6 +213,38 @@ pub(super) fn mount_id(fd: BorrowedFd<'_>) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix("mnt_id:"))?.trim().parse().ok()
 }
 
+/// Makes the directories of `path` that are missing below `base`, which must be there, with mode 0700; empty or `.` is the
+/// working directory. Does nothing for a path that is not below it. Links below `base` are not followed.
+///
+/// # Errors
+/// [`Refusal::Symlink`] for a link below `base`, [`Refusal::Io`].
+pub fn make_parents_below(base: &Path, path: &Path) -> Result<(), Refusal> {
+    let Some(parent) = path.parent() else { return Ok(()) };
+    let base = match (base.as_os_str().as_bytes(), path.is_absolute()) {
+        (b"" | b".", true) => std::env::current_dir().map_err(|error| Refusal::Io {
+            path: path.to_owned(),
+            action: "find the working directory",
+            source: error,
+        })?,
+        (b"" | b".", false) => PathBuf::new(),
+        _ => base.to_owned(),
+    };
+    let Ok(rest) = parent.strip_prefix(&base) else { return Ok(()) };
+    if parent.exists() {
+        return Ok(());
+    }
+    // Opening the file says what is wrong with such a path, or with a missing base.
+    let Ok(names) = steps(rest) else { return Ok(()) };
+    let base = if base.as_os_str().is_empty() { Path::new(".") } else { base.as_path() };
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let Ok(root) = crate::raw_open::open(base, flags, Mode::empty()) else { return Ok(()) };
+    match make_dirs(root.as_fd(), &names) {
+        Ok(_) => Ok(()),
+        Err(Errno::LOOP | Errno::MLINK) => Err(Refusal::Symlink { path: parent.to_owned() }),
+        Err(error) => Err(Refusal::io(path, "make its directory")(error)),
+    }
+}
+
 /// Opens the directory at the end of `names`, making what is missing with mode 0700.
 pub(crate) fn make_dirs(dir: BorrowedFd<'_>, names: &[&OsStr]) -> rustix::io::Result<OwnedFd> {
     let mut here = dir.try_clone_to_owned().map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::MFILE))?;
@@ -229,7 +262,35 @@ pub(crate) fn make_dirs(dir: BorrowedFd<'_>, names: &[&OsStr]) -> rustix::io::Re
 mod tests {
     use super::*;
     use std::fs::{self, File};
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    // Protects: directories of a job's file names are made only below the directory that was named, and through no link.
+    #[test]
+    fn missing_directories_are_made_below_a_base_only() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().join(name);
+        fs::create_dir_all(at("base/there")).unwrap();
+        fs::create_dir(at("victim")).unwrap();
+        symlink("../victim", at("base/link")).unwrap();
+        let make = |path: &str| make_parents_below(&at("base"), &at(path));
+        make("base/a/b/file").unwrap();
+        make("base/there/file").unwrap();
+        assert!(at("base/a/b").is_dir() && !at("base/a/b/file").exists());
+        assert_eq!(fs::metadata(at("base/a")).unwrap().permissions().mode() & 0o077, 0);
+        for outside in ["other/file", "base/../other/file", "base/there/../../other/file"] {
+            make(outside).unwrap();
+            assert!(!at("other").exists(), "{outside}");
+        }
+        assert!(matches!(make("base/link/new/file"), Err(Refusal::Symlink { .. })));
+        assert!(!at("victim/new").exists());
+        fs::write(at("base/plain"), "x").unwrap();
+        assert!(matches!(make("base/plain/file"), Err(Refusal::Io { .. })));
+        // The working directory of a test does not contain the place.
+        make_parents_below(Path::new("."), &at("elsewhere/file")).unwrap();
+        assert!(!at("elsewhere").exists());
+        make_parents_below(&at("missing"), &at("missing/a/file")).unwrap();
+        assert!(!at("missing").exists(), "the base itself is not made");
+    }
 
     type Opener = fn(BorrowedFd<'_>, &OsStr, OFlags, Mode) -> rustix::io::Result<OwnedFd>;
 

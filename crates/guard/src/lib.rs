@@ -46,7 +46,7 @@ pub mod trusted_path;
 mod users;
 
 pub(crate) use beneath::Identity;
-pub use beneath::{Mounts, open_beneath};
+pub use beneath::{Mounts, make_parents_below, open_beneath};
 pub use blank::{NotBlank, READ_MAX_BYTES};
 pub use door::{Create, Door, FoundName, Naming, PassedFile};
 pub use expendable::{Expendable, NamedDevice, Right, disks, serials};

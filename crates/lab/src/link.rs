@@ -4,10 +4,10 @@ use crate::host::{Host, HostError, Listener};
 use crate::preflight::{Inspection, Objection, PlannedWork};
 use crate::protocol::{HostFacts, HostRequest, Reply, RunAnswer, RunJob, VERSION};
 use crate::step::{MadeNames, Safety, Step};
+use crossbeam_channel::RecvTimeoutError;
+use crossbeam_channel::{Receiver, Sender, unbounded};
 use plumb_engine::signals::StopFlag;
-use plumb_queue::{Receiver, Sender, channel};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 /// Between two signs of life.
@@ -202,7 +202,7 @@ fn unexpected(reply: &Reply) -> HostError {
 
 /// Writes in a thread of its own, with a sign of life when there is nothing to say.
 fn write(mut writer: impl Write + Send + 'static) -> Sender<Vec<u8>> {
-    let (to, lines) = channel::<Vec<u8>>();
+    let (to, lines) = unbounded::<Vec<u8>>();
     std::thread::spawn(move || {
         loop {
             let line = match lines.recv_timeout(PULSE) {
@@ -219,7 +219,7 @@ fn write(mut writer: impl Write + Send + 'static) -> Sender<Vec<u8>> {
 }
 
 fn read(reader: impl Read + Send + 'static) -> Receiver<Heard> {
-    let (heard, from) = channel();
+    let (heard, from) = unbounded();
     std::thread::spawn(move || {
         for line in BufReader::new(reader).split(b'\n') {
             let Ok(line) = line else { return };

@@ -100,6 +100,13 @@ impl<'a> Ctx<'a> {
         }
     }
 
+    /// Writes a line of C that repeats what the case does without [`Ctx::call`].
+    pub fn code(&mut self, text: &str) {
+        if let Some(calls) = &mut self.calls {
+            calls.push(text.to_owned());
+        }
+    }
+
     /// Makes thousands of calls that are written down as one loop of C, which `text` makes of the result: a list of all of them is too
     /// long for the channel to the parent process.
     pub fn in_a_loop<T>(&mut self, body: impl FnOnce(&mut Self) -> T, text: impl FnOnce(&T) -> String) -> T {

@@ -3,11 +3,12 @@
 
 use crate::ctx::{A, Ctx, RDONLY, RDWR, Run, Stop};
 use crate::facts::{self, APPEND, IMMUTABLE, Kind};
+use crate::long_paths::longest_path;
 use crate::ops::{
     AWAY, CHANGE, COPIED, CREATE, EXCL, FOLLOW, OPS, OWNER, Op, OpNeeds, PARENT, ROOM, ROOT, SAME_FS, SHORT, Slot, Want,
 };
 use crate::outcome::SkipKind;
-use crate::sys::{R, Stat, V, nr};
+use crate::sys::{R, Stat, V};
 use crate::{Level, Place};
 
 /// A rule about an error.
@@ -80,7 +81,8 @@ pub const RULES: &[ErrnoRule] = &[
     rule(
         "longest-path",
         "none",
-        "never for its length, if the path with its final zero byte has PATH_MAX bytes, in directories of 200 bytes each",
+        "never for its length, if the path with its final zero byte has PATH_MAX bytes, or as many as work for lstat, in \
+         directories of 200 bytes each",
         |_, slot| !has(slot, SHORT | ROOT),
         longest_path,
     ),
@@ -332,51 +334,12 @@ fn too_long_name(cx: &mut Ctx<'_>, op: &Op, at: usize) -> Run {
 }
 
 /// Bytes of a path with its final zero byte. Source: linux/limits.h.
-const PATH_MAX: usize = 4096;
+pub(crate) const PATH_MAX: usize = 4096;
 
 fn too_long_path(cx: &mut Ctx<'_>, op: &Op, at: usize) -> Run {
     op.possible(cx)?;
     let path = format!("{}x", "./".repeat(PATH_MAX / 2));
     refused(cx, op, at, V::P(&path[path.len() - PATH_MAX..]), "a path of 4096 bytes", &[libc::ENAMETOOLONG], &[])
-}
-
-fn longest_path(cx: &mut Ctx<'_>, op: &Op, at: usize) -> Run {
-    op.possible(cx)?;
-    let here = cx.open_as(".", "O_PATH", libc::O_PATH, 0);
-    let here = cx.set_up("make.dir", "open", here)?;
-    let other = op.other(cx, at)?;
-    let mut path = String::new();
-    let name = "p".repeat(200);
-    // Step by step, so that no call of the set-up has a long path.
-    let by = "lstat.longest-path";
-    while path.len() + 201 + 2 < PATH_MAX - 1 {
-        let made = cx.mkdir(&name, 0o755);
-        let made = made.and_then(|_| cx.call(nr!(chdir), &[V::P(&name)]));
-        if op.name != "lstat" {
-            cx.set_up(by, "a deep directory", made)?;
-        } else if !cx.ok("a directory, made in one that is deep", made) {
-            return Ok(());
-        }
-        path.push_str(&name);
-        path.push('/');
-    }
-    let last = "q".repeat(PATH_MAX - 1 - path.len());
-    path.push_str(&last);
-    // A file, made by its name alone: whether it is found by the whole path.
-    let made = cx.try_make(Kind::Regular, &last);
-    let whole = cx.call(nr!(fchdir), &[V::Fd(here as i32)]).and_then(|_| cx.lstat(&path)).map(|_| 0);
-    if op.name == "lstat" {
-        cx.ok("a file, made in a deep directory", made);
-        cx.ok("a path of 4095 bytes", whole);
-        return Ok(());
-    }
-    cx.premise(made.is_ok() && whole.is_ok(), by, "a path of 4095 bytes does not work, whatever the operation")?;
-    let removed = cx.unlink(&path);
-    cx.set_up(by, "unlink by a path of 4095 bytes", removed)?;
-    op.prepare(cx, at, &path)?;
-    let result = op.call_at(cx, at, V::P(&path), &other);
-    cx.ok("a path of 4095 bytes", result.map(|_| 0));
-    Ok(())
 }
 
 fn looped(cx: &mut Ctx<'_>) -> Run {

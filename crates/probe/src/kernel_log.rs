@@ -114,7 +114,7 @@ fn message(record: &str) -> Option<&str> {
 /// Whether a message speaks of storage and of trouble. Both are needed: network cards are reset too, and a mount is
 /// announced with the word `errors` in its options.
 fn is_trouble(message: &str) -> bool {
-    const TROUBLE: [&str; 19] = [
+    const TROUBLE: [&str; 20] = [
         "error",
         "timeout",
         "timed out",
@@ -129,6 +129,7 @@ fn is_trouble(message: &str) -> bool {
         "shutting down",
         "remounting filesystem read-only",
         "forced readonly",
+        "write to read-only",
         "is down",
         "sense key",
         "exception",
@@ -219,6 +220,7 @@ mod tests {
             "md/raid1:md0: Disk failure on sdb1, disabling device.",
             "INFO: task kworker/u8:1:123 blocked for more than 120 seconds.",
             "nfs: server filer not responding, still trying",
+            "Trying to write to read-only block-device loop14",
         ] {
             assert!(is_trouble(line), "{line}");
         }

@@ -4,7 +4,7 @@ use crate::compare::{RejectedTogether, count, left_out, remarked, speeds, works}
 use crate::format::{self, MISSING};
 use crate::style::{Ink, Style};
 use crate::table::{self, Align, Column};
-use plumb_result::{Noise, NoiseFloor};
+use plumb_result::{Noise, NoiseFloor, RejectedNumber};
 
 /// Whether later comparisons will know of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +22,9 @@ pub fn page(noise: &Noise, kept: KeptFloor, style: &Style) -> String {
     if !noise.floors.is_empty() {
         page.push_str(&table_of(&noise.floors, style));
     }
+    if !noise.rejected.is_empty() {
+        page.push_str(&rejected_table(&noise.rejected, style));
+    }
     page.push_str(&noise.notes.iter().map(|note| crate::run::not_possible(note, style)).collect::<String>());
     page.push_str(&left_out(&noise.left_out, RejectedTogether::OfASide, style));
     if !noise.floors.is_empty() {
@@ -35,6 +38,31 @@ pub fn page(noise: &Noise, kept: KeptFloor, style: &Style) -> String {
         page.push_str(&format!("{}\n", style.wrap(line, 0)));
     }
     page
+}
+
+/// Numbers of rejected runs: what was measured, without a floor.
+fn rejected_table(numbers: &[RejectedNumber], style: &Style) -> String {
+    let column = |title: &str, align, leaves, cell: &dyn Fn(&RejectedNumber) -> String| Column {
+        title: title.to_owned(),
+        cells: numbers.iter().map(cell).collect(),
+        align,
+        leaves,
+    };
+    let columns = vec![
+        column("floor", Align::Right, None, &|_| "rejected".to_owned()),
+        column("", Align::Left, None, &|number| number.phase.clone()),
+        column("", Align::Left, None, &|number| number.metric.to_string()),
+        column("value", Align::Right, None, &|number| format::metric(number.value, number.metric)),
+        column("from", Align::Right, Some(1), &|number| format::metric(number.least, number.metric)),
+        column("to", Align::Right, Some(1), &|number| format::metric(number.most, number.metric)),
+        column("runs", Align::Right, Some(0), &|number| number.runs.to_string()),
+    ];
+    let lines = table::set(columns, style.width);
+    let mut text = format!("{}\n", style.ink(Ink::Faint, &lines.head));
+    lines.rows.iter().for_each(|row| text.push_str(&format!("{}\n", style.ink(Ink::Bad, row))));
+    text.push_str(&works(numbers.iter().map(|number| number.workload.as_str()), style));
+    text.push('\n');
+    text
 }
 
 fn columns(floors: &[NoiseFloor]) -> Vec<Column> {

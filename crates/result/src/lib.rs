@@ -69,7 +69,7 @@ pub use measurement::{
 };
 pub use metric::{Better, Metric, Quantity, Unit};
 pub use network::{Datagrams, NET_SCHEMA, Network, RoundTrips, Throughput};
-pub use noise::{NOISE_SCHEMA, Noise, NoiseFloor};
+pub use noise::{NOISE_SCHEMA, Noise, NoiseFloor, RejectedNumber};
 pub use observe::{Observations, PhaseObservations};
 pub use path_text::path_text;
 pub use posix::{Conformance, POSIX_SCHEMA, PosixCase, PosixOutcome};

@@ -22,6 +22,9 @@ pub struct Noise {
     pub measured_at: String,
     /// One for each work and headline metric.
     pub floors: Vec<NoiseFloor>,
+    /// Numbers that have no floor, because the checks rejected a run of every block. They are shown, and limit nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rejected: Vec<RejectedNumber>,
     /// How many numbers were planned; `floors` has those that were had.
     pub planned: u32,
     /// Seed of the order and of the ops.
@@ -40,6 +43,26 @@ pub struct Noise {
     /// What the checks say of the runs together: drift, several speeds, too few runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<Finding>,
+}
+
+/// A number of rejected runs.
+#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RejectedNumber {
+    /// Name of the workload.
+    pub workload: String,
+    /// Name of its phase.
+    pub phase: String,
+    /// The metric; its unit follows from it.
+    pub metric: Metric,
+    /// Geometric mean over the rejected runs.
+    pub value: f64,
+    /// Smallest value of a rejected run.
+    pub least: f64,
+    /// Largest value of a rejected run.
+    pub most: f64,
+    /// Count of rejected runs that have the metric.
+    pub runs: u32,
 }
 
 /// The smallest difference that can be claimed of one number.

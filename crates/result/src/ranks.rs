@@ -78,7 +78,7 @@ pub struct RankDone {
 impl RankSpread {
     /// From all ranks of a phase; `None` of none.
     pub fn of(mut all: Vec<RankDone>, start_skew_ns: u64) -> Option<RankSpread> {
-        all.sort_by(|one, other| (one.done_ns, one.rank).cmp(&(other.done_ns, other.rank)));
+        all.sort_by_key(|one| (one.done_ns, one.rank));
         let first_done = all.first()?.clone();
         Some(RankSpread {
             ranks: all.len() as u32,

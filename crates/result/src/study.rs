@@ -30,6 +30,9 @@ pub struct StudyReport {
     pub plan_hash: String,
     /// When it was begun, RFC 3339, UTC.
     pub created_at: String,
+    /// Whether the load of other programs was declared a part of the set-up.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub under_load: bool,
     /// The answer in words: one for each level that is held against the baseline.
     pub answer: Vec<String>,
     /// How much of what was planned was had.

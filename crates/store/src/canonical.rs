@@ -25,7 +25,7 @@ fn write(value: &Value, out: &mut Vec<u8>) {
                 write_fields(fields.iter(), out);
             } else {
                 let mut sorted: Vec<_> = fields.iter().collect();
-                sorted.sort_by(|(one, _), (other, _)| one.cmp(other));
+                sorted.sort_by_key(|(one, _)| *one);
                 write_fields(sorted.into_iter(), out);
             }
             out.push(b'}');

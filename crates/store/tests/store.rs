@@ -396,6 +396,7 @@ fn noise(measured_at: &str, floor: f64) -> Noise {
         note: String::new(),
         place: "x".to_owned(),
         measured_at: measured_at.to_owned(),
+        rejected: Vec::new(),
         floors: vec![NoiseFloor {
             workload: "seq".to_owned(),
             phase: "seq-write".to_owned(),

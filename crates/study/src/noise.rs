@@ -1,13 +1,13 @@
 //! The smallest difference that a set-up can show: a place against itself, in the design of a comparison.
 
-use crate::compare::comparison_log::ComparisonLog;
+use crate::compare::comparison_log::{ComparedCell, ComparisonLog, LogRow};
 use crate::compare::{CompareRequest, CompareSide, ComparisonEnded, Measured, claims, measure, messages, view};
 use crate::floors::with_ranks;
 use crate::not_stored::NotStored;
 use crate::progress::Progress;
 use crate::run::{Bench, RunError};
 use jiff::Timestamp;
-use plumb_result::{NOISE_SCHEMA, Noise, NoiseFloor, Remedy};
+use plumb_result::{NOISE_SCHEMA, Noise, NoiseFloor, RejectedNumber, Remedy};
 use plumb_stats::stop::{StopReason, StopRule};
 use plumb_stats::verdict::{Note, Verdict};
 use plumb_store::{NoiseIn, NoiseWork};
@@ -102,6 +102,7 @@ pub fn noise(
         note: note(&request.place, &floors, &differing, comparison_log, (*ended, &bench.asked)),
         place: request.place.clone(),
         measured_at,
+        rejected: rejected(comparison_log),
         floors,
         planned: comparison_log.planned.len() as u32,
         seed: request.seed,
@@ -128,6 +129,23 @@ pub fn noise(
         }
     }
     Ok(NoiseOutcome { rejected: noise.left_out.len(), noise, interrupted })
+}
+
+/// Numbers all of whose blocks have a rejected run.
+fn rejected(log: &ComparisonLog) -> Vec<RejectedNumber> {
+    let number = |(cell, rows): (&ComparedCell, &Vec<LogRow>)| {
+        let values: Vec<f64> = rows.iter().map(|row| row.value).collect();
+        Some(RejectedNumber {
+            workload: cell.workload.to_owned(),
+            phase: cell.phase.clone(),
+            metric: cell.metric,
+            value: plumb_stats::summary::geometric_mean(&values).ok()?,
+            least: values.iter().copied().fold(f64::INFINITY, f64::min),
+            most: values.iter().copied().fold(0.0, f64::max),
+            runs: values.len() as u32,
+        })
+    };
+    log.rejected_rows.iter().filter(|(cell, _)| !log.rows.contains_key(cell)).filter_map(number).collect()
 }
 
 /// The floor of one number; none where there are too few blocks or plots for any claim.
@@ -165,7 +183,10 @@ fn note(
     let largest = floors.iter().map(|floor| floor.floor).fold(0.0, f64::max);
     let percent = |share: f64| format!("{:.1} %", share * 100.0);
     let mut said = match floors {
-        [] if left_out > 0 => format!("No noise floor for {place}: the checks rejected too many runs."),
+        [] if left_out > 0 => {
+            let why = messages::why_rejected(&log.run_checks([place, place]), &log.side_loads([place, place]));
+            format!("{why} No noise floor for {place}: the checks rejected too many runs.")
+        }
         [] => format!("No noise floor for {place}: too few runs."),
         [only] => format!("Noise floor (A/A) of {place}: differences below {} cannot be claimed.", percent(only.floor)),
         _ => format!(

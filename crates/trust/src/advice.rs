@@ -322,8 +322,10 @@ fn setting(key: &str, value: &str, purpose: &str, asked: &Asked) -> String {
 fn declare_load(asked: &Asked) -> Option<String> {
     const WHAT: &str = "If this load belongs to what you measure, declare it";
     match (asked.running, asked.under_load) {
-        // A study's runs are made one by one, and its file does not say it.
-        (_, Typed::Yes) | (Running::Tool | Running::Study, _) => None,
+        (_, Typed::Yes) | (Running::Tool, _) => None,
+        (Running::Study, _) => {
+            Some(format!("{WHAT}: `under_load = true` in `[design]`, or `plumb study run --under-load`."))
+        }
         (Running::Documentation, _) => Some(format!("{WHAT} (`--under-load`).")),
         _ => Some(request(WHAT, Some("--under-load".to_owned()))),
     }

@@ -53,6 +53,7 @@ pub use judge::{
 };
 pub use limiter::limiter;
 pub use live::{LiveJudge, PhaseNews};
+pub use load::declare_load_of;
 pub use metrics::metrics;
 pub use same_work::{WorkPrint, WorkQuestion, unlike, work_print};
 pub use stated::{StatedError, conversion};

@@ -8,7 +8,7 @@ use crate::evidence::{ComparisonView, PhaseView, RunView};
 use crate::judge::{Judgement, verdict, worst_first};
 use crate::text::{percent, rate, short};
 use plumb_result::verdict::LOAD;
-use plumb_result::{Finding, Level, LoadDeclared, UnderLoad};
+use plumb_result::{Finding, Level, LoadDeclared, RunResult, RunVerdict, UnderLoad};
 
 /// A load that differs by more than this factor between the sides may explain a difference between them.
 const WARN_FACTOR: f64 = 1.2;
@@ -48,18 +48,31 @@ fn of_phase(view: &PhaseView<'_>) -> Option<UnderLoad> {
 impl Judgement {
     /// Takes the load of others as a part of the set-up, as the user declared it: it is noted, and no longer an objection.
     pub fn declare_load(&mut self) {
-        for finding in self.findings.iter_mut().filter(|one| is_of_load(one)) {
-            finding.level = Level::Note;
-            finding.message.push_str(" It was declared as a part of the set-up.");
-            finding.remedies.clear();
-            finding.remedy.clear();
-        }
-        if let Some(load) = &mut self.under_load {
-            load.declared = LoadDeclared::Yes;
-        }
-        worst_first(&mut self.findings);
-        self.verdict = verdict(&self.findings);
+        self.verdict = declare(&mut self.findings, self.under_load.as_mut());
     }
+}
+
+/// Declares the load in a result that was judged without the declaration, as on a host that does not know of it.
+pub fn declare_load_of(result: &mut RunResult) {
+    if result.checks.iter().any(is_of_load) {
+        result.verdict = declare(&mut result.checks, result.under_load.as_deref_mut());
+    } else if let Some(load) = &mut result.under_load {
+        load.declared = LoadDeclared::Yes;
+    }
+}
+
+fn declare(findings: &mut [Finding], load: Option<&mut UnderLoad>) -> RunVerdict {
+    for finding in findings.iter_mut().filter(|one| is_of_load(one)) {
+        finding.level = Level::Note;
+        finding.message.push_str(" It was declared as a part of the set-up.");
+        finding.remedies.clear();
+        finding.remedy.clear();
+    }
+    if let Some(load) = load {
+        load.declared = LoadDeclared::Yes;
+    }
+    worst_first(findings);
+    verdict(findings)
 }
 
 fn is_of_load(finding: &Finding) -> bool {
@@ -137,7 +150,7 @@ pub(crate) fn alike(view: &ComparisonView<'_>) -> Outcome {
 mod tests {
     use super::*;
     use crate::fixture::{Both, MIB, Scene};
-    use plumb_result::{LoadProcess, RunVerdict};
+    use plumb_result::LoadProcess;
 
     fn under_load() -> Scene {
         Scene::reading(1000 * MIB).device_read(1900 * MIB).other("dd", 900 * MIB, 0)

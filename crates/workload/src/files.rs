@@ -20,6 +20,10 @@ pub struct JobFiles {
     /// Without any, those are the directories of the files themselves.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub typed: Vec<PathBuf>,
+    /// Missing directories of the files are made below this one, which is there; empty for the working directory. Without
+    /// it, a missing directory is an error.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub make_below: Option<PathBuf>,
 }
 
 impl JobFiles {

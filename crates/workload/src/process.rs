@@ -80,6 +80,9 @@ pub struct ProcessRules {
     /// A command line of the shell to run after the job.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_after: Option<String>,
+    /// Their output goes to `NAME.prerun.txt` and `NAME.postrun.txt`; the worker's own name where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_name: Option<String>,
 }
 
 /// A control group. Source: cgroups(7).

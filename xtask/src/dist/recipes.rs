@@ -132,6 +132,16 @@ mod tests {
         assert!(error.starts_with("packaging/homebrew/plumb.rb does not contain"), "{error}");
     }
 
+    // Protects users from a stranger's package: `plumb` on PyPI is not this project's.
+    #[test]
+    fn no_recipe_installs_plumb_by_its_name_from_pypi() {
+        let dir = workspace().join("packaging");
+        for file in ["wheel/README.md", "wheel/pyproject.toml", "github-action/action.yml"] {
+            let text = std::fs::read_to_string(dir.join(file)).unwrap();
+            assert!(!text.contains("pip install plumb") && !text.contains("default: plumb"), "{file}");
+        }
+    }
+
     #[test]
     fn an_action_uses_inputs_that_it_has() {
         let action = |used: &str| {

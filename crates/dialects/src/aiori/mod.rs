@@ -10,6 +10,7 @@ mod size;
 mod spread;
 
 pub use error::OptionError;
+pub(crate) use error::back_end_problem;
 pub use file_system::FileSystem;
 pub use launched::Launched;
 pub(crate) use launched::{more_ranks, node_map};

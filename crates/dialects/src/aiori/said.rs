@@ -1,6 +1,6 @@
 //! Reads words as IOR's parser does: letters in clusters, values attached, behind `=` or as the next word; flags count.
 
-use super::error::OptionError;
+use super::error::{OptionError, other_back_end};
 use super::launched::Launched;
 use super::options::{Opt, Support, Takes};
 use super::size::size;
@@ -88,6 +88,9 @@ impl Said {
         }
         if let Some(long) = name.strip_prefix('-') {
             let Some(row) = all().find(|row| row.name == Some(long)) else {
+                if let Some(backend) = other_back_end(long) {
+                    return Err(OptionError::OfBackEnd { word: word.to_owned(), backend });
+                }
                 let names = all().filter_map(|row| row.name);
                 let nearest = nearest(long, names).map(|name| format!("--{name}"));
                 return Err(OptionError::Unknown { word: word.to_owned(), nearest });
@@ -159,6 +162,9 @@ impl Said {
         let plain = if plain.eq_ignore_ascii_case("reorderTasks") { "reorderTasksConstant" } else { plain };
         let all = || rows.iter().copied().flatten();
         let Some(row) = all().find(|row| row.name.is_some_and(|own| own.eq_ignore_ascii_case(plain))) else {
+            if let Some(backend) = other_back_end(plain) {
+                return Err(OptionError::OfBackEnd { word: text.to_owned(), backend });
+            }
             let nearest = nearest(plain, all().filter_map(|row| row.name)).map(str::to_owned);
             return Err(OptionError::Unknown { word: text.to_owned(), nearest });
         };

@@ -234,8 +234,9 @@ pub fn values(settings: &Settings, results: &Results) -> String {
         match settings.version {
             Version::V103 => text.push_str(&format!(",{}", old_size(settings))),
             version => {
-                let usual = settings.chunk_bytes == 8192 || (settings.is_exact && version == Version::V200);
-                let chunk = if usual { String::new() } else { size(settings.chunk_bytes, " km") };
+                // 2.00a leaves the column empty for every size; the table shows it next to the name.
+                let is_empty = settings.chunk_bytes == 8192 || version == Version::V200;
+                let chunk = if is_empty { String::new() } else { size(settings.chunk_bytes, " km") };
                 text.push_str(&format!(",{},{chunk}", size(settings.size_mib, "MG")));
                 if version == Version::V200 {
                     text.push_str(&format!(",{},{}", settings.seeks, settings.seekers));

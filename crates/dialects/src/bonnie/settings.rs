@@ -387,10 +387,8 @@ impl Settings {
             ),
             (self.concurrency != 1, "-c has no effect and is shown as 1"),
             (
-                (self.chunk_bytes != 8192 && self.version == Version::V200)
-                    || self.file_chunk_bytes != 8192
-                    || self.directories > 1,
-                "chunk sizes and the number of directories are in their own columns",
+                self.file_chunk_bytes != 8192 || self.directories > 1,
+                "the chunk size of small files and the number of directories are in their own columns",
             ),
             (self.direct, "-D uses direct I/O in all tests except the single-byte ones"),
         ];

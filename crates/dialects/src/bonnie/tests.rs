@@ -297,6 +297,13 @@ fn lines_of_values_have_the_columns_of_their_version() {
             assert_eq!(print::header(&found).trim_end().split(',').count(), columns);
         }
     }
+    // Protects readers of 2.00a's lines: it leaves the chunk size out, and 1.97 has it.
+    for (version, chunk) in [("1.97", "4k"), ("2.00", "")] {
+        let found = settings(&format!("--as-version={version} -r 0 -s 256:4k -n 0"));
+        let line = print::values(&found, &limited(&found));
+        assert_eq!(line.split(',').nth(6), Some(chunk), "{line}");
+        assert!(found.corrections().is_empty());
+    }
     let exact = settings("--compat=strict -r 0");
     assert_eq!(print::header(&exact).trim_end().split(',').count(), 48, "as 2.00a prints it");
 }

@@ -29,8 +29,10 @@ pub fn lower(dd: &Dd) -> Workload {
     for (name, path) in [(INPUT, &dd.input), (OUTPUT, &dd.output)] {
         if let Some(path) = path {
             let names = Names::Said(vec![PathBuf::from(path)]);
-            target
-                .insert(name.to_owned(), Target::JobFiles(JobFiles { names, lengths: Vec::new(), typed: Vec::new() }));
+            target.insert(
+                name.to_owned(),
+                Target::JobFiles(JobFiles { names, lengths: Vec::new(), typed: Vec::new(), make_below: None }),
+            );
         }
     }
     let keeps = |path: &Option<String>| path.as_deref().is_some_and(|path| !FORGETFUL.contains(&path));

@@ -1,27 +1,19 @@
 //! Workloads that come with Plumb under the names of Filebench's: written from their published parameters, with the
 //! variables that users know.
 
-use plumb_packed::{Packed, packed};
-
 /// A workload by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Personality {
     /// What users type.
     pub name: &'static str,
+    /// The script, in Filebench's language.
+    pub script: &'static str,
 }
 
-static SCRIPTS: Packed = packed!("personalities");
-
 impl Personality {
-    /// Its script.
-    pub fn script(&self) -> &'static str {
-        // Each of them has one: a test lowers all.
-        SCRIPTS.text(self.name).unwrap_or_default()
-    }
-
     /// What it is, in one sentence: the comment that its script begins with.
     pub fn about(&self) -> String {
-        let comment = self.script().lines().take_while(|line| line.starts_with('#'));
+        let comment = self.script.lines().take_while(|line| line.starts_with('#'));
         let text = comment.map(|line| line.trim_start_matches('#').trim()).collect::<Vec<_>>().join(" ");
         text.split('.').next().unwrap_or_default().to_owned()
     }
@@ -30,7 +22,10 @@ impl Personality {
 macro_rules! personalities {
     ($($name:literal),* $(,)?) => {
         /// All of them.
-        pub const PERSONALITIES: &[Personality] = &[$(Personality { name: $name }),*];
+        pub const PERSONALITIES: &[Personality] = &[$(Personality {
+            name: $name,
+            script: include_str!(concat!("personalities/", $name, ".f")),
+        }),*];
     };
 }
 

@@ -66,7 +66,7 @@ fn tree<'a>(plan: &'a Plan, name: &str) -> &'a SharedTree {
 #[test]
 fn personalities_are_valid() {
     for personality in PERSONALITIES {
-        let (_, plan) = obeyed(personality.script(), &[("dir", "/tmp/x y")], Some(2)).unwrap();
+        let (_, plan) = obeyed(personality.script, &[("dir", "/tmp/x y")], Some(2)).unwrap();
         let plan = plan.unwrap();
         assert_eq!(validate(&plan.workload), vec![], "{}", personality.name);
         assert!(!plan.lines.is_empty() && personality.about().len() > 20, "{}", personality.name);
@@ -76,7 +76,7 @@ fn personalities_are_valid() {
 /// What the published mail server does is what is run: 13 ops a round over a set of 1000 files, 80 % of them there.
 #[test]
 fn a_script_becomes_its_workload() {
-    let script = PERSONALITIES.iter().find(|known| known.name == "varmail").unwrap().script();
+    let script = PERSONALITIES.iter().find(|known| known.name == "varmail").unwrap().script;
     let (_, plan) = obeyed(script, &[("nfiles", "5k"), ("nthreads", "3"), ("runtime", "7")], None).unwrap();
     let plan = plan.unwrap();
     let phase = &plan.workload.phase[0];
@@ -461,7 +461,7 @@ fn hostile_scripts_are_errors() {
     ] {
         assert!(obeyed(script, &[], Some(1)).is_err(), "{script}");
     }
-    let script = PERSONALITIES.iter().find(|known| known.name == "varmail").unwrap().script();
+    let script = PERSONALITIES.iter().find(|known| known.name == "varmail").unwrap().script;
     for cut in 0..script.len() {
         if let Some(part) = script.get(..cut) {
             let _ = obeyed(part, &[], Some(1));

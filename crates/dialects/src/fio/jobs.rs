@@ -4,7 +4,7 @@ use super::engines;
 use super::error::{FioError, Warning, WordLocation};
 use super::job::{Before, FioJob, JobOutline, SaidOption};
 use super::jobfile::{OptionLine, Section, SectionKind};
-use super::options::{self, OptionSpec, OptionValues, Precedence, Support, UsageTier};
+use super::options::{self, OptionSpec, OptionValues, Precedence, Support};
 use super::value::{Compat, Doubt, OptionValue, ValueReading, read as read_value};
 use std::sync::Arc;
 
@@ -155,8 +155,8 @@ impl JobsReader<'_> {
     fn option(&mut self, option: &'static OptionSpec, line: OptionLine, kb_base: u64) -> Option<Taken> {
         let OptionLine { name, text, place } = line;
         match option.support {
-            // A rare option without effect was most likely mistaken for another.
-            Support::Ignored(why) if option.tier == UsageTier::Three => {
+            // A value that equals the default asks for nothing.
+            Support::Ignored(why) if option.default.is_none() || text.as_deref() != option.default => {
                 self.warnings.push(Warning::DoesNothing { place: place.clone(), option: option.name, why });
             }
             Support::Works | Support::Ignored(_) => {}

@@ -137,7 +137,12 @@ pub fn lower(
         let name = format!("target-{}", place + 1);
         target.insert(
             name.clone(),
-            Target::JobFiles(JobFiles { names: Names::Said(vec![path.clone()]), lengths, typed: Vec::new() }),
+            Target::JobFiles(JobFiles {
+                names: Names::Said(vec![path.clone()]),
+                lengths,
+                typed: Vec::new(),
+                make_below: None,
+            }),
         );
         let accesses = Accesses {
             lines: spec.lines.iter().map(|line| line.access).collect(),

@@ -25,7 +25,7 @@ const PREFILL: &str = "prefill";
 /// What files are filled with. Source: IOR.
 const PREFILL_BYTE: u8 = 0xff;
 /// The phase in which files are removed.
-const REMOVE: &str = "remove";
+pub const REMOVE: &str = "remove";
 /// What names of workers begin with, before the number of their rank.
 pub const RANK_PREFIX: &str = "rank-";
 /// The only open file of a rank.

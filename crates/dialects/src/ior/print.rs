@@ -117,6 +117,9 @@ fn options(done: &Done, ranks_per_node: u32) -> Vec<(&'static str, Value)> {
     if test.dry {
         options.push(("dryRun", json!(1)));
     }
+    if test.verbosity > 0 {
+        options.push(("verbose", json!(test.verbosity)));
+    }
     if test.wall_s > 0 {
         options.push(("stonewallingTime", json!(test.wall_s)));
         options.push(("stoneWallingWearOut", json!(u8::from(test.wear_out))));
@@ -124,11 +127,11 @@ fn options(done: &Done, ranks_per_node: u32) -> Vec<(&'static str, Value)> {
     options
 }
 
-/// The lines before a test's first result.
+/// The lines before the head of a test's table.
 pub fn test_head(done: &Done, ranks_per_node: u32) -> String {
     let test = &done.test;
-    if test.form == Form::Csv {
-        return if test.id == 0 { csv_head() } else { String::new() };
+    if test.form != Form::Table {
+        return String::new();
     }
     let mut text = format!("{:<20}: {}\n{:<20}: {}\n", "TestID", test.id, "StartTime", done.began);
     text.push_str(&done.file_system.lines(&done.file));
@@ -137,22 +140,84 @@ pub fn test_head(done: &Done, ranks_per_node: u32) -> String {
         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         text.push_str(&format!("{name:<20}: {value}\n"));
     }
-    text.push_str(
-        "\nResults: \n\naccess    bw(MiB/s)  IOPS       Latency(s)  block(KiB) xfer(KiB)  open(s)    wr/rd(s)   close(s)   \
-         total(s)   iter\n------    ---------  ----       ----------  ---------- ---------  --------   --------   --------   \
-         --------   ----\n",
-    );
+    text.push_str("\nResults: \n");
     text
+}
+
+/// The head of the table of a test's results.
+pub fn table_head(test: &Test) -> &'static str {
+    match test.form {
+        Form::Table => {
+            "\naccess    bw(MiB/s)  IOPS       Latency(s)  block(KiB) xfer(KiB)  open(s)    wr/rd(s)   close(s)   \
+             total(s)   iter\n------    ---------  ----       ----------  ---------- ---------  --------   --------   \
+             --------   --------   ----\n"
+        }
+        Form::Csv if test.id == 0 => {
+            "access,bw(MiB/s),IOPS,Latency,block(KiB),xfer(KiB),open(s),wr/rd(s),close(s),total(s),numTasks,iter\n"
+        }
+        Form::Csv | Form::Json => "",
+    }
+}
+
+/// The line about the seed of a repetition's data, with `-v -v`.
+pub fn data_stamp(test: &Test, clock_seed: i32) -> String {
+    if test.verbosity < 2 {
+        return String::new();
+    }
+    let stamp = test.data_seed.filter(|seed| *seed != 0).unwrap_or(clock_seed).cast_unsigned();
+    format!("Using Time Stamp {stamp} (0x{stamp:x}) for Data Signature\n")
+}
+
+/// Returns the lines of `-v` at the begin of a phase.
+pub fn begins(test: &Test, phase: &str, now: &str) -> String {
+    match (phase, test.verbosity) {
+        ("write-check", 1..) => format!("Verifying contents of the file(s) just written.\n{now}\n\n"),
+        ("write" | "read", 3..) => format!("Commencing {phase} performance test: {now}\n"),
+        _ => String::new(),
+    }
+}
+
+/// The row of the removal of files, with `-v`.
+pub fn removal_row(test: &Test, seconds: f64, repetition: u32) -> String {
+    match (test.form, test.verbosity) {
+        (Form::Table, 1..) => {
+            let none: String = ["-"; 8].iter().enumerate().fold("remove    ".to_owned(), |row, (place, none)| {
+                format!("{row}{none:<width$}", width = if place == 2 { 12 } else { 11 })
+            });
+            format!("{none}{} {repetition:<4}\n", number(seconds))
+        }
+        _ => String::new(),
+    }
+}
+
+/// The best rates of a test in MiB/s, where IOR prints them: with `-v`, of kinds that were measured.
+fn maxima(done: &Done) -> Vec<(AccessKind, f64)> {
+    let is_asked = |kind: AccessKind| match kind {
+        AccessKind::Write => done.test.writes,
+        AccessKind::Read => done.test.reads,
+        AccessKind::WriteCheck => false,
+    };
+    let best = |kind| done.of(kind).iter().map(|access| access.bandwidth()).reduce(f64::max);
+    let kinds = [AccessKind::Write, AccessKind::Read].into_iter().filter(|kind| is_asked(*kind));
+    if done.test.verbosity == 0 { Vec::new() } else { kinds.filter_map(|kind| Some((kind, best(kind)?))).collect() }
+}
+
+/// The lines at the end of a test, with `-v`.
+pub fn test_tail(done: &Done) -> String {
+    if done.test.form != Form::Table {
+        return String::new();
+    }
+    let line = |(kind, rate): (AccessKind, f64)| {
+        let name = if kind == AccessKind::Write { "Max Write:" } else { "Max Read: " };
+        format!("{name} {:.2} MiB/sec ({:.2} MB/sec)\n", rate / MIB, rate / 1e6)
+    };
+    maxima(done).into_iter().map(line).collect()
 }
 
 /// Hints, under a heading, as IOR shows them.
 pub fn hints(heading: &str, hints: &[(String, String)]) -> String {
     let lines: String = hints.iter().map(|(name, value)| format!("\t{name} = {value}\n")).collect();
     format!("\n{heading} {{\n{lines}}}\n")
-}
-
-fn csv_head() -> String {
-    "access,bw(MiB/s),IOPS,Latency,block(KiB),xfer(KiB),open(s),wr/rd(s),close(s),total(s),numTasks,iter\n".to_owned()
 }
 
 /// A number of the table: precise where it is small.
@@ -204,6 +269,11 @@ pub fn row(test: &Test, access: &Access) -> String {
 /// What there is to say of a result before its row: the stonewall, and that not all was moved.
 pub fn remarks(test: &Test, access: &Access) -> String {
     let mut text = String::new();
+    if test.wear_out && test.verbosity > 0 {
+        let at_wall = access.ranks.iter().enumerate().filter_map(|(rank, times)| Some((rank, times.at_wall?)));
+        let lines = at_wall.map(|(rank, pairs)| format!("{rank}: stonewalling pairs accessed: {pairs}\n"));
+        text.extend(lines);
+    }
     if let (Some((min, max, mean)), true) = (access.at_wall(), test.wear_out) {
         let gib = |transfers: f64| transfers * test.transfer_bytes as f64 / (1u64 << 30) as f64;
         text.push_str(&format!(
@@ -385,7 +455,7 @@ pub fn json(session: &Session, all: &[Done], ended: &str, ranks_per_node: u32) -
             for (name, value) in options(done, ranks_per_node) {
                 named.insert(name.to_owned(), value);
             }
-            json!({
+            let mut test = json!({
                 "TestID": done.test.id,
                 "StartTime": done.began,
                 "Path": done.file,
@@ -396,7 +466,11 @@ pub fn json(session: &Session, all: &[Done], ended: &str, ranks_per_node: u32) -
                 "Parameters": parameters(&done.test, ranks_per_node),
                 "Options": named,
                 "Results": results.collect::<Vec<_>>(),
-            })
+            });
+            if done.test.verbosity > 0 {
+                test["max"] = max_json(done);
+            }
+            test
         })
         .collect();
     let mut summaries = Vec::new();
@@ -445,6 +519,17 @@ pub fn json(session: &Session, all: &[Done], ended: &str, ranks_per_node: u32) -
         "Finished": ended,
     });
     serde_json::to_string_pretty(&all).unwrap_or_default() + "\n"
+}
+
+/// The best rates of a test.
+fn max_json(done: &Done) -> Value {
+    let mut max = serde_json::Map::new();
+    for (kind, rate) in maxima(done) {
+        let name = kind.phase();
+        max.insert(format!("{name}MiB"), json!(rate / MIB));
+        max.insert(format!("{name}MB"), json!(rate / 1e6));
+    }
+    Value::Object(max)
 }
 
 /// Of single transfers, s.

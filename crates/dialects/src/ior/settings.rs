@@ -1,6 +1,6 @@
 //! Settings of one test: what was said, with defaults, and the rules of what goes together.
 
-use crate::aiori::{Launched, OptionError, Said, more_ranks, size, wrong};
+use crate::aiori::{Launched, OptionError, Said, back_end_problem, more_ranks, size, wrong};
 use plumb_workload::NullDelays;
 use plumb_workload::program::PacketKind;
 
@@ -191,10 +191,7 @@ pub(super) fn test(said: &Said, id: u32, launched: Option<&Launched>) -> Result<
             view: said.is_set("mpiio.useFileView"),
             strided: said.is_set("mpiio.useFileView") && said.is_set("mpiio.useStridedDatatype"),
         }),
-        other => {
-            let problem = "is a back end that is not yet supported; use POSIX, MMAP, MPIIO or DUMMY";
-            return Err(wrong("a", other, problem));
-        }
+        other => return Err(wrong("a", other, &back_end_problem(other, "POSIX, MMAP, MPIIO or DUMMY"))),
     };
     let ranks = said.ranks(launched)?;
     let tasks = match said.number("N") {

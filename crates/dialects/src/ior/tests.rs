@@ -178,7 +178,11 @@ fn conflicts_are_refused() {
         ("-a MPIIO --mpiio.useFileView --mpiio.useStridedDatatype -W -Z", "leave -C and -Z out"),
         ("-a MPIIO --mpiio.useFileView --mpiio.useStridedDatatype -s 2 -Y", "moves -s transfers in a call"),
         ("-a MPIIO --mpiio.useFileView --mpiio.useStridedDatatype -s 2 -w -D 1", "moves -s transfers in a call"),
-        ("-a HDFS", "not yet supported"),
+        ("-a HDFS", "not yet supported; measure it with IOR itself"),
+        ("-a dfs", "a container that dfuse mounts is measured with POSIX, which goes another way"),
+        ("-a DFS --dfs.pool=p", "`--dfs.pool=p` is an option of the back end DFS, which is not yet supported"),
+        ("-O dfs.pool=p", "is an option of the back end DFS"),
+        ("-a POSIX2", "is not a back end; use POSIX, MMAP, MPIIO or DUMMY"),
         ("-c", "add -a MPIIO"),
         ("-N 2", "raise --plumb-ranks"),
         ("-O summaryFormat=XML", "default, JSON or CSV"),
@@ -301,7 +305,8 @@ fn the_table_has_ior_s_form() {
     let done = done("--plumb-ranks 4");
     let head = print::test_head(&done, 4);
     let golden = "access    bw(MiB/s)  IOPS       Latency(s)  block(KiB) xfer(KiB)  open(s)    wr/rd(s)   close(s)   total(s)   iter\n";
-    assert!(head.contains(golden) && head.contains("aggregate filesize  : 4 MiB\n"), "{head}");
+    assert!(head.ends_with("\nResults: \n") && head.contains("aggregate filesize  : 4 MiB\n"), "{head}");
+    assert!(print::table_head(&done.test).contains(golden));
     let row = print::row(&done.test, &done.accesses[0]);
     let columns: Vec<usize> = row
         .char_indices()
@@ -317,6 +322,36 @@ fn the_table_has_ior_s_form() {
     assert!(summary.contains("Latency of single transfers"), "{summary}");
 }
 
+// Protects: what IOR prints with `-v` and `-v -v`, and only then. Source: `ior-output.c` and `ior.c` of IOR.
+#[test]
+fn verbose_levels_are_ior_s() {
+    let quiet = done("--plumb-ranks 4");
+    assert_eq!(print::test_tail(&quiet) + &print::data_stamp(&quiet.test, 7), "");
+    assert_eq!(print::removal_row(&quiet.test, 0.5, 0) + &print::begins(&quiet.test, "write-check", "now"), "");
+    assert!(!print::test_head(&quiet, 4).contains("verbose"));
+    let one = done("-v -w -r --plumb-ranks 4");
+    assert!(print::test_head(&one, 4).contains("verbose             : 1\n"));
+    let tail = print::test_tail(&one);
+    let lines: Vec<&str> = tail.lines().map(|line| line.split_at(11).0).collect();
+    assert_eq!(lines, ["Max Write: ", "Max Read:  "], "{tail}");
+    assert!(tail.lines().all(|line| line.contains(" MiB/sec (") && line.ends_with(" MB/sec)")), "{tail}");
+    assert_eq!(print::test_tail(&done("-v -w")).lines().count(), 1, "what was not asked for has no maximum");
+    assert_eq!(
+        print::removal_row(&one.test, 0.000125, 2),
+        "remove    -          -          -           -          -          -          -          -          0.000125   2   \n"
+    );
+    assert!(print::begins(&one.test, "write-check", "now").starts_with("Verifying contents"));
+    assert_eq!(print::data_stamp(&one.test, 7) + &print::begins(&one.test, "write", "now"), "");
+    let two = test("-v -v -w");
+    assert_eq!(print::data_stamp(&two, 255), "Using Time Stamp 255 (0xff) for Data Signature\n");
+    assert_eq!(print::data_stamp(&test("-v -v -w -G 16"), 255), "Using Time Stamp 16 (0x10) for Data Signature\n");
+    assert_eq!(print::begins(&test("-vvv -r"), "read", "now"), "Commencing read performance test: now\n");
+    let json = done("-v -w -r -O summaryFormat=JSON");
+    let session = print::Session { command: String::new(), began: String::new(), machine: String::new() };
+    let value: serde_json::Value = serde_json::from_str(&print::json(&session, &[json], "later", 1)).unwrap();
+    assert!(value["tests"][0]["max"]["writeMiB"].is_number() && value["tests"][0]["max"]["readMB"].is_number());
+}
+
 // Protects who reads JSON and CSV by programs: JSON is always valid, whatever its texts hold.
 #[test]
 fn json_is_valid_and_csv_has_a_row_for_each_result() {
@@ -330,7 +365,7 @@ fn json_is_valid_and_csv_has_a_row_for_each_result() {
     assert_eq!(value["summary"][0]["numTasks"], 1);
     assert_eq!(value["tests"][0]["Path"], "a \"name\" \\ with\nall");
     let csv = self::done("-O summaryFormat=CSV");
-    let head = print::test_head(&csv, 1);
+    let head = print::table_head(&csv.test);
     let row = print::row(&csv.test, &csv.accesses[0]);
     assert_eq!(head.matches(',').count(), row.matches(',').count(), "{row}");
 }
@@ -381,7 +416,7 @@ fn dummy_files_are_names_alone() {
     for check in ["-W", "-R -w"] {
         assert!(wrong(&format!("-a DUMMY {check}")).contains("-a DUMMY does not keep"), "{check}");
     }
-    assert!(wrong("-a HDF5").contains("use POSIX, MMAP, MPIIO or DUMMY"));
+    assert!(wrong("-a HDF5").contains("measure it with IOR itself"));
 }
 
 // Protects -u: each rank's file lies in a directory of its own, which is made where it is missing, and found by whoever reads it.

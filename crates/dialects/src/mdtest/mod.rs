@@ -2,7 +2,8 @@
 //!
 //! 1. [`read`]: reads a command line into [`Settings`], by the table of [`options`].
 //! 2. [`lower::lower`]: the workload of one iteration: its phases over trees of directories and items.
-//! 3. [`print`]: the report, from the [`IterationResult`]s of all iterations; [`trace`]: the paths, for `-v -v -v`.
+//! 3. [`print`]: the report, from the [`IterationResult`]s of all iterations; [`verbose`] and
+//!    [`trace`]: more lines, for `-v` and the paths for `-v -v -v`.
 
 pub mod lower;
 pub mod options;
@@ -10,6 +11,7 @@ pub mod print;
 mod result;
 mod settings;
 pub mod trace;
+pub mod verbose;
 
 pub use crate::aiori::OptionError;
 pub use lower::{Facts, Lowered, lower};

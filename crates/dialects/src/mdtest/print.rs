@@ -19,9 +19,10 @@ pub fn head(settings: &Settings, command: &[String], began: &str) -> String {
     let launched = settings.launched.as_ref();
     let nodes = launched.map_or(1, |launched| launched.nodes);
     let map = node_map(launched, ranks);
+    let options = super::verbose::options(settings);
     format!(
         "-- started at {began} --\n\nmdtest-{VERSION} was launched with {ranks} total task(s) on {nodes} node(s)\n\
-         Command line used: {called}{words}\n{warning}Nodemap: {map}\n"
+         Command line used: {called}{words}\n{warning}{options}Nodemap: {map}\n"
     )
 }
 

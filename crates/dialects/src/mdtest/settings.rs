@@ -1,6 +1,6 @@
 //! Settings: what was said, with defaults, and the rules of what goes together.
 
-use crate::aiori::{Launched, OptionError, Said, more_ranks, wrong};
+use crate::aiori::{Launched, OptionError, Said, back_end_problem, more_ranks, wrong};
 use plumb_workload::NullDelays;
 use plumb_workload::program::{PacketKind, TreeNames};
 
@@ -115,7 +115,7 @@ pub(super) fn settings(said: &Said, launched: Option<&Launched>) -> Result<Setti
     let dummy = match said.text("a").unwrap_or("POSIX") {
         posix if posix.eq_ignore_ascii_case("POSIX") => None,
         dummy if dummy.eq_ignore_ascii_case("DUMMY") => Some(said.dummy_delays()?),
-        other => return Err(wrong("a", other, "is a back end that is not yet supported; use POSIX or DUMMY")),
+        other => return Err(wrong("a", other, &back_end_problem(other, "POSIX or DUMMY"))),
     };
     let phases = ["C", "T", "E", "r", "U"].map(|key| said.is_set(key));
     let all = phases.iter().all(|said| !said);

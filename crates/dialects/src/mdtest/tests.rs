@@ -171,7 +171,7 @@ fn conflicts_are_refused() {
         ("-X", "-X needs bytes"),
         ("-e 10", "-e exceeds -w"),
         ("-B 1", "-B is not yet supported"),
-        ("-a HDFS", "use POSIX or DUMMY"),
+        ("-a HDFS", "measure it with IOR itself"),
         ("-l 2", "raise --plumb-ranks"),
         ("-f 3 -l 2 --plumb-ranks 4", "-f exceeds -l"),
         ("-n 99999999999p", "exceeds 64 bits"),

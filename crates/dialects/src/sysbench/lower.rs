@@ -195,6 +195,11 @@ fn run(settings: &Settings, mode: TestMode, seed: u64) -> Workload {
         end: NO_FLUSH,
         ..Phase::new("run", vec![group])
     };
-    let files = JobFiles { names: names(settings), lengths: vec![Bytes(settings.file_bytes())], typed: Vec::new() };
+    let files = JobFiles {
+        names: names(settings),
+        lengths: vec![Bytes(settings.file_bytes())],
+        typed: Vec::new(),
+        make_below: None,
+    };
     workload(phase, Target::JobFiles(files), seed)
 }

@@ -7,7 +7,7 @@ pub mod options;
 pub mod print;
 mod settings;
 
-pub use settings::{Action, Command, IoMode, Settings, TestMode, Wrong, read};
+pub use settings::{Action, Command, IoMode, Settings, TestMode, Warnings, Wrong, read, warnings};
 
 #[cfg(test)]
 mod tests;

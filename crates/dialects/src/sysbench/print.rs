@@ -83,7 +83,7 @@ pub fn running(settings: &Settings, mode: TestMode) -> String {
     }
     text.push_str(&match settings.seed {
         0 => "Initializing random number generator from current time\n\n".to_owned(),
-        seed => format!("Initializing random number generator from seed ({seed}).\n\n"),
+        seed => format!("Initializing random number generator from seed ({}).\n\n", seed as u32 as i32),
     });
     let each = settings.file_bytes();
     text.push_str(&format!(

@@ -177,6 +177,11 @@ impl<'a> Given<'a> {
         }
     }
 
+    /// A limit: as sysbench, a negative number is none.
+    fn most(&self, name: &'static str) -> Result<u32, Wrong> {
+        Ok(u32::try_from(self.number(name)?).unwrap_or(0))
+    }
+
     fn size(&self, name: &'static str) -> Result<u64, Wrong> {
         let text = self.text(name);
         let digits = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
@@ -193,6 +198,26 @@ impl<'a> Given<'a> {
         }
     }
 
+    /// Replaces options by deprecated ones, as sysbench does: those win wherever they ask for anything. Source: `init` in
+    /// its `sysbench.c`.
+    fn take_deprecated(&mut self) -> Result<(), Wrong> {
+        for (old, least, new) in DEPRECATED {
+            if self.is_given(old) && self.number(old)? >= least {
+                let value = self.text(old);
+                self.0.push((new, value));
+            }
+        }
+        Ok(())
+    }
+
+    fn asks(&self, name: &'static str) -> bool {
+        self.is_given(name) && self.flag(name)
+    }
+
+    fn is_given(&self, name: &'static str) -> bool {
+        self.0.iter().any(|(known, _)| *known == name)
+    }
+
     fn flag(&self, name: &'static str) -> bool {
         is_on(self.text(name)).unwrap_or(false)
     }
@@ -206,18 +231,74 @@ fn is_on(text: &str) -> Option<bool> {
     }
 }
 
+/// Deprecated options: from which value on they are used, and instead of which option.
+const DEPRECATED: [(&str, i64, &str); 4] =
+    [("num-threads", 2, "threads"), ("max-requests", 1, "events"), ("max-time", 1, "time"), ("tx-rate", 1, "rate")];
+
+/// Warnings of sysbench itself about a command line that it runs.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Warnings {
+    /// On standard error, before all else.
+    pub errors: String,
+    /// On standard output, before its version.
+    pub output: String,
+}
+
+/// Returns the warnings about a command line.
+pub fn warnings(words: &[String]) -> Warnings {
+    let mut warnings = Warnings::default();
+    let mut given = Given(Vec::new());
+    for word in words {
+        let Some(option) = word.strip_prefix("--") else { continue };
+        if option.starts_with("test=") {
+            warnings.errors.push_str(
+                "WARNING: the --test option is deprecated. You can pass a script name or path on the command line \
+                 without any options.\n",
+            );
+        }
+        let (name, value) = option.split_once('=').unwrap_or((option, ""));
+        if let Some(row) = find(name) {
+            given.0.push((row.name, value));
+        }
+    }
+    if given.take_deprecated().is_err() || ["help", "version"].iter().any(|page| given.asks(page)) {
+        return warnings;
+    }
+    let used = |old| given.number(old).ok().filter(|_| given.is_given(old));
+    for (old, least, new) in DEPRECATED.iter().take(3) {
+        if used(old).is_some_and(|number| number >= *least) {
+            warnings.output.push_str(&format!("WARNING: --{old} is deprecated, use --{new} instead\n"));
+        }
+    }
+    if given.number("events") == Ok(0) && given.number("time") == Ok(0) {
+        warnings.output.push_str("WARNING: Both event and time limits are disabled, running an endless test\n");
+    }
+    if used("tx-rate").is_some_and(|rate| rate > 0) {
+        warnings.output.push_str("WARNING: --tx-rate is deprecated, use --rate instead\n");
+    }
+    warnings
+}
+
 /// Reads the words behind `sysbench`.
 ///
 /// # Errors
 /// [`Wrong`]
 pub fn read(words: &[String]) -> Result<Action, Wrong> {
     let mut given = Given(Vec::new());
-    let mut names = Vec::new();
+    let (mut test, mut command) = (None, None);
     for word in words {
         let Some(option) = word.strip_prefix("--") else {
-            names.push(word.as_str());
+            match (test, command) {
+                (None, _) => test = Some(word.as_str()),
+                (_, None) => command = Some(word.as_str()),
+                _ => return Err(Wrong::Usage(format!("Unrecognized command line argument: {word}"))),
+            }
             continue;
         };
+        if let Some(name) = option.strip_prefix("test=") {
+            test = Some(name);
+            continue;
+        }
         let (name, value) = option.split_once('=').unwrap_or((option, ""));
         let invalid = || Wrong::Usage(format!("invalid option: {word}"));
         let row = find(name).ok_or_else(invalid)?;
@@ -233,28 +314,16 @@ pub fn read(words: &[String]) -> Result<Action, Wrong> {
                 }
             }
         }
-        let name = match row.name {
-            "num-threads" => "threads",
-            "max-requests" => "events",
-            "max-time" => "time",
-            "tx-rate" => "rate",
-            name => name,
-        };
-        given.0.push((name, value));
+        given.0.push((row.name, value));
     }
-    let asked = |name| given.0.iter().any(|(known, _)| *known == name) && given.flag(name);
-    if asked("help") {
+    given.take_deprecated()?;
+    if given.asks("help") {
         return Ok(Action::Page(super::options::help()));
     }
-    if asked("version") {
+    if given.asks("version") {
         return Ok(Action::Version);
     }
-    let (test, command) = match names.as_slice() {
-        [] => return Ok(Action::Page(super::options::help())),
-        [test] => (*test, None),
-        [test, command] => (*test, Some(*command)),
-        [_, _, other, ..] => return Err(Wrong::Usage(format!("Unrecognized command line argument: {other}"))),
-    };
+    let Some(test) = test else { return Ok(Action::Page(super::options::help())) };
     if test != "fileio" {
         return Err(Wrong::Fatal(format!(
             "Cannot find benchmark '{test}': of sysbench's tests, Plumb has `fileio`; use sysbench itself for the others"
@@ -291,6 +360,10 @@ fn settings(given: &Given<'_>, command: Command) -> Result<Settings, Wrong> {
         let known = ["sync", "dsync", "direct"].iter().position(|known| *known == word);
         flags[known.ok_or_else(|| fatal("Invalid value for file-extra-flags", word))?] = true;
     }
+    let distribution = given.text("rand-type");
+    if !["uniform", "gaussian", "special", "pareto", "zipfian"].contains(&distribution) {
+        return Err(fatal("Invalid random numbers distribution", &format!("{distribution}.")));
+    }
     let io = match given.text("file-io-mode") {
         "sync" => IoMode::Sync,
         "async" => IoMode::Async,
@@ -302,25 +375,35 @@ fn settings(given: &Given<'_>, command: Command) -> Result<Settings, Wrong> {
         "fdatasync" => true,
         other => return Err(fatal("Invalid fsync mode", &format!("{other}."))),
     };
-    let ratio = given.text("file-rw-ratio");
-    let ratio = ratio.parse::<f64>().ok().filter(|number| *number >= 0.0 && number.is_finite());
-    let said = given.text("file-rw-ratio");
+    // As in sysbench, only modes that use a value check it.
+    let ratio = match (command, given.text("file-rw-ratio")) {
+        (Command::Run(TestMode::RandomMix), said) => {
+            let ratio = said.parse::<f64>().ok().filter(|number| *number >= 0.0 && number.is_finite());
+            ratio.ok_or_else(|| fatal("Invalid value for --file-rw-ratio", said))?
+        }
+        (_, said) => said.parse().unwrap_or(0.0),
+    };
+    let runs = matches!(command, Command::Run(_));
+    let backlog = match io {
+        IoMode::Async if runs => given.count("file-async-backlog", "file-async-backlog", 1)?,
+        _ => 1,
+    };
     let each = given.flag("file-fsync-all");
     let settings = Settings {
         command,
         threads: given.count("threads", "--threads", 1)?,
-        events: given.count("events", "--events", 0)?.into(),
+        events: given.most("events")?.into(),
         time_s: given.number("time")?.max(0) as u64,
-        report_s: given.count("report-interval", "--report-interval", 0)?.into(),
+        report_s: given.most("report-interval")?.into(),
         percentile: given.count("percentile", "--percentile", 0)?,
         rate: given.count("rate", "--rate", 0)?,
         histogram: given.flag("histogram"),
-        seed: u64::from(given.count("rand-seed", "--rand-seed", 0)?),
+        seed: u64::from(given.number("rand-seed")? as u32),
         files: given.count("file-num", "file-num", 1)?,
         block: given.size("file-block-size")?,
         total: given.size("file-total-size")?,
         io,
-        backlog: given.count("file-async-backlog", "file-async-backlog", 1)?,
+        backlog,
         sync: flags[0],
         dsync: flags[1],
         direct: flags[2],
@@ -329,10 +412,10 @@ fn settings(given: &Given<'_>, command: Command) -> Result<Settings, Wrong> {
         flush_end: !each && given.flag("file-fsync-end"),
         data_only,
         merged: given.count("file-merged-requests", "file-merged-requests", 0)?,
-        ratio: ratio.ok_or_else(|| fatal("Invalid value for --file-rw-ratio", said))?,
-        validates: given.flag("validate") && given.0.iter().any(|(known, _)| *known == "validate"),
+        ratio,
+        validates: given.asks("validate"),
     };
-    if settings.validates && settings.block <= TRAILER_BYTES {
+    if settings.validates && command != Command::Cleanup && settings.block <= TRAILER_BYTES {
         return Err(fatal(
             "Invalid value for file-block-size: with --validate, more than 12",
             &settings.block.to_string(),
@@ -349,7 +432,10 @@ fn settings(given: &Given<'_>, command: Command) -> Result<Settings, Wrong> {
     if settings.percentile > 100 {
         return Err(fatal("Invalid value for --percentile", &settings.percentile.to_string()));
     }
-    if settings.file_bytes() == 0 {
+    if settings.histogram && settings.percentile == 0 {
+        return Err(Wrong::Fatal("--histogram cannot be used with --percentile=0".to_owned()));
+    }
+    if command != Command::Cleanup && settings.file_bytes() == 0 {
         return Err(Wrong::Fatal("Invalid value for file-total-size: each file would be empty".to_owned()));
     }
     Ok(settings)

@@ -112,6 +112,7 @@ pub fn lower(
                     names: Names::Said(vec![PathBuf::from(&storage.path)]),
                     lengths: storage.bytes.map(Bytes).into_iter().collect(),
                     typed: Vec::new(),
+                    make_below: None,
                 })
             });
             used_bytes.insert(name.clone(), whole);

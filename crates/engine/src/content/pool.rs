@@ -6,7 +6,7 @@ use super::mismatch::Mismatch;
 use super::mismatch_reporter::MismatchReporter;
 use super::rules::StampRules;
 use crate::op::BlockOp;
-use plumb_queue::{Receiver, Sender, bounded, channel};
+use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -46,8 +46,8 @@ impl Pool {
     ) -> Result<Pool, ContentError> {
         let (tasks, waiting) = bounded::<Task>(ahead);
         let waiting = Arc::new(Mutex::new(waiting));
-        let (report, done) = channel();
-        let (ready, started) = channel();
+        let (report, done) = unbounded();
+        let (ready, started) = unbounded();
         let mut threads = Vec::new();
         for number in 0..count.max(1) {
             let (waiting, report, ready) = (Arc::clone(&waiting), report.clone(), ready.clone());

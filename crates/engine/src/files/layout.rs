@@ -71,6 +71,11 @@ pub(crate) fn lay_out(
     layout: &mut JobLayout<'_>,
 ) -> Result<Laid, JobFilesError> {
     let paths = Paths::new(&files.names, layout.base);
+    if let Some(below) = &files.make_below
+        && members.iter().any(|member| FileUse::of(&member.backend) != FileUse::Unused)
+    {
+        make_directories(&paths, &super::paths::typed(std::slice::from_ref(below), layout.base), layout)?;
+    }
     let naming = if paths.are_generated() { Naming::Generated } else { Naming::Said };
     // A command before a job may mount the file system of its files.
     let runs_commands = members.iter().any(|member| member.process.run_before.is_some());
@@ -126,6 +131,21 @@ pub(crate) fn lay_out(
         roots,
     };
     Ok(Laid { target, failed })
+}
+
+/// Makes what is missing of the directories in which files lie, below the directory that the user named.
+fn make_directories(paths: &Paths, below: &[PathBuf], layout: &JobLayout<'_>) -> Result<(), JobFilesError> {
+    let mut made: Option<PathBuf> = None;
+    for number in 0..paths.count() {
+        stop_at(layout.stop, number)?;
+        let path = paths.path(number);
+        if made.as_deref() == path.parent() {
+            continue;
+        }
+        below.iter().try_for_each(|below| plumb_guard::make_parents_below(below, &path))?;
+        made = path.parent().map(PathBuf::from);
+    }
+    Ok(())
 }
 
 struct LaidOut {

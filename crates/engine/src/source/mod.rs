@@ -39,8 +39,8 @@ pub trait Source {
         true
     }
 
-    /// Told when what is measured begins anew, at the end of the worker's ramp or of a search: so do its own limits. The
-    /// op at hand was yielded already and starts afterwards, so that it counts.
+    /// Restarts the limit of ops, at the end of the worker's ramp or of a search; bytes to move include those of the ramp. The
+    /// op at hand was yielded already and starts afterwards, so it counts in the new limit.
     fn begins_anew(&mut self, _at_hand: Option<&Self::Op>) {}
 
     /// What it counts as done although nothing was done, by kind. Asked once, at the end.

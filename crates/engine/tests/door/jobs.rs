@@ -308,6 +308,10 @@ fn commands_run_before_and_after_and_one_that_fails_fails_the_job() {
     fine(&place.phase(&jobs(names, &[job])));
     let text = |name: &str| std::fs::read_to_string(place.base().join(name)).unwrap();
     assert_eq!((text("job.prerun.txt"), text("job.postrun.txt")), ("before\n".to_owned(), "job.0\n".to_owned()));
+    // Protects: copies of a job that write to one file, as fio's do.
+    let named = |name| JobText::reads(name).job("process = { run-before = \"echo named\", run-name = \"both\" }");
+    fine(&place.phase(&jobs(names, &[named("a"), named("b")])));
+    assert_eq!(text("both.prerun.txt"), "named\n");
     let job = JobText::reads("job").job("process.run-before = \"exit 7\"");
     let phase = place.phase(&jobs(names, &[job]));
     let said = phase.workers[0].ended_by.clone().unwrap_or_default();

@@ -3,6 +3,7 @@
 use super::common::*;
 use super::jobs::fine;
 use plumb_engine::rng::{Purpose, StreamId};
+use plumb_engine::{LoggedOp, Observer};
 use plumb_result::PhaseMeasurement;
 use plumb_workload::OpKind;
 
@@ -198,21 +199,36 @@ fn the_rates_of_a_mix_decide_over_the_mix() {
     }
 }
 
-// Protects: the limits of a job are those of its measured time, whatever was done in its ramp.
+/// Keeps the single ops of the only worker.
+#[derive(Default)]
+struct Logs(Vec<LoggedOp>);
+
+impl Observer for Logs {
+    fn op_log(&mut self, _phase: &str, _worker: &str, ops: &mut dyn Iterator<Item = LoggedOp>) {
+        self.0.extend(ops);
+    }
+}
+
+// Protects: the ramp is part of a job's bytes, and its limit of ops counts from the end of the ramp. Source: fio 3.42.
 #[test]
-fn what_a_job_does_in_its_ramp_uses_nothing_up() {
-    for (stream, group) in [
-        ("max-ops = 150", ""),
-        ("io-bytes = \"600KiB\"\norder = { random = {} }", ""),
-        ("io-bytes = \"600KiB\"\norder = { random = {} }", "\ndepth = 4"),
-        ("ranges = [{ start = \"0\", length = \"600KiB\" }]\nloops = 1", ""),
+fn a_ramp_uses_up_bytes_and_no_ops() {
+    for (stream, group, bytes) in [
+        ("max-ops = 150", "", false),
+        ("io-bytes = \"600KiB\"\norder = { random = {} }", "", true),
+        ("io-bytes = \"600KiB\"\norder = { random = {} }", "\ndepth = 4", true),
+        ("ranges = [{ start = \"0\", length = \"600KiB\" }]\nloops = 1", "", true),
     ] {
-        let group = format!("ramp = \"100ms\"{group}");
+        let group = format!("ramp = \"100ms\"\nlog-ops = true{group}");
         let stream = format!("read-percent = 100\n{stream}");
         let text = paced_job(&group, &stream, "pace.ops-per-second = { read = 1000 }");
-        let phase = Place::new().phase(&text);
+        let mut logs = Logs::default();
+        let phase = Place::new().watch(&text, &mut logs).phases.remove(0);
         fine(&phase);
-        assert_eq!(count(&phase, OpKind::Read), 150, "{stream}");
+        let ops = &logs.0;
+        let done = |in_ramp| ops.iter().filter(|op| op.kind == OpKind::Read && op.in_ramp == in_ramp).count() as u64;
+        assert!(done(true) > 0, "{stream}");
+        assert_eq!(done(false), count(&phase, OpKind::Read), "{stream}");
+        assert_eq!(done(false) + if bytes { done(true) } else { 0 }, 150, "{stream}");
     }
 }
 

@@ -6,6 +6,9 @@
 //! FUSE and NFS do not remove a file that is still open: they rename it to `.fuse_hidden…` or `.nfs…` and remove it when it
 //! is closed, on FUSE some time after close(2) has returned. So the marker is closed before the directory is removed, and
 //! such files get a moment to go.
+//!
+//! A broken file system may report that an entry was removed and keep its name. From the second pass over a directory on,
+//! each removal is checked, so that such an entry is a leftover and no pass follows another without end.
 
 use super::marker::MARKER;
 use crate::beneath::{Identity, open_entry};
@@ -57,8 +60,8 @@ pub(super) fn whole(
     }
     let ended = (|| {
         // The name must still mean this directory. At worst an empty directory would be removed instead.
-        let named = rustix::fs::statat(base, name, AtFlags::SYMLINK_NOFOLLOW)?;
-        if Identity::of(&named) != Identity::of(&rustix::fs::fstat(dir)?) {
+        rustix::fs::statat(base, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        if !is_same(base, name, dir) {
             return Err(Errno::STALE);
         }
         match rustix::fs::unlinkat(dir, MARKER, AtFlags::empty()) {
@@ -75,12 +78,21 @@ pub(super) fn whole(
         }
     })();
     match ended {
+        Ok(()) if is_same(base, name, dir) => {
+            vec![Leftover { path: path.to_owned(), reason: KEPT_REASON.to_owned() }]
+        }
         Ok(()) => vec![],
         Err(Errno::STALE) => {
             vec![Leftover { path: path.to_owned(), reason: "another directory has its name now".to_owned() }]
         }
         Err(error) => vec![Leftover { path: path.to_owned(), reason: std::io::Error::from(error).to_string() }],
     }
+}
+
+/// Returns `true` if a name is that of the open directory.
+fn is_same(base: BorrowedFd<'_>, name: &OsStr, dir: BorrowedFd<'_>) -> bool {
+    let named = rustix::fs::statat(base, name, AtFlags::SYMLINK_NOFOLLOW);
+    named.is_ok_and(|named| rustix::fs::fstat(dir).is_ok_and(|open| Identity::of(&named) == Identity::of(&open)))
 }
 
 /// Removes all that is in the directory `dir`, and leaves it. The caller has made sure that it may go. Returns what stayed.
@@ -121,6 +133,28 @@ pub(super) fn holds_only_marker(dir: BorrowedFd<'_>) -> rustix::io::Result<bool>
 /// Why a file is still there that goes when it is closed.
 const STILL_OPEN: &str = "a program still has a file in it open";
 
+/// The error of an entry that is still there after its removal succeeded. No removal itself fails with it on Linux.
+const KEPT: Errno = Errno::EXIST;
+const KEPT_REASON: &str = "the file system reported its removal and kept it";
+
+/// Whether a directory is gone through for the first time.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pass {
+    First,
+    Again,
+}
+
+impl Pass {
+    /// Checks that an entry is gone whose removal succeeded; in the first pass nothing speaks against it yet.
+    fn check(self, dir: BorrowedFd<'_>, name: &OsStr, goes_when_closed: bool) -> rustix::io::Result<()> {
+        if self == Pass::First || goes_when_closed || !is_there(dir, name) { Ok(()) } else { Err(KEPT) }
+    }
+}
+
+fn is_there(dir: BorrowedFd<'_>, name: &OsStr) -> bool {
+    rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
+}
+
 struct Removal<'a> {
     root: BorrowedFd<'a>,
     path: &'a Path,
@@ -148,6 +182,7 @@ impl Removal<'_> {
     /// Goes through the root until a whole pass changes nothing: removing entries while reading a directory may hide
     /// others on some file systems.
     fn empty_root(&mut self) {
+        let mut pass = Pass::First;
         loop {
             self.leftovers.clear();
             let moved_before = self.moved;
@@ -172,6 +207,7 @@ impl Removal<'_> {
                     Ok(RemovedEntry::Directory) => self.remove_dir(name),
                     Err(error) => Err(error),
                 };
+                let removed = removed.and_then(|()| pass.check(self.root, name, goes_when_closed));
                 match removed {
                     // It may be there again under another name.
                     Ok(()) if goes_when_closed => closing = true,
@@ -183,6 +219,7 @@ impl Removal<'_> {
                 }
             }
             if changed || self.moved != moved_before || (closing && self.pause()) {
+                pass = Pass::Again;
                 continue;
             }
             if closing && self.leftovers.is_empty() && !self.is_empty() {
@@ -195,6 +232,7 @@ impl Removal<'_> {
     /// Removes a directory that lies in the root: its files are removed, its directories are moved up into the root.
     fn remove_dir(&mut self, name: &OsStr) -> rustix::io::Result<()> {
         let dir = open_dir(self.root, name)?;
+        let mut pass = Pass::First;
         loop {
             let (mut changed, mut closing) = (false, false);
             let mut failure = None;
@@ -210,6 +248,7 @@ impl Removal<'_> {
                     Err(error) => Err(error),
                 };
                 let goes_when_closed = goes_when_closed(entry.file_name());
+                let done = done.and_then(|()| pass.check(dir.as_fd(), inner, goes_when_closed));
                 match done {
                     Ok(()) if goes_when_closed => closing = true,
                     Ok(()) => changed = true,
@@ -220,6 +259,7 @@ impl Removal<'_> {
                 }
             }
             if changed || (closing && self.pause()) {
+                pass = Pass::Again;
                 continue;
             }
             match failure {
@@ -257,6 +297,7 @@ impl Removal<'_> {
         if self.leftovers.len() < LEFTOVERS_MAX {
             let reason = match error {
                 Errno::XDEV | Errno::BUSY => "something is mounted there; unmount it first".to_owned(),
+                KEPT => KEPT_REASON.to_owned(),
                 error => std::io::Error::from(error).to_string(),
             };
             self.leftovers.push(Leftover { path: self.path.join(name), reason });
@@ -342,4 +383,24 @@ fn rename_to_new(from: &OwnedFd, name: &OsStr, to: BorrowedFd<'_>, new: &str) ->
 #[cfg(not(target_os = "linux"))]
 fn rename_to_new(_: &OwnedFd, _: &OsStr, _: BorrowedFd<'_>, _: &str) -> rustix::io::Result<()> {
     Err(Errno::NOSYS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    // Protects: an entry that is still there after its removal is a leftover from the second pass on, so that passes end.
+    // Files that go when they are closed may be there again under another name.
+    #[test]
+    fn what_is_still_there_is_noticed_in_the_second_pass() {
+        let place = tempfile::tempdir().unwrap();
+        fs::write(place.path().join("kept"), "").unwrap();
+        let dir = File::open(place.path()).unwrap();
+        let check = |pass: Pass, name: &str, closes| pass.check(dir.as_fd(), OsStr::new(name), closes);
+        assert_eq!(check(Pass::First, "kept", false), Ok(()));
+        assert_eq!(check(Pass::Again, "kept", false), Err(KEPT));
+        assert_eq!(check(Pass::Again, "kept", true), Ok(()));
+        assert_eq!(check(Pass::Again, "gone", false), Ok(()));
+    }
 }

@@ -8,10 +8,11 @@ use crate::error::failed;
 use crate::host::{HostError, Listener};
 use crate::protocol::{HostFacts, HostWork, LedHosts, RunAnswer, RunJob};
 use crate::step::MadeNames;
+use crossbeam_channel::RecvTimeoutError;
+use crossbeam_channel::{Receiver, Sender, unbounded};
 use plumb_engine::guard::OutputFile;
 use plumb_engine::signals::StopFlag;
 use plumb_engine::testdir::TestDirs;
-use plumb_queue::{Receiver, Sender, channel};
 use plumb_result::stream::is_stream_line;
 use plumb_result::{Conformance, RunResult};
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -20,7 +21,6 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 /// Lines of standard error that an answer keeps.
@@ -356,7 +356,7 @@ enum ChildLine {
 
 impl ChildOutput {
     fn by(child: &mut Child) -> ChildOutput {
-        let (sender, lines) = channel();
+        let (sender, lines) = unbounded();
         if let Some(pipe) = child.stderr.take() {
             listen(pipe, sender.clone(), ChildLine::Error);
         }

@@ -4,11 +4,11 @@ use super::{Agent, AgentSettings, jobs};
 use crate::build::recover;
 use crate::host::HostError;
 use crate::protocol::{HostRequest, Reply, VERSION};
+use crossbeam_channel::RecvTimeoutError;
+use crossbeam_channel::{Receiver, Sender, unbounded};
 use plumb_engine::signals::StopFlag;
-use plumb_queue::{Receiver, Sender, channel};
 use plumb_text::bounded::{INPUT_BYTES_MAX, line_at_most};
 use std::io::{BufReader, Read, Write};
-use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 /// How long the last replies may take to be written before the agent ends without them: nobody may read them any more.
@@ -99,8 +99,8 @@ fn read(
     silence: Option<Duration>,
     stop: StopFlag,
 ) -> Receiver<Result<HostRequest, plumb_document::json::JsonError>> {
-    let (sender, requests) = channel();
-    let (lines, heard) = channel::<String>();
+    let (sender, requests) = unbounded();
+    let (lines, heard) = unbounded::<String>();
     std::thread::spawn(move || {
         let mut reader = BufReader::new(reader);
         // A longer request ends the connection, as does invalid UTF-8.
@@ -138,8 +138,8 @@ fn read(
 /// Writes replies in a thread of its own, so that a link that takes nothing holds nobody up. The receiver hears when all
 /// are written.
 fn write(mut writer: impl Write + Send + 'static) -> (Sender<Reply>, Receiver<()>) {
-    let (replies, queue) = channel::<Reply>();
-    let (done, written) = channel();
+    let (replies, queue) = unbounded::<Reply>();
+    let (done, written) = unbounded();
     std::thread::spawn(move || {
         for reply in queue.iter() {
             let Ok(mut line) = plumb_document::json::to_vec(&reply) else { continue };

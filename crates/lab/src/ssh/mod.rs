@@ -8,14 +8,14 @@ use crate::link::{FarHost, Link};
 use crate::protocol::HostFacts;
 use crate::surroundings::Surroundings;
 use crate::vm::{is_of, loaded_part};
+use crossbeam_channel::RecvTimeoutError;
+use crossbeam_channel::{Receiver, Sender, unbounded};
 use plumb_engine::signals::StopFlag;
-use plumb_queue::{Receiver, Sender, channel};
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use trouble::Trouble;
@@ -222,7 +222,7 @@ impl Connection {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|error| not_started(&surroundings.ssh, &error))?;
         let said = Arc::new(Mutex::new(VecDeque::new()));
-        let (reads, said_all) = channel();
+        let (reads, said_all) = unbounded();
         if let Some(pipe) = child.stderr.take() {
             let said = Arc::clone(&said);
             std::thread::spawn(move || {
@@ -248,7 +248,7 @@ impl Connection {
         let (Some(mut stdin), Some(stdout)) = (self.child.stdin.take(), self.child.stdout.take()) else {
             return Err(HostError::Lost("it has no pipes".into()));
         };
-        let (done, wait) = channel();
+        let (done, wait) = unbounded();
         std::thread::spawn(move || {
             let brought = || -> std::io::Result<_> {
                 stdin.write_all(&bytes)?;

@@ -9,8 +9,8 @@ use crate::host::HostError;
 use crate::link::{FarHost, Link};
 use crate::protocol::HostFacts;
 use crate::surroundings::Surroundings;
+use crossbeam_channel::Receiver;
 use plumb_engine::guard::OutputFile;
-use plumb_queue::Receiver;
 use plumb_workload::Bytes;
 use rustix::fs::OFlags;
 use std::fs::File;
@@ -242,8 +242,8 @@ impl Process {
         // QEMU must not outlive this process, whatever ends it.
         command.args(["agent", "--with-parent", &std::process::id().to_string(), "--"]).arg(qemu).args(words);
         command.stdin(Stdio::from(OwnedFd::from(far))).stdout(Stdio::null()).stderr(stderr);
-        let (started, start) = plumb_queue::channel();
-        let (ends, ended) = plumb_queue::channel();
+        let (started, start) = crossbeam_channel::unbounded();
+        let (ends, ended) = crossbeam_channel::unbounded();
         // The kernel ends the child with the *thread* that started it, and so that thread waits for it.
         std::thread::spawn(move || {
             let child = command.spawn();

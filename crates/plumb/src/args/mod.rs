@@ -71,7 +71,7 @@ pub enum PlumbCommand {
         #[command(subcommand)]
         tool: Option<Tool>,
     },
-    /// Test how a file system conforms to POSIX and Linux's manual: 1,127 cases. Needs only a directory.
+    /// Test how a file system conforms to POSIX and Linux's manual: 1,128 cases. Needs only a directory.
     Posix(crate::commands::posix::PosixArguments),
     /// Look for problems that would spoil a result here. No load.
     Check {

@@ -1,41 +1,44 @@
-//! `plumb schema`: JSON Schemas. `cargo xtask schema` writes them from the types, and the build script packs them.
+//! `plumb schema`: JSON Schemas, which `cargo xtask schema` writes from the types.
 
 use crate::args::Form;
 use crate::exit::{End, Stopped};
 use crate::output;
-use plumb_packed::{Packed, packed};
 
-static SCHEMAS: Packed = packed!("schemas");
+/// A schema of the directory `schemas`.
+macro_rules! schema {
+    ($name:literal) => {
+        include_str!(concat!("../../../../schemas/", $name, ".json"))
+    };
+}
 
 /// Prints the schema of a form.
 pub fn run(form: Form) -> Result<End, Stopped> {
-    let name = match form {
-        Form::Workload => "workload",
-        Form::Net => "net",
-        Form::TraceSheet => "trace-sheet",
-        Form::TraceCompare => "trace-compare",
-        Form::TraceFit => "trace-fit",
-        Form::Workloads => "workloads",
-        Form::WorkloadExplained => "workload-explained",
-        Form::Uses => "uses",
-        Form::Result => "result",
-        Form::Gate => "gate",
-        Form::FitFor => "fit-for",
-        Form::Noise => "noise",
-        Form::Compare => "compare",
-        Form::Sweep => "sweep",
-        Form::Rounds => "rounds",
-        Form::Ladder => "ladder",
-        Form::Stream => "stream",
-        Form::Watch => "watch",
-        Form::Posix => "posix",
-        Form::Audit => "audit",
-        Form::Study => "study",
-        Form::StudyCheck => "study-check",
-        Form::StudyReport => "study-report",
-        Form::AuditResult => "audit-result",
+    let schema = match form {
+        Form::Workload => schema!("workload"),
+        Form::Net => schema!("net"),
+        Form::TraceSheet => schema!("trace-sheet"),
+        Form::TraceCompare => schema!("trace-compare"),
+        Form::TraceFit => schema!("trace-fit"),
+        Form::Workloads => schema!("workloads"),
+        Form::WorkloadExplained => schema!("workload-explained"),
+        Form::Uses => schema!("uses"),
+        Form::Result => schema!("result"),
+        Form::Gate => schema!("gate"),
+        Form::FitFor => schema!("fit-for"),
+        Form::Noise => schema!("noise"),
+        Form::Compare => schema!("compare"),
+        Form::Sweep => schema!("sweep"),
+        Form::Rounds => schema!("rounds"),
+        Form::Ladder => schema!("ladder"),
+        Form::Stream => schema!("stream"),
+        Form::Watch => schema!("watch"),
+        Form::Posix => schema!("posix"),
+        Form::Audit => schema!("audit"),
+        Form::Study => schema!("study"),
+        Form::StudyCheck => schema!("study-check"),
+        Form::StudyReport => schema!("study-report"),
+        Form::AuditResult => schema!("audit-result"),
     };
-    let schema = SCHEMAS.text(name);
-    output::print(schema.ok_or_else(|| Stopped::io(format!("the schema `{name}` is not in this build")))?);
+    output::print(schema);
     Ok(End::Done)
 }

@@ -41,11 +41,25 @@ fn with_similar_command(mut error: clap::Error, command: &Command) -> clap::Erro
     }
     let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) else { return error };
     let names = || std::iter::once(command).chain(command.get_subcommands()).flat_map(Command::get_subcommands);
-    if let Some(near) = plumb_workload::suggest::nearest(typed, names().map(Command::get_name)) {
-        let near = ContextValue::Strings(vec![near.to_owned()]);
-        error.insert(ContextKind::SuggestedSubcommand, near);
+    let near = match full_name(command, typed) {
+        // The command exists, but not where it was typed.
+        Some(name) => Some(name),
+        None => plumb_workload::suggest::nearest(typed, names().map(Command::get_name)).map(str::to_owned),
+    };
+    if let Some(near) = near {
+        error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![near]));
     }
     error
+}
+
+/// Finds a command by its last word: `plumb study resume`.
+fn full_name(command: &Command, word: &str) -> Option<String> {
+    let has = |parent: &&Command| parent.get_subcommands().any(|sub| sub.get_name() == word);
+    if has(&command) {
+        return Some(format!("plumb {word}"));
+    }
+    let parent = command.get_subcommands().find(has)?;
+    Some(format!("plumb {} {word}", parent.get_name()))
 }
 
 /// The path of a command below another, without the program's name.

@@ -3,13 +3,13 @@
 use super::Stamped;
 use super::spec::Destination;
 use crate::exit::Stopped;
+use crossbeam_channel::TrySendError;
+use crossbeam_channel::{Receiver, Sender, bounded};
 use plumb_engine::guard::OutputFile;
-use plumb_queue::{Receiver, Sender, bounded};
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::TrySendError;
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};

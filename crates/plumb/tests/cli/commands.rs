@@ -49,6 +49,8 @@ fn every_command_has_help() {
 fn a_slip_is_answered_with_what_was_meant() {
     let home = Home::new();
     home.plumb("tyr /mnt").expect(2).complains(&["unrecognized subcommand 'tyr'", "'try'"]);
+    home.plumb("study check disk.toml").expect(2).complains(&["'plumb check'"]);
+    home.plumb("resume disk.toml").expect(2).complains(&["'plumb study resume'"]);
     home.plumb("study pln x").expect(2).complains(&["'plan'"]);
     home.plumb("as").expect(0).says(&["iozone", "Bonnie++", "plumb as fio --name=a"]);
     assert!(home.plumb("as --json").expect(0).json().as_array().unwrap().len() > 20);

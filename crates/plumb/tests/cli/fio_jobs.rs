@@ -142,3 +142,39 @@ fn the_jobs_of_a_flow_keep_to_their_weights() {
     let share = started[0] as f64 / started.iter().sum::<u64>() as f64;
     assert!((0.08..0.12).contains(&share), "{started:?}");
 }
+
+/// Protects jobs of gcsfuse and others: fio makes the directories of its own file names, below `directory=`, which must
+/// be there, or the working directory.
+#[test]
+fn directories_of_file_names_are_made() {
+    let home = Home::new();
+    std::fs::create_dir(home.work().join("d")).unwrap();
+    let global = "[global]\nrw=read\nsize=16k\nbs=4k\n";
+    let (_, said) = run(
+        &home,
+        &format!("{global}[a]\nnumjobs=2\nnrfiles=2\ndirectory=d\nfilename_format=$jobname.$jobnum/$filenum\n"),
+        0,
+    );
+    assert_eq!(said.code, 0);
+    for name in ["d/a.0/0", "d/a.0/1", "d/a.1/0", "d/a.1/1"] {
+        assert!(home.work().join(name).is_file(), "{name}");
+    }
+    let inside = home.work().join("new/deep/file");
+    run(&home, &format!("{global}[b]\nfilename=x/y/z\n[c]\nfilename={}\n", inside.display()), 0);
+    assert!(home.work().join("x/y/z").is_file() && inside.is_file());
+    let outside = tempfile::tempdir().unwrap();
+    let (_, said) = run(&home, &format!("{global}[e]\nfilename={}\n", outside.path().join("no/file").display()), 1);
+    said.complains(&["mkdir -p"]);
+    assert!(!outside.path().join("no").exists(), "it is neither below `directory=` nor below the working directory");
+}
+
+/// Protects scripts that read the output of `exec_prerun`: one file a job for any `numjobs`, as with fio.
+#[test]
+fn commands_of_copies_write_to_the_file_of_their_job() {
+    let home = Home::new();
+    let job = "[m]\nnumjobs=2\nsize=16k\nrw=read\nexec_prerun=echo hello\nexec_postrun=echo bye\n";
+    run(&home, job, 0);
+    for (name, text) in [("m.prerun.txt", "hello\n"), ("m.postrun.txt", "bye\n")] {
+        assert_eq!(std::fs::read_to_string(home.work().join(name)).unwrap(), text, "{name}");
+    }
+}

@@ -252,3 +252,31 @@ fn a_dry_run_touches_no_file() {
     assert_eq!(std::fs::read_to_string(home.work().join("precious")).unwrap(), "data");
     assert_eq!(std::fs::read_dir(home.work()).unwrap().count(), 1);
 }
+
+// Protects benchpark: in every format, all results are in the file that was named, and none on standard output.
+#[test]
+fn a_file_of_results_holds_all_of_them() {
+    let home = Home::new();
+    let csv = home.plumb("as ior -w -r -t 64k -b 64k -F -i 2 -o f -O summaryFormat=CSV -O summaryFile=s.csv").expect(0);
+    let rows = read(&home, "s.csv");
+    let accesses: Vec<&str> = rows.lines().map(|row| row.split(',').next().unwrap()).collect();
+    assert_eq!(accesses, ["access", "write", "read", "write", "read"], "{rows}");
+    assert_eq!(csv.out, "Writing output to s.csv\n", "as IOR says");
+    let table = home.plumb("as ior -v -v -w -t 64k -b 64k -o f -O summaryFile=s.txt").expect(0);
+    let text = read(&home, "s.txt");
+    for line in ["IOR-", "Options: ", "verbose             : 2", "write ", "remove ", "Max Write: ", "Finished "] {
+        assert!(text.lines().any(|told| told.starts_with(line)), "{line}: {text}");
+    }
+    assert!(table.out.contains("\nUsing Time Stamp ") && !table.out.contains("Options"), "{}", table.out);
+}
+
+// Protects: what could not be done is not reported as measured, in any format.
+#[test]
+fn a_phase_that_failed_has_no_row() {
+    let home = Home::new();
+    for format in ["default", "CSV", "JSON"] {
+        let line = format!("as ior -r -t 4k -b 64k -z -o nofile -O summaryFormat={format}");
+        let run = home.plumb(&line).expect(255).complains(&["nofile", "No such file or directory"]);
+        assert!(!run.out.lines().any(|row| row.starts_with("read") || row.contains("bwMiB")), "{format}: {}", run.out);
+    }
+}

@@ -19,6 +19,7 @@ mod dd;
 mod dialect;
 mod dialect_translate;
 mod documents;
+mod drawn;
 mod elbencho;
 mod elbencho_hosts;
 mod ends;

@@ -1,8 +1,9 @@
 //! `plumb posix` and `plumb as pjdfstest`: on the file system of the directory for temporary files.
 
-use crate::common::{Home, schema, wait_until};
+use crate::common::{Home, Said, needs, schema, wait_until};
 use plumb_document::json;
 use serde_json::Value;
+use std::process::Command;
 
 /// Cases that hold on every file system that tests run on, whoever runs them.
 const PLAIN: &str = "make.regular,make.dir,rename.replaces,unlink.removes,mkdir.eexist";
@@ -210,4 +211,33 @@ fn what_a_kill_leaves_is_cleaned_up() {
             !images.into_iter().any(|image| image.contains("plumb-posix"))
         });
     }
+}
+
+/// A library that bindfs loads first: the file system that it serves then keeps every name and reports its removal.
+const UNLINK_KEEPS: &str = "int unlink(const char *path) { (void)path; return 0; }\n";
+
+// Protects: the clean-up never ended on such a file system, and did not react to SIGTERM.
+#[test]
+fn a_file_system_that_keeps_what_is_removed_does_not_keep_the_run() {
+    if !needs::root_and(&["bindfs", "cc", "umount", "timeout"]) || !std::path::Path::new("/dev/fuse").exists() {
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let at = |name: &str| place.path().join(name);
+    for name in ["base", "mounted"] {
+        std::fs::create_dir(at(name)).unwrap();
+    }
+    std::fs::write(at("keeps.c"), UNLINK_KEEPS).unwrap();
+    let done = |command: &mut Command| assert!(command.status().unwrap().success(), "{command:?}");
+    done(Command::new("cc").args(["-shared", "-fPIC", "-o"]).args([at("keeps.so"), at("keeps.c")]));
+    done(Command::new("bindfs").args([at("base"), at("mounted")]).env("LD_PRELOAD", at("keeps.so")));
+    let home = Home::new();
+    let plumb = home.command(["posix", at("mounted").to_str().unwrap(), "--only", "make.regular"]);
+    let mut command = Command::new("timeout");
+    command.arg("--kill-after=5").arg("120").arg(plumb.get_program()).args(plumb.get_args());
+    command.envs(plumb.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let said = Said::of(command);
+    done(Command::new("umount").arg(at("mounted")));
+    assert_eq!(said.code, 0, "{said:?}");
+    said.complains(&["the file system reported its removal and kept it"]);
 }

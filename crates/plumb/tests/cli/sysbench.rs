@@ -38,7 +38,7 @@ fn files_are_prepared_used_and_removed() {
 }
 
 /// How often a command makes each call on its files.
-fn counts(home: &Home, command: &Command) -> BTreeMap<String, u64> {
+pub fn counts(home: &Home, command: &Command) -> BTreeMap<String, u64> {
     let text = traced(home, command, &["-y", "-e", "trace=pread64,pwrite64,fsync,fdatasync,msync"]);
     let mut counts = BTreeMap::new();
     for (_, call) in
@@ -171,5 +171,23 @@ fn validated_files_are_sysbenchs() {
             !passes && told.contains("FATAL: Validation failed on file 2, block offset 16384, exiting..."),
             "{told}"
         );
+    }
+}
+
+/// Protects the commonest form on the web, `--test=fileio` with the other deprecated options: it runs, with warnings.
+#[test]
+fn the_deprecated_form_runs() {
+    let home = Home::new();
+    let files = "--test=fileio --file-num=2 --file-total-size=1M";
+    for command in ["prepare", "--file-test-mode=rndrw --num-threads=2 --max-requests=50 --max-time=60 run", "cleanup"]
+    {
+        let run = home.plumb(&format!("as sysbench {files} {command}")).expect(0);
+        assert!(run.err.starts_with("WARNING: the --test option is deprecated. "), "{}", run.err);
+        if command.ends_with("run") {
+            let head = "WARNING: --num-threads is deprecated, use --threads instead\n\
+                        WARNING: --max-requests is deprecated, use --events instead\n\
+                        WARNING: --max-time is deprecated, use --time instead\nsysbench 1.0.20";
+            assert!(run.out.starts_with(head) && run.out.contains("Number of threads: 2\n"), "{}", run.out);
+        }
     }
 }

@@ -101,12 +101,15 @@ pub(super) const CASES: &[Hand] = &[
             let map = mapped(cx, fd, 8192)?;
             let _ = cx.pwrite(fd, b"written", 4_090);
             let got: Vec<u8> = (4_090..4_097).map(|at| map.get(at)).collect();
+            cx.code("printf(\"in the mapping: %.7s\\n\", map + 4090);");
             cx.that(got == b"written", "bytes in the mapping", "written", &got.escape_ascii().to_string());
             for (at, byte) in b"mapped".iter().enumerate() {
                 map.set(100 + at, *byte);
             }
+            cx.code("memcpy(map + 100, \"mapped\", 6);");
             sizes::reads(cx, fd, 100, b"mapped");
             let synced = map.sync();
+            cx.code("msync(map, 8192, MS_SYNC);");
             cx.ok("msync", synced);
             Ok(())
         },
@@ -132,7 +135,9 @@ pub(super) const CASES: &[Hand] = &[
             let fd = sizes::with_content(cx, "f", b"tail")?;
             let map = mapped(cx, fd, 4096)?;
             map.set(10, b'x');
+            cx.code("map[10] = 'x';");
             drop(map);
+            cx.code("munmap(map, 4096);");
             let grown = cx.ftruncate(fd, 20);
             cx.ok("ftruncate", grown);
             sizes::reads(cx, fd, 0, b"tail\0\0\0\0\0\0\0\0");
@@ -267,7 +272,7 @@ fn append(cx: &mut Ctx<'_>) -> Result<i64, crate::ctx::Stop> {
 }
 
 fn mapped(cx: &mut Ctx<'_>, fd: i64, length: usize) -> Result<Map, crate::ctx::Stop> {
-    cx.remark("mmap(MAP_SHARED)");
+    cx.code(&format!("map = mmap(0, {length}, PROT_READ | PROT_WRITE, MAP_SHARED, fd[{fd}], 0);"));
     let map = Map::shared(fd as i32, 0, length);
     match map {
         Err(libc::ENODEV) => {

@@ -42,6 +42,8 @@ pub(super) const DEFECTS: &[(Defect, &[&str])] = &[
     (Defect::ReadChangesTimes, &["read.times"]),
     (Defect::OmitIgnored, &["utimensat.omit"]),
     (Defect::WholeSeconds, &["utimensat.nanoseconds"]),
+    (Defect::WholeMicroseconds, &["times.granularity"]),
+    (Defect::DeviceNumberLost, &["make.device-number"]),
     (Defect::Times32Bit, &["times.y2038", "times.clamped"]),
     (Defect::NoTimesBefore1970, &["times.before-1970"]),
     (Defect::ReaddirLosesEntry, &["readdir.lists", "readdir.under-change"]),

@@ -46,6 +46,8 @@ pub enum Defect {
     ReadChangesTimes,
     OmitIgnored,
     WholeSeconds,
+    WholeMicroseconds,
+    DeviceNumberLost,
     Times32Bit,
     NoTimesBefore1970,
     ReaddirLosesEntry,
@@ -267,6 +269,12 @@ impl Server {
         if self.is(Defect::WholeSeconds) {
             (stat.atime.1, stat.mtime.1) = (0, 0);
         }
+        if self.is(Defect::WholeMicroseconds) {
+            (stat.atime.1, stat.mtime.1) = (stat.atime.1 / 1000 * 1000, stat.mtime.1 / 1000 * 1000);
+        }
+        if self.is(Defect::DeviceNumberLost) {
+            stat.rdev = (0, 0);
+        }
         if let Some(faults) = &self.faults {
             let parent = self.nodes.get(&known.parent);
             let owner =
@@ -284,7 +292,9 @@ impl Server {
         for word in [stat.ino, stat.size, stat.blocks, stat.atime.0 as u64, stat.mtime.0 as u64, stat.ctime.0 as u64] {
             out.extend(word.to_ne_bytes());
         }
-        let rdev = stat.rdev.0 << 8 | stat.rdev.1;
+        // As `new_encode_dev` of linux/kdev_t.h.
+        let (major, minor) = stat.rdev;
+        let rdev = minor & 0xff | major << 8 | (minor & !0xff) << 12;
         for word in
             [stat.atime.1, stat.mtime.1, stat.ctime.1, stat.mode, stat.nlink, stat.uid, stat.gid, rdev, stat.blksize, 0]
         {

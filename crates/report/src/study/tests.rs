@@ -170,6 +170,7 @@ pub(super) fn report() -> StudyReport {
         scale: "full".to_owned(),
         plan_hash: "0123456789abcdef".to_owned(),
         created_at: "2024-05-01T12:00:00Z".to_owned(),
+        under_load: false,
         answer: vec!["level 5 is faster than level 4 (1.31×).".to_owned()],
         counts: StudyCounts {
             made_again: 2,

@@ -40,7 +40,9 @@ fn words(report: &StudyReport) -> (Ink, String) {
             None => (Ink::Good, format!("Trusted: all {done} runs that were made count.")),
         },
     };
-    (if counts.failed > 0 { Ink::Bad } else { ink }, format!("{said}{failed}{open}"))
+    let declared =
+        if report.under_load { " The load of other programs was declared a part of the set-up." } else { "" };
+    (if counts.failed > 0 { Ink::Bad } else { ink }, format!("{said}{declared}{failed}{open}"))
 }
 
 /// The check that rejected most runs: ` (C5 in 30: Workers waited …)`.
@@ -91,6 +93,8 @@ mod tests {
                 && some.ends_with(" 2 runs are still to be made.")
         );
         assert!(said(10, 0, 6, 0).1.ends_with(" 6 of 16 runs failed.") && said(10, 0, 6, 0).0 == Ink::Bad);
+        let declared = StudyReport { under_load: true, ..report() };
+        assert!(words(&declared).1.contains("The load of other programs was declared"), "{}", words(&declared).1);
         assert_eq!(said(0, 0, 0, 4).1, "Not judged: no run has a result yet. 4 runs are still to be made.");
     }
 }

@@ -39,7 +39,7 @@ use plumb_result::study::{GatheredFinding, STUDY_SCHEMA, StudyContrast, StudyCou
 use plumb_result::{Finding, Level, RunResult};
 use plumb_store::{StudyPlotState, StudyRunStatus};
 use plumb_trust::Running;
-use plumb_trust::advice::{Asked, sentences};
+use plumb_trust::advice::{Asked, Typed, sentences};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The report of a study, however far it is.
@@ -80,6 +80,7 @@ fn answer_second(evidence: &StudyEvidence, second: Option<&question::SecondQuest
         scale: plan.scale.clone(),
         plan_hash: plan.hash.clone(),
         created_at: evidence.created_at.clone(),
+        under_load: plan.under_load,
         answer,
         counts,
         by: plan.compare.by.clone(),
@@ -211,7 +212,10 @@ fn gathered(evidence: &StudyEvidence) -> Vec<GatheredFinding> {
             // The runs were made by `plumb run`, whose options a study does not have.
             remedy: match first.remedies.as_slice() {
                 [] => first.remedy.clone(),
-                remedies => sentences(remedies, &Asked::of(Running::Study)),
+                remedies => {
+                    let under_load = if evidence.plan.under_load { Typed::Yes } else { Typed::No };
+                    sentences(remedies, &Asked { under_load, ..Asked::of(Running::Study) })
+                }
             },
         })
         .collect();

@@ -31,7 +31,7 @@ pub(super) fn numbers(evidence: &StudyEvidence, numbers: &WorkNumbers) -> BTreeS
             let place = named.iter().position(|wish| is_meant(wish, number.metric));
             (place, rank(number.metric), phase(evidence, number))
         };
-        all.sort_by(|one, other| order(one).cmp(&order(other)));
+        all.sort_by_key(|one| order(one));
         if named.is_empty() {
             all.truncate(1);
         }

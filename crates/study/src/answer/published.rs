@@ -5,7 +5,7 @@ use super::{cells, values};
 use crate::plan::{Import, ImportedClaim, Levels, Plan, PlanCell};
 use plumb_dialects::{bonnie, iozone};
 use plumb_result::study::{CellValue, ClaimBeside, OurNumber, Published, PublishedBeside, StudyContrast};
-use plumb_result::{CellMetric, Metric, PublishedNumber};
+use plumb_result::{CellMetric, ContrastVerdict, Metric, PublishedNumber};
 use std::collections::BTreeSet;
 
 /// The numbers of every import that has some, each with ours.
@@ -63,6 +63,10 @@ fn verdicts(plan: &Plan, contrasts: &[StudyContrast], levels: &Levels, kinds: &[
     let about: Vec<&StudyContrast> =
         contrasts.iter().filter(|one| is_of_kind(one) && plan.cells.iter().any(|cell| is_of_cell(one, cell))).collect();
     let has_verdict = about.iter().any(|one| one.is_judged());
+    let is_open = |one: &&StudyContrast| one.contrast.verdict == ContrastVerdict::CannotTell;
+    if about.len() > 1 && about.iter().all(is_open) {
+        return vec![without_verdict(&about)];
+    }
     let mut words: Vec<String> = Vec::new();
     for one in about.into_iter().filter(|one| one.is_judged() || !has_verdict) {
         if !words.contains(&one.words) {
@@ -73,6 +77,22 @@ fn verdicts(plan: &Plan, contrasts: &[StudyContrast], levels: &Levels, kinds: &[
     words.truncate(OURS_MAX);
     words.extend((more > 0).then(|| format!("{more} more")));
     words
+}
+
+/// The reasons for which nothing is said of several numbers, each once: `No verdict on 12 numbers: under emulation, … (8); …`.
+fn without_verdict(about: &[&StudyContrast]) -> String {
+    let mut reasons: Vec<(&str, u32)> = Vec::new();
+    for one in about {
+        // The words begin with the number and may end with its ratio.
+        let reason = one.words.split_once(": ").map_or(one.words.as_str(), |(_, reason)| reason);
+        let reason = reason.split(';').next().unwrap_or(reason);
+        match reasons.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, count)) => *count += 1,
+            None => reasons.push((reason, 1)),
+        }
+    }
+    let said: Vec<String> = reasons.iter().map(|(reason, count)| format!("{reason} ({count})")).collect();
+    format!("no verdict on {} numbers: {}", about.len(), said.join("; "))
 }
 
 /// Whether a metric of a phase is a number of this kind.

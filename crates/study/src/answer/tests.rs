@@ -671,6 +671,23 @@ fn published_claims_stand_beside_our_verdicts() {
     assert!(seeks.levels.is_none());
 }
 
+// Protects the reader from a list of equal sentences where nothing was decided.
+#[test]
+fn beside_a_claim_reasons_without_a_verdict_are_told_once() {
+    let mut evidence = on_disks_of(&["4k", "64k", "1m"], true, |_, _| 0);
+    evidence.plan.compare.metrics = vec!["write.bw".to_owned()];
+    evidence.plan.claims = vec![ImportedClaim {
+        text: "b wrote faster".to_owned(),
+        file: "old.toml".to_owned(),
+        kinds: vec![CellMetric::Write],
+        levels: Some(BTreeMap::new()),
+    }];
+    let found = answer(&evidence);
+    let [ours] = found.claims[0].ours.as_slice() else { panic!("{:?}", found.claims[0].ours) };
+    assert!(ours.starts_with("no verdict on 3 numbers: ") && ours.ends_with(" (3)"), "{ours}");
+    assert_eq!(ours.matches("emulation").count(), 1, "{ours}");
+}
+
 /// RAID 4 of three disks: every write reads and writes data and parity; the parity disk is named and decides the model's time.
 #[test]
 fn under_emulation_counts_per_op_and_a_models_time_are_the_answer() {

@@ -202,7 +202,14 @@ impl Conductor<'_, '_> {
             let answer = host.run(&job, &mut |line| watcher.event(&ConductEvent::Line(line)));
             let seconds = began.elapsed().as_secs_f64();
             let judged = match answer {
-                Ok(answer) => Judged::of(answer),
+                Ok(mut answer) => {
+                    if study.plan.under_load
+                        && let Some(result) = &mut answer.result
+                    {
+                        plumb_trust::declare_load_of(result);
+                    }
+                    Judged::of(answer)
+                }
                 Err(HostError::Failed { reason, refused }) => {
                     self.refused |= refused;
                     Judged::failed(reason)

@@ -273,6 +273,7 @@ pub(crate) fn plan(systems: &[&str], sizes: &[&str], blocks: u32, repeat: u32) -
         scale: "full".to_owned(),
         seed: 1,
         exploratory: false,
+        under_load: false,
         hosts: [("local".to_owned(), HostPlan::Local)].into(),
         safety: Safety::default(),
         factors: vec![

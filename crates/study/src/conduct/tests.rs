@@ -2,6 +2,7 @@ use super::fake::{Call, FakeHosts, Shared, plan, world};
 use super::*;
 use plumb_engine::signals::StopFlag;
 use plumb_lab::HostError;
+use plumb_result::{Finding, Level, RunVerdict};
 use plumb_store::StudyPlotRow;
 use proptest::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -482,4 +483,34 @@ proptest! {
         prop_assert_eq!(runs.len(), 16);
         prop_assert_eq!(store.list(&plumb_store::Filter::default()).unwrap().len(), 16, "no result without its run");
     }
+}
+
+// Protects: a machine in use gives an answer where its load was declared, and none in silence.
+#[test]
+fn runs_under_a_declared_load_count() {
+    let busy = |declared: bool| {
+        let world = world(|_, _, _| 1e8);
+        world.borrow_mut().mutate = Box::new(|_, answer| {
+            let result = answer.result.as_mut().unwrap();
+            result.verdict = RunVerdict::Reject;
+            result.checks.push(Finding {
+                code: "C1".to_owned(),
+                level: Level::Fail,
+                phase: None,
+                observed: String::new(),
+                threshold: String::new(),
+                message: "Others used about 40 % of the device's time.".to_owned(),
+                remedy: "Stop them.".to_owned(),
+                remedies: Vec::new(),
+                at_ns: None,
+            });
+        });
+        let (mut store, study) = begun(Plan { under_load: declared, ..plan(&["a", "b"], &["4k"], 2, 1) });
+        go_on(&mut store, &study, &world).unwrap();
+        let rows = store.study_runs(&study.id).unwrap();
+        let first = store.get(rows[0].run_id.as_deref().unwrap()).unwrap();
+        (count(&rows, StudyRunStatus::Done), first.checks[0].level)
+    };
+    assert_eq!(busy(false), (0, Level::Fail));
+    assert_eq!(busy(true), (4, Level::Note));
 }

@@ -247,6 +247,9 @@ pub struct DesignForm {
     /// Fewer plots than a claim needs: no verdict but `cannot-tell`.
     #[serde(default)]
     pub exploratory: bool,
+    /// Declares the load of other programs a part of the set-up: runs under it count.
+    #[serde(default)]
+    pub under_load: bool,
     /// Combinations that are left out.
     #[serde(default)]
     pub exclude: Vec<WhenLevels>,

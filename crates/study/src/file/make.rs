@@ -302,6 +302,7 @@ impl<'d> Study<'d> {
             scale: scale.to_owned(),
             seed,
             exploratory: exploratory && plots < PLOTS_MIN,
+            under_load: options.under_load || self.form.design.under_load,
             hosts,
             safety: form.safety.clone(),
             factors,

@@ -11,6 +11,8 @@ pub struct PlanOptions {
     pub seed: Option<u64>,
     /// Allow fewer plots than a claim needs; no verdict but `cannot-tell` then.
     pub exploratory: bool,
+    /// Declare the load of other programs a part of the set-up.
+    pub under_load: bool,
     /// Changes by their full paths: `design.plots=2`.
     pub set: Vec<Override>,
     /// Hosts whose agents make the runs, in place of this machine or of those that the file names.

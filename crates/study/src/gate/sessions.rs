@@ -41,7 +41,7 @@ fn numbered(results: Vec<RunResult>, gap: Duration) -> Vec<(RunResult, Option<us
         .filter_map(|result| Selected::of_result(Side::A, result))
         .filter(Selected::counts)
         .collect();
-    runs.sort_by(|one, other| one.at.cmp(&other.at));
+    runs.sort_by_key(|one| one.at);
     let sessions = sessions(&runs, Side::A, gap);
     runs.into_iter().map(|run| run.result).zip(sessions).collect()
 }

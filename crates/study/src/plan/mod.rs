@@ -37,6 +37,9 @@ pub struct Plan {
     pub seed: u64,
     /// Whether fewer plots than a claim needs were asked for.
     pub exploratory: bool,
+    /// Whether the load of other programs was declared a part of the set-up: runs under it count.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub under_load: bool,
     /// Hosts by name; `local` is this machine.
     pub hosts: BTreeMap<String, HostPlan>,
     /// What may be destroyed.

@@ -498,7 +498,8 @@ mod tests {
     #[test]
     fn made_up_names_have_the_rank_and_said_names_are_shared() {
         let mut workload = workload();
-        let files = |names| Target::JobFiles(JobFiles { names, lengths: Vec::new(), typed: Vec::new() });
+        let files =
+            |names| Target::JobFiles(JobFiles { names, lengths: Vec::new(), typed: Vec::new(), make_below: None });
         let numbered = Names::Numbered { path: "dir/job.0.{}".into(), count: 2, per_directory: None };
         workload.target.insert("numbered".to_owned(), files(numbered));
         workload.target.insert("made".to_owned(), files(Names::Made(vec!["a.0".into()])));

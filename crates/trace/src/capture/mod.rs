@@ -31,7 +31,7 @@ use crate::own::OwnWriter;
 use by_bpf::Recorder;
 use by_ptrace::{Follower, Sentinel};
 use by_tracefs::TracefsRecorder;
-use plumb_queue::channel;
+use crossbeam_channel::unbounded;
 use process::{Filter, Waiting};
 use session::Session;
 use std::ffi::OsString;
@@ -415,7 +415,7 @@ fn record_by_tracefs<W: Write + Send>(
             let processes = vec![waiting.process];
             recorder.only(&processes)?;
             seed(&mut session, &processes);
-            let (send, seen) = channel();
+            let (send, seen) = unbounded();
             let mut pass_on = |recorder: &mut TracefsRecorder| {
                 recorder.pass_on(
                     &mut |recorder| seen.try_iter().for_each(|(end_ns, bytes)| recorder.also(end_ns, bytes)),

@@ -6,7 +6,7 @@ use crate::iolog::Waits;
 use crate::names::Names;
 use crate::open::{Format, Input, RecordingReader, open_as};
 use crate::own::{Chunks, Decoded, Decoder, Facts, Loss, MAGIC, RawChunk};
-use plumb_queue::{Receiver, Sender, bounded};
+use crossbeam_channel::{Receiver, Sender, bounded};
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::Path;

@@ -15,6 +15,8 @@ const FAIL_SHARE: f64 = 0.10;
 const TOLERATED_BYTES: u64 = 1 << 20;
 /// The same if writers are out of sight: it includes the structures that a file system makes for its first files.
 const UNSEEN_TOLERATED_BYTES: u64 = 16 << 20;
+/// A file system that copies on write may write its own structures several times as large as the load's bytes.
+const AMPLIFICATION: u64 = 4;
 /// What a request costs on a disk that seeks, in bytes that it could move meanwhile: about 8 ms at 130 MB/s.
 const SEEK_BYTES: f64 = (1 << 20) as f64;
 /// The same on flash, for one request at a time: 80 µs at 550 MB/s are 44 kB, 70 µs at 3.5 GB/s 245 kB; the lower end, so
@@ -53,7 +55,8 @@ pub(crate) static CHECK: Check = Check {
           was busy.",
     threshold: "more than 2 % of the device's time, and more than 1 MiB, warns; more than 10 % fails; noted where the \
                 phase moved no data, or all it read came from memory, or the load was declared (`--under-load`); writes that \
-                the load does not explain, where some processes are out of sight, warn. A declared load that moves more than \
+                the load does not explain, where some processes are out of sight, fail only if they are also more than \
+                4 times the load's, which a file system that copies on write could add, and else warn. A declared load that moves more than \
                 1.2 times as many bytes on one side of a comparison warns, more than 1.5 times as many fails",
     settled: "2 % and 10 % as in A1, of time instead of bytes. Judged by bytes alone, a small random load was rejected \
               because of a neighbour's journal, and a log because of ten writes at the same time; both are tests now. \
@@ -138,7 +141,11 @@ fn culprit<'a>(view: &'a PhaseView<'_>) -> Option<&'a ProcessIo> {
 /// The load of others in a phase, where it was a part of the phase's numbers.
 pub(crate) fn load_of(view: &PhaseView<'_>) -> Option<UnderLoad> {
     let io = others_io(view).ok()?;
-    io.level()?;
+    let (foreign, of_time) = match (io.level(), unseen_writes(view, &io)) {
+        (Some(_), _) => (io.foreign, io.of_time),
+        (None, Some(unseen)) => (Foreign { writes: unseen.bytes, ..io.foreign }, unseen.of_time),
+        (None, None) => return None,
+    };
     if view.traffic.app_read + view.traffic.app_write == 0 || all_from_memory(view) {
         return None;
     }
@@ -146,10 +153,10 @@ pub(crate) fn load_of(view: &PhaseView<'_>) -> Option<UnderLoad> {
     Some(UnderLoad {
         declared: LoadDeclared::No,
         phase: view.measured.name.clone(),
-        device_share: io.of_time,
+        device_share: of_time,
         processor_share: 0.0,
-        read_bytes_per_second: io.foreign.reads as f64 / seconds,
-        write_bytes_per_second: io.foreign.writes as f64 / seconds,
+        read_bytes_per_second: foreign.reads as f64 / seconds,
+        write_bytes_per_second: foreign.writes as f64 / seconds,
         by: culprit(view).map(|process| LoadProcess {
             command: process.command.clone(),
             pid: process.pid,
@@ -165,10 +172,8 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     };
     let foreign = io.foreign.bytes();
     let observed = format!("{} by others ({} of the device's time)", bytes(foreign), percent(io.of_time));
-    let Some(level) = io.level() else {
-        let beyond = io.beyond.saturating_sub(io.foreign.writes);
-        return none_named(view, Unnamed { beyond, device: io.device, observed });
-    };
+    let Some(level) = io.level() else { return none_named(view, &io, observed) };
+    let hidden = hidden(view);
     let who = match culprit(view) {
         Some(process) => format!(
             "most of it by {} (process {}: {} read, {} written)",
@@ -177,14 +182,33 @@ fn look(view: &PhaseView<'_>) -> Outcome {
             bytes(process.read_bytes),
             bytes(process.write_bytes)
         ),
-        None => "by no visible process: a rebuild, a scrub or another guest".to_owned(),
+        None => match hidden {
+            Some(reason) => format!("and who did cannot be seen: {reason}"),
+            None => "by no visible process: a rebuild, a scrub or another guest".to_owned(),
+        },
     };
     let message =
         format!("Others used about {} of the device's time ({}), {who}.", percent(io.of_time), bytes(foreign));
     // Without reads and writes there is no expected traffic to compare with; and what memory answered, the device's other
     // users did not slow down.
     let is_expected = view.traffic.app_read + view.traffic.app_write > 0 && !all_from_memory(view);
-    Outcome::found(if is_expected { level } else { Level::Note }, observed, message)
+    let outcome = Outcome::found(if is_expected { level } else { Level::Note }, observed, message);
+    match (hidden, culprit(view)) {
+        (Some(_), None) => outcome.remedies(out_of_sight_remedies()),
+        _ => outcome,
+    }
+}
+
+/// Returns the reason if some processes are out of sight.
+fn hidden<'a>(view: &'a PhaseView<'_>) -> Option<&'a str> {
+    match (view.seen.other_io.as_result(), &view.seen.hidden_io) {
+        (Ok(_), hidden) => hidden.as_deref(),
+        (Err(reason), _) => Some(reason),
+    }
+}
+
+fn out_of_sight_remedies() -> Vec<Remedy> {
+    vec![Remedy::RunAsRoot, Remedy::words("Use a device of its own."), Remedy::DeclareLoad]
 }
 
 /// The kernel adds what ended children did to the parent that waited for them.
@@ -195,41 +219,52 @@ fn by_whom(process: &ProcessIo) -> String {
     }
 }
 
-/// Writes without a named writer.
-struct Unnamed<'a> {
-    /// Bytes that the device wrote beyond the load's and those of named processes.
-    beyond: u64,
-    device: &'a DeviceCounters,
-    observed: String,
+/// Writes that neither the load nor a named process explains.
+struct UnseenWrites {
+    bytes: u64,
+    /// Share of the device's time.
+    of_time: f64,
+    level: Level,
+}
+
+/// Writes of processes out of sight, where they are more than a file system adds by itself. Rejects only where they are also
+/// more than one that copies on write could add.
+fn unseen_writes(view: &PhaseView<'_>, io: &OthersIo<'_>) -> Option<UnseenWrites> {
+    hidden(view)?;
+    let beyond = io.beyond.saturating_sub(io.foreign.writes);
+    let bytes = beyond.saturating_sub(added_by_itself(view)).saturating_sub(dirty_before(view));
+    let of_time = share_of_time(view, io.device, Foreign { reads: 0, writes: bytes });
+    if bytes <= UNSEEN_TOLERATED_BYTES || all_from_memory(view) {
+        return None;
+    }
+    let level = match grade(of_time, WARN_SHARE, FAIL_SHARE)? {
+        Level::Fail if bytes <= view.traffic.app_write.saturating_mul(AMPLIFICATION) => Level::Warn,
+        level => level,
+    };
+    Some(UnseenWrites { bytes, of_time, level })
 }
 
 /// Judges a phase in which no process in sight took much. It does not pass if some processes are out of sight and the
 /// device wrote more than a file system adds by itself.
-fn none_named(view: &PhaseView<'_>, unnamed: Unnamed<'_>) -> Outcome {
-    let Unnamed { beyond, device, observed } = unnamed;
-    let reason = match (view.seen.other_io.as_result(), &view.seen.hidden_io) {
-        (Ok(_), None) => return Outcome::pass(observed),
-        (Ok(_), Some(reason)) => reason.as_str(),
-        (Err(reason), _) => reason,
-    };
-    let unexplained = beyond.saturating_sub(added_by_itself(view)).saturating_sub(dirty_before(view));
-    let of_time = share_of_time(view, device, Foreign { reads: 0, writes: unexplained });
-    if unexplained > UNSEEN_TOLERATED_BYTES && of_time > WARN_SHARE && !all_from_memory(view) {
+fn none_named(view: &PhaseView<'_>, io: &OthersIo<'_>, observed: String) -> Outcome {
+    let Some(reason) = hidden(view) else { return Outcome::pass(observed) };
+    if let Some(unseen) = unseen_writes(view, io) {
         let message = format!(
-            "The device wrote {} more than this load explains, and who wrote them cannot be seen: {reason}.",
-            bytes(unexplained)
+            "The device wrote {} more than this load explains ({} of its time), and who wrote them cannot be seen: {reason}.",
+            bytes(unseen.bytes),
+            percent(unseen.of_time)
         );
-        return Outcome::warn(observed, message).remedies(vec![
-            Remedy::RunAsRoot,
-            Remedy::words("Use a device of its own."),
-            Remedy::DeclareLoad,
-        ]);
+        // Without reads and writes there is no expected traffic to compare with.
+        let is_expected = view.traffic.app_read + view.traffic.app_write > 0;
+        let level = if is_expected { unseen.level } else { Level::Warn.min(unseen.level) };
+        return Outcome::found(level, observed, message).remedies(out_of_sight_remedies());
     }
+    let beyond = io.beyond.saturating_sub(io.foreign.writes);
     // Direct writes are on the device, so that others can have written no more than the rest. Buffered ones may still be in
     // memory, and all that the device wrote others'.
     let is_little = view.cache() == CachePolicy::Direct
         && (beyond <= TOLERATED_BYTES
-            || share_of_time(view, device, Foreign { reads: 0, writes: beyond }) <= WARN_SHARE);
+            || share_of_time(view, io.device, Foreign { reads: 0, writes: beyond }) <= WARN_SHARE);
     if (view.traffic.app_write > 0 && !is_little) || view.traffic.own.is_err() {
         return Outcome::skipped(format!("what other processes wrote cannot be seen ({reason})"));
     }
@@ -371,8 +406,8 @@ fn reads_by_itself(view: &PhaseView<'_>) -> bool {
 mod tests {
     use super::{TOLERATED_BYTES, others_can_matter};
     use crate::fixture::{MIB, Scene};
-    use plumb_result::Level;
     use plumb_result::observe::{Counters, DeviceCounters, Seen};
+    use plumb_result::{Level, Remedy};
     use plumb_workload::CachePolicy;
 
     #[test]
@@ -545,11 +580,17 @@ mod tests {
         assert_eq!(little.level("C1"), Some(Level::Pass));
         let neighbour = || hidden(Scene::reading(1000 * MIB).device_write(1900 * MIB).other("bash", 0, 4096));
         let finding = neighbour().finding("C1").unwrap();
-        assert_eq!(finding.level, Level::Warn);
+        assert_eq!(finding.level, Level::Fail, "a load of reads makes a file system write next to nothing");
         assert!(finding.message.contains("1.9 GiB more than this load explains"), "{}", finding.message);
         assert!(finding.message.contains("hidden from this user"), "{}", finding.message);
+        let load = neighbour().judge().under_load.expect("the verdict names the load");
+        assert_eq!((load.by.is_none(), load.write_bytes_per_second > 0.0), (true, true), "{load:?}");
         let refused = Scene::reading(1000 * MIB).device_write(1900 * MIB).unseen_others("EACCES");
-        assert_eq!(refused.level("C1"), Some(Level::Warn));
+        assert_eq!(refused.level("C1"), Some(Level::Fail));
+        let reader = hidden(Scene::reading(1000 * MIB).device_read(1900 * MIB)).finding("C1").unwrap();
+        assert_eq!(reader.level, Level::Fail);
+        assert!(reader.message.contains("cannot be seen: the I/O of 70 of 75"), "{}", reader.message);
+        assert!(reader.remedies.contains(&Remedy::RunAsRoot), "{:?}", reader.remedies);
         // Bytes that a file system adds are not a neighbour's: a stream, a log, and a journal of data.
         let stream = |cache: CachePolicy, written: u64| {
             let mut scene = hidden(Scene::writing(1000 * MIB).cache(cache).device_write(written * MIB));
@@ -560,7 +601,8 @@ mod tests {
         assert_eq!(stream(buffered, 1010), Some(Level::Skipped), "the load's own may be in memory");
         assert_eq!(stream(CachePolicy::Direct, 1010), Some(Level::Pass), "1 % is little for any writer");
         assert_eq!(stream(CachePolicy::Direct, 1030), Some(Level::Skipped));
-        assert_eq!(stream(buffered, 1500), Some(Level::Warn));
+        assert_eq!(stream(buffered, 1500), Some(Level::Warn), "a file system that copies on write could add as much");
+        assert_eq!(stream(buffered, 6000), Some(Level::Fail), "none adds five times the load");
         let log = Scene::writing(1000 * 4096).fsyncs(1000, 800_000).flushes(1000).device_write(1000 * 20_480);
         assert_eq!(hidden(log.device_requests(0, 3000)).level("C1"), Some(Level::Skipped));
         let journal = hidden(Scene::writing(1000 * MIB).device_write(2010 * MIB).mount_option("data=journal"));

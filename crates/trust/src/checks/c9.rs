@@ -1,10 +1,12 @@
 use crate::check::{Check, Judge, Outcome};
 use crate::evidence::PhaseView;
 use crate::text::{bytes, count, percent};
-use plumb_result::Remedy;
+use plumb_result::{Level, Remedy};
 
 /// Above this share of the time in which some task waited for memory, it is worth a word.
 const STALL_SHARE: f64 = 0.10;
+/// Pages that any living system swaps now and then: 1 MiB of pages of 4 KiB.
+const TOLERATED_PAGES: u64 = 256;
 
 pub(crate) static CHECK: Check = Check {
     code: "C9",
@@ -15,8 +17,9 @@ pub(crate) static CHECK: Check = Check {
     how: "`pswpin` and `pswpout` of /proc/vmstat, `VmSwap` of Plumb's own processes, and the pressure stall \
           information of memory.",
     threshold: "any of Plumb's own memory swapped out during the phase, or in swap while the machine swapped in, \
-                fails; any other swapping warns; tasks waiting for memory more than 10 % of the time is noted",
-    settled: "Nothing to settle for swapping. Stalls: a tenth of the time is twice the margin of comparisons, and only \
+                fails; any other swapping of more than 256 pages warns, and less is noted; tasks waiting for memory more \
+                than 10 % of the time is noted",
+    settled: "256 pages are 1 MiB, as much as C1 tolerates of others' I/O. Stalls: a tenth of the time is twice the margin of comparisons, and only \
               noted, since another process may be the one that waited.",
     fix: &[Remedy::words(
         "Use smaller blocks, fewer workers or less depth; stop what uses the memory; or turn swap off (`swapoff -a`).",
@@ -52,10 +55,13 @@ fn look(view: &PhaseView<'_>) -> Outcome {
             ),
         );
     }
-    let pages = swapped_in + after.swap_out_pages.saturating_sub(before.swap_out_pages);
-    if pages > 0 {
-        let pages = count(pages, "page");
-        return Outcome::warn(format!("{pages} swapped"), format!("The machine swapped {pages} during the phase."));
+    let swapped_pages = swapped_in + after.swap_out_pages.saturating_sub(before.swap_out_pages);
+    if swapped_pages > 0 {
+        let level = if swapped_pages > TOLERATED_PAGES { Level::Warn } else { Level::Note };
+        let pages = count(swapped_pages, "page");
+        let message = format!("The machine swapped {pages} during the phase.");
+        let outcome = Outcome::found(level, format!("{pages} swapped"), message);
+        return if level == Level::Note { outcome.remedy("") } else { outcome };
     }
     let elapsed_ns = view.seen.after.at_ns.saturating_sub(view.seen.before.at_ns);
     let stalled = match (before.stall_us, after.stall_us) {
@@ -79,7 +85,8 @@ mod tests {
     #[test]
     fn swapping_is_graded_by_whose_it_is() {
         assert_eq!(Scene::reading(MIB).level("C9"), Some(Level::Pass));
-        assert_eq!(Scene::reading(MIB).swapped_pages(1).level("C9"), Some(Level::Warn));
+        assert_eq!(Scene::reading(MIB).swapped_pages(8).level("C9"), Some(Level::Note), "8 pages slow nothing down");
+        assert_eq!(Scene::reading(MIB).swapped_pages(257).level("C9"), Some(Level::Warn));
         assert_eq!(Scene::reading(MIB).own_swap(4096).level("C9"), Some(Level::Fail));
     }
 

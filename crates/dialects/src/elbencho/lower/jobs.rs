@@ -155,7 +155,7 @@ fn call_work(
     };
     ShareWork {
         target_name,
-        files: JobFiles { names, lengths: Vec::new(), typed: typed(settings) },
+        files: JobFiles { names, lengths: Vec::new(), typed: typed(settings), make_below: None },
         sweep,
         rules: FileRules { prepare: LATER, drop_cached: false, new: NEW, ..FileRules::default() },
         log_ops: settings.output.ops_log.is_some(),
@@ -203,7 +203,7 @@ fn own_files(settings: &Settings, geometry: &Geometry, kind: PhaseKind, rank: u3
         thread,
         parts,
         order,
-        files: JobFiles { names: files, lengths, typed: typed(settings) },
+        files: JobFiles { names: files, lengths, typed: typed(settings), make_below: None },
     };
     let work = opened_in_turn(settings, geometry, of);
     Share { work: Some(work), entries, bytes: entries.saturating_mul(geometry.file_bytes), ..NOTHING }
@@ -337,6 +337,7 @@ fn shared_files(
         names: Names::Said(settings.paths.iter().map(PathBuf::from).collect()),
         lengths: if geometry.path_type == PathType::File { vec![Bytes(file_bytes)] } else { Vec::new() },
         typed: Vec::new(),
+        make_below: None,
     };
     let of = DataWork { kind, rank, thread, parts: SweepParts::Said(parts), order, files };
     let mut work = data_work(settings, geometry, of);

@@ -234,7 +234,7 @@ fn numbered(settings: &Settings, pieces: &[Piece<'_>]) -> ThreadFiles {
     });
     let parts = parts.collect();
     ThreadFiles {
-        files: JobFiles { names: Names::Said(paths), lengths, typed: super::jobs::typed(settings) },
+        files: JobFiles { names: Names::Said(paths), lengths, typed: super::jobs::typed(settings), make_below: None },
         parts,
         whole,
     }

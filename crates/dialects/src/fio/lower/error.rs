@@ -88,6 +88,14 @@ pub enum Wrong {
         /// How many there may be.
         most: u64,
     },
+    /// A count leaves nothing to do. fio 3.42 fails for the first and measures nothing for the second.
+    #[error("{option}=0: there are no {what}, so nothing would run; use at least 1, or remove the job")]
+    None {
+        /// The option that says it.
+        option: &'static str,
+        /// The things of which there are none, in the plural.
+        what: &'static str,
+    },
     /// The run is read-only.
     #[error("the job writes or trims, which --readonly forbids")]
     ReadOnly,
@@ -100,7 +108,7 @@ impl LowerError {
     /// A job's error, at the option that it is about where that is known, else where the job begins.
     pub(super) fn of(job: &FioJob, wrong: Wrong) -> LowerError {
         let said = match wrong {
-            Wrong::TooMany { option, .. } => {
+            Wrong::TooMany { option, .. } | Wrong::None { option, .. } => {
                 job.from_global.iter().chain(&job.said).rfind(|said| said.option.name == option)
             }
             _ => None,

@@ -1,10 +1,11 @@
 //! Names of files, and labels.
 
+use super::error::Wrong;
 use super::places::{Found, Places};
 use crate::fio::job::FioJob;
 use plumb_workload::files::Names;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Names of the files of one copy of a job.
 pub(super) fn files(job: &FioJob, copy: u32, places: &mut dyn Places) -> Names {
@@ -17,10 +18,7 @@ pub(super) fn files(job: &FioJob, copy: u32, places: &mut dyn Places) -> Names {
     if !files.filenames.is_empty() || !files.opendirs.is_empty() {
         return Names::Said(said.into_iter().map(PathBuf::from).collect());
     }
-    let directory = match files.directories.len() {
-        0 => None,
-        count => files.directories.get(copy as usize % count),
-    };
+    let directory = directory(job, copy);
     // A job that is named like a device works on it.
     if files.nrfiles == 1 && !matches!(places.look(&job.section), Found::Absent | Found::Regular { .. }) {
         return Names::Said(vec![PathBuf::from(in_directory(directory, &job.section))]);
@@ -42,6 +40,43 @@ pub(super) fn files(job: &FioJob, copy: u32, places: &mut dyn Places) -> Names {
         return Names::Numbered { path: PathBuf::from(path), count: files.nrfiles, per_directory: None };
     }
     Names::Said((0..files.nrfiles).map(|number| PathBuf::from(name(&number.to_string()))).collect())
+}
+
+/// Returns the directory of `directory=` for the names of a copy.
+fn directory(job: &FioJob, copy: u32) -> Option<&String> {
+    let directories = &job.files.directories;
+    match directories.len() {
+        0 => None,
+        count => directories.get(copy as usize % count),
+    }
+}
+
+/// Counts that leave the job without copies or files.
+pub(super) fn of_nothing(job: &FioJob) -> Option<Wrong> {
+    let files = &job.files;
+    if job.identity.numjobs == 0 {
+        return Some(Wrong::None { option: "numjobs", what: "copies of the job" });
+    }
+    let has_none = files.nrfiles == 0 && files.filenames.is_empty() && files.opendirs.is_empty();
+    has_none.then_some(Wrong::None { option: "nrfiles", what: "files" })
+}
+
+/// The directory below which fio makes the directories of its files: `directory=`, which must be there, or the working
+/// directory. `None` where all are there. Source: `create_work_dirs` in fio's `filesetup.c`.
+pub(super) fn makes_below(job: &FioJob, copy: u32, names: &Names, places: &mut dyn Places) -> Option<PathBuf> {
+    let files = &job.files;
+    let directory = if files.filenames.is_empty() { directory(job, copy) } else { files.directories.first() };
+    let base = directory.map(|directory| PathBuf::from(in_directory(Some(directory), ""))).unwrap_or_default();
+    let mut is_missing = |path: &Path| match path.parent() {
+        Some(parent) if parent != base => matches!(places.look(&parent.to_string_lossy()), Found::Absent),
+        _ => false,
+    };
+    let any_missing = match names {
+        Names::Said(paths) => paths.iter().any(|path| is_missing(path)),
+        Names::Numbered { path, .. } => is_missing(path),
+        Names::Made(_) | Names::Postmark(_) | Names::Trees(_) => false,
+    };
+    any_missing.then_some(base)
 }
 
 /// The two are joined as they are: an absolute name below a directory stays below it.

@@ -15,6 +15,7 @@ use crate::fio::options::direction::Generator;
 use crate::fio::options::engine::CpuMode;
 use crate::fio::options::files::FILES_MAX;
 use crate::fio::options::job::JOBS_MAX;
+use crate::fio::options::queue::SubmitMode;
 use crate::fio::options::stop::ExitWhat;
 use crate::fio::value::distribution::RandomDistribution;
 use plumb_workload::files::{JobFiles, Names};
@@ -245,6 +246,7 @@ impl Lowering<'_> {
     /// fio's own checks of a job, which come before all others.
     fn check(&self, copy: &mut JobClone<'_>) {
         let job = copy.job;
+        copy.wrongs.extend(names::of_nothing(job));
         let changes_trims = job.trim.percentage > 0 && job.trim.backlog.is_some();
         let reads_only = !(copy.writes() || copy.trims() || changes_trims) || copy.replays();
         if self.fio.invocation.read_only && !reads_only && !copy.engine.does_no_io {
@@ -283,6 +285,9 @@ impl Lowering<'_> {
         }
         if job.direction.softrandommap {
             copy.fix("softrandommap has no effect: the block map is always allocated, or the run fails");
+        }
+        if job.queue.submit_mode == SubmitMode::Offload && !copy.engine.does_no_io {
+            copy.warnings.push("io_submit_mode=offload has no effect: each worker submits its ops itself".to_owned());
         }
         if job.stop.error_dump {
             copy.warnings.push("error_dump has no effect: the first failed ops are always printed".to_owned());
@@ -324,7 +329,12 @@ impl Lowering<'_> {
             let size = layout.ranges.iter().map(end).max().unwrap_or(0).max(1);
             (Target::Null(NullTarget::of(Bytes(size))), "null".to_owned())
         } else {
-            let files = JobFiles { names: copy.names.clone(), lengths: layout.lengths.clone(), typed: Vec::new() };
+            let files = JobFiles {
+                names: copy.names.clone(),
+                lengths: layout.lengths.clone(),
+                typed: Vec::new(),
+                make_below: names::makes_below(copy.job, copy.number, &copy.names, self.places),
+            };
             let name = match (copy.job.identity.numjobs, copy.job.files.filenames.is_empty()) {
                 (2.., true) => format!("{}.{}", names::plain(&copy.job.name), copy.number),
                 _ => copy.job.name.clone(),

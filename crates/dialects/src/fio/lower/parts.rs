@@ -119,7 +119,18 @@ pub(super) fn batch(copy: &mut JobClone<'_>) -> Batch {
         submit,
         complete,
         refill_at: said.low.filter(|low| *low < depth),
-        most_completions: said.batch_complete_max.filter(|most| *most > 0).map(|most| most.max(complete)),
+        most_completions: most_completions(copy, complete),
+    }
+}
+
+/// The most completions that are taken at once: no more than are waited for, unless more are asked for, so that the queue
+/// stays full. The calls of vsync come back all together. Source: `fixup_options` in fio's `init.c`, `engines/sync.c`.
+fn most_completions(copy: &JobClone<'_>, complete: u32) -> Option<u32> {
+    let said = &copy.job.queue;
+    match said.batch_complete_max {
+        Some(most) => Some(most.max(complete)),
+        None if said.batch_complete_min == 0 || super::backend::name(copy.job) == "vsync" => None,
+        None => Some(complete),
     }
 }
 
@@ -277,6 +288,8 @@ pub(super) fn process(copy: &mut JobClone<'_>, places: &mut dyn Places) -> Proce
         }),
         run_before: identity.exec_prerun.clone(),
         run_after: identity.exec_postrun.clone(),
+        // All copies of a job write to the same file, as with fio.
+        run_name: (identity.exec_prerun.is_some() || identity.exec_postrun.is_some()).then(|| copy.job.section.clone()),
     };
     for node in missing {
         copy.unsupported("numa_cpu_nodes", format!("there is no NUMA node {node}; `lscpu` lists them"));

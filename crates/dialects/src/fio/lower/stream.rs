@@ -201,20 +201,8 @@ fn trim_amid(copy: &JobClone<'_>) -> Option<TrimAmid> {
 
 fn zones(copy: &mut JobClone<'_>) -> Option<ZoneStride> {
     let zones = &copy.job.zones;
-    // fio works in strides wherever a zone's size is said and nothing else is.
-    let strides = match zones.mode {
-        ZoneMode::Strided => true,
-        ZoneMode::None if zones.size_bytes.is_some() => {
-            if copy.is_said("zonemode") {
-                let why = "zonesize has no meaning without zones; remove one of them";
-                copy.wrong(Wrong::Contradiction { first: "zonemode=none", second: "zonesize", why });
-                return None;
-            }
-            true
-        }
-        ZoneMode::None | ZoneMode::Zoned => false,
-    };
-    if !strides {
+    if zones.mode != ZoneMode::Strided {
+        without_strides(copy);
         return None;
     }
     let Some(size) = zones.size_bytes else {
@@ -236,6 +224,32 @@ fn zones(copy: &mut JobClone<'_>) -> Option<ZoneStride> {
         FileRegion::Zones(count) => u64::from(count).saturating_mul(size),
     };
     Some(ZoneStride { size: Bytes(size), range: Bytes(zones.range_bytes.unwrap_or(size)), skip: Bytes(skip) })
+}
+
+/// Refuses or warns of options that only strides use. Source: `fixup_options` in fio's `init.c`, since 3.13.
+fn without_strides(copy: &mut JobClone<'_>) {
+    let zones = &copy.job.zones;
+    if zones.mode != ZoneMode::None {
+        return;
+    }
+    if zones.size_bytes.is_some() {
+        copy.wrong(match copy.is_said("zonemode") {
+            true => {
+                let why = "zonesize has no meaning without zones; remove one of them";
+                Wrong::Contradiction { first: "zonemode=none", second: "zonesize", why }
+            }
+            false => {
+                let why = "the default is zonemode=none; fio before 3.13 took a zonesize for strided zones";
+                Wrong::Needs { option: "zonesize", needs: "zonemode=strided", why }
+            }
+        });
+        return;
+    }
+    for option in ["zoneskip", "zonerange"] {
+        if copy.is_said(option) {
+            copy.warnings.push(format!("{option} has no effect without zonemode=strided and zonesize"));
+        }
+    }
 }
 
 fn no_overlap(copy: &mut JobClone<'_>) -> bool {

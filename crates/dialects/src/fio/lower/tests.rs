@@ -1,5 +1,6 @@
 //! Tests of lowering.
 
+mod every_option;
 mod examples;
 mod plans;
 mod replays;
@@ -389,7 +390,13 @@ fn only_engines_with_a_queue_have_a_depth() {
     let queued = one("ioengine=libaio\niodepth_batch=32\niodepth_batch_complete_min=8\niodepth_low=4\n");
     let deep = group(&queued, 0);
     assert_eq!((deep.depth, deep.batch.submit, deep.batch.complete), (16, 16, 8));
-    assert_eq!(deep.batch.refill_at, Some(4));
+    assert_eq!((deep.batch.refill_at, deep.batch.most_completions), (Some(4), Some(8)));
+    let most = |text: &str| group(&one(&format!("ioengine=libaio\n{text}")), 0).batch.most_completions;
+    assert_eq!(most(""), Some(1), "one is reaped and one submitted, so that the queue is full");
+    assert_eq!(most("iodepth_batch_complete_max=6\n"), Some(6));
+    assert_eq!(most("iodepth_batch_complete_min=8\niodepth_batch_complete_max=6\n"), Some(8));
+    assert_eq!(most("iodepth_batch_complete_min=0\n"), None);
+    assert_eq!(group(&one("ioengine=vsync\n"), 0).batch.most_completions, None);
     assert!(group(&queued, 0).time_submission);
     assert!(!group(&one("ioengine=libaio\ngtod_reduce=1\n"), 0).time_submission);
 }
@@ -439,6 +446,9 @@ fn options_that_contradict_one_another_are_refused() {
     wrong("rate=1m\nrate_min=2m\n", "the minimum rate exceeds the rate limit");
     wrong("zonemode=strided\n", "needs `zonesize`");
     wrong("zonemode=none\nzonesize=64k\n", "cannot be combined");
+    wrong("zonesize=64k\nzoneskip=64k\n", "`zonesize` needs `zonemode=strided`");
+    wrong("numjobs=0\n", "numjobs=0: there are no copies of the job");
+    wrong("nrfiles=0\n", "nrfiles=0: there are no files");
     wrong("rw=write\nverify=md5\nbs=512\nverify_offset=500\n", "the header does not fit");
     wrong("ioengine=psync\natomic=1\nrw=write\n", "`atomic` needs");
     wrong("ioengine=net\nport=1\nrw=randread\n", "a socket is sequential");

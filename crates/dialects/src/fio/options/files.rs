@@ -153,7 +153,7 @@ impl FileOptions {
             unique_filename: values.switch("unique_filename"),
             filetype: FileType::of(values),
             opendirs: values.names("opendir"),
-            nrfiles: values.count("nrfiles").max(1),
+            nrfiles: values.count("nrfiles"),
             openfiles: values.count_unless_zero("openfiles"),
             service: values.file_service("file_service_type").unwrap_or_default(),
             lock: FileLock::of(values),

@@ -39,14 +39,14 @@ pub(super) static SHELF: Shelf = Shelf {
             .ignored("Logs grow as needed."),
         row("per_job_logs", UsageTier::Two, Kind::Switch).default("1").doc("Write one log per copy of the job."),
         row("log_compression", UsageTier::Two, Kind::Whole(Slots::One, between(1024, 536870912)))
-            .doc("Accepted for compatibility: logs are compressed when they are written."),
+            .ignored("Logs are compressed when they are written, by log_store_compressed."),
         row("log_store_compressed", UsageTier::Two, Kind::Switch)
             .doc("Store logs compressed, for `fio --inflate-log`; histogram logs stay uncompressed."),
         row("log_compression_cpus", UsageTier::Three, Kind::Special(Special::Cpus))
             .ignored("Logs are written after the job has ended, so they disturb no measurement."),
         row("log_alternate_epoch", UsageTier::Two, Kind::Switch).or("log_unix_epoch").doc("Log absolute timestamps."),
         row("log_alternate_epoch_clock_id", UsageTier::Two, Kind::Whole(Slots::One, ANY))
-            .doc("Clock for those timestamps (a clock ID)."),
+            .ignored("Absolute timestamps are Unix time."),
     ],
 };
 

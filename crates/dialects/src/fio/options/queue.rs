@@ -22,12 +22,12 @@ pub(super) static SHELF: Shelf = Shelf {
             .default("1")
             .doc("Minimum number of completions to wait for at once."),
         row("iodepth_batch_complete_max", UsageTier::Two, Kind::Whole(Slots::One, ANY))
-            .doc("Maximum number of completions to reap at once."),
+            .doc("Maximum number of completions to reap at once; the minimum by default."),
         row("iodepth_low", UsageTier::Two, Kind::Whole(Slots::One, ANY))
             .doc("Queue depth to which a full queue drains before it is refilled."),
         row("io_submit_mode", UsageTier::Two, Kind::Choice(SubmitMode::WORDS))
             .default("inline")
-            .doc("Submit ops from the worker itself (inline) or from separate threads (offload)."),
+            .doc("Who submits ops. They are always submitted by the worker itself; offload warns."),
         row("direct", UsageTier::One, Kind::Switch).default("0").doc("Bypass the page cache (O_DIRECT)."),
         row("buffered", UsageTier::One, Kind::Switch).default("1").doc("Use the page cache; the opposite of direct."),
         row("ioscheduler", UsageTier::Three, Kind::Text)

@@ -12,7 +12,7 @@ pub(super) static SHELF: Shelf = Shelf {
         row("read_iolog", UsageTier::Two, Kind::Text).doc("Replay this recording (an iolog or a blktrace)."),
         row("read_iolog_chunked", UsageTier::Two, Kind::Switch)
             .default("0")
-            .doc("Read the recording in chunks instead of all at once."),
+            .ignored("A recording is always read piece by piece."),
         row("replay_no_stall", UsageTier::Two, Kind::Switch)
             .default("0")
             .doc("Replay as fast as possible, ignoring recorded timing."),

@@ -55,7 +55,7 @@ pub(super) static SHELF: Shelf = Shelf {
         row("gtod_cpu", UsageTier::Two, Kind::Whole(Slots::One, ANY))
             .ignored("Each worker reads the clock itself; no CPU is reserved for it."),
         row("job_start_clock_id", UsageTier::Two, Kind::Whole(Slots::One, ANY))
-            .doc("Clock for the job's start time (a clock ID)."),
+            .ignored("The start of a job is printed as Unix time."),
         row("block_error_percentiles", UsageTier::Three, Kind::Switch)
             .default("0")
             .ignored("Percentiles of errors per block are not reported."),

@@ -1,8 +1,9 @@
-//! RSA keys as OpenSSL writes them. The arithmetic is the crate `rsa`'s; here are only the envelopes.
+//! RSA keys as OpenSSL writes them. All of it is the crate `rsa`'s.
 
 use super::Padding;
-use base64::prelude::{BASE64_STANDARD, Engine};
-use rsa::BoxedUint;
+use rsa::pkcs1::{DecodeRsaPrivateKey as _, DecodeRsaPublicKey as _};
+use rsa::pkcs8::{DecodePrivateKey as _, DecodePublicKey as _};
+use rsa::traits::PublicKeyParts as _;
 use sha1::Sha1;
 use zeroize::Zeroizing;
 
@@ -49,20 +50,12 @@ impl PublicKey {
     /// # Errors
     /// What is no such key.
     pub fn read(text: &str) -> Result<PublicKey, KeyWrong> {
-        let plain = pem(text, "RSA PUBLIC KEY");
-        let wrapped = pem(text, "PUBLIC KEY");
-        let parts = match (&plain, &wrapped) {
-            (Some(der), _) => Der(der).sequence(),
-            // The kind of key, and a string of bits around it, none of which is left over.
-            (None, Some(der)) => Der(der).sequence().and_then(|mut outer| {
-                outer.rsa()?;
-                Der(outer.take(0x03)?.0.strip_prefix(&[0])?).sequence()
-            }),
+        let key = match (block(text, "RSA PUBLIC KEY"), block(text, "PUBLIC KEY")) {
+            (Some(plain), _) => rsa::PublicKey::from_pkcs1_pem(plain).map_err(|_| KeyWrong::Malformed)?,
+            (None, Some(wrapped)) => rsa::PublicKey::from_public_key_pem(wrapped).map_err(|_| KeyWrong::Malformed)?,
             (None, None) => return Err(KeyWrong::NotPem("PUBLIC KEY")),
         };
-        let mut parts = parts.ok_or(KeyWrong::Malformed)?;
-        let [modulus, exponent] = parts.numbers().ok_or(KeyWrong::Malformed)?;
-        public(modulus, exponent).map(PublicKey)
+        if BITS.contains(&key.n().bit_width()) { Ok(PublicKey(key)) } else { Err(KeyWrong::Bits) }
     }
 
     pub(super) fn encrypt(&self, text: &[u8], padding: Padding) -> Option<Vec<u8>> {
@@ -83,28 +76,16 @@ impl PrivateKey {
         if text.contains("ENCRYPTED") {
             return Err(KeyWrong::Encrypted);
         }
-        let plain = pem(text, "RSA PRIVATE KEY");
-        let wrapped = pem(text, "PRIVATE KEY");
-        let parts = match (&plain, &wrapped) {
-            (Some(der), _) => Der(der).sequence(),
-            (None, Some(der)) => Der(der).sequence().and_then(|mut outer| {
-                let [_version] = outer.numbers()?;
-                outer.rsa()?;
-                Der(outer.take(0x04)?.0).sequence()
-            }),
+        let key = match (block(text, "RSA PRIVATE KEY"), block(text, "PRIVATE KEY")) {
+            (Some(plain), _) => rsa::PrivateKey::from_pkcs1_pem(plain).map_err(|_| KeyWrong::Malformed)?,
+            (None, Some(wrapped)) => rsa::PrivateKey::from_pkcs8_pem(wrapped).map_err(|_| KeyWrong::Malformed)?,
             (None, None) => return Err(KeyWrong::NotPem("PRIVATE KEY")),
         };
-        let mut parts = parts.ok_or(KeyWrong::Malformed)?;
-        let [_version, modulus, exponent, private, first, second] = parts.numbers().ok_or(KeyWrong::Malformed)?;
-        public(modulus, exponent)?;
-        let bits = modulus.len() as u32 * 8;
-        // Computing with secrets must not reveal their length.
-        let secret = |bytes| BoxedUint::from_be_slice(bytes, bits).map_err(|_| KeyWrong::Malformed);
-        let primes = vec![secret(first)?, secret(second)?];
-        let exponent = BoxedUint::from_be_slice_vartime(exponent);
-        let key = rsa::PrivateKey::from_components(secret(modulus)?, exponent, secret(private)?, primes);
-        let key = key.map_err(|_| KeyWrong::Malformed)?;
-        Ok(PrivateKey { key, modulus: modulus.to_vec() })
+        if !BITS.contains(&key.n().bit_width()) {
+            return Err(KeyWrong::Bits);
+        }
+        let modulus = key.n_bytes().into_vec();
+        Ok(PrivateKey { key, modulus })
     }
 
     /// Decrypts a block. Bytes that cannot be a block of this key cost the same time, because another block is
@@ -125,62 +106,10 @@ impl PrivateKey {
     }
 }
 
-fn public(modulus: &[u8], exponent: &[u8]) -> Result<rsa::PublicKey, KeyWrong> {
-    if !BITS.contains(&(modulus.len() as u32 * 8)) {
-        return Err(KeyWrong::Bits);
-    }
-    let [modulus, exponent] = [modulus, exponent].map(BoxedUint::from_be_slice_vartime);
-    rsa::PublicKey::new(modulus, exponent).map_err(|_| KeyWrong::Malformed)
-}
-
-/// Decodes a block of PEM, which may be a secret key.
-fn pem(text: &str, label: &str) -> Option<Zeroizing<Vec<u8>>> {
-    let (_, rest) = text.split_once(&format!("-----BEGIN {label}-----"))?;
-    let (body, _) = rest.split_once(&format!("-----END {label}-----"))?;
-    // Never reallocated: a freed smaller buffer would still contain a part of the key.
-    let mut digits = Zeroizing::new(String::with_capacity(body.len()));
-    digits.extend(body.split_whitespace());
-    BASE64_STANDARD.decode(digits.as_bytes()).ok().map(Zeroizing::new)
-}
-
-/// Values of DER, one behind the other.
-struct Der<'a>(&'a [u8]);
-
-impl<'a> Der<'a> {
-    /// The contents of the next value, which must be of this kind.
-    fn take(&mut self, tag: u8) -> Option<Der<'a>> {
-        let rest = self.0.strip_prefix(&[tag])?;
-        let (&first, rest) = rest.split_first()?;
-        let (length, rest) = match first {
-            0..=0x7f => (usize::from(first), rest),
-            0x81..=0x84 => {
-                let (digits, rest) = rest.split_at_checked(usize::from(first & 0x7f))?;
-                (digits.iter().fold(0, |length, &digit| length << 8 | usize::from(digit)), rest)
-            }
-            _ => return None,
-        };
-        let (value, rest) = rest.split_at_checked(length)?;
-        self.0 = rest;
-        Some(Der(value))
-    }
-
-    fn sequence(&mut self) -> Option<Der<'a>> {
-        self.take(0x30)
-    }
-
-    /// The kind of a key: RSA. Source: RFC 8017, A.1.
-    fn rsa(&mut self) -> Option<()> {
-        let kind = self.sequence()?.take(0x06)?;
-        (kind.0 == [0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01]).then_some(())
-    }
-
-    /// Whole numbers, without the zero that says that they are not negative.
-    fn numbers<const N: usize>(&mut self) -> Option<[&'a [u8]; N]> {
-        let mut all = [&[][..]; N];
-        for number in &mut all {
-            let bytes = self.take(0x02)?.0;
-            *number = bytes.strip_prefix(&[0]).unwrap_or(bytes);
-        }
-        Some(all)
-    }
+/// Finds a block of PEM with its first and last line: files may hold other text around it.
+fn block<'a>(text: &'a str, label: &str) -> Option<&'a str> {
+    let start = text.find(&format!("-----BEGIN {label}-----"))?;
+    let last = format!("-----END {label}-----");
+    let end = text[start..].find(&last)? + last.len();
+    Some(&text[start..][..end])
 }

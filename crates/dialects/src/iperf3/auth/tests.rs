@@ -102,8 +102,12 @@ fn users_and_keys_that_are_malformed_are_named() {
     // Whatever is cut off or changed in it: an error, no panic.
     let der =
         BASE64_STANDARD.decode(KEY.lines().filter(|line| !line.starts_with('-')).collect::<String>()).expect("PEM");
-    let wrap =
-        |der: &[u8]| format!("-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----", BASE64_STANDARD.encode(der));
+    let wrap = |der: &[u8]| {
+        let digits = BASE64_STANDARD.encode(der);
+        let lines: Vec<String> =
+            digits.as_bytes().chunks(64).map(|line| String::from_utf8_lossy(line).into()).collect();
+        format!("-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----", lines.join("\n"))
+    };
     assert!(PrivateKey::read(&wrap(&der)).is_ok());
     for cut in (0..der.len()).step_by(97) {
         assert!(PrivateKey::read(&wrap(&der[..cut])).is_err(), "{cut} bytes");

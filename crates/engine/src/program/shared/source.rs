@@ -13,6 +13,7 @@ use crate::source::Source;
 use plumb_workload::OpKind;
 use plumb_workload::program::{EventUnit, FinishUnit};
 use std::cell::{Cell, RefCell};
+use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// A call of a step.
@@ -107,8 +108,8 @@ impl Pacer for Bookkeeper<'_> {
     }
 }
 
-/// Bytes that a `Spin` goes over.
-const SPIN_BYTES: usize = 4096;
+/// Stores of a `Spin` between two polls for its end.
+const SPIN_STORES: u64 = 1 << 20;
 
 /// The source of one worker.
 pub(super) struct SharedSource<'a> {
@@ -122,7 +123,7 @@ pub(super) struct SharedSource<'a> {
     counters: Vec<u64>,
     /// Of each step: how often it was woken, or what was done, when it was last seen.
     seen: Vec<u64>,
-    spun: Box<[u8; SPIN_BYTES]>,
+    spun: AtomicU8,
     /// Instructions since something was done.
     idle: usize,
 }
@@ -163,7 +164,7 @@ impl<'a> SharedSource<'a> {
             at: 0,
             counters: vec![0; program.times.len()],
             seen: vec![0; program.steps.len()],
-            spun: Box::new([0; SPIN_BYTES]),
+            spun: AtomicU8::new(0),
             idle: 0,
             context,
         }
@@ -220,10 +221,15 @@ impl<'a> SharedSource<'a> {
                 Done::Over
             }
             Does::Spin(times) => {
-                for turn in 0..times.draw(&mut self.rng) {
-                    self.spun[turn as usize % SPIN_BYTES] = std::hint::black_box(turn as u8);
-                    // One that spins for long notices that it is to end.
-                    if turn % (1 << 20) == (1 << 20) - 1 && control.stops_at(clock.now()) {
+                let mut left = times.draw(&mut self.rng);
+                while left > 0 {
+                    let stores = left.min(SPIN_STORES);
+                    // Atomic, because the compiler keeps each of such stores. One store a turn is Filebench's `hog`.
+                    for _ in 0..stores {
+                        self.spun.store(1, Relaxed);
+                    }
+                    left -= stores;
+                    if left > 0 && control.stops_at(clock.now()) {
                         return Done::Stopped;
                     }
                 }

@@ -23,8 +23,8 @@ pub(crate) struct General {
     /// The next op waits for those in flight.
     drains: bool,
     loops_left: u64,
-    /// What was done before its limits began.
-    before: Before,
+    /// Ops before those that the limit of ops counts.
+    ops_before: u64,
     /// Ops of all loops together.
     most_ops: Option<u64>,
     /// Some op was done in this loop.
@@ -66,15 +66,6 @@ enum Stage {
     Over,
 }
 
-/// What was done when limits began anew.
-#[derive(Debug, Clone, Copy, Default)]
-struct Before {
-    /// Bytes by [`Kind`], read-back left out.
-    bytes: [u64; 3],
-    all_ops: u64,
-    all_bytes: u64,
-}
-
 enum Step {
     Op(BlockOp),
     Again,
@@ -95,7 +86,7 @@ impl General {
             waiting: VecDeque::with_capacity(8),
             drains: false,
             loops_left: limits.loops,
-            before: Before::default(),
+            ops_before: 0,
             most_ops: limits.most_ops(),
             any_in_loop: false,
             handed_bytes: 0,
@@ -112,8 +103,7 @@ impl General {
     /// Whether enough bytes or ops were moved, over all loops.
     fn is_enough(&self) -> bool {
         let limits = &self.script.limits;
-        let done = self.machine.counts.bytes;
-        let [read, write, trim] = std::array::from_fn(|kind: usize| done[kind].saturating_sub(self.before.bytes[kind]));
+        let [read, write, trim] = self.machine.counts.bytes;
         let moved = match self.script.mix {
             Mix::ReadWrite(_) => read + write,
             Mix::Only(Kind::Read) => read,
@@ -124,7 +114,7 @@ impl General {
     }
 
     fn is_enough_ops(&self) -> bool {
-        self.most_ops.is_some_and(|most| self.machine.counts.all_ops.saturating_sub(self.before.all_ops) >= most)
+        self.most_ops.is_some_and(|most| self.machine.counts.all_ops.saturating_sub(self.ops_before) >= most)
     }
 
     /// Whether another loop follows: this many as were asked for, and more where fewer bytes were moved than asked for.
@@ -143,8 +133,7 @@ impl General {
         let counts = &self.machine.counts;
         limits.bytes().is_some_and(|bytes| {
             !self.is_enough_ops()
-                && bytes.saturating_sub(counts.all_bytes.saturating_sub(self.before.all_bytes))
-                    >= self.script.largest().max(1)
+                && bytes.saturating_sub(counts.all_bytes) >= self.script.largest().max(1)
                 && (limits.io_bytes.is_some() || !self.machine.all_done())
         })
     }
@@ -597,22 +586,8 @@ impl Source for General {
             (Stage::Redraw { .. }, VerifyTracking::Draws(end)) => &end.counts,
             _ => &self.machine.counts,
         };
-        self.before = Before { bytes: counts.bytes, all_ops: counts.all_ops, all_bytes: counts.all_bytes };
-        self.handed_bytes = 0;
-        if let Some(op) = at_hand
-            && let Some(kind) = Kind::of(op.kind)
-        {
-            let length = u64::from(op.length);
-            self.before.all_ops = self.before.all_ops.saturating_sub(1);
-            self.before.all_bytes = self.before.all_bytes.saturating_sub(length);
-            self.handed_bytes = length;
-            if op.role == Role::Load || !self.script.mix.has(Kind::Write) {
-                let bytes = &mut self.before.bytes[kind as usize];
-                *bytes = bytes.saturating_sub(length);
-            }
-        }
-        self.loops_left = self.script.limits.loops;
-        self.most_ops = self.script.limits.most_ops();
+        let at_hand = at_hand.is_some_and(|op| Kind::of(op.kind).is_some());
+        self.ops_before = counts.all_ops.saturating_sub(u64::from(at_hand));
     }
 
     fn dry(&self) -> Vec<(OpKind, Moved)> {

@@ -70,12 +70,12 @@ struct Loops {
     /// Further loops follow even where a loop came to its end.
     beyond_end: bool,
     done_ops: u64,
-    /// Ops of the loop at hand, but for those before the limits began anew.
+    /// Ops of the loop at hand.
     ops: u64,
-    /// These.
-    ops_before: u64,
-    /// Loops that were asked for; `None` without end.
-    asked: Option<u64>,
+    /// Ops after which the bytes are moved that were asked for.
+    enough_bytes: u64,
+    /// Ops that were asked for, of all loops.
+    asked_ops: u64,
     ended: Ended,
     first: bool,
 }
@@ -95,7 +95,6 @@ impl Loops {
             }
             Some(left) => *left -= 1,
         }
-        self.ops_before = 0;
         self.lasts();
         (self.ops > 0).then_some(self.ops)
     }
@@ -103,23 +102,27 @@ impl Loops {
     /// How long the loop at hand lasts.
     fn lasts(&mut self) {
         let by_limits = (self.enough_ops - self.done_ops).min(self.handed_ops);
-        let blocks = self.blocks.map_or(u64::MAX, |blocks| blocks - self.ops_before);
+        let blocks = self.blocks.unwrap_or(u64::MAX);
         // At the end of its blocks, a loop finds out by asking for one more.
         self.ended = if blocks < by_limits { Ended::AtTheEnd } else { Ended::Early };
         self.ops = blocks.min(by_limits);
         self.done_ops += self.ops;
     }
 
-    /// The limits begin anew amid a loop of which this many ops are left to be yielded; this many are left from now on.
+    /// The limit of ops counts from here on, amid a loop of which this many ops are left to be yielded. Returns how many
+    /// are left from now on.
     fn begin_anew(&mut self, left: u64, at_hand: u64) -> u64 {
-        if self.first {
+        if self.first || self.enough_ops == u64::MAX {
             return left;
         }
-        self.ops_before += self.ops - left - at_hand;
-        self.left = self.asked;
-        self.done_ops = 0;
+        // Those of the loop that are still to come were added when it began.
+        let yielded = self.done_ops - left;
+        self.most_ops = (yielded - at_hand).saturating_add(self.asked_ops);
+        self.enough_ops = self.enough_bytes.min(self.most_ops);
+        let of_loop = self.ops - left;
+        self.done_ops -= self.ops;
         self.lasts();
-        self.ops.saturating_sub(at_hand)
+        self.ops.saturating_sub(of_loop)
     }
 }
 
@@ -243,8 +246,8 @@ impl Short<'_> {
             beyond_end: limits.io_bytes.is_some(),
             done_ops: 0,
             ops: 0,
-            ops_before: 0,
-            asked: (!until_time).then_some(limits.loops),
+            enough_bytes: by_bytes,
+            asked_ops: most_ops,
             ended: Ended::Early,
             first: true,
         };

@@ -15,7 +15,7 @@ use crate::op::BlockOp;
 use crate::pacer::{Due, PacedOp, Pacer};
 use crate::replay::{CallSurvey, LaneTally, RecordedCalls};
 use crate::source::Source;
-use plumb_queue::{Receiver, Sender, bounded};
+use crossbeam_channel::{Receiver, Sender, bounded};
 use plumb_workload::blocks::trace::Recording;
 use plumb_workload::{OpKind, Replay as CallReplay};
 use std::cell::Cell;

@@ -47,10 +47,13 @@ pub fn ctime() -> String {
     jiff::Zoned::now().strftime("%a %b %e %H:%M:%S %Y").to_string()
 }
 
-/// System and host.
-pub fn machine() -> String {
+/// System and host, and with `-v -v` the kernel.
+pub fn machine(verbosity: u32) -> String {
     let names = rustix::system::uname();
-    format!("{} {}", names.sysname().to_string_lossy(), names.nodename().to_string_lossy())
+    let all = [names.sysname(), names.nodename(), names.release(), names.version(), names.machine()];
+    let shown = if verbosity >= 2 { all.len() } else { 2 };
+    let shown: Vec<_> = all.iter().take(shown).map(|name| name.to_string_lossy()).collect();
+    shown.join(" ")
 }
 
 /// A seed of data where none is given: the seconds since 1970, as both tools take it.

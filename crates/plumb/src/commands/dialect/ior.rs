@@ -39,6 +39,8 @@ pub struct Ior {
     began: Instant,
     done: RefCell<Vec<Done>>,
     report: Report,
+    /// Results so far, for the file that the user named for them.
+    results: RefCell<String>,
 }
 
 /// What IOR ends with after an error: MPI's -1.
@@ -134,10 +136,15 @@ impl Dialect for Ior {
                 },
                 accesses: Vec::new(),
             };
-            if test.form != Form::Json {
-                self.report.print(&print::test_head(&done, self.per_node(test)));
+            if let Some(last) = self.done.borrow().last() {
+                self.print_result(&print::test_tail(last));
             }
+            self.print_result(&print::test_head(&done, self.per_node(test)));
             self.done.borrow_mut().push(done);
+        }
+        self.report.print(&print::data_stamp(test, self.seed));
+        if repetition == 0 {
+            self.print_result(print::table_head(test));
         }
         Ok(Run { lowered, test: number })
     }
@@ -155,7 +162,7 @@ impl Dialect for Ior {
         if let Some(library) = &shows {
             library.watch_hints();
         }
-        Ok(Watching { test, repetition, accesses: Vec::new(), report: &self.report, shows, failed: None })
+        Ok(Watching { ior: self, test, repetition, accesses: Vec::new(), shows, failed: None })
     }
 
     /// JSON and CSV stay what they are after `>FILE 2>&1`.
@@ -169,7 +176,10 @@ impl Dialect for Ior {
         if let Some(error) = watching.failed {
             hpc::or_report(Err(error), "ior", FAILED)?;
         }
-        for access in &watching.accesses {
+        let of_calls = watching.accesses.iter().flat_map(|access| access.failed.first()).next().cloned();
+        // A failed access was not measured; IOR prints nothing of it either.
+        let measured = || watching.accesses.iter().filter(|access| access.failed.is_empty());
+        for access in measured() {
             if let Some(path) = test.rank_csv.as_deref().filter(|_| access.kind != AccessKind::WriteCheck) {
                 hpc::or_report(
                     hpc::add(OutputFile::named("saveRankPerformanceDetailsCSV", path), &print::rank_csv(access)),
@@ -186,9 +196,8 @@ impl Dialect for Ior {
                 )?;
             }
         }
-        let of_calls = watching.accesses.iter().flat_map(|access| access.failed.first()).next().cloned();
         if let Some(done) = self.done.borrow_mut().last_mut() {
-            done.accesses.extend(watching.accesses);
+            done.accesses.extend(measured().cloned());
         }
         let failed = ended.error().or(of_calls);
         if let Some(why) = &failed {
@@ -211,12 +220,10 @@ impl Dialect for Ior {
 impl Ior {
     /// Tests that were read from the words of a command, which are with its name.
     pub fn of(tests: Vec<Test>, command: &[String], report: Report) -> Step<Ior> {
-        let session = Session { command: command.join(" "), began: hpc::ctime(), machine: hpc::machine() };
+        let verbosity = tests.first().map_or(0, |test| test.verbosity);
+        let session = Session { command: command.join(" "), began: hpc::ctime(), machine: hpc::machine(verbosity) };
         let said = std::env::var("IOR_FAKE_TASK_PER_NODES").ok().and_then(|text| text.parse().ok());
         let per_node = said.or(hpc::launched().map(|launched| launched.per_node()));
-        if tests.first().is_some_and(|test| test.form == Form::Table) {
-            report.print(&print::head(&session));
-        }
         for path in tests.iter().filter_map(|test| test.rank_csv.as_deref()) {
             hpc::or_report(
                 hpc::write(OutputFile::named("saveRankPerformanceDetailsCSV", path), print::rank_csv_head()),
@@ -224,7 +231,7 @@ impl Ior {
                 FAILED,
             )?;
         }
-        Ok(Ior {
+        let ior = Ior {
             tests,
             session,
             seed: hpc::seed_by_clock(),
@@ -233,7 +240,28 @@ impl Ior {
             began: Instant::now(),
             done: RefCell::default(),
             report,
-        })
+            results: RefCell::default(),
+        };
+        if let Some(path) = ior.result_file() {
+            ior.report.print(&format!("Writing output to {path}\n"));
+        }
+        if ior.tests.first().is_some_and(|test| test.form == Form::Table) {
+            ior.print_result(&print::head(&ior.session));
+        }
+        Ok(ior)
+    }
+
+    /// The file that all results go to, in every format; the report where there is none.
+    fn result_file(&self) -> Option<&str> {
+        self.tests.first()?.summary_file.as_deref()
+    }
+
+    /// Prints results, or keeps them for their file, which is written in one piece.
+    fn print_result(&self, text: &str) {
+        match self.result_file() {
+            Some(_) => self.results.borrow_mut().push_str(text),
+            None => self.report.print(text),
+        }
     }
 
     /// What was measured of all tests so far.
@@ -276,15 +304,14 @@ impl Ior {
         let (per_node, ended) = (self.per_node(&first.test), hpc::ctime());
         let text = match first.test.form {
             Form::Json => print::json(&self.session, &done, &ended, per_node),
-            _ => print::summary(&done, per_node) + &print::tail(&done, &ended),
-        };
-        match &first.test.summary_file {
-            Some(path) => hpc::or_report(hpc::write(OutputFile::named("summaryFile", path), &text), "ior", FAILED),
-            None => {
-                self.report.print(&text);
-                Ok(())
+            _ => {
+                let last = done.last().map(print::test_tail).unwrap_or_default();
+                last + &print::summary(&done, per_node) + &print::tail(&done, &ended)
             }
-        }
+        };
+        self.print_result(&text);
+        let Some(path) = self.result_file() else { return Ok(()) };
+        hpc::or_report(hpc::write(OutputFile::named("summaryFile", path), &self.results.borrow()), "ior", FAILED)
     }
 }
 
@@ -327,10 +354,10 @@ fn hints(test: &Test) -> Step<BTreeMap<String, String>> {
 
 /// Prints each result as it is there.
 pub struct Watching<'a> {
+    ior: &'a Ior,
     test: &'a Test,
     repetition: u32,
     accesses: Vec<Access>,
-    report: &'a Report,
     /// The library whose hints are shown.
     shows: Option<Arc<MpiIo>>,
     /// A file of single transfers could not be written.
@@ -341,7 +368,7 @@ impl Watching<'_> {
     /// Between the rows of a table. JSON and CSV stay what they are.
     fn remark(&self, text: &str) {
         match self.test.form {
-            Form::Table => self.report.print(text),
+            Form::Table => self.ior.report.print(text),
             Form::Json | Form::Csv => error_text!("{text}"),
         }
     }
@@ -365,6 +392,13 @@ impl Watching<'_> {
 }
 
 impl Progress for Watching<'_> {
+    fn clock_starts(&mut self, phase: &str) {
+        let said = print::begins(self.test, phase, &hpc::ctime());
+        if !said.is_empty() {
+            self.remark(&said);
+        }
+    }
+
     fn op_log(&mut self, phase: &str, worker: &str, ops: &mut dyn Iterator<Item = LoggedOp>) {
         // `GROUP/NUMBER`, and each rank is a group.
         let group = worker.split('/').next().unwrap_or(worker);
@@ -381,10 +415,13 @@ impl Progress for Watching<'_> {
             self.remark(&print::hints("hints passed to MPI_File_open()", &hints.given));
             self.remark(&print::hints("hints returned from opened file", &hints.taken));
         }
+        if measured.name == ior::lower::REMOVE {
+            self.ior.print_result(&print::removal_row(self.test, measured.wall_ns as f64 / 1e9, self.repetition));
+        }
         let Some(access) = Access::of(measured, self.test, self.repetition) else { return };
         self.remark(&print::remarks(self.test, &access));
-        if self.test.form != Form::Json {
-            self.report.print(&print::row(self.test, &access));
+        if self.test.form != Form::Json && access.failed.is_empty() {
+            self.ior.print_result(&print::row(self.test, &access));
         }
         self.accesses.push(access);
     }

@@ -9,7 +9,7 @@ use crate::output::error_line;
 use plumb_dialects::aiori::FileSystem;
 use plumb_dialects::mdtest::print::OpFile;
 use plumb_dialects::mdtest::trace::{self, Trace};
-use plumb_dialects::mdtest::{self, Asked, Facts, IterationResult, Lowered, Settings, Test, lower, print};
+use plumb_dialects::mdtest::{self, Asked, Facts, IterationResult, Lowered, Settings, Test, lower, print, verbose};
 use plumb_engine::LoggedOp;
 use plumb_engine::guard::OutputFile;
 use plumb_engine::signals::StopFlag;
@@ -144,6 +144,7 @@ impl Dialect for Mdtest {
                 End::DialectFailed,
             )?;
         }
+        self.report.print(&verbose::results(&self.settings, &result, run.facts.iteration));
         self.keep(result, run, ended_early)?;
         match ended_early {
             false => Ok(()),

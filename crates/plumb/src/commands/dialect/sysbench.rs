@@ -3,7 +3,7 @@
 use super::ToolCall;
 use super::runner::{Dialect, Load, RunEnded, Step, conclude, page};
 use crate::exit::End;
-use crate::output::{self, error_line};
+use crate::output::{self, error_line, error_text};
 use plumb_dialects::sysbench::lower::{file_name, lower};
 use plumb_dialects::sysbench::print::{self, Counted};
 use plumb_dialects::sysbench::{self, Action, Command, Settings, Wrong};
@@ -24,6 +24,9 @@ impl Dialect for Sysbench {
     type Listener<'a> = Watching<'a>;
 
     fn read(call: &ToolCall<'_>) -> Step<Sysbench> {
+        let warnings = sysbench::warnings(call.words);
+        error_text!("{}", warnings.errors);
+        output::print(&warnings.output);
         match sysbench::read(call.words) {
             Ok(Action::Version) => page(print::VERSION),
             Ok(Action::Page(text)) => page(&format!("{}{text}", print::HEAD)),

@@ -25,6 +25,9 @@ struct Expected {
     /// The kind of file system, with `*`.
     #[serde(default = "any")]
     fs: String,
+    /// The kind of file system that holds the files of an overlay, with `*`.
+    #[serde(default = "any")]
+    over: String,
     /// From this release of the kernel on.
     #[serde(default)]
     kernel_min: String,
@@ -80,11 +83,13 @@ impl Expectations {
         Ok(file)
     }
 
-    /// Marks what was expected, and what passes although it was not.
-    pub(super) fn apply(&self, conformance: &mut Conformance) {
+    /// Marks what was expected, and what passes although it was not. `over` is the kind of file system that holds the files
+    /// of an overlay; empty where there is none or it is not known.
+    pub(super) fn apply(&self, conformance: &mut Conformance, over: &str) {
         let (kind, kernel) = (&conformance.filesystem, &conformance.kernel);
         let applies = |expected: &&Expected| {
             glob(&expected.fs, kind)
+                && glob(&expected.over, over)
                 && (expected.kernel_min.is_empty() || release(kernel) >= release(&expected.kernel_min))
                 && (expected.kernel_max.is_empty() || release(kernel) <= release(&expected.kernel_max))
         };
@@ -101,6 +106,31 @@ impl Expectations {
             (case.reason, case.url) = (expected.reason.clone(), expected.url.clone());
         }
     }
+}
+
+/// The kind of file system that holds the files of the overlay in which a path lies; empty where there is none or its
+/// upper directory cannot be seen. Source: proc(5), `Documentation/filesystems/overlayfs.rst`.
+pub(super) fn over(path: &Path) -> &'static str {
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let Some(upper) = upper_directory(&mounts, &path) else { return "" };
+    match rustix::fs::statfs(upper).map(|found| found.f_type as u64) {
+        Ok(TMPFS_MAGIC) => "tmpfs",
+        _ => "",
+    }
+}
+
+/// `TMPFS_MAGIC` of linux/magic.h.
+const TMPFS_MAGIC: u64 = 0x0102_1994;
+
+/// The upper directory of the overlay in which a path lies.
+fn upper_directory<'m>(mounts: &'m str, path: &Path) -> Option<&'m str> {
+    let below = |line: &&str| line.split(' ').nth(4).filter(|point| path.starts_with(point)).map(str::len);
+    // The innermost mount, and of those over one another the last.
+    let line = mounts.lines().filter(|line| below(line).is_some()).max_by_key(below)?;
+    let (kind, rest) = line.split_once(" - ")?.1.split_once(' ')?;
+    let options = rest.rsplit(' ').next()?;
+    options.split(',').find_map(|option| option.strip_prefix("upperdir=")).filter(|_| kind == "overlay")
 }
 
 /// `6.18.44-arch1` is 6, 18 and 44.
@@ -160,6 +190,27 @@ mod tests {
         for expected in &known.expected {
             assert!(expected.reason.len() > 20 && expected.url.starts_with("https://"), "{expected:?}");
         }
+    }
+
+    // Protects: an overlay over tmpfs has the flaw of tmpfs, and one over another file system has not.
+    #[test]
+    fn the_upper_directory_of_an_overlay_is_found() {
+        let mounts = "1 0 8:1 / / rw - ext4 /dev/sda rw\n\
+                      2 1 0:5 / /a rw - overlay overlay rw,lowerdir=/l,upperdir=/x/up,workdir=/w\n\
+                      3 2 0:6 / /a/inner rw - tmpfs tmpfs rw\n";
+        let upper = |path: &str| upper_directory(mounts, Path::new(path));
+        assert_eq!(upper("/a/b"), Some("/x/up"));
+        assert_eq!((upper("/a/inner/c"), upper("/ab"), upper_directory("", Path::new("/"))), (None, None, None));
+        assert_eq!(over(Path::new("/proc")), "");
+        let known = Expectations::known().unwrap();
+        let of = |fs: &str, over: &str| {
+            let applies = |expected: &&Expected| glob(&expected.fs, fs) && glob(&expected.over, over);
+            known.expected.iter().filter(applies).any(|expected| expected.id == "mmap.after-truncate")
+        };
+        assert_eq!(
+            [of("overlay", "tmpfs"), of("overlay", ""), of("tmpfs", ""), of("ext4", "")],
+            [true, false, true, false]
+        );
     }
 
     #[test]

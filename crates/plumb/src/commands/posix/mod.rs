@@ -45,7 +45,8 @@ fn conform(arguments: &PosixArguments, common: &Common) -> Result<End, Stopped> 
         Level::Common => "COMMON",
     }
     .to_owned();
-    expectations.apply(&mut conformance);
+    let over = expected::over(Path::new(&conformance.path));
+    expectations.apply(&mut conformance, over);
     if let Some(baseline) = &baseline {
         expected::apply_baseline(&mut conformance, baseline);
     }

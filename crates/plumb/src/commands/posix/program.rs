@@ -239,6 +239,9 @@ fn written(id: &str, body: &[String], note: &str) -> String {
     if has("N(0") {
         text.push_str("char names[4][8192];\n#define N(at, ...) (snprintf(names[at], sizeof names[at], __VA_ARGS__), names[at])\n");
     }
+    if has("map = mmap(") {
+        text.push_str("char *map;\n");
+    }
     text.push_str("int fd[4096];\nchar buffer[1 << 17];\nstruct statx stx;\nint main(void)\n{\n    umask(0);\n");
     for line in body {
         text.push_str(line);

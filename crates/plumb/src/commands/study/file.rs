@@ -23,6 +23,11 @@ pub struct StudyFile {
     /// Allow fewer provisionings than a claim needs; the only verdict is then `cannot-tell`.
     #[arg(long)]
     pub exploratory: bool,
+    /// Declare the load of other programs, on the devices and the processors, a part of the set-up: runs under it count, the
+    /// results record it, and the levels that are compared must have it alike.
+    #[arg(long)]
+    #[serde(default)]
+    pub under_load: bool,
     /// Change a setting of the file by its path, such as `design.plots=2` or `factor.level.levels=[4]`.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub set: Vec<String>,
@@ -51,6 +56,7 @@ impl StudyFile {
             scale: self.scale.clone(),
             seed: self.seed,
             exploratory: self.exploratory,
+            under_load: self.under_load,
             set: set.map_err(Stopped::usage)?,
             hosts: self.hosts.clone(),
         };

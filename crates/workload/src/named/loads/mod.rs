@@ -6,14 +6,11 @@
 
 use super::NamedWorkload;
 use super::scale::Made;
-use plumb_packed::{Packed, packed};
-
-static FILES: Packed = packed!("loads");
 
 /// The file of a load.
 pub(super) fn file(name: &str) -> &'static str {
-    // Each row has one: a test reads all.
-    FILES.text(name).unwrap_or_default()
+    // Each load has one: both come from one row.
+    FILES.iter().find(|(known, _)| *known == name).map_or("", |(_, text)| text)
 }
 
 macro_rules! loads {
@@ -26,6 +23,9 @@ macro_rules! loads {
             banner: $banner,
             made: Made::Written,
         }),*];
+
+        /// The name of each load, and its file.
+        const FILES: &[(&str, &str)] = &[$(($name, include_str!(concat!($name, ".toml")))),*];
     };
 }
 

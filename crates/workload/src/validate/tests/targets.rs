@@ -111,7 +111,7 @@ fn targets() {
                 let names = Names::Numbered { path: "x.{}".into(), count: 1 << 28, per_directory: None };
                 w.target.insert(
                     "many".into(),
-                    Target::JobFiles(JobFiles { names, lengths: Vec::new(), typed: Vec::new() }),
+                    Target::JobFiles(JobFiles { names, lengths: Vec::new(), typed: Vec::new(), make_below: None }),
                 );
             },
             "target.many.job-files.names.numbered.count",

@@ -100,7 +100,7 @@ impl Dialect for Script {
             Err(wrong) => return fails(&wrong),
         };
         let started = Instant::now();
-        let text = match personality.map_or_else(|| read_script(&file), |known| Ok(known.script().to_owned())) {
+        let text = match personality.map_or_else(|| read_script(&file), |known| Ok(known.script.to_owned())) {
             Ok(text) => text,
             Err(error) => return fails(&Wrong::without_place(error.to_string())),
         };

@@ -10,13 +10,13 @@ use crate::exit::{End, Stopped};
 use crate::output::error_line;
 use crate::pending::{Pending, PendingLimits};
 use crate::unauthenticated::warn_beyond_loopback;
+use crossbeam_channel::Sender;
 use plumb_channel::{Channel, FIRST_BYTE, Identity, same};
 use plumb_dialects::iperf3::{
     AUTHORIZATION_FAILED, COOKIE_BYTES, Gate, Limits, Output, Server as Asked, Settings, State, udp_reply,
 };
 use plumb_engine::net::{ConnectError, Elsewhere, SocketOptions, datagram_socket, has_sctp, listen_tcp};
 use plumb_engine::signals::StopFlag;
-use plumb_queue::Sender;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};

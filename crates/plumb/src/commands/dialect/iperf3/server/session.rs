@@ -5,18 +5,18 @@ use super::super::output::Out;
 use super::super::running::{Running, blocks_of};
 use super::super::{named, now_ms, start_of, system};
 use super::{Arrival, LOOK_AGAIN, SETUP_PATIENCE, Shared, Waiting};
+use crossbeam_channel::RecvTimeoutError;
+use crossbeam_channel::{Receiver, Sender, unbounded};
 use plumb_channel::same;
 use plumb_dialects::iperf3::{
     COOKIE_BYTES, Json, Output, PARAMS_BYTES_MAX, Params, RESULTS_BYTES_MAX, Refused, Report, Results, State,
     answer_at, flow,
 };
 use plumb_engine::net::{Flow, Flows};
-use plumb_queue::{Receiver, Sender, channel};
 use std::collections::VecDeque;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::Ordering::Release;
-use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -220,7 +220,7 @@ fn gather(
     params: &Params,
     count: usize,
 ) -> Result<Vec<Arrival>, TestError> {
-    let (streams, arrivals): (Sender<Arrival>, Receiver<Arrival>) = channel();
+    let (streams, arrivals): (Sender<Arrival>, Receiver<Arrival>) = unbounded();
     let address = peer.ip().to_canonical();
     let until = Instant::now() + SETUP_PATIENCE;
     let options = shared.local.accepted(params);

@@ -1,0 +1,243 @@
+//! Command lines that are drawn at random from tables of options, run by the real tool and by ours: the exit code, what was
+//! done and the form of the output are the same.
+//!
+//! The draws are seeded. `PLUMB_DRAWS=SEED,LINES` draws others, and as many of each tool.
+
+use super::{dd, iozone, sysbench};
+use crate::common::{Home, needs};
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+const SEED: u64 = 45;
+
+/// An option with some of its values.
+type Row = (&'static str, &'static [&'static str]);
+
+/// SplitMix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014.
+struct Draws(u64);
+
+impl Draws {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ mixed >> 31
+    }
+
+    fn pick<T: Copy>(&mut self, list: &[T]) -> T {
+        list[(self.next() % list.len() as u64) as usize]
+    }
+
+    /// One value of each of these options, and of one in four of the others.
+    fn options(&mut self, always: &[Row], some: &[Row]) -> Vec<(&'static str, &'static str)> {
+        let mut drawn: Vec<(&str, &str)> = always.iter().map(|(name, values)| (*name, self.pick(values))).collect();
+        for (name, values) in some {
+            if self.next().is_multiple_of(4) {
+                drawn.push((*name, self.pick(values)));
+            }
+        }
+        drawn
+    }
+}
+
+/// The seed and the number of lines of a tool.
+fn wanted(lines: usize) -> (Draws, usize) {
+    let said = std::env::var("PLUMB_DRAWS").ok();
+    let said = said.as_deref().and_then(|said| said.split_once(','));
+    let (seed, lines) = said.map_or((SEED, lines), |(seed, lines)| (seed.parse().unwrap(), lines.parse().unwrap()));
+    eprintln!("{lines} lines, seed {seed}");
+    (Draws(seed), lines)
+}
+
+fn joined(options: &[(&str, &str)], sign: &str) -> String {
+    let words = options.iter().map(|(name, value)| match *value {
+        "" => (*name).to_owned(),
+        value => format!("{name}{sign}{value}"),
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn dd_copies_as_the_real_one() {
+    let always: &[Row] = &[("if", &["f", "t", "/dev/zero"]), ("count", &["0", "1", "7", "33", "5000B"])];
+    let some: &[Row] = &[
+        ("bs", &["1", "512", "1000", "4k", "64K", "1kB", "2x3", "0", "bogus"]),
+        ("ibs", &["7", "512", "4k"]),
+        ("obs", &["3", "512", "9k"]),
+        ("cbs", &["16", "80"]),
+        ("skip", &["0", "2", "11B"]),
+        ("seek", &["1", "3"]),
+        ("conv", &["notrunc", "sync", "swab", "ucase", "lcase", "fdatasync", "noerror,sync", "block", "excl", "bogus"]),
+        ("iflag", &["fullblock", "count_bytes", "skip_bytes", "nocache"]),
+        ("oflag", &["append", "seek_bytes", "dsync", "sync"]),
+        ("status", &["none", "noxfer"]),
+    ];
+    let (mut draws, lines) = wanted(80);
+    let lines: Vec<String> =
+        (0..lines).map(|_| format!("dd of=x {}", joined(&draws.options(always, some), "="))).collect();
+    dd::compare(&lines.iter().map(String::as_str).collect::<Vec<_>>());
+}
+
+#[test]
+fn iozone_makes_the_calls_of_the_real_one() {
+    if !needs::tools(&["iozone", "strace"]) {
+        return;
+    }
+    let always: &[Row] =
+        &[("-s", &["64k", "128k", "320k"]), ("-r", &["4k", "16k", "64k"]), ("-i 0 -i", &["1", "2", "3", "4", "5"])];
+    let some: &[Row] = &[("-e", &[""]), ("-c", &[""]), ("-o", &[""]), ("-W", &[""]), ("-K", &[""]), ("-B", &[""])];
+    let (mut draws, lines) = wanted(25);
+    for _ in 0..lines {
+        let words = format!("{} -f f", joined(&draws.options(always, some), " "));
+        if let Err(why) = iozone::compared(&iozone::Line::new(&words, &["f"])) {
+            panic!("{why}");
+        }
+    }
+}
+
+/// Returns a report with `#` for every number of any width, without the line of the version and a histogram.
+fn shape(text: &str) -> String {
+    let mut shape = String::new();
+    let lines = text.lines().filter(|line| !line.starts_with("sysbench ") && !line.contains(" |"));
+    for letter in lines.flat_map(|line| line.chars().chain(['\n'])) {
+        match letter {
+            '0'..='9' | '.' if shape.ends_with('#') => {}
+            '0'..='9' => shape.push('#'),
+            ' ' if shape.ends_with(' ') => {}
+            other => shape.push(other),
+        }
+    }
+    // Sizes have units by their height.
+    ["KiB", "MiB", "GiB"].iter().fold(shape, |shape, unit| shape.replace(unit, "B"))
+}
+
+#[test]
+fn sysbench_makes_the_requests_of_the_real_one() {
+    if !needs::tools(&["sysbench", "strace"]) {
+        return;
+    }
+    let always: &[Row] = &[
+        ("--file-test-mode", &["seqwr", "seqrewr", "seqrd", "rndrd", "rndwr", "rndrw"]),
+        ("--events", &["40", "150", "400"]),
+    ];
+    let some: &[Row] = &[
+        ("--file-block-size", &["4K", "16384", "10000", "0"]),
+        ("--file-io-mode", &["sync", "bogus"]),
+        ("--file-async-backlog", &["4", "0", "direct"]),
+        ("--file-fsync-freq", &["0", "30", "-1"]),
+        ("--file-fsync-all", &["", "on", "off", "maybe"]),
+        ("--file-fsync-end", &["off", "0"]),
+        ("--file-fsync-mode", &["fdatasync", "x"]),
+        ("--file-merged-requests", &["0", "4"]),
+        ("--file-rw-ratio", &["0.5", "3"]),
+        ("--percentile", &["50", "0", "101"]),
+        ("--rand-type", &["uniform", "special", "bogus"]),
+        ("--max-requests", &["0", "60"]),
+        ("--num-threads", &["1"]),
+        ("--max-time", &["0", "100"]),
+        ("--histogram", &["on"]),
+        ("--rand-seed", &["7", "-1"]),
+    ];
+    let files = "fileio --file-num=3 --file-total-size=3M";
+    let (mut draws, lines) = wanted(40);
+    for _ in 0..lines {
+        let words = format!("{files} {} run", joined(&draws.options(always, some), "="));
+        let home = Home::new();
+        let real = |words: &str| {
+            let mut command = Command::new("sysbench");
+            command.args(words.split_whitespace()).current_dir(home.work()).stdin(Stdio::null());
+            command
+        };
+        assert!(real(&format!("{files} prepare")).output().unwrap().status.success());
+        let theirs = real(&words).output().unwrap();
+        let succeeds = theirs.status.success();
+        let of_real = succeeds.then(|| sysbench::counts(&home, &real(&words)));
+        assert!(real(&format!("{files} cleanup")).output().unwrap().status.success());
+        home.plumb(&format!("as sysbench {files} prepare")).expect(0);
+        let ours = home.plumb(&format!("as sysbench {words}"));
+        assert_eq!(Some(ours.code), theirs.status.code(), "{words}: {ours:?}");
+        let Some(of_real) = of_real else { continue };
+        let told = String::from_utf8_lossy(&theirs.stdout).into_owned();
+        assert_eq!(shape(&ours.out), shape(&told), "{words}");
+        let of_ours = sysbench::counts(&home, &home.command(format!("as sysbench {words}").split_whitespace()));
+        assert_eq!(of_ours, of_real, "{words}");
+    }
+}
+
+/// Ops and bytes of each kind, of each job.
+fn done(out: &[u8]) -> Option<Vec<(String, Vec<u64>)>> {
+    let text = String::from_utf8_lossy(out);
+    let json: Value = serde_json::from_str(text.get(text.find('{')?..)?).ok()?;
+    let of_job = |job: &Value| {
+        let of_kind = |kind: &str| ["total_ios", "io_bytes"].map(|field| job[kind][field].as_u64().unwrap_or(0));
+        let all = ["read", "write", "trim"].iter().flat_map(|kind| of_kind(kind)).collect();
+        (job["jobname"].as_str().unwrap_or_default().to_owned(), all)
+    };
+    Some(json["jobs"].as_array()?.iter().map(of_job).collect())
+}
+
+/// The table has what fio 3.33 and 3.42 do alike; with 3.42, sizes by chance and `norandommap` agree as well.
+#[test]
+fn fio_does_the_ops_of_the_real_one() {
+    if !needs::tools(&["fio"]) {
+        return;
+    }
+    let always: &[Row] = &[
+        ("--name", &["a"]),
+        ("--rw", &["read", "write", "randread", "randwrite", "rw", "randrw", "write:8k", "randread:4"]),
+        ("--size", &["64k", "100k", "1m"]),
+    ];
+    let some: &[Row] = &[
+        ("--bs", &["1k", "4k", "7k", "4k,8k", "64k", "0"]),
+        ("--io_size", &["20k", "300k"]),
+        ("--number_ios", &["9"]),
+        ("--loops", &["2"]),
+        ("--numjobs", &["2", "3"]),
+        ("--nrfiles", &["2", "3"]),
+        ("--ioengine", &["psync", "sync", "libaio", "pvsync", "bogus"]),
+        ("--iodepth", &["1", "4", "0"]),
+        ("--fsync", &["3"]),
+        ("--offset", &["16k"]),
+        ("--rwmixread", &["20", "80", "200"]),
+        ("--group_reporting", &[""]),
+        ("--end_fsync", &["1"]),
+        ("--thread", &[""]),
+        ("--file_service_type", &["sequential", "roundrobin"]),
+        ("--verify", &["crc32c"]),
+        ("--zonesize", &["16k"]),
+        ("--unlink", &["1"]),
+    ];
+    let (mut draws, lines) = wanted(50);
+    for _ in 0..lines {
+        let words = format!("--output-format=json {}", joined(&draws.options(always, some), "="));
+        let home = Home::new();
+        let run = |mut command: Command, place: &str| {
+            let place = home.work().join(place);
+            std::fs::create_dir(&place).unwrap();
+            command.current_dir(&place).stdin(Stdio::null()).output().unwrap()
+        };
+        let mut real = Command::new("fio");
+        real.args(words.split_whitespace());
+        let theirs = run(real, "theirs");
+        let ours = run(home.command(format!("as fio {words}").split_whitespace()), "ours");
+        let said = String::from_utf8_lossy(&ours.stderr);
+        assert_eq!(ours.status.success(), theirs.status.success(), "fio {words}: {said}");
+        if theirs.status.success() {
+            assert_eq!(done(&ours.stdout), done(&theirs.stdout), "fio {words}: {said}");
+            assert_eq!(names(&home.work().join("ours")), names(&home.work().join("theirs")), "fio {words}");
+        }
+    }
+}
+
+/// Names and sizes of the files that a run left. States of verifying grew from version to version.
+fn names(place: &Path) -> Vec<(String, u64)> {
+    let named = |entry: std::fs::DirEntry| {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let bytes = if name.ends_with(".state") { 0 } else { entry.metadata().unwrap().len() };
+        (name, bytes)
+    };
+    let mut names: Vec<(String, u64)> = std::fs::read_dir(place).unwrap().map(|entry| named(entry.unwrap())).collect();
+    names.sort();
+    names
+}
