@@ -15,8 +15,7 @@ pub(super) fn options(settings: &Settings) -> String {
         return String::new();
     }
     let truth = |is: bool| if is { "True" } else { "False" }.to_owned();
-    let [create_only, stat_only, read_only] =
-        [settings.creates, settings.stats, settings.reads].map(|does| truth(does));
+    let [create_only, stat_only, read_only] = [settings.creates, settings.stats, settings.reads].map(&truth);
     let (first, last, stride) = settings.tasks;
     let mut text = line(&format!("api                     : {}", settings.dummy.map_or("POSIX", |_| "DUMMY")));
     text.push_str(&line("barriers                : True"));

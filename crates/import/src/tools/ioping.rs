@@ -47,7 +47,7 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
             writes = false;
             phase.wall_ns = parts.first().and_then(|text| time_ns(text));
             let rate = parts.iter().find_map(|part| part.strip_suffix(" iops"));
-            phase.rate(kind, rate.and_then(|text| scaled(text)));
+            phase.rate(kind, rate.and_then(scaled));
             let bandwidth = parts.iter().find_map(|part| part.strip_suffix("/s"));
             phase.bandwidth(kind, bandwidth.and_then(|text| bytes_of_1024(&text.replace("mb", "MB"))));
         } else if let Some(times) = line.strip_prefix("min/avg/max/mdev = ") {
