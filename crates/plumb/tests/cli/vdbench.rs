@@ -67,11 +67,11 @@ fn published_parameters_are_taken() {
     home.plumb("as vdbench -f anchors").expect(0).complains(&["anchors:2: `monitor` is ignored"]);
     assert!(home.work().join("new/dir").is_dir());
     home.file(
-        "data",
+        "limit",
         "sd=sd1,lun=data,size=4m,threads=2\nwd=wd1,sd=sd1,xfersize=64k,rdpct=0,seekpct=0,skew=0\n\
          rd=rd1,wd=wd1,iorate=100,elapsed=2h,maxdata=2m,interval=1\n",
     );
-    home.plumb("as vdbench -f data").expect(0);
+    home.plumb("as vdbench -f limit").expect(0);
     let run = home.plumb("show last --json").ran().json();
     let written = run["phases"][0]["done"]["write"]["bytes"].as_u64().unwrap();
     assert!((2 << 20..3 << 20).contains(&written), "{written}");
