@@ -284,7 +284,8 @@ mod tests {
         assert!(matches!(make("base/link/new/file"), Err(Refusal::Symlink { .. })));
         assert!(!at("victim/new").exists());
         fs::write(at("base/plain"), "x").unwrap();
-        assert!(matches!(make("base/plain/file"), Err(Refusal::Io { .. })));
+        make("base/plain/file").unwrap();
+        assert!(matches!(make("base/plain/new/file"), Err(Refusal::Io { .. })), "a file is no directory");
         // The working directory of a test does not contain the place.
         make_parents_below(Path::new("."), &at("elsewhere/file")).unwrap();
         assert!(!at("elsewhere").exists());

@@ -170,8 +170,8 @@ fn jobs_run_on_simulated_devices_with_their_own_rules() {
     assert!(phase.workers.iter().all(|worker| worker.ended_by.is_none() && worker.backend == "sim"), "{phase:?}");
     assert!((deep.in_flight_mean - 8.0).abs() < 0.1 && deep.wall_ns.abs_diff(2_000_000_000) < 1_000_000, "{deep:?}");
     let of = |worker: &plumb_result::WorkerMeasurement, kind| worker.ops[&kind].count;
-    // What it is to do begins anew behind its ramp: 255 gaps of 1 ms, and the last write.
-    assert_eq!((of(paced, OpKind::Write), paced.wall_ns / 1_000_000), (256, 255));
+    // The ramp is part of the job: 100 of its 256 writes were made in it. The rest are 155 gaps of 1 ms, and the last write.
+    assert_eq!((of(paced, OpKind::Write), paced.wall_ns / 1_000_000), (156, 155));
     assert_eq!((paced.began_ns, last.began_ns > paced.began_ns), (1_000_000_000, true));
     assert_eq!(of(last, OpKind::Read), 256);
     // Three pauses of 10 ms, and reads of 80 µs.
