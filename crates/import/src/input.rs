@@ -150,7 +150,7 @@ fn json_start(text: &str) -> Option<usize> {
     None
 }
 
-/// What follows the first value of a text, which is valid.
+/// Returns the text behind its first value, which is valid.
 fn behind_value(text: &str) -> &str {
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<serde::de::IgnoredAny>();
     match values.next() {

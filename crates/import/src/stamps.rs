@@ -254,7 +254,7 @@ fn of_seconds(scan: &mut Scan<'_>) -> Option<()> {
 mod tests {
     use super::*;
 
-    // Protects: a line is what its tool printed, whatever logger was in between.
+    // Protects: a line is what its tool printed, with each logger that was in between.
     #[test]
     fn stamps_of_loggers_are_cut() {
         for (line, rest) in [

@@ -97,7 +97,7 @@ impl Test {
 /// A test in both directions, over a connection for each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Back {
-    /// The client's port.
+    /// Port on which the client listens, where the server connects back.
     pub port: u16,
     /// At the same time, and not afterwards.
     pub at_once: bool,

@@ -88,7 +88,7 @@ pub enum Rate {
     PerSecond(u64),
 }
 
-/// How much data ends a run. Up to 100, it is a multiple of the storage that the run uses.
+/// Limit of data that ends a run. Up to 100, it is a multiple of the storage that the run uses.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct DataLimit {
     pub(super) all: Option<f64>,
@@ -142,7 +142,7 @@ pub struct Script {
     pub runs: Vec<Run>,
     /// Whether anchors are made, with all that is above them.
     pub makes_anchors: bool,
-    /// What a user must know of parameters that do nothing, each with its line.
+    /// Messages about parameters without effect, each with its line.
     pub notes: Vec<String>,
 }
 

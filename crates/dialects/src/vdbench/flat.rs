@@ -93,7 +93,7 @@ fn columns(has_files: bool) -> Vec<(String, String)> {
     all
 }
 
-/// What stands above the lines: what each column is, and their names. Their line begins with a blank, by which readers know it.
+/// Head of the file: a description of each column, and the names. The line of names begins with a blank, by which readers know it.
 pub fn header(has_files: bool) -> String {
     let columns = columns(has_files);
     let mut text = "*\n* 'flatfile.html' contains the results of each interval in columns.\n*\n".to_owned();

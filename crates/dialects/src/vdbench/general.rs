@@ -35,12 +35,12 @@ const IGNORED: [(&str, &str); 6] = [
     ("heartbeat_error", "run the command yourself"),
 ];
 
-/// What parameters ahead of all definitions say.
+/// Parameters that come ahead of all definitions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct General {
     /// `create_anchors=yes`.
     pub(super) makes_anchors: bool,
-    /// How often all runs are repeated.
+    /// Number of times that all runs are made.
     pub(super) repeats: u64,
 }
 
@@ -125,7 +125,7 @@ impl Host {
         let value = &parameter.values[0];
         match parameter.key.as_str() {
             key if is_key(key, &["system"]) => self.system = Some(value.clone()),
-            // How a remote host is reached, and how many processes share the threads there.
+            // These say how to reach a remote host, and how many processes share the threads there.
             key if is_key(key, &["vdbench", "shell", "user", "jvms"]) => {}
             key if is_key(key, &["clients"]) && value == "1" => {}
             key => {

@@ -89,7 +89,7 @@ pub(super) fn lower(run: &Run, directories: &[PathBuf], rate: Option<f64>, seed:
         return Err(NoWorkload::DirectInPart { run: run.name.clone() });
     }
     let mut workload = workload_of(run, direct, groups, target, seed);
-    // What only makes files makes all of them.
+    // A run that only makes files makes all of them.
     workload.phase[0].stop.bytes = run.format.is_none().then(|| run.data.bytes(0)).flatten().map(Bytes);
     Ok(workload)
 }

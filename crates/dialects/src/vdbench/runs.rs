@@ -17,7 +17,7 @@ pub(super) struct RunDefinition {
     pub(super) line: usize,
     pub(super) works: Vec<String>,
     pub(super) file_works: Vec<String>,
-    /// The storage or file systems, whatever the workload definitions say.
+    /// The storage or file systems; they override the workload definitions.
     pub(super) storage: Vec<String>,
     pub(super) rates: Vec<Rate>,
     pub(super) loops: Vec<(Loop, Vec<u64>)>,
@@ -349,7 +349,7 @@ fn with_files(definition: &RunDefinition, all: &[FileStorage], works: &[FileWork
     Ok(Run { file_works: used, file_systems, ..definition.run.clone() })
 }
 
-/// What of a limit of data cannot be kept: a run ends by all that it transfers.
+/// Describes the part of a data limit that cannot be kept: a run ends by all that it transfers.
 fn check_data(definition: &RunDefinition, run: &Run) -> Result<(), Placed> {
     let only = |percent: u8, operation: Operation| {
         run.works.iter().all(|work| work.read_percent == percent)

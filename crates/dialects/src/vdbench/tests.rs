@@ -295,7 +295,7 @@ fn with_parameters([general, storage, work, run]: [&str; 4]) -> Script {
     script(&format!("{general}\nsd=sd1,lun=/x,size=16m{storage}\nwd=wd1,sd=sd1{work}\nrd=rd1,wd=wd1{run}\n"))
 }
 
-// What vdbench documents as the default means the same written out.
+// A documented default means the same when it is written out.
 #[test]
 fn defaults_can_be_written_out() {
     let plain = with_parameters(["*", "", "", ""]);
@@ -367,7 +367,7 @@ fn keywords_may_be_abbreviated() {
     assert_eq!(lowered(&long, &long.runs[0], Some(100.0)), lowered(&short, &short.runs[0], Some(100.0)));
 }
 
-// What changes neither the load nor its results is taken, and what is left out is said.
+// Parameters that change neither the load nor its results are accepted, and those left out are named.
 #[test]
 fn parameters_without_effect_on_the_load_are_taken() {
     let general = "create_anchors=yes\nreport=(host,slave)\nreport_run_totals=yes\nhistogram=(total,\"1m,2m\")\nmessagescan=no\n\

@@ -86,7 +86,7 @@ pub enum Reason {
     /// A host that is not this one.
     #[error("host `{host}` is not this one; use `plumb run --hosts` for other hosts, or `hd=localhost`")]
     OtherHost {
-        /// Its name.
+        /// Name of the host as it was typed.
         host: String,
     },
     /// A value that is vdbench's, and does nothing here.

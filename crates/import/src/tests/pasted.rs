@@ -1,4 +1,4 @@
-//! What people paste: tools' texts as posts and logs have them. Each says where its form is from.
+//! Texts of tools as people paste them from posts and logs. Each says where its form is from.
 
 use super::*;
 
@@ -241,7 +241,7 @@ fn bonnie_tables() {
     assert_eq!(metric(&run, &run.phases[6].name, "create.ops"), Some(1234.0));
     assert_eq!((run.environment.hostname.as_str(), run.tool.version.as_str()), ("host3", "1.97"));
     assert!(of("").is_some());
-    // What was not made leaves its columns blank.
+    // A test that was not made leaves its columns blank.
     let fast = "Version 1.03e       ------Sequential Output------ --Sequential Input- --Random-\n\
                 \x20                   -Per Chr- --Block-- -Rewrite- -Per Chr- --Block-- --Seeks--\n\
                 Machine        Size K/sec %CP K/sec %CP K/sec %CP K/sec %CP K/sec %CP  /sec %CP\n\

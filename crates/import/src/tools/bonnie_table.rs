@@ -6,7 +6,7 @@ use crate::amount::time_ns;
 /// Number of tests in one table.
 const TESTS: usize = 6;
 
-/// What the tables of one run say.
+/// The tables of one run.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     pub(super) version: String,

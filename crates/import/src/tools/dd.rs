@@ -44,7 +44,7 @@ fn report(line: &str) -> Option<Report> {
 /// A number in a text, and what follows it.
 struct Numbered<'a> {
     value: f64,
-    /// What its last digit stands for.
+    /// The value of one in its last digit.
     step: f64,
     is_whole: bool,
     after: &'a str,
@@ -76,7 +76,7 @@ fn numbers(line: &str) -> Vec<Numbered<'_>> {
     found
 }
 
-/// How many bytes a unit of a rate may stand for: `MB/s`, `МБ/с`, `MB/秒`. BusyBox's are of 1024.
+/// Returns the numbers of bytes that a unit of a rate may stand for: `MB/s`, `МБ/с`, `MB/秒`. BusyBox's are of 1024.
 fn units(after: &str) -> Option<[f64; 2]> {
     let (unit, _) = after.trim_start().split_once('/')?;
     let mut letters = unit.chars();

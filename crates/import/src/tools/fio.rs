@@ -135,7 +135,7 @@ fn of_job(run: &mut Run, name: &str, job: &Value) {
 
 pub(super) const MIXED_NOTE: &str = "the job has unified_rw_reporting: what is `all` is of reads, writes and trims together, which have no metric in common";
 
-/// What `unified_rw_reporting` reports of all directions together. The answer is the run time, ms.
+/// Reads the sums of all directions that `unified_rw_reporting` prints. Returns the run time, ms.
 fn of_mixed(phase: &mut PhaseRead, mixed: &Value) -> f64 {
     let number = |key: &str| number_at(mixed, &[key]);
     phase.more("all bandwidth", number("bw_bytes").or_else(|| Some(number("bw")? * KIB)), "B/s");

@@ -39,7 +39,7 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
             }
             let phase = run.phase(name);
             phase.wall_ns = Some(seconds * 1e9);
-            // What is cached is read from memory.
+            // Cached reads come from memory.
             match name.contains("cache") {
                 true => phase.more("memory reads", Some(rate), "B/s"),
                 false => phase.bandwidth(OpKind::Read, Some(rate)),

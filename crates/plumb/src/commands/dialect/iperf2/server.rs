@@ -250,7 +250,7 @@ fn bytes(shared: &Arc<Shared>, socket: TcpStream, from: SocketAddr) {
     shared.open.fetch_sub(1, AcqRel);
 }
 
-/// What a stream begins with, where it asks for one in return. Only a server does that.
+/// The first bytes of a stream that asks for one in return. Only a server does that.
 fn asked_back(shared: &Shared, socket: &TcpStream) -> Option<(Ask, Back)> {
     let mut first = [0; 80];
     if shared.settings.host.is_some() {
@@ -290,7 +290,7 @@ pub struct BackServer {
 }
 
 impl BackServer {
-    /// Listens for the server at `server`, and for nobody else.
+    /// Listens for the server at `server`, and for no other peer.
     pub fn listen(
         settings: &Settings,
         back: Back,

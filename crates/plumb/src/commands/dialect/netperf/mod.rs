@@ -34,7 +34,7 @@ pub enum TestError {
         host: String,
         /// Its port.
         port: u16,
-        /// Why not.
+        /// The reason of the refusal.
         source: ConnectError,
     },
     /// The other end has closed its connection.
