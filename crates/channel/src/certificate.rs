@@ -4,7 +4,7 @@ use crate::text::{Hex, bytes_of};
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair, PKCS_ED25519};
 use rustls::pki_types::CertificateDer;
 use sha2::{Digest, Sha256};
-use zeroize::Zeroizing;
+use zeroize::{Zeroize, Zeroizing};
 
 /// A new private key, and the certificate that it signed for itself.
 pub struct Made {
@@ -19,12 +19,14 @@ pub struct Made {
 /// # Errors
 /// The system has no random numbers.
 pub fn make() -> Result<Made, rcgen::Error> {
-    let keys = KeyPair::generate_for(&PKCS_ED25519)?;
+    let mut keys = KeyPair::generate_for(&PKCS_ED25519)?;
     let mut params = CertificateParams::default();
     params.distinguished_name = DistinguishedName::new();
     params.distinguished_name.push(DnType::CommonName, "plumb");
     let certificate = params.self_signed(&keys)?.der().clone();
-    Ok(Made { key: Zeroizing::new(keys.serialize_der()), certificate })
+    let key = Zeroizing::new(keys.serialize_der());
+    keys.zeroize();
+    Ok(Made { key, certificate })
 }
 
 /// SHA-256 of a certificate: what the other end is known by.

@@ -3,8 +3,9 @@
 use crate::certificate::{self, Fingerprint, Made};
 use crate::random;
 use crate::text::{Hex, all_bytes_of, bytes_of};
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 use rustls::server::NoServerSessionStorage;
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{ServerConfig, crypto::ring, version::TLS13};
 use std::fmt::{self, Write as _};
 use std::fs::{File, OpenOptions};
@@ -102,8 +103,12 @@ impl Identity {
         let fingerprint = Fingerprint::of(&certificate);
         let provider = Arc::new(ring::default_provider());
         let builder = ServerConfig::builder_with_provider(provider).with_protocol_versions(&[&TLS13])?;
-        let der = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.to_vec()));
-        let mut config = builder.with_no_client_auth().with_single_cert(vec![certificate.clone()], der)?;
+        // A borrowed key leaves no second copy of its file's bytes in freed memory. ring keeps the key itself, and does not
+        // overwrite it.
+        let signs = ring::sign::any_eddsa_type(&PrivatePkcs8KeyDer::from(key.as_slice()))?;
+        let certified = CertifiedKey::new(vec![certificate.clone()], signs);
+        certified.keys_match()?;
+        let mut config = builder.with_no_client_auth().with_cert_resolver(Arc::new(SingleCertAndKey::from(certified)));
         // Each session is one of its own.
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;

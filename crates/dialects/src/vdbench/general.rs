@@ -9,8 +9,7 @@ use super::wrong::Reason;
 const LOOPS_MAX: u64 = 1000;
 
 /// Parameters that change neither the load nor its results: reports, messages, and how vdbench's processes find each other.
-const WITHOUT_EFFECT: [&str; 13] = [
-    "create_anchors",
+const WITHOUT_EFFECT: [&str; 12] = [
     "report",
     "report_run_totals",
     "histogram",
@@ -65,7 +64,7 @@ fn is_default(parameter: &Parameter) -> bool {
 }
 
 impl General {
-    /// Takes a parameter. The answer is what a user must know of one that is ignored.
+    /// Takes a parameter. Returns a message about one that is ignored.
     pub(super) fn set(&mut self, parameter: &Parameter) -> Result<Option<String>, Reason> {
         let key = parameter.key.as_str();
         if is_default(parameter) {
@@ -109,7 +108,7 @@ impl General {
 pub(super) struct Host {
     label: String,
     line: usize,
-    /// Its name or address, where that is not its label.
+    /// The host's name or address; absent if the label is it.
     system: Option<String>,
 }
 

@@ -2,6 +2,10 @@
 //! done and the form of the output are the same.
 //!
 //! The draws are seeded. `PLUMB_DRAWS=SEED,LINES` draws others, and as many of each tool.
+//!
+//! Known differences are left out of the tables: dd's `seek` of less than an output block, at which GNU's dd empties the output
+//! and Plumb keeps what lies before; the flush at the end of sysbench's `--file-io-mode=mmap`, which is msync there; fio's
+//! `bsrange`, `bssplit` and `norandommap`, in which 3.33 differs from 3.42, and `create_on_open` with reads; iozone's `-B -I`.
 
 use super::{dd, iozone, sysbench};
 use crate::common::{Home, needs};

@@ -256,7 +256,7 @@ fn none_named(view: &PhaseView<'_>, io: &OthersIo<'_>, observed: String) -> Outc
         );
         // Without reads and writes there is no expected traffic to compare with.
         let is_expected = view.traffic.app_read + view.traffic.app_write > 0;
-        let level = if is_expected { unseen.level } else { Level::Warn.min(unseen.level) };
+        let level = if is_expected { unseen.level } else { Level::Warn };
         return Outcome::found(level, observed, message).remedies(out_of_sight_remedies());
     }
     let beyond = io.beyond.saturating_sub(io.foreign.writes);

@@ -4,6 +4,7 @@
 
 mod bonnie;
 mod call;
+mod cpus;
 mod dashes;
 mod dbench;
 mod dd;

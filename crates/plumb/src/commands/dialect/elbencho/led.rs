@@ -6,6 +6,7 @@ use super::{complain, told};
 use crate::args::AgentArguments;
 use crate::commands::agent;
 use crate::commands::dialect::ToolCall;
+use crate::commands::dialect::cpus::run_on;
 use crate::commands::dialect::runner::{Step, page};
 use crate::commands::dialect::simulated;
 use crate::commands::dialect::together::together;
@@ -275,25 +276,11 @@ pub fn tell_services<T>(settings: &Settings, asked: ToAgent) -> Step<T> {
     Err(if failed { End::DialectFailed } else { End::Done }.into())
 }
 
-/// Runs this process on some CPUs only; on all where none are named.
-fn run_on(cpus: &[u32]) -> Result<(), String> {
-    let mut set = rustix::thread::CpuSet::new();
-    for &cpu in cpus {
-        let number = usize::try_from(cpu).ok().filter(|number| *number < rustix::thread::CpuSet::MAX_CPU);
-        set.set(number.ok_or_else(|| format!("--cores {cpu}: there is no such CPU"))?);
-    }
-    if cpus.is_empty() {
-        return Ok(());
-    }
-    rustix::thread::sched_setaffinity(None, &set)
-        .map_err(|error| format!("--zones, --cores: cannot run there: {error}"))
-}
-
 /// `--service`: serves whoever leads, in the background where that is asked for.
 pub fn serve<T>(settings: &Settings) -> Step<T> {
     // Threads of all benchmarks, and a service in the background, inherit it.
     let cpus = bound_cpus(settings, &mut HostPlaces::of(settings)).map_err(|wrong| wrong.to_string());
-    if let Err(why) = cpus.and_then(|cpus| run_on(&cpus)) {
+    if let Err(why) = cpus.and_then(|cpus| run_on(&cpus).map_err(|error| format!("--zones, --cores: {error}"))) {
         complain(why);
         return Err(End::DialectFailed.into());
     }

@@ -299,8 +299,8 @@ impl BackServer {
         stop: StopFlag,
     ) -> Result<BackServer, TestError> {
         let any = if server.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
-        let loopback = if server.is_loopback() { server } else { any };
-        let at = |port| SocketAddr::new(bind.unwrap_or(loopback), port);
+        let address = bind.unwrap_or(if server.is_loopback() { server } else { any });
+        let at = |port| SocketAddr::new(address, port);
         let own = options(&settings.test);
         let failed = |source| TestError::Connect { what: "listener bind failed", source };
         // A server on this host has the usual port; the header names the port that was chosen.

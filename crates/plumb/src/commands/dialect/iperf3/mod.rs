@@ -12,6 +12,7 @@ pub use control::TestError;
 pub use local::Local;
 
 use super::ToolCall;
+use super::cpus::run_on;
 use super::dashes;
 use crate::exit::{End, Stopped};
 use crate::output::{error_line, error_text, print};
@@ -53,12 +54,10 @@ pub fn as_iperf3(call: &ToolCall<'_>) -> Result<End, Stopped> {
         Ok(paper) => paper,
         Err(error) => return Ok(failed(&error)),
     };
-    if let Some(processor) = settings.processor {
-        let mut set = rustix::thread::CpuSet::new();
-        set.set(processor as usize);
-        if let Err(error) = rustix::thread::sched_setaffinity(None, &set) {
-            return Ok(failed(&format!("unable to set CPU affinity to {processor}: {error}")));
-        }
+    if let Some(processor) = settings.processor
+        && let Err(error) = run_on(&[processor])
+    {
+        return Ok(failed(&format!("unable to set CPU affinity to {processor}: {error}")));
     }
     let local = Local::of(&settings, &session::permissions(call.common)?);
     match &settings.end {

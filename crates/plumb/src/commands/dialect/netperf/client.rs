@@ -1,7 +1,8 @@
 //! netperf: it asks for a test, makes its half of it, and prints both halves.
 
 use super::control::{Control, PATIENCE, until_end};
-use super::{TestError, Ticks, any, buffers, host_of, resolve, run_on, unexpected};
+use super::{TestError, Ticks, any, buffers, host_of, resolve, unexpected};
+use crate::commands::dialect::cpus::run_on;
 use crate::output::print;
 use plumb_dialects::netperf::{
     Confidence, Direction, End, Form, Interim, Length, Message, Report, Request, Response, Results, Settings, flow,
@@ -42,7 +43,9 @@ struct Made {
 
 /// Makes the test, as often as it takes, and prints it.
 pub fn run(settings: &Settings) -> Result<(), TestError> {
-    settings.processor.local.map(run_on).transpose()?;
+    if let Some(processor) = settings.processor.local {
+        run_on(&[processor]).map_err(|source| TestError::Processor { processor, source })?;
+    }
     let mut control = connect(settings)?;
     let peer = control.socket.peer_addr()?;
     let target = match &settings.data.remote {

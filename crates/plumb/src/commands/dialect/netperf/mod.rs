@@ -4,6 +4,7 @@ mod client;
 mod control;
 mod server;
 
+use super::cpus::CpuError;
 use super::{ToolCall, dashes};
 use crate::exit::{End, Stopped};
 use crate::output::{error_line, error_text, print};
@@ -76,12 +77,12 @@ pub enum TestError {
     #[error("-F {0}: a file of at least {1} bytes, as many as -m says, is needed")]
     FileSize(String, u32),
     /// The processor of `-T` cannot be used.
-    #[error("-T {processor}: cannot run there: {source}")]
+    #[error("-T {processor}: {source}")]
     Processor {
-        /// Its number.
+        /// The processor's number, from 0.
         processor: u32,
-        /// Why not.
-        source: rustix::io::Errno,
+        /// The reason.
+        source: CpuError,
     },
     /// A size that cannot be.
     #[error("{0} must be from 1 to {1} bytes")]
@@ -126,14 +127,6 @@ pub fn as_netserver(call: &ToolCall<'_>) -> Result<End, Stopped> {
         }
         Err(wrong) => Ok(complain("netserver", &wrong)),
     }
-}
-
-/// Runs this thread, and those that it starts, on one processor.
-fn run_on(processor: u32) -> Result<(), TestError> {
-    let mut set = rustix::thread::CpuSet::new();
-    set.set(processor as usize);
-    let failed = |source| TestError::Processor { processor, source };
-    rustix::thread::sched_setaffinity(None, &set).map_err(failed)
 }
 
 fn printed(text: &str) -> End {

@@ -2,7 +2,8 @@
 //! anything, and nothing that a client names is opened.
 
 use super::control::{Control, PATIENCE, is_readable, until_end};
-use super::{TestError, Ticks, any, buffers, is_over, resolve, run_on, unexpected};
+use super::{TestError, Ticks, any, buffers, is_over, resolve, unexpected};
+use crate::commands::dialect::cpus::run_on;
 use crate::exit::{End, Stopped};
 use crate::output::{error_line, print};
 use crate::unauthenticated::warn_beyond_loopback;
@@ -184,7 +185,10 @@ fn client(shared: &Shared, mut control: Control, peer: IpAddr) -> Result<(), Tes
         match message.kind() {
             Some(Kind::DebugOn | Kind::DebugOff) => control.send(&Message::new(Kind::DebugOk, 0))?,
             Some(Kind::Passphrase) => {
-                knows = shared.passphrase.as_deref().is_none_or(|own| is_same(own.as_bytes(), message.passphrase()));
+                knows = shared
+                    .passphrase
+                    .as_deref()
+                    .is_none_or(|own| plumb_channel::same(own.as_bytes(), message.passphrase()));
             }
             Some(kind @ (Kind::Omni | Kind::Stream)) if knows => {
                 match Request::read(&message)
@@ -205,17 +209,11 @@ fn client(shared: &Shared, mut control: Control, peer: IpAddr) -> Result<(), Tes
     }
 }
 
-/// Whether two texts are the same, in the same time wherever they differ.
-fn is_same(one: &[u8], other: &[u8]) -> bool {
-    let differs = one.iter().zip(other).fold(0, |differs, (one, other)| differs | (one ^ other));
-    one.len() == other.len() && differs == 0
-}
-
 /// Runs this thread, which is one client's alone, on the processor that it asks for.
 fn run_there(processor: u32) -> Result<(), Refused> {
     let refused = Refused::Range("a processor");
     let known = Some(processor).filter(|&number| number <= PROCESSOR_MAX).ok_or(refused)?;
-    run_on(known).map_err(|_| refused)
+    run_on(&[known]).map_err(|_| refused)
 }
 
 /// The server's half of a test.
