@@ -137,7 +137,7 @@ pub struct Ask {
     pub reverse: bool,
     /// Both ends send, over one connection.
     pub full_duplex: bool,
-    /// The server connects back.
+    /// The request that the server connects back, of `-d` and `-r`.
     pub back: Option<Back>,
     /// Times on the way are worth something.
     pub trip_times: bool,

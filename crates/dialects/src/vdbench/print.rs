@@ -100,7 +100,7 @@ fn deviation_ms(done: &Done, mean_ms: f64) -> f64 {
 pub(super) struct Figures {
     pub(super) rate: f64,
     pub(super) mib_per_second: f64,
-    /// Of a transfer.
+    /// Columns about a transfer of data.
     pub(super) bytes: u64,
     pub(super) read_percent: f64,
     pub(super) mean: f64,
