@@ -100,7 +100,7 @@ fn deviation_ms(done: &Done, mean_ms: f64) -> f64 {
 pub(super) struct Figures {
     pub(super) rate: f64,
     pub(super) mib_per_second: f64,
-    /// Columns about a transfer of data.
+    /// Mean length of a transfer, bytes.
     pub(super) bytes: u64,
     pub(super) read_percent: f64,
     pub(super) mean: f64,
