@@ -152,7 +152,8 @@ fn foreign(from: &mut dyn Read, mut start: Vec<u8>) -> JoinError {
 }
 
 /// What a frame is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::FromRepr)]
+#[repr(u8)]
 pub enum Kind {
     /// Its sender lives.
     Alive,
@@ -169,8 +170,6 @@ pub enum Kind {
 }
 
 impl Kind {
-    const ALL: [Kind; 6] = [Kind::Alive, Kind::Message, Kind::Ends, Kind::Leaves, Kind::Gone, Kind::News];
-
     /// Longest payload.
     const fn bytes_max(self) -> usize {
         match self {
@@ -221,7 +220,7 @@ impl Frame {
         }
         let [kind, r0, r1, r2, r3, l0, l1, l2, l3] = head;
         let length = u32::from_le_bytes([l0, l1, l2, l3]) as usize;
-        let kind = Kind::ALL.get(usize::from(kind)).copied();
+        let kind = Kind::from_repr(kind);
         let kind = kind.filter(|&kind| length <= kind.bytes_max());
         let kind = kind.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "not a frame of Plumb's"))?;
         // Memory is taken as bytes come, not as they are promised.
