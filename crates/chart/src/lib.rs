@@ -5,8 +5,6 @@
 //! what is seen ([`Chart::alt`]), and a missing value that looks missing.
 
 mod axis;
-#[cfg(feature = "png")]
-mod cover;
 mod draw;
 mod drawing;
 mod font;

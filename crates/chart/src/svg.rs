@@ -2,22 +2,7 @@
 
 use crate::drawing::{Anchor, Drawing, Rect, Shape, Text, Weight};
 use crate::skin::{DASHES, Ink, Skin};
-
-/// What XML would take for its own, and what it cannot hold.
-pub(crate) fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            c if c.is_control() => out.push(' '),
-            c => out.push(c),
-        }
-    }
-    out
-}
+use plumb_text::markup::escaped;
 
 /// A coordinate in as few digits as it needs.
 fn px(value: f64) -> String {

@@ -54,7 +54,10 @@ pub enum JoinError {
     },
     /// A real elbencho is there, or a browser.
     #[error("speaks HTTP, as a real elbencho does, which is not spoken here: both ends must be `plumb as elbencho`")]
-    Http,
+    Http {
+        /// First bytes of what it says, which were read already.
+        start: [u8; 4],
+    },
     /// It says nothing, as whatever waits for other words.
     #[error(
         "does not answer; a real elbencho's service waits for HTTP and says nothing, either: both ends must be Plumb"

@@ -153,7 +153,8 @@ const RAMFS_MAGIC: i64 = 0x8584_58f6;
 const HUGETLBFS_MAGIC: i64 = 0x9584_58f6;
 
 /// The kind of a file system whose files live in memory alone. Source: include/uapi/linux/magic.h.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum InMemory {
     /// tmpfs, `/dev/shm`.
     Tmpfs,
@@ -182,11 +183,7 @@ impl InMemory {
 
     /// Its name.
     pub fn name(self) -> &'static str {
-        match self {
-            InMemory::Tmpfs => "tmpfs",
-            InMemory::Ramfs => "ramfs",
-            InMemory::Hugetlbfs => "hugetlbfs",
-        }
+        self.into()
     }
 }
 

@@ -97,25 +97,12 @@ pub(crate) fn time_ns(text: &str) -> Option<f64> {
     Some(value * unit_ns(rest.split_whitespace().next()?)?)
 }
 
-/// The fields of a line of CSV; quotation marks as in RFC 4180.
+/// Returns the fields of a line of CSV; quotation marks as in RFC 4180.
 pub(crate) fn csv(line: &str) -> Vec<String> {
-    let mut fields = vec![String::new()];
-    let mut letters = line.chars().peekable();
-    let mut quoted = false;
-    while let Some(letter) = letters.next() {
-        let field = fields.last_mut().expect("there is always a field");
-        match letter {
-            '"' if quoted && letters.peek() == Some(&'"') => {
-                letters.next();
-                field.push('"');
-            }
-            '"' if quoted => quoted = false,
-            '"' if field.is_empty() => quoted = true,
-            ',' if !quoted => fields.push(String::new()),
-            letter => field.push(letter),
-        }
-    }
-    fields
+    let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(line.as_bytes());
+    // The line is text in memory: it cannot fail. An empty one has one empty field.
+    let record = reader.records().next().and_then(Result::ok).unwrap_or_default();
+    if record.is_empty() { vec![String::new()] } else { record.iter().map(str::to_owned).collect() }
 }
 
 #[cfg(test)]

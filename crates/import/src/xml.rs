@@ -1,10 +1,17 @@
-//! As much of XML as result files have: elements with text. No entities of one's own, no external ones, a limit on depth.
+//! As much of XML as result files have: elements with text, parsed by `quick-xml`. Entities that a file defines stay as they are
+//! written, nothing external is read, and depth and number of elements are limited.
 
 use crate::error::unread;
 use plumb_result::published::Unread;
+use quick_xml::Reader;
+use quick_xml::errors::{Error, IllFormedError, SyntaxError};
+use quick_xml::escape::resolve_predefined_entity;
+use quick_xml::events::{BytesRef, BytesStart, Event};
+use std::borrow::Cow;
 
 const DEPTH_MAX: usize = 64;
 const ELEMENTS_MAX: usize = 2_000_000;
+const HELP: &str = "give the file as the tool wrote it";
 
 /// An element.
 #[derive(Debug, Default)]
@@ -31,111 +38,143 @@ impl Element {
     }
 }
 
-/// Reads the root element.
+/// Returns an element whose child is the root element.
 pub(crate) fn parse(text: &str) -> Result<Element, Unread> {
+    let mut reader = Reader::from_str(text);
+    // Tools write an ampersand as it is.
+    reader.config_mut().allow_dangling_amp = true;
     let mut open = vec![Element::default()];
     let mut elements = 0;
-    let mut rest = text;
-    let at = |rest: &str| format!("line {}", 1 + text[..text.len() - rest.len()].matches('\n').count());
-    const HELP: &str = "give the file as the tool wrote it";
-    while let Some(start) = rest.find('<') {
+    loop {
+        let start = reader.buffer_position();
+        let event = match reader.read_event() {
+            Ok(event) => event,
+            Err(error) => return Err(not_xml(place(text, reader.error_position()), &error)),
+        };
         let last = open.last_mut().expect("the root stays open");
-        last.text.push_str(&plain(&rest[..start]));
-        rest = &rest[start..];
-        let skip = [("<!--", "-->"), ("<![CDATA[", "]]>"), ("<?", "?>"), ("<!", ">")];
-        if let Some((begin, end)) = skip.iter().find(|(begin, _)| rest.starts_with(begin)) {
-            let Some(length) = rest.find(end) else { return Err(cut(at(rest))) };
-            if *begin == "<![CDATA[" {
-                last.text.push_str(rest.get(begin.len()..length).unwrap_or_default());
+        match event {
+            Event::Start(tag) => {
+                elements += 1;
+                open.push(named(&tag));
             }
-            rest = &rest[length + end.len()..];
-            continue;
-        }
-        let Some(length) = rest.find('>') else { return Err(cut(at(rest))) };
-        let tag = &rest[1..length];
-        let place = at(rest);
-        rest = &rest[length + 1..];
-        if let Some(name) = tag.strip_prefix('/') {
-            let closed = open.pop().expect("the root stays open");
-            let Some(parent) = open.last_mut().filter(|_| closed.name == name.trim()) else {
-                return Err(unread(place, format!("</{}> closes nothing", name.trim()), HELP));
-            };
-            parent.children.push(closed);
-            continue;
-        }
-        elements += 1;
-        let name = tag.trim_end_matches('/').split_whitespace().next().unwrap_or_default().to_owned();
-        let element = Element { name, ..Element::default() };
-        if tag.ends_with('/') {
-            open.last_mut().expect("the root stays open").children.push(element);
-        } else {
-            open.push(element);
+            Event::Empty(tag) => {
+                elements += 1;
+                last.children.push(named(&tag));
+            }
+            // The reader refuses an end of anything but the last element that is open.
+            Event::End(_) => {
+                let closed = open.pop().expect("the root stays open");
+                open.last_mut().expect("the root stays open").children.push(closed);
+            }
+            Event::Text(part) => last.text.push_str(&utf8(&part)),
+            Event::CData(part) => last.text.push_str(&utf8(&part)),
+            Event::GeneralRef(reference) => push_reference(&mut last.text, &reference),
+            Event::Comment(_) | Event::Decl(_) | Event::PI(_) | Event::DocType(_) => {}
+            Event::Eof => break,
         }
         if open.len() > DEPTH_MAX || elements > ELEMENTS_MAX {
-            return Err(unread(place, "too many elements, or too deep in each other", HELP));
+            return Err(unread(place(text, start), "too many elements, or too deep in each other", HELP));
         }
     }
     if open.len() > 1 {
-        return Err(cut(format!("line {}", 1 + text.matches('\n').count())));
+        return Err(cut(place(text, text.len() as u64)));
     }
     Ok(open.remove(0))
+}
+
+fn named(tag: &BytesStart<'_>) -> Element {
+    Element { name: utf8(tag.name().as_ref()).into_owned(), ..Element::default() }
+}
+
+/// Returns bytes of the input, which is UTF-8, as text.
+fn utf8(bytes: &[u8]) -> Cow<'_, str> {
+    String::from_utf8_lossy(bytes)
+}
+
+/// Adds the character of a numbered reference or of one of XML's five entities. Any other reference stays in the text.
+fn push_reference(text: &mut String, reference: &BytesRef<'_>) {
+    let name = utf8(reference);
+    match (reference.resolve_char_ref(), resolve_predefined_entity(&name)) {
+        (Ok(Some(character)), _) => text.push(character),
+        (_, Some(known)) => text.push_str(known),
+        _ => text.extend(["&", &*name, ";"]),
+    }
+}
+
+fn place(text: &str, position: u64) -> String {
+    let position = usize::try_from(position).unwrap_or(usize::MAX).min(text.len());
+    format!("line {}", 1 + text.as_bytes()[..position].iter().filter(|&&byte| byte == b'\n').count())
+}
+
+fn not_xml(place: String, error: &Error) -> Unread {
+    match error {
+        Error::IllFormed(
+            IllFormedError::UnmatchedEndTag(name) | IllFormedError::MismatchedEndTag { found: name, .. },
+        ) => unread(place, format!("</{name}> closes nothing"), HELP),
+        Error::Syntax(SyntaxError::InvalidBangMarkup) => unread(place, "`<!` begins nothing that XML knows", HELP),
+        Error::Syntax(_) => cut(place),
+        other => unread(place, format!("not XML: {other}"), HELP),
+    }
 }
 
 fn cut(place: String) -> Unread {
     unread(place, "the XML ends within an element", "the file is cut short; copy it again")
 }
 
-/// Text with the five entities that XML always has, and numbered letters.
-fn plain(text: &str) -> String {
-    const NAMED: [(&str, char); 5] = [("amp", '&'), ("lt", '<'), ("gt", '>'), ("quot", '"'), ("apos", '\'')];
-    let mut out = String::new();
-    let mut rest = text;
-    while let Some(at) = rest.find('&') {
-        out.push_str(&rest[..at]);
-        rest = &rest[at..];
-        let end = rest.find(';').filter(|end| *end < 12);
-        let name = end.map(|end| &rest[1..end]);
-        let numbered = |name: &str| {
-            let digits = name.strip_prefix('#')?;
-            let number = match digits.strip_prefix(['x', 'X']) {
-                Some(hex) => u32::from_str_radix(hex, 16).ok()?,
-                None => digits.parse().ok()?,
-            };
-            char::from_u32(number)
-        };
-        let letter = name.and_then(|name| {
-            NAMED.iter().find(|(known, _)| *known == name).map(|(_, c)| *c).or_else(|| numbered(name))
-        });
-        match (letter, end) {
-            (Some(letter), Some(end)) => {
-                out.push(letter);
-                rest = &rest[end + 1..];
-            }
-            _ => {
-                out.push('&');
-                rest = &rest[1..];
-            }
-        }
-    }
-    out.push_str(rest);
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     // Protects: entities are letters, and a file cannot define ones of its own.
     #[test]
     fn elements_have_their_text() {
-        let text = "<?xml version=\"1.0\"?><!DOCTYPE a [<!ENTITY b \"c\">\n]><r><a>1 &lt; 2 &amp;b; &#x41;</a><b/><a>2</a></r>";
-        let text = text.replace("[<!ENTITY b \"c\">\n]", "");
-        let root = parse(&text).unwrap();
+        let text = "<?xml version=\"1.0\" encoding=\"UTF-16\"?><!DOCTYPE r [<!ENTITY b \"c\">\n<!ENTITY x SYSTEM \"file:///etc/passwd\">]>\
+                    <r><a>1 &lt; 2 &amp;b; &b;&x; &#x41;&#66; R&D &#0;</a><b/><a>2<!-- <a> --></a><c><![CDATA[<d>&amp;]]></c></r>";
+        let root = parse(text).unwrap();
         let r = root.one("r").unwrap();
-        assert_eq!(r.text_of("a"), Some("1 < 2 &b; A"));
-        assert_eq!((r.all("a").count(), r.children.len()), (2, 3));
-        assert!(parse("<a><b></a></b>").unwrap_err().message.contains("closes nothing"));
-        assert!(parse("<a><b>").unwrap_err().message.contains("ends within"));
-        assert!(parse(&"<a>".repeat(100)).unwrap_err().message.contains("too deep"));
+        assert_eq!(r.text_of("a"), Some("1 < 2 &b; &b;&x; AB R&D &#0;"));
+        assert_eq!((r.all("a").count(), r.children.len()), (2, 4));
+        assert_eq!(r.text_of("c"), Some("<d>&amp;"));
+    }
+
+    // Protects: a damaged file is refused, and the message has the line.
+    #[test]
+    fn damaged_files_are_refused_with_their_line() {
+        for (text, place, message) in [
+            ("<a>\n<b></a></b>", "line 2", "closes nothing"),
+            ("<a/>\n\n</a>", "line 3", "closes nothing"),
+            ("<a>\n<b>", "line 2", "ends within"),
+            ("<a>\n<b", "line 2", "ends within"),
+            ("<a>\n<!-- <b></b>", "line 2", "ends within"),
+            ("<a><![CDATA[\n]]", "line 1", "ends within"),
+            ("<a>\n<!x></a>", "line 2", "begins nothing"),
+        ] {
+            let error = parse(text).unwrap_err();
+            assert!(error.message.contains(message), "{text}: {error:?}");
+            assert_eq!(error.place, place, "{text}");
+        }
+        assert!(parse(&"<a>\n".repeat(100)).unwrap_err().message.contains("too deep"));
+        // Ten entities that each name the one before ten times are never expanded.
+        let laughs: String =
+            (1..10).map(|n| format!("<!ENTITY l{n} \"{}\">", format!("&l{};", n - 1).repeat(10))).collect();
+        let bomb = format!("<!DOCTYPE r [<!ENTITY l0 \"ha\">{laughs}]><r>&l9;</r>");
+        assert_eq!(parse(&bomb).unwrap().text_of("r"), Some("&l9;"));
+    }
+
+    proptest! {
+        // Protects: no input makes the reader panic.
+        #[test]
+        fn any_text_is_answered(parts in proptest::collection::vec("<|>|/|a|&|;|!|\\[|\\]|-|\\?|\"|'| |\n|é|#x41", 0..60)) {
+            let _ = parse(&parts.concat());
+        }
+
+        // Protects: a file that is cut anywhere in its root element is never taken for a whole one.
+        #[test]
+        fn a_cut_file_is_refused(at in 3usize..40) {
+            let whole = "<r><a>1 &lt; 2</a><b/><a>2é</a></r>";
+            let at = (3..=at.min(whole.len() - 1)).rev().find(|at| whole.is_char_boundary(*at)).unwrap();
+            prop_assert!(parse(&whole[..at]).is_err(), "{}", &whole[..at]);
+        }
     }
 }

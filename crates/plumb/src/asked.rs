@@ -198,7 +198,7 @@ mod tests {
         let of_checks = CHECKS.iter().flat_map(|check| check.fix);
         let mut said = 0;
         for remedy in samples.iter().chain(of_checks) {
-            for running in Running::ALL {
+            for &running in Running::ALL {
                 for asked in askers(running) {
                     if let Some(sentence) = sentence(remedy, &asked) {
                         accepts(running, &sentence);
@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn the_remedies_of_a_check_are_whole_sentences() {
         for check in CHECKS {
-            for running in Running::ALL {
+            for &running in Running::ALL {
                 let said = sentences(check.fix, &Asked::of(running));
                 assert!(said.is_empty() || said.ends_with('.'), "{} for {running:?}: {said}", check.code);
                 assert!(!said.contains(".."), "{} for {running:?}: {said}", check.code);

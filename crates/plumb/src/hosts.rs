@@ -227,7 +227,7 @@ fn reach(place: &HostPlace, trust: Option<&Trust>, greeting: &Greeting) -> Resul
         JoinError::Refused(_)
         | JoinError::Version { .. }
         | JoinError::Fio { .. }
-        | JoinError::Http
+        | JoinError::Http { .. }
         | JoinError::Silent => Stopped::usage(format!("host {host}: the agent {error}")),
         error => failed(&format!("the agent {error}")),
     })?;

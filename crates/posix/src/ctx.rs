@@ -452,7 +452,7 @@ impl<'a> Ctx<'a> {
 
     /// The types that can be made here.
     pub fn kinds(&self) -> Vec<Kind> {
-        Kind::ALL.into_iter().filter(|kind| self.facts.can_make(*kind)).collect()
+        Kind::ALL.iter().copied().filter(|kind| self.facts.can_make(*kind)).collect()
     }
 
     // ---- checks

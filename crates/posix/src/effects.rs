@@ -31,7 +31,7 @@ pub struct Effect {
 
 use Kind::{Block, Char, Dir, Fifo, Regular, Socket, Symlink};
 
-const ALL: &[Kind] = &Kind::ALL;
+const ALL: &[Kind] = Kind::ALL;
 const NOT_LINKS: &[Kind] = &[Regular, Dir, Fifo, Block, Char, Socket];
 const NOT_DIRS: &[Kind] = &[Regular, Fifo, Block, Char, Socket, Symlink];
 const FILE: &[Kind] = &[Regular];

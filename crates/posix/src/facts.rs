@@ -2,9 +2,11 @@
 
 use crate::sys::{self, AT, Nr, V, nr};
 use std::time::Instant;
+use strum::VariantArray;
 
 /// A type of file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "lowercase")]
 #[repr(u8)]
 pub enum Kind {
     /// Regular file.
@@ -25,12 +27,11 @@ pub enum Kind {
 
 impl Kind {
     /// All.
-    pub const ALL: [Kind; 7] =
-        [Kind::Regular, Kind::Dir, Kind::Fifo, Kind::Block, Kind::Char, Kind::Socket, Kind::Symlink];
+    pub const ALL: &[Kind] = Kind::VARIANTS;
 
     /// As in ids.
     pub fn name(self) -> &'static str {
-        ["regular", "dir", "fifo", "block", "char", "socket", "symlink"][self as usize]
+        self.into()
     }
 
     /// The case that says whether it can be made.
@@ -164,7 +165,7 @@ impl Facts {
             fd.unwrap_or(-1) as i32
         };
         let unlink = |path: &str| call(nr!(unlinkat), &[AT, V::P(path), V::N(0)]);
-        for kind in Kind::ALL {
+        for &kind in Kind::ALL {
             let scratch = Facts::default();
             let mut cx = crate::ctx::Ctx::new(&scratch, false);
             facts.kind_errno[kind as usize] = cx.try_make(kind, "k").err().unwrap_or(0);

@@ -39,7 +39,8 @@ use by_hand::{HANDS, Hand};
 use sticky::StickyOp;
 
 /// How binding a rule is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr)]
+#[strum(serialize_all = "UPPERCASE")]
 pub enum Level {
     /// POSIX says that it shall be so.
     Shall,
@@ -50,16 +51,9 @@ pub enum Level {
 }
 
 impl Level {
-    /// All, the most binding first.
-    pub const ALL: [Level; 3] = [Level::Shall, Level::Linux, Level::Common];
-
     /// As in reports.
     pub fn name(self) -> &'static str {
-        match self {
-            Level::Shall => "SHALL",
-            Level::Linux => "LINUX",
-            Level::Common => "COMMON",
-        }
+        self.into()
     }
 }
 

@@ -1,7 +1,8 @@
 //! What becomes of a case.
 
 /// Why a case cannot be tested here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::FromRepr, strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 #[repr(u8)]
 pub enum SkipKind {
     /// The process lacks a capability.
@@ -21,28 +22,9 @@ pub enum SkipKind {
 }
 
 impl SkipKind {
-    /// All, as they are numbered in messages.
-    pub const ALL: [SkipKind; 7] = [
-        SkipKind::NeedsPrivilege,
-        SkipKind::NeedsUsers,
-        SkipKind::NoFeature,
-        SkipKind::NoType,
-        SkipKind::NoImage,
-        SkipKind::LimitTooHigh,
-        SkipKind::MountOption,
-    ];
-
     /// As in reports.
     pub fn name(self) -> &'static str {
-        match self {
-            SkipKind::NeedsPrivilege => "needs-privilege",
-            SkipKind::NeedsUsers => "needs-users",
-            SkipKind::NoFeature => "no-feature",
-            SkipKind::NoType => "no-type",
-            SkipKind::NoImage => "no-image",
-            SkipKind::LimitTooHigh => "limit-too-high",
-            SkipKind::MountOption => "mount-option",
-        }
+        self.into()
     }
 }
 
@@ -156,7 +138,7 @@ impl Done {
                 let failures = parts.get(2..).unwrap_or_default().chunks(3).filter_map(failure).collect();
                 Outcome::Fail(failures, part(1).parse().ok()?)
             }
-            "S" => Outcome::Skip(*SkipKind::ALL.get(part(1).parse::<usize>().ok()?)?, part(2)),
+            "S" => Outcome::Skip(SkipKind::from_repr(part(1).parse().ok()?)?, part(2)),
             "K" => Outcome::Blocked { by: part(1), why: part(2) },
             "T" => Outcome::Timeout,
             "B" => Outcome::Broken(part(1)),

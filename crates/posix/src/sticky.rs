@@ -20,11 +20,11 @@ pub enum StickyOp {
 
 /// All cases.
 pub fn all() -> Vec<StickyOp> {
-    let mut all: Vec<StickyOp> = Kind::ALL.into_iter().map(StickyOp::Remove).collect();
-    all.extend(Kind::ALL.into_iter().map(StickyOp::MoveOut));
-    all.extend(Kind::ALL.into_iter().map(StickyOp::RenameWithin));
-    for from in Kind::ALL {
-        for to in Kind::ALL {
+    let mut all: Vec<StickyOp> = Kind::ALL.iter().copied().map(StickyOp::Remove).collect();
+    all.extend(Kind::ALL.iter().copied().map(StickyOp::MoveOut));
+    all.extend(Kind::ALL.iter().copied().map(StickyOp::RenameWithin));
+    for &from in Kind::ALL {
+        for &to in Kind::ALL {
             // A directory replaces directories, and nothing else does.
             if (from == Kind::Dir) == (to == Kind::Dir) {
                 all.push(StickyOp::Replace(from, to));

@@ -66,7 +66,7 @@ fn what_blocks_is_a_case() {
             assert!(id.contains(' ') || ids.iter().any(|known| known == id), "{id}");
         }
     }
-    for kind in Kind::ALL {
+    for &kind in Kind::ALL {
         assert!(ids.iter().any(|known| known == kind.made_by()), "{}", kind.made_by());
     }
 }

@@ -30,6 +30,7 @@ pub mod sweep;
 mod table;
 pub mod trace;
 pub mod watch;
+pub mod workbook;
 
 pub use measure::cut;
 pub use plumb_result::facts;

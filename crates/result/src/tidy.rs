@@ -1,6 +1,7 @@
 //! Numbers of many runs as one tidy table: a line for each number, a column for each thing that is known of it.
 
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -75,15 +76,13 @@ impl TidyTable {
 
     /// As CSV (RFC 4180, lines end in CR LF). What is missing is an empty field.
     pub fn csv(&self) -> String {
-        let mut csv = csv_line(self.columns.iter().cloned());
+        let mut writer = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(Vec::new());
+        // Into memory, rows of equal length: it cannot fail.
+        let _ = writer.write_record(&self.columns);
         for row in &self.rows {
-            csv.push_str(&csv_line(row.iter().map(|cell| match cell {
-                TidyCell::Missing => String::new(),
-                TidyCell::Number(number) => number.to_string(),
-                TidyCell::Text(text) => csv_text(text),
-            })));
+            let _ = writer.write_record(row.iter().map(csv_field).map(Cow::into_owned));
         }
-        csv
+        String::from_utf8(writer.into_inner().unwrap_or_default()).unwrap_or_default()
     }
 
     /// As JSON Lines: an object a row. What is missing is left out.
@@ -105,25 +104,15 @@ impl TidyTable {
     }
 }
 
-/// A text as a field: a spreadsheet takes what begins so for a formula, and names of imported files are anybody's. The apostrophe
-/// before it makes it text there.
-fn csv_text(text: &str) -> String {
-    if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { format!("'{text}") } else { text.to_owned() }
-}
-
-/// One line of RFC 4180: fields with a comma, a quote or a line break stand in quotes, quotes are doubled.
-fn csv_line(fields: impl Iterator<Item = String>) -> String {
-    let quoted: Vec<String> =
-        fields
-            .map(|field| {
-                if field.contains([',', '"', '\n', '\r']) {
-                    format!("\"{}\"", field.replace('"', "\"\""))
-                } else {
-                    field
-                }
-            })
-            .collect();
-    format!("{}\r\n", quoted.join(","))
+/// Returns a cell as a field. A spreadsheet takes a text that begins so for a formula, and names of imported files are anybody's. The
+/// apostrophe before it makes it text there.
+fn csv_field(cell: &TidyCell) -> Cow<'_, str> {
+    match cell {
+        TidyCell::Missing => Cow::Borrowed(""),
+        TidyCell::Number(number) => Cow::Owned(number.to_string()),
+        TidyCell::Text(text) if text.starts_with(['=', '+', '-', '@', '\t', '\r']) => Cow::Owned(format!("'{text}")),
+        TidyCell::Text(text) => Cow::Borrowed(text),
+    }
 }
 
 #[cfg(test)]
@@ -133,10 +122,11 @@ mod tests {
     #[test]
     fn quotes_follow_rfc_4180() {
         let fields = ["plain", "a,b", "say \"x\"", "two\nlines", ""];
-        assert_eq!(
-            csv_line(fields.into_iter().map(str::to_owned)),
-            "plain,\"a,b\",\"say \"\"x\"\"\",\"two\nlines\",\r\n"
-        );
+        let table = TidyTable {
+            columns: ["a", "b, c", "d", "e", "f"].map(str::to_owned).to_vec(),
+            rows: vec![fields.map(TidyCell::text).to_vec()],
+        };
+        assert_eq!(table.csv(), "a,\"b, c\",d,e,f\r\nplain,\"a,b\",\"say \"\"x\"\"\",\"two\nlines\",\r\n");
     }
 
     // Protects: the name of an imported phase is never a formula, and a negative number is a number.

@@ -16,7 +16,7 @@ pub enum Side {
 }
 
 /// One run of each side, next to each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
 pub enum Block {
     /// The baseline first.
     AB,
@@ -34,11 +34,8 @@ impl Block {
     }
 
     /// As printed, `AB` or `BA`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Block::AB => "AB",
-            Block::BA => "BA",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// The same sides in the other order.

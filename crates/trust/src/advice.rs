@@ -2,11 +2,12 @@
 
 use plumb_result::{Finding, Remedy};
 use plumb_workload::{Bytes, Nanos};
+use strum::VariantArray;
 
 pub use plumb_result::remedy::budget_text;
 
 /// The command that prints a finding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, VariantArray)]
 pub enum Running {
     /// `plumb run`, with its own options.
     Run,
@@ -33,18 +34,7 @@ pub enum Running {
 
 impl Running {
     /// Every command, and the documentation.
-    pub const ALL: [Running; 10] = [
-        Running::Run,
-        Running::Try,
-        Running::Compare,
-        Running::Gate,
-        Running::Noise,
-        Running::Sweep,
-        Running::FitFor,
-        Running::Study,
-        Running::Tool,
-        Running::Documentation,
-    ];
+    pub const ALL: &[Running] = Running::VARIANTS;
 }
 
 /// Whether something was asked for.

@@ -4,13 +4,12 @@
 //! in the place of `ok`. A frame is its kind (1 byte), a rank (4), a length (4), both with the least byte first, and as many bytes.
 
 use crate::error::JoinError;
+use plumb_text::http::{HEAD_BYTES_MAX, RequestHead};
 use std::io::{self, Read};
 use std::time::Duration;
 
 /// Longest line, with its end.
 pub const LINE_BYTES_MAX: usize = 512;
-/// Longest head of a request in HTTP that is read.
-const HTTP_HEAD_BYTES_MAX: usize = 8 << 10;
 /// Longest payload of a frame. The longest that are sent are reports, of some hundred kilobytes, and orders, which hold a workload.
 pub const FRAME_BYTES_MAX: usize = 64 << 20;
 /// Longest news: a second of a phase.
@@ -70,16 +69,18 @@ pub fn answer(refused: Option<&str>) -> String {
     format!("{MAGIC} {PROTOCOL} {VERSION} {}\n", refused.unwrap_or("ok").replace('\n', " "))
 }
 
-/// The same for whoever speaks HTTP, behind the first four bytes of the request. A real elbencho waits until a service's status is well,
-/// and then shows why it is refused.
-pub fn http_answer(refused: &str, rest: &mut dyn Read) -> String {
-    let mut head = Vec::new();
+/// Returns the same for a client that speaks HTTP, whose first bytes were read already. A real elbencho waits until a service's status
+/// is 200, and then shows why it is refused.
+pub fn http_answer(refused: &str, start: &[u8], rest: &mut dyn Read) -> String {
+    let mut head = start.to_vec();
     let mut byte = [0];
-    // To its end: who is cut off while it speaks reads no answer.
-    while head.len() < HTTP_HEAD_BYTES_MAX && !head.ends_with(b"\r\n\r\n") && rest.read_exact(&mut byte).is_ok() {
+    // To its end: a client that is cut off while it speaks reads no answer.
+    let is_whole = |head: &[u8]| head.ends_with(b"\n") && RequestHead::parse(head) != Ok(None);
+    while head.len() <= HEAD_BYTES_MAX && !is_whole(&head) && rest.read_exact(&mut byte).is_ok() {
         head.push(byte[0]);
     }
-    let status = if head.starts_with(b"/status") { "200 OK" } else { "501 Not Implemented" };
+    let is_status = matches!(RequestHead::parse(&head), Ok(Some(head)) if head.path.starts_with("/status"));
+    let status = if is_status { "200 OK" } else { "501 Not Implemented" };
     let length = refused.len() + 1;
     let head = format!("HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nConnection: close\r\n");
     format!("{head}Content-Length: {length}\r\n\r\n{refused}\n")
@@ -143,15 +144,16 @@ fn foreign(from: &mut dyn Read, mut start: Vec<u8>) -> JoinError {
     if from.read_exact(&mut more[..missing]).is_ok() {
         start.extend_from_slice(&more[..missing]);
     }
-    match start.as_slice() {
-        [version @ 60..=250, 0, 1..=30, 0, ..] => JoinError::Fio { protocol: (*version).into() },
-        b"GET " | b"POST" | b"HTTP" => JoinError::Http,
+    match start.first_chunk::<4>() {
+        Some([version @ 60..=250, 0, 1..=30, 0]) => JoinError::Fio { protocol: (*version).into() },
+        Some(start @ (b"GET " | b"POST" | b"HTTP")) => JoinError::Http { start: *start },
         _ => JoinError::NotPlumb,
     }
 }
 
 /// What a frame is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::FromRepr)]
+#[repr(u8)]
 pub enum Kind {
     /// Its sender lives.
     Alive,
@@ -168,8 +170,6 @@ pub enum Kind {
 }
 
 impl Kind {
-    const ALL: [Kind; 6] = [Kind::Alive, Kind::Message, Kind::Ends, Kind::Leaves, Kind::Gone, Kind::News];
-
     /// Longest payload.
     const fn bytes_max(self) -> usize {
         match self {
@@ -220,7 +220,7 @@ impl Frame {
         }
         let [kind, r0, r1, r2, r3, l0, l1, l2, l3] = head;
         let length = u32::from_le_bytes([l0, l1, l2, l3]) as usize;
-        let kind = Kind::ALL.get(usize::from(kind)).copied();
+        let kind = Kind::from_repr(kind);
         let kind = kind.filter(|&kind| length <= kind.bytes_max());
         let kind = kind.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "not a frame of Plumb's"))?;
         // Memory is taken as bytes come, not as they are promised.
@@ -259,7 +259,8 @@ mod tests {
         // The header of fio 3.33's first command.
         assert_eq!(read(&[98, 0, 10, 0, 0, 0, 0, 0]), Err(JoinError::Fio { protocol: 98 }));
         for http in [&b"GET /status HTTP/1.1\r\n"[..], b"POST /preparephase", b"HTTP/1.1 400 Bad Request\r\n"] {
-            assert_eq!(read(http), Err(JoinError::Http));
+            let start = *http.first_chunk().unwrap();
+            assert_eq!(read(http), Err(JoinError::Http { start }));
         }
         assert_eq!(read(b"GEN"), Err(JoinError::NotPlumb));
         assert_eq!(read(b""), Err(JoinError::Closed));
@@ -267,6 +268,25 @@ mod tests {
         for (from, to) in [(" 3 5 ", " 0 5 "), (" 3 5 ", " 5 5 "), (" 3 5 ", " 3 99999999 "), (" 10 ", " 0 ")] {
             assert_eq!(read(greeting().line().replace(from, to).as_bytes()), Err(JoinError::NotPlumb), "{to}");
         }
+    }
+
+    // Protects users of a real elbencho: it reads the reason of a refusal after any request, of any length.
+    #[test]
+    fn clients_that_speak_http_are_answered() {
+        let status = |request: &[u8]| {
+            let mut rest = &request[4..];
+            let said = http_answer("no", &request[..4], &mut rest);
+            assert!(said.ends_with("Content-Length: 3\r\n\r\nno\n"), "{said}");
+            let code = said.split(' ').nth(1).unwrap().to_owned();
+            (code, rest.len())
+        };
+        let answered = |code: &str, left: usize| (code.to_owned(), left);
+        assert_eq!(status(b"GET /status HTTP/1.1\r\nHost: x\r\n\r\n"), answered("200", 0));
+        assert_eq!(status(b"GET /status?x HTTP/1.1\r\n\r\nmore"), answered("200", 4));
+        assert_eq!(status(b"POST /preparephase HTTP/1.1\r\n\r\n"), answered("501", 0));
+        assert_eq!(status(b"GET /status HTTP/1.1\r\nHost: x").0, "501", "it is not whole");
+        assert_eq!(status(b"HTTP/1.1 400 Bad Request\r\n\r\n").0, "501");
+        assert_eq!(status(&[&b"GET /"[..], &[b'a'; 100_000]].concat()).0, "501");
     }
 
     // Protects memory: a length that is not followed by bytes takes none, and one that is too long is refused.

@@ -1,6 +1,7 @@
 //! What Bonnie++ measures, and the versions that print it.
 
 use super::settings::Settings;
+use strum::VariantArray;
 
 /// A version of Bonnie++.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -44,7 +45,7 @@ impl Version {
 }
 
 /// A test, in the order in which they run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, VariantArray)]
 pub enum Test {
     /// Single bytes out.
     BytesOut,
@@ -74,20 +75,7 @@ pub enum Test {
 
 impl Test {
     /// All of them.
-    pub const ALL: [Test; 12] = [
-        Test::BytesOut,
-        Test::BlocksOut,
-        Test::Rewrite,
-        Test::BytesIn,
-        Test::BlocksIn,
-        Test::Seeks,
-        Test::CreateInOrder,
-        Test::StatInOrder,
-        Test::DeleteInOrder,
-        Test::CreateAtRandom,
-        Test::StatAtRandom,
-        Test::DeleteAtRandom,
-    ];
+    pub const ALL: &[Test] = Test::VARIANTS;
 
     /// The name of its phase.
     pub fn phase(self) -> &'static str {
@@ -109,7 +97,7 @@ impl Test {
 
     /// The test of a phase.
     pub fn of_phase(name: &str) -> Option<Test> {
-        Test::ALL.into_iter().find(|test| test.phase() == name)
+        Test::ALL.iter().copied().find(|test| test.phase() == name)
     }
 
     /// The message on standard error at its start.

@@ -264,7 +264,7 @@ pub fn values(settings: &Settings, results: &Results) -> String {
         text.push_str(&",".repeat(if old { 13 } else { 17 }));
     }
     if !old {
-        for test in Test::ALL {
+        for &test in Test::ALL {
             text.push(',');
             text.push_str(&latency(results.of(test)));
         }

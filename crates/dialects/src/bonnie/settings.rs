@@ -356,7 +356,7 @@ impl Settings {
             test if *test <= Test::Seeks => self.size_mib > 0,
             _ => self.files_ki > 0,
         };
-        Test::ALL.into_iter().filter(is_made).collect()
+        Test::ALL.iter().copied().filter(is_made).collect()
     }
 
     /// Files are links to the first of them.

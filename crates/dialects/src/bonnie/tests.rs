@@ -148,7 +148,7 @@ fn steps(workload: &Workload, phase: &str) -> Vec<Step> {
 #[test]
 fn every_test_is_a_phase_in_its_place() {
     let all: Vec<String> = lowered("-r 0 -s 2 -n 1 -z 42").phase.into_iter().map(|phase| phase.name).collect();
-    assert_eq!(all, Test::ALL.map(|test| test.phase().to_owned()));
+    assert_eq!(all, Test::ALL.iter().map(|test| test.phase().to_owned()).collect::<Vec<_>>());
     let fast: Vec<String> = lowered("-r 0 -s 2 -n 0 -f -z 42").phase.into_iter().map(|phase| phase.name).collect();
     assert_eq!(fast, ["put-block", "rewrite", "get-block", "seeks"]);
     for words in [
@@ -245,7 +245,7 @@ fn limited(settings: &Settings) -> Results {
         (short, 6.0, 90_936.0),
         (of(files, 6150.0), 8.0, 92_668.0),
     ];
-    for (test, (elapsed_s, cpu, latency_us)) in Test::ALL.into_iter().zip(all) {
+    for (test, (elapsed_s, cpu, latency_us)) in Test::ALL.iter().copied().zip(all) {
         results.set(test, took(elapsed_s, cpu, latency_us));
     }
     results

@@ -1,7 +1,8 @@
 //! dd's operands, conversions and flags: one table of each, with the versions that have them. Parser and help use them.
 
 /// Which dd is followed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum Personality {
     /// GNU coreutils 9.1.
     #[default]
@@ -13,10 +14,7 @@ pub enum Personality {
 impl Personality {
     /// The name that `--as-version` takes.
     pub fn name(self) -> &'static str {
-        match self {
-            Personality::Gnu => "gnu",
-            Personality::FreeBsd => "freebsd",
-        }
+        self.into()
     }
 
     /// Its name in results.

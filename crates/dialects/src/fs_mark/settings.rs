@@ -2,6 +2,7 @@
 
 use crate::Support;
 use Support::{NotYet, Works};
+use strum::VariantArray;
 
 /// Name of the log file unless `-l` is given.
 pub const DEFAULT_LOG: &str = "fs_log.txt";
@@ -70,7 +71,7 @@ pub enum Wrong {
 }
 
 /// How files are flushed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, VariantArray)]
 pub enum SyncMethod {
     /// Not at all.
     None,
@@ -89,15 +90,7 @@ pub enum SyncMethod {
 }
 
 impl SyncMethod {
-    pub(super) const ALL: [SyncMethod; 7] = [
-        SyncMethod::None,
-        SyncMethod::Each,
-        SyncMethod::First,
-        SyncMethod::Backward,
-        SyncMethod::SyncBackward,
-        SyncMethod::Forward,
-        SyncMethod::SyncForward,
-    ];
+    pub(super) const ALL: &[SyncMethod] = SyncMethod::VARIANTS;
 }
 
 /// Where files of a directory go.

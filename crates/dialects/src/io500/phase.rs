@@ -1,15 +1,18 @@
 //! The phases in their order, and what came of one.
 
 use crate::mdtest;
+use strum::VariantArray;
 
 /// A phase.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Phase {
     /// Large transfers, each rank to its own file.
     IorEasyWrite,
     /// Empty files, each rank in its own directory.
     MdtestEasyWrite,
     /// Data sets of files, of each rank.
+    #[strum(serialize = "mdworkbench-create")]
     WorkbenchCreate,
     /// A file that marks the time.
     Timestamp,
@@ -24,6 +27,7 @@ pub enum Phase {
     /// Looks through the one directory.
     FindHard,
     /// Reads and removes other ranks' oldest files, and makes new ones.
+    #[strum(serialize = "mdworkbench-bench")]
     WorkbenchBench,
     /// Reads what another rank wrote.
     IorEasyRead,
@@ -34,6 +38,7 @@ pub enum Phase {
     /// Asks about another rank's files.
     MdtestHardStat,
     /// Removes the data sets.
+    #[strum(serialize = "mdworkbench-delete")]
     WorkbenchDelete,
     /// Removes another rank's files.
     MdtestEasyDelete,
@@ -42,6 +47,7 @@ pub enum Phase {
     /// Removes another rank's files.
     MdtestHardDelete,
     /// Reads 4 KiB at random places of another rank's file.
+    #[strum(serialize = "ior-rnd4K-easy-read")]
     IorRandomRead,
 }
 
@@ -85,51 +91,11 @@ impl Unit {
 
 impl Phase {
     /// All of them, in their order. Source: IO500 isc26, extended mode.
-    pub const ALL: [Phase; 19] = [
-        Phase::IorEasyWrite,
-        Phase::MdtestEasyWrite,
-        Phase::WorkbenchCreate,
-        Phase::Timestamp,
-        Phase::FindEasy,
-        Phase::IorHardWrite,
-        Phase::MdtestHardWrite,
-        Phase::Find,
-        Phase::FindHard,
-        Phase::WorkbenchBench,
-        Phase::IorEasyRead,
-        Phase::MdtestEasyStat,
-        Phase::IorHardRead,
-        Phase::MdtestHardStat,
-        Phase::WorkbenchDelete,
-        Phase::MdtestEasyDelete,
-        Phase::MdtestHardRead,
-        Phase::MdtestHardDelete,
-        Phase::IorRandomRead,
-    ];
+    pub const ALL: &[Phase] = Phase::VARIANTS;
 
     /// Its name, which is its section of a configuration.
     pub fn name(self) -> &'static str {
-        match self {
-            Phase::IorEasyWrite => "ior-easy-write",
-            Phase::MdtestEasyWrite => "mdtest-easy-write",
-            Phase::WorkbenchCreate => "mdworkbench-create",
-            Phase::Timestamp => "timestamp",
-            Phase::FindEasy => "find-easy",
-            Phase::IorHardWrite => "ior-hard-write",
-            Phase::MdtestHardWrite => "mdtest-hard-write",
-            Phase::Find => "find",
-            Phase::FindHard => "find-hard",
-            Phase::WorkbenchBench => "mdworkbench-bench",
-            Phase::IorEasyRead => "ior-easy-read",
-            Phase::MdtestEasyStat => "mdtest-easy-stat",
-            Phase::IorHardRead => "ior-hard-read",
-            Phase::MdtestHardStat => "mdtest-hard-stat",
-            Phase::WorkbenchDelete => "mdworkbench-delete",
-            Phase::MdtestEasyDelete => "mdtest-easy-delete",
-            Phase::MdtestHardRead => "mdtest-hard-read",
-            Phase::MdtestHardDelete => "mdtest-hard-delete",
-            Phase::IorRandomRead => "ior-rnd4K-easy-read",
-        }
+        self.into()
     }
 
     /// The section that it shares with the other phases of its kind.

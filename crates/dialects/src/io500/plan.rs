@@ -109,7 +109,7 @@ impl Plan {
         let Circumstances { ranks, launched, is_dry, is_extended, .. } = *circumstances;
         let ranks = launched.map_or(ranks, |launched| launched.ranks);
         let mut plan = Plan { config, data, results, tasks: Vec::new(), ranks, is_dry, is_extended };
-        let phases = Phase::ALL.into_iter().filter(|phase| is_extended || !phase.is_extended());
+        let phases = Phase::ALL.iter().copied().filter(|phase| is_extended || !phase.is_extended());
         plan.tasks = phases.map(|phase| plan.task(phase, circumstances)).collect::<Result<_, _>>()?;
         Ok(plan)
     }
@@ -222,7 +222,7 @@ impl Plan {
     pub fn files_left(&self) -> Vec<String> {
         let ran = |phase: Phase| self.tasks.iter().any(|task| task.phase == phase && !task.is_left_out);
         let mut left = Vec::new();
-        for phase in Phase::ALL.into_iter().filter(|&phase| phase.writes() && ran(phase)) {
+        for phase in Phase::ALL.iter().copied().filter(|&phase| phase.writes() && ran(phase)) {
             left.push(self.stonewall(phase.kind()));
             let easy = format!("{}/ior-easy/ior_file_easy", self.data);
             match phase {

@@ -102,7 +102,7 @@ fn command_lines_are_those_of_io500() {
     }
     let find = task(&plan, Phase::Find).words.join(" ");
     assert_eq!(find, "find /mnt/t/io500data -newer ./results/timestampfile -size 3901c -name *01*");
-    let standard = Phase::ALL.into_iter().filter(|phase| !phase.is_extended());
+    let standard = Phase::ALL.iter().copied().filter(|phase| !phase.is_extended());
     assert_eq!(plan.tasks.iter().map(|task| task.phase).collect::<Vec<_>>(), standard.collect::<Vec<_>>());
 }
 
@@ -160,7 +160,7 @@ fn golden() -> Vec<(Phase, Outcome)> {
         let invalid = if is_valid { Vec::new() } else { vec!["Runtime is smaller than expected".to_owned()] };
         (phase, Outcome { score, time_s, invalid, ..Outcome::default() })
     };
-    Phase::ALL.into_iter().filter(|phase| !phase.is_extended()).zip(scores).map(of).collect()
+    Phase::ALL.iter().copied().filter(|phase| !phase.is_extended()).zip(scores).map(of).collect()
 }
 
 // Protects the score and its hash: the golden's are reproduced from its numbers.
@@ -298,7 +298,7 @@ fn phases_lower_to_their_work() {
     };
     assert_eq!(step.shift, 1);
     let has_none = |phase: &Phase| phase.name().starts_with("find") || *phase == Phase::Timestamp;
-    for phase in Phase::ALL.into_iter().filter(|phase| !has_none(phase)) {
+    for phase in Phase::ALL.iter().copied().filter(|phase| !has_none(phase)) {
         assert_eq!(plumb_workload::validate::validate(&lowered(phase)), [], "{phase:?}");
     }
 }
@@ -434,7 +434,7 @@ fn table_holds_together() {
             }
         }
     }
-    for phase in Phase::ALL {
+    for &phase in Phase::ALL {
         assert!(table::SECTIONS.iter().any(|section| section.name == phase.name()), "{phase:?}");
     }
 }

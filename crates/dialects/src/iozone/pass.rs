@@ -1,9 +1,10 @@
 //! IOzone's tests, and the passes that each of them makes.
 
 use plumb_result::CellMetric;
+use strum::VariantArray;
 
 /// A test, by the number of `-i`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, VariantArray)]
 pub enum Test {
     /// 0: write, rewrite.
     Write,
@@ -31,19 +32,7 @@ pub enum Test {
 
 impl Test {
     /// All, by their numbers.
-    pub const ALL: [Test; 11] = [
-        Test::Write,
-        Test::Read,
-        Test::Random,
-        Test::Backward,
-        Test::RecordRewrite,
-        Test::Stride,
-        Test::Fwrite,
-        Test::Fread,
-        Test::Mix,
-        Test::Pwrite,
-        Test::Pread,
-    ];
+    pub const ALL: &[Test] = Test::VARIANTS;
 
     /// Its number.
     pub fn number(self) -> usize {

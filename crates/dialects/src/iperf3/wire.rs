@@ -42,7 +42,7 @@ pub fn stream_id(place: usize) -> i64 {
 }
 
 /// A step of a test, as it travels.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::FromRepr)]
 #[repr(i8)]
 pub enum State {
     /// Move data: both.
@@ -76,23 +76,7 @@ pub enum State {
 impl State {
     /// Of its byte.
     pub fn of(byte: u8) -> Option<State> {
-        use State::*;
-        const ALL: [State; 13] = [
-            TestStart,
-            TestRunning,
-            TestEnd,
-            ParamExchange,
-            CreateStreams,
-            ServerTerminate,
-            ClientTerminate,
-            ExchangeResults,
-            DisplayResults,
-            Done,
-            PlumbServer,
-            AccessDenied,
-            ServerError,
-        ];
-        ALL.into_iter().find(|state| *state as i8 == byte as i8)
+        State::from_repr(byte as i8)
     }
 }
 

@@ -110,7 +110,7 @@ pub fn report(settings: &Settings, results: &[IterationResult]) -> String {
 
 /// Tests that have a row, those of a tree aside.
 fn rows(settings: &Settings) -> impl Iterator<Item = Test> + '_ {
-    Test::ALL.into_iter().filter(move |test| match test {
+    Test::ALL.iter().copied().filter(move |test| match test {
         test if test.is_of_tree() => false,
         Test::FileCreation | Test::FileStat | Test::FileRead | Test::FileRemoval => settings.files_too,
         _ => settings.directories_too,
@@ -196,7 +196,7 @@ fn latencies(results: &[IterationResult]) -> String {
                     p90            p99          p99.9            Max\n   ---------                        ---            \
                     ---            ---          -----            ---\n"
         .to_owned();
-    for test in Test::ALL {
+    for &test in Test::ALL {
         let mut latency = Histogram::default();
         results.iter().filter_map(|result| result.test(test)).for_each(|test| latency.merge(&test.latency));
         if latency.count() == 0 {
@@ -252,7 +252,7 @@ pub fn csv(results: &[IterationResult], items: u64) -> String {
     // As many as a stonewall let through, where there was one.
     let items = results.first().and_then(|result| result.at_wall.iter().max()).map_or(items, |&most| most.min(items));
     let mut text = format!("all,{items}");
-    for test in Test::ALL {
+    for &test in Test::ALL {
         text.push_str(&match results.first().and_then(|result| result.test(test)) {
             Some(test) if test.items > 0 => cell(test.rate(), test.time_ns),
             _ => ",,".to_owned(),
@@ -263,7 +263,7 @@ pub fn csv(results: &[IterationResult], items: u64) -> String {
         let ranks = result.tests().map(|test| test.ranks.len()).max().unwrap_or(0);
         for rank in 0..ranks {
             text.push_str(&format!("{rank},"));
-            for test in Test::ALL.into_iter().filter(|test| !test.is_of_tree()) {
+            for test in Test::ALL.iter().copied().filter(|test| !test.is_of_tree()) {
                 text.push_str(&match result.test(test).and_then(|test| test.ranks.get(rank)) {
                     Some(of_rank) if of_rank.items > 0 => cell(of_rank.rate(), of_rank.time_ns),
                     _ => ",,".to_owned(),

@@ -3,9 +3,10 @@
 use plumb_result::histogram::Histogram;
 use plumb_result::{Fault, PhaseMeasurement, WorkerMeasurement};
 use plumb_workload::OpKind;
+use strum::VariantArray;
 
 /// A test, in mdtest's order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, VariantArray)]
 pub enum Test {
     /// Items that are directories are made.
     DirectoryCreation,
@@ -33,19 +34,7 @@ pub enum Test {
 
 impl Test {
     /// All of them.
-    pub const ALL: [Test; 11] = [
-        Test::DirectoryCreation,
-        Test::DirectoryStat,
-        Test::DirectoryRead,
-        Test::DirectoryRename,
-        Test::DirectoryRemoval,
-        Test::FileCreation,
-        Test::FileStat,
-        Test::FileRead,
-        Test::FileRemoval,
-        Test::TreeCreation,
-        Test::TreeRemoval,
-    ];
+    pub const ALL: &[Test] = Test::VARIANTS;
 
     /// What mdtest calls it.
     pub fn name(self) -> &'static str {
@@ -83,7 +72,7 @@ impl Test {
 
     /// The test of a phase.
     pub fn of_phase(name: &str) -> Option<Test> {
-        Test::ALL.into_iter().find(|test| test.phase() == name)
+        Test::ALL.iter().copied().find(|test| test.phase() == name)
     }
 
     /// Whether it is of a tree.

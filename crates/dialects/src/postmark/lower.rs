@@ -13,9 +13,11 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// The phases of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumString, strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum PhaseKind {
     /// Subdirectories are made; untimed by PostMark.
+    #[strum(serialize = "make-subdirectories")]
     MakeDirectories,
     /// Files are created.
     Create,
@@ -24,32 +26,19 @@ pub enum PhaseKind {
     /// Files are deleted.
     Delete,
     /// Subdirectories are removed; untimed by PostMark.
+    #[strum(serialize = "remove-subdirectories")]
     RemoveDirectories,
 }
 
 impl PhaseKind {
-    const ALL: [PhaseKind; 5] = [
-        PhaseKind::MakeDirectories,
-        PhaseKind::Create,
-        PhaseKind::Transactions,
-        PhaseKind::Delete,
-        PhaseKind::RemoveDirectories,
-    ];
-
     /// The phase's name in results.
     pub fn name(self) -> &'static str {
-        match self {
-            PhaseKind::MakeDirectories => "make-subdirectories",
-            PhaseKind::Create => "create",
-            PhaseKind::Transactions => "transactions",
-            PhaseKind::Delete => "delete",
-            PhaseKind::RemoveDirectories => "remove-subdirectories",
-        }
+        self.into()
     }
 
     /// That of a phase of this name.
     pub fn from_name(name: &str) -> Option<PhaseKind> {
-        PhaseKind::ALL.into_iter().find(|kind| kind.name() == name)
+        name.parse().ok()
     }
 
     /// What PostMark prints before it.

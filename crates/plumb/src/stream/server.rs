@@ -169,11 +169,8 @@ impl Client {
                     Ok(count) => head.extend_from_slice(&bytes[..count]),
                     Err(error) => return after_error(&error),
                 }
-                if http::is_whole(head) {
-                    let response = http::answer(head, token, CONTENT_TYPE, || page.text());
+                if let Some(response) = http::answer(head, token, CONTENT_TYPE, || page.text()) {
                     self.stage = Stage::Response(response, 0);
-                } else if head.len() > http::HEAD_MAX {
-                    self.stage = Stage::Response(http::too_long(), 0);
                 }
                 Connection::Keep
             }
@@ -209,6 +206,7 @@ fn after_error(error: &io::Error) -> Connection {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plumb_text::http::HEAD_BYTES_MAX;
     use std::net::{IpAddr, Ipv4Addr};
 
     fn server(token: Option<&str>) -> MetricsServer {
@@ -254,7 +252,7 @@ mod tests {
             (0..CLIENTS_MAX + 8).map(|_| TcpStream::connect(server.address).unwrap()).collect();
         let mut unread = TcpStream::connect(server.address).unwrap();
         unread.write_all(b"GET /metrics HTTP/1.1\r\n").unwrap();
-        let long = asked(&server, &vec![b'a'; http::HEAD_MAX + 4096]);
+        let long = asked(&server, &vec![b'a'; HEAD_BYTES_MAX + 4096]);
         assert!(long.is_empty() || long.starts_with("HTTP/1.1 431"), "{long}");
         assert!(asked(&server, GET).starts_with("HTTP/1.1 401"), "no token was shown");
         let request = b"GET /metrics HTTP/1.1\r\nAuthorization: Bearer 0123456789abcdef\r\n\r\n";

@@ -93,7 +93,7 @@ fn pipelines_get_their_forms() {
     assert!(said.out.contains("ok 1 - make.regular\nnot ok 2 - unlink.directory-eperm\n"), "{}", said.out);
     assert!(said.err.contains("::error title=plumb posix%3A fail unlink.directory-eperm::"), "{}", said.err);
     let read = |name: &str| std::fs::read_to_string(home.work().join(name)).unwrap();
-    assert!(read("j.xml").contains("tests=\"2\" failures=\"1\""));
+    assert!(read("j.xml").contains("tests=\"2\" skipped=\"0\" errors=\"0\" failures=\"1\""));
     assert!(read("r.md").contains("### ❌ plumb posix"));
 }
 

@@ -28,9 +28,9 @@ pub use runs::of_runs;
 pub use study::of_study;
 pub use sweep::of_sweep;
 pub use trace::of_recordings;
-pub use workbook::WorkbookError;
 
 use crate::document::{ReportPart, markdown};
+use crate::workbook::WorkbookError;
 use plumb_chart::Chart;
 use plumb_result::tidy::TidyTable;
 use plumb_text::markdown::escaped;

@@ -4,44 +4,57 @@
 use super::FullReport;
 use crate::document::{ReportPart, ReportTable, fact_table};
 use crate::table::Align;
+use crate::workbook::{
+    Area, Intervals, Mark, ROWS_MAX, Series, Sheet, SheetChart, THOUSANDTHS, WorkbookError, axis_title, finish,
+    new_book,
+};
 use plumb_chart::{
     Bars, Body, Chart as Description, Density, DensityColumn, Forest, Format as ValueFormat, Heat, Lines, Panel, Point,
     Scale, SeriesShape, series_colour,
 };
 use plumb_result::tidy::TidyCell;
-use plumb_workbook::{
-    Area, Axis, Book, Border, Chart, ChartKind, ErrorBars, Legend, Marker, NumberFormat, ROWS_MAX, Series, Sheet, Style,
-};
-
-pub use plumb_workbook::WorkbookError;
+use rust_xlsxwriter::{ChartType, ConditionalFormat2ColorScale, Format, FormatAlign, FormatBorder};
 
 /// Width of the first column of the sheet of text, characters.
 const TEXT_COLUMN: f64 = 34.0;
 /// A text is broken over this many columns.
 const TEXT_COLUMNS: u16 = 7;
-const WRAPPED: Style = Style { is_wrapped: true, ..Style::PLAIN };
-const STRONG: Style = Style { is_wrapped: true, ..Style::BOLD };
-const TITLE: Style = Style { font_points: 16, ..Style::BOLD };
-const HEADING: Style = Style { font_points: 13, ..Style::BOLD };
-const HEAD: Style = Style { border: Border::ThinBelow, ..Style::BOLD };
-const RIGHT: Style = Style { is_right: true, ..Style::PLAIN };
+
+fn plain() -> Format {
+    Format::new()
+}
+
+fn bold() -> Format {
+    Format::new().set_bold()
+}
+
+/// Long texts are broken, and begin at the top of the cell.
+fn wrapped() -> Format {
+    Format::new().set_text_wrap().set_align(FormatAlign::Top)
+}
+
 /// Numbers of the charts.
-const NUMBER: Style = Style::number(NumberFormat::Thousandths);
+fn chart_number() -> Format {
+    Format::new().set_num_format(THOUSANDTHS)
+}
 
 pub(super) fn workbook(report: &FullReport) -> Result<Vec<u8>, WorkbookError> {
-    let mut book = Book::new();
-    page(book.add_sheet("Report"), report);
+    let mut book = new_book();
+    page(&mut Sheet::add(&mut book, "Report")?, report)?;
     let mut names: Vec<String> = vec!["Report".to_owned(), "Data".to_owned()];
     for description in report.charts() {
         let name = sheet_name(&description.title, &names);
-        one_chart(book.add_sheet(&name), &description);
+        one_chart(&mut Sheet::add(&mut book, &name)?, &description)?;
         names.push(name);
     }
-    data(book.add_sheet("Data"), report);
-    book.write()
+    data(&mut Sheet::add(&mut book, "Data")?, report)?;
+    finish(book)
 }
 
-/// At most 31 characters, none of those that Excel forbids, and not one that is taken.
+/// UTF-16 units of a sheet's name. Source: Excel's limits.
+const NAME_MAX: usize = 31;
+
+/// Returns a name of a sheet: at most 31 UTF-16 units, none of the characters that Excel forbids, and not one that is taken.
 fn sheet_name(title: &str, taken: &[String]) -> String {
     let allowed =
         |c: char| if c.is_control() || ['[', ']', ':', '*', '?', '/', '\\', '\''].contains(&c) { ' ' } else { c };
@@ -51,38 +64,45 @@ fn sheet_name(title: &str, taken: &[String]) -> String {
     (1..)
         .map(|number: u32| {
             let ending = if number == 1 { String::new() } else { format!(" {number}") };
-            let head: String = base.chars().take(31 - ending.len()).collect();
+            let mut units = ending.len();
+            let fits = |c: &char| {
+                units += c.len_utf16();
+                units <= NAME_MAX
+            };
+            let head: String = base.chars().take_while(fits).collect();
             format!("{}{ending}", head.trim_end())
         })
-        .find(|name| !taken.iter().any(|known| known.eq_ignore_ascii_case(name)))
+        .find(|name| !taken.iter().any(|known| known.to_lowercase() == name.to_lowercase()))
         .unwrap_or(base)
 }
 
 /// The report's text and tables. Texts are texts: none of them becomes a formula.
-fn page(sheet: &mut Sheet, report: &FullReport) {
-    sheet.widths(0, 0, TEXT_COLUMN);
-    sheet.widths(1, 11, 16.0);
-    sheet.text(0, 0, &report.title, TITLE);
+fn page(sheet: &mut Sheet<'_>, report: &FullReport) -> Result<(), WorkbookError> {
+    let strong = wrapped().set_bold();
+    let weak = wrapped();
+    sheet.widths(0, 0, TEXT_COLUMN)?;
+    sheet.widths(1, 11, 16.0)?;
+    sheet.text(0, 0, &report.title, &bold().set_font_size(16))?;
     let mut row: u32 = 2;
     for (index, part) in report.parts.iter().enumerate() {
         match part {
             // Charts have sheets of their own.
             ReportPart::Heading(_) if matches!(report.parts.get(index + 1), Some(ReportPart::Chart(_))) => {}
             ReportPart::Heading(text) => {
-                sheet.text(row + 1, 0, text, HEADING);
+                sheet.text(row + 1, 0, text, &bold().set_font_size(13))?;
                 row += 2;
             }
             ReportPart::Text(_, text) if text.is_empty() => {}
-            ReportPart::Text(crate::style::Ink::Strong, text) => paragraph(sheet, &mut row, text, STRONG),
-            ReportPart::Text(_, text) => paragraph(sheet, &mut row, text, WRAPPED),
+            ReportPart::Text(crate::style::Ink::Strong, text) => paragraph(sheet, &mut row, text, &strong)?,
+            ReportPart::Text(_, text) => paragraph(sheet, &mut row, text, &weak)?,
             ReportPart::List(items) => {
                 for item in items {
                     let text = format!("{} {}", item.head.trim(), item.text);
-                    paragraph(sheet, &mut row, text.trim_start(), WRAPPED);
+                    paragraph(sheet, &mut row, text.trim_start(), &weak)?;
                 }
             }
-            ReportPart::Table(table) => one_table(sheet, &mut row, table),
-            ReportPart::Facts(facts) => one_table(sheet, &mut row, &fact_table(facts)),
+            ReportPart::Table(table) => one_table(sheet, &mut row, table)?,
+            ReportPart::Facts(facts) => one_table(sheet, &mut row, &fact_table(facts))?,
             ReportPart::Chart(_) => {}
         }
     }
@@ -91,58 +111,64 @@ fn page(sheet: &mut Sheet, report: &FullReport) {
         let text = format!(
             "The sheet of data has the first {NUMBERS_MAX} of {numbers} numbers: a sheet holds no more. CSV has all."
         );
-        paragraph(sheet, &mut row, &text, STRONG);
+        paragraph(sheet, &mut row, &text, &strong)?;
     }
+    Ok(())
 }
 
-fn paragraph(sheet: &mut Sheet, row: &mut u32, text: &str, style: Style) {
-    sheet.merge(Area { first: (*row, 0), last: (*row, TEXT_COLUMNS) }, style);
-    sheet.text(*row, 0, text, style);
+fn paragraph(sheet: &mut Sheet<'_>, row: &mut u32, text: &str, format: &Format) -> Result<(), WorkbookError> {
+    sheet.merged_text(*row, (0, TEXT_COLUMNS), text, format)?;
     // A merged cell does not grow by itself.
     let wide = TEXT_COLUMN + f64::from(TEXT_COLUMNS) * 16.0;
     let lines = (text.chars().count() as f64 / wide).ceil().max(1.0);
-    sheet.height(*row, 15.0 * lines);
+    sheet.height(*row, 15.0 * lines)?;
     *row += 1;
+    Ok(())
 }
 
-fn one_table(sheet: &mut Sheet, row: &mut u32, table: &ReportTable) {
+fn one_table(sheet: &mut Sheet<'_>, row: &mut u32, table: &ReportTable) -> Result<(), WorkbookError> {
+    let head_format = bold().set_border_bottom(FormatBorder::Thin);
+    let (left, right) = (plain(), plain().set_align(FormatAlign::Right));
     for (column, head) in (0..).zip(&table.columns) {
-        sheet.text(*row, column, &head.title, HEAD);
+        sheet.text(*row, column, &head.title, &head_format)?;
     }
     for cells in &table.rows {
         *row += 1;
         for (column, cell) in cells.iter().enumerate() {
             let is_right = table.columns.get(column).is_some_and(|head| head.align == Align::Right);
-            sheet.text(*row, column as u16, cell, if is_right { RIGHT } else { Style::PLAIN });
+            sheet.text(*row, column as u16, cell, if is_right { &right } else { &left })?;
         }
     }
     *row += 2;
+    Ok(())
 }
 
 /// Numbers that the sheet of data holds: its first row has the heads.
 const NUMBERS_MAX: usize = ROWS_MAX as usize - 1;
 
 /// Every number, a line each: what spreadsheets filter and pivot.
-fn data(sheet: &mut Sheet, report: &FullReport) {
-    sheet.freeze(1, 0);
+fn data(sheet: &mut Sheet<'_>, report: &FullReport) -> Result<(), WorkbookError> {
+    let format = plain();
+    sheet.freeze(1, 0)?;
     let table = &report.numbers;
     for (column, name) in (0..).zip(&table.columns) {
-        sheet.text(0, column, name, Style::BOLD);
-        sheet.widths(column, column, name.len().max(14) as f64);
+        sheet.text(0, column, name, &bold())?;
+        sheet.widths(column, column, name.len().max(14) as f64)?;
     }
     for (row, cells) in (1..).zip(table.rows.iter().take(NUMBERS_MAX)) {
         for (column, cell) in (0..).zip(cells) {
             match cell {
                 TidyCell::Missing => {}
-                TidyCell::Number(number) => sheet.number(row, column, *number, Style::PLAIN),
-                TidyCell::Text(text) => sheet.text(row, column, text, Style::PLAIN),
+                TidyCell::Number(number) => sheet.number(row, column, *number, &format)?,
+                TidyCell::Text(text) => sheet.text(row, column, text, &format)?,
             }
         }
     }
     if !table.columns.is_empty() && !table.rows.is_empty() {
         let last = (table.rows.len().min(NUMBERS_MAX) as u32, table.columns.len() as u16 - 1);
-        sheet.filter(Area { first: (0, 0), last });
+        sheet.filter(Area { first: (0, 0), last })?;
     }
+    Ok(())
 }
 
 /// What values of a chart are divided by in a sheet, and the unit that is left.
@@ -165,22 +191,23 @@ fn in_unit(title: &str, format: ValueFormat) -> String {
     if unit.is_empty() { title.to_owned() } else { format!("{title} ({unit})") }
 }
 
-fn one_chart(sheet: &mut Sheet, description: &Description) {
-    sheet.text(0, 0, &description.title, Style::BOLD);
-    sheet.text(1, 0, &description.says, Style::PLAIN);
-    sheet.widths(0, 0, TEXT_COLUMN);
-    sheet.widths(1, 15, 14.0);
+fn one_chart(sheet: &mut Sheet<'_>, description: &Description) -> Result<(), WorkbookError> {
+    sheet.text(0, 0, &description.title, &bold())?;
+    sheet.text(1, 0, &description.says, &plain())?;
+    sheet.widths(0, 0, TEXT_COLUMN)?;
+    sheet.widths(1, 15, 14.0)?;
     match &description.body {
-        Body::Bars(bars) => of_bars(sheet, description, bars),
-        Body::Forest(forest) => of_forest(sheet, description, forest),
-        Body::Lines(lines) => of_lines(sheet, description, lines),
-        Body::Heat(heat) => of_heat(sheet, heat),
-        Body::Density(density) => of_heat(sheet, &heat_of(density)),
+        Body::Bars(bars) => of_bars(sheet, description, bars)?,
+        Body::Forest(forest) => of_forest(sheet, description, forest)?,
+        Body::Lines(lines) => of_lines(sheet, description, lines)?,
+        Body::Heat(heat) => of_heat(sheet, heat)?,
+        Body::Density(density) => of_heat(sheet, &heat_of(density))?,
     }
     // No page ends in a chart. Numbers of hundreds of rows would be too small on one page.
     if rows(&description.body) <= ROWS_OF_A_PAGE {
-        sheet.print(1, 0);
+        sheet.print(1, 0)?;
     }
+    Ok(())
 }
 
 /// Rows of numbers that a printed page holds together with a chart.
@@ -204,93 +231,93 @@ const TOP: u32 = 3;
 /// The first row below the heads.
 const FIRST: u32 = TOP + 1;
 
-fn number(sheet: &mut Sheet, row: u32, column: u16, value: Option<f64>) {
-    if let Some(value) = value.filter(|value| value.is_finite()) {
-        sheet.number(row, column, value, NUMBER);
+fn number(sheet: &mut Sheet<'_>, row: u32, column: u16, value: Option<f64>) -> Result<(), WorkbookError> {
+    match value.filter(|value| value.is_finite()) {
+        Some(value) => sheet.number(row, column, value, &chart_number()),
+        None => Ok(()),
     }
 }
 
 /// How far an interval reaches beyond its value and below it, in two columns.
-fn interval(sheet: &mut Sheet, row: u32, column: u16, value: f64, (lo, hi): (f64, f64), scale: f64) {
-    number(sheet, row, column, Some((hi - value).max(0.0) / scale));
-    number(sheet, row, column + 1, Some((value - lo).max(0.0) / scale));
+fn interval(
+    sheet: &mut Sheet<'_>,
+    row: u32,
+    column: u16,
+    value: f64,
+    (lo, hi): (f64, f64),
+    scale: f64,
+) -> Result<(), WorkbookError> {
+    number(sheet, row, column, Some((hi - value).max(0.0) / scale))?;
+    number(sheet, row, column + 1, Some((value - lo).max(0.0) / scale))
 }
 
 /// Error bars from two such columns.
-fn error_bars(above: u16, last_row: u32, of_categories: bool) -> ErrorBars {
-    let column = |column| Area::of_column(column, FIRST, last_row);
-    ErrorBars { of_categories, above: column(above), below: column(above + 1) }
-}
-
-/// A chart without series, as high as its rows need.
-fn empty_chart(kind: ChartKind, description: &Description, rows: usize) -> Chart {
-    Chart {
-        kind,
-        title: description.title.clone(),
-        categories: Axis::default(),
-        values: Axis::default(),
-        series: Vec::new(),
-        legend: Legend::Right,
-        width_px: 900,
-        height_px: 320 + 24 * rows.min(40) as u32,
-        // As much as Excel reads.
-        alt_text: description.alt.chars().take(255).collect(),
+const fn intervals(above: u16, last_row: u32, are_of_categories: bool) -> Intervals {
+    Intervals {
+        are_of_categories,
+        above: Area::of_column(above, FIRST, last_row),
+        below: Area::of_column(above + 1, FIRST, last_row),
     }
 }
 
-fn of_bars(sheet: &mut Sheet, description: &Description, bars: &Bars) {
+/// A chart without series, as high as its rows need.
+fn empty_chart(kind: ChartType, description: &Description, rows: usize) -> SheetChart {
+    SheetChart::new(kind, &description.title, &description.alt, (900, 320 + 24 * rows.min(40) as u32))
+}
+
+fn of_bars(sheet: &mut Sheet<'_>, description: &Description, bars: &Bars) -> Result<(), WorkbookError> {
     let (scale, _) = unit(bars.axis.format);
     let last = TOP + bars.groups.len() as u32;
-    let mut chart = empty_chart(ChartKind::Bars, description, bars.groups.len());
+    let mut chart = empty_chart(ChartType::Bar, description, bars.groups.len());
     for (row, group) in (FIRST..).zip(&bars.groups) {
-        sheet.text(row, 0, &group.label, Style::PLAIN);
+        sheet.text(row, 0, &group.label, &plain())?;
     }
     for (series, title) in bars.series.iter().enumerate() {
         let column = 1 + 3 * series as u16;
         for (column, head) in (column..).zip([title.as_str(), "95 % above", "95 % below"]) {
-            sheet.text(TOP, column, head, Style::BOLD);
+            sheet.text(TOP, column, head, &bold())?;
         }
         for (row, group) in (FIRST..).zip(&bars.groups) {
             let Some(bar) = group.bars.iter().find(|bar| bar.series == series) else { continue };
-            number(sheet, row, column, bar.value.map(|value| value / scale));
+            number(sheet, row, column, bar.value.map(|value| value / scale))?;
             if let (Some(value), Some(ends)) = (bar.value, bar.interval) {
-                interval(sheet, row, column + 1, value, ends, scale);
+                interval(sheet, row, column + 1, value, ends, scale)?;
             }
         }
         if !bars.groups.is_empty() {
-            chart.series.push(Series {
-                name: title.clone(),
+            let one = Series {
+                name: title,
                 colour: series_colour(series),
                 categories: Area::of_column(0, FIRST, last),
                 values: Area::of_column(column, FIRST, last),
-                error_bars: Some(error_bars(column + 1, last, false)),
-                marker: Marker::None,
-                has_line: false,
-            });
+                intervals: Some(intervals(column + 1, last, false)),
+                mark: Mark::Bar,
+            };
+            chart.add(sheet, &one);
         }
     }
-    chart.values.title = in_unit(&bars.axis.title, bars.axis.format);
-    chart.values.min = Some(0.0);
-    sheet.chart(last + 3, 0, chart);
+    axis_title(chart.values(), &in_unit(&bars.axis.title, bars.axis.format));
+    chart.values().set_min(0.0);
+    sheet.chart(last + 3, 0, chart)
 }
 
-fn of_forest(sheet: &mut Sheet, description: &Description, forest: &Forest) {
+fn of_forest(sheet: &mut Sheet<'_>, description: &Description, forest: &Forest) -> Result<(), WorkbookError> {
     for (column, head) in (0..).zip(["number", "ratio", "95 % above", "95 % below", "height", "verdict"]) {
-        sheet.text(TOP, column, head, Style::BOLD);
+        sheet.text(TOP, column, head, &bold())?;
     }
     let rows = forest.rows.len();
     for (index, row) in forest.rows.iter().enumerate() {
         let at = FIRST + index as u32;
-        sheet.text(at, 0, &row.label, Style::PLAIN);
-        number(sheet, at, 1, row.value);
+        sheet.text(at, 0, &row.label, &plain())?;
+        number(sheet, at, 1, row.value)?;
         if let (Some(value), Some(ends)) = (row.value, row.interval) {
-            interval(sheet, at, 2, value, ends, 1.0);
+            interval(sheet, at, 2, value, ends, 1.0)?;
         }
-        number(sheet, at, 4, Some((rows - index) as f64));
-        sheet.text(at, 5, &row.words, Style::PLAIN);
+        number(sheet, at, 4, Some((rows - index) as f64))?;
+        sheet.text(at, 5, &row.words, &plain())?;
     }
     if rows == 0 {
-        return;
+        return Ok(());
     }
     let last = TOP + rows as u32;
     let ends = forest.rows.iter().flat_map(|row| {
@@ -302,55 +329,51 @@ fn of_forest(sheet: &mut Sheet, description: &Description, forest: &Forest) {
         .fold((1.0, 1.0), |(lo, hi): (f64, f64), end| (lo.min(end), hi.max(end)));
     // Intervals too wide to use leave no room for others.
     let (least, most) = ((least * 0.95).max(0.05), (most * 1.05).min(20.0));
-    let chart = Chart {
-        categories: Axis {
-            title: forest.axis_title.clone(),
-            min: Some((least * 20.0).floor() / 20.0),
-            max: Some((most * 20.0).ceil() / 20.0),
-            ..Axis::default()
-        },
-        values: Axis {
-            title: "row of the table, from below".to_owned(),
-            min: Some(0.0),
-            max: Some(rows as f64 + 1.0),
-            ..Axis::default()
-        },
-        series: vec![Series {
-            name: "ratio".to_owned(),
-            colour: series_colour(0),
-            categories: Area::of_column(1, FIRST, last),
-            values: Area::of_column(4, FIRST, last),
-            error_bars: Some(error_bars(2, last, true)),
-            marker: Marker::Diamond,
-            has_line: false,
-        }],
-        legend: Legend::None,
-        ..empty_chart(ChartKind::Scatter, description, rows)
+    let mut chart = empty_chart(ChartType::ScatterStraight, description, rows);
+    axis_title(chart.categories(), &forest.axis_title);
+    chart.categories().set_min((least * 20.0).floor() / 20.0).set_max((most * 20.0).ceil() / 20.0);
+    axis_title(chart.values(), "row of the table, from below");
+    chart.values().set_min(0.0).set_max(rows as f64 + 1.0);
+    chart.hide_legend();
+    let ratios = Series {
+        name: "ratio",
+        colour: series_colour(0),
+        categories: Area::of_column(1, FIRST, last),
+        values: Area::of_column(4, FIRST, last),
+        intervals: Some(intervals(2, last, true)),
+        mark: Mark::Diamond,
     };
-    sheet.chart(last + 3, 0, chart);
+    chart.add(sheet, &ratios);
+    sheet.chart(last + 3, 0, chart)
 }
 
-fn of_lines(sheet: &mut Sheet, description: &Description, lines: &Lines) {
+fn of_lines(sheet: &mut Sheet<'_>, description: &Description, lines: &Lines) -> Result<(), WorkbookError> {
     let mut column: u16 = 0;
     let mut deepest = TOP;
-    let mut charts: Vec<Chart> = Vec::new();
+    let mut charts: Vec<SheetChart> = Vec::new();
     for panel in &lines.panels {
         let mut chart = panel_chart(description, lines, panel);
+        let mut drawn = 0;
         for one in &panel.series {
             let points = if one.shape == SeriesShape::Steps { corners(&one.points) } else { one.points.clone() };
-            let has_intervals = columns_of(sheet, column, lines, panel, &one.name, &points);
+            let has_intervals = columns_of(sheet, column, lines, panel, &one.name, &points)?;
             let last = TOP + points.len() as u32;
             deepest = deepest.max(last);
             if !points.is_empty() {
-                chart.series.push(Series {
-                    name: one.name.clone(),
-                    colour: series_colour(chart.series.len()),
+                let series = Series {
+                    name: &one.name,
+                    colour: series_colour(drawn),
                     categories: Area::of_column(column, FIRST, last),
                     values: Area::of_column(column + 1, FIRST, last),
-                    error_bars: has_intervals.then(|| error_bars(column + 2, last, false)),
-                    marker: if points.len() > 60 { Marker::None } else { Marker::Disc },
-                    has_line: one.shape != SeriesShape::Points,
-                });
+                    intervals: has_intervals.then(|| intervals(column + 2, last, false)),
+                    mark: match one.shape {
+                        SeriesShape::Points => Mark::Disc,
+                        _ if points.len() > 60 => Mark::Line,
+                        _ => Mark::LineWithDiscs,
+                    },
+                };
+                chart.add(sheet, &series);
+                drawn += 1;
             }
             column += 5;
         }
@@ -358,58 +381,62 @@ fn of_lines(sheet: &mut Sheet, description: &Description, lines: &Lines) {
     }
     for (index, chart) in (0..).zip(charts) {
         // Numbers may be many: charts stand above none of them, at the side.
-        sheet.chart(FIRST + 20 * index, column, chart);
+        sheet.chart(FIRST + 20 * index, column, chart)?;
     }
     for (row, mark) in (deepest + 2..).zip(&lines.marks) {
-        sheet.text(row, 0, &format!("{}: {}", lines.x.format.text(mark.at), mark.label), Style::PLAIN);
+        sheet.text(row, 0, &format!("{}: {}", lines.x.format.text(mark.at), mark.label), &plain())?;
     }
+    Ok(())
 }
 
 /// The chart of a panel, without series.
-fn panel_chart(description: &Description, lines: &Lines, panel: &Panel) -> Chart {
+fn panel_chart(description: &Description, lines: &Lines, panel: &Panel) -> SheetChart {
     // An axis of names is one of categories.
     let has_names = !lines.x_names.is_empty();
-    let kind = if has_names { ChartKind::Lines } else { ChartKind::Scatter };
-    let base_of_x = if lines.x.format == ValueFormat::Time { 10 } else { 2 };
-    Chart {
-        title: format!("{}: {}", description.title, panel.y.title),
-        categories: Axis {
-            title: in_unit(&lines.x.title, lines.x.format),
-            log_base: (lines.x.scale == Scale::Log && !has_names).then_some(base_of_x),
-            ..Axis::default()
-        },
-        values: Axis {
-            title: in_unit(&panel.y.title, panel.y.format),
-            log_base: (panel.y.scale == Scale::Log).then_some(10),
-            min: (panel.y.scale == Scale::FromZero).then_some(0.0),
-            ..Axis::default()
-        },
-        height_px: 360,
-        ..empty_chart(kind, description, 0)
+    let kind = if has_names { ChartType::Line } else { ChartType::ScatterStraight };
+    let title = format!("{}: {}", description.title, panel.y.title);
+    let mut chart = SheetChart::new(kind, &title, &description.alt, (900, 360));
+    axis_title(chart.categories(), &in_unit(&lines.x.title, lines.x.format));
+    if lines.x.scale == Scale::Log && !has_names {
+        chart.categories().set_log_base(if lines.x.format == ValueFormat::Time { 10 } else { 2 });
     }
+    axis_title(chart.values(), &in_unit(&panel.y.title, panel.y.format));
+    if panel.y.scale == Scale::Log {
+        chart.values().set_log_base(10);
+    } else if panel.y.scale == Scale::FromZero {
+        chart.values().set_min(0.0);
+    }
+    chart
 }
 
 /// The numbers of a curve in four columns; true if some have intervals.
-fn columns_of(sheet: &mut Sheet, column: u16, lines: &Lines, panel: &Panel, name: &str, points: &[Point]) -> bool {
+fn columns_of(
+    sheet: &mut Sheet<'_>,
+    column: u16,
+    lines: &Lines,
+    panel: &Panel,
+    name: &str,
+    points: &[Point],
+) -> Result<bool, WorkbookError> {
     let ((x_scale, _), (y_scale, _)) = (unit(lines.x.format), unit(panel.y.format));
     let heads =
         [&*in_unit(&lines.x.title, lines.x.format), &*in_unit(name, panel.y.format), "95 % above", "95 % below"];
     for (column, head) in (column..).zip(heads) {
-        sheet.text(TOP, column, head, Style::BOLD);
+        sheet.text(TOP, column, head, &bold())?;
     }
     let mut has_intervals = false;
     for (row, point) in (FIRST..).zip(points) {
         match lines.x_names.get(point.x.round().max(0.0) as usize) {
-            Some(name) => sheet.text(row, column, name, Style::PLAIN),
-            None => number(sheet, row, column, Some(point.x / x_scale)),
+            Some(name) => sheet.text(row, column, name, &plain())?,
+            None => number(sheet, row, column, Some(point.x / x_scale))?,
         }
-        number(sheet, row, column + 1, point.y.map(|y| y / y_scale));
+        number(sheet, row, column + 1, point.y.map(|y| y / y_scale))?;
         if let (Some(y), Some(ends)) = (point.y, point.interval) {
             has_intervals = true;
-            interval(sheet, row, column + 2, y, ends, y_scale);
+            interval(sheet, row, column + 2, y, ends, y_scale)?;
         }
     }
-    has_intervals
+    Ok(has_intervals)
 }
 
 /// A curve of steps as a line through its corners: Excel has no steps.
@@ -451,24 +478,26 @@ fn heat_of(density: &Density) -> Heat {
 }
 
 /// Excel has no surface that can be read: a table with colours, as the page has it.
-fn of_heat(sheet: &mut Sheet, heat: &Heat) {
+fn of_heat(sheet: &mut Sheet<'_>, heat: &Heat) -> Result<(), WorkbookError> {
     let (scale, _) = unit(heat.values);
     let head = format!("{} \\ {}: {}", heat.y_title, heat.x_title, heat.values_title);
-    sheet.text(TOP, 0, &in_unit(&head, heat.values), Style::BOLD);
+    sheet.text(TOP, 0, &in_unit(&head, heat.values), &bold())?;
     for (column, x) in (1..).zip(&heat.x) {
-        sheet.text(TOP, column, x, Style::BOLD);
+        sheet.text(TOP, column, x, &bold())?;
     }
     for (row, cells) in heat.cells.iter().enumerate() {
         let at = FIRST + row as u32;
-        sheet.text(at, 0, heat.y.get(row).map_or("", String::as_str), Style::BOLD);
+        sheet.text(at, 0, heat.y.get(row).map_or("", String::as_str), &bold())?;
         for (column, value) in (1..).zip(cells) {
-            number(sheet, at, column, value.map(|value| value / scale));
+            number(sheet, at, column, value.map(|value| value / scale))?;
         }
     }
     if !heat.cells.is_empty() && !heat.x.is_empty() {
         let last = (TOP + heat.cells.len() as u32, heat.x.len() as u16);
-        sheet.colour_scale(Area { first: (FIRST, 1), last }, &["F7F4DE", "2C7FAA"]);
+        let colours = ConditionalFormat2ColorScale::new().set_minimum_color("#F7F4DE").set_maximum_color("#2C7FAA");
+        sheet.colour_scale(Area { first: (FIRST, 1), last }, &colours)?;
     }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -1,73 +1,82 @@
 //! JUnit's XML, as CI servers read it: a test for each number. Format: the schema of Apache Ant's JUnit task, in the subset that
-//! Jenkins, GitLab and GitHub actions agree on.
+//! Jenkins, GitLab and GitHub actions agree on; `quick-junit` writes it.
 
 use super::detail;
 use plumb_result::Gate;
 use plumb_result::gate::GateAnswer;
+use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite, XmlString};
+use std::time::Duration;
 
-/// One test suite. A number that cannot be told is `skipped`; what was not measured, or rejected, is an `error`.
+/// Returns one test suite. A number without an answer is `skipped`; a missing or rejected one is an `error`.
 pub fn junit(gate: &Gate) -> String {
-    let count = |answer| gate.numbers.iter().filter(|number| number.answer == answer).count();
-    let rejected = usize::from(gate.rejected || gate.numbers.is_empty() && gate.missing.is_empty());
-    let errors = gate.missing.len() + rejected;
-    let (failures, skipped) = match gate.rejected {
-        true => (0, gate.numbers.len()),
-        false => (count(GateAnswer::Regression), count(GateAnswer::CannotTell)),
-    };
-    let tests = gate.numbers.len() + errors;
-    let name = escaped(&format!("plumb gate: {} against {}", gate.candidate.name, gate.baseline.name));
-    let totals = format!(
-        "tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\" skipped=\"{skipped}\" time=\"{:.3}\"",
-        gate.seconds
-    );
-    let mut xml = format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites {totals}>\n  <testsuite name=\"{name}\" {totals}>\n"
-    );
+    let mut suite = TestSuite::new(xml(&format!("plumb gate: {} against {}", gate.candidate.name, gate.baseline.name)));
     for number in &gate.numbers {
-        let detail = escaped(&detail(number));
-        let body = match number.answer {
-            _ if gate.rejected => format!("<skipped message=\"{}\"/>", escaped("the checks rejected too many runs")),
-            GateAnswer::Pass => format!("<system-out>{detail}</system-out>"),
-            GateAnswer::Regression => {
-                format!("<failure message=\"{detail}\" type=\"regression\">{}</failure>", escaped(&gate.note))
-            }
-            GateAnswer::CannotTell => format!("<skipped message=\"{}: {detail}\"/>", number.word()),
+        let detail = detail(number);
+        let status = match number.answer {
+            _ if gate.rejected => skipped("the checks rejected too many runs"),
+            GateAnswer::Pass => TestCaseStatus::success(),
+            GateAnswer::Regression => failed(NonSuccessKind::Failure, "regression", &detail, Some(&gate.note)),
+            GateAnswer::CannotTell => skipped(&format!("{}: {detail}", number.word())),
         };
-        xml.push_str(&test(&number.workload, &format!("{} {}", number.phase, number.metric), &body));
+        let is_pass = number.answer == GateAnswer::Pass && !gate.rejected;
+        let mut case = case(&number.workload, &format!("{} {}", number.phase, number.metric), status);
+        if is_pass {
+            case.set_system_out(xml(&detail));
+        }
+        suite.add_test_case(case);
     }
     for missing in &gate.missing {
-        let body = format!("<error message=\"{}\" type=\"missing\"/>", escaped(missing));
-        xml.push_str(&test("missing", missing, &body));
+        suite.add_test_case(case("missing", missing, failed(NonSuccessKind::Error, "missing", missing, None)));
     }
-    if rejected > 0 {
-        let body = format!("<error message=\"{}\" type=\"rejected\"/>", escaped(&gate.note));
-        xml.push_str(&test("checks", "runs are accepted", &body));
+    if gate.rejected || gate.numbers.is_empty() && gate.missing.is_empty() {
+        let status = failed(NonSuccessKind::Error, "rejected", &gate.note, None);
+        suite.add_test_case(case("checks", "runs are accepted", status));
     }
-    let said = escaped(&format!("{} {}", gate.note, gate.promise));
-    xml.push_str(&format!("    <system-out>{said}</system-out>\n  </testsuite>\n</testsuites>\n"));
-    xml
+    suite.set_system_out(xml(&format!("{} {}", gate.note, gate.promise)));
+    print("plumb gate", suite, gate.seconds)
 }
 
-fn test(class: &str, name: &str, body: &str) -> String {
-    let (class, name) = (escaped(class), escaped(name));
-    format!("    <testcase classname=\"plumb.{class}\" name=\"{name}\">{body}</testcase>\n")
+fn case(class: &str, name: &str, status: TestCaseStatus) -> TestCase {
+    let mut case = TestCase::new(xml(name), status);
+    case.set_classname(xml(&format!("plumb.{class}")));
+    case
 }
 
-/// For text and attributes. What XML 1.0 has no place for, not even escaped (§2.2), becomes U+FFFD.
-pub(crate) fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&apos;"),
-            '\n' | '\r' | '\t' => out.push_str(&format!("&#{};", c as u32)),
-            '\u{fffe}' | '\u{ffff}' => out.push('\u{fffd}'),
-            c if c < ' ' => out.push('\u{fffd}'),
-            c => out.push(c),
-        }
+/// Returns the status of a test that gives no answer, with the reason.
+pub(crate) fn skipped(reason: &str) -> TestCaseStatus {
+    let mut status = TestCaseStatus::skipped();
+    status.set_message(xml(reason));
+    status
+}
+
+/// Returns the status of a test that failed, or that could not be made.
+pub(crate) fn failed(kind: NonSuccessKind, what: &str, message: &str, text: Option<&str>) -> TestCaseStatus {
+    let mut status = TestCaseStatus::non_success(kind);
+    status.set_type(xml(what)).set_message(xml(message));
+    if let Some(text) = text {
+        status.set_description(xml(text));
     }
-    out
+    status
+}
+
+/// Returns the file of one suite, which took `seconds`.
+pub(crate) fn print(name: &str, mut suite: TestSuite, seconds: f64) -> String {
+    let time = Duration::try_from_secs_f64(seconds).unwrap_or_default();
+    suite.set_time(time);
+    let mut report = Report::new(name);
+    report.set_time(time).add_test_suite(suite);
+    // Into memory: only a writer could fail.
+    report.to_string().unwrap_or_default()
+}
+
+/// Returns text for elements and attributes. Control characters, which XML 1.0 has no place for, not even escaped (§2.2), become U+FFFD:
+/// `quick-junit` would remove them, and the end of an escape sequence with them. Line breaks stay.
+pub(crate) fn xml(text: &str) -> XmlString {
+    let storable = |c: char| match c {
+        '\t' | '\r' => ' ',
+        '\n' => c,
+        c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => '\u{fffd}',
+        c => c,
+    };
+    XmlString::new(text.chars().map(storable).collect::<String>())
 }

@@ -111,21 +111,29 @@ fn hostile_names_stay_text_in_xml() {
     }
 }
 
+// Protects readers of CI pages: nothing of a message is lost, neither its lines nor what stands after an escape sequence.
+#[test]
+fn junit_keeps_every_letter_of_a_message() {
+    let missing = "a\tb\nc\r\u{1b}[31md\u{9b}e\u{ffff}f".to_owned();
+    let xml = junit(&Gate { missing: vec![missing], ..gate(GateAnswer::Pass, "x") });
+    assert!(xml.contains("message=\"a b\nc \u{fffd}[31md\u{fffd}e\u{fffd}f\""), "{xml}");
+}
+
 #[test]
 fn junit_counts_what_it_has() {
     let regression = junit(&gate(GateAnswer::Regression, "x"));
     assert!(
-        regression.contains("tests=\"3\" failures=\"1\" errors=\"1\" skipped=\"0\" time=\"12.500\""),
+        regression.contains("tests=\"3\" skipped=\"0\" errors=\"1\" failures=\"1\" time=\"12.500\""),
         "{regression}"
     );
     assert!(
         regression.contains("<failure message=\"0.90× (0.87 – 0.93, 94 %), 1.00 k IOPS → 900 IOPS, 6 blocks: note x\"")
     );
     let open = junit(&gate(GateAnswer::CannotTell, "x"));
-    assert!(open.contains("failures=\"0\" errors=\"1\" skipped=\"1\""), "{open}");
+    assert!(open.contains("skipped=\"1\" errors=\"1\" failures=\"0\""), "{open}");
     // Protects: rejected runs never pass silently.
     let rejected = junit(&Gate { rejected: true, missing: Vec::new(), ..gate(GateAnswer::CannotTell, "x") });
-    assert!(rejected.contains("tests=\"3\" failures=\"0\" errors=\"1\" skipped=\"2\""), "{rejected}");
+    assert!(rejected.contains("tests=\"3\" skipped=\"2\" errors=\"1\" failures=\"0\""), "{rejected}");
 }
 
 // Protects: a pipeline sees that a second session is needed, in every form, and takes it for no failure.
@@ -136,7 +144,7 @@ fn a_suspected_session_is_no_failure_and_says_so() {
         Gate { suspected: true, numbers: vec![number], missing: Vec::new(), ..gate(GateAnswer::CannotTell, "x") };
     let xml = junit(&gate);
     assert!(
-        xml.contains("failures=\"0\" errors=\"0\" skipped=\"1\"") && xml.contains("message=\"suspected: "),
+        xml.contains("skipped=\"1\" errors=\"0\" failures=\"0\"") && xml.contains("message=\"suspected: "),
         "{xml}"
     );
     assert!(annotations(&gate).starts_with("::warning title=plumb gate%3A suspected::"), "{}", annotations(&gate));

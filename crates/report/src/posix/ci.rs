@@ -2,8 +2,9 @@
 
 use super::failure;
 use crate::gate::github::{data, property};
-use crate::gate::junit::escaped;
+use crate::gate::junit::{failed, print, skipped, xml};
 use plumb_result::{Conformance, PosixCase, PosixOutcome};
+use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 
 /// A number and a name in one line. In descriptions `#` and `\` are escaped, as the specification says.
 fn point(number: usize, case: &PosixCase, is_ok: bool) -> String {
@@ -59,39 +60,28 @@ pub fn tap(conformance: &Conformance) -> String {
     text
 }
 
-/// One test suite; a case is a test. What is blocked is `skipped`, with the case that reports it; failures of levels that were not asked for
-/// are `skipped` too.
+/// Returns one test suite; a case is a test. What is blocked is `skipped`, with the case that reports it; failures of levels that were
+/// not asked for are `skipped` too.
 pub fn junit(conformance: &Conformance) -> String {
-    let errors = conformance.cases.iter().filter(|case| conformance.counts(case) && is_error(case)).count();
-    let failures = conformance.failures() - errors;
-    let skipped = conformance.cases.iter().filter(|case| is_skipped(conformance, case)).count();
-    let totals = format!(
-        "tests=\"{}\" failures=\"{failures}\" errors=\"{errors}\" skipped=\"{skipped}\" time=\"{:.3}\"",
-        conformance.cases.len(),
-        conformance.seconds
-    );
-    let name = escaped(&format!("plumb posix: {} at {}", conformance.filesystem, conformance.path));
-    let mut xml = format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites {totals}>\n  <testsuite name=\"{name}\" {totals}>\n"
-    );
+    let name = format!("plumb posix: {} at {}", conformance.filesystem, conformance.path);
+    let mut suite = TestSuite::new(xml(&name));
     for case in &conformance.cases {
         let (class, rest) = case.id.split_once('.').unwrap_or((&case.id, &case.id));
-        let detail = escaped(&failure(case));
-        let body = if is_skipped(conformance, case) {
-            let reason = if case.reason.is_empty() { &detail } else { &escaped(&case.reason) };
-            format!("<skipped message=\"{}: {reason}\"/>", case.outcome.name())
+        let detail = failure(case);
+        let status = if is_skipped(conformance, case) {
+            let reason = if case.reason.is_empty() { &detail } else { &case.reason };
+            skipped(&format!("{}: {reason}", case.outcome.name()))
         } else if conformance.counts(case) {
-            let element = if is_error(case) { "error" } else { "failure" };
-            let calls = escaped(&case.calls.join("\n"));
-            format!("<{element} message=\"{detail}\" type=\"{}\">{calls}</{element}>", case.level)
+            let kind = if is_error(case) { NonSuccessKind::Error } else { NonSuccessKind::Failure };
+            failed(kind, &case.level, &detail, Some(&case.calls.join("\n")))
         } else {
-            String::new()
+            TestCaseStatus::success()
         };
-        let (class, rest) = (escaped(class), escaped(rest));
-        xml.push_str(&format!("    <testcase classname=\"plumb.posix.{class}\" name=\"{rest}\">{body}</testcase>\n"));
+        let mut test = TestCase::new(xml(rest), status);
+        test.set_classname(xml(&format!("plumb.posix.{class}")));
+        suite.add_test_case(test);
     }
-    xml.push_str("  </testsuite>\n</testsuites>\n");
-    xml
+    print("plumb posix", suite, conformance.seconds)
 }
 
 fn is_error(case: &PosixCase) -> bool {

@@ -1,8 +1,8 @@
 //! File systems and rules: one HTML file, which needs no network and no script.
 
 use super::failure;
-use crate::gate::junit::escaped;
 use plumb_result::{Conformance, PosixCase, PosixOutcome};
+use plumb_text::markup::escaped;
 
 /// How the page is set.
 const STYLE: &str = "body{font:14px/1.4 system-ui,sans-serif;margin:2em;color:#222;background:#fff}\

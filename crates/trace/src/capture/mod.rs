@@ -41,6 +41,7 @@ use std::os::unix::fs::MetadataExt;
 use std::process::ExitStatus;
 use std::thread;
 use std::time::Duration;
+use strum::VariantArray;
 use tracefs::Tracefs;
 
 /// How long a reader sleeps when there is nothing to read.
@@ -72,7 +73,8 @@ impl Subject {
 }
 
 /// How it is recorded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumString, strum::IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "lowercase")]
 pub enum Method {
     /// Programs in the kernel.
     Bpf,
@@ -84,15 +86,11 @@ pub enum Method {
 
 impl Method {
     /// All, the best first.
-    pub const ALL: [Method; 3] = [Method::Bpf, Method::Tracefs, Method::Ptrace];
+    pub const ALL: &[Method] = Method::VARIANTS;
 
     /// What it is called.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Method::Bpf => "bpf",
-            Method::Tracefs => "tracefs",
-            Method::Ptrace => "ptrace",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 

@@ -27,7 +27,7 @@ pub fn lower(settings: &GetcPutcSettings, pid: u32) -> Workload {
             TARGET.to_owned(),
             Target::Scratch(ScratchTarget { path: PathBuf::new(), names, typed: Vec::new() }),
         )]),
-        phase: GetcPutcTest::ALL.into_iter().map(|test| phase(settings, test)).collect(),
+        phase: GetcPutcTest::ALL.iter().copied().map(|test| phase(settings, test)).collect(),
         repeat: None,
     }
 }

@@ -10,6 +10,7 @@ mod tests;
 
 use super::Refusal;
 use super::keywords::{Options, sized};
+use strum::VariantArray;
 
 /// The version that is followed.
 const VERSION: &str = "2.00a";
@@ -20,7 +21,7 @@ const DEFAULT_KIB: i64 = 512 << 10;
 const MOST_KIB: i64 = 1 << 50;
 
 /// A test, in the order in which they run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, VariantArray)]
 pub enum GetcPutcTest {
     /// `write` of one byte.
     Write,
@@ -42,16 +43,7 @@ pub enum GetcPutcTest {
 
 impl GetcPutcTest {
     /// All of them.
-    pub const ALL: [GetcPutcTest; 8] = [
-        GetcPutcTest::Write,
-        GetcPutcTest::Read,
-        GetcPutcTest::PutNoThread,
-        GetcPutcTest::GetNoThread,
-        GetcPutcTest::Put,
-        GetcPutcTest::Get,
-        GetcPutcTest::PutUnlocked,
-        GetcPutcTest::GetUnlocked,
-    ];
+    pub const ALL: &[GetcPutcTest] = GetcPutcTest::VARIANTS;
 
     /// The name of its phase.
     pub fn phase(self) -> &'static str {
@@ -69,7 +61,7 @@ impl GetcPutcTest {
 
     /// The test of a phase.
     pub fn of_phase(name: &str) -> Option<GetcPutcTest> {
-        GetcPutcTest::ALL.into_iter().find(|test| test.phase() == name)
+        GetcPutcTest::ALL.iter().copied().find(|test| test.phase() == name)
     }
 
     /// The message on standard error at its start.

@@ -31,7 +31,7 @@ impl GetcPutcResults {
             Some(_) => "++++++".to_owned(),
             None => String::new(),
         };
-        GetcPutcTest::ALL.into_iter().map(rate).collect()
+        GetcPutcTest::ALL.iter().copied().map(rate).collect()
     }
 }
 

@@ -28,7 +28,7 @@ fn a_run_is_told_as_the_tool_tells_it() {
     let settings = settings("-s 256m").unwrap();
     let mut results = GetcPutcResults::default();
     let kib_s = [292.5, 2184.5, 215_274.5, 346_579.5, 218_903.5, 331_280.5, 366_399.5, 600_000.0];
-    for (test, rate) in GetcPutcTest::ALL.into_iter().zip(kib_s) {
+    for (test, rate) in GetcPutcTest::ALL.iter().copied().zip(kib_s) {
         results.set(test, settings.moved_kib(test) as f64 / rate);
     }
     assert_eq!(

@@ -4,7 +4,8 @@ use super::geometry::Geometry;
 use plumb_workload::Workload;
 
 /// A phase of elbencho.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "UPPERCASE")]
 pub enum PhaseKind {
     /// Directories are created.
     MkDirs,
@@ -26,17 +27,8 @@ pub enum PhaseKind {
 
 impl PhaseKind {
     /// As elbencho prints it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            PhaseKind::MkDirs => "MKDIRS",
-            PhaseKind::Write => "WRITE",
-            PhaseKind::Stat => "STAT",
-            PhaseKind::Read => "READ",
-            PhaseKind::RmFiles => "RMFILES",
-            PhaseKind::RmDirs => "RMDIRS",
-            PhaseKind::Sync => "SYNC",
-            PhaseKind::DropCache => "DROPCACHE",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// What its entries are.

@@ -327,7 +327,7 @@ impl Settings {
 
     /// The tests with a report, which has 0 for those that `-A`, mappings and async I/O leave out.
     pub fn reported(&self) -> &'static [Test] {
-        if self.extended { &Test::ALL } else { &Test::ALL[..9] }
+        if self.extended { Test::ALL } else { &Test::ALL[..9] }
     }
 }
 

@@ -50,7 +50,7 @@ pub fn run(arguments: &FarEndArguments) -> Result<End, Stopped> {
         Err(error) => {
             let said = format!("the client {error}");
             let refusal = match error {
-                JoinError::Http => http_answer(&said, &mut greeter),
+                JoinError::Http { start } => http_answer(&said, &start, &mut greeter),
                 _ => answer(Some(&said)),
             };
             let _ = output.write_all(refusal.as_bytes());

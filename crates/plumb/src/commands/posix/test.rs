@@ -241,7 +241,7 @@ fn beginning(calls: &[String]) -> Vec<String> {
 /// What was probed, by name.
 fn facts(facts: &Facts) -> BTreeMap<String, String> {
     let yes = |has: bool| if has { "yes" } else { "no" }.to_owned();
-    let kinds = Kind::ALL.into_iter().filter(|kind| facts.can_make(*kind)).map(Kind::name).collect::<Vec<_>>();
+    let kinds = Kind::ALL.iter().copied().filter(|kind| facts.can_make(*kind)).map(Kind::name).collect::<Vec<_>>();
     let modes = FALLOCATE.iter().enumerate().filter(|(bit, _)| facts.fallocate >> bit & 1 == 1);
     let modes: Vec<&str> = modes.map(|(_, (name, _))| if *name == "0" { "allocate" } else { *name }).collect();
     let align = match facts.dio_align {

@@ -79,10 +79,10 @@ pub fn run(arguments: &RecordArguments) -> Result<End, Stopped> {
     // A vector that grows has thrice its bytes for a moment; the rest is left to what is recorded.
     let memory_bytes = MachineMemory::now().map_or(0, |machine| machine.available_bytes / 4).max(MEMORY_BYTES);
     let stops = || stop.requested();
-    let asked = Method::ALL.into_iter().find(|method| arguments.by.as_deref() == Some(method.name()));
+    let asked = arguments.by.as_deref().and_then(|name| name.parse::<Method>().ok());
     // Requests to devices are seen by ptrace under no circumstances.
     let usable = |method: &Method| *method != Method::Ptrace || !matches!(subject, Subject::Devices(..));
-    let methods = Method::ALL.into_iter().filter(|method| asked.map_or(usable(method), |asked| asked == *method));
+    let methods = Method::ALL.iter().copied().filter(|method| asked.map_or(usable(method), |asked| asked == *method));
     let (mut outcome, mut by, mut refused) = (None, Method::Bpf, String::new());
     for method in methods {
         let spool = Spool { memory: &mut memory, memory_bytes, file: &mut file, has_spilled: &mut has_spilled };

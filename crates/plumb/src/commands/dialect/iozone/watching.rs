@@ -132,7 +132,7 @@ impl<'a> Watching<'a> {
     }
 
     fn columns(&mut self, phase: &LoweredPhase) -> String {
-        let of = |phase: &LoweredPhase| Test::ALL.into_iter().find(|test| test.passes().contains(&phase.pass));
+        let of = |phase: &LoweredPhase| Test::ALL.iter().copied().find(|test| test.passes().contains(&phase.pass));
         let next = self.lowered.phases.get(self.number + 1).filter(|next| next.point == phase.point);
         let next = next.filter(|next| next.round == phase.round);
         let restarts = next.is_some_and(|next| of(next) < of(phase));
