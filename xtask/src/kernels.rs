@@ -18,8 +18,8 @@ const SERIES: [&str; 2] = ["6.1", "6.12"];
 pub fn report() {
     for series in SERIES.into_iter().filter(|series| !is_here(series)) {
         eprintln!(
-            "no kernel {series}: tests that boot it are skipped, and fail under CI; as root, `cargo xtask test --install` \
-             unpacks one (docs/hosts.md)"
+            "no kernel {series}: tests that boot it are skipped, and fail under CI; as root, `cargo xtask test --install \
+             --lab` unpacks one (docs/hosts.md)"
         );
     }
 }

@@ -22,12 +22,14 @@ mod traps;
 
 use anyhow::{Result, bail};
 use std::process::Command;
+use suites::Tier;
 use tools::{cargo, run, target_directory, workspace};
 
 const USAGE: &str = "\
 cargo xtask test [ARGS…]   run the tests, and print first which packages and kernels they lack; ARGS go to `cargo
                            test`. Options, in front of ARGS: --install installs what is missing (Debian, as root);
-                           --long also runs the slow tests that rarely fail
+                           --lab also runs the lab tier, which boots virtual machines and takes minutes longer; without
+                           it, the last lines name the tests left out
 cargo xtask bench NAME     time Plumb and its peers alternately and print ratios; NAME is `classic` (all that is promised
                            against fio's hot loops, dd, IOzone, Bonnie++, PostMark, sysbench, fs_mark and dbench),
                            `engine` (the hot loops, and instructions of an op), `fio` (fio's command lines in both),
@@ -53,7 +55,7 @@ cargo xtask dist           make the files of a release in target/release-files: 
                            SBOM, sums; --machine x86-64|aarch64 for one machine; --check installs and runs what
                            was made (as root; --suite NAME: in that Debian)
 cargo xtask ior DIR        run the test scripts of a fetched and built IOR (DIR) with Plumb in its place, and compare
-                           mdtest's traces of random option mixes; --mpi openmpi|mpich [openmpi], of which
+                           random command lines of IOR and mdtest in both; --mpi openmpi|mpich [openmpi], of which
                            DIR is built with the same; --mixes N [40], --seed N, --binary FILE
 cargo xtask posix          run `plumb posix` on ext2, ext3, ext4, xfs, btrfs, tmpfs, overlay, bindfs, fuse-overlayfs and
                            ntfs-3g, made for it (as root), and compare with what is known to fail there, and with
@@ -95,25 +97,16 @@ fn main() -> Result<()> {
     }
 }
 
-/// How much is tested.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Breadth {
-    /// What each change must pass.
-    Usual,
-    /// Also what is slow and rarely breaks: more virtual machines, more seeds.
-    Long,
-}
-
 fn test(arguments: &[&str]) -> Result<()> {
-    let (mut arguments, mut breadth, mut installs) = (arguments, Breadth::Usual, false);
+    let (mut arguments, mut tier, mut installs) = (arguments, Tier::Usual, false);
     loop {
         arguments = match arguments {
             ["--install", rest @ ..] => {
                 installs = true;
                 rest
             }
-            ["--long", rest @ ..] => {
-                breadth = Breadth::Long;
+            ["--lab", rest @ ..] => {
+                tier = Tier::Lab;
                 rest
             }
             _ => break,
@@ -121,14 +114,17 @@ fn test(arguments: &[&str]) -> Result<()> {
     }
     if installs {
         packages::provide()?;
-        kernels::provide();
     } else {
         packages::report();
-        kernels::report();
     }
     let mut environment = suites::Environment::new();
-    if breadth == Breadth::Long {
-        environment.push(("PLUMB_TEST_LONG", "1".to_owned()));
+    if tier == Tier::Lab {
+        if installs {
+            kernels::provide();
+        } else {
+            kernels::report();
+        }
+        environment.push(("PLUMB_TEST_LAB", "1".to_owned()));
     }
     // Most tests wait: for devices, virtual machines, and times that must pass.
     if std::env::var_os("RUST_TEST_THREADS").is_none() {
@@ -136,7 +132,7 @@ fn test(arguments: &[&str]) -> Result<()> {
         environment.push(("RUST_TEST_THREADS", (2 * processors).to_string()));
     }
     if arguments.is_empty() {
-        return suites::run(&environment);
+        return suites::run(tier, &environment);
     }
     // One failure must not hide another in a crate that comes later.
     let mut tests = cargo();

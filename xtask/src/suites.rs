@@ -27,6 +27,15 @@ const RUN_AGAIN_AT_MOST: usize = 4;
 /// Lines of a test that failed which the last lines show.
 const LINES_SHOWN: usize = 30;
 
+/// Which tests run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tier {
+    /// What each change must pass.
+    Usual,
+    /// Also tests that boot virtual machines or take minutes, marked `#[ignore = "lab tier: …"]`.
+    Lab,
+}
+
 /// What they need beside what cargo gives them.
 pub(super) type Environment = Vec<(&'static str, String)>;
 
@@ -57,14 +66,15 @@ struct Suite {
     program: PathBuf,
     /// Of its package: where it runs.
     folder: PathBuf,
+    tier: Tier,
 }
 
 impl Suite {
-    /// `None` where a message is of something else.
-    fn of(message: Message) -> Option<Suite> {
+    /// Returns `None` where a message is of something else.
+    fn of(message: Message, tier: Tier) -> Option<Suite> {
         message.profile?.test.then_some(())?;
         let folder = message.manifest_path?.parent()?.to_owned();
-        Some(Suite { name: message.target?.name, program: message.executable?, folder })
+        Some(Suite { name: message.target?.name, program: message.executable?, folder, tier })
     }
 
     fn is(&self, (folder, name): Which) -> bool {
@@ -80,6 +90,9 @@ impl Suite {
         let mut command = Command::new(&self.program);
         command.current_dir(&self.folder).env("CARGO_MANIFEST_DIR", &self.folder);
         command.envs(environment.iter().map(|(name, value)| (name, value)));
+        if self.tier == Tier::Lab {
+            command.arg("--include-ignored");
+        }
         command
     }
 
@@ -127,6 +140,12 @@ fn failures(text: &str) -> Vec<&str> {
     list.lines().map_while(|line| line.strip_prefix("    ")).collect()
 }
 
+/// Returns the tests of the lab tier that were left out, by libtest's lines.
+fn left_out(text: &str) -> Vec<String> {
+    let tests = text.lines().filter_map(|line| line.strip_prefix("test ")?.split_once(" ... ignored, lab tier: "));
+    tests.map(|(test, _)| test.to_owned()).collect()
+}
+
 /// The first lines of what a test said that failed.
 fn said<'text>(text: &'text str, test: &str) -> Vec<&'text str> {
     let head = format!("---- {test} stdout ----\n");
@@ -139,6 +158,8 @@ fn said<'text>(text: &'text str, test: &str) -> Vec<&'text str> {
 struct Outcome<'suites> {
     environment: &'suites Environment,
     failed: Vec<String>,
+    /// Tests of the lab tier, in the usual one.
+    left_out: Vec<String>,
     /// Failed, and passed alone.
     passed_alone: Vec<String>,
     /// What those said that failed.
@@ -146,8 +167,14 @@ struct Outcome<'suites> {
 }
 
 impl<'suites> Outcome<'suites> {
+    fn new(environment: &'suites Environment) -> Self {
+        let (failed, left_out, passed_alone, said) = Default::default();
+        Outcome { environment, failed, left_out, passed_alone, said }
+    }
+
     /// Runs what failed once more.
     fn note(&mut self, suite: &'suites Suite, ran: &Ran) -> Result<()> {
+        self.left_out.extend(left_out(&ran.text));
         if ran.status.success() {
             return Ok(());
         }
@@ -173,8 +200,8 @@ impl<'suites> Outcome<'suites> {
 ///
 /// # Errors
 /// They do not compile, or some failed.
-pub(super) fn run(environment: &Environment) -> Result<()> {
-    let suites = built()?;
+pub(super) fn run(tier: Tier, environment: &Environment) -> Result<()> {
+    let suites = built(tier)?;
     let only = |which: Which| {
         suites
             .iter()
@@ -182,7 +209,7 @@ pub(super) fn run(environment: &Environment) -> Result<()> {
             .with_context(|| format!("no test program `{}` in {}", which.1, which.0))
     };
     let (beside, alone) = (only(BESIDE)?, only(ALONE)?);
-    let mut outcome = Outcome { environment, failed: Vec::new(), passed_alone: Vec::new(), said: String::new() };
+    let mut outcome = Outcome::new(environment);
     let ran_beside = thread::scope(|scope| {
         let other = scope.spawn(|| beside.ran(environment, false));
         for suite in suites.iter().filter(|suite| !suite.is(BESIDE) && !suite.is(ALONE)) {
@@ -203,12 +230,15 @@ pub(super) fn run(environment: &Environment) -> Result<()> {
     if !examples.status().context("cannot start cargo")?.success() {
         outcome.failed.push("examples in docstrings".to_owned());
     }
-    let Outcome { failed, passed_alone, said, .. } = outcome;
+    let Outcome { failed, passed_alone, said, left_out, .. } = outcome;
     if !said.is_empty() {
         println!("\n== what failed, at first\n{said}");
     }
     if !passed_alone.is_empty() {
         println!("\nfailed, and passed when run once more: {}", passed_alone.join(", "));
+    }
+    if !left_out.is_empty() {
+        println!("\nleft out, which `cargo xtask test --lab` runs: {}", left_out.join(", "));
     }
     if failed.is_empty() {
         println!("\nall {} test programs passed", suites.len());
@@ -218,7 +248,7 @@ pub(super) fn run(environment: &Environment) -> Result<()> {
 }
 
 /// In cargo's order.
-fn built() -> Result<Vec<Suite>> {
+fn built(tier: Tier) -> Result<Vec<Suite>> {
     let mut build = cargo();
     build.args(["test", "--workspace", "--locked", "--no-run", "--message-format=json-render-diagnostics"]);
     let output = build.stderr(Stdio::inherit()).output().context("cannot start cargo")?;
@@ -228,7 +258,7 @@ fn built() -> Result<Vec<Suite>> {
     let lines = output.stdout.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     let messages = lines.map(|line| serde_json::from_slice(line).context("cannot read cargo's messages"));
     let messages = messages.collect::<Result<Vec<Message>>>()?;
-    Ok(messages.into_iter().filter_map(Suite::of).collect())
+    Ok(messages.into_iter().filter_map(|message| Suite::of(message, tier)).collect())
 }
 
 #[cfg(test)]
@@ -243,13 +273,13 @@ mod tests {
                 r#"{{"reason":"compiler-artifact","manifest_path":"/w/crates/lab/Cargo.toml","target":{{"name":"lab","kind":["test"]}},
                 "profile":{{"test":{test},"opt_level":"0"}},"executable":{executable}}}"#
             );
-            Suite::of(serde_json::from_str(&text).unwrap())
+            Suite::of(serde_json::from_str(&text).unwrap(), Tier::Usual)
         };
         let found = suite(r#""/w/target/debug/deps/lab-1""#, true).unwrap();
         assert_eq!((found.name.as_str(), found.folder.as_path()), ("lab", "/w/crates/lab".as_ref()));
         assert!(suite("null", true).is_none() && suite(r#""/w/target/debug/plumb""#, false).is_none());
         let other: Message = serde_json::from_str(r#"{"reason":"build-finished","success":true}"#).unwrap();
-        assert!(Suite::of(other).is_none());
+        assert!(Suite::of(other, Tier::Usual).is_none());
     }
 
     // Protects: what is run again is what failed, and the last lines say why it had failed.
@@ -260,6 +290,8 @@ mod tests {
         assert_eq!(failures(text), ["a::two", "b::three"]);
         assert_eq!(said(text, "a::two"), ["some 1", "some 2", ""]);
         assert_eq!(said(text, "b::three"), ["other", "", ""]);
+        let text = "test vm::a ... ignored, lab tier: boots a virtual machine\ntest b ... ignored, of another test\ntest c ... ok\n";
+        assert_eq!(left_out(text), ["vm::a"]);
         assert!(failures("test a::one ... ok\n").is_empty() && said(text, "a::one").is_empty());
     }
 
@@ -273,17 +305,12 @@ mod tests {
         let program = place.path().join("tests");
         std::fs::write(&program, "#!/bin/sh\n[ \"$1 $2\" = '--exact a::flaky' ]\n").unwrap();
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o700)).unwrap();
-        let suite = Suite { name: "cli".to_owned(), program, folder: place.path().to_owned() };
+        let suite = Suite { name: "cli".to_owned(), program, folder: place.path().to_owned(), tier: Tier::Usual };
         let environment = Environment::new();
         let failed = |tests: &[&str]| {
             let list: String = tests.iter().map(|test| format!("    {test}\n")).collect();
             let text = format!("\nfailures:\n\n---- a::flaky stdout ----\nlate\n\n\nfailures:\n{list}\n");
-            let mut outcome = Outcome {
-                environment: &environment,
-                failed: Vec::new(),
-                passed_alone: Vec::new(),
-                said: String::new(),
-            };
+            let mut outcome = Outcome::new(&environment);
             outcome.note(&suite, &Ran { status: ExitStatus::from_raw(101 << 8), text, errors: Vec::new() }).unwrap();
             (outcome.failed.len(), outcome.passed_alone, outcome.said)
         };

@@ -46,7 +46,7 @@ pub(crate) static NOT_REPEATED: Rule = Rule {
     code: "E1",
     name: "not-repeated",
     what: "A difference larger than usual noise, but not shown to be reproducible.",
-    fix: "Repeat each side at least six times, on at least two provisionings.",
+    fix: "Repeat each side at least six times, on at least two plots.",
     look: AppliedTo::Claim,
 };
 

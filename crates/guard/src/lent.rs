@@ -28,6 +28,19 @@ pub(super) struct BlankImage {
 }
 
 impl Guard {
+    /// Returns why a file that is not blank may not be taken. Data in one that has Plumb's mark by now was written since its mark was
+    /// looked for: another process made it a moment ago, and the file is to be judged again.
+    fn not_blank(&self, file: BorrowedFd<'_>, why: NotBlank) -> NotBlank {
+        let is_made_meanwhile = || {
+            let known = rustix::fs::fstat(file).ok().and_then(|now| self.known_as(file, &now));
+            known.is_some_and(|known| known.whose == Whose::Plumb)
+        };
+        match why {
+            NotBlank::Data { .. } | NotBlank::TooLarge { .. } if is_made_meanwhile() => NotBlank::Changed,
+            why => why,
+        }
+    }
+
     /// Opens an existing file that holds nothing, or only what a copy is about to write there. `judged` is
     /// a descriptor of it for reading.
     ///
@@ -50,7 +63,8 @@ impl Guard {
             false => Whose::Owner,
         };
         if !is_as_left && place.copy_of.is_none() {
-            blank::may_be(judged.as_fd(), path, self.recognise).map_err(existing)?;
+            blank::may_be(judged.as_fd(), path, self.recognise)
+                .map_err(|why| existing(self.not_blank(judged.as_fd(), why)))?;
         }
         SystemDevices::this().refuse_if_image(path, Identity::of(looked_at))?;
         let file = place.open(looked_at, OFlags::RDWR)?;
@@ -60,7 +74,7 @@ impl Guard {
         refuse_links(&before).map_err(existing)?;
         let alone = users::alone(file.as_fd(), &before, path).map_err(existing)?;
         if !(is_as_left && state(&before) == state(looked_at)) {
-            self.prove(place, &file, &before).map_err(existing)?;
+            self.prove(place, &file, &before).map_err(|why| existing(self.not_blank(file.as_fd(), why)))?;
         }
         let after = rustix::fs::fstat(&file).map_err(Refusal::io(path, "check the opened file"))?;
         if state(&before) != state(&after) {

@@ -207,6 +207,19 @@ fn a_file_that_another_host_makes_meanwhile_is_known_to_both() {
     drop(theirs);
     let (_, reason) = nobody().take_blank(&place, &stat, judged, Intent::Overwrite).unwrap();
     assert_eq!(reason, PassReason::TestData);
+    // The same with data behind the mark: it changed while it was looked at, and is judged again.
+    let path = dir.path().join("written-in-between");
+    let mut theirs = fs::File::create(&path).unwrap();
+    let open = fs::File::open(dir.path()).unwrap();
+    let name = path.file_name().unwrap();
+    let place = super::FileLocation { dir: open.into(), name, path: &path, within: None, copy_of: None, mode };
+    let stat = place.look().unwrap().unwrap();
+    let judged = place.open(&stat, OFlags::RDONLY).unwrap();
+    put_mark_of_another_host(&theirs);
+    std::io::Write::write_all(&mut theirs, b"data").unwrap();
+    drop(theirs);
+    let again = nobody().take_blank(&place, &stat, judged, Intent::Overwrite).map(drop);
+    assert!(matches!(again, Err(Refusal::ExistingFile { why: NotBlank::Changed, .. })), "{again:?}");
     // What somebody else has open, and did not make for a run, stays theirs.
     let path = dir.path().join("theirs");
     let theirs = fs::File::create(&path).unwrap();

@@ -56,7 +56,7 @@ pub struct RunJob {
     pub seed: u64,
     /// Seconds until it is killed and counts as failed.
     pub timeout_s: u64,
-    /// Which run of its study it is, for simulated devices, which draw their runs' and provisionings' spread from it.
+    /// Which run of its study it is, for simulated devices, which draw their runs' and plots' spread from it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sim: Option<SimPlace>,
     /// The hosts that make it together, in the place of this one; `dir` is theirs then, and what devices did is not known.
@@ -82,7 +82,7 @@ pub struct LedHosts {
 pub struct SimPlace {
     /// Which run, from 0, in the order in which they happen.
     pub run: u32,
-    /// Which provisioning, from 0.
+    /// Which plot, from 0.
     pub plot: u32,
     /// Share by which it is slower for what earlier runs left behind.
     #[serde(default, skip_serializing_if = "is_nothing")]

@@ -25,7 +25,7 @@ pub struct PlanView {
     pub factors: Vec<FactorView>,
     /// Every cell.
     pub cells: Vec<PlannedCell>,
-    /// Every provisioning, in order.
+    /// Every plot, in order.
     pub plots: Vec<PlotView>,
     /// Hosts that make the runs of a host's name together, in words.
     pub agents: Vec<String>,
@@ -51,7 +51,7 @@ pub struct PlanView {
     pub spread_freedom: Option<u32>,
     /// Verdicts that share the chance of a false claim.
     pub verdicts: u32,
-    /// On what each verdict rests, in words: `4 provisionings a side`.
+    /// On what each verdict rests, in words: `4 plots a side`.
     pub counted: String,
     /// What is wrong with it.
     pub warnings: Vec<String>,
@@ -64,7 +64,7 @@ pub struct FactorView {
     pub name: String,
     /// Its levels.
     pub levels: Vec<String>,
-    /// Whether a change needs a provisioning.
+    /// Whether a change needs a new plot.
     pub hard: bool,
 }
 
@@ -81,7 +81,7 @@ pub struct PlannedCell {
     pub work: String,
 }
 
-/// A provisioning.
+/// A plot.
 #[derive(Debug, Clone)]
 pub struct PlotView {
     /// Its block, from 0.
@@ -101,7 +101,7 @@ pub struct PlotView {
 pub enum Detail {
     /// Everything, but the steps of each kind of provisioning once, and not what each cell runs.
     Brief,
-    /// Every step of every provisioning, and what each cell runs.
+    /// Every step of every plot, and what each cell runs.
     Full,
 }
 
@@ -191,7 +191,7 @@ fn cost(plan: &PlanView) -> String {
         "{}{optional} of {} on {}, {time}; {written}. Assumed: 100 MB/s, 1000 ops/s at random, 10 s a step.",
         counted(runs, "run"),
         counted(plan.cells.len(), "cell"),
-        counted(plan.plots.len(), "provisioning"),
+        counted(plan.plots.len(), "plot"),
     )
 }
 
@@ -234,16 +234,12 @@ fn factors(lines: &mut Vec<String>, plan: &PlanView, style: &Style) {
     let each = |text: &dyn Fn(&FactorView) -> String| plan.factors.iter().map(text).collect::<Vec<_>>();
     let columns = vec![
         column("factor", each(&|factor| factor.name.clone()), None),
-        column(
-            "changes",
-            each(&|factor| if factor.hard { "by provisioning" } else { "from run to run" }.to_owned()),
-            Some(1),
-        ),
+        column("changes", each(&|factor| if factor.hard { "by plot" } else { "from run to run" }.to_owned()), Some(1)),
         column("levels", each(&|factor| factor.levels.join(", ")), None),
     ];
     if width_of(&columns) > style.width {
         lines.extend(plan.factors.iter().map(|factor| {
-            let change = if factor.hard { "by provisioning" } else { "from run to run" };
+            let change = if factor.hard { "by plot" } else { "from run to run" };
             let text = format!("{} (changes {change}): {}", factor.name, factor.levels.join(", "));
             format!("  {}", style.wrap(&text, 4))
         }));

@@ -1,4 +1,4 @@
-//! Where the spread comes from: between provisionings, between runs, within runs; and what that says about the next plan.
+//! Where the spread comes from: between plots, between runs, within runs; and what that says about the next plan.
 
 use crate::StatsError;
 use crate::estimate::f_above;
@@ -89,7 +89,7 @@ pub fn plots_runs_intervals(plots: &[Vec<Vec<f64>>]) -> Result<PlotsRunsInterval
 /// What a further plot and a further run cost, in the same unit: seconds, bytes written.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FurtherCost {
-    /// A provisioning without its runs.
+    /// A plot without its runs.
     pub plot: f64,
     /// A run.
     pub run: f64,

@@ -6,7 +6,7 @@ use crate::permutation::sign_flip;
 use crate::summary::geometric_mean;
 use crate::verdict::Better;
 
-/// Fewer plots a side than this carry no claim: what one provisioning does cannot be told from what its set-up does.
+/// Fewer plots a side than this carry no claim: what one plot does cannot be told from what its set-up does.
 pub const PLOTS_MIN: u32 = 2;
 
 /// Below so many units the sign-flip test cannot reach 0.05 (2/2⁵ is 0.0625).
@@ -16,7 +16,7 @@ pub(crate) const UNITS_FOR_SIGN_FLIP: u32 = 6;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Sides<'a> {
     /// One run of each side in each block: `baseline[i]` and `candidate[i]` are of block `i`. All blocks are on one
-    /// provisioning, and what they say is of that one.
+    /// plot, and what they say is of that one.
     Blocks {
         /// One value a block.
         baseline: &'a [f64],

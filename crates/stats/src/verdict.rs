@@ -102,13 +102,13 @@ impl Note {
             Note::None => "",
             Note::TooFewBlocks => "too few blocks for any claim",
             Note::TooFewRuns => "too few runs for any claim",
-            Note::TooFewPlots => "with one provisioning a side, set-up and provisioning cannot be separated",
-            Note::WithoutCrossCheck => "fewer than six provisionings a side: no cross-check by a permutation test",
+            Note::TooFewPlots => "with one plot a side, what the level does and what its plot does cannot be separated",
+            Note::WithoutCrossCheck => "fewer than six plots a side: no cross-check by a permutation test",
             Note::RealButPossiblySmall => "a real difference, but it may be too small to matter",
             Note::RealButSmall => "a real difference, but too small to matter",
             Note::TooWide => "too noisy: the spread hides any difference",
             Note::OnTheseProvisionings => {
-                "a difference on these provisionings, but they are too few, or too different, to claim it of others"
+                "a difference on these plots, but they are too few, or too different, to claim it of others"
             }
             Note::ChanceAmongMany => {
                 "possibly a difference, but not significant after correction for multiple comparisons"

@@ -22,11 +22,11 @@ pub struct FoundSpread {
 pub struct EarlierSpread {
     /// The study.
     pub id: String,
-    /// From one provisioning to the next, beyond what runs vary by.
+    /// From one plot to the next, beyond what runs vary by.
     pub plots: FoundSpread,
-    /// From one run to the next on one provisioning.
+    /// From one run to the next on one plot.
     pub runs: FoundSpread,
-    /// What a factor does from one provisioning to the next, beyond what runs vary by; where it compared an easy factor on several.
+    /// What a factor does from one plot to the next, beyond what runs vary by; where it compared an easy factor on several.
     pub effects: Option<FoundSpread>,
 }
 

@@ -21,7 +21,7 @@ use std::time::Duration;
 pub struct NoiseRequest<'a> {
     /// The place, as typed.
     pub place: String,
-    /// The place twice: the same plots for a floor of runs, plots of two numbers for a floor of provisionings.
+    /// The place twice: the same plots for a floor of runs, plots of two numbers for a floor of plots.
     pub sides: [CompareSide; 2],
     /// For which work.
     pub workloads: Vec<&'static NamedWorkload>,

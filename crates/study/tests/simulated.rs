@@ -13,9 +13,9 @@ use std::path::Path;
 
 const MIB: u64 = 1 << 20;
 
-/// Whether what is slow and rarely breaks is tested too: `cargo xtask test --long`.
-fn long() -> bool {
-    std::env::var_os("PLUMB_TEST_LONG").is_some()
+/// Returns `true` in the lab tier (`cargo xtask test --lab`), which tests more seeds.
+fn is_lab() -> bool {
+    std::env::var_os("PLUMB_TEST_LAB").is_some()
 }
 
 fn bench() -> Bench {
@@ -47,7 +47,7 @@ fn above_note(findings: Vec<Finding>) -> Vec<Finding> {
 /// Protects: nobody is warned of what is in order. The bar of the project is 1 % of runs; of these, it is none.
 #[test]
 fn clean_runs_raise_nothing_above_a_note() {
-    let seeds = if long() { 20 } else { 3 };
+    let seeds = if is_lab() { 20 } else { 3 };
     let mut bench = bench();
     let (mut runs, mut raised) = (0, Vec::new());
     for device in ["sim:hdd", "sim:ssd", "sim:nvme"] {
@@ -73,7 +73,7 @@ fn clean_runs_raise_nothing_above_a_note() {
 fn clean_long_runs_have_one_level_and_no_trend() {
     let mut bench = bench();
     let mut raised = Vec::new();
-    let seeds_of = if long() { [20, 6, 1] } else { [3, 2, 1] };
+    let seeds_of = if is_lab() { [20, 6, 1] } else { [3, 2, 1] };
     for (device, seeds) in ["sim:hdd", "sim:ssd", "sim:nvme"].into_iter().zip(seeds_of) {
         for name in ["random-read", "random-write", "fsync-log", "mail", "database"] {
             let named = NAMED.iter().find(|named| named.name == name).expect("a named workload");

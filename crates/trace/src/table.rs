@@ -5,6 +5,7 @@
 use crate::error::{LineProblem, TraceError};
 use crate::lines::{LineParser, Sink, integer, scaled};
 use crate::record::{FileName, Record, RecordedAct, Task};
+use std::collections::HashSet;
 
 /// A published format.
 #[derive(Debug, Clone, Copy)]
@@ -61,7 +62,7 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "dxt",
-        description: "_ -,task,op,-,offset,length,time:s,end:s",
+        description: "_ layer,task,op,-,offset,length,time:s,end:s",
         source: "darshan-dxt-parser of Darshan 3",
     },
     Preset {
@@ -74,6 +75,8 @@ pub const PRESETS: &[Preset] = &[
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Column {
     Ignored,
+    /// The interface by which an op was made, as Darshan names it.
+    Layer,
     Time(u64),
     Took(u64),
     End(u64),
@@ -101,6 +104,8 @@ pub(crate) struct Table {
     file: Option<String>,
     /// Times of Darshan are not in order, and count from the start of the job.
     is_relative: bool,
+    /// Files whose calls below MPI-IO are recorded too.
+    posix_files: HashSet<String>,
 }
 
 impl Table {
@@ -124,7 +129,7 @@ impl Table {
             return Err(wrong("the columns op, offset and length are needed".to_owned()));
         }
         let is_relative = columns.iter().any(|column| matches!(column, Column::End(_)));
-        Ok(Table { separator, columns, has_begun: false, file: None, is_relative })
+        Ok(Table { separator, columns, has_begun: false, file: None, is_relative, posix_files: HashSet::new() })
     }
 }
 
@@ -141,6 +146,7 @@ fn column(word: &str) -> Option<Column> {
     };
     Some(match name {
         "-" => Column::Ignored,
+        "layer" => Column::Layer,
         "time" => Column::Time(unit),
         "took" => Column::Took(unit),
         "end" => Column::End(unit),
@@ -177,6 +183,9 @@ impl LineParser for Table {
             }
             return Ok(());
         }
+        if self.repeats_posix(line) {
+            return Ok(());
+        }
         match self.record(line, sink) {
             Ok(record) => {
                 self.has_begun = true;
@@ -198,6 +207,22 @@ impl Table {
         }
     }
 
+    /// Returns `true` for a call of MPI-IO on a file whose POSIX calls are in the recording: they are the same bytes, one layer
+    /// lower. darshan-dxt-parser prints those first.
+    fn repeats_posix(&mut self, line: &str) -> bool {
+        let Some(at) = self.columns.iter().position(|column| *column == Column::Layer) else { return false };
+        let file = self.file.as_deref().unwrap_or_default();
+        let is_known = self.posix_files.contains(file);
+        match self.words(line).nth(at) {
+            Some("X_POSIX") if !is_known => {
+                self.posix_files.insert(file.to_owned());
+                false
+            }
+            Some("X_MPIIO") => is_known,
+            _ => false,
+        }
+    }
+
     fn has_op(&self, line: &str) -> bool {
         self.columns.iter().zip(self.words(line)).any(|(column, word)| *column == Column::Op && op(word).is_some())
     }
@@ -216,6 +241,7 @@ impl Table {
                 _ if matches!(
                     column,
                     Column::Ignored
+                        | Column::Layer
                         | Column::Took(_)
                         | Column::Result
                         | Column::Command
@@ -231,7 +257,7 @@ impl Table {
             let number = |unit: u64| scaled(word, unit).ok_or_else(wrong);
             let small = || word.parse::<u32>().map_err(|_| wrong());
             match column {
-                Column::Ignored => {}
+                Column::Ignored | Column::Layer => {}
                 Column::Time(unit) => at_ns = number(unit)?,
                 // Nothing takes no time: some formats have 0 for what they do not know.
                 Column::Took(unit) => took_ns = Some(number(unit)?).filter(|took_ns| *took_ns > 0),
@@ -283,6 +309,7 @@ fn device(name: &str) -> Option<(u32, u32)> {
 fn name_of(column: Column) -> &'static str {
     match column {
         Column::Ignored => "column",
+        Column::Layer => "layer",
         Column::Time(_) => "time",
         Column::Took(_) => "duration",
         Column::End(_) => "end",

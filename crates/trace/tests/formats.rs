@@ -200,6 +200,21 @@ fn published_tables_are_recognised() {
             ]
         )
     );
+    // MPI-IO's calls on a file come again as POSIX calls, and count once; those on a file without are kept.
+    let head = |name: &str| format!("\n# DXT, file_id: 1, file_name: {name}\n");
+    let line = |layer: &str, length: u64| {
+        format!("{layer}       0  write        0    0    {length}   0.0029   0.0032  [  3]\n")
+    };
+    let text = [
+        head("/t/a"),
+        line(" X_POSIX", 4096),
+        head("/t/a"),
+        line(" X_MPIIO", 8192),
+        head("/t/b"),
+        line(" X_MPIIO", 512),
+    ];
+    let (records, _) = of_text(text.concat().trim_start());
+    assert_eq!(records.iter().map(|record| record.length).collect::<Vec<_>>(), [4096, 512]);
     let (records, _) = all(open(&golden("msr.csv"), Waits::Manual).unwrap());
     assert_eq!(records[0].took_ns, 11_373_600);
     let (records, reader) =

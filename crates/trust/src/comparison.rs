@@ -161,7 +161,7 @@ pub struct RunValue {
     /// The run's place in the order in which all runs of the comparison happened, from 0. Numbers of one run have the
     /// same place.
     pub run: u32,
-    /// Which provisioning of its side it ran on, from 0.
+    /// Which plot of its side it ran on, from 0.
     pub plot: u32,
     /// The value, in the metric's unit; above 0.
     pub value: f64,

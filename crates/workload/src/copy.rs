@@ -45,6 +45,10 @@ pub struct CopySpec {
     pub create: CreateOutput,
     /// The output loses what lies behind the place where writing begins.
     pub truncate: bool,
+    /// The output also loses what lies before that place, when it is opened (`O_TRUNC`). GNU dd opens it so where `seek` is less
+    /// than a block.
+    #[serde(skip_serializing_if = "is_false")]
+    pub empties: bool,
     /// `fdatasync` before the end.
     pub fdatasync: bool,
     /// `fsync` before the end.
@@ -78,6 +82,7 @@ impl Default for CopySpec {
             passes_over_read_errors: false,
             create: CreateOutput::default(),
             truncate: true,
+            empties: false,
             fdatasync: false,
             fsync: false,
             input: CopyFlags::default(),
@@ -101,6 +106,10 @@ pub struct CopyExtent {
 
 fn is_zero(bytes: &u64) -> bool {
     *bytes == 0
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 impl CopyExtent {

@@ -354,6 +354,10 @@ pub struct NetWork {
     pub apart: bool,
     /// Data is the digits from 0 to 9, again and again, instead of random bytes.
     pub repeats: bool,
+    /// Connections are made and closed, and carry nothing.
+    pub only_connects: bool,
+    /// Requests that are sent before the first response is waited for: so many more than one are always under way.
+    pub ahead: u32,
 }
 
 /// Largest block of a stream.
@@ -388,6 +392,8 @@ impl NetWork {
             bare: false,
             apart: false,
             repeats: false,
+            only_connects: false,
+            ahead: 0,
         }
     }
 

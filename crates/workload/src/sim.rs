@@ -255,7 +255,7 @@ pub static FAULTS: &[Fault] = &[
     },
     Fault {
         name: "plot",
-        about: "coefficient of variation of the speed of provisionings: one log-normal draw each",
+        about: "coefficient of variation of the speed of plots: one log-normal draw each",
         largest_share: ANY,
         knob: |device| Knob::Share(&mut device.plot),
     },
@@ -372,7 +372,7 @@ pub static FAULTS: &[Fault] = &[
     },
     Fault {
         name: "session",
-        about: "coefficient of variation of the speed of sessions: one log-normal draw each; a session of a gate on history is a provisioning",
+        about: "coefficient of variation of the speed of sessions: one log-normal draw each; a session of a gate on history is a plot",
         largest_share: ANY,
         knob: |device| Knob::Share(&mut device.sessions.spread),
     },

@@ -131,8 +131,8 @@ fn script(directory: &Path, text: &str, environment: &[(&str, &str)]) -> Result<
     shell(directory, text, environment).status().map(drop).with_context(|| format!("`{text}`"))
 }
 
-/// Processor time in user mode of the machine and of this program with its children, s: a witness beside Plumb's own. The
-/// kernel's threads, which work for a load, have none.
+/// Processor time in user mode of the machine, with what its host gave to other guests, and of this program with its children,
+/// s: a witness beside Plumb's own. The kernel's threads, which work for a load, have none.
 #[derive(Clone, Copy)]
 struct Busy {
     machine_s: f64,
@@ -146,8 +146,8 @@ impl Busy {
         let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
         let numbers: Vec<f64> =
             stat.lines().next().unwrap_or("").split_whitespace().skip(1).filter_map(|word| word.parse().ok()).collect();
-        // user and nice.
-        let machine_s = numbers.iter().take(2).sum::<f64>() / ticks;
+        // user, nice and steal of proc_stat(5).
+        let machine_s = [0, 1, 7].iter().filter_map(|&place| numbers.get(place)).sum::<f64>() / ticks;
         let own = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
         let behind = own.rsplit_once(')').map_or("", |(_, rest)| rest);
         // utime and cutime: 14 and 16 of proc_pid_stat(5), counted from the state, which is 3.

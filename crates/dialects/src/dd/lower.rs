@@ -93,6 +93,7 @@ pub fn copy(dd: &Dd) -> CopySpec {
         && dd.input_flags.is_empty()
         && dd.output_flags.is_empty();
     let of_lines = conversion.lines.is_some();
+    let seek = extent(dd.seek, in_bytes(dd.seek, &dd.output_flags, Flag::SeekBytes), output_block);
     CopySpec {
         from: dd.input.as_ref().map(|_| INPUT.to_owned()),
         to: dd.output.as_ref().map(|_| OUTPUT.to_owned()),
@@ -101,7 +102,7 @@ pub fn copy(dd: &Dd) -> CopySpec {
         gathers: dd.block.is_none() || !conversion.is_nothing() || wants_characters(dd),
         full_blocks: dd.input_flags.contains(&Flag::Fullblock),
         skip: extent(dd.skip, in_bytes(dd.skip, &dd.input_flags, Flag::SkipBytes), input_block),
-        seek: extent(dd.seek, in_bytes(dd.seek, &dd.output_flags, Flag::SeekBytes), output_block),
+        seek,
         count: count.map(|_| extent(count, in_bytes(count, &dd.input_flags, Flag::CountBytes), input_block)),
         conversion,
         pad: has(Conv::Sync).then_some(dd.fill.unwrap_or(if of_lines { b' ' } else { 0 })),
@@ -113,6 +114,7 @@ pub fn copy(dd: &Dd) -> CopySpec {
             (false, false) => CreateOutput::IfMissing,
         },
         truncate: !has(Conv::Notrunc),
+        empties: !has(Conv::Notrunc) && dd.personality == Personality::Gnu && seek.blocks == 0 && !seek.is_empty(),
         fdatasync: has(Conv::Fdatasync),
         fsync: has(Conv::Fsync),
         input: flags(&dd.input_flags),

@@ -404,7 +404,8 @@ pub fn read(words: &[String]) -> Result<Asked, Wrong> {
             "blockcount" => params.blocks = size(u64::MAX >> 1, "blocks, such as 1K")?,
             "length" => {
                 params.block = size(1 << 20, "at most 1M")? as u32;
-                if params.block == 0 || (params.udp && !(16..=65507).contains(&params.block)) {
+                // 0 is the default: 128 KiB, and of UDP what the control connection's segments hold.
+                if params.udp && params.block > 0 && !(16..=65507).contains(&params.block) {
                     return Err(wrong("from 1 to 1M, and with -u from 16 to 65507"));
                 }
             }
@@ -438,7 +439,10 @@ pub fn read(words: &[String]) -> Result<Asked, Wrong> {
             "gsro" => params.trains = true,
             "udp-counters-64bit" => params.wide = true,
             "get-server-output" => params.get_output = true,
-            "connect-timeout" => connect_ms = Some(ranged(1024.0, 1e9, "milliseconds")? as u64),
+            // 0 is no limit, as in iperf3.
+            "connect-timeout" => {
+                connect_ms = Some(ranged(1024.0, 1e9, "milliseconds")? as u64).filter(|milliseconds| *milliseconds > 0);
+            }
             _ => {}
         }
     }

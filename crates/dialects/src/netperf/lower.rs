@@ -24,7 +24,19 @@ pub fn flow(request: &Request, is_server: bool, sizes: [u32; 2]) -> NetWork {
     let work = NetWork::stream(op, transport, block.clamp(1, most));
     let passing = if request.sendfile && !is_server { Passing::SendFile } else { Passing::Copy };
     // The size of a call is what netperf's sizes are about.
-    NetWork { response: response.clamp(1, most), bare: request.udp, apart: true, passing, ..work }
+    NetWork {
+        response: response.clamp(1, most),
+        bare: request.udp,
+        apart: true,
+        passing,
+        only_connects: request.only_connects,
+        ..work
+    }
+}
+
+/// Returns the bytes of a request and of its response that move, of sizes as asked for.
+pub fn trip_bytes(trip: [u32; 2], only_connects: bool) -> [u32; 2] {
+    if only_connects { [0, 0] } else { trip }
 }
 
 /// After how many ops the end that leads has done its part, where that is not a matter of time.
@@ -44,6 +56,7 @@ impl Settings {
             direction: self.direction,
             udp: self.udp,
             connects: self.connects,
+            only_connects: self.only_connects,
             sendfile: self.sendfile,
             no_delay: self.no_delay.remote,
             cpu: self.cpu.remote,

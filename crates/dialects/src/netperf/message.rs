@@ -21,13 +21,17 @@ pub enum Kind {
     Stream,
     /// The reply to it.
     StreamResponse,
+    /// A test of `TCP_CC`.
+    Connects,
+    /// The reply to it.
+    ConnectsResponse,
     /// Any other test.
     Omni,
     /// The reply to it.
     OmniResponse,
 }
 
-const KINDS: [(Kind, u32); 8] = [
+const KINDS: [(Kind, u32); 10] = [
     (Kind::DebugOn, 1),
     (Kind::DebugOff, 2),
     (Kind::DebugOk, 3),
@@ -36,6 +40,8 @@ const KINDS: [(Kind, u32); 8] = [
     (Kind::StreamResponse, 11),
     (Kind::Omni, 97),
     (Kind::OmniResponse, 98),
+    (Kind::Connects, 300),
+    (Kind::ConnectsResponse, 301),
 ];
 
 /// A message as it travels.
@@ -55,6 +61,16 @@ impl Message {
     /// What it is, where that is known.
     pub fn kind(&self) -> Option<Kind> {
         KINDS.iter().find(|row| row.1 == self.word(0)).map(|row| row.0)
+    }
+
+    /// Returns the kind of the reply to a test, where this is one.
+    pub fn reply(&self) -> Option<Kind> {
+        match self.kind()? {
+            Kind::Omni => Some(Kind::OmniResponse),
+            Kind::Stream => Some(Kind::StreamResponse),
+            Kind::Connects => Some(Kind::ConnectsResponse),
+            _ => None,
+        }
     }
 
     /// The number of its kind.

@@ -1,6 +1,7 @@
 //! netperf and netserver: their command lines, what travels on their control connection, and their text. Written from
 //! observation of 2.7: nothing here touches the system.
 
+mod connects;
 mod lower;
 mod message;
 mod options;
@@ -12,7 +13,7 @@ mod values;
 mod wire;
 mod words;
 
-pub use lower::{flow, length_ops};
+pub use lower::{flow, length_ops, trip_bytes};
 pub use message::{Kind, MESSAGE_BYTES, Message};
 pub use options::{CLIENT, Opt, SERVER, TEST, help};
 pub use print::{Confidence, End, Interim, Report, demand, half_width, not_confident, title};

@@ -114,7 +114,7 @@ impl Settings {
     }
 
     fn in_trips(&self) -> bool {
-        self.is_trips() && self.unit == Unit::OfTest
+        self.is_trips() && (self.unit == Unit::OfTest || self.only_connects)
     }
 
     /// The unit, as it is printed.
@@ -149,6 +149,7 @@ pub fn title(settings: &Settings, source: Option<(&str, u16)>, target: (&str, u1
         (false, Direction::ToServer) => "MIGRATED TCP STREAM",
         (false, Direction::ToClient) => "MIGRATED TCP MAERTS",
         (false, Direction::RoundTrips) if udp => "MIGRATED UDP REQUEST/RESPONSE",
+        (false, Direction::RoundTrips) if settings.only_connects => "TCP Connect/Close",
         (false, Direction::RoundTrips) if connects => "MIGRATED TCP Connect/Request/Response",
         (false, Direction::RoundTrips) => "MIGRATED TCP REQUEST/RESPONSE",
     };
@@ -163,7 +164,7 @@ pub fn title(settings: &Settings, source: Option<(&str, u16)>, target: (&str, u1
     }
     text += " : demo";
     if settings.is_trips() && !connects && !is_omni {
-        text += " : first burst 0";
+        let _ = write!(text, " : first burst {}", settings.burst);
     }
     if settings.processor != Pair::default() {
         text += " : cpu bind";
@@ -223,7 +224,8 @@ impl Report<'_> {
         let mut text = String::new();
         let mut rows = [const { String::new() }; 5];
         for (number, name) in names.iter().enumerate() {
-            if number > 0 && BLOCKS.contains(name) {
+            // All of them are too many for one row.
+            if number > 0 && names.len() == SELECTORS.len() && BLOCKS.contains(name) {
                 text += &(std::mem::take(&mut rows).join("\n") + "\n\n");
             }
             let value = self.value(name).unwrap_or_default();
@@ -289,6 +291,12 @@ impl Report<'_> {
         }
     }
 
+    /// Returns the time of a round trip by the rate of all and how many are under way, µs.
+    pub(super) fn round_trip_us(&self) -> f64 {
+        let rate = self.trips as f64 / self.seconds.max(1e-9);
+        1e6 * f64::from(1 + self.settings.burst) / rate.max(1e-9)
+    }
+
     /// Busy, or -1; and the letter of how that was measured.
     pub(super) fn busy(end: &End) -> (f64, char) {
         end.cpu.map_or((-1.0, 'U'), |cpu| (cpu.busy, 'S'))
@@ -314,8 +322,7 @@ impl Report<'_> {
                 "Recv   Send    Send                          Utilization       Service Demand\n\
                  Socket Socket  Message  Elapsed              {one}     {other}     {one}    {other}\n\
                  Size   Size    Size     Time     Throughput  local    remote   local   remote\n\
-                 bytes  bytes   bytes    secs.    {:<8}  % {how}      % {far_how}      us/KB   us/KB\n\n",
-                format!("{unit}/s")
+                 bytes  bytes   bytes    secs.    {unit:<8}/s  % {how}      % {far_how}      us/KB   us/KB\n\n"
             );
         } else if settings.headers {
             let _ = write!(
@@ -398,13 +405,17 @@ impl Report<'_> {
 
     fn trip_table(&self, with_cpu: bool) -> String {
         let Report { settings, local, remote, seconds, throughput, .. } = self;
-        let brand = self.brand();
+        // netperf has none where each round trip has a connection.
+        let brand = if settings.connects { "" } else { self.brand() };
         let [ask, answer] = settings.trip;
         let buffer = |end: &End, which: usize| end.buffers[1][which].unwrap_or(0);
         let (near, far) = ((buffer(local, 0), buffer(local, 1)), (buffer(remote, 0), buffer(remote, 1)));
-        let (wide, unit) = (settings.in_trips(), settings.scale().1);
+        // netperf's headers of connections say so in every unit.
+        let (wide, unit) = (settings.in_trips() || settings.connects, settings.scale().1);
         let mut text = String::new();
         if settings.headers && with_cpu {
+            // netperf has no letters of methods here.
+            let method = |end: &End| if settings.connects { ' ' } else { Self::busy(end).1 };
             let (rate, per) = if wide {
                 ("Trans.   CPU    CPU    S.dem   S.dem", "per sec  ")
             } else {
@@ -415,8 +426,8 @@ impl Report<'_> {
                 "Local /Remote\nSocket Size   Request Resp.  Elapsed {rate}\n\
                  Send   Recv   Size    Size   Time    Rate     local  remote local   remote\n\
                  bytes  bytes  bytes   bytes  secs.   {per:<8} % {}    % {}    us/Tr   us/Tr\n\n",
-                Self::busy(local).1,
-                Self::busy(remote).1
+                method(local),
+                method(remote)
             );
         } else if settings.headers && wide {
             text += "Local /Remote\nSocket Size   Request  Resp.   Elapsed  Trans.\n\
@@ -463,7 +474,7 @@ impl Report<'_> {
                 0,
                 0,
                 0,
-                1e6 / rate.max(1e-9),
+                self.round_trip_us(),
                 out(ask),
                 out(answer)
             );

@@ -200,8 +200,14 @@ pub fn list(text: &str) -> Result<Vec<&'static str>, String> {
     Ok(found)
 }
 
-/// What is printed where no list is given.
-pub fn usual(direction: Direction) -> Vec<&'static str> {
+/// How busy the processors of both ends were, behind [`usual`]'s columns where that is measured at either end.
+const OF_PROCESSORS: &str = "LOCAL_CPU_UTIL,LOCAL_CPU_PERCENT_USER,LOCAL_CPU_PERCENT_SYSTEM,LOCAL_CPU_PERCENT_IOWAIT,\
+    LOCAL_CPU_PERCENT_IRQ,LOCAL_CPU_PERCENT_SWINTR,LOCAL_CPU_METHOD,REMOTE_CPU_UTIL,REMOTE_CPU_PERCENT_USER,\
+    REMOTE_CPU_PERCENT_SYSTEM,REMOTE_CPU_PERCENT_IOWAIT,REMOTE_CPU_PERCENT_IRQ,REMOTE_CPU_PERCENT_SWINTR,REMOTE_CPU_METHOD,\
+    LOCAL_SD,REMOTE_SD,SD_UNITS";
+
+/// Returns what is printed where no list is given. Source: what netperf 2.7.0 prints.
+pub fn usual(direction: Direction, with_cpu: bool) -> Vec<&'static str> {
     let names = match direction {
         Direction::ToServer => "LSS_SIZE_END,RSR_SIZE_END,LOCAL_SEND_SIZE,ELAPSED_TIME,THROUGHPUT,THROUGHPUT_UNITS",
         Direction::ToClient => "RSS_SIZE_END,LSR_SIZE_END,REMOTE_SEND_SIZE,ELAPSED_TIME,THROUGHPUT,THROUGHPUT_UNITS",
@@ -210,5 +216,9 @@ pub fn usual(direction: Direction) -> Vec<&'static str> {
              THROUGHPUT_UNITS"
         }
     };
-    list(names).unwrap_or_default()
+    let mut columns = list(names).unwrap_or_default();
+    if with_cpu {
+        columns.extend(list(OF_PROCESSORS).unwrap_or_default());
+    }
+    columns
 }

@@ -4,12 +4,13 @@ use super::message::{Kind, Message};
 use super::wire::{BYTES_MAX, Cpu, Direction, Length, METHOD, Refused, Request, Response, Results, SECONDS_MAX};
 use plumb_workload::net::BLOCK_BYTES_MAX;
 
-/// -1 where nothing is said.
-fn size(value: Option<u32>) -> i32 {
+/// Returns a size as it travels: -1 where nothing is said.
+pub(super) fn size(value: Option<u32>) -> i32 {
     value.map_or(-1, |value| value as i32)
 }
 
-fn with(kind: Kind, second: i32, words: &[(usize, i32)]) -> Message {
+/// Returns a message with these words, each at its byte.
+pub(super) fn with(kind: Kind, second: i32, words: &[(usize, i32)]) -> Message {
     let mut message = Message::new(kind, second);
     for &(at, value) in words {
         message.set_int(at, value);
@@ -52,6 +53,7 @@ pub(super) fn read_request(message: &Message) -> Result<Request, Refused> {
         buffers: [number(8, BYTES_MAX, "a buffer")?, number(12, BYTES_MAX, "a buffer")?],
         sizes: [None, number(16, BYTES_MAX, "a size")?.map(|size| size.min(BLOCK_BYTES_MAX))],
         trip: [1, 1],
+        only_connects: false,
         length: Length::Seconds(SECONDS_MAX as u32),
         port: u16::try_from(message.word(60)).map_err(|_| Refused::Range("a port"))?,
         is_v6: match message.word(64) {

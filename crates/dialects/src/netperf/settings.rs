@@ -72,6 +72,10 @@ pub struct Settings {
     pub udp: bool,
     /// A connection for each round trip.
     pub connects: bool,
+    /// Connections are made and closed without a round trip.
+    pub only_connects: bool,
+    /// `-b`: requests sent before the first response is waited for.
+    pub burst: u32,
     /// A file is sent.
     pub sendfile: bool,
     /// `-F`: the file.
@@ -220,12 +224,16 @@ pub const PROCESSOR_MAX: u32 = 1023;
 /// The test whose sender passes a file.
 const SENDFILE: &str = "TCP_SENDFILE";
 
+/// The test that makes and closes connections.
+const CONNECT_CLOSE: &str = "TCP_CC";
+
 /// Tests by their names.
-const TESTS: [(&str, Direction, bool, bool); 7] = [
+const TESTS: [(&str, Direction, bool, bool); 8] = [
     ("TCP_STREAM", Direction::ToServer, false, false),
     ("TCP_MAERTS", Direction::ToClient, false, false),
     ("TCP_RR", Direction::RoundTrips, false, false),
     ("TCP_CRR", Direction::RoundTrips, false, true),
+    (CONNECT_CLOSE, Direction::RoundTrips, false, true),
     ("UDP_STREAM", Direction::ToServer, true, false),
     (SENDFILE, Direction::ToServer, false, false),
     ("UDP_RR", Direction::RoundTrips, true, false),
@@ -251,6 +259,8 @@ pub fn read(program: &str, words: &[String]) -> Result<Asked<Settings>, Wrong> {
         direction: Direction::ToServer,
         udp: false,
         connects: false,
+        only_connects: false,
+        burst: 0,
         sendfile: false,
         file: None,
         length: Length::Seconds(10),
@@ -348,6 +358,7 @@ pub fn read(program: &str, words: &[String]) -> Result<Asked<Settings>, Wrong> {
                     let found = TESTS.iter().find(|test| test.0 == name).ok_or_else(|| Wrong::Test(text.clone()))?;
                     (all.direction, all.udp, all.connects) = (found.1, found.2, found.3);
                     all.sendfile = name == SENDFILE;
+                    all.only_connects = name == CONNECT_CLOSE;
                 }
             }
             'T' => {
@@ -401,6 +412,7 @@ fn test_options(all: &mut Settings, words: &[String]) -> Result<Asked<Settings>,
                     Pair { local: is(local), remote: is(remote) }
                 };
             }
+            'b' => all.burst = value.small(text, "requests under way beside one")?,
             'e' => _ = value.seconds(text)?,
             'G' => all.segment = Some(value.bytes(text)?),
             'h' => return Ok(Asked::Help),
@@ -461,7 +473,7 @@ fn test_options(all: &mut Settings, words: &[String]) -> Result<Asked<Settings>,
     if let Form::Columns(names) | Form::Keys(names) | Form::Csv(names) = &mut all.form
         && names.is_empty()
     {
-        *names = super::selectors::usual(all.direction);
+        *names = super::selectors::usual(all.direction, all.cpu.local || all.cpu.remote);
     }
     Ok(Asked::Run(Box::new(all.clone())))
 }

@@ -28,6 +28,39 @@ fn request(line: &str) -> Request {
     settings(line).request((None, 0), None, false)
 }
 
+// Protects the wire of TCP_CC, whose messages are its own: what a capture of netperf 2.7.0 has, read and written.
+#[test]
+fn connections_are_asked_for_in_the_words_of_netperf() {
+    let own = request("-t TCP_CC -C -l -200 -- -r 3,5 -D -S 16384");
+    let message = own.message();
+    let wanted = [300, -1, 16_384, 16_384, 8, 0, 8, 0, 3, 5, 1, 1, 0, -200];
+    assert_eq!(std::array::from_fn(|at| word(&message, 4 * at)), wanted);
+    let read = Request::read(&message).unwrap();
+    assert_eq!((read.only_connects, read.connects, read.trip, read.length), (true, true, [3, 5], Length::Count(200)));
+    assert_eq!((read.buffers, read.cpu, message.reply()), (own.buffers, true, Some(read.reply())));
+    let work = flow(&read, true, [1, 1]);
+    assert_eq!((work.op, work.only_connects), (NetOp::Accept, true));
+    let with = |words: &[u32]| {
+        let mut message = Message::new(Kind::ConnectsResponse, 0);
+        for (at, word) in words.iter().enumerate() {
+            message.0[4 * at..4 * at + 4].copy_from_slice(&word.to_be_bytes());
+        }
+        message
+    };
+    let response = Response::read(&with(&[301, 0, 32_768, 1, 1, 0, 32_768, 37_283])).unwrap();
+    assert_eq!((response.port, response.buffers, response.no_delay), (37_283, [32_768; 2], true));
+    assert_eq!(Response::read(&response.message(read.reply())), Ok(response));
+    let results =
+        Results::read(&with(&[0x2d01_0000, 0, 1_600, 1, 200, 1_040_599_642, 1_119_467_228, 0, 0, 2]), read.reply());
+    assert_eq!((results.trips, results.cpu.map(|cpu| cpu.count)), (200, Some(2)));
+    assert_eq!(Results::read(&results.message(read.reply()), read.reply()), results);
+    for length in [0, 1, 90_000] {
+        let mut message = own.message();
+        message.set_int(52, length);
+        assert_eq!(Request::read(&message).is_ok(), length == 1, "{length}");
+    }
+}
+
 // Protects the wire: the words that decide in captures of netperf 2.7.0, of each test.
 #[test]
 fn requests_are_those_of_netperf() {

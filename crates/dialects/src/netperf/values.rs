@@ -29,7 +29,9 @@ impl Report<'_> {
         let width = |at: usize| format!("{:.3}", confidence.map_or(-1.0, |confidence| confidence.widths[at]));
         let trip_rate = self.trips as f64 / self.seconds.max(1e-9);
         let trips = settings.is_trips();
-        let us = |ns: Option<u64>| ns.map_or(-1, |ns| (ns / 1000) as i64).to_string();
+        // Of requests that overtake each other, only the rate says how long they take.
+        let is_timed = settings.burst == 0;
+        let us = |ns: Option<u64>| ns.filter(|_| is_timed).map_or(-1, |ns| (ns / 1000) as i64).to_string();
         Some(match name {
             "SOCKET_TYPE" => if settings.udp { "Datagram" } else { "Stream" }.to_owned(),
             "PROTOCOL" => if settings.udp { "UDP" } else { "TCP" }.to_owned(),
@@ -52,7 +54,7 @@ impl Report<'_> {
             "CONFIDENCE_ITERATION" => confidence.map_or(1, |confidence| confidence.times).to_string(),
             "THROUGHPUT_CONFID" => width(0),
             "TRANSACTION_RATE" => format!("{:.3}", if trips { trip_rate } else { 1.0 }),
-            "RT_LATENCY" => format!("{:.3}", if trips { 1e6 / trip_rate.max(1e-9) } else { -1.0 }),
+            "RT_LATENCY" => format!("{:.3}", if trips { self.round_trip_us() } else { -1.0 }),
             "BURST_SIZE" => "0".to_owned(),
             "TRANSPORT_MSS" => self.segment.map_or(-1, i64::from).to_string(),
             "SOURCE_PORT" => self.source.1.to_string(),
@@ -68,8 +70,8 @@ impl Report<'_> {
             "P50_LATENCY" => us(self.times.quantile(0.5)),
             "P90_LATENCY" => us(self.times.quantile(0.9)),
             "P99_LATENCY" => us(self.times.quantile(0.99)),
-            "MEAN_LATENCY" => format!("{:.2}", self.times.mean().map_or(-1.0, |ns| ns / 1e3)),
-            "STDDEV_LATENCY" => format!("{:.2}", deviation(&self.times) / 1e3),
+            "MEAN_LATENCY" => format!("{:.2}", self.times.mean().filter(|_| is_timed).map_or(-1.0, |ns| ns / 1e3)),
+            "STDDEV_LATENCY" => format!("{:.2}", if is_timed { deviation(&self.times) / 1e3 } else { -1.0 }),
             "COMMAND_LINE" => format!("\"{}\"", settings.words),
             _ => return None,
         })

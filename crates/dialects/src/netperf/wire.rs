@@ -1,7 +1,7 @@
 //! What the messages of a test hold: the request, the response to it, the results.
 
 use super::message::{Kind, Message};
-use super::sendfile;
+use super::{connects, sendfile};
 use plumb_workload::net::{BLOCK_BYTES_MAX, DATAGRAM_BYTES_MAX};
 use std::net::IpAddr;
 
@@ -49,6 +49,8 @@ pub struct Request {
     pub udp: bool,
     /// Each round trip has a connection of its own.
     pub connects: bool,
+    /// Connections are made and closed without a round trip.
+    pub only_connects: bool,
     /// The client sends a file, and the messages are those of that test.
     pub sendfile: bool,
     /// `TCP_NODELAY` at the server.
@@ -111,13 +113,20 @@ impl Refused {
 impl Request {
     /// What the messages of the server are.
     pub fn reply(&self) -> Kind {
-        if self.sendfile { Kind::StreamResponse } else { Kind::OmniResponse }
+        match self {
+            Request { sendfile: true, .. } => Kind::StreamResponse,
+            Request { only_connects: true, .. } => Kind::ConnectsResponse,
+            _ => Kind::OmniResponse,
+        }
     }
 
     /// As it travels.
     pub fn message(&self) -> Message {
         if self.sendfile {
             return sendfile::request(self);
+        }
+        if self.only_connects {
+            return connects::request(self);
         }
         let mut message = Message::new(Kind::Omni, self.processor.map_or(-1, |number| number as i32));
         let size = |value: Option<u32>| value.map_or(-1, |value| value as i32);
@@ -177,8 +186,10 @@ impl Request {
     /// # Errors
     /// What is not supported, not allowed, or out of range.
     pub fn read(message: &Message) -> Result<Request, Refused> {
-        if message.kind() == Some(Kind::Stream) {
-            return sendfile::read_request(message);
+        match message.kind() {
+            Some(Kind::Stream) => return sendfile::read_request(message),
+            Some(Kind::Connects) => return connects::read_request(message),
+            _ => {}
         }
         let (udp, direction) = match (message.word(96), message.word(100)) {
             (1, 0 | 6) => (false, message.word(104)),
@@ -220,6 +231,7 @@ impl Request {
             direction,
             udp,
             connects: flags & CONNECTS != 0,
+            only_connects: false,
             sendfile: false,
             no_delay: flags & NO_DELAY != 0,
             cpu: flags & MEASURE_CPU != 0,
@@ -264,8 +276,10 @@ pub struct Response {
 impl Response {
     /// As it travels, in a message of this kind.
     pub fn message(&self, kind: Kind) -> Message {
-        if kind == Kind::StreamResponse {
-            return sendfile::response(self);
+        match kind {
+            Kind::StreamResponse => return sendfile::response(self),
+            Kind::ConnectsResponse => return connects::response(self),
+            _ => {}
         }
         let mut message = Message::new(Kind::OmniResponse, 0);
         let size = |value: Option<u32>| value.map_or(-1, |value| value as i32);
@@ -292,8 +306,10 @@ impl Response {
     /// # Errors
     /// A port that is none.
     pub fn read(message: &Message) -> Result<Response, Refused> {
-        if message.kind() == Some(Kind::StreamResponse) {
-            return sendfile::read_response(message);
+        match message.kind() {
+            Some(Kind::StreamResponse) => return sendfile::read_response(message),
+            Some(Kind::ConnectsResponse) => return connects::read_response(message),
+            _ => {}
         }
         let size = |at: usize| u32::try_from(message.int(at)).ok();
         let port = u16::try_from(message.word(52)).ok().filter(|&port| port > 0);
@@ -347,8 +363,10 @@ pub struct Results {
 impl Results {
     /// As they travel, in a message of this kind.
     pub fn message(&self, kind: Kind) -> Message {
-        if kind == Kind::StreamResponse {
-            return sendfile::results(self);
+        match kind {
+            Kind::StreamResponse => return sendfile::results(self),
+            Kind::ConnectsResponse => return connects::results(self),
+            _ => {}
         }
         let mut message = Message::new(Kind::OmniResponse, 0);
         let few = |value: u64| u32::try_from(value).unwrap_or(u32::MAX);
@@ -381,8 +399,10 @@ impl Results {
 
     /// Reads them from a message that is to be of this kind. What the type of the message says does not matter: netserver 2.7.0 sends its bytes reversed.
     pub fn read(message: &Message, kind: Kind) -> Results {
-        if kind == Kind::StreamResponse {
-            return sendfile::read_results(message);
+        match kind {
+            Kind::StreamResponse => return sendfile::read_results(message),
+            Kind::ConnectsResponse => return connects::read_results(message),
+            _ => {}
         }
         let long = |at: usize| u64::from(message.word(at));
         let has_cpu = message.word(80) != 0;

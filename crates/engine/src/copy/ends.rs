@@ -170,11 +170,11 @@ fn open_output(copy: &CopySpec, path: &Path, input: &End, guard: &Guard) -> Resu
     if copy.output.nofollow && path.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink()) {
         return Err(CopyError::Output(Refusal::io(path, "open it for writing")(Errno::LOOP)));
     }
-    let begins_at_bytes = begins_at_bytes(copy);
+    let left_bytes = if copy.empties { 0 } else { begins_at_bytes(copy) };
     let opening = OutputOpening {
         creates: copy.create != CreateOutput::Never,
         is_new: copy.create == CreateOutput::Always,
-        cut_to_bytes: copy.truncate.then_some(begins_at_bytes),
+        cut_to_bytes: copy.truncate.then_some(left_bytes),
         empty_input: yields_nothing(input, copy).then_some(&*input.path),
         content: content_of(input, copy, guard),
         copy_of: copy_source(input, copy),
@@ -196,16 +196,14 @@ fn open_output(copy: &CopySpec, path: &Path, input: &End, guard: &Guard) -> Resu
     };
     let mut end = End { held, ..End::open(fd, path.to_owned(), kind) };
     if copy.truncate && !copy.seek.is_empty() {
-        end.unset_length = begin_at(&end, begins_at_bytes).err();
+        end.unset_length = begin_at(&end, left_bytes).err();
     }
     Ok(end)
 }
 
-/// The length at which writing begins. What is appended begins behind whole blocks, as in GNU's dd.
+/// Returns the place at which writing begins. One that no file reaches fails when it is sought.
 fn begins_at_bytes(copy: &CopySpec) -> u64 {
-    // An unreachable place fails when it is sought.
-    let sought_bytes = copy.seek.length_bytes(copy.write_block).unwrap_or(u64::MAX);
-    if copy.output.append && copy.seek.blocks == 0 { 0 } else { sought_bytes }
+    copy.seek.length_bytes(copy.write_block).unwrap_or(u64::MAX)
 }
 
 /// Gives a file the length at which writing begins. What has no length stays as it is.

@@ -221,7 +221,8 @@ impl<'a> NetSocket<'a> {
             let Prepared { passer, fd, buffer, .. } = &mut self.made;
             match passer.receive(*fd, buffer, length) {
                 Ok(0) => return Err(Errno::ENDED),
-                Err(Errno(libc::EAGAIN | libc::EINTR)) if !self.stops() => {}
+                // The bytes that were to come may all have come over other sockets.
+                Err(Errno(libc::EAGAIN | libc::EINTR)) if !self.stops() && self.ready.bytes_left.load(Relaxed) > 0 => {}
                 Err(Errno(libc::EAGAIN | libc::EINTR)) => return Err(Errno::ENDED),
                 got => break got?,
             }

@@ -179,9 +179,9 @@ impl Flows {
         self.shared.bell.wait_or(longest, others);
     }
 
-    /// Whether all workers of one direction have ended.
+    /// Returns `true` if all workers of one direction have ended, or all bytes have come that were to come.
     pub fn is_done(&self) -> bool {
-        self.is_over(true) || self.is_over(false)
+        self.shared.bytes_left.load(Relaxed) == 0 || self.is_over(true) || self.is_over(false)
     }
 
     /// Whether all workers have ended that send or ask, or all others; not where there are none.

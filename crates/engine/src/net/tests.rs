@@ -62,6 +62,31 @@ fn a_stream_ends_with_its_last_block() {
     }
 }
 
+// Protects receivers of a limit that they share: it ended with the last byte where each had got some, and never where one stream
+// brought all of it.
+#[test]
+fn receivers_end_together_when_all_has_come() {
+    let (pairs, work) = ([tcp_pair(), tcp_pair()], NetWork::stream(NetOp::Receive, Transport::Tcp, 1_000));
+    let mut senders = Vec::new();
+    let flow = |(socket, sender)| {
+        senders.push(std::net::TcpStream::from(sender));
+        Flow { socket, other: None, file: None, work }
+    };
+    let mut near = Flows::new(pairs.map(flow).into()).unwrap();
+    near.limit(u64::MAX, 5_000);
+    near.start(None);
+    senders[0].write_all(&[1; 5_000]).unwrap();
+    for _ in 0..100 {
+        near.wait(&[], Duration::from_secs(1));
+        if near.has_ended(0) && near.has_ended(1) {
+            break;
+        }
+    }
+    assert!(near.is_done() && near.has_ended(0) && near.has_ended(1));
+    near.stop();
+    assert_eq!([0, 1].map(|number| near.counts(number).bytes), [5_000, 0]);
+}
+
 // Protects transfers of files: every byte arrives in its order, a last block that is no whole one too, copied or not.
 #[test]
 fn a_file_arrives_as_it_was() {

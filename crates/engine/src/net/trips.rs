@@ -21,6 +21,9 @@ impl NetSocket<'_> {
     pub(super) fn request(&mut self) -> Completion {
         let NetWork { transport, block, response, form, bare, .. } = self.made.work;
         let (ask, answer) = (block as usize, response as usize);
+        for _ in 0..std::mem::take(&mut self.made.work.ahead) {
+            self.whole(ask, |socket, done| send_once(socket.made.fd, &socket.made.buffer[done..ask]))?;
+        }
         if transport == Transport::Tcp {
             stamp_bounce(&mut self.made.buffer[..ask], form, false);
             self.whole(ask, |socket, done| send_once(socket.made.fd, &socket.made.buffer[done..ask]))?;
@@ -92,7 +95,7 @@ impl NetSocket<'_> {
         let poll_us = self.made.work.poll_us;
         let socket = self.made.new_sockets.connect(&to, CONNECT_PATIENCE, LOOK_AGAIN, poll_us)?;
         self.on(socket, |this| {
-            let got = this.request()?;
+            let got = if this.made.work.only_connects { 0 } else { this.request()? };
             match this.take(1) {
                 Err(Errno::ENDED) => Ok(got),
                 Ok(_) => Err(Errno(libc::EPROTO)),
@@ -109,6 +112,7 @@ impl NetSocket<'_> {
             }
             match accepted(self.made.fd, of) {
                 // One that came to nothing is not the end of the others.
+                Ok(_) if self.made.work.only_connects => return Ok(0),
                 Ok(socket) => match self.on(socket, NetSocket::respond) {
                     Err(_) if !self.stops() => {}
                     done => return done,

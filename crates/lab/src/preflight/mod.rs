@@ -24,13 +24,13 @@ use std::path::{Path, PathBuf};
 /// What a host would be used for.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Inspection {
-    /// Different provisionings.
+    /// Different plots.
     pub builds: Vec<PlannedBuild>,
     /// What may be destroyed.
     pub safety: Safety,
 }
 
-/// One provisioning, and what runs on it.
+/// One plot, and what runs on it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PlannedBuild {
     /// What is built, in order.
@@ -39,7 +39,7 @@ pub struct PlannedBuild {
     pub work: Vec<PlannedWork>,
 }
 
-/// What runs on a provisioning.
+/// What runs on a plot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedWork {
     /// The workload and its levels, for messages.

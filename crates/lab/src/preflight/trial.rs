@@ -1,4 +1,4 @@
-//! Which provisionings may be built only to see whether they can be: those that touch nothing but what they make.
+//! Which plots may be built only to see whether they can be: those that touch nothing but what they make.
 
 use crate::step::{Loop, LoopFill, Mdadm, Names, Step, Wait};
 
@@ -11,7 +11,7 @@ pub struct Trial {
     pub left_out: Vec<&'static str>,
 }
 
-/// A step touches what the lab did not make, so its provisioning is not built for a trial.
+/// A step touches what the lab did not make, so its plot is not built for a trial.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("step {number} ({kind}) {touches}")]
 pub struct NoTrial {

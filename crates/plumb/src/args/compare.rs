@@ -40,7 +40,7 @@ pub struct CompareArguments {
     /// device, raid, scheduler, kernel, os, sysctl, host, limits, layout, fullness and sim.
     #[arg(long, value_name = "FACTOR")]
     pub varying: Option<String>,
-    /// Provision each simulated device this many times; each provisioning is then one sample, as with several directories.
+    /// Provision each simulated device this many times; each plot is then one sample, as with several directories.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub plots: u32,
     /// Run at least N blocks, each with one run per side. With 30 a slow mode that hits one run in ten shows up (95 %), with
@@ -78,8 +78,8 @@ loop devices) and list all directories, separated by commas:
 
     plumb compare /mnt/e1,/mnt/e2,/mnt/e3 /mnt/x1,/mnt/x2,/mnt/x3 --varying fs
 
-  Each provisioning (plot) is then one sample, and each round of runs visits every one once. Both sides have one \
-directory, or both have at least two. Directories on one file system are one provisioning. For simulated devices, --plots 3 \
+  Each plot is then one sample, and each round of runs visits every one once. Both sides have one \
+directory, or both have at least two. Directories on one file system are one plot. For simulated devices, --plots 3 \
 provisions three. Without --varying, one directory per side is enough; the verdict is then about these two directories.
 
 Stored runs (--from-store):
@@ -90,7 +90,7 @@ several such words one must hold:
 
   Runs that alternate in time are compared in pairs, like blocks; stretches of several runs that take turns are one sample each; \
 and if one side was measured after the other, a difference may be one of time: it is shown, and not claimed (plumb explain D8). \
-Where a side's runs are of several provisionings, each of them is one sample.";
+Where a side's runs are of several plots, each of them is one sample.";
 
 /// Arguments of `plumb gate`.
 #[derive(Debug, Args)]

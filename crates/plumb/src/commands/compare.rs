@@ -204,7 +204,7 @@ pub(super) fn side(side: Side, name: &str, text: &str, plots: u32) -> Result<Com
     let mut places: Vec<(String, Place)> = Vec::with_capacity(texts.len());
     for text_of_one in texts {
         let place = place(text_of_one)?;
-        // Each mention of a simulated device is a provisioning; a directory is what it is.
+        // Each mention of a simulated device is a plot; a directory is what it is.
         let is_there = |known: &(String, Place)| match (&known.1, &place) {
             (Place::Directory(one), Place::Directory(other)) => {
                 one == other || one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))

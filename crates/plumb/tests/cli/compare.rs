@@ -25,7 +25,7 @@ fn count(verdicts: &[String], wanted: &[&str]) -> usize {
 #[test]
 fn a_device_is_not_faster_than_itself_whatever_the_seed() {
     let home = Home::new();
-    let seeds = if breadth::long() { 20 } else { 4 };
+    let seeds = if breadth::is_lab() { 20 } else { 4 };
     let all: Vec<String> = (0..seeds)
         .flat_map(|seed| verdicts(&compare(&home, "sim:ssd?cv=3%", "sim:ssd?cv=3%", &format!("--seed {seed}"))))
         .collect();
@@ -38,7 +38,7 @@ fn a_device_is_not_faster_than_itself_whatever_the_seed() {
 #[test]
 fn drift_and_bimodality_make_no_winners() {
     let home = Home::new();
-    let seeds = if breadth::long() { 20 } else { 4 };
+    let seeds = if breadth::is_lab() { 20 } else { 4 };
     for device in ["sim:ssd?drift=0.5%", "sim:ssd?bimodal=20%"] {
         let all: Vec<String> = (0..seeds)
             .map(|seed| verdict_on_rate(&compare(&home, device, device, &format!("--seed {seed}"))))
@@ -66,7 +66,7 @@ fn a_slower_device_is_found_slower_and_a_faster_one_faster() {
 #[test]
 fn five_percent_is_never_called_faster() {
     let home = Home::new();
-    let seeds = if breadth::long() { 10 } else { 3 };
+    let seeds = if breadth::is_lab() { 10 } else { 3 };
     let all: Vec<String> = (0..seeds)
         .map(|seed| verdict_on_rate(&compare(&home, "sim:hdd", "sim:hdd?slow=5%", &format!("--seed {seed}"))))
         .collect();
@@ -209,10 +209,8 @@ fn the_runs_follow_the_order() {
 }
 
 #[test]
+#[ignore = "lab tier: takes minutes"]
 fn all_named_workloads_are_compared() {
-    if !breadth::long_only() {
-        return;
-    }
     let home = Home::new();
     let comparison = compare(&home, "sim:hdd", "sim:nvme", "--for all --time 2s --size 32MiB");
     let metrics: Vec<&str> =
@@ -253,7 +251,7 @@ fn one_provisioning_a_side_makes_no_claim_about_a_factor_that_takes_one() {
     assert_eq!(first["capped"]["verdict"], "slower");
     let e1 = one["checks"].as_array().unwrap().iter().find(|check| check["code"] == "E1").unwrap();
     assert!(e1["remedy"].as_str().unwrap().contains("--plots 3"), "{e1}");
-    // A setting needs no provisioning, and without a declared factor the verdict is about these two.
+    // A setting needs no new plot, and without a declared factor the verdict is about these two.
     assert_eq!(verdict_on_rate(&compare(&home, a, b, "")), "slower");
     assert_eq!(verdict_on_rate(&compare(&home, a, b, "--varying scheduler")), "slower");
 }
@@ -353,7 +351,7 @@ fn checks_over_the_comparison_are_told() {
     assert_eq!(comparison["contrasts"].as_array().unwrap().len(), 2);
 }
 
-/// What one provisioning a side cannot show, no number of further blocks will; and that is said before the time is spent.
+/// What one plot a side cannot show, no number of further blocks will; and that is said before the time is spent.
 #[test]
 fn one_provisioning_a_side_asks_for_no_more_blocks() {
     let home = Home::new();

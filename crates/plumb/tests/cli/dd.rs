@@ -124,6 +124,10 @@ fn places_counts_and_blocks_are_dds() {
         "dd if=f of=x count=1 seek=5 bs=1k; dd if=f of=x count=1 seek=2 bs=1k",
         "dd if=/dev/zero of=x bs=4k count=10000B seek=3 conv=notrunc",
         "dd if=f of=x bs=100 skip=11B count=1111B seek=7B",
+        // Less than a block: the output is emptied when it is opened, and gets no length of its own.
+        "dd if=f of=x bs=1k count=2; dd if=f of=x bs=100 count=1 seek=7B; od -c x | head -2",
+        "dd if=f of=x bs=1k count=2; dd if=f of=x count=0 seek=7B",
+        "dd if=f of=x bs=1k count=2; dd if=f of=x count=0 seek=519B",
         "dd if=f of=x oflag=seek_bytes seek=7 iflag=skip_bytes,count_bytes skip=11 count=1111 bs=100",
         "dd if=f of=x oflag=append conv=notrunc bs=1k count=3; dd if=f of=x oflag=append conv=notrunc bs=1k count=2",
         "dd if=f of=x skip=1000000",

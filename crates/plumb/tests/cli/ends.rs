@@ -26,7 +26,7 @@ fn done_and_trusted_is_0() {
     let result = home.plumb("run reads.toml --json").expect(0).json();
     assert_eq!(result["verdict"], "pass");
     assert_eq!(metric(&result, "read", "read.bw")["tier"], "device");
-    home.plumb("run random-read --at sim:nvme").expect(0).says(&["sim:nvme simulated", "k IOPS", "Trust: pass"]);
+    home.plumb("run random-read --at sim:nvme").expect(0).says(&["sim:nvme simulated", "k IOPS"]).says(&["Trusted."]);
     home.plumb("compare sim:ssd sim:ssd").expect(0).says(&["equivalent, within 5 %"]);
 }
 
@@ -102,7 +102,7 @@ fn a_cached_read_under_a_cold_name_is_3() {
         "Rejected: stream-read: ",
         "It counts in no comparison",
         "✗ A1 stream-read",
-        "Trust: reject plumb explain A1",
+        "More: plumb explain A1",
     ]);
     // Who asks for the cache is told the truth, and not rejected.
     let warm = home

@@ -17,7 +17,7 @@ fn a_file_of_fio_becomes_a_run() {
     home.plumb("list").expect(0).says(&["2023-11-14 22:13", "fio", "/mnt/a", "unknown"]);
     let page = home.plumb("show last").expect(0).out;
     for part in
-        ["fio 3.36, imported from a.json (json), run 2023-11-14 22:13:20 UTC", "read.bw", "2.05 MB/s", "Trust: unknown"]
+        ["fio 3.36, imported from a.json (json), run 2023-11-14 22:13:20 UTC", "read.bw", "2.05 MB/s", "Not judged: "]
     {
         assert!(page.contains(part), "{part} is not in:\n{page}");
     }

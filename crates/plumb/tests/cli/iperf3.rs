@@ -9,7 +9,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 /// A server that ends with the test.
-struct Server {
+pub(super) struct Server {
     child: Child,
     port: u16,
     out: BufReader<ChildStdout>,
@@ -27,7 +27,7 @@ impl Server {
         Server { child, port, out }
     }
 
-    fn ours(home: &Home, more: &str) -> Server {
+    pub(super) fn ours(home: &Home, more: &str) -> Server {
         let port = free_port();
         Server::wait(home.start(&format!("as iperf3 -s -p {port} {more}")), port)
     }
@@ -37,6 +37,10 @@ impl Server {
         let mut command = Command::new("iperf3");
         command.args(["-s", "--forceflush", "-p", &port.to_string()]).stdout(Stdio::piped());
         Server::wait(command.spawn().unwrap(), port)
+    }
+
+    pub(super) fn port(&self) -> u16 {
+        self.port
     }
 
     /// Ends it as Ctrl-C does, and returns what else it printed.
@@ -61,7 +65,7 @@ fn real(line: &str) -> Command {
     run("iperf3", line)
 }
 
-fn run(program: &str, line: &str) -> Command {
+pub(super) fn run(program: &str, line: &str) -> Command {
     let mut command = Command::new(program);
     command.args(line.split_whitespace());
     command

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 /// A server that ends with the test.
-struct Server {
+pub(super) struct Server {
     child: Child,
     port: u16,
 }
@@ -28,7 +28,7 @@ impl Server {
         Server::wait(home.start(&format!("as netserver -D -p {port} {more}")), port)
     }
 
-    fn real() -> Server {
+    pub(super) fn real() -> Server {
         let port = free_port();
         let mut command = Command::new("netserver");
         command.args(["-D", "-4", "-L", "127.0.0.1", "-p", &port.to_string()]).stdout(Stdio::piped());
@@ -43,7 +43,7 @@ impl Server {
         Server { child, port }
     }
 
-    fn at(&self) -> String {
+    pub(super) fn at(&self) -> String {
         format!("-H 127.0.0.1 -p {}", self.port)
     }
 }
@@ -56,14 +56,14 @@ impl Drop for Server {
 }
 
 /// What the real netperf says.
-fn real(line: &str) -> Said {
+pub(super) fn real(line: &str) -> Said {
     let mut command = Command::new("netperf");
     command.args(line.split_whitespace()).env("LC_ALL", "C");
     Said::of(command)
 }
 
 /// The tests, each as short as it can be.
-const TESTS: [&str; 10] = [
+const TESTS: [&str; 13] = [
     "-t TCP_STREAM -l 1",
     "-t TCP_STREAM -l -5000000",
     "-t TCP_MAERTS -l 1",
@@ -71,6 +71,9 @@ const TESTS: [&str; 10] = [
     "-t TCP_SENDFILE -l -5000000",
     "-t TCP_RR -l -500 -- -r 10,20",
     "-t TCP_CRR -l -100",
+    "-t TCP_CC -l -100",
+    "-t TCP_RR -l -500 -v 2 -- -b 16 -r 20,10",
+    "-t UDP_RR -l -200 -- -b 2",
     "-t UDP_STREAM -l 1 -- -m 1000 -R 1",
     "-t UDP_RR -l -500 -- -r 1,300",
     "-t UDP_RR -l 1",

@@ -19,7 +19,7 @@ fn noise_fits_its_schema_and_follows_the_spread() {
     assert!(floor(&quiet) > 0.0 && floor(&loud) > 1.5 * floor(&quiet), "{quiet:#} {loud:#}");
 }
 
-/// A place against itself is one place: what provisionings differ by is not in it, unless asked for.
+/// A place against itself is one place: what plots differ by is not in it, unless asked for.
 #[test]
 fn provisionings_have_a_floor_of_their_own() {
     let home = Home::new();
@@ -58,7 +58,7 @@ fn claims_below_the_floor_are_not_made() {
         assert_ne!(contrast["verdict"], "equivalent", "5 % cannot be seen here");
     }
     home.plumb(&format!("compare {a} {b}")).says(&["noise floor "]);
-    if !breadth::long_only() {
+    if !breadth::is_lab() {
         return;
     }
     // Equal sides whose floor is above the margin are not called equal.

@@ -130,11 +130,11 @@ fn colour_only_where_it_is_wanted() {
         return;
     }
     let line = "run random-read --at sim:ssd --set time=100ms";
-    let green = "\x1b[32mpass\x1b[0m";
+    let green = "\x1b[32mTrusted.";
     assert!(in_terminal(100, &[], line).contains(green));
     for variable in [("NO_COLOR", "1"), ("TERM", "dumb")] {
         let page = in_terminal(100, &[variable], line);
-        assert!(page.contains("Trust: pass") && !page.contains("\x1b[3"), "{variable:?}: {page:?}");
+        assert!(page.contains("Trusted.") && !page.contains("\x1b[3"), "{variable:?}: {page:?}");
     }
 }
 

@@ -216,7 +216,7 @@ fn what_a_kill_leaves_is_cleaned_up() {
 /// A library that bindfs loads first: the file system that it serves then keeps every name and reports its removal.
 const UNLINK_KEEPS: &str = "int unlink(const char *path) { (void)path; return 0; }\n";
 
-// Protects: the clean-up never ended on such a file system, and did not react to SIGTERM.
+// Protects: the clean-up never ended on such a file system, and did not react to SIGTERM; the run then ended as if nothing stayed.
 #[test]
 fn a_file_system_that_keeps_what_is_removed_does_not_keep_the_run() {
     if !needs::root_and(&["bindfs", "cc", "umount", "timeout"]) || !std::path::Path::new("/dev/fuse").exists() {
@@ -238,6 +238,6 @@ fn a_file_system_that_keeps_what_is_removed_does_not_keep_the_run() {
     command.envs(plumb.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let said = Said::of(command);
     done(Command::new("umount").arg(at("mounted")));
-    assert_eq!(said.code, 0, "{said:?}");
-    said.complains(&["the file system reported its removal and kept it"]);
+    // Each rule that was tested holds; what stays is no success all the same.
+    said.expect(1).complains(&["the file system reported its removal and kept it"]);
 }

@@ -177,15 +177,9 @@ fn a_study_is_reported_by_level_with_everything_of_its_page() {
     home.plumb("report two-disks.toml --html s.html --md s.md").expect(0);
     let html = read(&home, "s.html");
     is_a_page(&html);
-    for wanted in [
-        "read.iops by device",
-        "over provisionings",
-        "device by depth",
-        "Effects on",
-        "Verdicts",
-        "Results by device",
-        "plan",
-    ] {
+    for wanted in
+        ["read.iops by device", "over plots", "device by depth", "Effects on", "Verdicts", "Results by device", "plan"]
+    {
         assert!(html.contains(wanted), "{wanted}");
     }
     // The level's name is text, and no markup.

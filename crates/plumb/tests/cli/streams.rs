@@ -1,6 +1,6 @@
 //! The calls of IOzone, PostMark and Bonnie++ are those of the real ones whatever the options are: mixes of them are drawn from what
 //! the dialects' pages say is supported, so that nothing can be made right for a list only. `PLUMB_TEST_SEED` draws others,
-//! and with `PLUMB_TEST_LONG` there are more of them.
+//! and with `PLUMB_TEST_LAB` there are more of them.
 
 use crate::common::breadth;
 use crate::common::draws::Draws;
@@ -14,7 +14,7 @@ fn each_mix(usual: u64, compared: impl Fn(&mut Draws) -> Result<(), String>) {
         Ok(seed) => seed.parse().unwrap_or_else(|_| panic!("PLUMB_TEST_SEED={seed}: is not a whole number")),
         Err(_) => 17,
     };
-    let count = if breadth::long() { 15 } else { usual };
+    let count = if breadth::is_lab() { 15 } else { usual };
     let differ: Vec<String> = (0..count)
         .filter_map(|number| {
             // A tool that ends with an error must not hide what the next mix shows.

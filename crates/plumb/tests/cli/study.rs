@@ -106,7 +106,7 @@ fn the_published_mail_spools_are_a_scale() {
     }
     let file = root().join("studies/three-systems.toml");
     let said = home.with(["study", "plan", file.to_str().unwrap(), "--scale", "distributions"]).expect(0);
-    said.says(&["by provisioning ubuntu, mint, fedora", "system=ubuntu"]);
+    said.says(&["by plot ubuntu, mint, fedora", "system=ubuntu"]);
 }
 
 #[test]

@@ -85,7 +85,7 @@ fn a_study_is_killed_resumed_and_answered_without_a_run_lost_or_repeated() {
             (&contrast["verdict"], &contrast["unit"], &contrast["blocks"]),
             (&"slower".into(), &"plot".into(), &2.into())
         );
-        // Runs and provisionings of a simulated device differ, or nothing could be learnt of them.
+        // Runs and plots of a simulated device differ, or nothing could be learnt of them.
         assert!(contrast["baseline_cv"].as_f64().unwrap() > 0.001, "{contrast:#}");
     }
     let values = home.query(

@@ -282,7 +282,7 @@ fn a_rejected_result_stays_rejected_whatever_is_asserted() {
     for condition in ["read.bw > 1MB/s", "read.bw > 900GB/s"] {
         let words = ["run", "stream-read", "--at", "sim:hdd?cached=60%", "--assert", condition];
         let said = home.with(words).expect(3);
-        said.says(&["The checks reject this result: whether a condition is true or false", "Trust: reject"]);
+        said.says(&["The checks reject this result: whether a condition is true or false", "Rejected: "]);
     }
 }
 

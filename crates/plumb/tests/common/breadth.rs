@@ -1,14 +1,7 @@
-//! What is slow and rarely breaks is tested by `cargo xtask test --long`.
+//! The lab tier: tests that boot virtual machines or take minutes, which `cargo xtask test --lab` runs too. Whole tests of it are
+//! marked `#[ignore = "lab tier: …"]`, by which the usual run names what it left out.
 
-/// Whether what is slow and rarely breaks is tested too: `cargo xtask test --long`.
-pub fn long() -> bool {
-    std::env::var_os("PLUMB_TEST_LONG").is_some()
-}
-
-/// Says that a test is one of the long ones, where those are not asked for.
-pub fn long_only() -> bool {
-    if !long() {
-        eprintln!("SKIPPED: slow and rarely breaks; `cargo xtask test --long` runs it");
-    }
-    long()
+/// Returns `true` in the lab tier, in which tests of the usual tier take more seeds.
+pub fn is_lab() -> bool {
+    std::env::var_os("PLUMB_TEST_LAB").is_some()
 }

@@ -2,7 +2,7 @@
 
 use super::vm::{kernel, spec};
 use super::{Site, alone, job, silent, steps};
-use crate::common::{breadth, needs};
+use crate::common::needs;
 use plumb_lab::protocol::{DeviceCounts, HostWork};
 use plumb_lab::step::Safety;
 use plumb_lab::{Host, Vm};
@@ -123,15 +123,14 @@ fn agrees(level: u64) {
 
 /// Each byte that a disk of a RAID 4 reads and writes.
 #[test]
+#[ignore = "lab tier: boots a virtual machine"]
 fn of_raid_4() {
-    if !breadth::long_only() {
-        return;
-    }
     agrees(4);
 }
 
 /// The same of a RAID 5, whose parity moves from disk to disk.
 #[test]
+#[ignore = "lab tier: boots a virtual machine"]
 fn of_raid_5() {
     agrees(5);
 }

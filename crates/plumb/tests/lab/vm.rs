@@ -1,7 +1,7 @@
 //! Virtual machines.
 
 use super::{Site, alone, dialect, job, native, processes, silent, steps};
-use crate::common::{Home, breadth, findings, needs};
+use crate::common::{Home, findings, needs};
 use plumb_lab::step::Safety;
 use plumb_lab::vm::VmSpec;
 use plumb_lab::{Host, HostError, Vm};
@@ -75,24 +75,21 @@ fn measures(series: &str) {
 }
 
 #[test]
+#[ignore = "lab tier: boots a virtual machine"]
 fn linux_6_1() {
     measures("6.1");
 }
 
 #[test]
+#[ignore = "lab tier: boots a virtual machine"]
 fn linux_6_12() {
-    if !breadth::long_only() {
-        return;
-    }
     measures("6.12");
 }
 
 /// An array of three disks stands in a machine, and each disk's share of a run is counted beside the array's.
 #[test]
+#[ignore = "lab tier: boots a virtual machine"]
 fn an_array() {
-    if !breadth::long_only() {
-        return;
-    }
     if !kernel("6.1") || !needs::tools(&["mdadm"]) {
         return;
     }
@@ -142,6 +139,7 @@ fn root_of(programs: &[&str], root: &Path) {
 
 /// Another system's tools build in a machine, from a directory and from an image, and neither is changed by it.
 #[test]
+#[ignore = "lab tier: boots a virtual machine"]
 fn another_userland() {
     if !kernel("6.1") || !needs::tools(&["ldd"]) {
         return;
@@ -168,7 +166,7 @@ fn another_userland() {
     Box::new(vm).close().unwrap();
     assert!(!root.join("etc/written").exists());
 
-    if !breadth::long_only() || !needs::tools(&["qemu-img", "sfdisk"]) {
+    if !needs::tools(&["qemu-img", "sfdisk"]) {
         return;
     }
     // The same as an image of a whole disk with one partition.
@@ -188,8 +186,9 @@ fn another_userland() {
 
 /// Where the program does not run in a root, its console says why and what to do; so where an image holds no system.
 #[test]
+#[ignore = "lab tier: boots a virtual machine"]
 fn a_userland_that_cannot_be_used() {
-    if !breadth::long_only() || !kernel("6.1") {
+    if !kernel("6.1") {
         return;
     }
     let _alone = alone();
@@ -230,6 +229,7 @@ fn a_missing_kernel() {
 
 /// What is wrong with a machine shows before it boots, and a trial boots it, builds in it and leaves nothing.
 #[test]
+#[ignore = "lab tier: boots a virtual machine"]
 fn a_study_is_checked_in_its_machine() {
     if !kernel("6.1") {
         return;
@@ -247,7 +247,7 @@ fn a_study_is_checked_in_its_machine() {
     };
     home.file("good.toml", &study("barrier=${barrier}", "8MiB"));
     let said = home.plumb("study plan good.toml --check").expect(0);
-    said.says(&["Linux 6.1.", "2 provisionings built and taken down", "No problem found."]);
+    said.says(&["Linux 6.1.", "2 plots built and taken down", "No problem found."]);
     // Without booting: it does not fit.
     home.file("large.toml", &study("barrier=${barrier}", "100MiB"));
     let said = home.plumb("study run large.toml").expect(2);
@@ -260,10 +260,8 @@ fn a_study_is_checked_in_its_machine() {
 
 /// A kernel that panics is told by its own words, at once.
 #[test]
+#[ignore = "lab tier: boots a virtual machine"]
 fn a_panic() {
-    if !breadth::long_only() {
-        return;
-    }
     if !kernel("6.1") {
         return;
     }
@@ -278,10 +276,8 @@ fn a_panic() {
 
 /// A machine that dies while it works is lost, and says how.
 #[test]
+#[ignore = "lab tier: boots a virtual machine"]
 fn a_machine_that_dies() {
-    if !breadth::long_only() {
-        return;
-    }
     if !kernel("6.1") {
         return;
     }
@@ -295,6 +291,7 @@ fn a_machine_that_dies() {
 
 /// `kill -9` of Plumb leaves no QEMU, and no files of the machine.
 #[test]
+#[ignore = "lab tier: boots a virtual machine"]
 fn a_killed_plumb() {
     if !kernel("6.1") {
         return;

@@ -21,7 +21,7 @@ fn everything(path: &Path, kind: &str, tier: &str) {
     let said = home.plumb(&format!("try {place} --time 300ms --size 64MiB"));
     assert!(said.err.contains("in a new directory, and removes it at the end"), "{}", said.err);
     eprintln!("{}", said.out);
-    assert!(flat(&said.out).contains(kind) && said.out.contains("Trust: "), "{}", said.out);
+    assert!(flat(&said.out).contains(kind) && said.out.contains("More: plumb "), "{}", said.out);
     let result = trusted_but_for_others(&home.plumb(&format!("try {place} --time 300ms --size 64MiB --json")));
     let phases: Vec<&str> =
         result["phases"].as_array().unwrap().iter().map(|phase| phase["name"].as_str().unwrap()).collect();

@@ -68,9 +68,7 @@ fn root_each_provisioning_is_built_once_and_taken_down() {
     let _alone = alone();
     let home = Home::new();
     home.file("good.toml", &study(&home, "8MiB", ""));
-    home.plumb("study plan good.toml --check")
-        .expect(0)
-        .says(&["2 provisionings built and taken down", "No problem found."]);
+    home.plumb("study plan good.toml --check").expect(0).says(&["2 plots built and taken down", "No problem found."]);
     assert_eq!(left(&home), 0);
     // A gibibyte on 64 MiB: 36 runs failed of it in the review, one after another.
     home.file("large.toml", &study(&home, "1GiB", ""));

@@ -375,10 +375,10 @@ fn is_listed(list: &[(&str, &str)], id: &str) -> bool {
 fn root_each_rule_is_caught_by_its_case() {
     let all = cases();
     // All take minutes; neighbours in the list are much alike.
-    let is_long = std::env::var_os("PLUMB_TEST_LONG").is_some();
-    let step = if is_long { 1 } else { 10 };
-    if !is_long {
-        eprintln!("every tenth case; `cargo xtask test --long` tests all");
+    let is_lab = std::env::var_os("PLUMB_TEST_LAB").is_some();
+    let step = if is_lab { 1 } else { 10 };
+    if !is_lab {
+        eprintln!("every tenth case; `cargo xtask test --lab` tests all");
     }
     // Two halves at a time.
     let halves = [0, 1].map(|half| (0..all.len()).step_by(step).filter(|case| case / step % 2 == half).collect());

@@ -213,7 +213,7 @@ fn order(comparison: &Comparison, examples: &[RunResult]) -> Vec<ReportPart> {
         None => "Both sides were measured in interleaved blocks of balanced order",
     };
     let text = format!(
-        "{how} with {tool}{machine} ({} runs, {units}; order {order}, seed {}). Ratios are geometric means over blocks or provisionings with \
+        "{how} with {tool}{machine} ({} runs, {units}; order {order}, seed {}). Ratios are geometric means over blocks or plots with \
          95 % intervals by Student's t on logarithms; p is corrected by Holm's method; a difference is claimed only where the corrected p \
          and an exact sign-flip test agree, and equivalence only within ± {}.",
         comparison.runs.len(),

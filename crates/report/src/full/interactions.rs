@@ -140,7 +140,7 @@ fn chart(
     Some(Chart {
         name: format!("together-{}", slug(&title)),
         says: format!(
-            "Geometric means with 95 % intervals over provisionings (over runs where there is only one){over}. Lines that run alike: the \
+            "Geometric means with 95 % intervals over plots (over runs where there is only one){over}. Lines that run alike: the \
              factors act alone. Lines that cross or part: what one does depends on the other."
         ),
         alt: format!("{title}. {}.", panels.iter().map(said).collect::<Vec<_>>().join(". ")),

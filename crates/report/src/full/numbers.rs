@@ -55,7 +55,7 @@ impl RunNumber<'_> {
     }
 }
 
-/// The geometric mean of some runs and its 95 % interval: with provisionings as units where there are several, and else runs.
+/// The geometric mean of some runs and its 95 % interval: with plots as units where there are several, and else runs.
 pub(super) fn mean(numbers: &[&RunNumber<'_>]) -> Option<(f64, Option<(f64, f64)>)> {
     // Without one of them it would be the mean of others.
     if numbers.iter().any(|number| number.value <= 0.0 || !number.value.is_finite()) {

@@ -223,7 +223,7 @@ fn level_chart(
         name: format!("by-{}-{}", slug(&report.by), slug(&metric.to_string())),
         title: format!("{metric} by {}", report.by),
         says: format!(
-            "Geometric means with 95 % intervals over provisionings (over runs where there is only one); each dot is a run.{warned}"
+            "Geometric means with 95 % intervals over plots (over runs where there is only one); each dot is a run.{warned}"
         ),
         alt: format!("{metric} by {}. {}.", report.by, said.join("; ")),
         body: Body::Bars(Bars {
@@ -281,8 +281,8 @@ fn method(report: &StudyReport) -> Vec<ReportPart> {
         _ => "p is corrected by Holm's method",
     };
     let text = format!(
-        "The study {} ({}) was planned with {} provisionings and {} runs in random order, of which {} were accepted, {} rejected by checks \
-         and {} failed. Levels of {} are compared as ratios of geometric means, provisionings as units where they vary, with 95 % intervals \
+        "The study {} ({}) was planned with {} plots and {} runs in random order, of which {} were accepted, {} rejected by checks \
+         and {} failed. Levels of {} are compared as ratios of geometric means, plots as units where they vary, with 95 % intervals \
          on logarithms; {corrected} for the study's primary numbers. Plan {}, study {}, {}.",
         report.name,
         report.question.trim_end_matches('.'),

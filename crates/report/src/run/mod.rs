@@ -200,8 +200,7 @@ pub(crate) fn not_possible(what: &str, style: &Style) -> String {
 }
 
 fn last_line(result: &RunResult, options: &PageOptions<'_>, style: &Style) -> String {
-    let verdict = style.ink(verdict_ink(result.verdict), result.verdict.name());
-    let mut words = vec![format!("Trust: {verdict}")];
+    let mut words = Vec::new();
     if let Some(worst) = findings::by_severity(&result.checks).first() {
         words.push(format!("plumb explain {}", worst.code));
     }
@@ -209,10 +208,15 @@ fn last_line(result: &RunResult, options: &PageOptions<'_>, style: &Style) -> St
         let more = if options.detail == Detail::Brief { " -v" } else { "" };
         words.push(format!("plumb show {}{more}", short_id(&result.id)));
     }
-    // The escapes of colour take no columns.
-    let columns = measure::width(&words.join("   ")) - measure::width(&verdict) + measure::width(result.verdict.name());
-    let gap = if columns <= style.width { "   " } else { "\n  " };
-    format!("{}\n", words.join(gap))
+    if words.is_empty() {
+        return String::new();
+    }
+    let line = format!("More: {}", words.join("   "));
+    if measure::width(&line) <= style.width {
+        format!("{line}\n")
+    } else {
+        format!("More:\n  {}\n", words.join("\n  "))
+    }
 }
 
 /// The shortest form of an id that is still unlikely to be ambiguous: UUIDv7 begins with the time in milliseconds, and

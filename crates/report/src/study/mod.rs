@@ -114,7 +114,7 @@ fn spread(report: &StudyReport) -> Vec<ReportPart> {
         ink: Ink::Strong,
         head: String::new(),
         text: format!(
-            "{} {} {}: {} (between provisionings {}, between runs {})",
+            "{} {} {}: {} (between plots {}, between runs {})",
             one.workload,
             one.phase,
             one.metric,

@@ -223,7 +223,7 @@ pub(super) fn report() -> StudyReport {
             plots_freedom: 4,
             runs_freedom: 6,
             runs_per_plot: Some(2),
-            advice: "78 % of the spread is between provisionings: add plots, not runs".to_owned(),
+            advice: "78 % of the spread is between plots: add plots, not runs".to_owned(),
         }],
         effects: vec![plumb_result::study::EffectTable {
             workload: "write".to_owned(),
@@ -257,7 +257,7 @@ pub(super) fn report() -> StudyReport {
                 },
                 EffectLine {
                     factors: Vec::new(),
-                    name: "between provisionings of one cell".to_owned(),
+                    name: "between plots of one cell".to_owned(),
                     levels: Vec::new(),
                     against: Vec::new(),
                     share: Some(0.3),

@@ -121,7 +121,7 @@ pub(crate) enum Design {
 pub struct GateEvidence {
     /// Logarithm of candidate against baseline, above 0 where the candidate is better; `None` below two units.
     pub estimate: Option<Estimate>,
-    /// Blocks, provisionings or sessions that it rests on: those of the side that has fewer, and of sessions the baseline's.
+    /// Blocks, plots or sessions that it rests on: those of the side that has fewer, and of sessions the baseline's.
     pub units: u32,
     design: Design,
     /// One-sided p of the sign-flip test that the candidate is not worse, where there is one.
@@ -131,7 +131,7 @@ pub struct GateEvidence {
 }
 
 impl GateEvidence {
-    /// Of blocks, or of provisionings.
+    /// Of blocks, or of plots.
     ///
     /// # Errors
     /// Sides that do not pair, an empty plot, values that are not above 0.

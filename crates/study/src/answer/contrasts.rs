@@ -282,7 +282,7 @@ fn contrast(
     let number = &pairing.number;
     let mut contrast =
         claims::of_assessment(assessment, sides, (&number.workload, &number.phase, number.metric), rule, capped);
-    // More provisionings do not lift what a check forbids.
+    // More plots do not lift what a check forbids.
     if contrast.capped.is_some() {
         contrast.blocks_needed = None;
     }

@@ -122,7 +122,7 @@ impl Design {
             if self.factors.len() > 2 {
                 lines.push(only_share("interactions of three and more", rest));
             }
-            lines.push(only_share("between provisionings of one cell", error));
+            lines.push(only_share("between plots of one cell", error));
         }
         EffectTable {
             workload: number.workload.clone(),
@@ -197,7 +197,7 @@ impl Design {
             }
             Err(NotEstimable::NoReplicates { log_mean }) => {
                 line.ratio = Some(ratio(log_mean));
-                line.reason = Some("no interval: no combination of levels has two provisionings".to_owned());
+                line.reason = Some("no interval: no combination of levels has two plots".to_owned());
             }
             Err(NotEstimable::EmptyCell { whole }) => {
                 line.reason = Some(format!("cannot be estimated: {} lacks values", self.cell(whole)));

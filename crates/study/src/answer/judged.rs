@@ -1,6 +1,6 @@
 //! The checks of a comparison that hold for a study as they stand: modes (E4), drift (E5), one measurement under two names
 //! (E12), what measured (D7, E13), carry-over (E15). The others rest on two sides of one plan, and a study answers them itself: what its factors
-//! change of the work is declared (D6), and provisionings and missing cells are counted over all of it (E1, E10).
+//! change of the work is declared (D6), and plots and missing cells are counted over all of it (E1, E10).
 
 use super::evidence::{StudyEvidence, StudyRun};
 use super::messages;

@@ -1,6 +1,6 @@
 //! What a study found: verdicts in words, what limits them, where the spread comes from, and every planned cell.
 //!
-//! Pure but for [`StudyEvidence::load`]. The unit of replication is the plot where a factor needs a provisioning, else
+//! Pure but for [`StudyEvidence::load`]. The unit of replication is the plot where a factor needs a new plot, else
 //! the pair of runs on one plot; rejected and failed runs are in no number, and are told.
 
 mod cells;
@@ -151,7 +151,7 @@ fn checks(evidence: &StudyEvidence, counts: &StudyCounts, emulated: bool) -> Vec
             "E1",
             Level::Warn,
             "an exploratory plan".to_owned(),
-            "2 provisionings of each level",
+            "2 plots of each level",
             "The study was planned as exploratory: it looks around, and claims nothing.".to_owned(),
             "leave `--exploratory` out, and let `plots` be 3 or more",
         ));
@@ -223,7 +223,7 @@ fn gathered(evidence: &StudyEvidence) -> Vec<GatheredFinding> {
     all
 }
 
-/// An effect may differ from one provisioning to the next; pairs that are all on one cannot show it.
+/// An effect may differ from one plot to the next; pairs that are all on one cannot show it.
 fn about_one_provisioning(plan: &Plan, contrasts: &[StudyContrast]) -> Option<String> {
     let by = &plan.compare.by;
     let by_pairs = contrasts.iter().any(|one| one.contrast.unit == Replicate::Block);
@@ -231,7 +231,7 @@ fn about_one_provisioning(plan: &Plan, contrasts: &[StudyContrast]) -> Option<St
         None
     } else if plan.provisions_anew() {
         Some(format!(
-            "verdicts on `{by}` are about the one provisioning that they were measured on; on others it may do more or less, \
+            "verdicts on `{by}` are about the one plot that they were measured on; on others it may do more or less, \
              which `plots = 3` shows"
         ))
     } else {

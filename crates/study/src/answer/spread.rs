@@ -76,12 +76,10 @@ fn advice(components: &PlotsAndRuns, runs_per_plot: Option<u32>) -> String {
         None => String::new(),
     };
     if components.plots.variance == 0.0 {
-        "all of the spread is between runs of one provisioning: add runs, or make them longer".to_owned()
+        "all of the spread is between runs of one plot: add runs, or make them longer".to_owned()
     } else if components.plots.share >= 0.5 {
-        format!("{share} of the spread is between provisionings: add plots, not runs{best}")
+        format!("{share} of the spread is between plots: add plots, not runs{best}")
     } else {
-        format!(
-            "{share} of the spread is between provisionings, the rest between runs: add runs, or make them longer{best}"
-        )
+        format!("{share} of the spread is between plots, the rest between runs: add runs, or make them longer{best}")
     }
 }

@@ -49,7 +49,7 @@ pub(super) fn evidence(plan: Plan, speed: impl Fn(&Levels, u32, u32) -> f64) -> 
     StudyEvidence { id, created_at, plan, records, plots, builds }
 }
 
-/// 100 MB/s with a spread of provisionings and of runs.
+/// 100 MB/s with a spread of plots and of runs.
 pub(super) fn noisy(seed: u64, plots: f64, runs: f64) -> impl Fn(u32, u32) -> f64 {
     move |plot, run| {
         let of_plot = plots * normal(seed, 1_000_000 + u64::from(plot));
@@ -87,7 +87,7 @@ fn a_planted_effect_of_a_hard_factor_is_found() {
     }
 }
 
-/// What one provisioning does must not be taken for what the system does: with runs as the unit, as most do it, two of three
+/// What one plot does must not be taken for what the system does: with runs as the unit, as most do it, two of three
 /// studies of equal systems end in a false claim.
 #[test]
 fn equal_systems_are_not_called_different_where_provisionings_vary() {
@@ -113,7 +113,7 @@ fn one_provisioning_a_level_or_an_exploratory_plan_claims_nothing() {
     let gain = |levels: &Levels, _, run| if levels["system"] == "b" { 2e8 } else { 1e8 + f64::from(run) };
     let one = answer(&evidence(plan(&["a", "b"], &["4k"], 1, 9), gain));
     assert_eq!(only(&one).contrast.verdict, ContrastVerdict::CannotTell);
-    assert!(only(&one).words.contains("one provisioning a side"), "{}", only(&one).words);
+    assert!(only(&one).words.contains("one plot a side"), "{}", only(&one).words);
     let mut exploratory = plan(&["a", "b"], &["4k"], 4, 2);
     exploratory.exploratory = true;
     let explored = answer(&evidence(exploratory, gain));
@@ -209,7 +209,7 @@ fn the_spread_is_told_by_its_source() {
     }));
     let spread = &found.spread[0];
     assert!(spread.plots_share > 0.9 && spread.plots_cv < 0.3, "what the system does is no spread: {spread:?}");
-    assert!(spread.advice.contains("between provisionings: add plots, not runs"), "{}", spread.advice);
+    assert!(spread.advice.contains("between plots: add plots, not runs"), "{}", spread.advice);
     assert_eq!(spread.runs_per_plot, Some(1));
     let calm = noisy(11, 0.0, 0.05);
     let found = answer(&evidence(plan(&["a", "b"], &["4k"], 6, 3), |_, plot, run| calm(plot, run)));
@@ -256,7 +256,7 @@ fn three_levels_have_a_line_each() {
             "size: 64k against 4k",
             "system × size: b, 64k against a, 4k",
             "system × size: c, 64k against a, 4k",
-            "between provisionings of one cell",
+            "between plots of one cell",
         ]
     );
     let shares: f64 = table.lines.iter().filter_map(|line| line.share).sum();
@@ -285,7 +285,7 @@ fn a_rejected_run_costs_no_table() {
     assert!(reason.starts_with("cannot be estimated: system a lacks values"), "{reason}");
 }
 
-/// D5: what differs beside the factor confounds it; what differs between two provisionings of one level does not.
+/// D5: what differs beside the factor confounds it; what differs between two plots of one level does not.
 #[test]
 fn what_differs_undeclared_is_told() {
     let speed = noisy(4, 0.01, 0.01);

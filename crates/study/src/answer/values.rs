@@ -166,7 +166,7 @@ pub(super) fn some_levels(cell: &PlanCell, picks: impl Fn(&str) -> bool) -> Leve
     BTreeMap::from_iter(picked.map(|(name, level)| (name.clone(), level.clone())))
 }
 
-/// Whether a change of a factor needs a provisioning.
+/// Whether a change of a factor needs a new plot.
 pub(super) fn is_hard(plan: &Plan, factor: &str) -> bool {
     plan.factors.iter().any(|known| known.name == factor && known.hard)
 }

@@ -22,7 +22,7 @@ pub type Rows = BTreeMap<ComparedCell, Vec<LogRow>>;
 /// time, or not those of their own side.
 const DISQUALIFYING: &[&str] = &["C1", "D6", "D7", "D8", "E11", "E13", "E15"];
 
-/// The check of runs and provisionings: when it warns, nothing may be claimed.
+/// The check of runs and plots: when it warns, nothing may be claimed.
 const TOO_FEW: &str = "E1";
 
 /// What one cell's rows came to.
@@ -479,7 +479,7 @@ mod tests {
         }
     }
 
-    /// Ten runs on one provisioning are one sample of provisionings.
+    /// Ten runs on one plot are one sample of plots.
     #[test]
     fn with_plots_the_plot_is_the_sample() {
         let contrast = contrast_of(&rows(1.03, 30, 3, 0.06), None, &[]);
@@ -487,7 +487,7 @@ mod tests {
         assert!(!matches!(contrast.verdict, ContrastVerdict::Faster | ContrastVerdict::Slower), "{contrast:?}");
         let plain = contrast_of(&rows(1.5, 30, 3, 0.01), None, &[]);
         assert_eq!(plain.verdict, ContrastVerdict::Faster);
-        assert!(plain.note.unwrap().contains("provisionings"), "t speaks alone, and that is said");
+        assert!(plain.note.unwrap().contains("plots"), "t speaks alone, and that is said");
     }
 
     #[test]

@@ -32,7 +32,7 @@ pub struct ComparedCell {
 pub struct LogRow {
     /// Which block.
     pub block: u32,
-    /// Which plot of its side: places on one provisioning have the number of the first of them.
+    /// Which plot of its side: places on one plot have the number of the first of them.
     pub plot: u32,
     /// Which side.
     pub side: Side,
@@ -101,14 +101,14 @@ pub(crate) struct ComparisonLog {
 /// The storage under the targets of each work.
 pub(crate) type Grounds = BTreeMap<String, BTreeMap<String, TargetFacts>>;
 
-/// Which places of a side are one provisioning.
+/// Which places of a side are one plot.
 #[derive(Default)]
 pub(crate) struct Provisionings {
     pub(crate) by_place: BTreeMap<usize, u32>,
     by_identity: BTreeMap<String, u32>,
 }
 
-/// What tells two provisionings apart: the file system, or the disks where those are what varies.
+/// What tells two plots apart: the file system, or the disks where those are what varies.
 pub(crate) fn provisioning(targets: &BTreeMap<String, TargetFacts>, varying: Option<&Factor>) -> Option<String> {
     let facts = targets.values().next()?;
     if varying.is_some_and(|factor| factor.name == "device") && !facts.leaves.is_empty() {

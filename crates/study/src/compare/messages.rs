@@ -228,7 +228,7 @@ fn mixed(a: &str, b: &str, counts: [(&str, usize); 3], total: usize) -> String {
     format!("{b} against {a}: {}.", said.collect::<Vec<_>>().join(", "))
 }
 
-/// What would settle the open contrasts, in one number: more provisionings, the budget in which they have the blocks that
+/// What would settle the open contrasts, in one number: more plots, the budget in which they have the blocks that
 /// they need, or that no budget has. What a check forbids needs no blocks.
 fn way_on(request: &CompareRequest<'_>, contrasts: &[Contrast], told: &Told<'_>, ended: StopReason) -> String {
     let blocks = told.blocks;
@@ -373,13 +373,13 @@ fn too_little(named: &'static NamedWorkload, metric: Metric, time_ns: u64, compa
     format!("a run needs {needed} {kind} ops, and had about {fewest}; try `--time {seconds:.0}s`", kind = kind.name())
 }
 
-/// Places that are one provisioning, each with the first of them.
+/// Places that are one plot, each with the first of them.
 pub(crate) fn shared_provisionings(sides: [&CompareSide; 2], comparison_log: &ComparisonLog) -> Vec<String> {
     let mut notes = Vec::new();
     for (side, provisionings) in sides.into_iter().zip(&comparison_log.provisionings) {
         for (&place, &first) in provisionings.by_place.iter().filter(|&(&place, &first)| place != first as usize) {
             let [one, other] = [first as usize, place].map(|place| &side.plots[place].name);
-            notes.push(format!("{other} shares a provisioning with {one}: the two count as one place"));
+            notes.push(format!("{other} shares a plot with {one}: the two count as one place"));
         }
     }
     notes

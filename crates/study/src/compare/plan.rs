@@ -9,18 +9,18 @@ use plumb_stats::stop::StopRule;
 pub struct CompareSide {
     /// How it is called: the path as typed.
     pub name: String,
-    /// Where it is; several where each is a provisioning of its own. At least one.
+    /// Where it is; several where each is a plot of its own. At least one.
     pub plots: Vec<SidePlot>,
 }
 
-/// One provisioning of a side.
+/// One plot of a side.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SidePlot {
     /// How it is called: the path as typed.
     pub name: String,
     /// Where it is.
     pub place: Place,
-    /// Which provisioning of a simulated device it is: plots of one number are one and the same. Real places are what they
+    /// Which plot of a simulated device it is: plots of one number are one and the same. Real places are what they
     /// are, whatever their number.
     pub number: u32,
 }
@@ -224,7 +224,7 @@ mod tests {
         }
     }
 
-    /// Two provisionings of one simulated device differ; one and itself does not.
+    /// Two plots of one simulated device differ; one and itself does not.
     #[test]
     fn the_plots_of_the_two_sides_have_numbers_of_their_own() {
         let place = Place::parse("sim:ssd").unwrap();

@@ -26,7 +26,7 @@ impl Values {
         }
     }
 
-    /// Whether every number of a cell is as precise as asked for: of provisionings where there are several, else of runs.
+    /// Whether every number of a cell is as precise as asked for: of plots where there are several, else of runs.
     /// Only the width of the interval is looked at, never whether there is a difference: stopping at that would make
     /// significance of noise.
     pub(super) fn are_precise(&self, cell: u32, stop: &StopPlan) -> bool {

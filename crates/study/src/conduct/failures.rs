@@ -3,7 +3,7 @@
 /// Kinds of devices whose numbers the kernel gives out as it likes.
 const DEVICES: [&str; 7] = ["loop", "md", "dm-", "nvme", "zram", "nbd", "ram"];
 
-/// The first line of a failure's reason, without the numbers that differ from one provisioning to the next by chance: those of devices, and
+/// The first line of a failure's reason, without the numbers that differ from one plot to the next by chance: those of devices, and
 /// those in paths. File systems (`ext3`), sizes and exit codes stay.
 pub(crate) fn kind(reason: &str) -> String {
     // What follows is what a console or a tool said, with times in it.

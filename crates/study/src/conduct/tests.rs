@@ -444,7 +444,7 @@ fn a_store_without_room_stops_it_and_resuming_goes_on() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: if std::env::var_os("PLUMB_TEST_LONG").is_some() { 48 } else { 12 }, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: if std::env::var_os("PLUMB_TEST_LAB").is_some() { 48 } else { 12 }, ..ProptestConfig::default() })]
 
     /// Killed at any call, twice even, and resumed: the same runs, none lost, none that had ended repeated.
     #[test]

@@ -99,7 +99,7 @@ pub fn read(form: &StudyForm, tree: &Table, workloads: &[WorkloadText]) -> Resul
             (Some(FactorChange::Easy), Some(Binds::Host)) => {
                 failures.push(LocatedFailure {
                     span: at(tree, &[path.as_slice(), &[key("change")]].concat()),
-                    message: "changing the host is a provisioning".to_owned(),
+                    message: "changing the host needs a new plot".to_owned(),
                     help: "use `change = \"hard\"`, or leave it out".to_owned(),
                 });
                 true
@@ -110,7 +110,7 @@ pub fn read(form: &StudyForm, tree: &Table, workloads: &[WorkloadText]) -> Resul
         if hard && binds == Some(Binds::Workload) {
             failures.push(LocatedFailure {
                 span: place.clone(),
-                message: "changing the workload needs no provisioning".to_owned(),
+                message: "changing the workload needs no new plot".to_owned(),
                 help: "leave out `change = \"hard\"`".to_owned(),
             });
         }

@@ -190,7 +190,7 @@ pub struct FactorForm {
     pub name: String,
     /// Its levels, the baseline first.
     pub levels: Vec<LevelForm>,
-    /// Whether a change of it needs a provisioning; `easy` when absent, `hard` where it binds hosts.
+    /// Whether a change of it needs a new plot; `easy` when absent, `hard` where it binds hosts.
     #[serde(default)]
     pub change: Option<FactorChange>,
     /// What its levels name, where that is no plain value.
@@ -210,7 +210,7 @@ pub struct FactorForm {
     pub when: WhenLevels,
 }
 
-/// Whether a change needs a provisioning.
+/// Whether a change needs a new plot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]

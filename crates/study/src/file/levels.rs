@@ -17,7 +17,7 @@ pub struct StudyFactor {
     pub name: String,
     /// Its levels.
     pub levels: Vec<FactorLevel>,
-    /// Whether a change needs a provisioning.
+    /// Whether a change needs a new plot.
     pub hard: bool,
     /// What its levels name.
     pub binds: Option<Binds>,
@@ -256,7 +256,7 @@ impl LevelScope<'_> {
         match self.factors.iter().find(|factor| factor.name == name) {
             Some(factor) if self.hard_only && !factor.hard => failed(
                 format!("a provisioning step depends on `{name}`, which changes from run to run"),
-                "give that factor `change = \"hard\"`: each of its levels then gets provisionings of its own",
+                "give that factor `change = \"hard\"`: each of its levels then gets plots of its own",
             ),
             Some(_) => {
                 failed(format!("`{name}` has no level here, because its `when` is false"), "give this the same `when`")

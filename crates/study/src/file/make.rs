@@ -30,7 +30,7 @@ pub const LOCAL: &str = "local";
 
 /// Plots of each combination where nobody says.
 pub(super) const PLOTS: u32 = 3;
-/// Fewer are no sample of provisionings.
+/// Fewer are no sample of plots.
 pub(super) const PLOTS_MIN: u32 = 2;
 /// Runs of each cell in a plot where nobody says.
 const REPEATS: u32 = 2;
@@ -336,7 +336,7 @@ impl<'d> Study<'d> {
         if plots < PLOTS_MIN && varies_hard && !exploratory {
             return Err(self.failed(
                 self.place(&["design", "plots"]),
-                "one provisioning per level is a single sample: its effect cannot be separated from the level's",
+                "one plot per level is a single sample: its effect cannot be separated from the level's",
                 format!("use at least {PLOTS_MIN} plots, {PLOTS} for a sound answer, or `--exploratory` for numbers without claims"),
             ));
         }
@@ -447,8 +447,7 @@ impl<'d> Study<'d> {
             .map(|name| LocatedFailure {
                 span: place.clone(),
                 message: format!("a provisioning step depends on `{name}`, which changes from run to run"),
-                help: "give that factor `change = \"hard\"`: each of its levels then gets provisionings of its own"
-                    .to_owned(),
+                help: "give that factor `change = \"hard\"`: each of its levels then gets plots of its own".to_owned(),
             })
             .collect()
     }

@@ -19,13 +19,12 @@ impl Study<'_> {
         let plots = plan.plots.iter().map(|plot| plot.block + 1).max().unwrap_or(0);
         let varies_hard = self.factors.all.iter().any(|factor| factor.hard);
         if varies_hard && plots < PLOTS_MIN {
-            warnings
-                .push("one provisioning per level is a single sample: every verdict will be `cannot-tell`".to_owned());
+            warnings.push("one plot per level is a single sample: every verdict will be `cannot-tell`".to_owned());
         } else if varies_hard && plots < PLOTS {
-            warnings.push(format!("{plots} provisionings per level show only large differences; use at least {PLOTS}"));
+            warnings.push(format!("{plots} plots per level show only large differences; use at least {PLOTS}"));
         } else if plan.provisions_anew() && plots == PLOTS_MIN && !compare.by.is_empty() {
             warnings.push(format!(
-                "what `{by}` does may differ between provisionings, and {plots} of them show only large effects; use at least {PLOTS}, \
+                "what `{by}` does may differ between plots, and {plots} of them show only large effects; use at least {PLOTS}, \
                  or one, to learn of that one alone",
                 by = compare.by
             ));

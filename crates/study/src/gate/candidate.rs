@@ -23,7 +23,7 @@ pub struct AloneRequest<'a> {
     pub budget: Duration,
     /// Of simulated devices.
     pub seed: u64,
-    /// Which provisioning of a simulated device: each session is one of its own, in the order of time.
+    /// Which plot of a simulated device: each session is one of its own, in the order of time.
     pub session: u32,
     /// When the newest session before began: one on a simulated device is dated a day later.
     pub newest: Option<Timestamp>,

@@ -110,7 +110,7 @@ fn words(note: GateNote, unit: GateUnit) -> Option<String> {
     let text = match (note, unit) {
         (GateNote::None, _) => return None,
         (GateNote::TooFew, GateUnit::Block) => "too few blocks for any answer".to_owned(),
-        (GateNote::TooFew, GateUnit::Plot) => "too few provisionings for any answer".to_owned(),
+        (GateNote::TooFew, GateUnit::Plot) => "too few plots for any answer".to_owned(),
         (GateNote::TooFew, GateUnit::Session) => {
             format!("fewer than {SESSIONS_MIN} sessions say too little of how sessions differ")
         }

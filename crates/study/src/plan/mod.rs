@@ -48,7 +48,7 @@ pub struct Plan {
     pub factors: Vec<FactorPlan>,
     /// Every combination that is measured, each once.
     pub cells: Vec<PlanCell>,
-    /// Every provisioning, in order.
+    /// Every plot, in order.
     pub plots: Vec<Plot>,
     /// Every run, in order; those of a plot lie together.
     pub runs: Vec<PlannedRun>,
@@ -103,7 +103,7 @@ impl Plan {
         self.stop.as_ref().map_or_else(all, |stop| stop.repeats_min)
     }
 
-    /// Whether a plot is a provisioning of its own: something is built, booted, entered or simulated for it. Where nothing is,
+    /// Whether something is provisioned: something is built, booted, entered or simulated for it. Where nothing is,
     /// all plots are on the storage that was there before, and are blocks of runs in time.
     pub fn provisions_anew(&self) -> bool {
         let is_made = |plot: &Plot| {
@@ -118,12 +118,12 @@ impl Plan {
         self.plots.iter().any(is_made) || of_first_plot.any(PlannedRun::is_simulated)
     }
 
-    /// Whether the levels that are compared are of a factor whose change needs a provisioning.
+    /// Whether the levels that are compared are of a factor whose change needs a new plot.
     pub fn compares_hard(&self) -> bool {
         self.factors.iter().any(|factor| factor.hard && factor.name == self.compare.by)
     }
 
-    /// Whether the levels that are compared are of a factor that changes within a provisioning.
+    /// Whether the levels that are compared are of a factor that changes within a plot.
     pub fn compares_easy(&self) -> bool {
         self.factors.iter().any(|factor| !factor.hard && factor.name == self.compare.by)
     }
@@ -229,7 +229,7 @@ pub struct FactorPlan {
     pub name: String,
     /// Its levels, as text.
     pub levels: Vec<String>,
-    /// Whether a change of it needs a provisioning.
+    /// Whether a change of it needs a new plot.
     pub hard: bool,
 }
 
@@ -242,7 +242,7 @@ pub struct PlanCell {
     pub workload: String,
 }
 
-/// One provisioning.
+/// One plot.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plot {
     /// The block it belongs to; every block has every combination of hard levels once.

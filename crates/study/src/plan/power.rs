@@ -20,7 +20,7 @@ pub enum PlannedUnit {
     Plot,
     /// A plot that holds pairs of both sides: the factor is easy to change, and there are several plots.
     PairsOnPlot,
-    /// A pair of runs: all are on one provisioning, and what they say is of that one.
+    /// A pair of runs: all are on one plot, and what they say is of that one.
     Pair,
 }
 

@@ -1,5 +1,5 @@
 //! What is wrong with a study before its first run: every host, kernel, program, device and file system of its plan is looked
-//! at, and on request each provisioning is built once and taken down. All that is wrong is told at once.
+//! at, and on request each plot is built once and taken down. All that is wrong is told at once.
 
 mod held;
 #[cfg(test)]
@@ -102,7 +102,7 @@ pub struct Checked {
     pub host: String,
     /// What it is.
     pub what: String,
-    /// Its different provisionings.
+    /// Its different plots.
     pub provisionings: usize,
     /// Those that were built and taken down.
     pub built: usize,
@@ -275,7 +275,7 @@ fn place_of(workload: &Workload, dir: &str) -> WorkPlace {
     made.map_or_else(|| WorkPlace::Directory(dir.to_owned()), |name| WorkPlace::Device(name.to_owned()))
 }
 
-/// Builds each provisioning of a host once and takes it down; how many.
+/// Builds each plot of a host once and takes it down; how many.
 fn build_once(
     plan: &Plan,
     host: &PlannedHost<'_>,
@@ -296,7 +296,7 @@ fn build_once(
     for (steps, plots) in &host.builds {
         match trial_of(steps, disposable) {
             Ok(trial) => trials.push((trial, plots)),
-            Err(why) => found.unchecked(format!("{}: a provisioning was not built, because {why}", host.name)),
+            Err(why) => found.unchecked(format!("{}: a plot was not built, because {why}", host.name)),
         }
     }
     // A virtual machine is booted even for nothing: that it boots is the question.
@@ -316,7 +316,7 @@ fn build_once(
     for (number, (trial, plots)) in trials.iter().enumerate() {
         let work = planned_build(plan, &[], plots, ram_bytes).work;
         let tag = format!("check of {}/{number}", plan.name);
-        listener(&format!("{}: building provisioning {} of {}", host.name, number + 1, trials.len()));
+        listener(&format!("{}: building plot {} of {}", host.name, number + 1, trials.len()));
         match build(opened.as_mut(), &tag, &trial.steps, &plan.safety, &work, listener) {
             Ok(objections) => {
                 built += 1;

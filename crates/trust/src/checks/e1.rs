@@ -13,19 +13,19 @@ pub(crate) static CHECK: Check = Check {
     code: "E1",
     title: "Too few runs",
     what: "Whether each side of a comparison has enough runs for any verdict but \"cannot tell\", and, for a factor \
-           that needs a new provisioning (`--varying fs`, `device`, `raid`, `kernel`, `os`, `host`, `layout`, `sim`), \
-           enough provisionings. Runs that were left out do not count.",
+           that needs a new plot (`--varying fs`, `device`, `raid`, `kernel`, `os`, `host`, `layout`, `sim`), \
+           enough plots. Runs that were left out do not count.",
     why: "The exact sign-flip test over fewer than six pairs cannot reach p < 0.05 (2/2⁶ = 0.031), whatever the \
           numbers are. With a true difference of 5 % and 5 % spread, one run per side names the wrong winner in 24 of \
-          100 cases, three in 11. And one mkfs is one sample: where provisionings differ by 6 % and runs by 2 %, ten \
-          runs on one provisioning per side call equal systems different in 82 of 100 cases. Hoefler and Belli, \
+          100 cases, three in 11. And one mkfs is one sample: where plots differ by 6 % and runs by 2 %, ten \
+          runs on one plot per side call equal systems different in 82 of 100 cases. Hoefler and Belli, \
           \"Scientific Benchmarking of Parallel Computing Systems\", SC 2015.",
-    how: "Runs of each side that were not rejected, for the workload with the fewest; provisionings (plots) of each \
+    how: "Runs of each side that were not rejected, for the workload with the fewest; plots of each \
           side.",
-    threshold: "fewer than 6 runs on either side, or fewer than 2 provisionings of a factor that needs them: the \
+    threshold: "fewer than 6 runs on either side, or fewer than 2 plots of a factor that needs them: the \
                 verdict can only be \"cannot tell\"",
     settled: "By calculation: 2/2⁶ = 0.031 is the first p of the sign-flip test below 0.05. By experiment, where \
-              provisionings differ by 6 % and runs by 2 %: with two provisionings of five runs per side, equal ones \
+              plots differ by 6 % and runs by 2 %: with two plots of five runs per side, equal ones \
               end in a claim in 2.4 % of comparisons; with one per side and the factor declared, in 0 of 1000 \
               (docs/statistics.md, docs/calibration.md).",
     fix: &[Remedy::LargerBudget { at_least_ns: None }],
@@ -40,7 +40,7 @@ fn look(view: &ComparisonView<'_>) -> Outcome {
     let (fewest, fewest_plots) = (runs[0].min(runs[1]), plots[0].min(plots[1]));
     let mut observed = format!("{} and {}", runs[0], count(u64::from(runs[1]), "run"));
     if replicated {
-        observed.push_str(&format!(" on {} and {}", plots[0], count(u64::from(plots[1]), "provisioning")));
+        observed.push_str(&format!(" on {} and {}", plots[0], count(u64::from(plots[1]), "plot")));
     }
     if fewest < MIN_RUNS_TO_CLAIM {
         let message = format!(
@@ -60,7 +60,7 @@ fn look(view: &ComparisonView<'_>) -> Outcome {
     {
         let word = factor.name;
         let message = format!(
-            "Only one provisioning per side: its effect and that of {word} cannot be separated, so the verdict is \
+            "Only one plot per side: its effect and that of {word} cannot be separated, so the verdict is \
              \"cannot tell\"."
         );
         return Outcome::warn(observed, message).remedy(Remedy::MorePlaces { per_side: 3, varying: Some(word.into()) });

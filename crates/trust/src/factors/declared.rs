@@ -16,11 +16,11 @@ pub struct Factor {
 /// What it takes to change a factor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// A setting: it can be changed between two runs on one provisioning.
+    /// A setting: it can be changed between two runs on one plot.
     Easy,
-    /// A new provisioning (an mkfs, an array, a boot, another disk), of which each one differs: with 6 % between
-    /// provisionings and 2 % between runs, ten runs on one provisioning a side find a difference where there is none in 82
-    /// of 100 comparisons. The unit of replication is the provisioning.
+    /// A new plot (an mkfs, an array, a boot, another disk), of which each one differs: with 6 % between
+    /// plots and 2 % between runs, ten runs on one plot a side find a difference where there is none in 82
+    /// of 100 comparisons. The unit of replication is the plot.
     Hard,
 }
 
@@ -78,7 +78,7 @@ pub fn factor(word: &str) -> Result<&'static Factor, UnknownFactor> {
 }
 
 impl Factor {
-    /// Whether it takes a new provisioning.
+    /// Whether it takes a new plot.
     pub fn is_hard(&self) -> bool {
         self.change == Change::Hard
     }

@@ -13,12 +13,12 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Whether anything differs that the declared factor does not cover. Without a declared factor the verdict is about the
-/// set-ups as wholes, and nothing confounds it. `plots` is the number of provisionings of the side that has fewer.
+/// set-ups as wholes, and nothing confounds it. `plots` is the number of plots of the side that has fewer.
 pub fn confounded(differences: &[Difference], varying: Option<&Factor>, plots: u32) -> bool {
     varying.is_some_and(|declared| !confounding(differences, declared, plots).is_empty())
 }
 
-/// The differences that the declared factor does not cover. Which disk of its kind a provisioning got is part of
+/// The differences that the declared factor does not cover. Which disk of its kind a plot got is part of
 /// provisioning anew, and where there are several on each side it is part of what they differ by.
 pub(crate) fn confounding<'a>(differences: &'a [Difference], declared: &Factor, plots: u32) -> Vec<&'a Difference> {
     let of_a_plot = |one: &Difference| plots > 1 && (one.fact.ends_with(".leaves") || one.fact.ends_with(".serial"));

@@ -75,7 +75,7 @@ fn confounding_is_what_the_declared_factor_does_not_cover() {
     assert!(!confounded(&more, None, 1));
 }
 
-/// One disk a side may be the better one; several of a kind are what provisionings differ by.
+/// One disk a side may be the better one; several of a kind are what plots differ by.
 #[test]
 fn which_disk_of_its_kind_confounds_only_one_provisioning() {
     let other = between(&Scene::reading(MIB), &Scene::reading(MIB).filesystem("xfs").serial("0123"));

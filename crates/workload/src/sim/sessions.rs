@@ -1,6 +1,6 @@
 //! Faults that differ between sessions, as on a shared machine that is measured once a day.
 
-/// Faults that differ between sessions. A session is a provisioning; a gate on history numbers them in the order of time. All shares
+/// Faults that differ between sessions. A session is a plot; a gate on history numbers them in the order of time. All shares
 /// are 0–1.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SimSessions {

@@ -27,7 +27,7 @@ pub(super) fn run(id: Option<&str>, at: Option<&Path>, common: &Common) -> Resul
     let temporary = std::env::temp_dir();
     let only = [id.to_owned()];
     let selection = Selection { only: &only, without: &[] };
-    let report = cases_at(at.unwrap_or(&temporary), &selection, 1, LIMIT, Calls::OfAll, false)?;
+    let report = cases_at(at.unwrap_or(&temporary), &selection, 1, LIMIT, Calls::OfAll, false)?.report;
     let done = report.done.iter().find(|done| cases[done.case].id == id);
     let (calls, said) = match done {
         None => (&[][..], "It did not run.".to_owned()),

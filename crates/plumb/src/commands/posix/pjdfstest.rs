@@ -83,7 +83,7 @@ fn test(name: &str) -> Result<End, Stopped> {
         }
     };
     let selection = Selection { only: &patterns, without: &[] };
-    let report = cases_at(Path::new("."), &selection, 1, LIMIT, Calls::OfFailures, false)?;
+    let report = cases_at(Path::new("."), &selection, 1, LIMIT, Calls::OfFailures, false)?.report;
     let cases = plumb_posix::cases();
     let mut text = format!("1..{}\n", report.done.len());
     for (index, done) in report.done.iter().enumerate() {

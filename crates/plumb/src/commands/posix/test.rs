@@ -17,13 +17,26 @@ use std::time::{Duration, Instant};
 const JOBS_MAX: usize = 8;
 
 /// Tests a directory.
-pub(super) fn run(arguments: &PosixArguments) -> Result<Conformance, Stopped> {
+pub(super) fn run(arguments: &PosixArguments) -> Result<Tested, Stopped> {
     let started_at = jiff::Timestamp::now().to_string();
-    let report = report(&arguments.path, arguments)?;
-    Ok(conformance(&report, &arguments.path, started_at, arguments))
+    let CasesRun { report, is_removed } = report(&arguments.path, arguments)?;
+    Ok(Tested { conformance: conformance(&report, &arguments.path, started_at, arguments), is_removed })
 }
 
-fn report(path: &Path, arguments: &PosixArguments) -> Result<Report, Stopped> {
+/// What a file system conforms to.
+pub(super) struct Tested {
+    pub(super) conformance: Conformance,
+    /// The test directory could be removed afterwards.
+    pub(super) is_removed: bool,
+}
+
+/// The cases that ran, and whether their directory could be removed.
+pub(super) struct CasesRun {
+    pub(super) report: Report,
+    pub(super) is_removed: bool,
+}
+
+fn report(path: &Path, arguments: &PosixArguments) -> Result<CasesRun, Stopped> {
     let jobs = match arguments.jobs {
         Some(jobs) => jobs as usize,
         None => std::thread::available_parallelism().map_or(1, usize::from).min(JOBS_MAX),
@@ -54,7 +67,7 @@ pub(super) fn cases_at(
     limit: Duration,
     calls: Calls,
     userns: bool,
-) -> Result<Report, Stopped> {
+) -> Result<CasesRun, Stopped> {
     if !path.is_dir() {
         return Err(Stopped::usage(format!("{} is not a directory", path.display())));
     }
@@ -92,11 +105,12 @@ pub(super) fn cases_at(
     if show {
         crate::output::redraw("\r\x1b[K", "", "");
     }
-    remove(directory);
-    report.map_err(|error| match error {
+    let is_removed = remove(directory);
+    let report = report.map_err(|error| match error {
         RunError::Nothing(_) | RunError::Namespace(_) => Stopped::usage(error),
         _ => Stopped::io(error),
-    })
+    })?;
+    Ok(CasesRun { report, is_removed })
 }
 
 fn not_made(error: TestDirError) -> Stopped {
@@ -106,10 +120,15 @@ fn not_made(error: TestDirError) -> Stopped {
     }
 }
 
-/// What was found is worth more than a clean directory: what stays is said, and `plumb clean` finds it.
-fn remove(directory: TestDir) {
-    if let Err(error) = directory.remove() {
-        crate::output::error_line!("warning: {error}");
+/// Returns `false` with a warning where a directory cannot be removed: what was found is printed all the same, and `plumb clean`
+/// finds what stays.
+fn remove(directory: TestDir) -> bool {
+    match directory.remove() {
+        Ok(_) => true,
+        Err(error) => {
+            crate::output::error_line!("warning: {error}");
+            false
+        }
     }
 }
 

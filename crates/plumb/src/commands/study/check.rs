@@ -112,7 +112,7 @@ pub fn page(found: &Preflight) -> String {
 
 fn of_host(host: &Checked) -> String {
     let Checked { what, provisionings, built, .. } = host;
-    let all = plumb_trust::text::count(*provisionings as u64, "provisioning");
+    let all = plumb_trust::text::count(*provisionings as u64, "plot");
     let how = match built {
         0 => format!("{all} checked, none built"),
         built if built == provisionings => format!("{all} built and taken down"),

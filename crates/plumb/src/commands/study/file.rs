@@ -20,7 +20,7 @@ pub struct StudyFile {
     /// Seed of the order and of all random choices [default: the file's, or one derived from its name].
     #[arg(long)]
     pub seed: Option<u64>,
-    /// Allow fewer provisionings than a claim needs; the only verdict is then `cannot-tell`.
+    /// Allow fewer plots than a claim needs; the only verdict is then `cannot-tell`.
     #[arg(long)]
     pub exploratory: bool,
     /// Declare the load of other programs, on the devices and the processors, a part of the set-up: runs under it count, the

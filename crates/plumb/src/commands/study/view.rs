@@ -128,17 +128,17 @@ pub fn of(plan: &Plan, earlier: Option<&EarlierSpread>) -> PlanView {
 fn spread_of(verdicts: PlannedVerdicts, earlier: Option<&EarlierSpread>) -> String {
     let percent = |share: f64| format!("a spread of {}", plumb_report::format::percent(share));
     let Some(earlier) = earlier else {
-        let unit = if verdicts.unit == PlannedUnit::Plot { "provisioning" } else { "run" };
+        let unit = if verdicts.unit == PlannedUnit::Plot { "plot" } else { "run" };
         return format!("{} from one {unit} to the next", percent(ASSUMED_SPREAD));
     };
     let runs = percent(earlier.runs.cv);
     match (verdicts.unit, earlier.effects) {
         (PlannedUnit::Plot, _) => {
             let of_one = verdicts.as_in(earlier).of_log_ratio / 2f64.sqrt();
-            format!("{} from one provisioning to the next", percent(of_one))
+            format!("{} from one plot to the next", percent(of_one))
         }
         (PlannedUnit::PairsOnPlot, Some(effects)) => format!(
-            "{runs} from one run to the next, and of the effect of {} from one provisioning to the next",
+            "{runs} from one run to the next, and of the effect of {} from one plot to the next",
             plumb_report::format::percent(effects.cv)
         ),
         _ => format!("{runs} from one run to the next"),
@@ -149,8 +149,8 @@ fn spread_of(verdicts: PlannedVerdicts, earlier: Option<&EarlierSpread>) -> Stri
 fn counted(verdicts: PlannedVerdicts) -> String {
     let of = |count: u32, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
     match verdicts.unit {
-        PlannedUnit::Plot => format!("{} a side", of(verdicts.units, "provisioning")),
-        PlannedUnit::PairsOnPlot => format!("{} that hold both sides", of(verdicts.units, "provisioning")),
+        PlannedUnit::Plot => format!("{} a side", of(verdicts.units, "plot")),
+        PlannedUnit::PairsOnPlot => format!("{} that hold both sides", of(verdicts.units, "plot")),
         PlannedUnit::Pair => format!("{} a side", of(verdicts.units, "run")),
     }
 }

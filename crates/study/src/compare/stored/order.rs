@@ -13,7 +13,7 @@ pub(super) struct TimedRun {
     pub(super) side: Side,
     /// When it began, ns since the epoch.
     pub(super) at: i64,
-    /// The provisioning that it ran on.
+    /// The plot that it ran on.
     pub(super) plot: String,
 }
 

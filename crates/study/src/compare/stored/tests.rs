@@ -172,7 +172,7 @@ fn with_study(store: &mut Store) -> Vec<String> {
     ids
 }
 
-// Protects: runs on one provisioning are one sample of it, wherever they are taken from.
+// Protects: runs on one plot are one sample of it, wherever they are taken from.
 #[test]
 fn levels_of_a_study_are_compared_by_its_plots() {
     let mut store = Store::open_in_memory().unwrap();

@@ -6,7 +6,7 @@ use crate::commands::dialect::cpus::run_on;
 use crate::output::print;
 use plumb_dialects::netperf::{
     Confidence, Direction, End, Form, Interim, Length, Message, Report, Request, Response, Results, Settings, flow,
-    half_width, length_ops, not_confident, title,
+    half_width, length_ops, not_confident, title, trip_bytes,
 };
 use plumb_engine::net::{
     Flow, Flows, NewSockets, SocketOptions, connect_socket, connect_tcp, keep_off_routers, segment_bytes,
@@ -193,7 +193,8 @@ fn once(
             return Err(TestError::Size(name, most));
         }
     }
-    let work = NetWork { poll_us: settings.poll_us, ..flow(request, false, [sizes[0], sizes[1].min(most)]) };
+    let (poll_us, ahead) = (settings.poll_us, settings.burst);
+    let work = NetWork { poll_us, ahead, ..flow(request, false, [sizes[0], sizes[1].min(most)]) };
     let file = settings.file.as_deref().filter(|_| settings.sendfile);
     let file = file.map(|path| open(path, work.block)).transpose()?;
     control.send(&request.message())?;
@@ -250,7 +251,8 @@ fn once(
         Direction::ToServer => ((counts.bytes, counts.ops), (0, 0), 0),
         Direction::ToClient => ((0, 0), (counts.bytes, counts.ops), 0),
         Direction::RoundTrips => {
-            let [ask, answer] = settings.trip.map(|size| u64::from(size) * counts.ops);
+            let [ask, answer] =
+                trip_bytes(settings.trip, settings.only_connects).map(|size| u64::from(size) * counts.ops);
             ((ask, counts.ops), (answer, counts.ops), counts.ops)
         }
     };
@@ -340,7 +342,10 @@ fn wait(
             let (bytes, ops) = ((counts.bytes - last.bytes) as f64, (counts.ops - last.ops) as f64);
             // Both ways.
             let bytes = match settings.direction {
-                Direction::RoundTrips => ops * settings.trip.iter().map(|&size| f64::from(size)).sum::<f64>(),
+                Direction::RoundTrips => {
+                    let trip = trip_bytes(settings.trip, settings.only_connects);
+                    ops * trip.map(f64::from).iter().sum::<f64>()
+                }
                 _ => bytes,
             };
             let rate = settings.throughput(bytes / seconds, ops / seconds);

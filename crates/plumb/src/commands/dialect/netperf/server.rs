@@ -9,7 +9,7 @@ use crate::output::{error_line, print};
 use crate::unauthenticated::warn_beyond_loopback;
 use plumb_dialects::netperf::{
     Direction, Kind, Length, Message, PROCESSOR_MAX, Refused, Request, Response, Results, Server as Settings, flow,
-    length_ops,
+    length_ops, trip_bytes,
 };
 use plumb_engine::net::{Flow, Flows, NewSockets, SocketOptions, congestion};
 use plumb_workload::net::{BLOCK_BYTES_MAX, DATAGRAM_BYTES_MAX, NetWork, Transport};
@@ -190,14 +190,14 @@ fn client(shared: &Shared, mut control: Control, peer: IpAddr) -> Result<(), Tes
                     .as_deref()
                     .is_none_or(|own| plumb_channel::same(own.as_bytes(), message.passphrase()));
             }
-            Some(kind @ (Kind::Omni | Kind::Stream)) if knows => {
+            Some(Kind::Omni | Kind::Stream | Kind::Connects) if knows => {
                 match Request::read(&message)
                     .map_err(TestError::from)
                     .and_then(|request| test(&mut control, &request, peer, shared.poll_us))
                 {
                     Ok(results) => control.send(&results)?,
                     Err(TestError::Refused(refused)) => {
-                        let reply = if kind == Kind::Stream { Kind::StreamResponse } else { Kind::OmniResponse };
+                        let reply = message.reply().unwrap_or(Kind::OmniResponse);
                         control.send(&Message::new(reply, refused.number()))?;
                     }
                     Err(error) => return Err(error),
@@ -289,7 +289,10 @@ fn test(control: &mut Control, request: &Request, peer: IpAddr, poll_us: u32) ->
     let (received, sent, trips) = match request.direction {
         Direction::ToServer => ((counts.bytes, counts.ops), (0, 0), 0),
         Direction::ToClient => ((0, 0), (counts.bytes, counts.ops), 0),
-        Direction::RoundTrips => (trip(request.trip[0]), trip(request.trip[1]), counts.ops),
+        Direction::RoundTrips => {
+            let [ask, answer] = trip_bytes(request.trip, request.only_connects);
+            (trip(ask), trip(answer), counts.ops)
+        }
     };
     let results =
         Results { received, sent, failed_sends: 0, trips, seconds, buffers: at_last, cpu, retransmits, congestion };
