@@ -1,13 +1,13 @@
 //! The file of a published study: what was printed, and nothing that anybody concluded from it since.
 
 use crate::numbers::{PrintedNumber, PrintedUnit};
-use plumb_document::{FromDocument, ReadError, Reader};
 use plumb_result::{Better, CellMetric};
 use plumb_workload::Bytes;
+use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 
 /// A published study.
-#[derive(Debug, Clone, PartialEq, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct PublishedStudy {
@@ -32,7 +32,7 @@ pub struct PublishedStudy {
 }
 
 /// What the study is.
-#[derive(Debug, Clone, PartialEq, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct StudyHead {
@@ -69,7 +69,7 @@ pub struct StudyHead {
 }
 
 /// In which order the sides were tested.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum TestOrder {
@@ -83,7 +83,7 @@ pub enum TestOrder {
 }
 
 /// The machine that the tests ran on.
-#[derive(Debug, Clone, PartialEq, Default, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct TestMachine {
@@ -117,7 +117,7 @@ pub struct TestMachine {
 }
 
 /// Where the disks are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Storage {
@@ -133,7 +133,7 @@ pub enum Storage {
 pub struct LinkRate(pub f64);
 
 /// One of the things compared.
-#[derive(Debug, Clone, PartialEq, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ComparedThing {
@@ -158,7 +158,7 @@ pub struct ComparedThing {
 }
 
 /// Something that was varied, apart from the sides.
-#[derive(Debug, Clone, PartialEq, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct VariedFactor {
@@ -171,7 +171,7 @@ pub struct VariedFactor {
 }
 
 /// A command that prepared the system.
-#[derive(Debug, Clone, PartialEq, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct PreparationStep {
@@ -183,7 +183,7 @@ pub struct PreparationStep {
 }
 
 /// A test: one command, or the same on every side, and the numbers that came of it.
-#[derive(Debug, Clone, PartialEq, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct PublishedTest {
@@ -229,7 +229,7 @@ pub struct PublishedTest {
 }
 
 /// How writes were made durable within the measured time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Durability {
@@ -246,7 +246,7 @@ pub enum Durability {
 }
 
 /// What was done about cached data before reads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CacheControl {
@@ -260,7 +260,7 @@ pub enum CacheControl {
 }
 
 /// How the authors explain an option.
-#[derive(Debug, Clone, PartialEq, Eq, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Explained {
@@ -272,7 +272,7 @@ pub struct Explained {
 }
 
 /// One published number.
-#[derive(Debug, Clone, PartialEq, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct PublishedCell {
@@ -328,7 +328,7 @@ pub struct PublishedCell {
 }
 
 /// The meaning of a spread, or of an error bar.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum SpreadMeaning {
@@ -355,7 +355,7 @@ pub enum Spread {
 }
 
 /// The same number in another place of the study.
-#[derive(Debug, Clone, PartialEq, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Quoted {
@@ -374,7 +374,7 @@ pub struct Quoted {
 }
 
 /// What the authors concluded.
-#[derive(Debug, Clone, PartialEq, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Claim {
@@ -401,7 +401,7 @@ pub struct Claim {
 }
 
 /// Something that can be said about a test, apart from who won.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum PublishedAssertion {
@@ -417,14 +417,12 @@ pub struct Percent(pub f64);
 
 macro_rules! text_form {
     ($type:ident, $expecting:literal, $parse:expr) => {
-        impl FromDocument for $type {
-            fn from_document(reader: Reader<'_>) -> Result<$type, ReadError> {
-                let text = crate::numbers::text_or_number(reader, $expecting)?;
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<$type, D::Error> {
                 let parse: fn(&str) -> Option<f64> = $parse;
-                match parse(&text) {
-                    Some(value) if value.is_finite() && value >= 0.0 => Ok($type(value)),
-                    _ => Err(ReadError::custom(format_args!("`{text}` is not {}", $expecting))),
-                }
+                crate::numbers::read_text_or_number(deserializer, $expecting, |text| {
+                    parse(text).filter(|value| value.is_finite() && *value >= 0.0).map($type)
+                })
             }
         }
 
@@ -458,12 +456,12 @@ impl Spread {
 
 const SPREAD: &str = "a spread such as `0.03`, `\"3%\"` or `\"4.1 MB/s\"`";
 
-impl FromDocument for Spread {
-    fn from_document(reader: Reader<'_>) -> Result<Spread, ReadError> {
-        let text = crate::numbers::text_or_number(reader, SPREAD)?;
-        let is_negative = text.trim().starts_with('-');
-        let spread = Spread::parse(&text).filter(|_| !is_negative);
-        spread.ok_or_else(|| ReadError::custom(format_args!("`{text}` is not {SPREAD}")))
+impl<'de> Deserialize<'de> for Spread {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Spread, D::Error> {
+        crate::numbers::read_text_or_number(deserializer, SPREAD, |text| {
+            let is_negative = text.trim().starts_with('-');
+            Spread::parse(text).filter(|_| !is_negative)
+        })
     }
 }
 

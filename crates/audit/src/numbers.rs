@@ -1,8 +1,9 @@
 //! Numbers as they were printed, and the units behind them.
 
-use plumb_document::{FromDocument, ReadError, Reader, Value};
+use plumb_document::{Scalar, read_scalar};
 #[cfg(feature = "schema")]
 use schemars::{Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer};
 #[cfg(feature = "schema")]
 use std::borrow::Cow;
 use std::fmt;
@@ -51,22 +52,28 @@ impl fmt::Display for PrintedNumber {
     }
 }
 
-/// Text, or a number in its shortest form.
-pub(crate) fn text_or_number(reader: Reader<'_>, expecting: &str) -> Result<String, ReadError> {
-    match reader.value() {
-        Value::Text(text) => Ok(text.clone()),
-        Value::Integer(value) => Ok(value.to_string()),
-        Value::Float(value) => Ok(value.to_string()),
-        _ => Err(reader.unexpected(expecting)),
-    }
+/// Reads a type from text, or from a number in its shortest form.
+pub(crate) fn read_text_or_number<'de, D: Deserializer<'de>, T>(
+    deserializer: D,
+    expected: &str,
+    parse: impl FnOnce(&str) -> Option<T>,
+) -> Result<T, D::Error> {
+    read_scalar(deserializer, expected, |scalar| {
+        let text = match scalar {
+            Scalar::Text(text) => text.to_owned(),
+            Scalar::Integer(value) => value.to_string(),
+            Scalar::Float(value) => value.to_string(),
+            Scalar::Bool(_) => return Ok(None),
+        };
+        parse(&text).map(Some).ok_or_else(|| format!("`{text}` is not {expected}"))
+    })
 }
 
 const EXPECTED: &str = "a number as printed, such as `33.1` or `\"38.0\"`";
 
-impl FromDocument for PrintedNumber {
-    fn from_document(reader: Reader<'_>) -> Result<PrintedNumber, ReadError> {
-        let text = text_or_number(reader, EXPECTED)?;
-        PrintedNumber::parse(&text).ok_or_else(|| ReadError::custom(format_args!("`{text}` is not {EXPECTED}")))
+impl<'de> Deserialize<'de> for PrintedNumber {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<PrintedNumber, D::Error> {
+        read_text_or_number(deserializer, EXPECTED, PrintedNumber::parse)
     }
 }
 

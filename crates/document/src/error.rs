@@ -1,6 +1,8 @@
 //! Why a document does not fit a type, and where.
 
 use crate::node::Value;
+use crate::reader::whole_number;
+use serde::de::{Expected, Unexpected};
 use std::fmt;
 use std::ops::Range;
 
@@ -62,18 +64,6 @@ impl ReadError {
         ReadError(Box::new(Inner { misfit, span: None, path: Vec::new() }))
     }
 
-    /// What the type itself says.
-    #[cold]
-    pub fn custom(message: impl fmt::Display) -> ReadError {
-        ReadError::new(Misfit::Other(message.to_string()))
-    }
-
-    /// A choice that the type's names have and its code does not. The derive macro makes both.
-    #[cold]
-    pub fn unknown() -> ReadError {
-        ReadError::custom("an unknown choice")
-    }
-
     #[cold]
     pub(crate) fn unexpected(found: &Value, expected: &str) -> ReadError {
         ReadError::new(Misfit::Unexpected { found: kind_of(found), expected: expected.to_owned() })
@@ -89,14 +79,27 @@ impl ReadError {
         ReadError::new(Misfit::UnknownKey { found: found.to_owned(), known })
     }
 
+    /// The error of a table that names no choice, or of which a second key would be one, too.
     #[cold]
-    pub(crate) fn missing_key(key: &'static str) -> ReadError {
-        ReadError::new(Misfit::MissingKey(key))
+    pub(crate) fn no_choice(second: Option<&str>) -> ReadError {
+        ReadError::new(Misfit::Other(match second {
+            None => "a choice has one key; this table is empty".to_owned(),
+            Some(second) => format!("a choice has one key; `{second}` is a second one"),
+        }))
     }
 
     #[cold]
-    pub(crate) fn duplicate_key(key: &'static str) -> ReadError {
-        ReadError::new(Misfit::DuplicateKey(key))
+    pub(crate) fn wrong_length(found: usize, expected: &dyn fmt::Display) -> ReadError {
+        ReadError::new(Misfit::Other(format!("a list of {found}, expected {expected}")))
+    }
+
+    /// The key that the error is about, where the table has it.
+    pub(crate) fn key(&self) -> Option<&str> {
+        match &self.0.misfit {
+            Misfit::UnknownKey { found, .. } | Misfit::UnknownChoice { found, .. } => Some(found),
+            Misfit::DuplicateKey(key) => Some(key),
+            Misfit::MissingKey(_) | Misfit::Unexpected { .. } | Misfit::Other(_) => None,
+        }
     }
 
     /// In which way it does not fit.
@@ -146,6 +149,54 @@ fn kind_of(value: &Value) -> String {
     }
 }
 
+/// Words a value that serde's own code found as this crate words values.
+fn found_words(found: Unexpected<'_>) -> String {
+    match found {
+        Unexpected::Bool(is) => is.to_string(),
+        Unexpected::Unsigned(number) => format!("the number {number}"),
+        Unexpected::Signed(number) => format!("the number {number}"),
+        Unexpected::Float(number) => format!("the number {number}"),
+        Unexpected::Char(letter) => format!("the text {:?}", letter.to_string()),
+        Unexpected::Str(text) => format!("the text {text:?}"),
+        Unexpected::Unit | Unexpected::Option => "nothing".to_owned(),
+        Unexpected::Seq => LIST.to_owned(),
+        Unexpected::Map => TABLE.to_owned(),
+        Unexpected::Enum | Unexpected::UnitVariant | Unexpected::NewtypeVariant => "a choice".to_owned(),
+        Unexpected::TupleVariant | Unexpected::StructVariant => "a choice".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+/// Replaces the types of Rust that serde's own code expects by words that the text itself uses.
+fn wanted_words(wanted: &dyn Expected) -> String {
+    let wanted = wanted.to_string();
+    let number = |least: i128, most: i128| whole_number(least, most);
+    match wanted.as_str() {
+        "i8" => number(i8::MIN.into(), i8::MAX.into()),
+        "i16" => number(i16::MIN.into(), i16::MAX.into()),
+        "i32" => number(i32::MIN.into(), i32::MAX.into()),
+        "i64" => number(i64::MIN.into(), i64::MAX.into()),
+        "u8" => number(0, u8::MAX.into()),
+        "u16" => number(0, u16::MAX.into()),
+        "u32" => number(0, u32::MAX.into()),
+        "u64" | "usize" => number(0, u64::MAX.into()),
+        "f32" | "f64" => "a number".to_owned(),
+        "a boolean" => "`true` or `false`".to_owned(),
+        "a string" | "a borrowed string" | "string" | "path string" => "text in quotes".to_owned(),
+        "a sequence" => LIST.to_owned(),
+        "a map" => TABLE.to_owned(),
+        "unit" | "unit value" => "nothing".to_owned(),
+        "string or map" => "a choice".to_owned(),
+        "any value" => "text, a number, a list or a table".to_owned(),
+        other if ["struct ", "internally tagged enum "].iter().any(|start| other.starts_with(start)) => {
+            TABLE.to_owned()
+        }
+        other if ["tuple ", "a tuple ", "an array "].iter().any(|start| other.starts_with(start)) => LIST.to_owned(),
+        other if other.starts_with("enum ") => "a choice".to_owned(),
+        _ => wanted,
+    }
+}
+
 fn listed(names: &[&str]) -> String {
     names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }
@@ -180,7 +231,58 @@ impl fmt::Display for ReadError {
 
 impl std::error::Error for ReadError {}
 
+impl serde::de::Error for ReadError {
+    #[cold]
+    fn custom<T: fmt::Display>(message: T) -> ReadError {
+        ReadError::new(Misfit::Other(message.to_string()))
+    }
+
+    #[cold]
+    fn invalid_type(found: Unexpected<'_>, wanted: &dyn Expected) -> ReadError {
+        ReadError::new(Misfit::Unexpected { found: found_words(found), expected: wanted_words(wanted) })
+    }
+
+    #[cold]
+    fn invalid_value(found: Unexpected<'_>, wanted: &dyn Expected) -> ReadError {
+        ReadError::invalid_type(found, wanted)
+    }
+
+    #[cold]
+    fn invalid_length(found: usize, wanted: &dyn Expected) -> ReadError {
+        let wanted = wanted.to_string();
+        let length = ["a tuple of size ", "an array of length "].iter().find_map(|start| wanted.strip_prefix(start));
+        ReadError::wrong_length(found, &length.unwrap_or(&wanted))
+    }
+
+    #[cold]
+    fn unknown_variant(found: &str, known: &'static [&'static str]) -> ReadError {
+        ReadError::unknown_choice(found, known)
+    }
+
+    #[cold]
+    fn unknown_field(found: &str, known: &'static [&'static str]) -> ReadError {
+        ReadError::unknown_key(found, known)
+    }
+
+    #[cold]
+    fn missing_field(key: &'static str) -> ReadError {
+        ReadError::new(Misfit::MissingKey(key))
+    }
+
+    #[cold]
+    fn duplicate_field(key: &'static str) -> ReadError {
+        ReadError::new(Misfit::DuplicateKey(key))
+    }
+}
+
 /// A value has no form as a document: a path that is not UTF-8, or a key that is no text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct WriteError(pub String);
+
+impl serde::ser::Error for WriteError {
+    #[cold]
+    fn custom<T: fmt::Display>(message: T) -> WriteError {
+        WriteError(message.to_string())
+    }
+}

@@ -2,9 +2,7 @@
 
 use crate::error::{ReadError, WriteError};
 use crate::node::{Node, Spanned, Table, Value};
-use crate::reader::FromDocument;
-use crate::writer::ToDocument;
-use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use std::fmt;
 
@@ -38,7 +36,7 @@ pub fn parse(text: &[u8]) -> Result<Node, serde_json::Error> {
 ///
 /// # Errors
 /// A text that is not JSON, or JSON of something else.
-pub fn from_str<T: FromDocument>(text: &str) -> Result<T, JsonError> {
+pub fn from_str<T: DeserializeOwned>(text: &str) -> Result<T, JsonError> {
     from_slice(text.as_bytes())
 }
 
@@ -46,7 +44,7 @@ pub fn from_str<T: FromDocument>(text: &str) -> Result<T, JsonError> {
 ///
 /// # Errors
 /// A text that is not JSON, or JSON of something else.
-pub fn from_slice<T: FromDocument>(text: &[u8]) -> Result<T, JsonError> {
+pub fn from_slice<T: DeserializeOwned>(text: &[u8]) -> Result<T, JsonError> {
     Ok(crate::read(&parse(text)?)?)
 }
 
@@ -54,7 +52,7 @@ pub fn from_slice<T: FromDocument>(text: &[u8]) -> Result<T, JsonError> {
 ///
 /// # Errors
 /// A value of something else.
-pub fn from_value<T: FromDocument>(value: serde_json::Value) -> Result<T, ReadError> {
+pub fn from_value<T: DeserializeOwned>(value: serde_json::Value) -> Result<T, ReadError> {
     crate::read(&node_of(value))
 }
 
@@ -62,7 +60,7 @@ pub fn from_value<T: FromDocument>(value: serde_json::Value) -> Result<T, ReadEr
 ///
 /// # Errors
 /// A value that has no form as a document.
-pub fn to_string(value: &dyn ToDocument) -> Result<String, WriteError> {
+pub fn to_string<T: Serialize + ?Sized>(value: &T) -> Result<String, WriteError> {
     Ok(compact(&crate::write(value)?))
 }
 
@@ -70,7 +68,7 @@ pub fn to_string(value: &dyn ToDocument) -> Result<String, WriteError> {
 ///
 /// # Errors
 /// A value that has no form as a document.
-pub fn to_vec(value: &dyn ToDocument) -> Result<Vec<u8>, WriteError> {
+pub fn to_vec<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, WriteError> {
     to_string(value).map(String::into_bytes)
 }
 
@@ -78,7 +76,7 @@ pub fn to_vec(value: &dyn ToDocument) -> Result<Vec<u8>, WriteError> {
 ///
 /// # Errors
 /// A value that has no form as a document.
-pub fn to_string_pretty(value: &dyn ToDocument) -> Result<String, WriteError> {
+pub fn to_string_pretty<T: Serialize + ?Sized>(value: &T) -> Result<String, WriteError> {
     Ok(pretty(&crate::write(value)?))
 }
 
@@ -86,7 +84,7 @@ pub fn to_string_pretty(value: &dyn ToDocument) -> Result<String, WriteError> {
 ///
 /// # Errors
 /// A value that has no form as a document.
-pub fn to_value(value: &dyn ToDocument) -> Result<serde_json::Value, WriteError> {
+pub fn to_value<T: Serialize + ?Sized>(value: &T) -> Result<serde_json::Value, WriteError> {
     Ok(value_of(crate::write(value)?))
 }
 
@@ -142,7 +140,6 @@ pub fn value_of(node: Node) -> serde_json::Value {
     }
 }
 
-/// Only serde_json calls this: it prints a document, which is no type.
 impl Serialize for Node {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.get_ref() {
@@ -167,7 +164,7 @@ impl Serialize for Node {
     }
 }
 
-/// Only serde_json calls this: it parses a document.
+/// Parses a document; a part of one that is read loses the places of its values.
 impl<'de> Deserialize<'de> for Node {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Node, D::Error> {
         deserializer.deserialize_any(Parts).map(Node::from)

@@ -152,8 +152,6 @@ impl Value {
 }
 
 impl Table {
-    pub(crate) const EMPTY: Table = Table { entries: Vec::new() };
-
     /// An empty table.
     pub fn new() -> Table {
         Table::default()

@@ -1,374 +1,289 @@
-//! Types from documents.
+//! Types from documents: serde's deserializer of a node.
+//!
+//! Each method asks for the one kind of value that it stands for and words the error itself, so that errors name keys, texts
+//! and numbers, not types of Rust.
 
 use crate::error::{LIST, ReadError, Segment, TABLE};
 use crate::node::{Node, Spanned, Table, Value};
+use serde::de::{
+    DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, Expected, MapAccess, SeqAccess, VariantAccess, Visitor,
+};
+use serde::forward_to_deserialize_any;
 use std::ops::Range;
-
-/// A type that is read from a document. `#[derive(FromDocument)]` reads structs and enums by what `#[serde(…)]` says of them.
-pub trait FromDocument: Sized {
-    /// Reads it. Who calls this gives the error its place.
-    ///
-    /// # Errors
-    /// What does not fit.
-    fn from_document(reader: Reader<'_>) -> Result<Self, ReadError>;
-
-    /// What it is where its key is not there.
-    ///
-    /// # Errors
-    /// It must be there.
-    fn from_nothing(key: &'static str) -> Result<Self, ReadError> {
-        Err(ReadError::missing_key(key))
-    }
-}
 
 /// Reads a document as a type.
 ///
 /// # Errors
-/// What does not fit, with its place.
-pub fn read<T: FromDocument>(node: &Node) -> Result<T, ReadError> {
-    T::from_document(Reader::new(node)).map_err(|error| error.or_at(node.place()))
+/// Returns the misfit with its place.
+pub fn read<T: DeserializeOwned>(node: &Node) -> Result<T, ReadError> {
+    T::deserialize(node).map_err(|error| error.or_at(node.place()))
 }
 
-/// A value that is to be read.
-#[derive(Debug, Clone, Copy)]
-pub struct Reader<'a> {
-    value: &'a Value,
-    place: &'a Range<usize>,
-    /// Keys of the table that were read already.
-    read_already: &'static [&'static str],
-    /// It is a key of a table: a text, even where a number is wanted.
-    is_key: bool,
-}
+/// A key of a table, and its value.
+type Entry = (Spanned<String>, Node);
 
-static NOWHERE: Range<usize> = 0..0;
-
-static NOTHING: Value = Value::Null;
-
-/// The keys of a choice that was written as a word: none.
-static NO_KEYS: Value = Value::Table(Table::EMPTY);
-
-impl<'a> Reader<'a> {
-    pub(crate) fn new(node: &'a Node) -> Reader<'a> {
-        Reader { value: node.get_ref(), place: node.place(), read_already: &[], is_key: false }
-    }
-
-    /// The value itself.
-    pub fn value(self) -> &'a Value {
-        self.value
-    }
-
-    /// The error of a value that is not what is wanted: "a size such as `4k`".
+impl Spanned<Value> {
+    /// The error of a value of the wrong kind.
     #[cold]
-    pub fn unexpected(self, expected: &str) -> ReadError {
-        ReadError::unexpected(self.value, expected)
+    #[inline(never)]
+    fn unexpected(&self, expected: &str) -> ReadError {
+        ReadError::unexpected(self.get_ref(), expected).or_at(self.place())
     }
 
-    /// A text.
-    ///
-    /// # Errors
-    /// Anything else.
-    pub fn text(self) -> Result<&'a str, ReadError> {
-        match self.value {
+    #[cold]
+    #[inline(never)]
+    fn unexpected_by(&self, visitor: &dyn Expected) -> ReadError {
+        self.unexpected(&visitor.to_string())
+    }
+
+    #[inline(never)]
+    fn integer(&self, least: i128, most: i128) -> Result<i128, ReadError> {
+        match self.get_ref() {
+            Value::Integer(number) if (least..=most).contains(number) => Ok(*number),
+            _ => Err(self.unexpected(&whole_number(least, most))),
+        }
+    }
+
+    fn text(&self) -> Result<&str, ReadError> {
+        match self.get_ref() {
             Value::Text(text) => Ok(text),
             _ => Err(self.unexpected("text in quotes")),
         }
     }
 
-    /// A whole number within limits.
-    #[inline(never)]
-    pub(crate) fn integer(self, least: i128, most: i128) -> Result<i128, ReadError> {
-        let number = match self.value {
-            Value::Integer(number) => Some(*number),
-            Value::Text(text) if self.is_key => text.parse().ok(),
-            _ => None,
-        };
-        number.filter(|number| (least..=most).contains(number)).ok_or_else(|| {
-            self.unexpected(&match (least, most) {
-                (0, most) if most == u64::MAX.into() => "a whole number, 0 or more".to_owned(),
-                _ => format!("a whole number from {least} to {most}"),
-            })
-        })
-    }
-
-    #[inline(never)]
-    pub(crate) fn list(self) -> Result<&'a [Node], ReadError> {
-        match self.value {
+    fn list(&self) -> Result<&[Node], ReadError> {
+        match self.get_ref() {
             Value::List(list) => Ok(list),
             _ => Err(self.unexpected(LIST)),
         }
     }
 
-    fn table(self) -> Result<&'a Table, ReadError> {
-        match self.value {
+    fn table(&self) -> Result<&Table, ReadError> {
+        match self.get_ref() {
             Value::Table(table) => Ok(table),
             _ => Err(self.unexpected(TABLE)),
         }
     }
+}
 
-    /// The keys that are left, with their values.
-    pub(crate) fn entries(self) -> Result<impl Iterator<Item = &'a Entry>, ReadError> {
-        let entries = self.table()?.as_entries().iter();
-        Ok(entries.filter(move |(key, _)| !self.read_already.contains(&key.get_ref().as_str())))
+/// Words a whole number within limits.
+pub(crate) fn whole_number(least: i128, most: i128) -> String {
+    match (least, most) {
+        (0, most) if most == u64::MAX.into() => "a whole number, 0 or more".to_owned(),
+        _ => format!("a whole number from {least} to {most}"),
     }
+}
 
-    /// A table's values, by the fields that they belong to.
-    ///
-    /// # Errors
-    /// No table; a key that is unknown and must not be, or there twice.
-    pub fn fields(self, shape: &'static Shape) -> Result<Fields<'a>, ReadError> {
-        let table = self.table()?;
-        let mut entries = [None; MOST_FIELDS];
-        for entry in table.as_entries() {
-            let (key, _) = entry;
-            let name = key.get_ref().as_str();
-            match shape.names.index_of(name).and_then(|index| Some((index, entries.get_mut(index)?))) {
-                Some((_, place)) if place.is_none() => *place = Some(entry),
-                Some((index, _)) => {
-                    return Err(ReadError::duplicate_key(shape.names.name(index)).or_at(key.place()));
-                }
-                None if shape.is_closed && !self.read_already.contains(&name) => {
-                    return Err(ReadError::unknown_key(name, shape.names.all).or_at(key.place()));
-                }
-                None => {}
-            }
-        }
-        Ok(Fields(Box::new(Found { entries, reader: self, shape })))
-    }
+macro_rules! integers {
+    ($($deserialize:ident $visit:ident $type:ident;)*) => {
+        $(fn $deserialize<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+            let number = self.integer($type::MIN.into(), $type::MAX.into())?;
+            visitor.$visit(number as $type).map_err(|error| at(error, self))
+        })*
+    };
+}
 
-    /// One of several.
-    ///
-    /// # Errors
-    /// It is none of them.
-    pub fn choice(self, choices: &'static Choices) -> Result<Choice<'a>, ReadError> {
-        let names = &choices.names;
-        let named = match &choices.style {
-            Style::Named => self.named(names)?,
-            Style::Short(bare) => self.short(bare, names)?,
-            Style::Bare(bare) => self.bare(bare, names)?,
-            Style::Tagged(tag) => self.tagged(tag)?,
-        };
-        let index = names.index_of(named.name);
-        let index = index.ok_or_else(|| ReadError::unknown_choice(named.name, names.all).or_at(named.place))?;
-        Ok(Choice { index, name: named.name, body: named.body, is_step: named.is_step })
-    }
+impl<'de> Deserializer<'de> for &'de Node {
+    type Error = ReadError;
 
-    /// One of several that hold nothing: which.
-    ///
-    /// # Errors
-    /// It is none of them, or holds something.
-    pub fn word(self, choices: &'static Choices) -> Result<usize, ReadError> {
-        let choice = self.choice(choices)?;
-        choice.nothing().map(|()| choice.index).map_err(|error| choice.at(error))
-    }
-
-    /// A word is a choice without keys, a table of one key a choice with what it holds.
-    fn named(self, names: &Names) -> Result<Named<'a>, ReadError> {
-        match self.value {
-            Value::Text(name) => Ok(Named { name, place: self.place, body: None, is_step: true }),
-            Value::Table(table) => match table.as_entries() {
-                [(key, value)] => {
-                    Ok(Named { name: key.get_ref(), place: key.place(), body: Some(Reader::new(value)), is_step: true })
-                }
-                [] => Err(ReadError::custom("a choice has one key; this table is empty")),
-                [_, (second, _), ..] => {
-                    let second = second.get_ref();
-                    Err(ReadError::custom(format_args!("a choice has one key; `{second}` is a second one")))
-                }
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        let read = match self.get_ref() {
+            Value::Null => visitor.visit_unit(),
+            Value::Bool(is) => visitor.visit_bool(*is),
+            Value::Integer(number) => match (u64::try_from(*number), i64::try_from(*number)) {
+                (Ok(number), _) => visitor.visit_u64(number),
+                (_, Ok(number)) => visitor.visit_i64(number),
+                _ => Err(self.unexpected_by(&visitor)),
             },
-            _ => Err(self.unexpected(&names.one_of(""))),
-        }
-    }
-
-    /// The same; a word is a choice all of whose keys have defaults, and what is no choice's name belongs to `bare`.
-    fn short(self, bare: &'static str, names: &Names) -> Result<Named<'a>, ReadError> {
-        match self.value {
-            Value::Text(word) if bare.is_empty() || names.index_of(word).is_some() => {
-                let body = Reader { value: &NO_KEYS, ..self };
-                Ok(Named { name: word, place: self.place, body: Some(body), is_step: true })
+            Value::Float(number) => visitor.visit_f64(*number),
+            Value::Text(text) => visitor.visit_borrowed_str(text),
+            Value::Date(_) => Err(self.unexpected_by(&visitor)),
+            Value::List(list) => visitor.visit_seq(Elements { elements: list.iter(), index: 0 }),
+            Value::Table(table) => {
+                visitor.visit_map(Entries::of(table, None)).map_err(|error| at_its_key(error, table))
             }
-            Value::Text(_) | Value::Integer(0..) if !bare.is_empty() => {
-                Ok(Named { name: bare, place: self.place, body: Some(self), is_step: true })
-            }
-            Value::Table(_) => self.named(names),
-            _ => Err(self.unexpected(&names.one_of(if bare.is_empty() { "" } else { "a size, or " }))),
+        };
+        read.map_err(|error| at(error, self))
+    }
+
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        match self.get_ref() {
+            Value::Bool(is) => visitor.visit_bool(*is).map_err(|error| at(error, self)),
+            _ => Err(self.unexpected("`true` or `false`")),
         }
     }
 
-    /// A table with a choice's name is that choice; any other belongs to `bare`, and so does an empty one.
-    fn bare(self, bare: &'static str, names: &Names) -> Result<Named<'a>, ReadError> {
-        match self.value {
-            Value::Table(table) if !table.keys().any(|key| names.index_of(key.get_ref()).is_some()) => {
-                // No step: what lies in it lies here.
-                Ok(Named { name: bare, place: self.place, body: Some(self), is_step: false })
-            }
-            _ => self.named(names),
+    integers! {
+        deserialize_i8 visit_i8 i8;
+        deserialize_i16 visit_i16 i16;
+        deserialize_i32 visit_i32 i32;
+        deserialize_i64 visit_i64 i64;
+        deserialize_u8 visit_u8 u8;
+        deserialize_u16 visit_u16 u16;
+        deserialize_u32 visit_u32 u32;
+        deserialize_u64 visit_u64 u64;
+    }
+
+    fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        self.deserialize_f64(visitor)
+    }
+
+    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        let number = match self.get_ref() {
+            Value::Float(number) => *number,
+            Value::Integer(number) => *number as f64,
+            _ => return Err(self.unexpected("a number")),
+        };
+        visitor.visit_f64(number).map_err(|error| at(error, self))
+    }
+
+    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        visitor.visit_borrowed_str(self.text()?).map_err(|error| at(error, self))
+    }
+
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        self.deserialize_str(visitor)
+    }
+
+    fn deserialize_char<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        self.deserialize_str(visitor)
+    }
+
+    fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        self.deserialize_str(visitor)
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        match self.get_ref() {
+            Value::Null => visitor.visit_none(),
+            _ => visitor.visit_some(self),
         }
     }
 
-    /// A table that a key of its own chooses.
-    fn tagged(self, tag: &'static [&'static str; 1]) -> Result<Named<'a>, ReadError> {
-        let Some(choice) = self.table()?.get(tag[0]) else { return Err(ReadError::missing_key(tag[0])) };
-        match choice.get_ref() {
-            Value::Text(name) => {
-                let body = Some(Reader { read_already: tag, ..self });
-                Ok(Named { name, place: choice.place(), body, is_step: false })
-            }
-            other => Err(ReadError::unexpected(other, "text in quotes").or_at(choice.place())),
-        }
-    }
-}
-
-/// A key of a table, and its value.
-pub(crate) type Entry = (Spanned<String>, Node);
-
-/// What fields or choices are called.
-#[derive(Debug)]
-pub struct Names {
-    /// The name of each, then what else some are called.
-    pub all: &'static [&'static str],
-    /// The index of the field or choice that each of the other names belongs to.
-    pub others: &'static [u8],
-}
-
-impl Names {
-    fn index_of(&self, name: &str) -> Option<usize> {
-        let at = self.all.iter().position(|known| *known == name)?;
-        match at.checked_sub(self.all.len() - self.others.len()) {
-            Some(other) => self.others.get(other).map(|index| usize::from(*index)),
-            None => Some(at),
+    fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        match self.get_ref() {
+            Value::Null => visitor.visit_unit(),
+            _ => Err(self.unexpected("nothing")),
         }
     }
 
-    fn name(&self, index: usize) -> &'static str {
-        self.all.get(index).copied().unwrap_or_default()
+    fn deserialize_unit_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, ReadError> {
+        self.deserialize_unit(visitor)
     }
 
-    fn one_of(&self, before: &str) -> String {
-        let mut text = format!("{before}one of ");
-        for (index, name) in self.all.iter().enumerate() {
-            text.push_str(if index == 0 { "`" } else { ", `" });
-            text.push_str(name);
-            text.push('`');
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, ReadError> {
+        visitor.visit_newtype_struct(self).map_err(|error| at(error, self))
+    }
+
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        let elements = Elements { elements: self.list()?.iter(), index: 0 };
+        visitor.visit_seq(elements).map_err(|error| at(error, self))
+    }
+
+    fn deserialize_tuple<V: Visitor<'de>>(self, length: usize, visitor: V) -> Result<V::Value, ReadError> {
+        match self.list()?.len() {
+            found if found == length => self.deserialize_seq(visitor),
+            found => Err(at(ReadError::wrong_length(found, &length), self)),
         }
-        text
-    }
-}
-
-/// The fields of a type.
-#[derive(Debug)]
-pub struct Shape {
-    /// Their keys.
-    pub names: Names,
-    /// Other keys are errors.
-    pub is_closed: bool,
-}
-
-/// As many fields as a type may have; the derive macro checks that.
-const MOST_FIELDS: usize = 96;
-
-/// A table's values, by the fields that they belong to. All methods take a field's index.
-#[derive(Debug)]
-pub struct Fields<'a>(Box<Found<'a>>);
-
-/// On the heap: each of hundreds of readers would move it.
-#[derive(Debug)]
-struct Found<'a> {
-    entries: [Option<&'a Entry>; MOST_FIELDS],
-    reader: Reader<'a>,
-    shape: &'static Shape,
-}
-
-// Each is compiled once for each type, and called for each field.
-impl<'a> Fields<'a> {
-    fn entry(&self, index: usize) -> Option<&'a Entry> {
-        self.0.entries.get(index).copied().flatten()
     }
 
-    /// A field that must be there, unless its type may be absent.
-    ///
-    /// # Errors
-    /// What does not fit.
+    fn deserialize_tuple_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        length: usize,
+        visitor: V,
+    ) -> Result<V::Value, ReadError> {
+        self.deserialize_tuple(length, visitor)
+    }
+
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        self.deserialize_struct("", &[], visitor)
+    }
+
+    /// The first field comes first, wherever it is written: it may decide how the others are read ([`Tagged`](crate::Tagged)).
     #[inline(never)]
-    pub fn required<T: FromDocument>(&self, index: usize) -> Result<T, ReadError> {
-        match self.entry(index) {
-            Some(entry) => value_of(entry),
-            None => T::from_nothing(self.0.shape.names.name(index)),
-        }
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, ReadError> {
+        let table = self.table()?;
+        let entries = Entries::of(table, fields.first().copied());
+        visitor.visit_map(entries).map_err(|error| at(at_its_key(error, table), self))
     }
 
-    /// A field with its type's default.
-    ///
-    /// # Errors
-    /// What does not fit.
+    /// A word is a choice without keys, a table of one key a choice with its content. Anything else is offered to the visitor:
+    /// one that is not derived may take it ([`Unnamed`](crate::Unnamed)).
     #[inline(never)]
-    pub fn or_default<T: FromDocument + Default>(&self, index: usize) -> Result<T, ReadError> {
-        match self.entry(index) {
-            Some(entry) => value_of(entry),
-            None => Ok(T::default()),
-        }
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        choices: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, ReadError> {
+        let read = match (chosen(self, choices, &visitor)?, self.get_ref()) {
+            (Some(choice), _) => visitor.visit_enum(choice),
+            (None, Value::Text(text)) => visitor.visit_borrowed_str(text),
+            (None, Value::Integer(number)) => visitor.visit_u64(*number as u64),
+            (None, Value::Table(table)) => visitor.visit_map(Entries::of(table, None)),
+            (None, _) => Err(self.unexpected_by(&visitor)),
+        };
+        read.map_err(|error| at(error, self))
     }
 
-    /// A field with a default of its own.
-    ///
-    /// # Errors
-    /// What does not fit.
-    #[inline(never)]
-    pub fn or_made<T: FromDocument>(&self, index: usize, make: fn() -> T) -> Result<T, ReadError> {
-        match self.entry(index) {
-            Some(entry) => value_of(entry),
-            None => Ok(make()),
-        }
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        visitor.visit_unit()
     }
 
-    /// A field of a type with a default.
-    ///
-    /// # Errors
-    /// What does not fit.
-    #[inline(never)]
-    pub fn or_value<T: FromDocument>(&self, index: usize, default: T) -> Result<T, ReadError> {
-        match self.entry(index) {
-            Some(entry) => value_of(entry),
-            None => Ok(default),
-        }
-    }
-
-    /// A field that is read in its own way.
-    ///
-    /// # Errors
-    /// What does not fit.
-    pub fn with<T>(&self, index: usize, read: fn(Reader<'_>) -> Result<T, ReadError>) -> Result<T, ReadError> {
-        match self.entry(index) {
-            Some(entry) => read(Reader::new(&entry.1)).map_err(|error| of_value(error, entry)),
-            None => Err(ReadError::missing_key(self.0.shape.names.name(index))),
-        }
-    }
-
-    /// What the keys hold that belong to no field.
-    ///
-    /// # Errors
-    /// What does not fit.
-    pub fn rest<T: FromDocument>(&self) -> Result<T, ReadError> {
-        T::from_document(Reader { read_already: self.0.shape.names.all, ..self.0.reader })
-    }
+    forward_to_deserialize_any! { i128 u128 bytes byte_buf }
 }
 
+/// The choice that a value names. There is none in a text, a whole number or a table that is left to the enum's own visitor.
 #[inline(never)]
-pub(crate) fn value_of<T: FromDocument>(entry: &Entry) -> Result<T, ReadError> {
-    T::from_document(Reader::new(&entry.1)).map_err(|error| of_value(error, entry))
+fn chosen<'de>(
+    node: &'de Node,
+    choices: &'static [&'static str],
+    visitor: &dyn Expected,
+) -> Result<Option<Choice<'de>>, ReadError> {
+    let has_own_forms = !is_derived(visitor);
+    let chosen = match node.get_ref() {
+        Value::Text(word) if choices.contains(&word.as_str()) => {
+            Ok(Some(Choice { name: word, place: node.place(), body: None }))
+        }
+        Value::Table(table) if !has_own_forms || has_any(table, choices) => Choice::of(table).map(Some),
+        Value::Text(_) | Value::Integer(0..=MOST_U64) | Value::Table(_) if has_own_forms => Ok(None),
+        Value::Text(word) => Err(ReadError::unknown_choice(word, choices)),
+        _ if has_own_forms => Err(node.unexpected_by(visitor)),
+        _ => Err(node.unexpected(&one_of(choices))),
+    };
+    chosen.map_err(|error| at(error, node))
 }
 
-/// A key, where it is not a field's.
-pub(crate) fn key_of<T: FromDocument>(entry: &Entry) -> Result<T, ReadError> {
-    let text = Value::Text(entry.0.get_ref().clone());
-    let reader = Reader { value: &text, place: entry.0.place(), read_already: &[], is_key: true };
-    T::from_document(reader).map_err(|error| error.or_at(entry.0.place()))
+const MOST_U64: i128 = u64::MAX as i128;
+
+/// Returns `true` for a visitor that `#[derive(Deserialize)]` made for an enum: it takes nothing but choices.
+fn is_derived(visitor: &dyn Expected) -> bool {
+    visitor.to_string().starts_with("enum ")
 }
 
-pub(crate) fn element_of<T: FromDocument>(node: &Node, index: usize) -> Result<T, ReadError> {
-    T::from_document(Reader::new(node)).map_err(|error| of_element(error, node, index))
+fn has_any(table: &Table, names: &[&str]) -> bool {
+    table.keys().any(|key| names.contains(&key.get_ref().as_str()))
 }
 
-// What is seldom needed is compiled once, and not into the reader of each type.
+/// The choices of an enum in words.
+pub(crate) fn one_of(names: &[&str]) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    format!("one of {}", names.join(", "))
+}
+
+// Compiled once, and not into the reader of each type.
+
+#[cold]
+#[inline(never)]
+fn at(error: ReadError, node: &Node) -> ReadError {
+    error.or_at(node.place())
+}
 
 #[cold]
 #[inline(never)]
@@ -382,100 +297,287 @@ fn of_value(error: ReadError, (key, node): &Entry) -> ReadError {
     error.or_at(node.place()).within(Segment::Key(key.get_ref().clone()))
 }
 
-/// The choices of an enum.
-#[derive(Debug)]
-pub struct Choices {
-    /// What they are called.
-    pub names: Names,
-    /// How they are written.
-    pub style: Style,
+/// Gives an error about a key the key's place: of a key that is there twice, the second one's.
+#[cold]
+#[inline(never)]
+fn at_its_key(error: ReadError, table: &Table) -> ReadError {
+    match error.key().and_then(|name| table.keys().filter(|key| key.get_ref() == name).last()) {
+        Some(key) => error.or_at(key.place()),
+        None => error,
+    }
 }
 
-/// How a choice is written: this crate's page.
-#[derive(Debug)]
-pub enum Style {
-    /// By its name.
-    Named,
-    /// By a key of its table.
-    Tagged([&'static str; 1]),
-    /// Its name alone stands for it with all defaults; what is no name is this choice, if any.
-    Short(&'static str),
-    /// A table without a name is this choice.
-    Bare(&'static str),
-}
-
-/// What was found to name a choice.
-struct Named<'a> {
-    name: &'a str,
-    place: &'a Range<usize>,
-    body: Option<Reader<'a>>,
-    is_step: bool,
-}
-
-/// A choice that was made.
-#[derive(Debug)]
-pub struct Choice<'a> {
+struct Elements<'de> {
+    elements: std::slice::Iter<'de, Node>,
     index: usize,
-    name: &'a str,
-    /// A table that holds it alone, or the rest of the table that chose it.
-    body: Option<Reader<'a>>,
-    /// Its name is a key on the way to what lies in it.
-    is_step: bool,
 }
 
-impl<'a> Choice<'a> {
-    /// Which it is.
-    pub fn index(&self) -> usize {
-        self.index
+impl<'de> SeqAccess<'de> for Elements<'de> {
+    type Error = ReadError;
+
+    #[inline(never)]
+    fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, ReadError> {
+        let Some(node) = self.elements.next() else { return Ok(None) };
+        let index = self.index;
+        self.index += 1;
+        seed.deserialize(node).map(Some).map_err(|error| of_element(error, node, index))
     }
 
-    /// A choice that holds nothing.
-    ///
-    /// # Errors
-    /// It holds something.
-    pub fn nothing(&self) -> Result<(), ReadError> {
-        match self.body.map(|body| (body.read_already, body.value)) {
-            None | Some(([_, ..], _) | ([], Value::Null)) => Ok(()),
-            Some(([], Value::Table(table))) => match table.as_entries().first() {
-                None => Ok(()),
-                Some((key, _)) => Err(ReadError::unknown_key(key.get_ref(), &[]).or_at(key.place())),
-            },
-            Some(([], other)) => Err(ReadError::unexpected(other, "nothing")),
+    fn size_hint(&self) -> Option<usize> {
+        Some(self.elements.len())
+    }
+}
+
+/// The entries of a table, perhaps with one of them first.
+struct Entries<'de> {
+    first: Option<&'de Entry>,
+    is_first_read: bool,
+    rest: std::slice::Iter<'de, Entry>,
+    value: Option<&'de Entry>,
+}
+
+impl<'de> Entries<'de> {
+    fn none() -> Entries<'de> {
+        Entries { first: None, is_first_read: true, rest: [].iter(), value: None }
+    }
+
+    fn of(table: &'de Table, first: Option<&str>) -> Entries<'de> {
+        let entries = table.as_entries();
+        let first = first.and_then(|first| entries.iter().find(|(key, _)| key.get_ref() == first));
+        Entries { first, is_first_read: first.is_none(), rest: entries.iter(), value: None }
+    }
+
+    fn next(&mut self) -> Option<&'de Entry> {
+        if !self.is_first_read {
+            self.is_first_read = true;
+            return self.first;
         }
+        let first = self.first;
+        self.rest.find(|entry| !first.is_some_and(|first| std::ptr::eq(first, *entry)))
+    }
+}
+
+impl<'de> MapAccess<'de> for Entries<'de> {
+    type Error = ReadError;
+
+    #[inline(never)]
+    fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, ReadError> {
+        let Some(entry) = self.next() else { return Ok(None) };
+        self.value = Some(entry);
+        let key = &entry.0;
+        seed.deserialize(Key(key.get_ref())).map(Some).map_err(|error| error.or_at(key.place()))
     }
 
-    /// What a choice holds. A word alone is a choice that holds nothing, where it may.
-    ///
-    /// # Errors
-    /// What does not fit.
-    pub fn held<T: FromDocument>(&self) -> Result<T, ReadError> {
-        match self.body {
-            Some(body) => T::from_document(body),
-            None => {
-                let nothing = Reader { value: &NOTHING, place: &NOWHERE, read_already: &[], is_key: false };
-                T::from_document(nothing).map_err(|_| self.bodyless())
+    #[inline(never)]
+    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, ReadError> {
+        let Some(entry) = self.value.take() else {
+            return Err(serde::de::Error::custom("a value was asked for before its key"));
+        };
+        seed.deserialize(&entry.1).map_err(|error| of_value(error, entry))
+    }
+}
+
+/// A key of a table, or the name of a choice. Where a number is wanted, the number that it spells.
+struct Key<'de>(&'de str);
+
+macro_rules! number_keys {
+    ($($deserialize:ident $visit:ident $type:ident;)*) => {
+        $(fn $deserialize<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+            match self.0.parse() {
+                Ok(number) => visitor.$visit(number),
+                Err(_) => {
+                    let found = Value::Text(self.0.to_owned());
+                    Err(ReadError::unexpected(&found, &whole_number($type::MIN.into(), $type::MAX.into())))
+                }
             }
+        })*
+    };
+}
+
+impl<'de> Deserializer<'de> for Key<'de> {
+    type Error = ReadError;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        visitor.visit_borrowed_str(self.0)
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, ReadError> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, ReadError> {
+        visitor.visit_enum(Choice { name: self.0, place: &NOWHERE, body: None })
+    }
+
+    number_keys! {
+        deserialize_i8 visit_i8 i8;
+        deserialize_i16 visit_i16 i16;
+        deserialize_i32 visit_i32 i32;
+        deserialize_i64 visit_i64 i64;
+        deserialize_u8 visit_u8 u8;
+        deserialize_u16 visit_u16 u16;
+        deserialize_u32 visit_u32 u32;
+        deserialize_u64 visit_u64 u64;
+    }
+
+    forward_to_deserialize_any! {
+        bool i128 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple tuple_struct map struct
+        identifier ignored_any
+    }
+}
+
+static NOWHERE: Range<usize> = 0..0;
+
+/// A choice by its name, with its content.
+struct Choice<'de> {
+    name: &'de str,
+    place: &'de Range<usize>,
+    body: Option<&'de Node>,
+}
+
+impl<'de> Choice<'de> {
+    fn of(table: &'de Table) -> Result<Choice<'de>, ReadError> {
+        match table.as_entries() {
+            [(key, value)] => Ok(Choice { name: key.get_ref(), place: key.place(), body: Some(value) }),
+            [] => Err(ReadError::no_choice(None)),
+            [_, (second, _), ..] => Err(ReadError::no_choice(Some(second.get_ref()))),
         }
     }
 
-    /// The fields of a choice.
-    ///
-    /// # Errors
-    /// As [`Reader::fields`].
-    pub fn fields(&self, shape: &'static Shape) -> Result<Fields<'a>, ReadError> {
-        self.body.ok_or_else(|| self.bodyless())?.fields(shape)
+    /// Adds the place of the content, and the step to it.
+    #[cold]
+    #[inline(never)]
+    fn of_body(&self, error: ReadError) -> ReadError {
+        let error = match self.body {
+            Some(body) => error.or_at(body.place()),
+            None => error,
+        };
+        error.within(Segment::Key(self.name.to_owned()))
+    }
+}
+
+impl<'de> EnumAccess<'de> for Choice<'de> {
+    type Error = ReadError;
+    type Variant = Choice<'de>;
+
+    #[inline(never)]
+    fn variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<(S::Value, Choice<'de>), ReadError> {
+        let choice = seed.deserialize(Key(self.name)).map_err(|error| match self.body {
+            Some(_) => error.or_at(self.place),
+            None => error,
+        })?;
+        Ok((choice, self))
+    }
+}
+
+impl<'de> VariantAccess<'de> for Choice<'de> {
+    type Error = ReadError;
+
+    fn unit_variant(self) -> Result<(), ReadError> {
+        let Some(body) = self.body else { return Ok(()) };
+        let error = match body.get_ref() {
+            Value::Null => return Ok(()),
+            Value::Table(table) => match table.as_entries().first() {
+                None => return Ok(()),
+                Some((key, _)) => ReadError::unknown_key(key.get_ref(), &[]).or_at(key.place()),
+            },
+            _ => body.unexpected("nothing"),
+        };
+        Err(self.of_body(error))
     }
 
-    #[cold]
-    fn bodyless(&self) -> ReadError {
-        ReadError::custom(format_args!("`{0}` alone is not enough: write `{{ {0} = … }}`", self.name))
+    #[inline(never)]
+    fn newtype_variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<S::Value, ReadError> {
+        match self.body {
+            Some(body) => seed.deserialize(body).map_err(|error| self.of_body(error)),
+            None => seed.deserialize(NoContent(self.name)),
+        }
     }
 
-    /// Gives an error the place of the choice, and the step to it.
-    #[cold]
-    pub fn at(&self, error: ReadError) -> ReadError {
-        let Some(body) = self.body else { return error };
-        let error = error.or_at(body.place);
-        if self.is_step { error.within(Segment::Key(self.name.to_owned())) } else { error }
+    fn tuple_variant<V: Visitor<'de>>(self, length: usize, visitor: V) -> Result<V::Value, ReadError> {
+        match self.body {
+            Some(body) => body.deserialize_tuple(length, visitor).map_err(|error| self.of_body(error)),
+            None => Err(bare_word(self.name)),
+        }
+    }
+
+    /// A word alone is the choice with the defaults of all its keys.
+    #[inline(never)]
+    fn struct_variant<V: Visitor<'de>>(
+        self,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, ReadError> {
+        match self.body {
+            Some(body) => body.deserialize_struct("", fields, visitor),
+            None => visitor.visit_map(Entries::none()),
+        }
+        .map_err(|error| self.of_body(error))
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn bare_word(name: &str) -> ReadError {
+    serde::de::Error::custom(format_args!("`{name}` alone is not enough: write `{{ {name} = … }}`"))
+}
+
+/// The content of a choice that is a word alone: nothing, or a table without keys, whichever its type takes.
+struct NoContent<'de>(&'de str);
+
+impl<'de> Deserializer<'de> for NoContent<'de> {
+    type Error = ReadError;
+
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, ReadError> {
+        Err(bare_word(self.0))
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        visitor.visit_none()
+    }
+
+    fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        visitor.visit_unit()
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, ReadError> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        visitor.visit_map(Entries::none()).map_err(|error: ReadError| error.within(Segment::Key(self.0.to_owned())))
+    }
+
+    #[inline(never)]
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, ReadError> {
+        self.deserialize_map(visitor)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, ReadError> {
+        if is_derived(&visitor) { Err(bare_word(self.0)) } else { self.deserialize_map(visitor) }
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit_struct seq tuple
+        tuple_struct identifier ignored_any
     }
 }

@@ -1,11 +1,12 @@
 //! What TOML and JSON say of one type is one thing, errors and all.
 
-use crate::{FromDocument, Misfit, ReadError, Reader, Segment, Value, json, read, toml, write};
-use plumb_document::ToDocument;
+use crate::{Misfit, ReadError, Segment, Unnamed, Value, json, read, toml, write};
 use proptest::prelude::*;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
 
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Form {
     name: String,
@@ -22,34 +23,36 @@ struct Form {
 }
 
 /// Reads a text and then refuses it, as types do whose form is a text.
-#[derive(Debug, Clone, PartialEq, ToDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 struct Word(String);
 
-impl FromDocument for Word {
-    fn from_document(reader: Reader<'_>) -> Result<Word, ReadError> {
-        match reader.text()? {
-            text if text.contains(' ') => Err(ReadError::custom(format_args!("`{text}` is more than a word"))),
-            text => Ok(Word(text.to_owned())),
+impl<'de> Deserialize<'de> for Word {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Word, D::Error> {
+        match String::deserialize(deserializer)? {
+            text if text.contains(' ') => Err(D::Error::custom(format_args!("`{text}` is more than a word"))),
+            text => Ok(Word(text)),
         }
     }
 }
 
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
-#[serde(rename = "@kind", rename_all = "kebab-case")]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self", rename_all = "kebab-case")]
 enum Step {
     Mount(Mount),
     Fill { share: f64 },
     Sync,
 }
 
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+crate::tagged!(Step, "kind");
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Mount {
     at: String,
 }
 
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
-#[serde(rename = "=fixed", rename_all = "kebab-case", deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self", rename_all = "kebab-case", deny_unknown_fields)]
 enum Size {
     Fixed(u64),
     Between { least: u64, most: u64 },
@@ -57,15 +60,32 @@ enum Size {
     Nothing,
 }
 
+crate::short_form!(Size, "fixed");
+
 /// A choice with one that needs no name.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
-#[serde(rename = "~plain", rename_all = "kebab-case")]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self", rename_all = "kebab-case")]
 enum Way {
     Plain(Plain),
     Other(Mount),
 }
 
-#[derive(Debug, Clone, Default, PartialEq, ToDocument, FromDocument)]
+impl<'de> Deserialize<'de> for Way {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Way, D::Error> {
+        Way::deserialize(Unnamed::table(deserializer, "plain"))
+    }
+}
+
+impl Serialize for Way {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Way::Plain(plain) => plain.serialize(serializer),
+            _ => Way::serialize(self, serializer),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 struct Plain {
     length: u32,
@@ -73,7 +93,7 @@ struct Plain {
 }
 
 /// Something that may hold nothing.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Memory {
     Shared(Option<String>),
@@ -160,6 +180,77 @@ fn a_table_without_a_choice_s_name_is_the_one_that_needs_none() {
     }
 }
 
+/// A choice whose keys have defaults, and one whose keys do not.
+#[derive(Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+enum Pace {
+    Even {
+        #[serde(default)]
+        rate: u32,
+    },
+    Bursts {
+        length: u32,
+    },
+    Plain(Plain),
+    Count(u32),
+}
+
+#[test]
+fn a_word_is_a_choice_with_the_defaults_of_its_keys() {
+    let read = |text: &str| json::from_str::<Pace>(text).map_err(|error| error.to_string());
+    assert_eq!(read(r#""even""#).unwrap(), Pace::Even { rate: 0 });
+    assert_eq!(read(r#""plain""#).unwrap(), Pace::Plain(Plain::default()));
+    assert_eq!(read(r#""bursts""#).unwrap_err(), "bursts: `length` is missing");
+    assert_eq!(read(r#""count""#).unwrap_err(), "`count` alone is not enough: write `{ count = … }`");
+}
+
+/// Parts that serde buffers before it reads them.
+#[derive(Debug, PartialEq, Deserialize)]
+struct Buffered {
+    #[serde(flatten)]
+    plain: Wide,
+    #[serde(default)]
+    one_or_more: Option<OneOrMore>,
+}
+
+#[derive(Debug, PartialEq, Deserialize)]
+struct Wide {
+    width: u32,
+    share: f64,
+    name: String,
+    list: Vec<bool>,
+    pair: (u8, u8),
+}
+
+#[derive(Debug, PartialEq, Deserialize)]
+#[serde(untagged, expecting = "expected one number or several")]
+enum OneOrMore {
+    One(u32),
+    More(Vec<u32>),
+}
+
+// Protects readers from the names of Rust's types.
+#[test]
+fn what_serde_words_itself_names_no_type() {
+    const WHOLE: &str = r#"{"width": 1, "share": 2, "name": "a", "list": [true], "pair": [1, 2], "one_or_more": [3]}"#;
+    let read = |text: &str| json::from_str::<Buffered>(text).map_err(|error| error.to_string());
+    assert_eq!(read(WHOLE).unwrap().one_or_more, Some(OneOrMore::More(vec![3])));
+    for (from, to, message) in [
+        ("\"width\": 1", "\"width\": \"a\"", "expected a whole number from 0 to 4294967295, found the text \"a\""),
+        ("\"width\": 1", "\"width\": -1", "expected a whole number from 0 to 4294967295, found the number -1"),
+        ("\"share\": 2", "\"share\": {}", "expected a number, found a table `{ key = … }`"),
+        ("\"a\"", "true", "expected text in quotes, found true"),
+        ("[true]", "5", "expected a list `[ … ]`, found the number 5"),
+        ("[true]", "[null]", "expected `true` or `false`, found nothing"),
+        ("[1, 2]", "[1]", "a list of 1, expected 2"),
+        ("[3]", "\"much\"", "one_or_more: expected one number or several"),
+        ("\"width\": 1", "\"height\": 1", "`width` is missing"),
+    ] {
+        let text = WHOLE.replacen(from, to, 1);
+        assert_eq!(read(&text).unwrap_err(), message, "{text}");
+    }
+}
+
 #[test]
 fn errors_stand_where_they_arose() {
     for (text, place, message) in [
@@ -167,7 +258,7 @@ fn errors_stand_where_they_arose() {
         ("rate = 1", "", "`name` is missing"),
         ("name = 5", "5", "name: expected text in quotes, found the number 5"),
         ("name = 'a'\nsteps = [{ kind = 'mount', att = 1 }]", "att", "steps[0]: unknown key `att`"),
-        ("name = 'a'\nsteps = [{ kind = 'mont' }]", "'mont'", "steps[0]: `mont` is not one of `mount`"),
+        ("name = 'a'\nsteps = [{ kind = 'mont' }]", "'mont'", "steps[0].kind: `mont` is not one of `mount`"),
         ("name = 'a'\nsteps = [{ at = 'x' }]", "{ at = 'x' }", "steps[0]: `kind` is missing"),
         ("name = 'a'\nsize = { between = { least = 1 } }", "{ least = 1 }", "size.between: `most` is missing"),
         ("name = 'a'\nsize = { whole = {}, fixed = 1 }", "{ whole = {}, fixed = 1 }", "`fixed` is a second one"),
@@ -273,7 +364,7 @@ proptest! {
     }
 }
 
-#[derive(ToDocument)]
+#[derive(Serialize)]
 struct Written {
     #[serde(skip_serializing_if = "Option::is_none")]
     absent: Option<u8>,
@@ -290,24 +381,19 @@ struct Written {
     never: u8,
 }
 
-fn as_hex(number: &u8) -> String {
-    format!("{number:#x}")
+// `serialize_with` wants a reference.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn as_hex<S: Serializer>(number: &u8, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&format_args!("{number:#x}"))
 }
 
-#[derive(ToDocument)]
+#[derive(Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum Named {
     FirstWord,
     Holds(u8),
     Nothing(Option<u8>),
     Fields { a: u8 },
-}
-
-#[derive(ToDocument)]
-#[serde(rename = "~own", rename_all = "kebab-case")]
-enum Bare {
-    Own(BTreeMap<String, u8>),
-    Other(u8),
 }
 
 // Protects stored results and their readers: what is left out, what stands beside, and how each kind of choice is written.
@@ -331,8 +417,6 @@ fn types_are_written_as_their_attributes_say() {
     );
     let named = [Named::FirstWord, Named::Holds(1), Named::Nothing(None), Named::Fields { a: 2 }];
     assert_eq!(json::to_string(&named).unwrap(), r#"["first-word",{"holds":1},"nothing",{"fields":{"a":2}}]"#);
-    let bare = [Bare::Own(BTreeMap::from([("x".to_owned(), 1)])), Bare::Other(2)];
-    assert_eq!(json::to_string(&bare).unwrap(), r#"[{"x":1},{"other":2}]"#);
     let path = std::path::PathBuf::from(<std::ffi::OsString as std::os::unix::ffi::OsStringExt>::from_vec(vec![0xff]));
     assert!(json::to_string(&path).unwrap_err().to_string().contains("UTF-8"));
 }

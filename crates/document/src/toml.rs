@@ -2,7 +2,7 @@
 
 use crate::error::ReadError;
 use crate::node::{Node, Spanned, Table, Value};
-use crate::reader::FromDocument;
+use serde::de::DeserializeOwned;
 use std::ops::Range;
 use toml::de::{DeTable, DeValue};
 use toml_writer::{ToTomlKey, ToTomlValue};
@@ -55,7 +55,7 @@ pub enum TomlError {
 ///
 /// # Errors
 /// A text that is not TOML, or TOML of something else.
-pub fn from_str<T: FromDocument>(text: &str) -> Result<T, TomlError> {
+pub fn from_str<T: DeserializeOwned>(text: &str) -> Result<T, TomlError> {
     let table = parse(text)?;
     Ok(crate::read(&Spanned::new(table.span(), Value::Table(table.into_inner())))?)
 }

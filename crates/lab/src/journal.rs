@@ -10,10 +10,10 @@
 use crate::command::{MARK, Witness, kill_group};
 use crate::error::Left;
 use crate::undo::{Gone, Undo};
-use plumb_document::{FromDocument, ToDocument};
 use plumb_engine::guard::testdir::started_ticks;
 use plumb_engine::guard::trusted_path::{TrustedDir, UntrustedPath};
 use rustix::fs::FlockOperation;
+use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, BufRead as _, BufReader, Write as _};
@@ -27,8 +27,8 @@ const VERSION: u32 = 1;
 /// How the names of journals end.
 const EXTENSION: &str = "journal";
 
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
-#[serde(rename = "@line", rename_all = "kebab-case")]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self", rename_all = "kebab-case")]
 enum JournalLine {
     /// Whose it is.
     Begin(Owner),
@@ -42,8 +42,10 @@ enum JournalLine {
     Ended { pid: u32 },
 }
 
+plumb_document::tagged!(JournalLine, "line");
+
 /// Whose journal it is.
-#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Owner {
     version: u32,
     pub(crate) pid: u32,

@@ -2,8 +2,8 @@
 
 use crate::preflight::{Inspection, Objection, PlannedWork};
 use crate::step::{MadeNames, Safety, Step};
-use plumb_document::{FromDocument, ToDocument};
 use plumb_result::{Conformance, RunResult};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -11,8 +11,8 @@ use std::path::PathBuf;
 pub const VERSION: u32 = 3;
 
 /// What is asked of a host. Requests are answered one after another.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
-#[serde(rename = "@ask", rename_all = "kebab-case")]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self", rename_all = "kebab-case")]
 pub enum HostRequest {
     /// Who are you?
     Hello {
@@ -43,8 +43,10 @@ pub enum HostRequest {
     Bye,
 }
 
+plumb_document::tagged!(HostRequest, "ask");
+
 /// One run.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunJob {
     /// What to run.
     pub work: HostWork,
@@ -66,7 +68,7 @@ pub struct RunJob {
 }
 
 /// Hosts whose agents make a run, as `plumb run` takes them.
-#[derive(Debug, Clone, Default, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LedHosts {
     /// As for `--hosts`.
     pub hosts: Vec<String>,
@@ -76,7 +78,7 @@ pub struct LedHosts {
 }
 
 /// The place of a run among the runs of a study; as text, `RUN,PLOT` or `RUN,PLOT,DEBT`, what `plumb run --sim-run` takes.
-#[derive(Debug, Clone, Copy, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SimPlace {
     /// Which run, from 0, in the order in which they happen.
     pub run: u32,
@@ -120,7 +122,7 @@ impl std::str::FromStr for SimPlace {
 }
 
 /// What to run. In all texts, `${ram*N}` is N times the memory of the host that runs it, in bytes.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HostWork {
     /// A workload in Plumb's own TOML.
@@ -143,7 +145,7 @@ pub enum HostWork {
 }
 
 /// Which rules of `plumb posix` are tested.
-#[derive(Debug, Clone, Default, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ConformanceWork {
     /// These cases only: ids, their first parts, or patterns with `*`; all where there are none.
@@ -168,8 +170,8 @@ impl ConformanceWork {
 }
 
 /// What a host answers.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
-#[serde(rename = "@reply", rename_all = "kebab-case")]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self", rename_all = "kebab-case")]
 pub enum Reply {
     /// To [`HostRequest::Hello`].
     Hello(HostFacts),
@@ -202,8 +204,10 @@ pub enum Reply {
     },
 }
 
+plumb_document::tagged!(Reply, "reply");
+
 /// What a host is.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HostFacts {
     /// [`VERSION`].
     pub version: u32,
@@ -218,7 +222,7 @@ pub struct HostFacts {
 }
 
 /// How a run went.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunAnswer {
     /// The exit code of the command.
     pub exit_code: i32,
@@ -235,7 +239,7 @@ pub struct RunAnswer {
 }
 
 /// A block device under a run: what it is in the system that was built, and what it did.
-#[derive(Debug, Clone, Default, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceRecord {
     /// Its name in the recipe: `@disks.1`, `@array`. The kernel's name may be another one after each build. Absent for devices
     /// that the recipe does not name, and in results of older versions.
@@ -253,7 +257,7 @@ impl From<DeviceCounts> for DeviceRecord {
 }
 
 /// What one block device did: differences of its counters (the kernel's `Documentation/admin-guide/iostats.rst`).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceCounts {
     /// Reads completed.
     pub reads: u64,

@@ -4,11 +4,11 @@ use crate::command::{Command, CommandError, NoWitness};
 use crate::recipe::link;
 use crate::system;
 use crate::tool::{lvm, nfs};
-use plumb_document::{FromDocument, ToDocument};
 use plumb_engine::guard::{self, Allow, IoMode, Permissions, Refusal, write_setting};
 use plumb_engine::write_guard;
 use plumb_probe::read_only;
 use rustix::fs::OFlags;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::fs;
 use std::io;
@@ -23,8 +23,8 @@ pub(crate) const OWN_PREFIX: &str = "plumb-lab-";
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What takes one thing down.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
-#[serde(rename = "@undo", rename_all = "kebab-case")]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self", rename_all = "kebab-case")]
 pub(crate) enum Undo {
     /// A directory that was made to mount something on.
     MountPoint { path: PathBuf },
@@ -59,6 +59,8 @@ pub(crate) enum Undo {
     /// A command of the system.
     Command { words: Vec<String> },
 }
+
+plumb_document::tagged!(Undo, "undo");
 
 /// Whether there was anything to take down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

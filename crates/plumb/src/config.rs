@@ -5,17 +5,17 @@
 
 use crate::exit::Stopped;
 use crate::output::error_line;
-use plumb_document::FromDocument;
 use plumb_engine::guard::trusted_path::{UntrustedPath, open_trusted_file};
 use plumb_engine::guard::{Allow, Permissions};
 use plumb_workload::native::Document;
+use serde::Deserialize;
 use std::fmt;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 /// What it says.
-#[derive(Debug, Default, PartialEq, Eq, FromDocument)]
+#[derive(Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// What may be overwritten.
@@ -61,12 +61,12 @@ impl fmt::Display for ConfigFile {
 }
 
 /// An absolute path, or a device's serial.
-#[derive(Debug, PartialEq, Eq, FromDocument)]
+#[derive(Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 struct Allowed(Allow);
 
 /// An absolute path.
-#[derive(Debug, PartialEq, Eq, FromDocument)]
+#[derive(Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 struct Place(PathBuf);
 

@@ -329,7 +329,7 @@ pub fn to_github(annotations: &str, summary: &str, is_for_program: bool) -> Resu
 }
 
 /// Writes JSON to standard output.
-pub fn print_json(value: &dyn plumb_document::ToDocument) -> Result<(), Stopped> {
+pub fn print_json(value: &(impl serde::Serialize + ?Sized)) -> Result<(), Stopped> {
     let text = plumb_document::json::to_string_pretty(value).map_err(Stopped::io)?;
     output::print(&format!("{text}\n"));
     Ok(())

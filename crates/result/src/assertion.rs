@@ -7,9 +7,9 @@ use crate::measurement::PhaseMeasurement;
 use crate::metric::{Metric, Unit};
 use crate::run::RunResult;
 use crate::utilisation::Utilisation;
-use plumb_document::{FromDocument, ToDocument};
 use plumb_workload::suggest::nearest;
 use plumb_workload::{Bytes, Nanos, PerSecond, Phase};
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
@@ -184,7 +184,7 @@ fn value_of(text: &str, unit: Unit) -> Option<f64> {
 }
 
 /// How an assertion came out.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Asserted {
     /// As typed.
@@ -201,7 +201,7 @@ pub struct Asserted {
 }
 
 /// The number of one phase.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Observed {
     /// The phase.
@@ -246,7 +246,7 @@ impl Assertion {
 }
 
 /// Whether a phase that was to end as soon as it is steady became so.
-#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Steadiness {
     /// The phase.
@@ -300,7 +300,7 @@ impl Steadiness {
 }
 
 /// A result with what was asked of it, as `--json` prints it.
-#[derive(ToDocument)]
+#[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(title = "RunResult"))]
 pub struct ConditionedResult<'a> {

@@ -1,10 +1,10 @@
 //! What an audit of published numbers says. Written by `audit`, shown by report; pure data.
 
 use crate::finding::{Level, RunVerdict};
-use plumb_document::{FromDocument, ToDocument};
+use serde::{Deserialize, Serialize};
 
 /// One study, audited.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Audit {
     /// `plumb.audit/1`.
@@ -49,7 +49,7 @@ impl Audit {
 }
 
 /// One of the things compared.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AuditedSide {
     /// Its short name.
@@ -59,7 +59,7 @@ pub struct AuditedSide {
 }
 
 /// Published numbers of one test and metric.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AuditedRow {
     /// The test.
@@ -71,7 +71,7 @@ pub struct AuditedRow {
 }
 
 /// One published number, and what it is.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AuditedCell {
     /// The side.
@@ -91,7 +91,7 @@ pub struct AuditedCell {
 }
 
 /// Something that is wrong with published numbers.
-#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AuditFinding {
     /// The check, `A1` … `E14`, or `P1` … for what only published numbers can have; stable.
@@ -112,7 +112,7 @@ pub struct AuditFinding {
 }
 
 /// Whether a conclusion follows from the numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ClaimVerdict {
@@ -136,7 +136,7 @@ impl ClaimVerdict {
 }
 
 /// A conclusion of the study, held against its numbers.
-#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AuditedClaim {
     /// As the authors put it.

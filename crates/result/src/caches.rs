@@ -1,9 +1,9 @@
 //! Preparation of caches before a phase.
 
-use plumb_document::{FromDocument, ToDocument};
+use serde::{Deserialize, Serialize};
 
 /// Steps by which Plumb brought caches into the state that a phase asks for.
-#[derive(Debug, Clone, PartialEq, Eq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CachePreparation {
     /// The targets' pages were dropped from the page cache.

@@ -1,10 +1,10 @@
 //! What the client of a network file system counts: what programs asked it for, and what it sent to and received from
 //! the servers. The difference was answered by this machine's memory, or is still in it.
 
-use plumb_document::{FromDocument, ToDocument};
+use serde::{Deserialize, Serialize};
 
 /// Counters of one mounted network file system, cumulative. All programs that use it are counted together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ClientCounters {
     /// Bytes that read calls of programs returned, and that those with O_DIRECT asked for (more than they return at the end of
     /// a file). Mappings (mmap) are not counted.
@@ -27,7 +27,7 @@ pub struct ClientCounters {
 }
 
 /// Requests of one kind to the servers, cumulative.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ClientRequests {
     /// Requests that were answered.
     pub count: u64,

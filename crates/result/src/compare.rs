@@ -6,14 +6,14 @@ use crate::run::TierName;
 use crate::settle::Settled;
 use crate::tails::Tail;
 use crate::under_load::UnderLoad;
-use plumb_document::{FromDocument, ToDocument};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Name and version of the JSON form of a comparison.
 pub const COMPARE_SCHEMA: &str = "plumb.compare/1";
 
 /// Two set-ups: interleaved, or as their stored runs lie in time (`stored`).
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comparison {
     /// [`COMPARE_SCHEMA`].
@@ -83,7 +83,7 @@ impl Comparison {
 }
 
 /// Stored runs that are compared without measuring anew.
-#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StoredRuns {
     /// The baseline's.
@@ -102,7 +102,7 @@ fn is_zero(count: &u32) -> bool {
 }
 
 /// The runs of one side.
-#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StoredSide {
     /// What selects them, as typed.
@@ -116,7 +116,7 @@ pub struct StoredSide {
 }
 
 /// The runs of one work.
-#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StoredWork {
     /// The work.
@@ -126,7 +126,7 @@ pub struct StoredWork {
 }
 
 /// How stored runs of two sides lie in time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum StoredOrder {
@@ -139,7 +139,7 @@ pub enum StoredOrder {
 }
 
 /// The places of both sides.
-#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Plots {
     /// Of the baseline.
@@ -149,7 +149,7 @@ pub struct Plots {
 }
 
 /// A run that was left out of a comparison.
-#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LeftOut {
     /// The run.
@@ -161,7 +161,7 @@ pub struct LeftOut {
 }
 
 /// The load of other processes during the runs of one side.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SideLoad {
     /// Name of the side, as in the contrasts.
@@ -175,7 +175,7 @@ pub struct SideLoad {
 }
 
 /// A check that warned of runs of one side, or rejected them.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunCheck {
     /// Name of the side, as in the contrasts.
@@ -189,7 +189,7 @@ pub struct RunCheck {
 }
 
 /// A fact in which two set-ups differ.
-#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Difference {
     /// The fact, `target.data.mount.options`.
@@ -211,7 +211,7 @@ impl Difference {
 }
 
 /// The candidate against the baseline, in one metric of one phase.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Contrast {
     /// Which number.
@@ -297,7 +297,7 @@ pub struct Contrast {
 }
 
 /// A slow mode of one side that no run showed. A claim is about runs like those that were seen: typical ones.
-#[derive(Debug, Clone, Copy, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UnseenMode {
     /// Runs of the side that has fewer.
@@ -338,7 +338,7 @@ pub fn typical_runs<'a>(contrasts: impl IntoIterator<Item = &'a Contrast>) -> Op
 }
 
 /// A run that stands far from the others of its side.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Outlier {
     /// The run.
@@ -350,7 +350,7 @@ pub struct Outlier {
 }
 
 /// A ratio with its interval, turned as that of the contrast.
-#[derive(Debug, Clone, Copy, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RatioWithout {
     /// Geometric mean over the blocks that are left.
@@ -364,7 +364,7 @@ pub struct RatioWithout {
 }
 
 /// What counts as one sample.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Replicate {
@@ -392,7 +392,7 @@ impl Replicate {
 }
 
 /// A verdict that a check forbids.
-#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Capped {
     /// What the numbers alone would have said.
@@ -404,7 +404,7 @@ pub struct Capped {
 }
 
 /// What a place shows against itself.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Floor {
     /// As a share: 0.03 is × or ÷ 1.03.
@@ -416,7 +416,7 @@ pub struct Floor {
 }
 
 /// One of several speeds.
-#[derive(Debug, Clone, Copy, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Mode {
     /// Geometric mean of its runs, in the metric's unit.
@@ -426,7 +426,7 @@ pub struct Mode {
 }
 
 /// What a comparison is allowed to say.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ContrastVerdict {

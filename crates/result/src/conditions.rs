@@ -2,11 +2,11 @@
 //! fast the processors run, how hot and how worn the disks are.
 
 use crate::seen::Seen;
-use plumb_document::{FromDocument, ToDocument};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// What was seen of the machine's state around one phase.
-#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct PhaseConditions {
     /// Before the clock started.
     pub before: Conditions,
@@ -25,7 +25,7 @@ pub struct PhaseConditions {
 }
 
 /// The state at one moment.
-#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Conditions {
     /// When it was looked at, seconds since 1970; `None` where it was not.
     pub at_unix_s: Option<u64>,
@@ -46,7 +46,7 @@ pub struct Conditions {
 }
 
 /// Work that a storage layer does on its own account, or a state in which each request costs more.
-#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Upkeep {
     /// Which array, pool or file system.
     pub on: String,
@@ -57,7 +57,7 @@ pub struct Upkeep {
 }
 
 /// What a storage layer does on its own account.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum UpkeepKind {
     /// Makes copies or parity agree.
@@ -101,7 +101,7 @@ impl UpkeepKind {
 }
 
 /// Whether the kernel still writes zeros into inode tables that mkfs left alone.
-#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct LazyInit {
     /// The kernel's thread `ext4lazyinit` is alive; it serves every ext4 of the machine.
     pub thread_alive: bool,
@@ -115,7 +115,7 @@ pub struct LazyInit {
 }
 
 /// How often a thread has run. Source: proc_pid_status(5), "voluntary_ctxt_switches".
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadTurns {
     /// The thread's number: another thread of the same name has another.
     pub pid: u32,
@@ -124,7 +124,7 @@ pub struct ThreadTurns {
 }
 
 /// The inode tables of one ext4.
-#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Ext4Tables {
     /// Device.
     pub device: String,
@@ -135,7 +135,7 @@ pub struct Ext4Tables {
 }
 
 /// Block groups of an ext4.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct GroupCount {
     /// All.
     pub total: u64,
@@ -144,7 +144,7 @@ pub struct GroupCount {
 }
 
 /// What the machine runs on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PowerSource {
     /// Mains, or there is no battery.
@@ -154,7 +154,7 @@ pub enum PowerSource {
 }
 
 /// Frequencies of the fastest processor that was looked at, over the seconds of a phase.
-#[derive(Debug, Clone, Copy, PartialEq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct FrequencySpread {
     /// How many seconds were looked at.
     pub samples: u32,
@@ -169,7 +169,7 @@ pub struct FrequencySpread {
 }
 
 /// A timer of the machine.
-#[derive(Debug, Clone, PartialEq, Eq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TimerDue {
     /// `fstrim.timer`, or a line of a crontab.
     pub name: String,
@@ -180,7 +180,7 @@ pub struct TimerDue {
 }
 
 /// Temperature of a device, °C. Source: Documentation/hwmon/sysfs-interface.rst, nvme and drivetemp.
-#[derive(Debug, Clone, Copy, PartialEq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Heat {
     /// Of the hottest sensor that has a limit, or of the first.
     pub celsius: f64,
@@ -193,7 +193,7 @@ pub struct Heat {
 }
 
 /// What a device says of its health.
-#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct DeviceHealth {
     /// Names of what it warns of by itself (NVMe critical warnings).
     pub warnings: Vec<String>,

@@ -5,13 +5,13 @@ use crate::finding::Finding;
 use crate::metric::{Metric, Unit};
 use crate::run::TierName;
 use crate::under_load::UnderLoad;
-use plumb_document::{FromDocument, ToDocument};
+use serde::{Deserialize, Serialize};
 
 /// Name and version of the JSON form.
 pub const FIT_FOR_SCHEMA: &str = "plumb.fit-for/1";
 
 /// Whether storage is good enough for a use.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FitFor {
     /// [`FIT_FOR_SCHEMA`].
@@ -52,7 +52,7 @@ pub struct FitFor {
 }
 
 /// The answer of [`FitFor`], or of one of its limits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FitAnswer {
@@ -71,7 +71,7 @@ pub enum FitAnswer {
 }
 
 /// A limit, and how the storage compares with it.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FitLimit {
     /// The condition, such as `wal/fdatasync.lat.p99 < 10ms`.
@@ -88,7 +88,7 @@ pub struct FitLimit {
 }
 
 /// A number of all runs together.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FitNumber {
     /// Of which phase.

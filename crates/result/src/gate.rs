@@ -4,13 +4,13 @@ use crate::compare::{Contrast, Difference, Floor, LeftOut, RunCheck};
 use crate::finding::Finding;
 use crate::metric::Metric;
 use crate::settle::Settled;
-use plumb_document::{FromDocument, ToDocument};
+use serde::{Deserialize, Serialize};
 
 /// Name and version of the JSON form of a gate.
 pub const GATE_SCHEMA: &str = "plumb.gate/1";
 
 /// Whether a candidate is worse than its baseline.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Gate {
     /// [`GATE_SCHEMA`].
@@ -90,7 +90,7 @@ impl Gate {
 }
 
 /// What a gate answers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum GateAnswer {
@@ -114,7 +114,7 @@ impl GateAnswer {
 }
 
 /// The answer of a gate about a session. A kept history has it with each run of the session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionAnswer {
     /// The answer.
@@ -125,7 +125,7 @@ pub struct SessionAnswer {
 }
 
 /// One side of a gate.
-#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GateSide {
     /// As typed.
@@ -140,7 +140,7 @@ pub struct GateSide {
 }
 
 /// Where the numbers of a side come from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum GateSource {
@@ -153,7 +153,7 @@ pub enum GateSource {
 }
 
 /// How the two sides of a gate lie in time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum GateDesign {
@@ -164,7 +164,7 @@ pub enum GateDesign {
 }
 
 /// The looks of a gate at its data.
-#[derive(Debug, Clone, Copy, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GateLooks {
     /// Those that were made.
@@ -176,7 +176,7 @@ pub struct GateLooks {
 }
 
 /// What would decide a gate.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GateNeed {
     /// Units that it takes in all: blocks of a new gate, or sessions of the candidate.
@@ -190,7 +190,7 @@ pub struct GateNeed {
 }
 
 /// What counts as one sample of a gate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum GateUnit {
@@ -214,7 +214,7 @@ impl GateUnit {
 }
 
 /// One number that a gate judges.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GateNumber {
     /// Of which work.
@@ -282,7 +282,7 @@ impl GateNumber {
 }
 
 /// A change of level in a history.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LevelChange {
     /// When the first session of the new level began, RFC 3339.

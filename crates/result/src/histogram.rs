@@ -3,7 +3,7 @@
 //! A bucket is at most 1/128 (0.78 %) of its lower bound wide; values below 128 ns are exact. The index is a shift and
 //! an add ([`bucket`]), so recorders keep bare arrays of [`BUCKETS`] counters and everything else is derived here.
 
-use plumb_document::{FromDocument, ToDocument};
+use serde::{Deserialize, Serialize};
 
 /// Sub-buckets per octave, as a power of two.
 pub const SUB_BUCKET_BITS: u32 = 7;
@@ -50,7 +50,7 @@ pub const fn highest(bucket: usize) -> u64 {
 pub const MIN_SAMPLES_BEYOND: u64 = 10;
 
 /// Counts of values in log-linear buckets, with exact count, sum, smallest and largest.
-#[derive(Debug, Clone, PartialEq, Eq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(into = "Sparse", try_from = "Sparse")]
 pub struct Histogram {
     /// Counts by bucket, without trailing zeros.
@@ -62,7 +62,7 @@ pub struct Histogram {
 }
 
 /// A histogram as text: few of its thousands of buckets are used, and JSON has no numbers of 128 bits.
-#[derive(ToDocument, FromDocument)]
+#[derive(Serialize, Deserialize)]
 struct Sparse {
     /// Used buckets: index and count.
     buckets: Vec<(u64, u64)>,

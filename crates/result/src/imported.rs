@@ -1,14 +1,14 @@
 //! Results that another tool measured and Plumb only read: what the tool's file says, and nothing that it does not.
 
 use crate::metric::Better;
-use plumb_document::{FromDocument, ToDocument};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Where an imported result comes from, and what of it has no place elsewhere in a result.
 ///
 /// An imported result has an empty workload, since the file does not say what was run so that it could be run again, and a
 /// phase of an unknown length has a `wall_ns` of 0.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Imported {
     /// The form of the file, `terse 3`.
@@ -63,7 +63,7 @@ impl Imported {
 }
 
 /// Where the time of an imported run is from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum TimeSource {
@@ -74,7 +74,7 @@ pub enum TimeSource {
 }
 
 /// A number that no metric stands for.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ImportedNumber {
     /// The phase that it is of; empty for the whole run.
@@ -93,7 +93,7 @@ pub struct ImportedNumber {
 }
 
 /// An imported file, whole or its beginning.
-#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RawText {
     /// How `text` is to be read.
@@ -110,7 +110,7 @@ pub struct RawText {
 }
 
 /// How the text of an imported file is kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum RawEncoding {

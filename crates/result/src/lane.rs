@@ -2,11 +2,11 @@
 
 use crate::measurement::Interval;
 use crate::observe::{Counters, CpuTimes, DeviceCounters};
-use plumb_document::{FromDocument, ToDocument};
+use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 
 /// One thing that was seen once an interval.
-#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lane {
     /// The device's name; empty for the machine as a whole.
     pub of: String,
@@ -17,7 +17,7 @@ pub struct Lane {
 }
 
 /// What a lane measures. Amounts are those of one interval.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LaneMeasure {
     /// Bytes read from a device.

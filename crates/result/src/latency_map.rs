@@ -2,8 +2,8 @@
 //! stall that few ops meet.
 
 use crate::histogram::{Histogram, bucket_of, lowest_of};
-use plumb_document::{FromDocument, ToDocument};
 use plumb_workload::OpKind;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Buckets of an octave, as a power of two: a bucket is at most a quarter of its lower bound wide.
@@ -13,7 +13,7 @@ const SUB_BUCKET_BITS: u32 = 2;
 pub const COLUMNS_MAX: usize = 120;
 
 /// Latencies by time.
-#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LatencyMap {
     /// In the order of time; each begins where the one before it ends.
     pub columns: Vec<LatencyColumn>,
@@ -24,7 +24,7 @@ pub struct LatencyMap {
 }
 
 /// A stretch of time.
-#[derive(Debug, Clone, PartialEq, Eq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct LatencyColumn {
     /// Start, from the end of the ramp, ns.
     pub start_ns: u64,
@@ -35,7 +35,7 @@ pub struct LatencyColumn {
 }
 
 /// Ops of like times.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BucketCount {
     /// Its number; [`bucket_range`] says which times it holds.
     pub bucket: u16,

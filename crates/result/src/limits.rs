@@ -1,10 +1,10 @@
 //! What was seen of limits from outside while a phase ran: a control group's CPU quota and the machine's network links.
 
 use crate::seen::Seen;
-use plumb_document::{FromDocument, ToDocument};
+use serde::{Deserialize, Serialize};
 
 /// Limits from outside, over one phase.
-#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct LimitsSeen {
     /// How often the CPU quota of this process' control groups held it back.
     pub cpu_quota: Seen<CpuQuota>,
@@ -13,7 +13,7 @@ pub struct LimitsSeen {
 }
 
 /// Of the group that was held back most. Source: the kernel's Documentation/scheduler/sched-bwc.rst, "Statistics".
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct CpuQuota {
     /// Periods of the quota in which the group wanted to run.
     pub periods: u64,
@@ -24,7 +24,7 @@ pub struct CpuQuota {
 }
 
 /// One network link.
-#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct NetworkLink {
     /// Kernel's name, `eth0`.
     pub name: String,

@@ -7,14 +7,14 @@ use crate::latency_map::LatencyMap;
 use crate::network::Network;
 use crate::processors::RunQueue;
 use crate::replay::ReplayMeasurement;
-use plumb_document::{FromDocument, ToDocument};
 use plumb_workload::OpKind;
 use plumb_workload::process::IoPriority;
+use serde::{Deserialize, Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// What the engine measured of a whole workload.
-#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Measurement {
     /// One for each phase that was started, in order.
     pub phases: Vec<PhaseMeasurement>,
@@ -26,7 +26,7 @@ pub struct Measurement {
 }
 
 /// What the engine measured of one phase, the ramp left out.
-#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct PhaseMeasurement {
     /// The phase's name.
     pub name: String,
@@ -96,7 +96,7 @@ pub struct PhaseMeasurement {
 }
 
 /// One kind of op.
-#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct OpMeasurement {
     /// Completed without error.
     pub count: u64,
@@ -125,7 +125,7 @@ pub struct OpMeasurement {
 }
 
 /// A named step of a program, all workers of its group together.
-#[derive(Debug, Clone, PartialEq, Eq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StepMeasurement {
     /// Its name; of a step inside of another, both with a dot between them.
@@ -154,7 +154,7 @@ pub struct StepMeasurement {
 }
 
 /// Ops of one kind and one priority.
-#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct PriorityMeasurement {
     /// Their priority; `None` for that of their worker.
     pub priority: Option<IoPriority>,
@@ -166,7 +166,7 @@ pub struct PriorityMeasurement {
 }
 
 /// One second of a phase.
-#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Interval {
     /// Start, from the end of the ramp.
     pub start_ns: u64,
@@ -177,7 +177,7 @@ pub struct Interval {
 }
 
 /// One kind of op in one interval.
-#[derive(Debug, Clone, Copy, PartialEq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OpCounts {
     /// Completed.
@@ -193,7 +193,7 @@ pub struct OpCounts {
 }
 
 /// One worker.
-#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct WorkerMeasurement {
     /// Group and number, `workers.0/3`.
     pub name: String,
@@ -282,7 +282,7 @@ pub struct WorkerMeasurement {
 }
 
 /// What a worker did in one piece of time.
-#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Sample {
     /// Start, from the worker's own, ns.
     pub start_ns: u64,
@@ -293,7 +293,7 @@ pub struct Sample {
 }
 
 /// Ops and bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Moved {
     /// Ops completed.
     pub count: u64,
@@ -302,7 +302,7 @@ pub struct Moved {
 }
 
 /// How full a queue was, and how ops were gathered.
-#[derive(Debug, Clone, PartialEq, Eq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct QueueCounts {
     /// Ops by how many were in flight as each was handed over, itself among them: entry `n` counts depth `n`.
     pub depth: Vec<u64>,
@@ -313,7 +313,7 @@ pub struct QueueCounts {
 }
 
 /// How far the search for a depth came, where a job had a goal of latency.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DepthSearched {
     /// The depth that was found, or else the one that was tried last.
     pub depth: u32,
@@ -322,7 +322,7 @@ pub struct DepthSearched {
 }
 
 /// How steady a job was at its end, where it had a rule for that.
-#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct SteadyOutcome {
     /// The rule was met, which ended the job.
     pub attained: bool,
@@ -337,7 +337,7 @@ pub struct SteadyOutcome {
 }
 
 /// What is looked at of one piece of time to find whether a job is steady.
-#[derive(Debug, Clone, Copy, PartialEq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct SteadySample {
     /// Ops completed per second.
     pub ops_per_second: f64,
@@ -348,7 +348,7 @@ pub struct SteadySample {
 }
 
 /// The end policy, measured.
-#[derive(Debug, Clone, Copy, PartialEq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct EndMeasurement {
     /// Time of the flush of all written files, ns; `None` where there was none.
     pub flush_ns: Option<u64>,
@@ -357,7 +357,7 @@ pub struct EndMeasurement {
 }
 
 /// An op that failed or read something else than was written.
-#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Fault {
     /// What was tried.
@@ -376,8 +376,8 @@ pub struct Fault {
 }
 
 /// JSON is text, and a path need not be: a fault must never be what keeps a result from being stored.
-fn as_text(path: &std::path::Path) -> String {
-    crate::path_text(path).to_string()
+fn as_text<S: Serializer>(path: &std::path::Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&crate::path_text(path))
 }
 
 impl Fault {

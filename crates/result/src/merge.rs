@@ -7,12 +7,12 @@ use crate::measurement::{
 };
 use crate::observe::{Counters, Extents, OwnIo, PhaseObservations, Residency, Seen};
 use crate::processors::RunQueue;
-use plumb_document::{FromDocument, ToDocument};
 use plumb_workload::OpKind;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// A phase of one process or several, on a clock that all of them share.
-#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct PhaseShare {
     /// When its measured time began, on the common clock, ns.
     pub start_ns: u64,

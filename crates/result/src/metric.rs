@@ -1,8 +1,9 @@
 //! The closed vocabulary of metrics. A name owns its unit and its direction, so that nothing can be compared in the
 //! wrong unit or the wrong way round.
 
-use plumb_document::{FromDocument, ReadError, Reader, ToDocument, Value, WriteError};
 use plumb_workload::OpKind;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
@@ -187,7 +188,7 @@ impl Stat {
 }
 
 /// The unit of a metric's value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Unit {
     /// Bytes per second.
@@ -233,7 +234,7 @@ impl Unit {
 }
 
 /// Which direction is better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Better {
@@ -385,17 +386,15 @@ impl FromStr for Metric {
     }
 }
 
-impl ToDocument for Metric {
-    fn to_document(&self) -> Result<Value, WriteError> {
-        Ok(Value::Text(self.to_string()))
+impl Serialize for Metric {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 
-plumb_document::serialize_for_schemas!(Metric);
-
-impl FromDocument for Metric {
-    fn from_document(reader: Reader<'_>) -> Result<Self, ReadError> {
-        reader.text()?.parse().map_err(ReadError::custom)
+impl<'de> Deserialize<'de> for Metric {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
     }
 }
 

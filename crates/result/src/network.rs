@@ -2,14 +2,14 @@
 
 use crate::histogram::Histogram;
 use crate::run::Tool;
-use plumb_document::{FromDocument, ToDocument};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Name and version of the JSON form.
 pub const NET_SCHEMA: &str = "plumb.net/1";
 
 /// What the network to another host can do. Times are in ns, rates in bytes or events per second; what is not known is null.
-#[derive(Debug, Clone, Default, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Network {
     /// [`NET_SCHEMA`].
@@ -97,7 +97,7 @@ pub struct Network {
 }
 
 /// Round trips while something went on.
-#[derive(Debug, Clone, Default, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RoundTrips {
     /// What went on: `idle`, `receiving`, `sending`; of connections `connecting`.
@@ -140,7 +140,7 @@ impl RoundTrips {
 }
 
 /// Streams in one direction.
-#[derive(Debug, Clone, Default, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Throughput {
     /// `receive` or `send`.
@@ -158,7 +158,7 @@ pub struct Throughput {
 }
 
 /// Datagrams in one direction.
-#[derive(Debug, Clone, Default, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Datagrams {
     /// `receive` or `send`.

@@ -3,13 +3,13 @@
 use crate::compare::{LeftOut, Mode, Replicate};
 use crate::finding::Finding;
 use crate::metric::Metric;
-use plumb_document::{FromDocument, ToDocument};
+use serde::{Deserialize, Serialize};
 
 /// Name and version of the JSON form of a noise floor.
 pub const NOISE_SCHEMA: &str = "plumb.noise/1";
 
 /// A place against itself.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Noise {
     /// [`NOISE_SCHEMA`].
@@ -46,7 +46,7 @@ pub struct Noise {
 }
 
 /// A number of rejected runs.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RejectedNumber {
     /// Name of the workload.
@@ -66,7 +66,7 @@ pub struct RejectedNumber {
 }
 
 /// The smallest difference that can be claimed of one number.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NoiseFloor {
     /// Of which work.

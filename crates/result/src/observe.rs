@@ -6,11 +6,11 @@ pub use crate::seen::Seen;
 use crate::blocks::{BlockOps, BlockStat};
 use crate::client::ClientCounters;
 use crate::conditions::PhaseConditions;
-use plumb_document::{FromDocument, ToDocument};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Everything that was seen around one run.
-#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Observations {
     /// The machine.
     pub environment: Environment,
@@ -21,7 +21,7 @@ pub struct Observations {
 }
 
 /// The machine and its settings, apart from the storage.
-#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Environment {
     /// Host name.
@@ -55,7 +55,7 @@ pub struct Environment {
 }
 
 /// Limits that control groups (v1 or v2) put on this process.
-#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CgroupLimits {
     /// Memory limit, bytes; `None` is none.
@@ -69,7 +69,7 @@ pub struct CgroupLimits {
 }
 
 /// The storage under one target, top to bottom.
-#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TargetFacts {
     /// The path that was asked about.
@@ -85,7 +85,7 @@ pub struct TargetFacts {
 }
 
 /// A mounted file system.
-#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FileSystem {
     /// `ext4`, `xfs`, `btrfs`, `tmpfs`, `overlay`, `nfs4` …
@@ -123,7 +123,7 @@ impl FileSystem {
 }
 
 /// One layer of the block stack.
-#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BlockLayer {
     /// Kernel's name, `nvme0n1p2`.
@@ -165,7 +165,7 @@ pub struct BlockLayer {
 }
 
 /// What a block layer is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum LayerKind {
@@ -193,7 +193,7 @@ pub enum LayerKind {
 }
 
 /// What was seen around one phase.
-#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct PhaseObservations {
     /// The phase's name.
     pub name: String,
@@ -233,7 +233,7 @@ pub struct PhaseObservations {
 }
 
 /// Counters of the system, each cumulative.
-#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Counters {
     /// `CLOCK_MONOTONIC`, ns.
     pub at_ns: u64,
@@ -254,7 +254,7 @@ pub struct Counters {
 }
 
 /// Counters of one block device. Source: Documentation/admin-guide/iostats.rst.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct DeviceCounters {
     /// Read requests completed.
     pub reads: u64,
@@ -312,7 +312,7 @@ impl From<&DeviceCounters> for BlockStat {
 }
 
 /// `/proc/self/io`, of Plumb's own processes together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct OwnIo {
     /// Bytes that reads returned.
     pub rchar_bytes: u64,
@@ -325,7 +325,7 @@ pub struct OwnIo {
 }
 
 /// Processor time since boot, seconds. Source: proc_stat(5).
-#[derive(Debug, Clone, Copy, PartialEq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct CpuTimes {
     /// All classes together.
     pub total_s: f64,
@@ -336,7 +336,7 @@ pub struct CpuTimes {
 }
 
 /// Memory counters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct MemoryCounters {
     /// `MemAvailable`, bytes.
     pub available_bytes: u64,
@@ -355,7 +355,7 @@ pub struct MemoryCounters {
 }
 
 /// Pages of files in the page cache.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Residency {
     /// Bytes looked at.
     pub total_bytes: u64,
@@ -370,7 +370,7 @@ pub struct Residency {
 }
 
 /// Where files' bytes lie.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Extents {
     /// Bytes looked at: the files' lengths.
     pub total_bytes: u64,
@@ -389,7 +389,7 @@ pub struct Extents {
 
 /// The stretch of a device between the first byte of the lowest extent and the last byte of the highest. Source: `fe_physical`
 /// of Documentation/filesystems/fiemap.rst.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceSpan {
     /// First byte of the lowest extent, counted from the beginning of the file system's device.
     pub lowest_byte: u64,
@@ -405,7 +405,7 @@ impl DeviceSpan {
 }
 
 /// A process that did I/O.
-#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessIo {
     /// Its id.
     pub pid: u32,

@@ -1,14 +1,14 @@
 //! What `plumb posix` found (`plumb.posix/1`).
 
 use crate::run::Tool;
-use plumb_document::{FromDocument, ToDocument};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Name and version of the JSON form.
 pub const POSIX_SCHEMA: &str = "plumb.posix/1";
 
 /// How a file system conforms.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Conformance {
     /// [`POSIX_SCHEMA`].
@@ -41,7 +41,7 @@ pub struct Conformance {
 }
 
 /// A case, and what became of it. Texts that do not apply are empty, and left out of the JSON.
-#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PosixCase {
     /// Its id, which never changes.
@@ -83,7 +83,7 @@ fn is_zero(number: &u32) -> bool {
 }
 
 /// How a case ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum PosixOutcome {

@@ -1,10 +1,10 @@
 //! Processor time by program while a phase ran, and pauses of Plumb's own process.
 
 use crate::seen::Seen;
-use plumb_document::{FromDocument, ToDocument};
+use serde::{Deserialize, Serialize};
 
 /// The processors over one phase.
-#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ProcessorsSeen {
     /// Processor time, of Plumb and of other programs.
     pub used: Seen<ProcessorUse>,
@@ -17,7 +17,7 @@ pub struct ProcessorsSeen {
 }
 
 /// Processor time over one phase, on the processors that this process may use.
-#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ProcessorUse {
     /// Length of the observation, ns.
     pub length_ns: u64,
@@ -36,7 +36,7 @@ pub struct ProcessorUse {
 }
 
 /// Processor time of one program.
-#[derive(Debug, Clone, PartialEq, Eq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ProcessCpu {
     /// The kernel's number of its process.
     pub pid: u32,
@@ -58,7 +58,7 @@ impl ProcessCpu {
 }
 
 /// A time in which the process stood still.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pause {
     /// When it ended, from the start of the phase's clock, ns.
     pub until_ns: u64,
@@ -69,7 +69,7 @@ pub struct Pause {
 }
 
 /// The cause of a pause.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PauseCause {
     /// A signal stopped it (`SIGSTOP`, Ctrl-Z), and another one continued it.
@@ -82,7 +82,7 @@ pub enum PauseCause {
 
 /// Waits of a worker for a processor. Source: Documentation/scheduler/sched-stats.rst,
 /// `/proc/<pid>/schedstat`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct RunQueue {
     /// Time on the run queue of a processor, runnable and not running, ns.
     pub waited_ns: u64,

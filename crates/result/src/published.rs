@@ -1,14 +1,14 @@
 //! Published numbers: what others printed of their runs. They come without evidence, so that nothing here is a claim.
 
 use crate::metric::{Better, Metric, Quantity, Stat, Subject, Unit};
-use plumb_document::{FromDocument, ToDocument};
 use plumb_workload::OpKind;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 macro_rules! cell_metrics {
     ($($(#[$doc:meta])* $variant:ident $name:literal;)*) => {
         /// What a published number is a number of.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, ToDocument, FromDocument)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(rename_all = "kebab-case")]
         pub enum CellMetric {
@@ -171,7 +171,7 @@ impl CellMetric {
 }
 
 /// A published number.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PublishedNumber {
     /// What it is a number of.

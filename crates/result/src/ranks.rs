@@ -1,10 +1,10 @@
 //! A run of several processes, on one host or many: who took part, and how far apart they were.
 
 use crate::observe::Environment;
-use plumb_document::{FromDocument, ToDocument};
+use serde::{Deserialize, Serialize};
 
 /// The processes that measured together.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Ranks {
     /// What carried messages between them: `Open MPI 4.1.4`.
@@ -19,7 +19,7 @@ pub struct Ranks {
 }
 
 /// A host of a run.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RankHost {
     /// Its name.
@@ -38,7 +38,7 @@ pub struct RankHost {
 }
 
 /// How far apart the ranks of a phase were.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RankSpread {
     /// How many ranks measured the phase.
@@ -60,7 +60,7 @@ pub struct RankSpread {
 pub const SLOWEST_MAX: usize = 8;
 
 /// One rank of a phase.
-#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RankDone {
     /// Which.

@@ -1,6 +1,6 @@
 //! Remedies of findings, as data. `plumb_trust::advice` puts it into words for the command at hand.
 
-use plumb_document::{FromDocument, ToDocument};
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
 /// A text that is a part of the program, or was read from a document.
@@ -8,7 +8,7 @@ pub type RemedyText = Cow<'static, str>;
 
 /// One way out of a finding. What an option of a command can do carries the value that it should have; `None` where the
 /// evidence does not give one.
-#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Remedy {

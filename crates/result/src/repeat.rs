@@ -4,8 +4,8 @@
 use crate::compare::LeftOut;
 use crate::finding::RunVerdict;
 use crate::run::TierName;
-use plumb_document::{FromDocument, ToDocument};
 use plumb_workload::Figure;
+use serde::{Deserialize, Serialize};
 
 /// Name and version of the JSON form of rounds.
 pub const ROUNDS_SCHEMA: &str = "plumb.rounds/1";
@@ -33,7 +33,7 @@ impl Repeated {
 }
 
 /// What was repeated, and the runs that it rests on.
-#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RepeatedRuns {
     /// Of what this is no official result, where its name could be taken for one.
@@ -62,7 +62,7 @@ pub struct RepeatedRuns {
 }
 
 /// Rounds of a workload, until figures were steady.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RoundsResult {
     /// [`ROUNDS_SCHEMA`].
@@ -87,7 +87,7 @@ pub struct RoundsResult {
 }
 
 /// Rounds that follow one another, counted from 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RoundSpan {
     /// The first.
@@ -97,7 +97,7 @@ pub struct RoundSpan {
 }
 
 /// The numbers of the round rule.
-#[derive(Debug, Clone, Copy, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RoundsRule {
     /// Rounds looked at together.
@@ -111,7 +111,7 @@ pub struct RoundsRule {
 }
 
 /// A figure that had to be steady, over its window.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TrackedRounds {
     /// The phase.
@@ -129,7 +129,7 @@ pub struct TrackedRounds {
 }
 
 /// A phase over the rounds.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RoundsPhase {
     /// Its name.
@@ -145,7 +145,7 @@ pub struct RoundsPhase {
 }
 
 /// A figure of a phase over the rounds.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FigureRounds {
     /// Which: ops/s, bytes/s, or ns.
@@ -164,7 +164,7 @@ impl RoundsPhase {
 }
 
 /// The same work at several loads.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LadderResult {
     /// [`LADDER_SCHEMA`].
@@ -195,7 +195,7 @@ pub struct LadderResult {
 }
 
 /// One load.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LadderStep {
     /// Of the full load, per cent.
@@ -220,7 +220,7 @@ pub struct LadderStep {
 }
 
 /// A group of workers at a load.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LadderStream {
     /// Its name.
@@ -232,7 +232,7 @@ pub struct LadderStream {
 }
 
 /// A load that ran twice.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LadderRepeat {
     /// The load.

@@ -1,12 +1,12 @@
 //! What a replay kept of its recording.
 
 use crate::histogram::Histogram;
-use plumb_document::{FromDocument, ToDocument};
 use plumb_workload::{OpKind, ReplayOrder, Timing};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Ops of one kind.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReplayedSum {
     /// How many, failures among them.
@@ -18,7 +18,7 @@ pub struct ReplayedSum {
 }
 
 /// Calls that came to something else than they did when they were recorded.
-#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DifferentOutcome {
     /// What.
@@ -34,7 +34,7 @@ pub struct DifferentOutcome {
 }
 
 /// What a replay did, beside what its recording says.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReplayMeasurement {
     /// When ops were to begin.
@@ -88,7 +88,7 @@ pub struct ReplayMeasurement {
 const DIFFERENT_MAX: usize = 32;
 
 /// Beginnings of ops, counted: in the recording and in the replay.
-#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ReplayCounts {
     /// Gaps between ops of a thread, by their magnitude.
     pub gaps: [Vec<u64>; 2],
@@ -243,7 +243,7 @@ impl ReplayMeasurement {
 }
 
 /// How well something of a recording was kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FidelityVerdict {
@@ -270,7 +270,7 @@ impl FidelityVerdict {
 }
 
 /// What the numbers of a line are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FidelityUnit {
@@ -285,7 +285,7 @@ pub enum FidelityUnit {
 }
 
 /// A line of the sheet that says what a replay kept of its recording.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FidelityLine {
     /// What is compared.

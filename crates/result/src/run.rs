@@ -12,15 +12,15 @@ use crate::observe::{Environment, TargetFacts};
 use crate::ranks::{RankSpread, Ranks};
 use crate::replay::{FidelityLine, ReplayMeasurement};
 use crate::under_load::UnderLoad;
-use plumb_document::{FromDocument, ToDocument};
 use plumb_workload::{OpKind, Workload};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Name and version of the JSON form of a result.
 pub const RESULT_SCHEMA: &str = "plumb.result/1";
 
 /// One execution of a workload, with everything that is needed to believe or disbelieve it.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunResult {
     /// [`RESULT_SCHEMA`].
@@ -63,7 +63,7 @@ pub struct RunResult {
 }
 
 /// The program that made a result.
-#[derive(Debug, Clone, Default, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tool {
     /// `plumb`; of an imported result the tool that measured it, `fio`.
@@ -73,7 +73,7 @@ pub struct Tool {
 }
 
 /// The numbers of one phase.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PhaseResult {
     /// The phase's name.
@@ -116,7 +116,7 @@ pub struct PhaseResult {
 }
 
 /// Ops of one kind in a phase, counted: a rate may be over less than the phase's wall time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OpsDone {
     /// Ops that completed without error.
@@ -126,7 +126,7 @@ pub struct OpsDone {
 }
 
 /// The rates of a phase until the first of its workers was done.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FirstDone {
     /// When that was, from the phase's start, the ramp left out.
@@ -136,7 +136,7 @@ pub struct FirstDone {
 }
 
 /// One number.
-#[derive(Debug, Clone, Copy, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MetricValue {
     /// The value; `null` is not measured, never 0.
@@ -152,7 +152,7 @@ pub struct MetricValue {
 }
 
 /// The words of [`Tier`], without the share: the form of the JSON contract.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum TierName {

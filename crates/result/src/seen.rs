@@ -1,10 +1,10 @@
 //! What was looked for: its value, or the reason why it was not seen.
 
-use plumb_document::{FromDocument, ToDocument};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Something that was looked at: seen, or not, and why not. A check over what was not seen is `skipped`, never `pass`.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Seen<T> {

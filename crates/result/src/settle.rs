@@ -1,9 +1,9 @@
 //! Pauses between the runs of a comparison.
 
-use plumb_document::{FromDocument, ToDocument};
+use serde::{Deserialize, Serialize};
 
 /// Pauses between the runs of a comparison, and whether they were long enough.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Settled {
     /// Pause before each run but the first, as asked for (`--settle`), ns; of simulated devices, in their time.

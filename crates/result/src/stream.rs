@@ -4,8 +4,8 @@ use crate::finding::{Finding, Tier};
 use crate::histogram::Histogram;
 use crate::measurement::{Interval, PhaseMeasurement};
 use crate::watch::DeviceUse;
-use plumb_document::{FromDocument, ToDocument};
 use plumb_workload::OpKind;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Name and version of this form.
@@ -17,7 +17,7 @@ pub fn is_stream_line(text: &str) -> bool {
 }
 
 /// One line of a stream. Every line says which run it is about; `event` says which of the other parts it has.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Streamed {
     /// [`STREAM_SCHEMA`].
@@ -47,7 +47,7 @@ pub struct Streamed {
 }
 
 /// What a line says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum StreamEvent {
@@ -68,7 +68,7 @@ pub enum StreamEvent {
 }
 
 /// What was done in a piece of time.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StreamMeasured {
     /// Start, from the end of the phase's ramp, ns.
@@ -91,7 +91,7 @@ pub struct StreamMeasured {
 }
 
 /// One kind of op in a piece of time. Times are service times: from the start of an op to its completion.
-#[derive(Debug, Clone, Copy, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StreamOps {
     /// Completed.

@@ -6,14 +6,14 @@ use crate::metric::Metric;
 use crate::posix::PosixOutcome;
 use crate::published::PublishedNumber;
 use crate::run::TierName;
-use plumb_document::{FromDocument, ToDocument};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Name and version of the JSON form of a study's report.
 pub const STUDY_SCHEMA: &str = "plumb.study/1";
 
 /// What a study found, and what limits it.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StudyReport {
     /// [`STUDY_SCHEMA`].
@@ -86,7 +86,7 @@ pub struct StudyReport {
 }
 
 /// A count that a study expects of a cell, and what its runs counted.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StudyExpectation {
     /// The count, such as `device.written-per-byte`.
@@ -149,7 +149,7 @@ fn plain(value: f64) -> String {
 }
 
 /// How much of a study was had.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StudyCounts {
     /// Provisionings that were planned.
@@ -185,7 +185,7 @@ impl StudyCounts {
 }
 
 /// A question that was asked of the data once they were there. What it compares and the plan did not is exploratory.
-#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AskedQuestion {
     /// In words: what was asked, what the plan asks, and what that is worth.
@@ -202,7 +202,7 @@ pub struct AskedQuestion {
 }
 
 /// What is compared.
-#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ComparedLevels {
     /// The factor whose levels are compared.
@@ -221,7 +221,7 @@ const fn is_primary() -> bool {
 }
 
 /// A contrast, with the levels it is within.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StudyContrast {
     /// Levels of the factors that are told apart.
@@ -249,7 +249,7 @@ impl StudyContrast {
 }
 
 /// The rules of `plumb posix` on each set-up of a study.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StudyConformance {
     /// The work that tests them.
@@ -261,7 +261,7 @@ pub struct StudyConformance {
 }
 
 /// How one set-up conforms.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SetupConformance {
     /// The levels of the hard factors; none where there are none.
@@ -283,7 +283,7 @@ pub struct SetupConformance {
 }
 
 /// How many cases ended so.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OutcomeCount {
     /// How.
@@ -300,7 +300,7 @@ impl SetupConformance {
 }
 
 /// A case that fails somewhere or differs between set-ups.
-#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DifferingCase {
     /// Its id.
@@ -316,7 +316,7 @@ pub struct DifferingCase {
 }
 
 /// A system of a study: what its runs saw of it, and how it was built.
-#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StudySystem {
     /// The levels of the hard factors; none where there are none.
@@ -333,7 +333,7 @@ pub struct StudySystem {
 }
 
 /// A fact about a system.
-#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SystemFact {
     /// `machine`, `processor`, `memory`, `virtualisation`, `kernel`, `system`, `measured by`, `file system`, `made with` (its features),
@@ -344,7 +344,7 @@ pub struct SystemFact {
 }
 
 /// A finding that runs of a study share.
-#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GatheredFinding {
     /// The check.
@@ -362,7 +362,7 @@ pub struct GatheredFinding {
 }
 
 /// Where the spread of one number comes from, all cells pooled, each held against its own mean.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SpreadSources {
     /// The work.
@@ -394,7 +394,7 @@ pub struct SpreadSources {
 }
 
 /// What the factors do to one number.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EffectTable {
     /// The work.
@@ -411,7 +411,7 @@ pub struct EffectTable {
 }
 
 /// One main effect, interaction or error.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EffectLine {
     /// The factors that it is about; none for an error.
@@ -447,7 +447,7 @@ pub struct EffectLine {
 }
 
 /// One planned cell.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StudyCell {
     /// The levels of every factor.
@@ -478,7 +478,7 @@ pub struct StudyCell {
 }
 
 /// Why runs of a cell have no value.
-#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CellReason {
     /// Why.
@@ -488,7 +488,7 @@ pub struct CellReason {
 }
 
 /// One number of a cell.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CellValue {
     /// The phase.
@@ -510,7 +510,7 @@ pub struct CellValue {
 }
 
 /// A conclusion of a published study, next to the verdicts of this one.
-#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClaimBeside {
     /// The claim in the authors' words.
@@ -525,7 +525,7 @@ pub struct ClaimBeside {
 }
 
 /// Published numbers of one file.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Published {
     /// What the study calls them.
@@ -541,7 +541,7 @@ pub struct Published {
 }
 
 /// A published number, and what was measured of its kind.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PublishedBeside {
     /// The number.
@@ -555,7 +555,7 @@ pub struct PublishedBeside {
 }
 
 /// What was measured in one phase of one cell.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OurNumber {
     /// The cell's levels.
@@ -573,7 +573,7 @@ pub struct OurNumber {
 }
 
 /// What one block device did in a run of a cell, over all its runs that count.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CellDevice {
     /// Its name in the recipe, `@disks.1`; the kernel's, `sda`, where the recipe has none for it.
@@ -602,7 +602,7 @@ pub struct CellDevice {
 }
 
 /// A count over several runs.
-#[derive(Debug, Clone, Copy, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunCount {
     /// Arithmetic mean.

@@ -5,15 +5,15 @@ use crate::finding::{Level, RunVerdict};
 use crate::run::TierName;
 use crate::settle::Settled;
 use crate::under_load::UnderLoad;
-use plumb_document::{FromDocument, ToDocument};
 use plumb_workload::Bytes;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Name and version of the JSON form of a sweep.
 pub const SWEEP_SCHEMA: &str = "plumb.sweep/1";
 
 /// One setting of a workload taken through its levels.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sweep {
     /// [`SWEEP_SCHEMA`].
@@ -69,7 +69,7 @@ pub struct Sweep {
 }
 
 /// A setting that can be swept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum SweepKey {
@@ -117,7 +117,7 @@ impl SweepKey {
 }
 
 /// How ops arrive.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Arrivals {
@@ -128,7 +128,7 @@ pub enum Arrivals {
 }
 
 /// The points of one series, in the order of their levels.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SweepCurve {
     /// What varies along the curve.
@@ -148,7 +148,7 @@ pub struct SweepCurve {
 }
 
 /// One level of a curve.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SweepPoint {
     /// In the key's unit: ops, ops/s, bytes, workers or percent.
@@ -178,7 +178,7 @@ pub struct SweepPoint {
 }
 
 /// Numbers of rejected runs, to be shown and not to be used.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RejectedNumbers {
     /// Achieved ops a second of the rejected runs.
@@ -195,7 +195,7 @@ pub struct RejectedNumbers {
 }
 
 /// A run of a point.
-#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SweepRun {
     /// Its id.
@@ -207,7 +207,7 @@ pub struct SweepRun {
 }
 
 /// Numbers of a distribution of times, ns; `null` where the runs carry too few samples.
-#[derive(Debug, Clone, Copy, PartialEq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LatencySummary {
     /// Arithmetic mean.
@@ -222,7 +222,7 @@ pub struct LatencySummary {
 }
 
 /// A number over runs.
-#[derive(Debug, Clone, Copy, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunSpread {
     /// Geometric mean over the runs, one value a run.
@@ -236,7 +236,7 @@ pub struct RunSpread {
 }
 
 /// What the points of a curve say; each is `null` where it does not apply or too few points have runs.
-#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CurveFindings {
     /// Where latency begins to grow faster than throughput.
@@ -250,7 +250,7 @@ pub struct CurveFindings {
 }
 
 /// The level with the largest power, rate over mean latency.
-#[derive(Debug, Clone, Copy, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Knee {
     /// The level.
@@ -283,7 +283,7 @@ impl Knee {
 }
 
 /// Certainty of a knee's place, given the spread of the runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum KneeFound {
@@ -298,7 +298,7 @@ pub enum KneeFound {
 }
 
 /// Where something lies among the levels of a sweep.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum LevelPlace {
@@ -311,7 +311,7 @@ pub enum LevelPlace {
 }
 
 /// The least level whose rate is equivalent to the largest.
-#[derive(Debug, Clone, Copy, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Saturation {
     /// The least level from which on, up to `level_max`, rates are proven within 5 % of the largest.
@@ -335,7 +335,7 @@ pub struct Saturation {
 }
 
 /// The first level above the saturated ones whose rate is more than 5 % below the largest.
-#[derive(Debug, Clone, Copy, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Beyond {
     /// The level.
@@ -347,7 +347,7 @@ pub struct Beyond {
 }
 
 /// Whether a rise of the rate from one level to the next is more than chance.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Rise {
@@ -358,7 +358,7 @@ pub enum Rise {
 }
 
 /// The highest achieved rate whose 99th percentile is within a limit.
-#[derive(Debug, Clone, Copy, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WithinLimit {
     /// The limit, ns.
@@ -372,7 +372,7 @@ pub struct WithinLimit {
 }
 
 /// A point within a limit.
-#[derive(Debug, Clone, Copy, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WithinPoint {
     /// Its level.
@@ -384,7 +384,7 @@ pub struct WithinPoint {
 }
 
 /// The largest fall of the rate between two neighbouring sizes.
-#[derive(Debug, Clone, Copy, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CacheEdge {
     /// The size before it, bytes.
@@ -402,7 +402,7 @@ pub struct CacheEdge {
 }
 
 /// Whether a check says the same.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Agreement {

@@ -1,8 +1,8 @@
 //! The slowest ops of two sides of a comparison, which a rate and even a p99 leave out.
 
 use crate::number::{Digits, TIME};
-use plumb_document::{FromDocument, ToDocument};
 use plumb_workload::OpKind;
+use serde::{Deserialize, Serialize};
 
 /// The slowest op of one side is worth a sentence if it takes this many times as long as that of the other side …
 const TIMES_SLOWER: f64 = 3.0;
@@ -12,7 +12,7 @@ const TIMES_SLOWER_ONCE: f64 = 10.0;
 const SLOW_NS: f64 = 1e6;
 
 /// The slowest ops of one kind in one phase.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tail {
     /// Name of the work.
@@ -28,7 +28,7 @@ pub struct Tail {
 }
 
 /// The slowest ops of one side. Times are from start to completion; under an open load, from the intended start.
-#[derive(Debug, Clone, Copy, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TailSide {
     /// Runs that count.

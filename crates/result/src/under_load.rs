@@ -1,9 +1,9 @@
 //! The load of other processes during a run.
 
-use plumb_document::{FromDocument, ToDocument};
+use serde::{Deserialize, Serialize};
 
 /// Use of the devices and processors by other processes, in the phase in which they used most.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UnderLoad {
     /// Whether the user declared it as a part of the set-up (`--under-load`). Undeclared, it makes the run's numbers doubtful.
@@ -25,7 +25,7 @@ pub struct UnderLoad {
 }
 
 /// Whether a load was declared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum LoadDeclared {
@@ -36,7 +36,7 @@ pub enum LoadDeclared {
 }
 
 /// A process that loads the devices.
-#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadProcess {
     /// Its command, as the kernel names it.

@@ -1,11 +1,11 @@
 //! How busy an emulated consumer of what was read was kept, such as an accelerator in training.
 
 use crate::measurement::PhaseMeasurement;
-use plumb_document::ToDocument;
 use plumb_workload::Phase;
+use serde::Serialize;
 
 /// How busy a group of readers kept its consumer.
-#[derive(Debug, Clone, PartialEq, ToDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Utilisation {
     /// The phase.

@@ -3,13 +3,13 @@
 use crate::blocks::{BlockOps, BlockStat, CpuTicks};
 use crate::observe::{Counters, DeviceCounters, ProcessIo};
 use crate::seen::Seen;
-use plumb_document::{FromDocument, ToDocument};
+use serde::{Deserialize, Serialize};
 
 /// Name and version of this form.
 pub const WATCH_SCHEMA: &str = "plumb.watch/1";
 
 /// One interval.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Watched {
     /// [`WATCH_SCHEMA`].
@@ -33,7 +33,7 @@ pub struct Watched {
 }
 
 /// Shares of the time of all processors together, 0–1.
-#[derive(Debug, Clone, Copy, PartialEq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CpuUse {
     /// Programs.
@@ -64,7 +64,7 @@ impl CpuUse {
 }
 
 /// What a device did.
-#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DeviceUse {
     /// The kernel's name.
@@ -88,7 +88,7 @@ pub struct DeviceUse {
 }
 
 /// One kind of request.
-#[derive(Debug, Clone, Copy, PartialEq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OpUse {
     /// Bytes per second.
@@ -164,7 +164,7 @@ impl DeviceUse {
 }
 
 /// What a process did, on any device: the kernel does not say on which.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProcessRate {
     /// Its id.

@@ -1,11 +1,11 @@
 //! Canonical JSON and content addresses: the same facts have the same text, and the same text the same id.
 
 use crate::StoreError;
-use plumb_document::ToDocument;
+use serde::Serialize;
 use serde_json::Value;
 
 /// A value as JSON.
-pub(crate) fn value(what: &'static str, of: &dyn ToDocument) -> Result<Value, StoreError> {
+pub(crate) fn value(what: &'static str, of: &(impl Serialize + ?Sized)) -> Result<Value, StoreError> {
     plumb_document::json::to_value(of).map_err(|source| StoreError::Json { what, source })
 }
 

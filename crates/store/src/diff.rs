@@ -1,13 +1,13 @@
 //! In what two runs differ.
 
 use crate::{Store, StoreError, canonical};
-use plumb_document::ToDocument;
 use plumb_result::RunResult;
+use serde::Serialize;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A fact in which two runs differ.
-#[derive(Debug, Clone, PartialEq, Eq, ToDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FactDifference {
     /// Where it is, `target.data.filesystem.options`.
     pub fact: String,

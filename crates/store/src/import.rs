@@ -5,12 +5,13 @@ use crate::owner::{Life, Owner};
 use crate::recover::KILLED;
 use crate::write::ResultIn;
 use crate::{Store, StoreError};
-use plumb_document::{ToDocument, json};
+use plumb_document::json;
 use plumb_result::{Measurement, RunResult};
 use rusqlite::OptionalExtension;
+use serde::Serialize;
 
 /// What an import did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Imported {
     /// The database did not know the run.

@@ -1,12 +1,12 @@
 //! Who runs a run, so that the next process can tell a run that goes on from one that was killed.
 
 use crate::{StoreError, canonical};
-use plumb_document::{FromDocument, ToDocument};
 use plumb_guard::testdir::started_ticks;
+use serde::{Deserialize, Serialize};
 use std::fs;
 
 /// A process, named so that no later process is taken for it.
-#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Owner {
     host: String,
     /// `/proc/sys/kernel/random/boot_id`; absent where there is none.

@@ -2,10 +2,10 @@
 
 use crate::open::{BUSY_TIMEOUT, connect};
 use crate::{Store, StoreError};
-use plumb_document::{ToDocument, Value, WriteError};
 use rusqlite::limits::Limit;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Statement};
+use serde::{Serialize, Serializer};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ impl Default for QueryLimits {
 }
 
 /// The answer to a query.
-#[derive(Debug, Clone, PartialEq, ToDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct QueryTable {
     /// Names of the columns.
     pub columns: Vec<String>,
@@ -69,15 +69,17 @@ impl QueryCell {
     }
 }
 
-impl ToDocument for QueryCell {
+impl Serialize for QueryCell {
     /// As JSON has it; a blob as hex digits.
-    fn to_document(&self) -> Result<Value, WriteError> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            QueryCell::Null => Ok(Value::Null),
-            QueryCell::Integer(number) => number.to_document(),
-            QueryCell::Real(number) => number.to_document(),
-            QueryCell::Text(text) => text.to_document(),
-            QueryCell::Blob(bytes) => Ok(Value::Text(bytes.iter().map(|byte| format!("{byte:02x}")).collect())),
+            QueryCell::Null => serializer.serialize_none(),
+            QueryCell::Integer(number) => number.serialize(serializer),
+            QueryCell::Real(number) => number.serialize(serializer),
+            QueryCell::Text(text) => text.serialize(serializer),
+            QueryCell::Blob(bytes) => {
+                serializer.serialize_str(&bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>())
+            }
         }
     }
 }

@@ -11,12 +11,13 @@ use crate::open::{Durability, SCHEMA_VERSION, has_our_header, with_suffix};
 use crate::owner::{Life, Owner};
 use crate::write::{Partial, ResultIn, RunLog, RunRowIn, RunStart};
 use crate::{Store, StoreError};
-use plumb_document::{FromDocument, ToDocument, json};
+use plumb_document::json;
 use plumb_guard::{Database, OutputFile, private_directory};
 use plumb_result::observe::{Environment, TargetFacts};
 use plumb_result::{Measurement, OpMeasurement, PhaseMeasurement, RunResult, Tool};
 use plumb_workload::{Workload, former};
 use rusqlite::{OptionalExtension, Transaction};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -63,7 +64,7 @@ pub struct Waiting {
 }
 
 /// The first line of a file, as it is written.
-#[derive(ToDocument)]
+#[derive(Serialize)]
 struct BegunOut<'a> {
     format: u32,
     owner: &'a Owner,
@@ -78,7 +79,7 @@ struct BegunOut<'a> {
 }
 
 /// The same, as it is read.
-#[derive(FromDocument)]
+#[derive(Deserialize)]
 struct Begun {
     owner: Owner,
     id: String,
@@ -92,7 +93,7 @@ struct Begun {
 }
 
 /// What every format begins with.
-#[derive(FromDocument)]
+#[derive(Deserialize)]
 struct Format {
     format: u32,
 }
@@ -108,7 +109,7 @@ enum End {
 }
 
 /// The second line of a run that has no result.
-#[derive(ToDocument, FromDocument)]
+#[derive(Serialize, Deserialize)]
 struct Failed {
     failed: String,
 }
@@ -506,7 +507,7 @@ fn what_is_stored(measurement: &Measurement) -> Measurement {
     Measurement { phases: measurement.phases.iter().map(of_phase).collect(), ..Measurement::default() }
 }
 
-fn line(what: &'static str, value: &dyn ToDocument) -> Result<Vec<u8>, StoreError> {
+fn line(what: &'static str, value: &impl Serialize) -> Result<Vec<u8>, StoreError> {
     let mut line = json::to_vec(value).map_err(|source| StoreError::Json { what, source })?;
     line.push(b'\n');
     Ok(line)

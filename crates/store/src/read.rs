@@ -5,16 +5,16 @@ use crate::recover::KILLED;
 use crate::series::{SeriesColumn, decode_latencies, decode_times, decode_values, restore};
 use crate::write::{RESULT_ARTIFACT, rfc3339};
 use crate::{Store, StoreError};
-use plumb_document::ToDocument;
 use plumb_result::{Comparison, Interval, Lane, LaneMeasure, LatencyMap, Metric, RunResult, RunVerdict};
 use plumb_workload::{OpKind, former};
 use rusqlite::{OptionalExtension, Row, params};
+use serde::Serialize;
 
 /// At most this many runs are named when an id is ambiguous.
 pub const CANDIDATES_MAX: usize = 10;
 
 /// Where a run stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RunStatus {
     /// Part of a study, not begun.
@@ -70,7 +70,7 @@ pub struct Filter {
 }
 
 /// A run in a list.
-#[derive(Debug, Clone, PartialEq, Eq, ToDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RunRow {
     /// UUIDv7.
     pub id: String,

@@ -7,9 +7,9 @@ use crate::read::before_last;
 use crate::write::{ResultIn, nanos, rfc3339};
 use crate::{Store, StoreError, canonical};
 use jiff::Timestamp;
-use plumb_document::ToDocument;
 use plumb_result::{Conformance, Measurement, RunResult};
 use rusqlite::{OptionalExtension, Row, params};
+use serde::Serialize;
 
 /// A study to begin.
 #[derive(Debug, Clone, Copy)]
@@ -35,7 +35,7 @@ pub struct StudyIn<'a> {
 }
 
 /// A study in a list.
-#[derive(Debug, Clone, PartialEq, Eq, ToDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StudyRow {
     /// UUIDv7.
     pub id: String,
@@ -75,7 +75,7 @@ pub struct StoredStudy {
 }
 
 /// How far a run of a study is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum StudyRunStatus {
     /// Still to come.
@@ -121,7 +121,7 @@ impl StudyRunStatus {
 }
 
 /// How far a plot is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum StudyPlotState {
     /// Still to come.

@@ -1,6 +1,5 @@
 //! `plumb check`: what a run on this storage would find, without any load.
 
-use plumb_document::ToDocument;
 use plumb_engine::guard::Guard;
 use plumb_probe::census::Census;
 use plumb_probe::clock::ClockWatch;
@@ -11,6 +10,7 @@ use plumb_probe::stack;
 use plumb_result::observe::{Environment, PhaseObservations, TargetFacts};
 use plumb_result::{Finding, Measurement, Observations, PhaseMeasurement};
 use plumb_workload::{Blocks, FileTarget, Phase, Target, WorkerGroup, Workload};
+use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -31,7 +31,7 @@ const WITHOUT_LOAD: &[&str] = &[
 const AHEAD_S: u64 = 3600;
 
 /// What was seen.
-#[derive(Debug, Clone, ToDocument)]
+#[derive(Debug, Clone, Serialize)]
 pub struct CheckOutcome {
     /// The machine.
     pub environment: Environment,

@@ -1,8 +1,8 @@
 //! Cache policies, fitted to what storage can have.
 
-use plumb_document::{FromDocument, ToDocument};
 use plumb_probe::stack;
 use plumb_workload::{CachePolicy, Target, Workload};
+use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 /// Whose words the cache policies of a workload are.
@@ -15,7 +15,7 @@ pub enum Policies {
 }
 
 /// Something that was asked for in a phase and not had.
-#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct NotHad {
     /// The phase.
     pub(crate) phase: String,

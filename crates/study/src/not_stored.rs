@@ -1,8 +1,9 @@
 //! Results that the database did not take: they go to files, so that nothing that was measured is lost.
 
-use plumb_document::{ToDocument, json};
+use plumb_document::json;
 use plumb_result::RunResult;
 use plumb_store::keep_beside;
+use serde::Serialize;
 use std::path::{Path, PathBuf};
 
 /// What the database does not hold, and where it is instead.
@@ -29,7 +30,7 @@ impl NotStored {
     }
 
     /// Saves what was made of several runs to a file: `what` is `compare`.
-    pub fn document(database: &Path, reason: String, what: &str, id: &str, document: &dyn ToDocument) -> NotStored {
+    pub fn document(database: &Path, reason: String, what: &str, id: &str, document: &impl Serialize) -> NotStored {
         let mut not_stored = NotStored::because(reason);
         not_stored.save(database, &format!("plumb-{what}-{id}.json"), document, |kept, path| kept.others.push(path));
         not_stored
@@ -57,7 +58,7 @@ impl NotStored {
         &mut self,
         database: &Path,
         name: &str,
-        document: &dyn ToDocument,
+        document: &impl Serialize,
         keep: impl FnOnce(&mut NotStored, PathBuf),
     ) {
         let text = match json::to_string_pretty(document) {

@@ -1,14 +1,13 @@
 //! What executes ops: system calls, queues of the kernel, and what stands in for them.
 
 use crate::units::Bytes;
-use plumb_document::{FromDocument, ToDocument};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// What executes ops.
-#[derive(Debug, Clone, PartialEq, Eq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename = "=", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
-#[cfg_attr(feature = "schema", schemars(rename = "Backend"))]
+#[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum Backend {
     /// `io-uring` for depth above 1 where the kernel has it, else `psync`; `null` and `sim` for those targets.
     #[default]
@@ -151,7 +150,7 @@ fn is_all_ops(percent: &u8) -> bool {
 }
 
 /// A call on a whole file or directory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FileCall {
@@ -174,7 +173,7 @@ pub enum FileCall {
 }
 
 /// How messages travel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum SocketKind {
@@ -239,7 +238,7 @@ impl Backend {
 }
 
 /// A flag of `preadv2`/`pwritev2`. Source: preadv2(2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RwFlag {

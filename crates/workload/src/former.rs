@@ -6,7 +6,8 @@
 //! is read today, and each key takes its place in the text with it, so that errors lead to where it was written.
 
 use crate::native::merge;
-use plumb_document::{FromDocument, Node, Spanned, Table, Value, json};
+use plumb_document::{Node, Spanned, Table, Value, json};
+use serde::de::DeserializeOwned;
 
 /// What the ops of a job were, and which generator's stream they are.
 const OPS: [(&str, &str); 3] = [("stream", "fio"), ("sweep", "sweep"), ("recording", "trace")];
@@ -54,7 +55,7 @@ pub fn bring_up_table(table: &mut Table) {
 ///
 /// # Errors
 /// A text that is not JSON, or JSON of something else.
-pub fn read_json<T: FromDocument>(text: &str) -> Result<T, json::JsonError> {
+pub fn read_json<T: DeserializeOwned>(text: &str) -> Result<T, json::JsonError> {
     let mut node = json::parse(text.as_bytes())?;
     bring_up(&mut node);
     Ok(plumb_document::read(&node)?)

@@ -4,13 +4,12 @@
 
 use crate::op::OpKind;
 use crate::units::{Bytes, Nanos, PerSecond};
-use plumb_document::{FromDocument, ToDocument};
+use serde::{Deserialize, Serialize};
 
 /// What a group of workers does over the network. Each worker has a connection of its own.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename = "=", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
-#[cfg_attr(feature = "schema", schemars(rename = "NetLoad"))]
+#[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum NetLoad {
     /// Bytes in one direction.
     Stream(StreamLoad),
@@ -21,7 +20,7 @@ pub enum NetLoad {
 }
 
 /// Bytes in one direction.
-#[derive(Debug, Clone, Default, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct StreamLoad {
@@ -45,7 +44,7 @@ pub struct StreamLoad {
 }
 
 /// Round trips.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct TripLoad {
@@ -75,7 +74,7 @@ impl Default for TripLoad {
 }
 
 /// Small round trips to a host beside a phase, each with its own start: what is slow does not hide those behind it.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Probe {
@@ -111,7 +110,7 @@ impl Probe {
 }
 
 /// Which way bytes go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
@@ -123,7 +122,7 @@ pub enum Direction {
 }
 
 /// What carries network work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Protocol {
@@ -238,7 +237,7 @@ impl NetOp {
 }
 
 /// How bytes pass between the program and the socket. What is not copied measures something else, so results name it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Passing {

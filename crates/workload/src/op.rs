@@ -1,11 +1,11 @@
 //! The closed set of operations, shared by sources, backends, recorders and metric names.
 
-use plumb_document::{FromDocument, ToDocument};
+use serde::{Deserialize, Serialize};
 
 macro_rules! op_kinds {
     ($($variant:ident $name:literal,)*) => {
         /// What one operation does. Its [name](OpKind::name) is the first part of a metric's name.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, ToDocument, FromDocument)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(rename_all = "kebab-case")]
         #[repr(u8)]

@@ -2,10 +2,10 @@
 
 use crate::blocks::ByKind;
 use crate::units::{Bytes, Nanos, PerSecond};
-use plumb_document::{FromDocument, ToDocument};
+use serde::{Deserialize, Serialize};
 
 /// When the next op may start. Where nothing is said, as soon as there is room in the queue.
-#[derive(Debug, Clone, Copy, PartialEq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Pace {
@@ -83,7 +83,7 @@ impl Pace {
 }
 
 /// An open load: intended starts for all ops, whatever their kind.
-#[derive(Debug, Clone, Copy, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct OpenLoad {
@@ -98,7 +98,7 @@ pub struct OpenLoad {
 }
 
 /// How intended starts are spread.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Arrival {
@@ -122,7 +122,7 @@ fn is_unset<T>(by_kind: &ByKind<Option<T>>) -> bool {
 }
 
 /// Fail below these rates.
-#[derive(Debug, Clone, Copy, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct MinimumRate {
@@ -137,7 +137,7 @@ pub struct MinimumRate {
 }
 
 /// Pauses between ops.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ThinkTime {
@@ -183,7 +183,7 @@ impl ThinkTime {
 }
 
 /// Which ops count between pauses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ThinkBasis {
@@ -195,7 +195,7 @@ pub enum ThinkBasis {
 }
 
 /// Find the largest depth at which `percent` of the ops stay below a latency.
-#[derive(Debug, Clone, Copy, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct LatencyGoal {
@@ -212,7 +212,7 @@ pub struct LatencyGoal {
 
 /// A consumer of what the workers of a group read together, such as an accelerator in training: it takes a batch as soon as all of
 /// it is read, and is busy with it for a time. It is emulated: nothing is computed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Consumer {
@@ -230,7 +230,7 @@ fn two() -> u32 {
 }
 
 /// A share among the workers of one flow: none gets ahead of the others by more than its weight allows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct WeightedFlow {
@@ -245,7 +245,7 @@ pub struct WeightedFlow {
 
 /// End a group when a figure is steady: the rule of fio. It is judged over the last values of the figure, one for
 /// each piece of time.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct SteadyRule {
@@ -272,7 +272,7 @@ pub struct SteadyRule {
 }
 
 /// A figure that can become steady.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum SteadyFigure {
@@ -285,7 +285,7 @@ pub enum SteadyFigure {
 }
 
 /// What of a figure must be small for it to be steady.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum SteadyJudged {

@@ -8,10 +8,10 @@ use crate::pace::{Arrival, Pace};
 use crate::phase::Phase;
 use crate::units::{Bytes, Nanos, PerSecond};
 use crate::{WorkerGroup, Workload};
-use plumb_document::{FromDocument, ToDocument};
+use serde::{Deserialize, Serialize};
 
 /// How the phases of a workload are repeated.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Repeat {
@@ -23,7 +23,7 @@ pub enum Repeat {
 
 /// Rounds until figures are steady: over the last `window` rounds, range and slope of each are within bounds. Source of the rule:
 /// SNIA SSS PTS.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Rounds {
@@ -68,7 +68,7 @@ fn max_rounds() -> u32 {
 }
 
 /// Mixes and sizes of block I/O: a phase for each pair, named `PHASE-r65-64KiB`. Sizes vary fastest.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Cells {
@@ -79,7 +79,7 @@ pub struct Cells {
 }
 
 /// A figure of a phase.
-#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct TrackedFigure {
@@ -90,7 +90,7 @@ pub struct TrackedFigure {
 }
 
 /// A number of all reads and writes of a phase.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Figure {
@@ -153,7 +153,7 @@ impl Cells {
 }
 
 /// The same work at several loads.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Ladder {
@@ -178,7 +178,7 @@ fn within() -> f64 {
 }
 
 /// What the full load of a ladder is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FullLoad {

@@ -5,13 +5,13 @@
 use crate::blocks::trace::Waits;
 use crate::content::Content;
 use crate::target::Prepare;
-use plumb_document::{FromDocument, ToDocument};
+use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::path::PathBuf;
 
 /// The calls of a recording. Its group's workers are the threads that make them: each makes the calls of one recorded thread,
 /// or of several one after another.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Replay {
@@ -64,7 +64,7 @@ fn is_once(times: &u32) -> bool {
 }
 
 /// One of several processes that replay a recording together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ReplayShare {
@@ -111,7 +111,7 @@ pub fn path_names(recorded: &str) -> Vec<&str> {
 }
 
 /// When calls of a recording begin.
-#[derive(Debug, Clone, Copy, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum Timing {
@@ -135,7 +135,7 @@ impl Default for Timing {
 }
 
 /// What a recorded call waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ReplayOrder {
@@ -155,7 +155,7 @@ pub enum ReplayOrder {
 
 /// A directory with what a recording needs to be there: the files and directories that it uses and does not make, as large as
 /// it reads them.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct RecordedTree {

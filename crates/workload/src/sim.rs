@@ -5,9 +5,10 @@ mod sessions;
 pub use sessions::SimSessions;
 
 use crate::units::{Bytes, Nanos, Share, UnitError};
-use plumb_document::{FromDocument, ReadError, Reader, ToDocument, Value, WriteError};
 #[cfg(feature = "schema")]
 use schemars::{Schema, SchemaGenerator, json_schema};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 #[cfg(feature = "schema")]
 use std::borrow::Cow;
 use std::fmt;
@@ -119,17 +120,15 @@ impl SimDevice {
     }
 }
 
-impl ToDocument for SimDevice {
-    fn to_document(&self) -> Result<Value, WriteError> {
-        Ok(Value::Text(self.to_string()))
+impl Serialize for SimDevice {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 
-plumb_document::serialize_for_schemas!(SimDevice);
-
-impl FromDocument for SimDevice {
-    fn from_document(reader: Reader<'_>) -> Result<Self, ReadError> {
-        reader.text()?.parse().map_err(ReadError::custom)
+impl<'de> Deserialize<'de> for SimDevice {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
     }
 }
 

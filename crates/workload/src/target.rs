@@ -6,14 +6,13 @@ use crate::program::{ScratchTarget, SharedTree};
 use crate::replay::RecordedTree;
 use crate::sim::SimDevice;
 use crate::units::{Bytes, Nanos, Size};
-use plumb_document::{FromDocument, ToDocument};
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// Where operations go. A relative path lies in the test directory that Plumb makes and marks.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename = "=", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
-#[cfg_attr(feature = "schema", schemars(rename = "Target"))]
+#[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum Target {
     /// One file.
     File(FileTarget),
@@ -69,7 +68,7 @@ impl Target {
 }
 
 /// How a file gets its blocks before the first phase.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Prepare {
@@ -85,7 +84,7 @@ pub enum Prepare {
 }
 
 /// One file.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct FileTarget {
@@ -103,7 +102,7 @@ pub struct FileTarget {
 }
 
 /// Several files of one size. Workers take them in turn: worker `i` starts with file `i mod count`.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct FilesTarget {
@@ -122,7 +121,7 @@ pub struct FilesTarget {
 }
 
 /// A file set: `files` files in a tree of directories, each `width` wide and at most `depth` deep.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct TreeTarget {
@@ -159,9 +158,9 @@ fn one() -> u32 {
 }
 
 /// A distribution of sizes.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename = "=fixed", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
+#[serde(remote = "Self", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 #[cfg_attr(feature = "schema", schemars(rename = "Distribution"))]
 pub enum Distribution {
     /// Always the same.
@@ -184,6 +183,8 @@ pub enum Distribution {
     Weighted(Vec<crate::blocks::WeightedSize>),
 }
 
+plumb_document::short_form!(Distribution, "fixed");
+
 impl Distribution {
     /// The largest size it can yield, where that is bounded; buffers are made to fit it.
     pub fn max(&self) -> Bytes {
@@ -198,7 +199,7 @@ impl Distribution {
 }
 
 /// A block device. Writing to it needs the user's word: its serial.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct DeviceTarget {
@@ -216,7 +217,7 @@ pub struct DeviceTarget {
 }
 
 /// Another host. `plumb net --serve` or, for streams, `iperf3 -s` runs there.
-#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct HostTarget {
@@ -225,7 +226,7 @@ pub struct HostTarget {
 }
 
 /// Nothing at all.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct NullTarget {
@@ -244,7 +245,7 @@ impl NullTarget {
 }
 
 /// Files that only their names exist of: every call on them succeeds and does nothing, and data is not kept.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct NullFiles {
@@ -256,7 +257,7 @@ pub struct NullFiles {
 }
 
 /// How long calls on null files sleep, ns; 0 is not at all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct NullDelays {
@@ -277,7 +278,7 @@ impl NullDelays {
 }
 
 /// A simulated device.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct SimTarget {

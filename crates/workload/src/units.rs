@@ -3,9 +3,10 @@
 //! Text forms: `4096`, `4KiB`, `4k` (a bare letter is binary, as block tools have it), `4kB` (decimal);
 //! `90s`, `1.5ms`, `2m`, `1h`; `1000/s`; `5%`; `ram*2`, `free*10%`.
 
-use plumb_document::{FromDocument, ReadError, Reader, ToDocument, Value, WriteError};
+use plumb_document::{Scalar, read_scalar};
 #[cfg(feature = "schema")]
 use schemars::{Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 #[cfg(feature = "schema")]
 use std::borrow::Cow;
 use std::fmt;
@@ -270,23 +271,20 @@ impl fmt::Display for Size {
 
 macro_rules! text_or_number {
     ($type:ident, $expecting:literal, $number:expr) => {
-        impl ToDocument for $type {
-            fn to_document(&self) -> Result<Value, WriteError> {
-                Ok(Value::Text(self.to_string()))
+        impl Serialize for $type {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
             }
         }
 
-        plumb_document::serialize_for_schemas!($type);
-
-        impl FromDocument for $type {
-            fn from_document(reader: Reader<'_>) -> Result<Self, ReadError> {
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let make: fn(u64) -> Option<$type> = $number;
-                match reader.value() {
-                    Value::Text(text) => return text.parse().map_err(ReadError::custom),
-                    Value::Integer(number) => u64::try_from(*number).ok().and_then(make),
-                    _ => None,
-                }
-                .ok_or_else(|| reader.unexpected($expecting))
+                read_scalar(deserializer, $expecting, |scalar| match scalar {
+                    Scalar::Text(text) => text.parse().map(Some).map_err(|error| format!("{error}")),
+                    Scalar::Integer(number) => Ok(u64::try_from(number).ok().and_then(make)),
+                    Scalar::Bool(_) | Scalar::Float(_) => Ok(None),
+                })
             }
         }
 

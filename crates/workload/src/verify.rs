@@ -2,7 +2,7 @@
 
 use crate::content::PatternPiece;
 use crate::units::Bytes;
-use plumb_document::{FromDocument, ToDocument};
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// How written blocks are stamped, and read blocks verified.
@@ -11,7 +11,7 @@ use std::path::PathBuf;
 /// lost, torn, misplaced or stale write is told apart; all reads are verified. sysbench's has a trailer. The others are fio's, so that each reads what
 /// the other wrote: reads of a worker that only reads are verified; those of a mix are not, but for what a job reads back.
 /// What is said of reading back is of jobs.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Verify {
@@ -108,7 +108,7 @@ fn yes() -> bool {
 }
 
 /// The layout of stamps. Source of fio's: what it writes; see the engine's `content/stamp.rs`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum StampLayout {
@@ -125,7 +125,7 @@ pub enum StampLayout {
 }
 
 /// How far the writes came, kept in a file, so that it can be verified after a crash.
-#[derive(Debug, Clone, PartialEq, Eq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct VerifyState {
@@ -138,7 +138,7 @@ pub struct VerifyState {
 }
 
 /// What a stamp holds beside place and time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum VerifyMethod {

@@ -147,7 +147,7 @@ pub fn of_gate(output: &Output) -> Ending {
     })
 }
 
-fn ending<T: plumb_document::FromDocument>(output: &Output, verdicts: impl Fn(T) -> Verdicts) -> Ending {
+fn ending<T: serde::de::DeserializeOwned>(output: &Output, verdicts: impl Fn(T) -> Verdicts) -> Ending {
     let said: Result<T> = plumb_document::json::from_slice(&output.stdout).context("no answer in JSON");
     match (output.status.code(), said) {
         (Some(130) | None, _) => Ending::Interrupted,

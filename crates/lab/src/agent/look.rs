@@ -3,11 +3,11 @@
 use crate::protocol::{DeviceCounts, DeviceRecord};
 use crate::step::MadeNames;
 use crate::vm::ROOT_SERIAL;
-use plumb_document::{FromDocument, ToDocument};
 use plumb_engine::guard::OutputFile;
 use plumb_probe::ProbeError;
 use plumb_probe::blocks::BlockWatch;
 use plumb_result::blocks::{BlockExtent, BlockStat};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::AsFd;
@@ -41,7 +41,7 @@ pub enum LookError {
 }
 
 /// Counters of all whole devices at one moment, since each came.
-#[derive(Debug, Clone, Default, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceLook(BTreeMap<String, DeviceCounts>);
 
 impl DeviceLook {

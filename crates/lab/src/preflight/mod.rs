@@ -16,13 +16,13 @@ pub use trial::{NoTrial, Trial, trial_of};
 
 use crate::error::Cause;
 use crate::step::{MadeNames, Safety, Step};
-use plumb_document::{FromDocument, ToDocument};
 use plumb_engine::guard::space::FLOOR_PERCENT;
 use plumb_workload::units::Bytes;
+use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
 /// What a host would be used for.
-#[derive(Debug, Clone, Default, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Inspection {
     /// Different plots.
     pub builds: Vec<PlannedBuild>,
@@ -31,7 +31,7 @@ pub struct Inspection {
 }
 
 /// One plot, and what runs on it.
-#[derive(Debug, Clone, Default, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PlannedBuild {
     /// What is built, in order.
     pub steps: Vec<Step>,
@@ -40,7 +40,7 @@ pub struct PlannedBuild {
 }
 
 /// What runs on a plot.
-#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedWork {
     /// The workload and its levels, for messages.
     pub name: String,
@@ -51,7 +51,7 @@ pub struct PlannedWork {
 }
 
 /// Where something runs.
-#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WorkPlace {
     /// In a directory, made where it is missing.
@@ -63,7 +63,7 @@ pub enum WorkPlace {
 }
 
 /// A problem.
-#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Objection {
     /// The problem, and the way out.
     pub text: String,
@@ -72,7 +72,7 @@ pub struct Objection {
 }
 
 /// Severity of an objection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ObjectionKind {
     /// Runs will fail.

@@ -1,11 +1,11 @@
 //! Devices: what makes them, what is said about them, what is written to them.
 
 use super::{Count, Names, Word};
-use plumb_document::{FromDocument, ToDocument};
 use plumb_workload::units::Bytes;
+use serde::{Deserialize, Serialize};
 
 /// Loop devices, each over an image file of its own.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Loop {
@@ -34,7 +34,7 @@ pub struct Loop {
 }
 
 /// Whether the image of a loop device has blocks from the start.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum LoopFill {
@@ -47,7 +47,7 @@ pub enum LoopFill {
 
 /// What processes of one control group may ask of a device. Sources: the kernel's
 /// `admin-guide/cgroup-v1/blkio-controller.rst` (throttling) and `admin-guide/cgroup-v2.rst` (`io.max`).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct IoLimits {
@@ -66,7 +66,7 @@ pub struct IoLimits {
 }
 
 /// Partitions of a device, by sfdisk(8).
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Partition {
@@ -87,7 +87,7 @@ pub struct Partition {
 }
 
 /// A kind of partition table.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum PartitionTable {
@@ -99,7 +99,7 @@ pub enum PartitionTable {
 }
 
 /// A mapped device, by dmsetup(8). Sources of the tables: the kernel's `admin-guide/device-mapper/`.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Dm {
@@ -136,7 +136,7 @@ pub struct Dm {
 }
 
 /// What a mapped device does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum DmTarget {
@@ -151,7 +151,7 @@ pub enum DmTarget {
 }
 
 /// Compressed devices in memory.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Zram {
@@ -169,7 +169,7 @@ pub struct Zram {
 }
 
 /// Writes all of a device, so that what was on it before makes no difference.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Precondition {

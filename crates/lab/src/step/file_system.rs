@@ -1,11 +1,11 @@
 //! File systems, mounts, and what lies on them.
 
 use super::{Count, Names, Word};
-use plumb_document::{FromDocument, ToDocument};
 use plumb_workload::units::Bytes;
+use serde::{Deserialize, Serialize};
 
 /// A file system on one device, and its mount.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Mkfs {
@@ -28,7 +28,7 @@ pub struct Mkfs {
 }
 
 /// A btrfs over several devices, and its mount.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Btrfs {
@@ -55,7 +55,7 @@ pub struct Btrfs {
 }
 
 /// A mount of what has a file system already.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Mount {
@@ -75,7 +75,7 @@ pub struct Mount {
 }
 
 /// A change to an ext2, ext3 or ext4 file system that is not mounted, by tune2fs(8).
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Tune {
@@ -90,7 +90,7 @@ pub struct Tune {
 }
 
 /// A file system of the ext family.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ExtKind {
@@ -103,7 +103,7 @@ pub enum ExtKind {
 }
 
 /// A union of directories.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Overlay {
@@ -122,7 +122,7 @@ pub struct Overlay {
 }
 
 /// A file system in memory.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Tmpfs {
@@ -139,7 +139,7 @@ pub struct Tmpfs {
 }
 
 /// A directory of this host, exported by NFS to itself and mounted again.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Nfs {
@@ -159,7 +159,7 @@ pub struct Nfs {
 }
 
 /// Writes files until a file system is full to a share.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Fill {
@@ -176,7 +176,7 @@ pub struct Fill {
 }
 
 /// Makes, extends and removes files until a file system looks used. What is left of them stays until it is undone.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Age {

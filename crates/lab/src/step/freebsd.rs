@@ -1,11 +1,11 @@
 //! FreeBSD's own. Written against its manual pages, and not run there yet.
 
 use super::Names;
-use plumb_document::{FromDocument, ToDocument};
 use plumb_workload::units::Bytes;
+use serde::{Deserialize, Serialize};
 
 /// A mirror, by gmirror(8).
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Gmirror {
@@ -22,7 +22,7 @@ pub struct Gmirror {
 }
 
 /// A UFS, by newfs(8), and its mount.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Newfs {
@@ -43,7 +43,7 @@ pub struct Newfs {
 }
 
 /// A pool, by zpool(8).
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Zpool {

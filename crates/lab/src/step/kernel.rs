@@ -1,12 +1,12 @@
 //! Settings of the kernel, and commands of the user's.
 
 use super::{Count, Names, Word};
-use plumb_document::{FromDocument, ToDocument};
 use plumb_workload::units::Bytes;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Settings of a device's queue, below `/sys/block/DEVICE/queue`. Source: the kernel's `ABI/stable/sysfs-block`.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct QueueSettings {
@@ -17,7 +17,7 @@ pub struct QueueSettings {
 }
 
 /// How far ahead a device is read.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Readahead {
@@ -28,7 +28,7 @@ pub struct Readahead {
 }
 
 /// Settings of the kernel, below `/proc/sys`.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Sysctl {
@@ -37,7 +37,7 @@ pub struct Sysctl {
 }
 
 /// The largest packet of a network interface.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Link {
@@ -51,7 +51,7 @@ pub struct Link {
 }
 
 /// A command of the user's, run by the shell.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Cmd {

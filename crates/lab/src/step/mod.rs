@@ -17,7 +17,7 @@ pub use raid::{Degrade, Lvm, LvmLayout, Mdadm, Rebuild, Wait};
 pub use safety::{Expendable, Safety};
 pub use words::{Count, Names, Word};
 
-use plumb_document::{FromDocument, ToDocument};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// What steps made, by their names: devices or mount points.
@@ -28,9 +28,9 @@ pub type MadeNames = BTreeMap<String, Vec<String>>;
 /// Where a field names a device or a directory, `@name` is what an earlier step of that name made, all of it; `@name.2` is
 /// the second of several. `@expendable` are the devices that the study may destroy, in the order in which they are written;
 /// in a virtual machine these are its disks, and `@disks` says the same.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename = "@kind", rename_all = "kebab-case")]
+#[serde(remote = "Self", rename_all = "kebab-case")]
 #[cfg_attr(feature = "schema", schemars(tag = "kind", rename = "Step"))]
 pub enum Step {
     /// Loop devices over image files.
@@ -86,6 +86,8 @@ pub enum Step {
     /// A ZFS pool on FreeBSD.
     Zpool(Zpool),
 }
+
+plumb_document::tagged!(Step, "kind");
 
 impl Step {
     /// Its kind, as it is written.

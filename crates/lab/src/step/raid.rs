@@ -1,11 +1,11 @@
 //! Devices over several devices.
 
 use super::{Count, Names, Word};
-use plumb_document::{FromDocument, ToDocument};
 use plumb_workload::units::Bytes;
+use serde::{Deserialize, Serialize};
 
 /// A RAID array of the md driver, by mdadm(8).
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Mdadm {
@@ -53,7 +53,7 @@ pub struct Mdadm {
 }
 
 /// What is waited for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Wait {
@@ -65,7 +65,7 @@ pub enum Wait {
 }
 
 /// A member of an md array fails, and is removed.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Degrade {
@@ -76,7 +76,7 @@ pub struct Degrade {
 }
 
 /// A device becomes a member of an md array that lacks one.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Rebuild {
@@ -93,7 +93,7 @@ pub struct Rebuild {
 }
 
 /// A logical volume, alone in a volume group, by lvm(8).
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Lvm {
@@ -116,7 +116,7 @@ pub struct Lvm {
 }
 
 /// How a logical volume lies on its devices.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum LvmLayout {

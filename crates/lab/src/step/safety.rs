@@ -1,9 +1,9 @@
 //! What may be destroyed.
 
-use plumb_document::{FromDocument, ToDocument};
+use serde::{Deserialize, Serialize};
 
 /// What a study may destroy: nothing else is opened for writing.
-#[derive(Debug, Clone, Default, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Safety {
@@ -19,7 +19,7 @@ pub struct Safety {
 }
 
 /// A device whose content may be destroyed.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Expendable {

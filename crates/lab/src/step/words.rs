@@ -1,8 +1,9 @@
 //! Values that a study file may write in more than one way: what is interpolated (`"${level}"`) arrives as text.
 
-use plumb_document::{FromDocument, ReadError, Reader, ToDocument, Value, WriteError};
+use plumb_document::{Scalar, read_scalar};
 #[cfg(feature = "schema")]
 use schemars::{Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 #[cfg(feature = "schema")]
 use std::borrow::Cow;
 use std::fmt;
@@ -16,7 +17,7 @@ pub struct Count(pub u64);
 pub struct Word(pub String);
 
 /// One name of a device or a directory, or several.
-#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged, expecting = "expected a name such as `@disks`, a path, or a list of them")]
 pub enum Names {
@@ -54,41 +55,42 @@ impl From<&str> for Word {
     }
 }
 
-impl ToDocument for Count {
-    fn to_document(&self) -> Result<Value, WriteError> {
-        self.0.to_document()
+impl Serialize for Count {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
     }
 }
 
-impl ToDocument for Word {
-    fn to_document(&self) -> Result<Value, WriteError> {
-        self.0.to_document()
+impl Serialize for Word {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
     }
 }
 
-plumb_document::serialize_for_schemas!(Count Word);
-
-impl FromDocument for Count {
-    fn from_document(reader: Reader<'_>) -> Result<Count, ReadError> {
-        let number = match reader.value() {
-            Value::Integer(number) => u64::try_from(*number).ok(),
-            Value::Text(text) => text.trim().parse().ok(),
-            _ => None,
-        };
-        number.map(Count).ok_or_else(|| reader.unexpected("a whole number"))
+impl<'de> Deserialize<'de> for Count {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Count, D::Error> {
+        read_scalar(deserializer, "a whole number", |scalar| {
+            let number = match scalar {
+                Scalar::Integer(number) => u64::try_from(number).ok(),
+                Scalar::Text(text) => text.trim().parse().ok(),
+                Scalar::Bool(_) | Scalar::Float(_) => None,
+            };
+            Ok(number.map(Count))
+        })
     }
 }
 
-impl FromDocument for Word {
-    fn from_document(reader: Reader<'_>) -> Result<Word, ReadError> {
-        Ok(Word(match reader.value() {
-            Value::Text(text) => text.clone(),
-            Value::Integer(number) => number.to_string(),
-            // With its point: `1.0` is a version of a superblock, and `1` is another word.
-            Value::Float(number) => format!("{number:?}"),
-            Value::Bool(is) => is.to_string(),
-            _ => return Err(reader.unexpected("a word or a number")),
-        }))
+impl<'de> Deserialize<'de> for Word {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Word, D::Error> {
+        read_scalar(deserializer, "a word or a number", |scalar| {
+            Ok(Some(Word(match scalar {
+                Scalar::Text(text) => text.to_owned(),
+                Scalar::Integer(number) => number.to_string(),
+                // With its point: `1.0` is a version of a superblock, and `1` is another word.
+                Scalar::Float(number) => format!("{number:?}"),
+                Scalar::Bool(is) => is.to_string(),
+            })))
+        })
     }
 }
 

@@ -1,6 +1,6 @@
 //! A virtual machine, as it is written in a study file.
 
-use plumb_document::{FromDocument, ToDocument};
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// What the serials of a machine's disks begin with; their number follows, from 1.
@@ -10,7 +10,7 @@ pub const DISK_SERIAL: &str = "disk";
 pub(crate) const PORT_NAME: &str = "plumb.agent";
 
 /// A virtual machine, as it is written in a study file.
-#[derive(Debug, Clone, Default, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct VmSpec {
@@ -41,7 +41,7 @@ pub struct VmSpec {
 }
 
 /// What runs a virtual machine's processor.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Accel {

@@ -7,18 +7,18 @@ use crate::output::{self, error_line};
 use crate::progress::{StatusLine, left_by_share};
 use crate::session;
 use plumb_capacity::{CapacityError, Covered, Direct, Files, FilesError, Medium, Pass, Probe, Progress, Step, Verdict};
-use plumb_document::ToDocument;
 use plumb_engine::guard::{Guard, IoMode, Refusal};
 use plumb_engine::signals::StopFlag;
 use plumb_engine::write_guard;
 use plumb_report::{Style, format};
+use serde::Serialize;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// What is printed, as JSON.
-#[derive(Debug, ToDocument)]
+#[derive(Debug, Serialize)]
 struct CapacityReport<'a> {
     path: String,
     claimed_bytes: u64,
@@ -36,7 +36,7 @@ struct CapacityReport<'a> {
 }
 
 /// What one of the two looks found.
-#[derive(Debug, ToDocument)]
+#[derive(Debug, Serialize)]
 struct Part {
     asked_bytes: u64,
     right_bytes: u64,

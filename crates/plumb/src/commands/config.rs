@@ -6,10 +6,10 @@ use crate::exit::{End, Stopped};
 use crate::help::manual;
 use crate::output;
 use crate::session;
-use plumb_document::ToDocument;
+use serde::Serialize;
 
 /// Output of `plumb config --json`.
-#[derive(Debug, ToDocument)]
+#[derive(Debug, Serialize)]
 struct ConfigReport {
     /// The file; absent for a user without a home.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -20,7 +20,7 @@ struct ConfigReport {
 }
 
 /// A setting with its value and origin.
-#[derive(Debug, PartialEq, Eq, ToDocument)]
+#[derive(Debug, PartialEq, Eq, Serialize)]
 struct Value {
     name: String,
     value: String,

@@ -38,14 +38,14 @@ fn budget(arguments: &FitForArguments) -> Duration {
 const OWN_LIMIT: &str = "given with --limit";
 
 /// What `plumb fit-for --list --json` prints.
-#[derive(plumb_document::ToDocument)]
+#[derive(serde::Serialize)]
 struct Listed<'a> {
     schema: &'a str,
     uses: Vec<ListedUse<'a>>,
 }
 
 /// A use, as printed by `plumb fit-for --list --json`.
-#[derive(plumb_document::ToDocument)]
+#[derive(serde::Serialize)]
 struct ListedUse<'a> {
     name: &'a str,
     workload: &'a str,

@@ -2,11 +2,12 @@
 
 use crate::exit::Stopped;
 use crate::output::error_line;
-use plumb_document::{FromDocument, ToDocument};
 use plumb_report::full::FullReport;
 use plumb_result::Anonymiser;
 use plumb_result::tidy::TidyTable;
 use plumb_store::{Store, StoreError};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 /// Replaces the names in one output; passes everything through without `--anonymise`.
 pub struct Names(Option<Anonymiser>);
@@ -26,7 +27,7 @@ impl Names {
     }
 
     /// Collects the names in a value.
-    pub fn learn<T: ToDocument + FromDocument>(&mut self, value: &T) -> Result<(), Stopped> {
+    pub fn learn<T: Serialize + DeserializeOwned>(&mut self, value: &T) -> Result<(), Stopped> {
         match &mut self.0 {
             Some(anonymiser) => anonymiser.learn(value).map_err(Stopped::io),
             None => Ok(()),
@@ -47,7 +48,7 @@ impl Names {
     }
 
     /// Returns the value with its names replaced.
-    pub fn shown<T: ToDocument + FromDocument>(&mut self, value: T) -> Result<T, Stopped> {
+    pub fn shown<T: Serialize + DeserializeOwned>(&mut self, value: T) -> Result<T, Stopped> {
         match &mut self.0 {
             Some(anonymiser) => anonymiser.anonymous(&value).map_err(Stopped::io),
             None => Ok(value),

@@ -223,7 +223,7 @@ fn numbers(store: &Store, ids: &[String]) -> Result<TidyTable, Stopped> {
 }
 
 /// Adds the JSON form, as `--json` prints it.
-fn with_document(report: FullReport, of: &dyn plumb_document::ToDocument) -> Result<FullReport, Stopped> {
+fn with_document(report: FullReport, of: &impl serde::Serialize) -> Result<FullReport, Stopped> {
     Ok(report.with_document(plumb_document::json::to_string_pretty(of).map_err(Stopped::io)?))
 }
 

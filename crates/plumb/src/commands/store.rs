@@ -6,7 +6,6 @@ use crate::exit::{End, Stopped};
 use crate::output;
 use crate::session;
 use jiff::Timestamp;
-use plumb_document::ToDocument;
 use plumb_import::ForeignFile;
 use plumb_report::diff::ChangedSetting;
 use plumb_report::format::{self, MISSING};
@@ -18,6 +17,7 @@ use plumb_result::{Interval, RunResult, RunVerdict};
 use plumb_store::{FactDifference, Filter, Imported, QueryCell, QueryLimits, RunStatus, Store, StoreError, TagChange};
 use plumb_trust::{ComparisonSide, SideRecord};
 use plumb_workload::Nanos;
+use serde::Serialize;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -193,7 +193,7 @@ fn changed_settings(left: &RunResult, right: &RunResult, differences: &[FactDiff
 }
 
 /// A run without a result, for programs.
-#[derive(ToDocument)]
+#[derive(Serialize)]
 struct PartialRun<'a> {
     id: &'a str,
     status: &'a str,
@@ -202,7 +202,7 @@ struct PartialRun<'a> {
 }
 
 /// What a phase measured, second by second.
-#[derive(ToDocument)]
+#[derive(Serialize)]
 struct PartialPhase<'a> {
     name: &'a str,
     intervals: &'a [Interval],
@@ -319,7 +319,7 @@ pub fn import(files: &[PathBuf], from: Option<&str>, common: &Common) -> Result<
 }
 
 /// What became of a result that was imported.
-#[derive(ToDocument)]
+#[derive(Serialize)]
 struct ImportedRun {
     run: String,
     workload: String,

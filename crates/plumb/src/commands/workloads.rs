@@ -8,14 +8,14 @@ use plumb_report::loads;
 use plumb_workload::named::{self, Explanation, NamedWorkload};
 
 /// What `plumb workloads --json` prints.
-#[derive(plumb_document::ToDocument)]
+#[derive(serde::Serialize)]
 struct Listed<'a> {
     schema: &'a str,
     workloads: Vec<ListedWorkload<'a>>,
 }
 
 /// A named workload, as printed by `plumb workloads --json`.
-#[derive(plumb_document::ToDocument)]
+#[derive(serde::Serialize)]
 struct ListedWorkload<'a> {
     name: &'a str,
     about: &'a str,
@@ -24,7 +24,7 @@ struct ListedWorkload<'a> {
 }
 
 /// A workload with its sources, as printed by `plumb run NAME --explain --json`.
-#[derive(plumb_document::ToDocument)]
+#[derive(serde::Serialize)]
 struct ExplainedWorkload<'a> {
     schema: &'a str,
     #[serde(flatten)]
@@ -33,7 +33,7 @@ struct ExplainedWorkload<'a> {
     settings: Vec<ExplainedSetting<'a>>,
 }
 
-#[derive(plumb_document::ToDocument)]
+#[derive(serde::Serialize)]
 struct ExplainedSetting<'a> {
     part: &'a str,
     setting: &'a str,

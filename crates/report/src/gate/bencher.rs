@@ -1,16 +1,16 @@
 //! Bencher Metric Format: benchmarks, each with measures, each with a value and perhaps its bounds. Source:
 //! <https://bencher.dev/docs/reference/bencher-metric-format/>.
 
-use plumb_document::ToDocument;
 use plumb_result::gate::GateNumber;
 use plumb_result::{Better, Gate};
+use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// The candidate's numbers by benchmark and measure.
 pub type BencherMetrics = BTreeMap<String, BTreeMap<String, BencherValue>>;
 
 /// A value of the candidate. Its bounds are those of the interval of the ratio, about the baseline.
-#[derive(Debug, Clone, Copy, PartialEq, ToDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct BencherValue {
     value: f64,
     #[serde(skip_serializing_if = "Option::is_none")]

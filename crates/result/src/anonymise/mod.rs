@@ -9,7 +9,9 @@ mod fields;
 mod scan;
 
 use fields::FieldName;
-use plumb_document::{FromDocument, Node, ReadError, Spanned, Table, ToDocument, Value, WriteError};
+use plumb_document::{Node, ReadError, Spanned, Table, Value, WriteError};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
@@ -88,7 +90,7 @@ impl Anonymiser {
     ///
     /// # Errors
     /// Returns an error if the value cannot be written as a document.
-    pub fn learn<T: ToDocument + FromDocument>(&mut self, value: &T) -> Result<(), AnonymiseError> {
+    pub fn learn<T: Serialize + DeserializeOwned>(&mut self, value: &T) -> Result<(), AnonymiseError> {
         let node = plumb_document::write(value)?;
         self.learn_node(&node, &mut Vec::new());
         self.known.sort_by(|a, b| b.text.len().cmp(&a.text.len()).then_with(|| a.text.cmp(&b.text)));
@@ -109,7 +111,7 @@ impl Anonymiser {
     ///
     /// # Errors
     /// Returns an error if the value cannot be written as a document, or not be read back.
-    pub fn anonymous<T: ToDocument + FromDocument>(&mut self, value: &T) -> Result<T, AnonymiseError> {
+    pub fn anonymous<T: Serialize + DeserializeOwned>(&mut self, value: &T) -> Result<T, AnonymiseError> {
         self.learn(value)?;
         let mut node = plumb_document::write(value)?;
         self.rewrite(&mut node, &mut Vec::new());
@@ -204,7 +206,7 @@ impl Anonymiser {
     }
 
     /// Marks names that are words of the format: replacing them would make the value unreadable.
-    fn find_ambiguous<T: FromDocument>(&mut self, node: &Node) {
+    fn find_ambiguous<T: DeserializeOwned>(&mut self, node: &Node) {
         let is_readable = |anonymiser: &Anonymiser| {
             let mut changed = node.clone();
             anonymiser.clone().rewrite(&mut changed, &mut Vec::new());

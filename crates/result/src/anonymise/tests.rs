@@ -1,5 +1,6 @@
 use super::*;
 use proptest::prelude::*;
+use serde::Deserialize;
 
 fn knowing(names: &[(NameKind, &str)]) -> Anonymiser {
     let mut anonymiser = Anonymiser::new();
@@ -69,7 +70,7 @@ fn the_summary_has_counts_and_words_but_no_names() {
 }
 
 /// A stand-in for a stored result.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Sample {
     hostname: String,
     kind: SampleKind,
@@ -78,7 +79,7 @@ struct Sample {
     target: BTreeMap<String, String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum SampleKind {
     Disk,

@@ -1,11 +1,11 @@
 //! What a build ran, taken from what it said.
 
-use plumb_document::{FromDocument, ToDocument};
 use plumb_lab::transcript::BuildLine;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The commands of a build, and the programs that they ran.
-#[derive(Debug, Clone, Default, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BuildRecord {
     /// Command lines, in order.
     pub commands: Vec<String>,

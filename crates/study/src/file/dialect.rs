@@ -3,14 +3,14 @@
 use super::form::{LevelForm, OneOrMany};
 use super::levels::RamUnit;
 use plumb_dialects::{bonnie, dd, elbencho, fio, iozone, postmark};
-use plumb_document::FromDocument;
 use plumb_lab::protocol::HostWork;
 use plumb_workload::suggest::nearest;
 use plumb_workload::{Bytes, CachePolicy, Size};
+use serde::Deserialize;
 use std::collections::BTreeMap;
 
 /// A workload in another tool's words.
-#[derive(Debug, Clone, FromDocument)]
+#[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct DialectForm {

@@ -2,12 +2,14 @@
 //! levels are known.
 
 use crate::plan::Correction;
-use plumb_document::{FromDocument, ReadError, Reader, Value};
+use plumb_document::{Scalar, read_scalar};
 use plumb_lab::step::Safety;
 use plumb_lab::vm::VmSpec;
 use plumb_workload::Nanos;
 #[cfg(feature = "schema")]
 use schemars::{Schema, SchemaGenerator, json_schema};
+use serde::de::{Error as _, IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 #[cfg(feature = "schema")]
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -15,7 +17,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 /// A study file.
-#[derive(Debug, Clone, FromDocument)]
+#[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct StudyForm {
@@ -73,14 +75,14 @@ pub struct StudyForm {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LaterPart;
 
-impl FromDocument for LaterPart {
-    fn from_document(_: Reader<'_>) -> Result<LaterPart, ReadError> {
-        Ok(LaterPart)
+impl<'de> Deserialize<'de> for LaterPart {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<LaterPart, D::Error> {
+        IgnoredAny::deserialize(deserializer).map(|IgnoredAny| LaterPart)
     }
 }
 
 /// What a study is, and what it asks.
-#[derive(Debug, Clone, FromDocument)]
+#[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Experiment {
@@ -98,7 +100,7 @@ pub struct Experiment {
 }
 
 /// A machine: reached by ssh, or booted by the lab; or several where agents are, which only measure.
-#[derive(Debug, Clone, Default, FromDocument)]
+#[derive(Debug, Clone, Default, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct HostForm {
@@ -124,7 +126,7 @@ pub struct HostForm {
 }
 
 /// A level: text, a number or a truth value.
-#[derive(Debug, Clone, PartialEq, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged, expecting = "expected text, a number, `true` or `false`")]
 pub enum LevelForm {
@@ -150,7 +152,7 @@ impl fmt::Display for LevelForm {
 }
 
 /// One, or a list.
-#[derive(Debug, Clone, PartialEq, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged, expecting = "expected one value of the right kind, or a list of such values")]
 pub enum OneOrMany<T> {
@@ -180,7 +182,7 @@ impl<T> Default for OneOrMany<T> {
 pub type WhenLevels = BTreeMap<String, OneOrMany<LevelForm>>;
 
 /// What is varied.
-#[derive(Debug, Clone, FromDocument)]
+#[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct FactorForm {
@@ -209,7 +211,7 @@ pub struct FactorForm {
 }
 
 /// Whether a change needs a new plot.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FactorChange {
@@ -220,7 +222,7 @@ pub enum FactorChange {
 }
 
 /// What levels name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Binds {
@@ -231,7 +233,7 @@ pub enum Binds {
 }
 
 /// In which order, and how often.
-#[derive(Debug, Clone, Default, FromDocument)]
+#[derive(Debug, Clone, Default, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct DesignForm {
@@ -262,7 +264,7 @@ pub struct DesignForm {
 }
 
 /// The order of plots, and of runs within them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, FromDocument)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum OrderForm {
     /// Every block holds everything once, in orders in which each thing runs after each other one equally often; drift cancels.
@@ -278,7 +280,7 @@ pub enum OrderForm {
 }
 
 /// How often a cell runs within a plot.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(
     untagged,
@@ -292,7 +294,7 @@ pub enum RepeatForm {
 }
 
 /// At least and at most.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RepeatRange {
@@ -303,7 +305,7 @@ pub struct RepeatRange {
 }
 
 /// When optional repetitions end.
-#[derive(Debug, Clone, FromDocument)]
+#[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct StopForm {
@@ -314,7 +316,7 @@ pub struct StopForm {
 }
 
 /// A count of devices that theory gives.
-#[derive(Debug, Clone, FromDocument)]
+#[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ExpectForm {
@@ -341,7 +343,7 @@ pub struct ExpectForm {
 }
 
 /// What is compared.
-#[derive(Debug, Clone, FromDocument)]
+#[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct CompareForm {
@@ -379,7 +381,7 @@ impl Default for CompareForm {
 }
 
 /// A further easy factor.
-#[derive(Debug, Clone, FromDocument)]
+#[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct SweepForm {
@@ -390,7 +392,7 @@ pub struct SweepForm {
 }
 
 /// Published numbers.
-#[derive(Debug, Clone, FromDocument)]
+#[derive(Debug, Clone)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ImportForm {
     /// The file, relative to the study.
@@ -398,34 +400,70 @@ pub struct ImportForm {
     /// Who wrote it: `audit` (a study as `plumb audit` reads it), `iozone` or `bonnie++`.
     pub dialect: String,
     /// The side of an audited study whose numbers they are.
-    #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(default))]
     pub side: Option<String>,
     /// The only test of an audited study that is meant; all of them when absent.
-    #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(default))]
     pub test: Option<String>,
     /// The levels that it stands for, by factor.
-    #[serde(flatten)]
+    #[cfg_attr(feature = "schema", schemars(flatten))]
     pub levels: BTreeMap<String, LevelForm>,
+}
+
+/// Not derived: serde's `flatten` copies the levels into a form without places.
+impl<'de> Deserialize<'de> for ImportForm {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ImportForm, D::Error> {
+        deserializer.deserialize_map(ImportVisitor)
+    }
+}
+
+struct ImportVisitor;
+
+impl<'de> Visitor<'de> for ImportVisitor {
+    type Value = ImportForm;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(plumb_document::TABLE)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<ImportForm, A::Error> {
+        let (mut file, mut dialect, mut side, mut test, mut levels) = (None, None, None, None, BTreeMap::new());
+        while let Some(key) = entries.next_key::<String>()? {
+            match key.as_str() {
+                "file" => file = Some(entries.next_value()?),
+                "dialect" => dialect = Some(entries.next_value()?),
+                "side" => side = entries.next_value()?,
+                "test" => test = entries.next_value()?,
+                _ => drop(levels.insert(key, entries.next_value()?)),
+            }
+        }
+        let file = file.ok_or_else(|| A::Error::missing_field("file"))?;
+        let dialect = dialect.ok_or_else(|| A::Error::missing_field("dialect"))?;
+        Ok(ImportForm { file, dialect, side, test, levels })
+    }
 }
 
 /// A share, `"5%"` or `0.05`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ShareForm(pub f64);
 
-impl FromDocument for ShareForm {
-    fn from_document(reader: Reader<'_>) -> Result<ShareForm, ReadError> {
+impl<'de> Deserialize<'de> for ShareForm {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ShareForm, D::Error> {
         let percent = |text: &str| text.trim().strip_suffix('%')?.trim().parse::<f64>().ok();
-        let share = match reader.value() {
-            Value::Text(text) => percent(text).map(|percent| percent / 100.0),
-            Value::Float(share) => Some(*share),
-            Value::Integer(share) => Some(*share as f64),
-            _ => None,
-        };
-        match share {
-            Some(share) if share > 0.0 && share < 1.0 => Ok(ShareForm(share)),
-            Some(_) => Err(reader.unexpected("a share above 0 and below 100 %")),
-            None => Err(reader.unexpected("a share such as `5%` or 0.05")),
-        }
+        read_scalar(deserializer, "a share such as `5%` or 0.05", |scalar| {
+            let share = match scalar {
+                Scalar::Text(text) => percent(text).map(|percent| percent / 100.0),
+                Scalar::Float(share) => Some(share),
+                Scalar::Integer(share) => Some(share as f64),
+                Scalar::Bool(_) => None,
+            };
+            match share {
+                Some(share) if !(share > 0.0 && share < 1.0) => {
+                    Err(format!("expected a share above 0 and below 100 %, found {scalar}"))
+                }
+                share => Ok(share.map(ShareForm)),
+            }
+        })
     }
 }
 

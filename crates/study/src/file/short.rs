@@ -2,17 +2,17 @@
 
 use super::form::OneOrMany;
 use super::target::PlotPlace;
-use plumb_document::FromDocument;
 use plumb_workload::suggest::nearest;
 use plumb_workload::{
     Backend, BlockSize, Blocks, Bytes, CachePolicy, DeviceTarget, End, FileTarget, FilesTarget, Flush, Limit, Mix,
     Nanos, Pattern, Phase, Prepare, SimTarget, Size, Stop, Target, WorkerGroup, Workload,
 };
+use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// One op over a file, as a phase; with several blocks, a phase for each.
-#[derive(Debug, Clone, FromDocument)]
+#[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct OpForm {

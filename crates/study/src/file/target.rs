@@ -1,10 +1,10 @@
 //! `[target]`: where the work runs.
 
-use plumb_document::FromDocument;
 use plumb_workload::{Content, Prepare, SimDevice};
+use serde::Deserialize;
 
 /// Where the work runs.
-#[derive(Debug, Clone, Default, FromDocument)]
+#[derive(Debug, Clone, Default, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct TargetForm {

@@ -7,7 +7,7 @@ use super::form::{OneOrMany, WhenLevels};
 use super::levels::{LevelScope, RamUnit, names_in};
 use super::short::{self, FileSizes, OpForm, SaidOp, ShortOp};
 use super::target::PlotPlace;
-use plumb_document::{FromDocument, Node, Spanned, Table, Value};
+use plumb_document::{Node, Spanned, Table, Value};
 use plumb_lab::protocol::{ConformanceWork, HostWork};
 use plumb_workload::native::{self, Document, LocatedFailure, Override, place_of};
 use plumb_workload::suggest::nearest;
@@ -15,6 +15,7 @@ use plumb_workload::{
     Bytes, CachePolicy, Content, End, Flush, KeyPath, OnError, Phase, Prepare, RecordedTree, Replay, ReplayOrder,
     SimTarget, Size, Target, Timing, WorkerGroup, Workload, named, validate,
 };
+use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -73,7 +74,7 @@ pub struct WorkloadText {
 }
 
 /// A workload by its name.
-#[derive(Debug, Clone, FromDocument)]
+#[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct NamedForm {
@@ -85,7 +86,7 @@ pub struct NamedForm {
 }
 
 /// A workload in a file of its own.
-#[derive(Debug, Clone, FromDocument)]
+#[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct FileForm {
@@ -97,7 +98,7 @@ pub struct FileForm {
 }
 
 /// The rules of `plumb posix`: the outcome is which of them the file system breaks.
-#[derive(Debug, Clone, FromDocument)]
+#[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ConformanceForm {
@@ -110,7 +111,7 @@ pub struct ConformanceForm {
 }
 
 /// Which rules of `plumb posix`.
-#[derive(Debug, Clone, FromDocument)]
+#[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RulesForm {
@@ -126,7 +127,7 @@ pub struct RulesForm {
 }
 
 /// How binding a rule is.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, FromDocument)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RuleLevel {
@@ -140,7 +141,7 @@ pub enum RuleLevel {
 }
 
 /// A recording of calls on files, replayed.
-#[derive(Debug, Clone, FromDocument)]
+#[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct TraceForm {

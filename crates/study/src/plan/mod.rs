@@ -5,12 +5,12 @@ pub mod order;
 pub mod power;
 pub mod words;
 
-use plumb_document::{FromDocument, ToDocument};
 use plumb_lab::Step;
 use plumb_lab::protocol::HostWork;
 use plumb_lab::step::Safety;
 use plumb_result::{CellMetric, PublishedNumber};
 use plumb_workload::Target;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -21,7 +21,7 @@ pub const PLAN_SCHEMA: &str = "plumb.study-plan/1";
 pub type Levels = BTreeMap<String, String>;
 
 /// A study as it will be done. Its hash is that of what is done and asked; [`Plan::hash_of_rest`] says of what not.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// [`PLAN_SCHEMA`].
     pub schema: String,
@@ -142,7 +142,7 @@ impl Plan {
 }
 
 /// When optional repetitions end: those from `repeats_min` on.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StopPlan {
     /// As soon as this metric …
     pub metric: String,
@@ -153,7 +153,7 @@ pub struct StopPlan {
 }
 
 /// Published numbers.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Import {
     /// What they are called.
     pub label: String,
@@ -183,7 +183,7 @@ impl Import {
 }
 
 /// A count of devices that theory gives.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ExpectedCount {
     /// Name of the metric that counts it.
     pub metric: String,
@@ -207,7 +207,7 @@ impl ExpectedCount {
 }
 
 /// A published conclusion, with the part of this study that asks the same.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ImportedClaim {
     /// The claim in the authors' words.
     pub text: String,
@@ -223,7 +223,7 @@ pub struct ImportedClaim {
 }
 
 /// One factor.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FactorPlan {
     /// Its name.
     pub name: String,
@@ -234,7 +234,7 @@ pub struct FactorPlan {
 }
 
 /// One combination of levels, with one workload.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PlanCell {
     /// The level of every factor.
     pub levels: Levels,
@@ -243,7 +243,7 @@ pub struct PlanCell {
 }
 
 /// One plot.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plot {
     /// The block it belongs to; every block has every combination of hard levels once.
     pub block: u32,
@@ -260,7 +260,7 @@ pub struct Plot {
 }
 
 /// One run.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PlannedRun {
     /// Its plot, as an index.
     pub plot: u32,
@@ -290,7 +290,7 @@ impl PlannedRun {
 }
 
 /// What is compared.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ComparePlan {
     /// The factor whose levels are compared; the first level is the baseline.
     pub by: String,
@@ -312,7 +312,7 @@ pub struct ComparePlan {
 }
 
 /// How claims are corrected for their number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Correction {
     /// Holm's.
@@ -335,7 +335,7 @@ impl Correction {
 }
 
 /// What a host is.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HostPlan {
     /// This machine.
@@ -360,7 +360,7 @@ pub enum HostPlan {
 }
 
 /// What a study will cost. `None` where nothing can be said.
-#[derive(Debug, Clone, Default, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PlanEstimate {
     /// Seconds that the runs and plots take.
     pub seconds: Option<f64>,

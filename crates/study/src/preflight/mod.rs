@@ -8,7 +8,6 @@ mod tests;
 use crate::conduct::Hosts;
 use crate::plan::{HostPlan, Plan};
 use held::held_bytes;
-use plumb_document::ToDocument;
 use plumb_engine::signals::StopFlag;
 use plumb_lab::host::Listener;
 use plumb_lab::preflight::{Inspection, Objection, ObjectionKind, PlannedBuild, PlannedWork, WorkPlace, trial_of};
@@ -16,6 +15,7 @@ use plumb_lab::protocol::HostWork;
 use plumb_lab::step::Safety;
 use plumb_lab::{Host, HostError, Step};
 use plumb_workload::{Target, Workload};
+use serde::Serialize;
 
 /// The schema's name.
 pub const CHECK_SCHEMA: &str = "plumb.study-check/1";
@@ -41,7 +41,7 @@ pub struct Inspected {
 }
 
 /// What a study came to before its first run.
-#[derive(Debug, Clone, Default, PartialEq, Eq, ToDocument)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Preflight {
     /// [`CHECK_SCHEMA`].
@@ -57,7 +57,7 @@ pub struct Preflight {
 }
 
 /// Something that is wrong.
-#[derive(Debug, Clone, PartialEq, Eq, ToDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Problem {
     /// The hosts on which it is.
@@ -69,7 +69,7 @@ pub struct Problem {
 }
 
 /// How bad a problem is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ProblemKind {
@@ -95,7 +95,7 @@ impl From<ObjectionKind> for ProblemKind {
 }
 
 /// A host that was looked at.
-#[derive(Debug, Clone, PartialEq, Eq, ToDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Checked {
     /// Its name in the study.

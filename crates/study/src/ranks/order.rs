@@ -6,7 +6,7 @@ use crate::fit::{NotHad, fit};
 use crate::progress::Progress;
 use crate::run::{Bench, RunError, Work};
 use plumb_cluster::{Cluster, ClusterError, wait_forever};
-use plumb_document::{FromDocument, ToDocument, json};
+use plumb_document::json;
 use plumb_engine::guard::Permissions;
 use plumb_engine::guard::space::{FillPlaces, WhenFull};
 use plumb_engine::signals::StopFlag;
@@ -17,11 +17,12 @@ use plumb_workload::files::Names;
 use plumb_workload::native;
 use plumb_workload::replay::{ReplayPart, replay_part};
 use plumb_workload::{BlockStream, ReplayShare, Size, Target, Work as GroupWork, Workload};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// One run, as every rank runs it.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RunOrder {
     /// Resolved: every size in bytes.
     pub(crate) workload: Workload,
@@ -41,7 +42,7 @@ pub(crate) struct RunOrder {
 }
 
 /// Which part of a workload a rank runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Division {
     /// All of it, on files of its own.
     #[default]
@@ -90,7 +91,7 @@ impl Division {
 }
 
 /// A workload whose sizes depend on the host, and what else does.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ResolveOrder {
     workload: Workload,
     base: PathBuf,
@@ -98,7 +99,7 @@ pub(crate) struct ResolveOrder {
 }
 
 /// A workload with every size in bytes, as hosts can run it.
-#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct Resolved {
     /// `None` where a host cannot tell, and why.
     pub(crate) workload: Option<Workload>,
@@ -142,7 +143,7 @@ impl Resolved {
 }
 
 /// As [`SimRun`].
-#[derive(Debug, Clone, Copy, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SimOrder {
     seed: u64,
     run_index: u32,
@@ -153,7 +154,7 @@ pub(crate) struct SimOrder {
 }
 
 /// A message from rank 0.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 enum Order {
     /// Make this run.
     Run(Box<RunOrder>),

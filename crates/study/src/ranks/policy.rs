@@ -1,7 +1,7 @@
 //! What an agent lets those do who use it: by its own settings, whatever they ask for.
 
 use super::order::RunOrder;
-use plumb_document::{ToDocument, Value};
+use plumb_document::Value;
 use plumb_engine::control_group_directory;
 use plumb_engine::guard::Permissions;
 use plumb_workload::files::Names;
@@ -116,8 +116,8 @@ impl AgentPolicy {
                 self.admit_path(&directory, base)?;
             }
         }
-        let document = nameless.to_document().map_err(|error| PolicyError::Malformed(error.to_string()))?;
-        self.admit_texts(&document, base)
+        let document = plumb_document::write(&nameless).map_err(|error| PolicyError::Malformed(error.to_string()))?;
+        self.admit_texts(document.get_ref(), base)
     }
 
     /// Looks at every text that may lead out of the base.

@@ -1,13 +1,14 @@
 //! What hosts tell of a phase while it goes on: each second of theirs, which whoever leads adds up and shows.
 
-use plumb_document::{FromDocument, ToDocument, json};
+use plumb_document::json;
 use plumb_engine::Live;
 use plumb_result::{Histogram, Interval};
 use plumb_workload::OpKind;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// A second of a host.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct HostSecond {
     phase: String,
     elapsed_ns: u64,

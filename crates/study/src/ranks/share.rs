@@ -1,14 +1,15 @@
 //! What a rank reports of a phase, and what becomes of it on the way to rank 0.
 
 use plumb_cluster::{ClusterError, Reduction};
-use plumb_document::{FromDocument, ToDocument, json};
+use plumb_document::json;
 use plumb_result::merge::{FilesOfRanks, PhaseShare, Workers};
 use plumb_result::observe::{Environment, PhaseObservations, TargetFacts};
 use plumb_result::{PhaseMeasurement, RankDone, RankSpread};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// A phase, of one rank or of several that are added up.
-#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct RankPhase {
     /// All of these ranks together; workers at the same place are one.
     pub(crate) whole: Option<PhaseShare>,
@@ -25,7 +26,7 @@ pub(crate) struct RankPhase {
 }
 
 /// A phase on one host.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct HostPhase {
     /// The rank that speaks for the host: its first.
     pub(crate) speaker: u32,
@@ -42,7 +43,7 @@ pub(crate) struct HostPhase {
 }
 
 /// What a host is.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct HostFacts {
     pub(crate) environment: Environment,
     pub(crate) targets: BTreeMap<String, TargetFacts>,

@@ -5,10 +5,10 @@ mod metadata;
 use crate::client::SERVER_UNSEEN;
 use crate::evidence::{Ground, PhaseView, RunView, ground_of_facts, share};
 use crate::text::{bytes, percent};
-use plumb_document::ToDocument;
 use plumb_result::observe::{Counters, TargetFacts};
 use plumb_result::{Interval, Measurement, Observations, Tier};
 use plumb_workload::{OpKind, Workload};
+use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// From this share of the bytes on, a rate is the device's.
@@ -18,7 +18,7 @@ pub const DEVICE_SHARE: f64 = 0.95;
 pub const CACHE_SHARE: f64 = 0.05;
 
 /// What a rate measured, and the evidence.
-#[derive(Debug, Clone, PartialEq, ToDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RateTier {
     /// Device, server, cache, mixed or unknown.
     pub tier: Tier,
@@ -126,7 +126,7 @@ pub fn live_tier<'a>(
 }
 
 /// The tiers of one phase: one entry for each kind of op that completed.
-#[derive(Debug, Clone, PartialEq, Default, ToDocument)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct PhaseTiers {
     /// The phase's name.
     pub phase: String,

@@ -1,11 +1,11 @@
 //! Transactions drawn from a table of lines, each with its own size and shares: what IOMeter's access specifications are.
 
 use crate::units::Bytes;
-use plumb_document::{FromDocument, ToDocument};
+use serde::{Deserialize, Serialize};
 
 /// Transactions over one range of a file. For each burst a line of the table is drawn; then each op is drawn by the shares of
 /// that line. An op in sequence goes on where the one before it ended, whatever either of them does. Its group has one worker.
-#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Accesses {
@@ -20,7 +20,7 @@ pub struct Accesses {
 }
 
 /// A line of an access specification.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct AccessLine {

@@ -2,10 +2,10 @@
 
 use super::ByKind;
 use crate::units::Bytes;
-use plumb_document::{FromDocument, ToDocument};
+use serde::{Deserialize, Serialize};
 
 /// Ops drawn as fio draws them.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Stream {
@@ -134,24 +134,26 @@ impl Stream {
 
 /// Seeds have 64 bits, and TOML's integers 63: a seed that is larger is written as text.
 mod wide {
-    use plumb_document::{ReadError, Reader, Value};
+    use plumb_document::{Scalar, read_scalar};
+    use serde::{Deserializer, Serializer};
 
     // `serialize_with` wants a reference.
     #[allow(clippy::trivially_copy_pass_by_ref)]
-    pub(super) fn write(seed: &u64) -> Value {
+    pub(super) fn write<S: Serializer>(seed: &u64, serializer: S) -> Result<S::Ok, S::Error> {
         match i64::try_from(*seed) {
-            Ok(seed) => Value::Integer(seed.into()),
-            Err(_) => Value::Text(seed.to_string()),
+            Ok(seed) => serializer.serialize_i64(seed),
+            Err(_) => serializer.collect_str(seed),
         }
     }
 
-    pub(super) fn read(reader: Reader<'_>) -> Result<u64, ReadError> {
-        let number = match reader.value() {
-            Value::Integer(seed) => u64::try_from(*seed).ok(),
-            Value::Text(text) => text.parse().ok(),
-            _ => None,
-        };
-        number.ok_or_else(|| reader.unexpected("a seed of 64 bits"))
+    pub(super) fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+        read_scalar(deserializer, "a seed of 64 bits", |scalar| {
+            Ok(match scalar {
+                Scalar::Integer(seed) => u64::try_from(seed).ok(),
+                Scalar::Text(text) => text.parse().ok(),
+                Scalar::Bool(_) | Scalar::Float(_) => None,
+            })
+        })
     }
 }
 
@@ -184,7 +186,7 @@ impl Stream {
 }
 
 /// Whether offsets follow one another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum AccessOrder {
@@ -203,7 +205,7 @@ pub enum AccessOrder {
 }
 
 /// What happens in the ops between two draws of an offset.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Sequencer {
@@ -215,9 +217,9 @@ pub enum Sequencer {
 }
 
 /// Bytes of an op of a job.
-#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename = "=fixed", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
+#[serde(remote = "Self", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 #[cfg_attr(feature = "schema", schemars(rename = "JobSize"))]
 pub enum JobSize {
     /// Always this.
@@ -232,6 +234,8 @@ pub enum JobSize {
     /// Drawn from a list.
     Split(Vec<SizeShare>),
 }
+
+plumb_document::short_form!(JobSize, "fixed");
 
 impl JobSize {
     /// The smallest size it yields; 0 for an empty list.
@@ -254,7 +258,7 @@ impl JobSize {
 }
 
 /// A size, and how often it is drawn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct SizeShare {
@@ -265,7 +269,7 @@ pub struct SizeShare {
 }
 
 /// How random offsets spread over a range.
-#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum OffsetDistribution {
@@ -299,7 +303,7 @@ pub enum OffsetDistribution {
 
 /// How an SSD is brought to the steady state of random writes with about one pass. Source: fio's sprandom, after
 /// Desnoyers, "Analytic Models of SSD Write Performance" (2012).
-#[derive(Debug, Clone, Copy, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct SteadyState {
@@ -356,7 +360,7 @@ impl SteadyState {
 }
 
 /// Draws along a curve as fio makes them: it scatters blocks by a hash that is a bijection only for a power of two of them.
-#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct AsFio {
@@ -367,7 +371,7 @@ pub struct AsFio {
 }
 
 /// When draws along a curve are fio's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum AsFioWhen {
@@ -379,7 +383,7 @@ pub enum AsFioWhen {
 }
 
 /// A curve over a range of places.
-#[derive(Debug, Clone, Copy, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum Curve {
@@ -401,7 +405,7 @@ pub enum Curve {
 }
 
 /// A zone, and how many of the ops go to it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Zone<T> {
@@ -412,7 +416,7 @@ pub struct Zone<T> {
 }
 
 /// Which random blocks may come again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Coverage {
@@ -426,7 +430,7 @@ pub enum Coverage {
 }
 
 /// Which generator gives random offsets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RandomGenerator {
@@ -440,7 +444,7 @@ pub enum RandomGenerator {
 }
 
 /// Which draws follow from a job's seed. The others follow from the worker's number alone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Seeding {
@@ -454,7 +458,7 @@ pub enum Seeding {
 }
 
 /// The part of a file that a job uses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct FileRange {
@@ -465,7 +469,7 @@ pub struct FileRange {
 }
 
 /// Which file the next op goes to.
-#[derive(Debug, Clone, Copy, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum FileChoice {
@@ -500,7 +504,7 @@ impl Default for FileChoice {
 }
 
 /// Trims of written blocks amid other work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct TrimAmid {
@@ -518,7 +522,7 @@ pub struct TrimAmid {
 }
 
 /// Work in zones of a plain file or device, and skip what lies between.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ZoneStride {

@@ -15,13 +15,14 @@ pub use plumb::{BlockSize, Blocks, Mix, Pattern, WeightedSize, Zone};
 
 use accesses::Accesses;
 use fio::Stream;
-use plumb_document::{FromDocument, ToDocument};
+use plumb_document::Unnamed;
 use requests::{RequestOps, Requests};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sweep::{Sweep, SweepOps};
 use trace::Recording;
 
 /// One value for each of reads, writes and trims.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ByKind<T> {
@@ -41,9 +42,9 @@ impl<T: Clone> ByKind<T> {
 }
 
 /// A stream of block ops, by its generator.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename = "~plumb", rename_all = "kebab-case")]
+#[serde(remote = "Self", rename_all = "kebab-case")]
 #[cfg_attr(feature = "schema", schemars(rename = "BlockStream", transform = plumb_needs_no_name))]
 pub enum BlockStream {
     /// By a pattern over one range: Plumb's own. Its keys need no name of a generator before them.
@@ -58,6 +59,23 @@ pub enum BlockStream {
     Requests(Box<Requests>),
     /// Read from a recording. Its group has one worker.
     Trace(Recording),
+}
+
+/// Reads a table without a generator's name as `plumb`.
+impl<'de> Deserialize<'de> for BlockStream {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<BlockStream, D::Error> {
+        // The function that `remote = "Self"` made, not the trait's.
+        BlockStream::deserialize(Unnamed::table(deserializer, "plumb"))
+    }
+}
+
+impl Serialize for BlockStream {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            BlockStream::Plumb(blocks) => blocks.serialize(serializer),
+            _ => BlockStream::serialize(self, serializer),
+        }
+    }
 }
 
 /// The schema of what is written: Plumb's keys stand without a generator's name.

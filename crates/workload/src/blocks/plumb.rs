@@ -1,10 +1,10 @@
 //! Plumb's own generator: which offsets, which sizes, which mix.
 
 use crate::units::Bytes;
-use plumb_document::{FromDocument, ToDocument};
+use serde::{Deserialize, Serialize};
 
 /// Block I/O over one range of a target.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Blocks {
@@ -62,10 +62,9 @@ impl Default for Blocks {
 }
 
 /// Where the next offset comes from. "Block" is the smallest block size, or `align` where given.
-#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename = "=", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
-#[cfg_attr(feature = "schema", schemars(rename = "Pattern"))]
+#[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum Pattern {
     /// Upwards, again from the start after the end.
     #[default]
@@ -133,7 +132,7 @@ fn half() -> f64 {
 }
 
 /// One zone of [`Pattern::Zoned`].
-#[derive(Debug, Clone, Copy, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Zone {
@@ -144,9 +143,9 @@ pub struct Zone {
 }
 
 /// The size of an op.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename = "=fixed", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
+#[serde(remote = "Self", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 #[cfg_attr(feature = "schema", schemars(rename = "BlockSize"))]
 pub enum BlockSize {
     /// Always the same.
@@ -164,6 +163,8 @@ pub enum BlockSize {
     /// From a table of sizes with weights.
     Weighted(Vec<WeightedSize>),
 }
+
+plumb_document::short_form!(BlockSize, "fixed");
 
 impl Default for BlockSize {
     fn default() -> BlockSize {
@@ -192,7 +193,7 @@ impl BlockSize {
 }
 
 /// A size and how often it is chosen.
-#[derive(Debug, Clone, Copy, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct WeightedSize {
@@ -203,7 +204,7 @@ pub struct WeightedSize {
 }
 
 /// Relative shares of reads, writes and trims.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Mix {

@@ -1,11 +1,11 @@
 //! Requests that the workers of a group take from one queue: what sysbench's file test does.
 
 use crate::units::Bytes;
-use plumb_document::{FromDocument, ToDocument};
+use serde::{Deserialize, Serialize};
 
 /// Requests over all files of the target, which its workers take one after another from one queue: in sequence, each goes on
 /// where the last one of any worker ended.
-#[derive(Debug, Clone, Copy, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Requests {
@@ -27,7 +27,7 @@ pub struct Requests {
 }
 
 /// What requests do.
-#[derive(Debug, Clone, Copy, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum RequestOps {
@@ -43,7 +43,7 @@ pub enum RequestOps {
 }
 
 /// Flushes between requests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct RequestFlush {

@@ -3,11 +3,12 @@
 use super::error::NativeError;
 use super::locate::Document;
 use crate::validate::Problem;
-use plumb_document::{FromDocument, toml};
+use plumb_document::toml;
+use serde::de::DeserializeOwned;
 
 /// Reads a form from TOML, then asks `problems` what in it makes no sense. Errors of syntax, of shape and of meaning
 /// come back alike, each with its place. `source_name` is what errors call the text: its path, or `<stdin>`.
-pub fn read_form<T: FromDocument>(
+pub fn read_form<T: DeserializeOwned>(
     source_name: &str,
     text: &str,
     problems: impl FnOnce(&T) -> Vec<Problem>,

@@ -7,7 +7,8 @@ use crate::former;
 use crate::keypath::{KeyPath, Segment};
 use crate::validate::Problem;
 use plumb_document::toml::{self, SyntaxError};
-use plumb_document::{FromDocument, Node, ReadError, Spanned, Table, Value};
+use plumb_document::{Node, ReadError, Spanned, Table, Value};
+use serde::de::DeserializeOwned;
 use std::ops::Range;
 
 /// A document as the parser leaves it: every key and value knows its place.
@@ -101,7 +102,7 @@ impl<'a> Document<'a> {
     ///
     /// # Errors
     /// What does not fit, where it stands.
-    pub fn read<T: FromDocument>(&self, part: &Node) -> Result<T, NativeError> {
+    pub fn read<T: DeserializeOwned>(&self, part: &Node) -> Result<T, NativeError> {
         plumb_document::read(part).map_err(|error| self.error(&error))
     }
 
@@ -109,7 +110,7 @@ impl<'a> Document<'a> {
     ///
     /// # Errors
     /// What does not fit, where it stands.
-    pub fn read_tree<T: FromDocument>(&self, tree: &SpannedTable) -> Result<T, NativeError> {
+    pub fn read_tree<T: DeserializeOwned>(&self, tree: &SpannedTable) -> Result<T, NativeError> {
         self.read(&Node::new(tree.span(), Value::Table(tree.get_ref().clone())))
     }
 

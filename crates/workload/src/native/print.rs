@@ -5,7 +5,9 @@ use crate::Workload;
 use crate::companion::Companion;
 use crate::phase::{Phase, WorkerGroup};
 use plumb_document::toml::{inline, key};
-use plumb_document::{FromDocument, Node, Table, ToDocument, Value, WriteError};
+use plumb_document::{Node, Table, Value, WriteError};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::fmt::Write;
 
 /// Why a workload has no native form.
@@ -69,7 +71,7 @@ pub fn to_toml(workload: &Workload) -> Result<String, PrintError> {
 }
 
 /// A value's document, without what TOML has no form for.
-fn written(value: &dyn ToDocument) -> Result<Node, WriteError> {
+fn written(value: &impl Serialize) -> Result<Node, WriteError> {
     let mut node = plumb_document::write(value)?;
     match without_nulls(&mut node) {
         None => Ok(node),
@@ -99,7 +101,7 @@ struct Shortened {
 impl Shortened {
     /// Of a value that is perhaps much like one `before`: what is the same in both is shortened in the same way, and
     /// only the rest is tried. A workload can have thousands of workers that differ in a name.
-    fn of<T: ToDocument + FromDocument + PartialEq>(
+    fn of<T: Serialize + DeserializeOwned + PartialEq>(
         value: &T,
         before: Option<&Shortened>,
     ) -> Result<Shortened, WriteError> {

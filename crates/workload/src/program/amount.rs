@@ -1,11 +1,11 @@
 //! Numbers that a step uses: fixed ones, and ones that are drawn at each use.
 
-use plumb_document::{FromDocument, ToDocument};
+use serde::{Deserialize, Serialize};
 
 /// A number that a step uses: bytes, ops, seconds.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename = "=fixed", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
+#[serde(remote = "Self", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 #[cfg_attr(feature = "schema", schemars(rename = "Amount"))]
 pub enum Amount {
     /// Always the same.
@@ -13,6 +13,8 @@ pub enum Amount {
     /// Drawn at each use.
     Drawn(Box<Variable>),
 }
+
+plumb_document::short_form!(Amount, "fixed");
 
 impl Amount {
     /// The number, where it is always the same.
@@ -65,7 +67,7 @@ impl From<u64> for Amount {
 }
 
 /// A random number: `plus + times × draw`, rounded, and kept within limits. Whoever uses it takes the whole part.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Variable {
@@ -130,7 +132,7 @@ impl Variable {
 }
 
 /// A distribution.
-#[derive(Debug, Clone, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum Draw {
@@ -184,7 +186,7 @@ impl Draw {
 }
 
 /// A row of a table of [`Draw::Table`].
-#[derive(Debug, Clone, Copy, PartialEq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct TableRow {

@@ -1,13 +1,12 @@
 //! What a program's writes hold.
 
 use crate::units::Bytes;
-use plumb_document::{FromDocument, ToDocument};
+use serde::{Deserialize, Serialize};
 
 /// What the memory holds that is written.
-#[derive(Debug, Clone, PartialEq, Eq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename = "=", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
-#[cfg_attr(feature = "schema", schemars(rename = "ProgramContent"))]
+#[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum ProgramContent {
     /// Zeros.
     #[default]
@@ -48,7 +47,7 @@ pub enum ProgramContent {
 
 /// Data packets of IOR and mdtest: 64-bit words that tell the worker, and the item or the offset that they were written
 /// for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Packets {
@@ -62,7 +61,7 @@ pub struct Packets {
 }
 
 /// Kinds of data packets. Source: IOR 4.1.0+dev, what it writes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum PacketKind {
@@ -78,7 +77,7 @@ pub enum PacketKind {
 }
 
 /// Where the memory lies that is written and read into.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct ProgramMemory {

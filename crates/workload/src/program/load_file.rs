@@ -7,12 +7,12 @@
 //! ```
 
 use crate::op::OpKind;
-use plumb_document::{FromDocument, ToDocument};
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// Each worker is a client that does what a load file says, over and over, below the target's directory: worker N in
 /// `clients/clientN`. It is the only step of its program.
-#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct LoadFileStep {

@@ -2,12 +2,12 @@
 
 use super::transfer::{RecordOrder, SegmentOrder, Segments};
 use crate::units::Bytes;
-use plumb_document::{FromDocument, ToDocument};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// How a file is opened by MPI-IO, with `MPI_MODE_UNIQUE_OPEN`: its records move by [`Via::Mpi`](super::Via::Mpi), it is flushed by
 /// `MPI_File_sync` and closed by `MPI_File_close`.
-#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct MpiOpen {
@@ -34,7 +34,7 @@ fn is_nothing(bytes: &Bytes) -> bool {
 }
 
 /// A file view: equal blocks, one behind the other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct MpiView {

@@ -220,7 +220,7 @@ pub(super) fn keep(path: &Path, outcome: &GateOutcome, arguments: &GateArguments
 
 /// As `plumb export` does it, a run a line. The file is replaced at once, so that a kill leaves the old one or the new one.
 fn write(path: &Path, runs: &[RunResult]) -> Result<(), Stopped> {
-    let texts: Result<Vec<String>, _> = runs.iter().map(|run| json::to_string(run)).collect();
+    let texts: Result<Vec<String>, _> = runs.iter().map(json::to_string).collect();
     let text = format!("[\n{}\n]\n", texts.map_err(Stopped::io)?.join(",\n"));
     Ok(OutputFile::named("--keep", path).replace(text.as_bytes())?)
 }

@@ -1,15 +1,16 @@
 //! Failures that are expected, as data.
 
 use crate::exit::Stopped;
-use plumb_document::{FromDocument, toml};
+use plumb_document::toml;
 use plumb_result::{Conformance, PosixOutcome};
+use serde::Deserialize;
 use std::path::Path;
 
 /// What Plumb knows of.
 const KNOWN: &str = include_str!("known.toml");
 
 /// A file of them.
-#[derive(Debug, Default, FromDocument)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Expectations {
     #[serde(default)]
@@ -17,7 +18,7 @@ pub(super) struct Expectations {
 }
 
 /// A failure that is expected.
-#[derive(Debug, FromDocument)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Expected {
     /// The case, as for `--only`.

@@ -10,7 +10,7 @@ use plumb_workload::native::Override;
 use std::path::{Path, PathBuf};
 
 /// Which study, and how it is planned.
-#[derive(Debug, Clone, Args, plumb_document::ToDocument, plumb_document::FromDocument)]
+#[derive(Debug, Clone, Args, serde::Serialize, serde::Deserialize)]
 pub struct StudyFile {
     /// A study file.
     pub file: PathBuf,

@@ -2,11 +2,11 @@
 
 use crate::op::OpKind;
 use crate::units::Bytes;
-use plumb_document::{FromDocument, ToDocument};
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// What is set before a run. Numbers of files and transactions are those of each thread.
-#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Postmark {
@@ -42,7 +42,7 @@ pub struct Postmark {
 }
 
 /// A directory for files.
-#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct PostmarkLocation {
@@ -53,7 +53,7 @@ pub struct PostmarkLocation {
 }
 
 /// One part of a run.
-#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct PostmarkStep {
@@ -64,7 +64,7 @@ pub struct PostmarkStep {
 }
 
 /// The parts of a run, in order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum PostmarkPart {

@@ -7,11 +7,11 @@ pub use names::{ItemName, TreeEntry, TreeName, TreeNames, put_number};
 use crate::library_random::LibraryRandom;
 use crate::op::OpKind;
 use crate::units::{Bytes, Nanos};
-use plumb_document::{FromDocument, ToDocument};
+use serde::{Deserialize, Serialize};
 
 /// What a worker does with the trees and items of one owner, or of all, root by root. The target's names are
 /// [`TreeNames`].
-#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct TreeStep {
@@ -60,7 +60,7 @@ fn is_first(number: &u16) -> bool {
 }
 
 /// What is done with a tree, or with each of its items.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum TreeWork {
@@ -105,7 +105,7 @@ pub enum TreeWork {
 }
 
 /// How roots of items are renewed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Renewal {
@@ -123,7 +123,7 @@ pub struct Renewal {
 }
 
 /// How an item is made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct MakeItem {
@@ -141,7 +141,7 @@ pub struct MakeItem {
 }
 
 /// In which order items are gone through.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum ItemOrder {
@@ -177,7 +177,7 @@ impl ItemOrder {
 
 /// A stonewall: workers that go on for a time, and perhaps then until all have done as much as the one that came furthest.
 /// Items of trees, and records of a transfer, are what is counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Wall {

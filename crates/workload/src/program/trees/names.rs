@@ -1,6 +1,6 @@
 //! Names of regular trees: made from their numbers when they are needed, so that 10⁹ of them take no memory.
 
-use plumb_document::{FromDocument, ToDocument};
+use serde::{Deserialize, Serialize};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 ///
 /// Directories of a tree are numbered breadth first: those in directory `d` are `d·branch + 1` to `d·branch + branch`. Item
 /// `n` lies in directory `n / per-directory`.
-#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct TreeNames {
@@ -48,7 +48,7 @@ pub struct TreeNames {
 }
 
 /// What items are called: `PREFIX OWNER . NUMBER SUFFIX`, and `PREFIX NUMBER SUFFIX` where owners share them.
-#[derive(Debug, Clone, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ItemName {

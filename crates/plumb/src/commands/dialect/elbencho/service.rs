@@ -9,11 +9,12 @@ use plumb_dialects::elbencho::hosts::{DataSetPart, HOSTS_MAX};
 use plumb_dialects::elbencho::lower::{Found, Lowered, Places, lower};
 use plumb_dialects::elbencho::tree::{self, Entry};
 use plumb_dialects::elbencho::{self, Action, Settings, TreeSettings};
-use plumb_document::{FromDocument, ToDocument, json};
+use plumb_document::json;
 use plumb_engine::{LoggedOp, PhaseNow};
 use plumb_result::PhaseMeasurement;
 use plumb_study::AgentPolicy;
 use plumb_workload::Workload;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -45,7 +46,7 @@ impl ToAgent {
 }
 
 /// What a service is asked for.
-#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct PartAsked {
     /// elbencho's words.
     pub words: Vec<String>,
@@ -62,7 +63,7 @@ pub struct PartAsked {
 }
 
 /// What becomes of it.
-#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct PartServed {
     /// What is done; `None` where something is wrong.
     pub workload: Option<Workload>,
@@ -75,7 +76,7 @@ pub struct PartServed {
 }
 
 /// What a path leads to, as [`Found`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToDocument, FromDocument)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PathFound {
     Absent,
     Directory,
@@ -109,7 +110,7 @@ impl From<PathFound> for Found {
 }
 
 /// What a service tells of a phase.
-#[derive(Debug, Clone, PartialEq, Eq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct PhaseTold {
     /// How long the `sync` before it took, µs.
     pub before_us: Option<u64>,

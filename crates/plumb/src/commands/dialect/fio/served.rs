@@ -9,10 +9,11 @@ use plumb_dialects::FileError;
 use plumb_dialects::fio::lower::{AskedRecording, Entropy, Found, Lowered, Places, RecordedFiles, lower};
 use plumb_dialects::fio::print::MissingFiles;
 use plumb_dialects::fio::{self, Files, Fio, Machine, MissingFile};
-use plumb_document::{FromDocument, ToDocument, json};
+use plumb_document::json;
 use plumb_engine::LoggedOp;
 use plumb_study::AgentPolicy;
 use plumb_workload::Workload;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -23,7 +24,7 @@ pub const ASKED: &str = "fio ";
 pub const PULLED: &str = "fio-trigger ";
 
 /// What a client asks for.
-#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct JobsAsked {
     /// fio's words.
     pub words: Vec<String>,
@@ -42,7 +43,7 @@ pub struct JobsAsked {
 }
 
 /// What a host tells of a phase.
-#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct PhaseTold {
     /// The lines of its logs, by their files' names.
     pub logs: BTreeMap<String, String>,
@@ -51,7 +52,7 @@ pub struct PhaseTold {
 }
 
 /// What becomes of them on this host.
-#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct JobsServed {
     /// What is done; `None` where something is wrong.
     pub workload: Option<Workload>,
@@ -76,7 +77,7 @@ pub struct JobsServed {
 }
 
 /// A copy of a job.
-#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct CopyServed {
     /// Its job's number.
     pub job: u32,
@@ -87,7 +88,7 @@ pub struct CopyServed {
 }
 
 /// Files of a job that are written first.
-#[derive(Debug, Clone, PartialEq, Default, ToDocument, FromDocument)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct LayoutServed {
     /// The job.
     pub job: String,
