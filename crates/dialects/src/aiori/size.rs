@@ -17,7 +17,7 @@ pub enum SizeError {
     TooLarge,
 }
 
-/// A whole number with a suffix of powers of 1024.
+/// Reads a whole number with a suffix of powers of 1024: `4k`, `4KB` and `4KiB` are one, because IOR reads only the first letter.
 ///
 /// # Errors
 /// [`SizeError`].
@@ -29,15 +29,33 @@ pub fn size(text: &str) -> Result<i64, SizeError> {
         return Err(SizeError::NotASize);
     }
     let (number, suffix) = text.split_at(text.len() - digits.len() + length);
-    let shift = match suffix.trim() {
+    let shift = match suffix.trim().to_ascii_lowercase().as_str() {
         "" => 0,
-        "k" | "K" => 10,
-        "m" | "M" => 20,
-        "g" | "G" => 30,
-        "t" | "T" => 40,
-        "p" | "P" => 50,
-        other => return Err(SizeError::Suffix(other.to_owned())),
+        "k" | "kb" | "kib" => 10,
+        "m" | "mb" | "mib" => 20,
+        "g" | "gb" | "gib" => 30,
+        "t" | "tb" | "tib" => 40,
+        "p" | "pb" | "pib" => 50,
+        _ => return Err(SizeError::Suffix(suffix.trim().to_owned())),
     };
     let number: i64 = number.parse().map_err(|_| SizeError::TooLarge)?;
     number.checked_mul(1 << shift).ok_or(SizeError::TooLarge)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Protects what people type: IOR takes `4KiB` and `1MB` and counts in powers of 1024; what begins with no such letter is refused.
+    #[test]
+    fn suffixes_have_long_forms() {
+        let sizes = ["4k", "4K", "4kb", "4KB", "4KiB", "4 k", "+4k"].map(size);
+        assert!(sizes.iter().all(|size| *size == Ok(4096)), "{sizes:?}");
+        assert_eq!([size("2MB"), size("1gib"), size("-1t")], [Ok(2 << 20), Ok(1 << 30), Ok(-(1 << 40))]);
+        assert_eq!(size("4kk"), Err(SizeError::Suffix("kk".to_owned())));
+        assert_eq!(
+            [size(""), size("k"), size("9999999p")],
+            [Err(SizeError::NotASize), Err(SizeError::NotASize), Err(SizeError::TooLarge)]
+        );
+    }
 }

@@ -412,7 +412,7 @@ fn test_options(all: &mut Settings, words: &[String]) -> Result<Asked<Settings>,
                     Pair { local: is(local), remote: is(remote) }
                 };
             }
-            'b' => all.burst = value.small(text, "requests under way beside one")?,
+            'b' => all.burst = value.small(text, "how many more requests than one are under way")?,
             'e' => _ = value.seconds(text)?,
             'G' => all.segment = Some(value.bytes(text)?),
             'h' => return Ok(Asked::Help),

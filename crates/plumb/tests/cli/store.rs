@@ -49,7 +49,7 @@ fn a_run_is_shown_by_id_beginning_end_or_last() {
     home.plumb("show 0").expect(2).complains(&["is ambiguous", &ids[0], &ids[1], &ids[2], "give more of the id"]);
     home.plumb("show zzz").expect(2).complains(&["no run \"zzz\""]);
     // The page is the one that was printed when it ran, and names run and seed.
-    home.plumb("show last").expect(0).says(&["sim:nvme simulated", "Trust:", &ids[0], "seed 42"]);
+    home.plumb("show last").expect(0).says(&["sim:nvme simulated", "Trusted.", &ids[0], "seed 42"]);
     // What `plumb list` and the last line of a page print is enough to find a run.
     let short = home.plumb("list -n 1").expect(0).out.lines().nth(1).unwrap().split(' ').next().unwrap().to_owned();
     assert_eq!(shown(&short), ids[0]);

@@ -9,7 +9,7 @@ const SHORT: &str = "--size 16MiB --time 200ms";
 fn several_storages_stand_side_by_side() {
     let home = Home::new();
     let said = home.plumb(&format!("try sim:hdd sim:nvme {SHORT}")).expect(0);
-    assert_eq!(said.out.matches("Trust:").count(), 2, "{}", said.out);
+    assert_eq!(said.out.matches("More: plumb").count(), 2, "{}", said.out);
     said.says(&["Random 4 KiB QD1 read", "plumb compare sim:hdd sim:nvme"]);
     home.plumb(&format!("try sim:hdd nowhere {SHORT}")).expect(2).complains(&["nowhere", "does not exist"]);
     assert!(home.plumb("list").expect(0).out.lines().count() == 3, "a place that is missing costs the other no time");
