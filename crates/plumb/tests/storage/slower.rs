@@ -17,6 +17,7 @@ fn contrast<'a>(comparison: &'a Value, metric: &str) -> &'a Value {
 }
 
 #[test]
+#[ignore = "lab tier: takes minutes"]
 fn a_throttled_device_is_found_slower() {
     let _alone = alone();
     if !needs::root_and(&["losetup", "mkfs.ext4"]) {
@@ -46,6 +47,7 @@ fn a_throttled_device_is_found_slower() {
 }
 
 #[test]
+#[ignore = "lab tier: takes minutes"]
 fn a_journal_of_data_and_synchronous_writes_are_found_slower() {
     let _alone = alone();
     if !needs::root_and(&["losetup", "mkfs.ext4"]) {
