@@ -1,7 +1,7 @@
 //! The messages of `TCP_CC`, which netperf has not moved to those of other tests either. Source: captures of 2.7.0.
 
 use super::message::{Kind, Message};
-use super::sendfile::{size, with};
+use super::sendfile::{is_v6, number, size, with};
 use super::wire::{BYTES_MAX, Cpu, Direction, Length, Refused, Request, Response, Results, SECONDS_MAX};
 use plumb_workload::net::BLOCK_BYTES_MAX;
 
@@ -27,11 +27,7 @@ pub(super) fn request(request: &Request) -> Message {
 }
 
 pub(super) fn read_request(message: &Message) -> Result<Request, Refused> {
-    let number = |at: usize, most: u32, name| match message.int(at) {
-        value if value <= 0 => Ok(None),
-        value if value as u32 <= most => Ok(Some(value as u32)),
-        _ => Err(Refused::Range(name)),
-    };
+    let number = |at, most, name| number(message, at, most, name);
     let size = |at: usize| number(at, BLOCK_BYTES_MAX, "a size").map(|size| size.unwrap_or(1));
     Ok(Request {
         direction: Direction::RoundTrips,
@@ -51,12 +47,7 @@ pub(super) fn read_request(message: &Message) -> Result<Request, Refused> {
             _ => return Err(Refused::Range("the length of the test")),
         },
         port: u16::try_from(message.word(64)).map_err(|_| Refused::Range("a port"))?,
-        is_v6: match message.word(68) {
-            0 => None,
-            4 => Some(false),
-            6 => Some(true),
-            _ => return Err(Refused::Unsupported),
-        },
+        is_v6: is_v6(message, 68)?,
         client_port: 0,
         client: None,
         server: None,

@@ -18,6 +18,25 @@ pub(super) fn with(kind: Kind, second: i32, words: &[(usize, i32)]) -> Message {
     message
 }
 
+/// Reads a number of at most `most`; `None` where nothing is said.
+pub(super) fn number(message: &Message, at: usize, most: u32, name: &'static str) -> Result<Option<u32>, Refused> {
+    match message.int(at) {
+        value if value <= 0 => Ok(None),
+        value if value as u32 <= most => Ok(Some(value as u32)),
+        _ => Err(Refused::Range(name)),
+    }
+}
+
+/// Reads whether the family of addresses is that of IPv6; `None` where nothing is said.
+pub(super) fn is_v6(message: &Message, at: usize) -> Result<Option<bool>, Refused> {
+    match message.word(at) {
+        0 => Ok(None),
+        4 => Ok(Some(false)),
+        6 => Ok(Some(true)),
+        _ => Err(Refused::Unsupported),
+    }
+}
+
 pub(super) fn request(request: &Request) -> Message {
     let (Length::Seconds(length) | Length::Count(length)) = request.length;
     let words = [
@@ -37,11 +56,7 @@ pub(super) fn request(request: &Request) -> Message {
 
 /// The server of such a test receives, until the client ends it: the length says neither seconds nor bytes.
 pub(super) fn read_request(message: &Message) -> Result<Request, Refused> {
-    let number = |at: usize, most: u32, name| match message.int(at) {
-        value if value <= 0 => Ok(None),
-        value if value as u32 <= most => Ok(Some(value as u32)),
-        _ => Err(Refused::Range(name)),
-    };
+    let number = |at, most, name| number(message, at, most, name);
     Ok(Request {
         direction: Direction::ToServer,
         udp: false,
@@ -56,12 +71,7 @@ pub(super) fn read_request(message: &Message) -> Result<Request, Refused> {
         only_connects: false,
         length: Length::Seconds(SECONDS_MAX as u32),
         port: u16::try_from(message.word(60)).map_err(|_| Refused::Range("a port"))?,
-        is_v6: match message.word(64) {
-            0 => None,
-            4 => Some(false),
-            6 => Some(true),
-            _ => return Err(Refused::Unsupported),
-        },
+        is_v6: is_v6(message, 64)?,
         client_port: 0,
         client: None,
         server: None,

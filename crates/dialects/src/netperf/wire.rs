@@ -203,11 +203,7 @@ impl Request {
             _ => return Err(Refused::Unsupported),
         };
         let most = if udp { DATAGRAM_BYTES_MAX } else { BLOCK_BYTES_MAX };
-        let number = |at: usize, most: u32, name| match message.int(at) {
-            value if value <= 0 => Ok(None),
-            value if value as u32 <= most => Ok(Some(value as u32)),
-            _ => Err(Refused::Range(name)),
-        };
+        let number = |at, most, name| sendfile::number(message, at, most, name);
         let flags = message.word(56);
         let length = match message.int(64) {
             seconds @ 1..=SECONDS_MAX => Length::Seconds(seconds as u32),
@@ -215,12 +211,7 @@ impl Request {
             _ => return Err(Refused::Range("the length of the test")),
         };
         let port = |at: usize| u16::try_from(message.word(at)).map_err(|_| Refused::Range("a port"));
-        let is_v6 = match message.word(92) {
-            0 => None,
-            4 => Some(false),
-            6 => Some(true),
-            _ => return Err(Refused::Unsupported),
-        };
+        let is_v6 = sendfile::is_v6(message, 92)?;
         if flags & SENDFILE != 0 || message.0[176] != 0 {
             return Err(Refused::Forbidden("a file that a client names"));
         }
