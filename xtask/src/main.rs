@@ -137,6 +137,10 @@ fn test(arguments: &[&str]) -> Result<()> {
     // One failure must not hide another in a crate that comes later.
     let mut tests = cargo();
     tests.envs(environment).args(["test", "--workspace", "--locked", "--no-fail-fast"]).args(arguments);
+    if tier == Tier::Lab {
+        let has_separator = arguments.contains(&"--");
+        tests.args((!has_separator).then_some("--")).arg("--include-ignored");
+    }
     run(&mut tests)
 }
 

@@ -1,5 +1,5 @@
-//! All tests of the workspace, as `cargo test` runs them, but with one program of tests beside the others: that of the lab waits for
-//! virtual machines most of its time. Tests that compare speeds run when nothing else does.
+//! All tests of the workspace, as `cargo test` runs them, but with the lab's program running at the same time as the others: it mostly
+//! waits for hosts. Tests that compare speeds run when nothing else does.
 //!
 //! A few tests that failed are run once more, one by one: a machine that is shared stalls now and then. What fails twice has
 //! failed; what passes then is named in the last lines, with what it said at first.
@@ -27,10 +27,10 @@ const RUN_AGAIN_AT_MOST: usize = 4;
 /// Lines of a test that failed which the last lines show.
 const LINES_SHOWN: usize = 30;
 
-/// Which tests run.
+/// Set of tests to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tier {
-    /// What each change must pass.
+    /// Tests that each change must pass.
     Usual,
     /// Also tests that boot virtual machines or take minutes, marked `#[ignore = "lab tier: …"]`.
     Lab,
@@ -168,8 +168,7 @@ struct Outcome<'suites> {
 
 impl<'suites> Outcome<'suites> {
     fn new(environment: &'suites Environment) -> Self {
-        let (failed, left_out, passed_alone, said) = Default::default();
-        Outcome { environment, failed, left_out, passed_alone, said }
+        Outcome { environment, failed: Vec::new(), left_out: Vec::new(), passed_alone: Vec::new(), said: String::new() }
     }
 
     /// Runs what failed once more.

@@ -207,7 +207,7 @@ fn a_file_that_another_host_makes_meanwhile_is_known_to_both() {
     drop(theirs);
     let (_, reason) = nobody().take_blank(&place, &stat, judged, Intent::Overwrite).unwrap();
     assert_eq!(reason, PassReason::TestData);
-    // The same with data behind the mark: it changed while it was looked at, and is judged again.
+    // The same file with data written after the mark: it changed during the check, and is judged again.
     let path = dir.path().join("written-in-between");
     let mut theirs = fs::File::create(&path).unwrap();
     let open = fs::File::open(dir.path()).unwrap();

@@ -404,6 +404,21 @@ mod tests {
         |_: &str| ()
     }
 
+    /// Returns the only journal of a directory. A command that another test is about to start holds a copy of its lock until it
+    /// has become another program.
+    fn only_abandoned(journals: &Path) -> UndoJournal {
+        let begun = std::time::Instant::now();
+        loop {
+            let mut found = UndoJournal::abandoned(journals);
+            assert!(found.unreadable.is_empty() && found.untrusted.is_empty(), "{found:?}");
+            if let Some(journal) = found.journals.pop() {
+                return journal;
+            }
+            assert!(begun.elapsed() < std::time::Duration::from_secs(10), "no journal was abandoned");
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+    }
+
     fn dir_undo(path: &Path) -> Undo {
         Undo::MountPoint { path: path.to_owned() }
     }
@@ -421,9 +436,7 @@ mod tests {
         }
         assert!(UndoJournal::abandoned(&journals).journals.is_empty(), "it lives");
         drop(journal);
-        let mut found = UndoJournal::abandoned(&journals);
-        assert!(found.unreadable.is_empty() && found.untrusted.is_empty());
-        let mut journal = found.journals.pop().unwrap();
+        let mut journal = only_abandoned(&journals);
         assert_eq!(journal.owner().tag, "study plot 1");
         // The inner one first: the outer one would not be empty.
         assert_eq!(journal.undo(0, &mut quiet()), (2, vec![]));
@@ -448,7 +461,7 @@ mod tests {
         assert_eq!((undone, left.len()), (0, 1), "{left:?}");
         drop(journal);
         fs::remove_file(&odd).unwrap();
-        let mut again = UndoJournal::abandoned(&journals).journals.pop().unwrap();
+        let mut again = only_abandoned(&journals);
         assert_eq!(again.len(), 1, "what was undone is not tried again");
         assert_eq!(again.undo(0, &mut quiet()), (0, vec![]));
     }
@@ -523,7 +536,7 @@ mod tests {
             eprintln!("SKIPPED: only root can give files to somebody else");
         }
         // Back to this user's own file.
-        UndoJournal::abandoned(&journals).journals.pop().unwrap().undo(0, &mut quiet());
+        only_abandoned(&journals).undo(0, &mut quiet());
         assert!(ran.exists());
     }
 
@@ -557,7 +570,7 @@ mod tests {
         let mut journal = UndoJournal::create(dir.path(), "t").unwrap();
         journal.started(child.id());
         drop(journal);
-        let mut journal = UndoJournal::abandoned(dir.path()).journals.pop().unwrap();
+        let mut journal = only_abandoned(dir.path());
         journal.undo(0, &mut quiet());
         assert!(!child.wait().unwrap().success());
     }

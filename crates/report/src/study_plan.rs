@@ -81,7 +81,7 @@ pub struct PlannedCell {
     pub work: String,
 }
 
-/// A plot.
+/// One plot of the plan: where it is, how it is built, and its runs.
 #[derive(Debug, Clone)]
 pub struct PlotView {
     /// Its block, from 0.

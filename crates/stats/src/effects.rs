@@ -1,6 +1,6 @@
 //! Effects of factors and their interactions, as contrasts of logarithms, from designs that need not be balanced.
 //!
-//! A *plot* is a system provisioned once (one mkfs, one array, one boot): all its runs have one combination of levels of the factors that are hard to change
+//! A *plot* is a system provisioned once (one mkfs, one array, one boot). All its runs have one combination of levels of the factors that are hard to change
 //! (`whole`), and the combinations of the easy ones (`sub`) each have a value, or none. For each contrast, a plot gives
 //! one number: its values weighted over the easy factors. The contrast is the weighted mean of these numbers over the
 //! hard factors, and its error is the spread of the numbers between plots of one combination, pooled. So a hard factor is

@@ -6,7 +6,7 @@ use crate::permutation::sign_flip;
 use crate::summary::geometric_mean;
 use crate::verdict::Better;
 
-/// Fewer plots a side than this carry no claim: what one plot does cannot be told from what its set-up does.
+/// Fewest plots a side for a claim: with one, the effect of the plot and that of its set-up cannot be separated.
 pub const PLOTS_MIN: u32 = 2;
 
 /// Below so many units the sign-flip test cannot reach 0.05 (2/2⁵ is 0.0625).

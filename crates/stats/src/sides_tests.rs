@@ -41,7 +41,7 @@ fn claims(ratio: f64, plots: usize, interaction: f64) -> [f64; 2] {
     counts.map(|count| count / 1000.0)
 }
 
-// Protects: an effect that differs between plots is no effect everywhere, however many pairs each of them has.
+// Protects: an effect that differs between plots is not claimed in general, even with many pairs on each plot.
 #[test]
 fn what_a_factor_does_on_few_plots_is_not_taken_for_what_it_does() {
     for plots in [2, 3, 5] {

@@ -26,7 +26,7 @@ pub struct EarlierSpread {
     pub plots: FoundSpread,
     /// From one run to the next on one plot.
     pub runs: FoundSpread,
-    /// What a factor does from one plot to the next, beyond what runs vary by; where it compared an easy factor on several.
+    /// Variation of a factor's effect from one plot to the next, beyond that of runs. Present where an easy factor was compared on several plots.
     pub effects: Option<FoundSpread>,
 }
 

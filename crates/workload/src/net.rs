@@ -356,7 +356,7 @@ pub struct NetWork {
     pub repeats: bool,
     /// Connections are made and closed, and carry nothing.
     pub only_connects: bool,
-    /// Requests that are sent before the first response is waited for: so many more than one are always under way.
+    /// Requests sent before the first response is awaited. This many plus one are then always in flight.
     pub ahead: u32,
 }
 

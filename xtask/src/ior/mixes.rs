@@ -44,7 +44,7 @@ const SOME: &[Row] = &[
     ("-a", &["POSIX", "DUMMY", "BOGUS"]),
 ];
 
-/// A random command line.
+/// Random command line of IOR, without the program's name.
 pub(super) struct IorMix {
     pub(super) words: Vec<String>,
 }
@@ -67,7 +67,7 @@ impl IorMix {
     }
 }
 
-/// What a run of IOR did.
+/// Exit status, calls and report of one run of IOR.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct IorRun {
     succeeds: bool,
@@ -83,7 +83,7 @@ impl IorRun {
         if self.succeeds != other.succeeds {
             return Some((format!("success: {}", self.succeeds), format!("success: {}", other.succeeds)));
         }
-        // What is refused is refused in words of one's own.
+        // Error messages differ on purpose.
         if !self.succeeds {
             return None;
         }
@@ -187,7 +187,7 @@ fn shape(line: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    // Protects the comparison: calls on other files and calls that failed are no part of it, lengths and places are.
+    // Protects the comparison: it ignores calls on other files and failed calls, and includes lengths and offsets.
     #[test]
     fn calls_are_those_on_the_test_file() {
         let trace = "12 openat(AT_FDCWD, \"/d/file\", O_RDWR) = 3</d/file>\n12 pwrite64(3</d/file>, \"a, b\", 4096, 8192) = 4096\n\
@@ -198,7 +198,7 @@ mod tests {
         assert_eq!(calls(split, "/d"), ["fsync"]);
     }
 
-    // Protects the comparison: numbers and the moment are no part of a report's form, words are.
+    // Protects the comparison: it ignores numbers, dates and paths of a report, and compares its words.
     #[test]
     fn reports_are_compared_by_their_words() {
         assert_eq!(shape("write     1234.5     0.1  0 "), Some("write # # #".to_owned()));

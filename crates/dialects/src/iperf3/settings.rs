@@ -439,7 +439,7 @@ pub fn read(words: &[String]) -> Result<Asked, Wrong> {
             "gsro" => params.trains = true,
             "udp-counters-64bit" => params.wide = true,
             "get-server-output" => params.get_output = true,
-            // 0 is no limit, as in iperf3.
+            // 0 means unlimited, as in iperf3.
             "connect-timeout" => {
                 connect_ms = Some(ranged(1024.0, 1e9, "milliseconds")? as u64).filter(|milliseconds| *milliseconds > 0);
             }

@@ -1,4 +1,4 @@
-//! The messages of `TCP_CC`, which netperf has not moved to those of other tests either. Source: captures of 2.7.0.
+//! Messages of `TCP_CC`. Like `TCP_SENDFILE`, netperf never moved it to the messages of the other tests. Source: captures of 2.7.0.
 
 use super::message::{Kind, Message};
 use super::sendfile::{is_v6, number, size, with};

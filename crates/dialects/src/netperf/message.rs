@@ -21,9 +21,9 @@ pub enum Kind {
     Stream,
     /// The reply to it.
     StreamResponse,
-    /// A test of `TCP_CC`.
+    /// Request for a `TCP_CC` test, which has messages of its own.
     Connects,
-    /// The reply to it.
+    /// Reply to [`Kind::Connects`].
     ConnectsResponse,
     /// Any other test.
     Omni,

@@ -77,7 +77,7 @@ pub const CLIENT: &[Opt] = &[
 pub const TEST: &[Opt] = &[
     opt('4', "", "IPv4 for data"),
     opt('6', "", "IPv6 for data"),
-    opt('b', "N", "requests that are sent before the first response is waited for: N + 1 are always under way"),
+    opt('b', "N", "send N requests before waiting for a response, so that N + 1 are always in flight"),
     opt('c', "", "a connection for each round trip"),
     opt('d', "DIRECTION", "send, recv, rr, maerts, stream, or a number: 2 and 4 by bits"),
     opt('D', "[L][,R]", "TCP_NODELAY"),

@@ -246,8 +246,9 @@ impl Report<'_> {
 
     fn units_done(&self) -> f64 {
         match self.settings.direction {
-            Direction::RoundTrips => self.trips as f64,
-            Direction::ToServer if self.settings.udp => self.remote.received.0 as f64 / 1024.0,
+            Direction::RoundTrips if self.settings.in_trips() => self.trips as f64,
+            // KiB both ways, where the throughput is one of bytes.
+            Direction::RoundTrips => self.trips as f64 * f64::from(self.settings.trip.iter().sum::<u32>()) / 1024.0,
             Direction::ToServer => self.remote.received.0 as f64 / 1024.0,
             Direction::ToClient => self.local.received.0 as f64 / 1024.0,
         }
@@ -414,18 +415,14 @@ impl Report<'_> {
         let (wide, unit) = (settings.in_trips() || settings.connects, settings.scale().1);
         let mut text = String::new();
         if settings.headers && with_cpu {
-            // netperf has no letters of methods here.
+            // netperf prints no letters of methods where each round trip has a connection.
             let method = |end: &End| if settings.connects { ' ' } else { Self::busy(end).1 };
-            let (rate, per) = if wide {
-                ("Trans.   CPU    CPU    S.dem   S.dem", "per sec  ")
-            } else {
-                ("Tput     CPU    CPU    S.dem   S.dem", unit)
-            };
+            let (title, rate, per) = if wide { ("Trans.", "Rate", "us/Tr") } else { ("Tput", unit, "us/KB") };
             let _ = write!(
                 text,
-                "Local /Remote\nSocket Size   Request Resp.  Elapsed {rate}\n\
-                 Send   Recv   Size    Size   Time    Rate     local  remote local   remote\n\
-                 bytes  bytes  bytes   bytes  secs.   {per:<8} % {}    % {}    us/Tr   us/Tr\n\n",
+                "Local /Remote\nSocket Size   Request Resp.  Elapsed {title:<8} CPU    CPU    S.dem   S.dem\n\
+                 Send   Recv   Size    Size   Time    {rate:<8} local  remote local   remote\n\
+                 bytes  bytes  bytes   bytes  secs.   per sec  % {}    % {}    {per}   {per}\n\n",
                 method(local),
                 method(remote)
             );

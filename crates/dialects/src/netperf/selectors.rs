@@ -200,7 +200,7 @@ pub fn list(text: &str) -> Result<Vec<&'static str>, String> {
     Ok(found)
 }
 
-/// How busy the processors of both ends were, behind [`usual`]'s columns where that is measured at either end.
+/// Columns of processor use at both ends, which follow [`usual`]'s where either end measures it.
 const OF_PROCESSORS: &str = "LOCAL_CPU_UTIL,LOCAL_CPU_PERCENT_USER,LOCAL_CPU_PERCENT_SYSTEM,LOCAL_CPU_PERCENT_IOWAIT,\
     LOCAL_CPU_PERCENT_IRQ,LOCAL_CPU_PERCENT_SWINTR,LOCAL_CPU_METHOD,REMOTE_CPU_UTIL,REMOTE_CPU_PERCENT_USER,\
     REMOTE_CPU_PERCENT_SYSTEM,REMOTE_CPU_PERCENT_IOWAIT,REMOTE_CPU_PERCENT_IRQ,REMOTE_CPU_PERCENT_SWINTR,REMOTE_CPU_METHOD,\

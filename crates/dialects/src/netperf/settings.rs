@@ -74,7 +74,7 @@ pub struct Settings {
     pub connects: bool,
     /// Connections are made and closed without a round trip.
     pub only_connects: bool,
-    /// `-b`: requests sent before the first response is waited for.
+    /// `-b`: requests sent before the first response is awaited.
     pub burst: u32,
     /// A file is sent.
     pub sendfile: bool,
@@ -412,7 +412,7 @@ fn test_options(all: &mut Settings, words: &[String]) -> Result<Asked<Settings>,
                     Pair { local: is(local), remote: is(remote) }
                 };
             }
-            'b' => all.burst = value.small(text, "how many more requests than one are under way")?,
+            'b' => all.burst = value.small(text, "a number of requests")?,
             'e' => _ = value.seconds(text)?,
             'G' => all.segment = Some(value.bytes(text)?),
             'h' => return Ok(Asked::Help),

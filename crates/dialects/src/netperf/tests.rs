@@ -355,6 +355,35 @@ fn tables_are_those_of_netperf() {
     assert_eq!(lines[1], "16384  131072");
     assert_eq!(lines[5], "    8      0       0      0   5.805    172255.000 1.378     1.378 ");
 
+    // With a unit of bytes, the demand is one of KiB; the titles of connections stay as they are.
+    let head = "Local /Remote\nSocket Size   Request Resp.  Elapsed";
+    for (line, titles, demand) in [
+        (
+            "-t TCP_RR -c -C",
+            " Trans.   CPU    CPU    S.dem   S.dem\nSend   Recv   Size    Size   Time    Rate     local  remote local   remote\n\
+             bytes  bytes  bytes   bytes  secs.   per sec  % S    % S    us/Tr   us/Tr\n\n",
+            "11.611",
+        ),
+        (
+            "-t TCP_RR -c -C -f m",
+            " Tput     CPU    CPU    S.dem   S.dem\nSend   Recv   Size    Size   Time    10^6bits local  remote local   remote\n\
+             bytes  bytes  bytes   bytes  secs.   per sec  % S    % S    us/KB   us/KB\n\n",
+            "5944.675",
+        ),
+        (
+            "-t TCP_CRR -c -C",
+            " Trans.   CPU    CPU    S.dem   S.dem\nSend   Recv   Size    Size   Time    Rate     local  remote local   remote\n\
+             bytes  bytes  bytes   bytes  secs.   per sec  %      %      us/Tr   us/Tr\n\n",
+            "11.611",
+        ),
+    ] {
+        let all = settings(line);
+        let ends = (busy([16_384, 131_072]), busy([16_384, 131_072]));
+        let text = Report { throughput: 2.0, trips: 172_255, ..report(&all, ends.0, ends.1) }.text();
+        assert!(text.contains(&format!("{head}{titles}")), "{line}\n{text}");
+        assert!(text.contains(demand), "{line}\n{text}");
+    }
+
     let all = settings("-t UDP_STREAM");
     let local = End { sizes: [1400, 0], sent: (1400 * 316_407, 316_407), ..end([212_992; 2]) };
     let remote = End { received: (1400 * 143_620, 143_620), ..end([212_992; 2]) };

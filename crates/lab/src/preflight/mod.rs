@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 /// What a host would be used for.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Inspection {
-    /// Different plots.
+    /// Plots that differ in their steps.
     pub builds: Vec<PlannedBuild>,
     /// What may be destroyed.
     pub safety: Safety,
@@ -39,7 +39,7 @@ pub struct PlannedBuild {
     pub work: Vec<PlannedWork>,
 }
 
-/// What runs on a plot.
+/// Commands and workloads that run on one plot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedWork {
     /// The workload and its levels, for messages.

@@ -24,7 +24,7 @@ pub fn run(arguments: &NoiseArguments, common: &Common) -> Result<End, Stopped> 
     let path = arguments.path.as_str();
     let workloads = works(&arguments.work)?;
     let one = side(Side::A, &format!("{path} (A)"), path, arguments.plots)?;
-    // The very same places; only plots of a simulated device can be had anew for the other side.
+    // Both sides are the same places; only a simulated device can provision new plots for the other side.
     let mut other = one.clone();
     other.name = format!("{path} (B)");
     if arguments.plots > 1 {

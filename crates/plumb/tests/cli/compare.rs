@@ -351,7 +351,7 @@ fn checks_over_the_comparison_are_told() {
     assert_eq!(comparison["contrasts"].as_array().unwrap().len(), 2);
 }
 
-/// What one plot a side cannot show, no number of further blocks will; and that is said before the time is spent.
+/// Protects: with one plot a side, more blocks are never advised, and the comparison says so before it starts.
 #[test]
 fn one_provisioning_a_side_asks_for_no_more_blocks() {
     let home = Home::new();

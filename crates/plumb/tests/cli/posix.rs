@@ -238,6 +238,6 @@ fn a_file_system_that_keeps_what_is_removed_does_not_keep_the_run() {
     command.envs(plumb.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let said = Said::of(command);
     done(Command::new("umount").arg(at("mounted")));
-    // Each rule that was tested holds; what stays is no success all the same.
+    // Every tested rule holds, but a directory that cannot be removed still fails the run.
     said.expect(1).complains(&["the file system reported its removal and kept it"]);
 }

@@ -9,7 +9,7 @@ use plumb_trust::{ComparisonSide, FACTORS, SideRecord, factor};
 use std::collections::BTreeSet;
 
 /// Facts in which a level of the compared factor differs from the baseline although nothing that the plan changes between
-/// them covers it. What differs between two plots of one level is what provisioning anew changes.
+/// them covers it. A difference between two plots of one level comes from provisioning.
 pub(super) fn undeclared(evidence: &StudyEvidence) -> Vec<Difference> {
     let plan = &evidence.plan;
     let by = &plan.compare.by;

@@ -87,7 +87,7 @@ fn a_planted_effect_of_a_hard_factor_is_found() {
     }
 }
 
-/// What one plot does must not be taken for what the system does: with runs as the unit, as most do it, two of three
+/// Protects: the effect of one plot is not taken for that of the system: with runs as the unit, as most do it, two of three
 /// studies of equal systems end in a false claim.
 #[test]
 fn equal_systems_are_not_called_different_where_provisionings_vary() {
@@ -285,7 +285,7 @@ fn a_rejected_run_costs_no_table() {
     assert!(reason.starts_with("cannot be estimated: system a lacks values"), "{reason}");
 }
 
-/// D5: what differs beside the factor confounds it; what differs between two plots of one level does not.
+/// D5: a difference that follows the factor's levels confounds it; one between two plots of one level does not.
 #[test]
 fn what_differs_undeclared_is_told() {
     let speed = noisy(4, 0.01, 0.01);

@@ -108,7 +108,7 @@ pub(crate) struct Provisionings {
     by_identity: BTreeMap<String, u32>,
 }
 
-/// What tells two plots apart: the file system, or the disks where those are what varies.
+/// Returns what distinguishes two plots: the file system, or the disks where those are what varies.
 pub(crate) fn provisioning(targets: &BTreeMap<String, TargetFacts>, varying: Option<&Factor>) -> Option<String> {
     let facts = targets.values().next()?;
     if varying.is_some_and(|factor| factor.name == "device") && !facts.leaves.is_empty() {

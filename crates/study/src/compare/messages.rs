@@ -228,7 +228,7 @@ fn mixed(a: &str, b: &str, counts: [(&str, usize); 3], total: usize) -> String {
     format!("{b} against {a}: {}.", said.collect::<Vec<_>>().join(", "))
 }
 
-/// What would settle the open contrasts, in one number: more plots, the budget in which they have the blocks that
+/// Returns the one number that would settle the open contrasts: more plots, the budget in which they have the blocks that
 /// they need, or that no budget has. What a check forbids needs no blocks.
 fn way_on(request: &CompareRequest<'_>, contrasts: &[Contrast], told: &Told<'_>, ended: StopReason) -> String {
     let blocks = told.blocks;

@@ -30,7 +30,7 @@ pub const LOCAL: &str = "local";
 
 /// Plots of each combination where nobody says.
 pub(super) const PLOTS: u32 = 3;
-/// Fewer are no sample of plots.
+/// Fewest plots from which their spread can be estimated.
 pub(super) const PLOTS_MIN: u32 = 2;
 /// Runs of each cell in a plot where nobody says.
 const REPEATS: u32 = 2;

@@ -242,7 +242,7 @@ pub struct PlanCell {
     pub workload: String,
 }
 
-/// One plot.
+/// A system that is provisioned once, with the runs that are made on it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plot {
     /// The block it belongs to; every block has every combination of hard levels once.

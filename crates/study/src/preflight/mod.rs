@@ -1,5 +1,5 @@
 //! What is wrong with a study before its first run: every host, kernel, program, device and file system of its plan is looked
-//! at, and on request each plot is built once and taken down. All that is wrong is told at once.
+//! at, and on request each plot is built once and taken down. All problems are reported together.
 
 mod held;
 #[cfg(test)]
@@ -102,7 +102,7 @@ pub struct Checked {
     pub host: String,
     /// What it is.
     pub what: String,
-    /// Its different plots.
+    /// Number of plots that differ in their steps.
     pub provisionings: usize,
     /// Those that were built and taken down.
     pub built: usize,
@@ -275,7 +275,7 @@ fn place_of(workload: &Workload, dir: &str) -> WorkPlace {
     made.map_or_else(|| WorkPlace::Directory(dir.to_owned()), |name| WorkPlace::Device(name.to_owned()))
 }
 
-/// Builds each plot of a host once and takes it down; how many.
+/// Builds each plot of a host once, takes it down, and returns how many were built.
 fn build_once(
     plan: &Plan,
     host: &PlannedHost<'_>,

@@ -28,7 +28,7 @@ fn wrong(text: &str) -> Objection {
     Objection { text: text.to_owned(), kind: ObjectionKind::Wrong }
 }
 
-// Protects: of a plan with many plots each host and each plot is looked at once, and nothing is built for a look.
+// Protects: a plan with many plots inspects each host and each plot once, and an inspection builds nothing.
 #[test]
 fn each_host_and_each_provisioning_is_looked_at_once() {
     let world = world(|_, _, _| 1e8);

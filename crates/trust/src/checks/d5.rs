@@ -27,7 +27,7 @@ pub(crate) static CHECK: Check = Check {
     judges: &[Judge::Comparison(look)],
 };
 
-/// What plots of one set-up may differ in: another disk or another place on it is what provisioning anew changes.
+/// Facts in which plots of one set-up may differ: each provisioning may get another disk, or another place on it.
 const OF_A_PROVISIONING: &[&str] = &["device", "layout", "sim", "fullness"];
 
 fn look(view: &ComparisonView<'_>) -> Outcome {

@@ -23,10 +23,10 @@ pub(super) fn run(arguments: &PosixArguments) -> Result<Tested, Stopped> {
     Ok(Tested { conformance: conformance(&report, &arguments.path, started_at, arguments), is_removed })
 }
 
-/// What a file system conforms to.
+/// Report of a conformance test.
 pub(super) struct Tested {
     pub(super) conformance: Conformance,
-    /// The test directory could be removed afterwards.
+    /// `true` if the test directory could be removed afterwards.
     pub(super) is_removed: bool,
 }
 
