@@ -5,6 +5,7 @@
 
 mod args;
 mod asked;
+mod background;
 mod commands;
 mod common;
 mod config;

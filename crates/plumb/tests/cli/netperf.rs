@@ -332,3 +332,44 @@ fn it_listens_on_loopback_only() {
     BufReader::new(server.child.stderr.take().unwrap()).read_line(&mut said).unwrap();
     assert!(said.contains("listening on loopback only; use -L 0.0.0.0"), "{said}");
 }
+
+/// A server in the background, which nobody else ends.
+struct Background(rustix::process::Pid);
+
+impl Background {
+    /// The process that was given this port, once it serves.
+    fn on(port: u16) -> Background {
+        let word = format!("\0{port}\0");
+        for _ in 0..500 {
+            let processes = std::fs::read_dir("/proc").unwrap().flatten();
+            let named = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+            let found = named.into_iter().find(|number: &i32| {
+                std::fs::read_to_string(format!("/proc/{number}/cmdline")).is_ok_and(|line| line.contains(&word))
+            });
+            if let Some(number) = found.filter(|_| TcpStream::connect(("127.0.0.1", port)).is_ok()) {
+                return Background(rustix::process::Pid::from_raw(number).unwrap());
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        panic!("nothing serves port {port}");
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        let _ = rustix::process::kill_process(self.0, rustix::process::Signal::KILL);
+    }
+}
+
+// Protects: a server in the background outlives its terminal, and the scheduler, which shares processors between sessions, does
+// not count it to what else runs there.
+#[test]
+fn a_server_in_the_background_has_a_session_of_its_own() {
+    let home = Home::new();
+    for line in ["netserver -4 -p", "iperf3 -s -D -p"] {
+        let port = free_port();
+        home.plumb(&format!("as {line} {port}")).expect(0);
+        let server = Background::on(port);
+        assert_eq!(rustix::process::getsid(Some(server.0)).unwrap(), server.0, "{line}");
+    }
+}

@@ -14,6 +14,7 @@ pub use local::Local;
 use super::ToolCall;
 use super::cpus::run_on;
 use super::dashes;
+use crate::background;
 use crate::exit::{End, Stopped};
 use crate::output::{error_line, error_text, print};
 use crate::session;
@@ -61,10 +62,11 @@ pub fn as_iperf3(call: &ToolCall<'_>) -> Result<End, Stopped> {
     }
     let local = Local::of(&settings, &session::permissions(call.common)?);
     match &settings.end {
-        iperf3::End::Server(server) if server.daemon && std::env::var_os(DAEMON).is_none() => {
+        iperf3::End::Server(server) if server.daemon && !background::is_here() => {
             // Warn here: the daemon has no standard error.
             server::warn_of_strangers(&bind.into(), server.key.is_some());
-            in_background()
+            background::start_again()?;
+            Ok(End::Done)
         }
         iperf3::End::Server(server) => {
             let gate = match users::gate(server, settings.padding) {
@@ -94,24 +96,6 @@ fn printed(text: &str) -> End {
 
 fn stop_flag() -> Result<StopFlag, Stopped> {
     signals::install().map_err(|error| Stopped::io(format!("cannot watch for signals: {error}")))
-}
-
-/// Set for the process in the background, which is asked to go there as well.
-const DAEMON: &str = "PLUMB_IPERF3_DAEMON";
-
-/// Starts the same again without a terminal.
-fn in_background() -> Result<End, Stopped> {
-    use std::os::unix::process::CommandExt;
-    use std::process::{Command, Stdio};
-    let failed = |error| Stopped::io(format!("cannot start in the background: {error}"));
-    let mut words = std::env::args_os();
-    let called = words.next().unwrap_or_default();
-    let program = std::env::current_exe().map_err(failed)?;
-    let mut command = Command::new(program);
-    command.arg0(called).args(words).env(DAEMON, "1").process_group(0);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    command.spawn().map_err(failed)?;
-    Ok(End::Done)
 }
 
 fn write_pid(settings: &Settings) -> Result<(), Stopped> {

@@ -3,6 +3,7 @@
 
 use super::control::{Control, PATIENCE, is_readable, until_end};
 use super::{TestError, Ticks, any, buffers, is_over, resolve, unexpected};
+use crate::background;
 use crate::commands::dialect::cpus::run_on;
 use crate::exit::{End, Stopped};
 use crate::output::{error_line, print};
@@ -59,9 +60,10 @@ pub fn serve(settings: &Settings) -> Result<End, Stopped> {
             );
         }
     }
-    if !settings.foreground {
+    if !settings.foreground && !background::is_here() {
         drop(listeners);
-        return in_background();
+        background::start_again()?;
+        return Ok(End::Done);
     }
     for listener in &listeners {
         if let Ok(at) = listener.local_addr() {
@@ -90,20 +92,6 @@ pub fn serve(settings: &Settings) -> Result<End, Stopped> {
             }
         }
     }
-}
-
-/// Starts the same again without a terminal, and so that it stays.
-fn in_background() -> Result<End, Stopped> {
-    use std::os::unix::process::CommandExt;
-    use std::process::{Command, Stdio};
-    let failed = |error| Stopped::io(format!("cannot start in the background: {error}"));
-    let mut words = std::env::args_os();
-    let called = words.next().unwrap_or_default();
-    let mut command = Command::new(std::env::current_exe().map_err(failed)?);
-    command.arg0(called).args(words).arg("-D").process_group(0);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    command.spawn().map_err(failed)?;
-    Ok(End::Done)
 }
 
 fn listen(settings: &Settings) -> Result<Vec<TcpListener>, TestError> {
