@@ -46,6 +46,13 @@ pub(super) const ALL: &[(&str, &str, &[u8])] = &[
     ("netperf", "netperf_udp_stream.out", golden!("netperf_udp_stream.out")),
     ("netperf", "netperf_omni_csv.out", golden!("netperf_omni_csv.out")),
     ("netperf", "netperf_omni_kv.out", golden!("netperf_omni_kv.out")),
+    ("md-workbench", "run.out", of_dialects!("md-workbench/run.out")),
+    ("iostat", "json.txt", of_dialects!("iostat/json.txt")),
+    ("iostat", "json_basic.txt", of_dialects!("iostat/json_basic.txt")),
+    ("iostat", "three_basic.txt", of_dialects!("iostat/three_basic.txt")),
+    ("iostat", "three_human.txt", of_dialects!("iostat/three_human.txt")),
+    ("iostat", "colour.txt", of_dialects!("iostat/colour.txt")),
+    ("iostat", "group_pretty.txt", of_dialects!("iostat/group_pretty.txt")),
 ];
 
 fn golden(name: &str) -> Vec<RunResult> {
@@ -250,4 +257,44 @@ fn netperf() {
     let kv = only("netperf_omni_kv.out");
     assert_eq!(metric(&kv, "OMNI Send|Recv", "txn.ops"), Some(162_077.93));
     assert_eq!(number(&kv, "OMNI Send|Recv", "latency p99").0, Some(8000.0));
+}
+
+// Protects: rates of objects and data sets, throughput and quantiles of calls are those of their phase.
+#[test]
+fn md_workbench() {
+    let run = only("run.out");
+    assert_eq!((run.tool.version.as_str(), run.phases.len()), ("4.1.0+dev", 4));
+    assert_eq!(metric(&run, "precreate", "create.ops"), Some(104_141.6));
+    assert_eq!(metric(&run, "precreate", "mkdir.ops"), Some(10_414.163));
+    close(metric(&run, "precreate", "write.bw"), 387.4 * MIB);
+    close(metric(&run, "precreate", "create.lat.p50"), 11_921.0);
+    assert_eq!(metric(&run, "benchmark", "read.iops"), Some(101_067.6));
+    close(number(&run, "benchmark (2)", "throughput").0, 826.7 * MIB);
+    close(metric(&run, "benchmark (2)", "unlink.lat.max"), 9_059.9);
+    assert_eq!(number(&run, "benchmark", "delete p75"), (Some(5_006.8), "ns".to_owned(), Some(Better::Lower)));
+    assert_eq!(metric(&run, "cleanup", "rmdir.ops"), Some(1986.174));
+    assert_eq!(number(&run, "cleanup", "errors").0, Some(0.0));
+}
+
+// Protects: iostat's kB are 1024 bytes, its reports stay apart, and every form of the same report says the same.
+#[test]
+fn iostat() {
+    for name in ["json.txt", "colour.txt"] {
+        let run = only(name);
+        assert_eq!(run.environment.hostname, "vm");
+        assert_eq!(metric(&run, "vda", "read.iops"), Some(5440.65), "{name}");
+        close(metric(&run, "vda", "write.bw"), 42_204.75 * KIB);
+        close(metric(&run, "vda, report 2", "write.lat.mean"), 2.01e6);
+        close(number(&run, "vda, report 3", "aqu-sz").0, 990.10);
+        assert_eq!(number(&run, "vda, report 3", "%util").0, Some(100.0));
+        assert_eq!(number(&run, "avg-cpu, report 2", "%idle").0, Some(29.29));
+        close(number(&run, "vda", "dareq-sz").0, 193.69 * KIB);
+    }
+    let run = only("three_basic.txt");
+    close(number(&run, "vda", "tps").0, 5845.35);
+    close(metric(&run, "vda, report 2", "read.bw"), 4004.0 * KIB);
+    // 34.9M is of MB.
+    let run = only("three_human.txt");
+    close(metric(&run, "vda", "read.bw"), 34.9 * MIB);
+    assert_eq!(metric(&run, "vda", "read.iops"), Some(5440.65));
 }

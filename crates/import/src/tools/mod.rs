@@ -19,13 +19,16 @@ mod fs_mark;
 mod hdparm;
 mod hyperfine;
 mod io500;
+mod iometer;
 mod ioping;
 mod ior;
+mod iostat;
 mod iozone;
 mod iperf2;
 mod iperf3;
 mod iperf3_text;
 mod kubestr;
+mod md_workbench;
 mod mdtest;
 mod mlperf;
 mod netperf;
@@ -88,6 +91,9 @@ tools! {
     "hdparm" hdparm "what -t and -T print",
     "ioping" ioping "its statistics",
     "fs_mark" fs_mark "its output and its log",
+    "md-workbench" md_workbench "the lines of its phases, also with -v",
+    "iometer" iometer "the CSV of its results, of 2006 and 1.1",
+    "iostat" iostat "its reports, as text and with -o JSON",
     "dbench" dbench "what it prints, of 3 and 4",
     "rados" rados "what `rados bench` prints, which is what CBT keeps of it; CBT's fio files are fio's",
     "dd" dd "its last line, of GNU, BSD, macOS and BusyBox, in any language",
