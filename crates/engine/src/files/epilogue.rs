@@ -2,22 +2,44 @@
 //! file systems. A job that comes to its own end has them among its ops.
 
 use super::open::JobOpener;
-use crate::backend::{BlockFiles, Errno, Opener};
+use crate::backend::{BlockFiles, Errno, FileAccess, Opener};
+use crate::syscall::mapping::Mapping;
 use crate::terms::Ended;
 use crate::worker::WorkerContext;
-use plumb_workload::{OpKind, WorkerGroup};
+use plumb_workload::{Backend, OpKind, WorkerGroup};
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::os::fd::AsFd;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Arc;
+
+/// A call that flushes a file.
+#[derive(Debug, Clone, Copy)]
+enum FileFlush {
+    Fsync,
+    Fdatasync,
+    /// Of a mapping of all of it: what was stored into mappings is flushed by `msync` during the run, too.
+    Msync,
+}
+
+impl FileFlush {
+    fn call(self, file: &File) -> io::Result<()> {
+        match self {
+            FileFlush::Fsync => Ok(rustix::fs::fsync(file)?),
+            FileFlush::Fdatasync => Ok(rustix::fs::fdatasync(file)?),
+            FileFlush::Msync => {
+                let mapping = Mapping::new(file.as_raw_fd(), file.metadata()?.len(), FileAccess::Read)?;
+                mapping.sync_all().map(drop).map_err(|errno| io::Error::from_raw_os_error(errno.0))
+            }
+        }
+    }
+}
 
 /// Flushes behind the last op.
 #[derive(Default)]
 pub(crate) struct Epilogue {
-    /// `fsync` of every file.
-    files: bool,
-    /// By `fdatasync`.
-    data_only: bool,
+    /// How every file is flushed, if it is.
+    files: Option<FileFlush>,
     /// `syncfs` of every file system.
     file_systems: bool,
     /// Open all the time.
@@ -32,10 +54,15 @@ impl Epilogue {
     pub(crate) fn new(group: &WorkerGroup, opener: Arc<JobOpener>, files: &BlockFiles) -> Epilogue {
         let writes = group.work.moves().write;
         let syncs = group.syncs;
+        let of_requests = group.work.requests().map(|of| of.flush);
+        let flushes = syncs.at_end || syncs.at_close || of_requests.is_some_and(|flush| flush.at_end);
+        let flush = match group.backend {
+            Backend::Mmap => FileFlush::Msync,
+            _ if of_requests.is_some_and(|flush| flush.data_only) => FileFlush::Fdatasync,
+            _ => FileFlush::Fsync,
+        };
         Epilogue {
-            files: writes
-                && (syncs.at_end || syncs.at_close || group.work.requests().is_some_and(|of| of.flush.at_end)),
-            data_only: group.work.requests().is_some_and(|of| of.flush.data_only),
+            files: (writes && flushes).then_some(flush),
             file_systems: writes && syncs.file_system_at_end,
             open: files._owned.clone(),
             count: files.fds.len(),
@@ -46,7 +73,7 @@ impl Epilogue {
     /// Flushes, and records each flush; `ended` is how the ops before it ended.
     pub(crate) fn run(&self, context: &mut WorkerContext<'_>, ended: Ended) -> Ended {
         let Some(opener) = &self.opener else { return ended };
-        if !self.files && !self.file_systems {
+        if self.files.is_none() && !self.file_systems {
             return ended;
         }
         let mut synced = BTreeSet::new();
@@ -64,16 +91,15 @@ impl Epilogue {
                     Err(_) => continue,
                 },
             };
-            if self.files {
-                let call = || if self.data_only { rustix::fs::fdatasync(file) } else { rustix::fs::fsync(file) };
-                ended = flush(context, opener, number, OpKind::EndFsync, ended, call);
+            if let Some(how) = self.files {
+                ended = flush(context, opener, number, OpKind::EndFsync, ended, || how.call(file));
             }
             if self.file_systems
                 && let Ok(stat) = rustix::fs::fstat(file.as_fd())
                 && synced.insert(stat.st_dev)
             {
-                ended =
-                    flush(context, opener, number, OpKind::Syncfs, ended, || crate::os::sync_file_system(file.as_fd()));
+                let sync = || Ok(crate::os::sync_file_system(file.as_fd())?);
+                ended = flush(context, opener, number, OpKind::Syncfs, ended, sync);
             }
         }
         ended
@@ -86,10 +112,13 @@ fn flush(
     number: usize,
     kind: OpKind,
     ended: Ended,
-    call: impl FnMut() -> rustix::io::Result<()>,
+    mut call: impl FnMut() -> io::Result<()>,
 ) -> Ended {
     let start = context.clock.now();
-    let done = rustix::io::retry_on_intr(call);
+    let mut done = call();
+    while done.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::Interrupted) {
+        done = call();
+    }
     let end = context.clock.now();
     match done {
         Ok(()) => {
@@ -97,7 +126,7 @@ fn flush(
             ended
         }
         Err(error) => {
-            let errno = Errno(error.raw_os_error());
+            let errno = Errno(error.raw_os_error().unwrap_or(libc::EIO));
             let path = opener.path(u32::try_from(number).unwrap_or(u32::MAX));
             context.recorder.count_error();
             context.faults.keep(kind, 0, 0, Some(errno.0), &path, &errno.text());

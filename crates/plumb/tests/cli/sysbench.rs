@@ -63,6 +63,8 @@ fn the_same_calls_are_made_as_by_sysbench() {
         "--file-test-mode=seqwr --events=450 --file-merged-requests=4",
         "--file-test-mode=seqrewr --events=450 --file-fsync-end=off",
         "--file-test-mode=seqrd --events=450",
+        "--file-test-mode=rndwr --events=450 --file-io-mode=mmap",
+        "--file-test-mode=rndrw --events=90 --file-io-mode=mmap --file-fsync-mode=fdatasync",
     ] {
         let home = Home::new();
         let real = |more: &str| {
