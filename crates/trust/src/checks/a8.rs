@@ -3,7 +3,7 @@ use crate::evidence::PhaseView;
 use crate::plan::expected_kinds;
 use crate::text::{bytes, count};
 use plumb_result::Remedy;
-use plumb_workload::OpKind;
+use plumb_workload::{OpKind, Phase};
 
 pub(crate) static CHECK: Check = Check {
     code: "A8",
@@ -23,7 +23,13 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     let measured = view.measured;
     let expected = expected_kinds(view.plan);
     if measured.count() == 0 {
-        return Outcome::fail("0 ops", "No op completed in this phase.");
+        let why = match has_ramp(view.plan) && measured.fault_count == 0 {
+            true => {
+                "The work ended within its ramp, which is not measured: shorten the ramp, or let the work last longer."
+            }
+            false => "No op completed in this phase.",
+        };
+        return Outcome::fail("0 ops", why);
     }
     // A phase of nothing but data ops; within a program over files a kind may be rare, and E9 names what is missing.
     let only_data = expected.iter().all(|kind| matches!(kind, OpKind::Read | OpKind::Write | OpKind::Trim));
@@ -39,6 +45,10 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     Outcome::pass(format!("{}, {}", count(measured.count(), "op"), bytes(measured.bytes())))
 }
 
+fn has_ramp(plan: &Phase) -> bool {
+    plan.ramp.0 > 0 || plan.workers.iter().any(|group| group.ramp.0 > 0 || group.ramp_until.is_some())
+}
+
 #[cfg(test)]
 mod tests {
     use crate::fixture::{MIB, Scene};
@@ -49,6 +59,14 @@ mod tests {
         assert_eq!(Scene::reading(MIB).level("A8"), Some(Level::Pass));
         assert_eq!(Scene::reading(0).level("A8"), Some(Level::Fail));
         assert_eq!(Scene::reading(MIB).no_ops().level("A8"), Some(Level::Fail));
+    }
+
+    // Protects: who chose too long a ramp is told so, and not sent to look for a short file.
+    #[test]
+    fn work_that_ends_within_its_ramp_is_said_to() {
+        let finding = |scene: Scene| scene.finding("A8").unwrap().message;
+        assert!(finding(Scene::reading(MIB).no_ops().ramp_s(5)).contains("within its ramp"));
+        assert!(!finding(Scene::reading(MIB).no_ops()).contains("ramp"));
     }
 
     #[test]
