@@ -28,6 +28,9 @@ const SMALL_FILE_ASKED: &str = "8MiB";
 /// Sizes are whole MiB.
 const BLOCK_BYTES: u64 = 1 << 20;
 
+/// What a file takes is a multiple of this on most file systems.
+const PAGE_BYTES: u64 = 4096;
+
 /// Files of a file set where there is room.
 const FILES: u64 = 4000;
 
@@ -177,12 +180,13 @@ impl DataSizes {
     }
 }
 
-/// Space that a target's test data takes below a test directory; 0 for what is there already. Of a file set it is a guess.
+/// Space that a target's test data takes below a test directory; 0 for what is there already. Of a file set it is the mean: each
+/// file is rounded up to a block of the usual size.
 pub fn test_data_bytes(target: &Target) -> u64 {
     match target {
         Target::File(FileTarget { path, size: Some(Size::Bytes(bytes)), .. }) if path.is_relative() => bytes.0,
         Target::Files(files) => files.size.fixed().map_or(0, |size| size.0).saturating_mul(u64::from(files.count)),
-        Target::Tree(tree) => tree.files.saturating_mul(SMALL_FILE_BYTES),
+        Target::Tree(tree) => tree.files.saturating_mul(tree.size.mean().0.next_multiple_of(PAGE_BYTES)),
         _ => 0,
     }
 }
@@ -221,6 +225,15 @@ mod tests {
         for (free, asked) in [(15 * MIB, FileSize::Usual), (56 * MIB, FileSize::Fixed)] {
             assert!(too_little(Path::new("/d"), free, asked).contains("free some space"));
         }
+    }
+
+    // Protects: what a run says it will write is what its files take, of large ones as well.
+    #[test]
+    fn a_file_set_takes_the_space_of_its_files() {
+        let text = "[target.cache.tree]\npath = \"cache\"\nfiles = 96\npreallocated-percent = 50\nsize = \"16MiB\"\n[[phase]]\nname = \"a\"\nstop.time = \"1s\"\n\
+            [[phase.workers]]\ntarget = \"cache\"\nwork.program.steps = [\"stat\"]\n";
+        let workload = plumb_workload::native::parse("w.toml", &format!("name = \"w\"\n{text}")).unwrap();
+        assert_eq!(test_data_bytes(&workload.target["cache"]), 96 * (16 << 20));
     }
 
     /// The promise made to who runs it on storage in use.

@@ -186,6 +186,20 @@ pub enum Distribution {
 plumb_document::short_form!(Distribution, "fixed");
 
 impl Distribution {
+    /// Mean size; of weights that add up to nothing, 0.
+    pub fn mean(&self) -> Bytes {
+        match self {
+            Distribution::Fixed(size) => *size,
+            Distribution::Uniform { min, max } => Bytes(min.0 / 2 + max.0 / 2),
+            Distribution::Gamma { mean, .. } => *mean,
+            Distribution::Weighted(table) => {
+                let weights: f64 = table.iter().map(|entry| entry.weight).sum();
+                let sum: f64 = table.iter().map(|entry| entry.weight * entry.size.0 as f64).sum();
+                Bytes((sum / weights) as u64)
+            }
+        }
+    }
+
     /// The largest size it can yield, where that is bounded; buffers are made to fit it.
     pub fn max(&self) -> Bytes {
         match self {

@@ -6,7 +6,7 @@
 use super::{MIB, NamedWorkload, RunPlace, Scale};
 use crate::native;
 use crate::phase::{Phase, WorkerGroup};
-use crate::target::{Distribution, SimTarget, Target};
+use crate::target::{SimTarget, Target};
 use crate::units::{Bytes, Nanos, Size};
 use crate::{SimDevice, Workload};
 use std::collections::BTreeMap;
@@ -168,7 +168,7 @@ fn on(device: &SimDevice, target: &Target) -> Option<Target> {
         Target::Tree(tree) => SimTarget {
             files: Some(tree.files),
             preallocated_percent: tree.preallocated_percent,
-            ..range(tree.files.saturating_mul(mean(&tree.size)))
+            ..range(tree.files.saturating_mul(tree.size.mean().0.max(1)))
         },
         _ => return None,
     };
@@ -180,19 +180,4 @@ fn bytes_of(size: Size) -> Option<u64> {
         Size::Bytes(bytes) => Some(bytes.0),
         Size::Ram(_) | Size::Free(_) => None,
     }
-}
-
-/// Mean of a distribution of sizes, at least a byte.
-fn mean(size: &Distribution) -> u64 {
-    let mean = match size {
-        Distribution::Fixed(size) => size.0,
-        Distribution::Uniform { min, max } => min.0 / 2 + max.0 / 2,
-        Distribution::Gamma { mean, .. } => mean.0,
-        Distribution::Weighted(table) => {
-            let weights: f64 = table.iter().map(|entry| entry.weight).sum();
-            let sum: f64 = table.iter().map(|entry| entry.weight * entry.size.0 as f64).sum();
-            (sum / weights) as u64
-        }
-    };
-    mean.max(1)
 }

@@ -73,7 +73,7 @@ loads! {
         ["read.bw"];
     "checkpoint-like", Some("training benchmark"), "a checkpoint: eight ranks write 128 MiB each and fsync, then read it back from the device",
         ["write.bw", "read.bw"];
-    "kv-cache-like", None, "a language model's cache of keys and values: 2 MiB read and written (70:30), popular blocks first",
+    "kv-cache-like", None, "a language model's cache of keys and values: entries of 4 MiB read whole, and written and made durable (92:8), by 16 at once",
         ["read.bw", "read.lat.p99"];
     "vector-index-like", None, "searching vectors on disk: random 8 KiB reads of 16 searches, 4 at once each",
         ["read.iops", "read.lat.p99"];
