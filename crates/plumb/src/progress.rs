@@ -314,10 +314,14 @@ impl Progress for LiveLine {
         self.block = Some(what.to_owned());
     }
 
-    /// Of a comparison, only what rejects its runs, and each check once: it tends to be the same in every block.
+    /// Of a comparison, only what rejects its runs, and each check once: it tends to be the same in every block. Of a run, a
+    /// check that was told before is short.
     fn found(&mut self, finding: &Finding) {
         let aside = match &self.block {
             None if finding.level < Level::Fail && self.warnings == LiveWarnings::FailuresOnly => return,
+            None if !self.told.insert(finding.code.clone()) => {
+                return self.tell(&page::found_again(finding, &self.style));
+            }
             None => None,
             Some(_) if finding.level < Level::Fail || !self.told.insert(finding.code.clone()) => return,
             Some(block) => Some(format!("{block}; printed once; all runs with {} are left out", finding.code)),

@@ -522,7 +522,7 @@ fn differences(comparison: &Comparison, verbose: bool, style: &Style) -> String 
     if comparison.differences.is_empty() {
         let said = match comparison.stored.as_ref().is_some_and(|stored| stored.imported > 0) {
             true => "What differs between the two set-ups was not recorded.",
-            false => "No differences found between the two set-ups.",
+            false => "The two set-ups differ in nothing that was recorded: file system, device, options, kernel.",
         };
         return format!("{}\n", style.wrap(said, 0));
     }

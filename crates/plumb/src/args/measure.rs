@@ -86,7 +86,7 @@ pub struct RunArguments {
     /// A workload file, or the name of a named workload.
     pub workload: String,
     /// The directory in which test data is created.
-    #[arg(long, default_value = ".", value_name = "DIR")]
+    #[arg(long, aliases = ["dir", "directory"], default_value = ".", value_name = "DIR")]
     pub at: PathBuf,
     /// Change a setting, by its path such as `phase.0.workers.0.depth=32` or by a short name such as `depth=32`.
     #[arg(long = "set", value_name = "KEY=VALUE")]

@@ -7,7 +7,7 @@ use plumb_workload::net::Passing;
 /// Arguments of `plumb net`.
 #[derive(Debug, Args)]
 pub struct NetArguments {
-    /// The other end, where `plumb net --serve` runs: a name, an address, `unix:PATH` or `vsock:CID:PORT`.
+    /// The other end, where `plumb net --serve` runs: HOST or HOST:PORT, `unix:PATH` or `vsock:CID:PORT`.
     #[arg(required_unless_present_any = ["serve", "init"])]
     pub host: Option<String>,
     /// Be the other end. Stock iperf3 clients are served, too.
@@ -19,9 +19,9 @@ pub struct NetArguments {
     /// Make new keys in DIR: server.keys for --serve, and client.keys for the hosts that may measure.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["serve", "host", "keys", "stored", "every"])]
     pub init: Option<std::path::PathBuf>,
-    /// Port of the other end.
-    #[arg(long, default_value_t = 5201)]
-    pub port: u16,
+    /// Port of the other end, or with --serve of this one [default: 5201].
+    #[arg(long)]
+    pub port: Option<u16>,
     /// Address of this end [default with --serve: loopback only]; with --serve also `unix:PATH` or `vsock::PORT`.
     #[arg(long, value_name = "ADDRESS")]
     pub bind: Option<String>,

@@ -186,7 +186,10 @@ fn bars(comparison: &Comparison, numbers: &TidyTable) -> Vec<Chart> {
 fn differences(comparison: &Comparison) -> Vec<ReportPart> {
     let mut parts = vec![ReportPart::Heading("In what the sides differ".to_owned())];
     if comparison.differences.is_empty() {
-        parts.push(ReportPart::Text(Ink::Faint, "No differences found between the two set-ups.".to_owned()));
+        parts.push(ReportPart::Text(
+            Ink::Faint,
+            "The two set-ups differ in nothing that was recorded: file system, device, options, kernel.".to_owned(),
+        ));
         return parts;
     }
     let heads = ["factor", "fact", "A", "B"];

@@ -103,6 +103,15 @@ pub fn found(finding: &Finding, aside: Option<&str>, style: &Style) -> String {
     format!("{}{body}", style.ink(level_ink(finding.level), &head))
 }
 
+/// The same finding in a further phase, with what was seen there: `fail C1  fsync: again, 2.2 GiB by others`.
+pub fn found_again(finding: &Finding, style: &Style) -> String {
+    let head = head(finding);
+    let phase = finding.phase.as_deref().unwrap_or("the run");
+    let seen = if finding.observed.is_empty() { String::new() } else { format!(", {}", finding.observed) };
+    let body = style.wrap(&format!("{phase}: again{seen}"), head.len());
+    format!("{}{body}", style.ink(level_ink(finding.level), &head))
+}
+
 /// That a finding which was printed during its phase does not hold over the whole of it.
 pub fn withdrawn(finding: &Finding, style: &Style) -> String {
     let over = finding.phase.as_ref().map_or("the whole run".to_owned(), |phase| format!("all of {phase}"));
@@ -185,9 +194,10 @@ mod tests {
     use super::*;
     use plumb_result::Remedy;
 
-    // Protects: the way out that needs an option is on the first page, not only the one that asks others to stop.
+    // Protects: the way out that needs an option is on the first page, not only the one that asks others to stop; what is told
+    // again is short, and says in which phase.
     #[test]
-    fn a_brief_finding_has_two_remedies_at_most() {
+    fn a_finding_is_brief_on_the_first_page_and_when_it_comes_again() {
         let finding = Finding {
             code: "C1".to_owned(),
             level: Level::Fail,
@@ -201,6 +211,9 @@ mod tests {
         };
         let page = brief(std::slice::from_ref(&finding), 0, &Style::PLAIN);
         assert!(page.contains("→ Stop dd. Or declare it: `--under-load`.\n"), "{page}");
+        let again =
+            Finding { phase: Some("fsync".to_owned()), observed: "2 GiB by others".to_owned(), ..finding.clone() };
+        assert_eq!(found_again(&again, &Style::PLAIN).trim_end(), "fail C1  fsync: again, 2 GiB by others");
         let only = Finding { remedies: vec![Remedy::words("Stop dd.")], ..finding };
         assert!(brief(&[only], 0, &Style::PLAIN).contains("→ Stop dd.\n"));
     }

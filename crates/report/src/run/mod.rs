@@ -15,7 +15,7 @@ mod ranks;
 mod rows;
 mod survey;
 
-pub use findings::{findings, found, withdrawn};
+pub use findings::{findings, found, found_again, withdrawn};
 pub(crate) use limits::limit;
 pub use survey::side_by_side;
 

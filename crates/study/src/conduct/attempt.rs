@@ -268,7 +268,14 @@ impl Conductor<'_, '_> {
     fn end_run(&mut self, seq: u32, judged: &Judged, seconds: f64) -> Result<(), StoreError> {
         self.commit_run(seq, judged, seconds)?;
         let position = self.position(self.study.plan.runs[seq as usize].plot);
-        self.tell(&ConductEvent::RunEnded { position, status: judged.status, reason: judged.reason.as_deref() });
+        let rejected_before = self.rows.iter().find(|row| row.seq == seq).map_or(0, |row| row.rejected_before);
+        self.tell(&ConductEvent::RunEnded {
+            position,
+            number: seq + 1,
+            rejected_before,
+            status: judged.status,
+            reason: judged.reason.as_deref(),
+        });
         Ok(())
     }
 

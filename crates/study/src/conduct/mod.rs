@@ -150,6 +150,10 @@ pub enum ConductEvent<'a> {
     RunEnded {
         /// How far it is.
         position: Position,
+        /// Which run, from 1.
+        number: u32,
+        /// How often it was made before, and rejected.
+        rejected_before: u32,
         /// How.
         status: StudyRunStatus,
         /// Why, where not well.

@@ -21,13 +21,23 @@ fn go_on_until(
     stop: StopFlag,
     budget: Option<Duration>,
 ) -> Result<Conducted, StoreError> {
+    go_on_watched(store, study, world, (stop, budget), &mut ())
+}
+
+fn go_on_watched(
+    store: &mut Store,
+    study: &FrozenStudy,
+    world: &Shared,
+    (stop, budget): (StopFlag, Option<Duration>),
+    watcher: &mut dyn ConductWatcher,
+) -> Result<Conducted, StoreError> {
     let mut hosts = FakeHosts(world.clone());
     let mut setting = ConductSetting {
         hosts: &mut hosts,
         stop,
         budget,
         keep_going: false,
-        watcher: &mut (),
+        watcher,
         typed: String::new(),
         stream: false,
         command: "plumb study run fake.toml",
@@ -192,7 +202,9 @@ impl ConductWatcher for Lines {
     fn event(&mut self, event: &ConductEvent<'_>) {
         match event {
             ConductEvent::Trouble(text) => self.0.push((*text).to_owned()),
-            ConductEvent::RunEnded { status, .. } => self.0.push(status.name().to_owned()),
+            ConductEvent::RunEnded { number, rejected_before, status, .. } => {
+                self.0.push(format!("{number} {}{}", status.name(), " again".repeat(*rejected_before as usize)));
+            }
             _ => {}
         }
     }
@@ -208,20 +220,8 @@ fn a_failure_that_comes_again_ends_the_study() {
     });
     let (mut store, study) = begun(plan(&["a", "b"], &["4k", "64k"], 3, 2));
     let mut heard = Lines(Vec::new());
-    let conducted = {
-        let mut hosts = FakeHosts(world.clone());
-        let mut setting = ConductSetting {
-            hosts: &mut hosts,
-            stop: StopFlag::detached(),
-            budget: None,
-            keep_going: false,
-            watcher: &mut heard,
-            typed: String::new(),
-            stream: false,
-            command: "plumb study run fake.toml",
-        };
-        conduct(&mut store, &study, &mut setting).unwrap()
-    };
+    let at_once = (StopFlag::detached(), None);
+    let conducted = go_on_watched(&mut store, &study, &world, at_once, &mut heard).unwrap();
     assert_eq!(conducted.ended, ConductEnded::SameFailure);
     assert_eq!(
         heard.0,
@@ -273,7 +273,7 @@ fn a_rejected_run_is_made_again_behind_its_own_repetition() {
     assert_eq!(made, [0, 1, 0, 2, 3, 4, 5]);
 }
 
-// Protects: a rejected run is made again once, and both results are kept.
+// Protects: a rejected run is made again once, and both results are kept; whoever watches is told which run it is.
 #[test]
 fn a_rejected_run_is_made_again_once() {
     let world = world(|_, _, _| 1e8);
@@ -285,7 +285,10 @@ fn a_rejected_run_is_made_again_once() {
         }
     });
     let (mut store, study) = begun(plan(&["a", "b"], &["4k", "64k"], 1, 1));
-    go_on(&mut store, &study, &world).unwrap();
+    let mut heard = Lines(Vec::new());
+    go_on_watched(&mut store, &study, &world, (StopFlag::detached(), None), &mut heard).unwrap();
+    heard.0.sort();
+    assert_eq!(heard.0, ["1 done", "2 done again", "2 rejected", "3 done", "4 rejected", "4 rejected again"]);
     let rows = store.study_runs(&study.id).unwrap();
     let of = |seq: usize| (rows[seq].status, rows[seq].attempts, rows[seq].rejected_before);
     assert_eq!(of(0), (StudyRunStatus::Done, 1, 0));

@@ -37,7 +37,8 @@ pub fn run(arguments: &NetArguments, common: &Common) -> Result<End, Stopped> {
         let identity = arguments.keys.as_deref().map(Identity::load).transpose().map_err(no_keys)?;
         let own = server::Own { local: local(), identity, gate: None };
         let role = Role::Server(Server::default());
-        let settings = Settings { port: arguments.port, interval_s: 0.0, ..Settings::new(role) };
+        let settings =
+            Settings { port: arguments.port.unwrap_or(protocol::PORT), interval_s: 0.0, ..Settings::new(role) };
         let bind = match (&arguments.bind, arguments.bind.as_deref().and_then(Elsewhere::parse)) {
             (_, Some(elsewhere)) => Bind::Elsewhere(elsewhere.map_err(Stopped::usage)?),
             (address, None) => address.as_deref().map(ip_of).transpose()?.into(),
@@ -48,17 +49,16 @@ pub fn run(arguments: &NetArguments, common: &Common) -> Result<End, Stopped> {
         return Err(Stopped::usage("name a host, or use --serve for the other end"));
     };
     arguments.report.writable()?;
+    let place = protocol::place_with(host, arguments.port).map_err(Stopped::usage)?;
     if arguments.stored {
-        return series::stored(host, arguments, common);
+        return series::stored(&place, arguments, common);
     }
     let trust = arguments.keys.as_deref().map(Trust::load).transpose().map_err(no_keys)?;
-    let place = match Elsewhere::parse(host) {
-        Some(_) => Place { trust, ..protocol::place_of(host).map_err(Stopped::usage)? },
-        None => {
-            let bind = arguments.bind.as_deref().map(ip_of).transpose()?;
-            Place { bind, trust, ..protocol::place_at(host.clone(), arguments.port) }
-        }
+    let bind = match place.elsewhere {
+        Some(_) => None,
+        None => arguments.bind.as_deref().map(ip_of).transpose()?,
     };
+    let place = Place { bind, trust, ..place };
     if let Some(time) = arguments.busy_poll.filter(|time| time.0 > POLL_NS_MAX) {
         return Err(Stopped::usage(format!("--busy-poll {time} is too long; use at most 10ms")));
     }

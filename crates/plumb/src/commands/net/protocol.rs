@@ -15,7 +15,7 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 /// Port where none is said.
-const PORT: u16 = 5201;
+pub const PORT: u16 = 5201;
 
 /// Bytes of a block, and of a datagram: whole on any link.
 const BLOCK_BYTES: u32 = 128 << 10;
@@ -50,20 +50,27 @@ fn without_sctp() -> String {
 
 /// The other end at an address, `HOST` or `HOST:PORT`.
 pub fn place_of(address: &str) -> Result<Place, String> {
+    place_with(address, None)
+}
+
+/// The same, with a port that was given besides the address.
+pub fn place_with(address: &str, port: Option<u16>) -> Result<Place, String> {
     if let Some(elsewhere) = Elsewhere::parse(address) {
         let place = place_at(address.to_owned(), 0);
         return Ok(Place { elsewhere: Some(elsewhere?), ..place });
     }
     let plain = |host: &str| host.trim_start_matches('[').trim_end_matches(']').to_owned();
-    let (host, port) = match address.rsplit_once(':') {
+    match address.rsplit_once(':') {
         // Of IPv6 without brackets, a colon is part of the address.
-        Some((host, port)) if !host.contains(':') || host.ends_with(']') => {
-            let port = port.parse().map_err(|_| format!("`{port}` in `{address}` is not a port"))?;
-            (plain(host), port)
+        Some((host, text)) if !host.contains(':') || host.ends_with(']') => {
+            let own: u16 = text.parse().map_err(|_| format!("`{text}` in `{address}` is not a port"))?;
+            match port.filter(|port| *port != own) {
+                Some(port) => Err(format!("{address} and --port {port} name two ports; leave one out")),
+                None => Ok(place_at(plain(host), own)),
+            }
         }
-        _ => (plain(address), PORT),
-    };
-    Ok(place_at(host, port))
+        _ => Ok(place_at(plain(address), port.unwrap_or(PORT))),
+    }
 }
 
 /// The other end.

@@ -1,6 +1,7 @@
 //! Measurements again and again, and those that are stored.
 
 use super::super::dialect::iperf3::TestError;
+use super::super::dialect::iperf3::client::Place;
 use super::measure::Bench;
 use super::{keep, words};
 use crate::args::NetArguments;
@@ -60,10 +61,10 @@ pub fn measure(bench: &Bench, every: Nanos, arguments: &NetArguments, common: &C
 }
 
 /// Shows what is stored of a host.
-pub fn stored(host: &str, arguments: &NetArguments, common: &Common) -> Result<End, Stopped> {
-    let found = session::store_to_read(common)?.networks(host, arguments.port)?;
+pub fn stored(place: &Place, arguments: &NetArguments, common: &Common) -> Result<End, Stopped> {
+    let Place { host, port, .. } = place;
+    let found = session::store_to_read(common)?.networks(host, *port)?;
     if found.is_empty() {
-        let port = arguments.port;
         return Err(Stopped::usage(format!(
             "no measurement of {host} port {port} is stored\nmeasure: plumb net {host}; list: plumb query \"SELECT DISTINCT host, port FROM network\""
         )));

@@ -161,7 +161,7 @@ impl ConductWatcher for StudyReporter {
                 }
             }
             ConductEvent::Line(line) => self.line(line),
-            ConductEvent::RunEnded { position, status, reason } => {
+            ConductEvent::RunEnded { position, number, rejected_before, status, reason } => {
                 self.position(position);
                 if let Some(screen) = self.screen() {
                     screen.study(|study| match status {
@@ -175,9 +175,9 @@ impl ConductWatcher for StudyReporter {
                     return;
                 }
                 let reason = reason.map_or(String::new(), |reason| format!(": {reason}"));
+                let again = if *rejected_before > 0 { ", made again:" } else { "" };
                 let text = format!(
-                    "run {} of {} {}{reason}{}",
-                    position.ended,
+                    "run {number} of {}{again} {}{reason}{}",
                     position.runs,
                     status.name(),
                     if self.live { String::new() } else { left(position) }
