@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Descriptors that the rest of the program needs besides the jobs' files.
-const OTHER_DESCRIPTORS: u64 = 256;
+pub(crate) const OTHER_DESCRIPTORS: u64 = 256;
 
 /// One read of the reading before the start.
 const READ_BYTES: usize = 1 << 20;

@@ -1,5 +1,6 @@
 //! `plumb as filebench` from outside.
 
+use super::leftovers::limited;
 use crate::common::Home;
 use regex::Regex;
 use serde_json::json;
@@ -311,4 +312,21 @@ fn sets_are_reused() {
     std::fs::rename(home.work().join("real"), &set).unwrap();
     run("reuse=false").expect(0);
     assert_ne!(std::fs::read(&all[0]).unwrap(), [7; 4096], "it is made again");
+}
+
+// Protects: threads that keep many files open, as Filebench's oltp, share the process's limit of open files: they keep fewer
+// then, and the result says so.
+#[test]
+fn threads_share_the_limit_of_open_files() {
+    let home = Home::new();
+    home.file(
+        "turn.f",
+        "define fileset name=set,path=.,entries=40,size=8k,prealloc\n\
+         define process name=p,instances=8 { thread name=t { flowop read name=r,filesetname=set,iosize=2k,random,opennext\n\
+         flowop finishoncount name=f,value=4000 } }\nrun 20\n",
+    );
+    let run = limited(&home, "-n 600", "as filebench -f turn.f").expect(0);
+    assert!(ops(&run.out, "r") >= 4000, "{}", run.out);
+    let page = home.plumb("show last -v").expect(0).out;
+    assert!(page.contains("files open, where Filebench keeps 128"), "{page}");
 }

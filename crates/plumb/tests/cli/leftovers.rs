@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Runs a command under a `ulimit`.
-fn limited(home: &Home, limit: &str, line: &str) -> Said {
+pub(super) fn limited(home: &Home, limit: &str, line: &str) -> Said {
     let plain = home.command(line.split_whitespace());
     let mut command = Command::new("env");
     let script = format!("ulimit {limit}; exec \"$@\"");

@@ -12,7 +12,6 @@ use crate::program::aio::{Aio, FailedWrite};
 use crate::program::descriptor::{close, errno, system};
 use crate::rng::Rng;
 use plumb_workload::OpKind;
-use plumb_workload::program::TURN_HANDLES;
 use rustix::fs::{Advice, AtFlags, Mode, OFlags, SeekFrom};
 use std::cell::Cell;
 use std::mem::MaybeUninit;
@@ -72,6 +71,8 @@ pub(super) struct SharedCalls<'a> {
     had: Vec<Option<(usize, u32)>>,
     /// The handle that a step with a turn used last.
     turn: usize,
+    /// Over how many handles such a step goes.
+    turn_handles: usize,
     /// Of each set: behind the entry that a step with a turn took last.
     own: Vec<Cell<u32>>,
     rng: Rng,
@@ -88,12 +89,19 @@ pub(super) struct SharedCalls<'a> {
 }
 
 impl<'a> SharedCalls<'a> {
-    pub(super) fn new(context: WorkerContext<'a>, rng: Rng, reads: ReadMemory, writes: WriteMemory) -> SharedCalls<'a> {
+    pub(super) fn new(
+        context: WorkerContext<'a>,
+        rng: Rng,
+        reads: ReadMemory,
+        writes: WriteMemory,
+        turn_handles: usize,
+    ) -> SharedCalls<'a> {
         let program = context.program;
         SharedCalls {
             handles: (0..program.handles).map(|_| None).collect(),
             had: vec![None; program.handles],
             turn: 0,
+            turn_handles,
             own: program.sets.iter().map(|_| Cell::new(0)).collect(),
             rng,
             path: PathText::new(),
@@ -119,7 +127,7 @@ impl<'a> SharedCalls<'a> {
     fn handle(&mut self, step: &CompiledStep) -> usize {
         match step.pick {
             PickFrom::Turn => {
-                self.turn = if self.turn == 0 { usize::from(TURN_HANDLES) - 1 } else { self.turn - 1 };
+                self.turn = if self.turn == 0 { self.turn_handles - 1 } else { self.turn - 1 };
                 self.turn
             }
             _ => step.handle,

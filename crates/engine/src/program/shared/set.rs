@@ -79,6 +79,11 @@ impl AsFd for SetDir<'_> {
 }
 
 impl SharedSet {
+    /// Directories that may stay open.
+    pub(super) fn held_directories(&self) -> usize {
+        self.dirs.held.len()
+    }
+
     pub(super) fn root(&self) -> BorrowedFd<'_> {
         self.root.as_fd()
     }

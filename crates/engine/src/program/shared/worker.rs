@@ -6,11 +6,13 @@ use super::memory::{ReadMemory, WriteMemory};
 use super::source::{Bookkeeper, Outcome, SharedSource, WorkerContext};
 use crate::barrier::{Barrier, Body};
 use crate::bind::run_to_end;
+use crate::files::open::OTHER_DESCRIPTORS;
 use crate::process;
 use crate::rng::{Purpose, StreamId};
 use crate::terms::Ended;
 use crate::worker_error::WorkerError;
 use plumb_workload::process::ProcessRules;
+use plumb_workload::program::TURN_HANDLES;
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -60,7 +62,24 @@ impl SharedWorker {
         };
         let mut source =
             SharedSource::new(context, *barrier.clock(), barrier.control(), number, self.stream.rng(Purpose::Mix));
-        let mut calls = SharedCalls::new(context, self.stream.rng(Purpose::Offset), reads, written);
+        let (turn_handles, limit) = self.turn_handles();
+        if turn_handles < usize::from(TURN_HANDLES) && program.handles >= usize::from(TURN_HANDLES) {
+            let note = format!(
+                "each thread keeps {turn_handles} files open, where Filebench keeps {TURN_HANDLES}: {limit} may be open \
+                 (`ulimit -n`)"
+            );
+            barrier.report().fallbacks.write(note.as_bytes());
+        }
+        let mut calls = SharedCalls::new(context, self.stream.rng(Purpose::Offset), reads, written, turn_handles);
         Ok(run_to_end(barrier, &mut source, &mut calls, &mut Bookkeeper { context }))
+    }
+    /// Over how many open files a step with a turn goes, and the limit of open files: all threads share it, while Filebench's
+    /// processes have one each.
+    fn turn_handles(&self) -> (usize, u64) {
+        let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX);
+        let held: usize = self.program.sets.iter().map(|set| set.held_directories()).sum();
+        let left = limit.saturating_sub(held as u64 + OTHER_DESCRIPTORS);
+        let share = (left / u64::from(self.workers.max(1))).clamp(1, TURN_HANDLES.into());
+        (share as usize, limit)
     }
 }
