@@ -315,7 +315,7 @@ impl Progress for LiveLine {
     }
 
     /// Of a comparison, only what rejects its runs, and each check once: it tends to be the same in every block. Of a run, a
-    /// check that was told before is short.
+    /// check that was printed before is one short line.
     fn found(&mut self, finding: &Finding) {
         let aside = match &self.block {
             None if finding.level < Level::Fail && self.warnings == LiveWarnings::FailuresOnly => return,

@@ -28,7 +28,7 @@ const SMALL_FILE_ASKED: &str = "8MiB";
 /// Sizes are whole MiB.
 const BLOCK_BYTES: u64 = 1 << 20;
 
-/// What a file takes is a multiple of this on most file systems.
+/// Most file systems give a file a multiple of this many bytes.
 const PAGE_BYTES: u64 = 4096;
 
 /// Files of a file set where there is room.

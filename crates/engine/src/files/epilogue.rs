@@ -38,7 +38,7 @@ impl FileFlush {
 /// Flushes behind the last op.
 #[derive(Default)]
 pub(crate) struct Epilogue {
-    /// How every file is flushed, if it is.
+    /// The call that flushes every file, if one does.
     files: Option<FileFlush>,
     /// `syncfs` of every file system.
     file_systems: bool,

@@ -1,6 +1,6 @@
 //! iostat of sysstat: its reports as text and as JSON. A device in a report is a phase, and so are the processors.
 //!
-//! A `kB` of iostat is 1024 bytes, and an `MB` 1024² (iostat(1)). With `--human` a letter behind a number is its unit instead.
+//! A `kB` of iostat is 1024 bytes, and an `MB` 1024² (iostat(1)). With `--human` a letter after a number is its unit instead.
 
 use crate::amount::decimal;
 use crate::error::unread;
@@ -49,7 +49,7 @@ fn heads_devices(line: &str) -> bool {
     (is_name(first) || is_name(last)) && line.split_whitespace().any(|word| word == "tps" || word.contains('/'))
 }
 
-/// What the lines below a head are of.
+/// The subject of the lines below a head.
 enum Below {
     Nothing,
     Processors(Vec<String>),

@@ -14,7 +14,7 @@ const PHASES: [&str; 3] = ["precreate", "benchmark", "cleanup"];
 const CALLS: [(&str, OpKind); 4] =
     [("read", OpKind::Read), ("stat", OpKind::Stat), ("create", OpKind::Create), ("delete", OpKind::Unlink)];
 
-/// What the quantiles of a call are, in their order; a quartile is a number of its own.
+/// The quantiles of a call, in their order; no metric stands for a quartile, which becomes a number.
 const QUANTILES: [(Option<Stat>, &str); 7] = [
     (Some(Stat::Min), "min"),
     (None, "p25"),
@@ -55,23 +55,24 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     }
 }
 
-/// The text behind a label, up to its unit: `rate:104141.6 obj/s`.
+/// Finds a rate by its unit: `rate:104141.6 obj/s`.
 fn rate_of(line: &str, unit: &str) -> Option<f64> {
     line.split("rate:").skip(1).find_map(|rest| {
-        let (value, behind) = leading(rest)?;
-        behind.starts_with(unit).then_some(value)
+        let (value, after) = leading(rest)?;
+        after.starts_with(unit).then_some(value)
     })
 }
 
-fn behind<'line>(line: &'line str, label: &str) -> Option<&'line str> {
+/// The text after a label.
+fn after<'line>(line: &'line str, label: &str) -> Option<&'line str> {
     line.split_once(label).map(|(_, rest)| rest)
 }
 
 fn summary(phase: &mut PhaseRead, name: &str, line: &str) {
-    phase.lasts(behind(line, "process max:").and_then(time_ns));
+    phase.lasts(after(line, "process max:").and_then(time_ns));
     phase.more("rate", rate_of(line, "iops/s"), "1/s");
     let (objects, sets) = (rate_of(line, "obj/s"), rate_of(line, "dset/s"));
-    let moved = behind(line, " tp:").and_then(bytes);
+    let moved = after(line, " tp:").and_then(bytes);
     match name {
         "precreate" => {
             phase.rate(OpKind::Create, objects);
@@ -88,13 +89,13 @@ fn summary(phase: &mut PhaseRead, name: &str, line: &str) {
             phase.more("throughput", moved, "B/s");
         }
     }
-    phase.less("op max", behind(line, "op-max:").and_then(seconds), "ns");
-    phase.plain("waiting factor", behind(line, "waiting_factor:").and_then(leading).map(|(value, _)| value), "");
+    phase.less("op max", after(line, "op-max:").and_then(seconds), "ns");
+    phase.plain("waiting factor", after(line, "waiting_factor:").and_then(leading).map(|(value, _)| value), "");
     let errors =
         line.rsplit_once(" errs").and_then(|(front, _)| front.rsplit_once('(')).and_then(|(_, of)| decimal(of));
     phase.less("errors", errors, "");
     for (call, kind) in CALLS {
-        let Some(list) = behind(line, &format!(" {call}(")).and_then(|rest| rest.split(')').next()) else { continue };
+        let Some(list) = after(line, &format!(" {call}(")).and_then(|rest| rest.split(')').next()) else { continue };
         for ((stat, quantile), value) in QUANTILES.iter().zip(list.split(", ")) {
             match stat {
                 Some(stat) => phase.latency(kind, *stat, seconds(value)),

@@ -333,7 +333,7 @@ fn it_listens_on_loopback_only() {
     assert!(said.contains("listening on loopback only; use -L 0.0.0.0"), "{said}");
 }
 
-/// A server in the background, which nobody else ends.
+/// A server in the background, which the test ends.
 struct Background(rustix::process::Pid);
 
 impl Background {

@@ -194,8 +194,8 @@ mod tests {
     use super::*;
     use plumb_result::Remedy;
 
-    // Protects: the way out that needs an option is on the first page, not only the one that asks others to stop; what is told
-    // again is short, and says in which phase.
+    // Protects: the way out that needs an option is on the first page, not only the one that asks others to stop; a
+    // repeated finding is short and names its phase.
     #[test]
     fn a_finding_is_brief_on_the_first_page_and_when_it_comes_again() {
         let finding = Finding {

@@ -152,7 +152,7 @@ pub enum ConductEvent<'a> {
         position: Position,
         /// Which run, from 1.
         number: u32,
-        /// How often it was made before, and rejected.
+        /// Number of earlier attempts, all of them rejected.
         rejected_before: u32,
         /// How.
         status: StudyRunStatus,

@@ -273,7 +273,7 @@ fn a_rejected_run_is_made_again_behind_its_own_repetition() {
     assert_eq!(made, [0, 1, 0, 2, 3, 4, 5]);
 }
 
-// Protects: a rejected run is made again once, and both results are kept; whoever watches is told which run it is.
+// Protects: a rejected run is made again once, and both results are kept; each event names its run.
 #[test]
 fn a_rejected_run_is_made_again_once() {
     let world = world(|_, _, _| 1e8);

@@ -61,7 +61,7 @@ mod tests {
         assert_eq!(Scene::reading(MIB).no_ops().level("A8"), Some(Level::Fail));
     }
 
-    // Protects: who chose too long a ramp is told so, and not sent to look for a short file.
+    // Protects: a ramp that is too long is named as the cause, not a short file.
     #[test]
     fn work_that_ends_within_its_ramp_is_said_to() {
         let finding = |scene: Scene| scene.finding("A8").unwrap().message;

@@ -53,7 +53,7 @@ pub fn place_of(address: &str) -> Result<Place, String> {
     place_with(address, None)
 }
 
-/// The same, with a port that was given besides the address.
+/// The same, with a port from another option.
 pub fn place_with(address: &str, port: Option<u16>) -> Result<Place, String> {
     if let Some(elsewhere) = Elsewhere::parse(address) {
         let place = place_at(address.to_owned(), 0);
