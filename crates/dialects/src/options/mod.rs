@@ -12,8 +12,8 @@
 //! - iostat compares whole words, and only flags form clusters (`iostat/options.rs`).
 //!
 //! Bonnie++ has no table but getopt's own string of letters, which differs from version to version (`bonnie/keywords.rs`, over
-//! lexopt). The few options of dd, filebench, IO500 and vdbench have no tables: `key=value` words and files hold what these
-//! tools are told.
+//! lexopt). The few options of dd, filebench, IO500 and vdbench have no tables: most of what these tools do is in
+//! `key=value` words and in files.
 
 mod table;
 mod words;

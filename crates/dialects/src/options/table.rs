@@ -3,20 +3,20 @@
 use crate::Support;
 use plumb_workload::suggest::nearest;
 
-/// What an option takes.
+/// The kind of value that an option takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Takes {
-    /// Nothing.
+    /// No value: a flag that is given or not.
     Nothing,
-    /// Nothing, or after `=` what it is set to: a count, `on`, `false`.
+    /// A flag that a value after `=` can set: a count, `on`, `false`.
     Flag,
-    /// A whole number.
+    /// A whole number without a unit.
     Number,
     /// A number with a fraction.
     Ratio,
     /// A count of bytes or of things, with a suffix of powers of 1024.
     Size,
-    /// Any text.
+    /// Text that only the tool checks.
     Text,
     /// Words with commas between them.
     List,
@@ -59,28 +59,28 @@ impl Takes {
 pub enum Role {
     /// Both ends, and every tool without ends.
     Both,
-    /// The server.
+    /// The server, which waits for connections.
     Server,
-    /// The client.
+    /// The client, which says what is measured.
     Client,
 }
 
-/// One option.
+/// One option of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Opt {
     /// Its letter, after one dash.
     pub letter: Option<char>,
     /// Its name, after two dashes; empty where it has none. IOzone has one dash before names, and iostat's `+f` has none.
     pub name: &'static str,
-    /// What it takes.
+    /// The kind of its value.
     pub takes: Takes,
     /// Its default, as help prints it; empty where it has none.
     pub default: &'static str,
-    /// What it does.
+    /// Its effect, as help prints it.
     pub what: &'static str,
-    /// Whether it is supported.
+    /// Whether Plumb supports it, or why not.
     pub support: Support,
-    /// Which end takes it.
+    /// The end of a connection that takes it.
     pub role: Role,
 }
 
@@ -130,7 +130,7 @@ impl Opt {
 pub struct Table(pub &'static [&'static [Opt]]);
 
 impl Table {
-    /// All rows.
+    /// All rows in their order.
     pub fn rows(self) -> impl Iterator<Item = &'static Opt> {
         self.0.iter().copied().flatten()
     }

@@ -4,7 +4,7 @@ use super::{Opt, Table, Takes};
 use lexopt::{Arg, Parser};
 use std::ffi::OsString;
 
-/// What the word `--` does.
+/// The effect of the word `--`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DoubleDash {
     /// Only operands follow, as in getopt(3).
@@ -18,7 +18,6 @@ pub(crate) enum DoubleDash {
 /// The rules in which tools differ.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Grammar {
-    /// The options.
     pub(crate) table: Table,
     /// Other names, each with the one that the table has.
     pub(crate) aliases: &'static [(&'static str, &'static str)],
@@ -27,7 +26,6 @@ pub(crate) struct Grammar {
     /// Whether `-o=1` gives `-o` the value `1`, which a flag can have, too. In getopt(3) the value is `=1`, and after a flag
     /// `=` is the next letter.
     pub(crate) short_equals: bool,
-    /// What `--` does.
     pub(crate) double_dash: DoubleDash,
 }
 
@@ -51,7 +49,7 @@ impl Grammar {
     }
 }
 
-/// What was read.
+/// A word that was read, with the value that belongs to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Word {
     /// An option and its value: `None` where it was left out, and where the words ended before it.
@@ -63,7 +61,7 @@ pub(crate) enum Word {
 /// An option that the table does not have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct UnknownOption {
-    /// The whole word.
+    /// The whole word, with its dashes.
     pub(crate) word: String,
     /// Its letter; `-` where it has a name, as getopt(3) sees `--name`.
     pub(crate) letter: char,
@@ -245,7 +243,7 @@ mod tests {
         read_words(grammar, &split(line))
     }
 
-    // Protects the rules of getopt(3): values are attached or follow, whatever they look like, and `=` is part of them.
+    // Protects the rules of getopt(3): values are attached or follow, also where they begin with a dash, and `=` is part of them.
     #[test]
     fn words_are_read_as_getopt_reads_them() {
         for (line, found) in [
@@ -317,7 +315,7 @@ mod tests {
     }
 
     proptest! {
-        // Protects what users say: whatever form an option has, it is read with its value.
+        // Protects users: an option is read with its value in every form.
         #[test]
         fn every_form_is_read_back(forms in proptest::collection::vec(form(), 0..6)) {
             let words: Vec<String> = forms.iter().flat_map(|(_, words)| words.clone()).collect();
