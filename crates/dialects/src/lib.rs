@@ -44,6 +44,7 @@ pub mod iperf3;
 pub mod md_workbench;
 pub mod mdtest;
 pub mod netperf;
+pub mod options;
 pub mod permission;
 pub mod postmark;
 mod support;

@@ -112,9 +112,22 @@ pub struct AuditFinding {
 }
 
 /// Whether a conclusion follows from the numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum ClaimVerdict {
     /// The numbers carry it.
     Stands,
@@ -126,12 +139,8 @@ pub enum ClaimVerdict {
 
 impl ClaimVerdict {
     /// As printed.
-    pub const fn name(self) -> &'static str {
-        match self {
-            ClaimVerdict::Stands => "stands",
-            ClaimVerdict::Unsupported => "unsupported",
-            ClaimVerdict::Contradicted => "contradicted",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 

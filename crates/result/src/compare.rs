@@ -364,9 +364,12 @@ pub struct RatioWithout {
 }
 
 /// What counts as one sample.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray,
+)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Replicate {
     /// A block: one run of each side.
     #[default]
@@ -381,13 +384,8 @@ pub enum Replicate {
 
 impl Replicate {
     /// As it is called.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Replicate::Block => "block",
-            Replicate::Plot => "plot",
-            Replicate::Stretch => "stretch",
-            Replicate::Run => "run",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 
@@ -426,9 +424,10 @@ pub struct Mode {
 }
 
 /// What a comparison is allowed to say.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum ContrastVerdict {
     /// The candidate is better, beyond chance and beyond the noise floor.
     Faster,
@@ -444,7 +443,7 @@ pub enum ContrastVerdict {
 
 impl Contrast {
     /// The verdict's word for people: what devices count is not faster or slower, but fewer or more.
-    pub const fn word(&self) -> &'static str {
+    pub fn word(&self) -> &'static str {
         match (self.metric.device_count(), self.verdict) {
             _ if self.rejected => "rejected",
             (Some(_), ContrastVerdict::Faster) => "fewer",
@@ -456,14 +455,8 @@ impl Contrast {
 
 impl ContrastVerdict {
     /// As printed.
-    pub const fn name(self) -> &'static str {
-        match self {
-            ContrastVerdict::Faster => "faster",
-            ContrastVerdict::Slower => "slower",
-            ContrastVerdict::Equivalent => "equivalent",
-            ContrastVerdict::CannotTell => "cannot-tell",
-            ContrastVerdict::Fragile => "fragile",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 

@@ -4,9 +4,22 @@ use crate::remedy::Remedy;
 use serde::{Deserialize, Serialize};
 
 /// How bad a finding is. Any `fail` rejects a run, any `warn` makes it a caution.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum Level {
     /// Looked at, and in order.
     Pass,
@@ -22,14 +35,8 @@ pub enum Level {
 
 impl Level {
     /// As printed.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Level::Pass => "pass",
-            Level::Skipped => "skipped",
-            Level::Note => "note",
-            Level::Warn => "warn",
-            Level::Fail => "fail",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 
@@ -62,9 +69,10 @@ pub struct Finding {
 }
 
 /// What a rate measured.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum Tier {
     /// The device moved the bytes.
     Device,
@@ -83,21 +91,28 @@ pub enum Tier {
 
 impl Tier {
     /// The word of the design: `device`, `server`, `cache`, `mixed`, `unknown`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Tier::Device => "device",
-            Tier::Server => "server",
-            Tier::Cache => "cache",
-            Tier::Mixed { .. } => "mixed",
-            Tier::Unknown => "unknown",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 
 /// Whether a run can be believed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum RunVerdict {
     /// Every check that could look found nothing wrong.
     Pass,
@@ -111,13 +126,8 @@ pub enum RunVerdict {
 
 impl RunVerdict {
     /// As printed.
-    pub const fn name(self) -> &'static str {
-        match self {
-            RunVerdict::Pass => "pass",
-            RunVerdict::Caution => "caution",
-            RunVerdict::Reject => "reject",
-            RunVerdict::Unknown => "unknown",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// The verdict that these findings carry. A check that could not look says nothing; where none could, the verdict

@@ -4,6 +4,7 @@ use crate::measurement::Interval;
 use crate::observe::{Counters, CpuTimes, DeviceCounters};
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
+use strum::VariantArray;
 
 /// One thing that was seen once an interval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,8 +18,11 @@ pub struct Lane {
 }
 
 /// What a lane measures. Amounts are those of one interval.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, strum::IntoStaticStr, VariantArray,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum LaneMeasure {
     /// Bytes read from a device.
     ReadBytes,
@@ -36,25 +40,11 @@ pub enum LaneMeasure {
 
 impl LaneMeasure {
     /// All.
-    pub const ALL: [LaneMeasure; 6] = [
-        LaneMeasure::ReadBytes,
-        LaneMeasure::WriteBytes,
-        LaneMeasure::BusyMs,
-        LaneMeasure::WeightedMs,
-        LaneMeasure::CpuPermille,
-        LaneMeasure::DirtyBytes,
-    ];
+    pub const ALL: &[LaneMeasure] = LaneMeasure::VARIANTS;
 
     /// As stored.
-    pub const fn name(self) -> &'static str {
-        match self {
-            LaneMeasure::ReadBytes => "read_bytes",
-            LaneMeasure::WriteBytes => "write_bytes",
-            LaneMeasure::BusyMs => "busy_ms",
-            LaneMeasure::WeightedMs => "weighted_ms",
-            LaneMeasure::CpuPermille => "cpu_permille",
-            LaneMeasure::DirtyBytes => "dirty_bytes",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 
@@ -67,7 +57,11 @@ impl FromStr for LaneMeasure {
     type Err = UnknownMeasure;
 
     fn from_str(name: &str) -> Result<LaneMeasure, UnknownMeasure> {
-        LaneMeasure::ALL.into_iter().find(|known| known.name() == name).ok_or_else(|| UnknownMeasure(name.to_owned()))
+        LaneMeasure::ALL
+            .iter()
+            .copied()
+            .find(|known| known.name() == name)
+            .ok_or_else(|| UnknownMeasure(name.to_owned()))
     }
 }
 

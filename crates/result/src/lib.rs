@@ -25,6 +25,8 @@ pub mod measurement;
 pub mod medians;
 pub mod merge;
 pub mod metric;
+#[cfg(test)]
+mod names;
 pub mod network;
 pub mod noise;
 pub mod number;

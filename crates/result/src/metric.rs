@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::LazyLock;
+use strum::VariantArray;
 
 /// A metric: what was counted, and which number of it. Written `read.bw`, `fsync.lat.p99`, `txn.ops`, `cpu.user`,
 /// `device.written-bytes`.
@@ -52,7 +53,8 @@ pub enum Quantity {
 }
 
 /// What devices did in a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, strum::IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "kebab-case")]
 pub enum DeviceCount {
     /// Reads completed.
     Reads,
@@ -80,35 +82,11 @@ pub enum DeviceCount {
 
 impl DeviceCount {
     /// All, in the order in which they are shown.
-    pub const ALL: [DeviceCount; 11] = [
-        DeviceCount::Reads,
-        DeviceCount::ReadBytes,
-        DeviceCount::Writes,
-        DeviceCount::WrittenBytes,
-        DeviceCount::Flushes,
-        DeviceCount::BytesPerTransaction,
-        DeviceCount::WrittenPerByte,
-        DeviceCount::ReadPerByteWritten,
-        DeviceCount::BusiestWrittenPerByte,
-        DeviceCount::BusiestWrittenShare,
-        DeviceCount::BusiestReadShare,
-    ];
+    pub const ALL: &[DeviceCount] = DeviceCount::VARIANTS;
 
     /// As part of a metric's name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            DeviceCount::Reads => "reads",
-            DeviceCount::ReadBytes => "read-bytes",
-            DeviceCount::Writes => "writes",
-            DeviceCount::WrittenBytes => "written-bytes",
-            DeviceCount::Flushes => "flushes",
-            DeviceCount::BytesPerTransaction => "bytes-per-transaction",
-            DeviceCount::WrittenPerByte => "written-per-byte",
-            DeviceCount::ReadPerByteWritten => "read-per-byte-written",
-            DeviceCount::BusiestWrittenPerByte => "busiest-written-per-byte",
-            DeviceCount::BusiestWrittenShare => "busiest-written-share",
-            DeviceCount::BusiestReadShare => "busiest-read-share",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     const fn doc(self) -> &'static str {
@@ -135,7 +113,8 @@ impl DeviceCount {
 }
 
 /// A number of a distribution of times.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, strum::IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "lowercase")]
 pub enum Stat {
     /// Smallest.
     Min,
@@ -148,8 +127,10 @@ pub enum Stat {
     /// 99 %.
     P99,
     /// 99.9 %.
+    #[strum(serialize = "p99.9")]
     P999,
     /// 99.99 %.
+    #[strum(serialize = "p99.99")]
     P9999,
     /// Largest.
     Max,
@@ -157,21 +138,11 @@ pub enum Stat {
 
 impl Stat {
     /// All, from small to large.
-    pub const ALL: [Stat; 8] =
-        [Stat::Min, Stat::Mean, Stat::P50, Stat::P90, Stat::P99, Stat::P999, Stat::P9999, Stat::Max];
+    pub const ALL: &[Stat] = Stat::VARIANTS;
 
     /// As part of a metric's name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Stat::Min => "min",
-            Stat::Mean => "mean",
-            Stat::P50 => "p50",
-            Stat::P90 => "p90",
-            Stat::P99 => "p99",
-            Stat::P999 => "p99.9",
-            Stat::P9999 => "p99.99",
-            Stat::Max => "max",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// The share of values below it, where it is a quantile.
@@ -316,13 +287,13 @@ impl Metric {
                 all.push(Metric::bandwidth(kind));
             }
             all.push(Metric::rate(kind));
-            all.extend(Stat::ALL.map(|stat| Metric::latency(kind, stat)));
-            all.extend(Stat::ALL.map(|stat| Metric::response(kind, stat)));
+            all.extend(Stat::ALL.iter().map(|&stat| Metric::latency(kind, stat)));
+            all.extend(Stat::ALL.iter().map(|&stat| Metric::response(kind, stat)));
         }
         all.push(Metric { subject: Subject::Transaction, quantity: Quantity::Rate });
         all.push(Metric { subject: Subject::Cpu, quantity: Quantity::User });
         all.push(Metric { subject: Subject::Cpu, quantity: Quantity::System });
-        all.extend(DeviceCount::ALL.map(Metric::device));
+        all.extend(DeviceCount::ALL.iter().copied().map(Metric::device));
         all
     }
 

@@ -3,6 +3,7 @@
 use crate::run::Tool;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use strum::VariantArray;
 
 /// Name and version of the JSON form.
 pub const POSIX_SCHEMA: &str = "plumb.posix/1";
@@ -83,7 +84,7 @@ fn is_zero(number: &u32) -> bool {
 }
 
 /// How a case ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, VariantArray)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum PosixOutcome {
@@ -109,17 +110,7 @@ pub enum PosixOutcome {
 
 impl PosixOutcome {
     /// All.
-    pub const ALL: [PosixOutcome; 9] = [
-        PosixOutcome::Fail,
-        PosixOutcome::Timeout,
-        PosixOutcome::Broken,
-        PosixOutcome::Flaky,
-        PosixOutcome::UnexpectedPass,
-        PosixOutcome::ExpectedFail,
-        PosixOutcome::Blocked,
-        PosixOutcome::Skip,
-        PosixOutcome::Pass,
-    ];
+    pub const ALL: &[PosixOutcome] = PosixOutcome::VARIANTS;
 
     /// For people.
     pub fn name(self) -> &'static str {

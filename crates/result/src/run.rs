@@ -152,9 +152,10 @@ pub struct MetricValue {
 }
 
 /// The words of [`Tier`], without the share: the form of the JSON contract.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum TierName {
     /// The device moved the bytes.
     Device,
@@ -182,13 +183,7 @@ impl From<Tier> for TierName {
 
 impl TierName {
     /// As printed.
-    pub const fn name(self) -> &'static str {
-        match self {
-            TierName::Device => "device",
-            TierName::Server => "server",
-            TierName::Cache => "cache",
-            TierName::Mixed => "mixed",
-            TierName::Unknown => "unknown",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }

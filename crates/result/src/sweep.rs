@@ -8,6 +8,7 @@ use crate::under_load::UnderLoad;
 use plumb_workload::Bytes;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use strum::VariantArray;
 
 /// Name and version of the JSON form of a sweep.
 pub const SWEEP_SCHEMA: &str = "plumb.sweep/1";
@@ -69,9 +70,12 @@ pub struct Sweep {
 }
 
 /// A setting that can be swept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, strum::IntoStaticStr, VariantArray,
+)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum SweepKey {
     /// Ops in flight of each worker.
     Depth,
@@ -89,19 +93,11 @@ pub enum SweepKey {
 
 impl SweepKey {
     /// All, in the order of help.
-    pub const ALL: [SweepKey; 6] =
-        [SweepKey::Depth, SweepKey::Rate, SweepKey::Block, SweepKey::Size, SweepKey::Threads, SweepKey::Read];
+    pub const ALL: &[SweepKey] = SweepKey::VARIANTS;
 
     /// As typed.
-    pub const fn name(self) -> &'static str {
-        match self {
-            SweepKey::Depth => "depth",
-            SweepKey::Rate => "rate",
-            SweepKey::Block => "block",
-            SweepKey::Size => "size",
-            SweepKey::Threads => "threads",
-            SweepKey::Read => "read",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// A level as people write it: `64KiB`, `1200/s`, `70%`, `8`.

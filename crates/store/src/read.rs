@@ -14,8 +14,11 @@ use serde::Serialize;
 pub const CANDIDATES_MAX: usize = 10;
 
 /// Where a run stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Serialize, strum::EnumString, strum::IntoStaticStr, strum::VariantArray,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum RunStatus {
     /// Part of a study, not begun.
     Planned,
@@ -32,25 +35,9 @@ pub enum RunStatus {
 }
 
 impl RunStatus {
-    const ALL: [RunStatus; 6] = [
-        RunStatus::Planned,
-        RunStatus::Running,
-        RunStatus::Ok,
-        RunStatus::Failed,
-        RunStatus::Aborted,
-        RunStatus::Skipped,
-    ];
-
     /// As stored and printed.
-    pub const fn name(self) -> &'static str {
-        match self {
-            RunStatus::Planned => "planned",
-            RunStatus::Running => "running",
-            RunStatus::Ok => "ok",
-            RunStatus::Failed => "failed",
-            RunStatus::Aborted => "aborted",
-            RunStatus::Skipped => "skipped",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 
@@ -344,7 +331,7 @@ fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
     let status: String = row.get(3)?;
     let verdict: Option<String> = row.get(5)?;
     // The schema's CHECKs allow no other words.
-    let status = RunStatus::ALL.into_iter().find(|known| known.name() == status).unwrap_or(RunStatus::Failed);
+    let status = status.parse().unwrap_or(RunStatus::Failed);
     let owner: Option<String> = row.get(10)?;
     // Where the database cannot be written, a run that was killed is still marked as running.
     let is_killed = status == RunStatus::Running && owner.is_some_and(|owner| Owner::is_dead(&owner));

@@ -75,8 +75,11 @@ pub struct StoredStudy {
 }
 
 /// How far a run of a study is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Serialize, strum::EnumString, strum::IntoStaticStr, strum::VariantArray,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum StudyRunStatus {
     /// Still to come.
     Planned,
@@ -93,25 +96,9 @@ pub enum StudyRunStatus {
 }
 
 impl StudyRunStatus {
-    const ALL: [StudyRunStatus; 6] = [
-        StudyRunStatus::Planned,
-        StudyRunStatus::Running,
-        StudyRunStatus::Done,
-        StudyRunStatus::Rejected,
-        StudyRunStatus::Failed,
-        StudyRunStatus::Skipped,
-    ];
-
     /// As stored and printed.
-    pub const fn name(self) -> &'static str {
-        match self {
-            StudyRunStatus::Planned => "planned",
-            StudyRunStatus::Running => "running",
-            StudyRunStatus::Done => "done",
-            StudyRunStatus::Rejected => "rejected",
-            StudyRunStatus::Failed => "failed",
-            StudyRunStatus::Skipped => "skipped",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// Whether nothing is left to do for it.
@@ -121,8 +108,11 @@ impl StudyRunStatus {
 }
 
 /// How far a plot is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Serialize, strum::EnumString, strum::IntoStaticStr, strum::VariantArray,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum StudyPlotState {
     /// Still to come.
     Planned,
@@ -135,17 +125,9 @@ pub enum StudyPlotState {
 }
 
 impl StudyPlotState {
-    const ALL: [StudyPlotState; 4] =
-        [StudyPlotState::Planned, StudyPlotState::Running, StudyPlotState::Done, StudyPlotState::Failed];
-
     /// As stored and printed.
-    pub const fn name(self) -> &'static str {
-        match self {
-            StudyPlotState::Planned => "planned",
-            StudyPlotState::Running => "running",
-            StudyPlotState::Done => "done",
-            StudyPlotState::Failed => "failed",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 
@@ -324,10 +306,7 @@ impl Store {
                 seq: row.get(0)?,
                 plot: row.get(1)?,
                 // The schema's CHECK allows no other words.
-                status: StudyRunStatus::ALL
-                    .into_iter()
-                    .find(|known| known.name() == status)
-                    .unwrap_or(StudyRunStatus::Failed),
+                status: status.parse().unwrap_or(StudyRunStatus::Failed),
                 attempts: row.get(3)?,
                 losses: row.get(4)?,
                 build: row.get(5)?,
@@ -370,10 +349,7 @@ impl Store {
             let state: String = row.get(1)?;
             Ok(StudyPlotRow {
                 seq: row.get(0)?,
-                state: StudyPlotState::ALL
-                    .into_iter()
-                    .find(|known| known.name() == state)
-                    .unwrap_or(StudyPlotState::Failed),
+                state: state.parse().unwrap_or(StudyPlotState::Failed),
                 builds: row.get(2)?,
                 reason: row.get(3)?,
                 build_s: row.get(4)?,

@@ -10,11 +10,13 @@ use plumb_result::{ContrastVerdict, Metric, RunVerdict};
 use plumb_result::{NOISE_SCHEMA, Noise, NoiseFloor};
 use plumb_store::{
     Filter, FurtherColumns, NoiseIn, NoiseWork, Partial, QueryCell, QueryLimits, RunStatus, SCHEMA_VERSION, Store,
-    StoreError, TagChange,
+    StoreError, StudyPlotState, StudyRunStatus, TagChange,
 };
 use plumb_workload::OpKind;
+use serde::Serialize;
 use std::fs;
 use std::path::Path;
+use strum::VariantArray;
 
 fn with_two_runs() -> Store {
     let mut store = Store::open_in_memory().unwrap();
@@ -28,6 +30,25 @@ fn number(store: &Store, sql: &str) -> i64 {
         QueryCell::Integer(number) => number,
         ref other => panic!("{other:?} is no whole number"),
     }
+}
+
+// Protects what was stored: a status has one name in the schema's CHECK, in documents and on pages.
+#[test]
+fn statuses_have_one_name() {
+    fn agree<T: VariantArray + Serialize + Copy + Into<&'static str>>(store: &Store, table: &str) {
+        let sql = format!("SELECT sql FROM sqlite_schema WHERE name = '{table}'");
+        let rows = store.query(&sql).unwrap().rows;
+        let QueryCell::Text(schema) = &rows[0][0] else { panic!("{table}") };
+        for &status in T::VARIANTS {
+            let name: &str = status.into();
+            assert!(schema.contains(&format!("'{name}'")), "{name}: {schema}");
+            assert_eq!(serde_json::to_value(status).unwrap(), name);
+        }
+    }
+    let store = Store::open_in_memory().unwrap();
+    agree::<RunStatus>(&store, "run");
+    agree::<StudyRunStatus>(&store, "study_run");
+    agree::<StudyPlotState>(&store, "study_plot");
 }
 
 #[test]

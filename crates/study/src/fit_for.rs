@@ -206,7 +206,7 @@ fn below(metric: Metric) -> Vec<Metric> {
     let (Quantity::Latency(stat) | Quantity::Response(stat)) = metric.quantity else { return Vec::new() };
     let Some(quantile) = stat.quantile() else { return Vec::new() };
     let mut lower: Vec<Stat> =
-        Stat::ALL.into_iter().filter(|stat| stat.quantile().is_some_and(|one| one < quantile)).collect();
+        Stat::ALL.iter().copied().filter(|stat| stat.quantile().is_some_and(|one| one < quantile)).collect();
     lower.reverse();
     let of = |stat| match metric.quantity {
         Quantity::Response(_) => Quantity::Response(stat),

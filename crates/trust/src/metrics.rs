@@ -26,7 +26,7 @@ pub fn metrics(plan: &Phase, measured: &PhaseMeasurement, tiers: &PhaseTiers) ->
         }
         let value = rate(op.map(|op| op.count));
         all.insert(Metric::rate(kind), tiered(Metric::rate(kind), value, kind, tiers));
-        for stat in Stat::ALL {
+        for &stat in Stat::ALL {
             let metric = Metric::latency(kind, stat);
             all.insert(metric, plain(metric, op.and_then(|op| number(&op.service, stat))));
             if let Some(response) = op.and_then(|op| op.response.as_ref()) {

@@ -122,9 +122,12 @@ pub enum Direction {
 }
 
 /// What carries network work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray,
+)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Protocol {
     /// A stream of bytes.
     #[default]
@@ -143,15 +146,8 @@ pub enum Protocol {
 
 impl Protocol {
     /// As it is written.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Protocol::Tcp => "tcp",
-            Protocol::Udp => "udp",
-            Protocol::Mptcp => "mptcp",
-            Protocol::Unix => "unix",
-            Protocol::Vsock => "vsock",
-            Protocol::Sctp => "sctp",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// Whether bytes keep no bounds.
@@ -237,46 +233,55 @@ impl NetOp {
 }
 
 /// How bytes pass between the program and the socket. What is not copied measures something else, so results name it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Default,
+    Serialize,
+    Deserialize,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Passing {
     /// The kernel copies them, as it does for every program that looks at its data.
     #[default]
     Copy,
     /// The sender lends its pages (vmsplice).
     #[serde(rename = "splice")]
+    #[strum(serialize = "splice")]
     Lend,
     /// The receiver drops them unread (MSG_TRUNC).
     #[serde(rename = "truncate")]
+    #[strum(serialize = "truncate")]
     Drop,
     /// The sender's pages are sent from where they are (MSG_ZEROCOPY). A kernel that copies all the same says so.
     #[serde(rename = "zerocopy")]
+    #[strum(serialize = "zerocopy")]
     ZeroCopy,
     /// By io_uring.
     IoUring,
     /// The sender's pages are those of a file in memory (sendfile).
     #[serde(rename = "sendfile")]
+    #[strum(serialize = "sendfile")]
     SendFile,
 }
 
 impl Passing {
     /// As it is written.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Passing::Copy => "copy",
-            Passing::Lend => "splice",
-            Passing::Drop => "truncate",
-            Passing::ZeroCopy => "zerocopy",
-            Passing::IoUring => "io-uring",
-            Passing::SendFile => "sendfile",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// The one of this name.
     pub fn from_name(name: &str) -> Option<Passing> {
-        let all = [Passing::Copy, Passing::Lend, Passing::Drop, Passing::ZeroCopy, Passing::IoUring, Passing::SendFile];
-        all.into_iter().find(|passing| passing.name() == name)
+        name.parse().ok()
     }
 
     /// Whether a sender can do it.
@@ -419,6 +424,23 @@ impl NetWork {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use strum::VariantArray;
+
+    // Protects files and pages from two names for one thing: serde and strum each have the case of an enum.
+    #[test]
+    fn names_are_those_of_files() {
+        fn agree<T: VariantArray + Serialize + Copy + Into<&'static str>>() {
+            for &one in T::VARIANTS {
+                let name: &str = one.into();
+                assert_eq!(plumb_document::json::to_value(&one).unwrap(), name);
+            }
+        }
+        agree::<Protocol>();
+        agree::<Passing>();
+        agree::<crate::repeat::Figure>();
+        assert_eq!(Passing::from_name("splice"), Some(Passing::Lend));
+        assert_eq!(Passing::from_name("lend"), None);
+    }
 
     // Protects the engine's buffers and headers: nothing is run that has no room for a header or more than a datagram.
     #[test]

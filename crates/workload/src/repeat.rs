@@ -90,9 +90,10 @@ pub struct TrackedFigure {
 }
 
 /// A number of all reads and writes of a phase.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Figure {
     /// Ops a second.
     Iops,
@@ -106,13 +107,8 @@ pub enum Figure {
 
 impl Figure {
     /// As in a workload file.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Figure::Iops => "iops",
-            Figure::Bandwidth => "bandwidth",
-            Figure::Latency => "latency",
-            Figure::LatencyMax => "latency-max",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 

@@ -15,7 +15,8 @@ use std::fmt;
 use std::str::FromStr;
 
 /// Which device is simulated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr, strum::EnumString)]
+#[strum(serialize_all = "lowercase")]
 pub enum SimModel {
     /// A 7200 rpm disk: seek, rotation, 200 MB/s media, one op at a time, volatile write cache.
     Hdd,
@@ -169,16 +170,9 @@ pub enum SimError {
 }
 
 impl SimModel {
-    const ALL: [SimModel; 4] = [SimModel::Hdd, SimModel::Ssd, SimModel::Nvme, SimModel::Ram];
-
     /// The name behind `sim:`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            SimModel::Hdd => "hdd",
-            SimModel::Ssd => "ssd",
-            SimModel::Nvme => "nvme",
-            SimModel::Ram => "ram",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 
@@ -431,8 +425,7 @@ impl FromStr for SimDevice {
     fn from_str(text: &str) -> Result<SimDevice, SimError> {
         let bare = text.strip_prefix("sim:").ok_or_else(|| SimError::Model(text.to_owned()))?;
         let (model, faults) = bare.split_once('?').unwrap_or((bare, ""));
-        let model =
-            SimModel::ALL.into_iter().find(|m| m.name() == model).ok_or_else(|| SimError::Model(text.to_owned()))?;
+        let model = model.parse().map_err(|_| SimError::Model(text.to_owned()))?;
         let mut device = SimDevice::healthy(model);
         for assignment in faults.split('&').filter(|part| !part.is_empty()) {
             let (fault, value) = assignment.split_once('=').unwrap_or((assignment, ""));

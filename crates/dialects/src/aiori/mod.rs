@@ -15,7 +15,7 @@ pub use file_system::FileSystem;
 pub use launched::Launched;
 pub(crate) use launched::{more_ranks, node_map};
 pub use ops::{OP_CSV_HEAD, op_csv_row};
-pub use options::{BACKENDS, Opt, Support, Takes, help};
+pub use options::{BACKENDS, help};
 pub(crate) use said::wrong;
 pub use said::{Asked, Said, SaidValue};
 pub use size::{SizeError, size};

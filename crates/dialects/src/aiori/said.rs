@@ -1,11 +1,13 @@
-//! Reads words as IOR's parser does: letters in clusters, values attached, behind `=` or as the next word; flags count.
+//! Reads words as IOR's parser does: a word is split at its first `=`, whose value is that of every flag in a cluster; flags count, and
+//! a dash among letters is passed over. No library has these rules, so the reader is not [`Words`](crate::options).
 
 use super::error::{OptionError, other_back_end};
 use super::launched::Launched;
-use super::options::{Opt, Support, Takes};
+use super::options::key;
 use super::size::size;
+use crate::Support;
+use crate::options::{Opt, Table, Takes};
 use plumb_workload::program::PacketKind;
-use plumb_workload::suggest::nearest;
 use plumb_workload::{Nanos, NullDelays};
 use std::collections::BTreeMap;
 
@@ -47,10 +49,10 @@ impl<S> Asked<S> {
     /// The first error in them.
     pub(crate) fn read(
         words: &[String],
-        rows: &[&[Opt]],
+        table: Table,
         settings: impl FnOnce(&Said) -> Result<S, OptionError>,
     ) -> Result<Asked<S>, OptionError> {
-        let said = Said::read(words, rows)?;
+        let said = Said::read(words, table)?;
         if said.help {
             return Ok(Asked::Help);
         }
@@ -64,48 +66,40 @@ impl Said {
     ///
     /// # Errors
     /// The first error in them.
-    pub fn read(words: &[String], rows: &[&[Opt]]) -> Result<Said, OptionError> {
+    pub fn read(words: &[String], table: Table) -> Result<Said, OptionError> {
         let mut said = Said::default();
         let mut rest = words.iter();
         while let Some(word) = rest.next() {
-            said.word(word, rows, &mut || rest.next().cloned())?;
+            said.word(word, table, &mut || rest.next().cloned())?;
         }
         Ok(said)
     }
 
-    fn word(
-        &mut self,
-        word: &str,
-        rows: &[&[Opt]],
-        next: &mut dyn FnMut() -> Option<String>,
-    ) -> Result<(), OptionError> {
+    fn word(&mut self, word: &str, table: Table, next: &mut dyn FnMut() -> Option<String>) -> Result<(), OptionError> {
         let (name, value) = word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)));
         let Some(name) = name.strip_prefix('-') else { return Err(OptionError::NoOption { word: word.to_owned() }) };
-        let all = || rows.iter().flat_map(|rows| rows.iter());
         if name == "h" || name == "-help" {
             self.help = true;
             return Ok(());
         }
         if let Some(long) = name.strip_prefix('-') {
-            let Some(row) = all().find(|row| row.name == Some(long)) else {
+            let Some(row) = table.named(long) else {
                 if let Some(backend) = other_back_end(long) {
                     return Err(OptionError::OfBackEnd { word: word.to_owned(), backend });
                 }
-                let names = all().filter_map(|row| row.name);
-                let nearest = nearest(long, names).map(|name| format!("--{name}"));
+                let nearest = table.nearest(long).map(|name| format!("--{name}"));
                 return Err(OptionError::Unknown { word: word.to_owned(), nearest });
             };
-            return self.option(row, rows, value.map(str::to_owned), next);
+            return self.option(row, table, value.map(str::to_owned), next);
         }
         // The tools pass over a dash among letters: `-z-k` is `-z -k`.
         for (at, letter) in name.char_indices().filter(|(_, letter)| *letter != '-') {
-            let Some(row) = all().find(|row| row.letter == Some(letter)) else {
-                let long = all().filter_map(|row| row.name).find(|long| *long == name);
-                let nearest = long.map(|name| format!("--{name}"));
+            let Some(row) = table.lettered(letter) else {
+                let nearest = table.named(name).map(|row| format!("--{}", row.name));
                 return Err(OptionError::Unknown { word: word.to_owned(), nearest });
             };
             if row.takes == Takes::Flag {
-                self.option(row, rows, value.map(str::to_owned), next)?;
+                self.option(row, table, value.map(str::to_owned), next)?;
                 continue;
             }
             // What follows the letter is its value, else what follows the sign, else the next word.
@@ -116,7 +110,7 @@ impl Said {
                 (None, "") => None,
                 (None, attached) => Some(attached.to_owned()),
             };
-            return self.option(row, rows, own, next);
+            return self.option(row, table, own, next);
         }
         if name.is_empty() { Err(OptionError::NoOption { word: word.to_owned() }) } else { Ok(()) }
     }
@@ -124,7 +118,7 @@ impl Said {
     fn option(
         &mut self,
         row: &Opt,
-        rows: &[&[Opt]],
+        table: Table,
         value: Option<String>,
         next: &mut dyn FnMut() -> Option<String>,
     ) -> Result<(), OptionError> {
@@ -132,7 +126,7 @@ impl Said {
         let value = match row.takes {
             Takes::Flag => value,
             _ => {
-                Some(value.or_else(next).filter(|value| !value.is_empty() || row.takes.is_text()).ok_or_else(|| {
+                Some(value.or_else(next).filter(|value| !value.is_empty() || is_text(row.takes)).ok_or_else(|| {
                     let what = match row.takes {
                         Takes::Number => "NUMBER",
                         Takes::Size => "SIZE",
@@ -144,7 +138,7 @@ impl Said {
         };
         if row.takes == Takes::Directives {
             let directives = value.as_deref().unwrap_or_default().split(',').filter(|text| !text.trim().is_empty());
-            return directives.into_iter().try_for_each(|text| self.directive(text, rows));
+            return directives.into_iter().try_for_each(|text| self.directive(text, table));
         }
         self.set(row, &option, value.as_deref())
     }
@@ -153,19 +147,19 @@ impl Said {
     ///
     /// # Errors
     /// Its name or value is wrong.
-    pub fn directive(&mut self, text: &str, rows: &[&[Opt]]) -> Result<(), OptionError> {
+    pub fn directive(&mut self, text: &str, table: Table) -> Result<(), OptionError> {
         let text = text.trim();
         let (name, value) =
             text.split_once('=').map_or((text, None), |(name, value)| (name.trim_end(), Some(value.trim())));
         let plain = name.trim_start_matches("--");
         // IOR's older name for -C.
         let plain = if plain.eq_ignore_ascii_case("reorderTasks") { "reorderTasksConstant" } else { plain };
-        let all = || rows.iter().copied().flatten();
-        let Some(row) = all().find(|row| row.name.is_some_and(|own| own.eq_ignore_ascii_case(plain))) else {
+        let name = table.names().find(|name| name.eq_ignore_ascii_case(plain));
+        let Some(row) = name.and_then(|name| table.named(name)) else {
             if let Some(backend) = other_back_end(plain) {
                 return Err(OptionError::OfBackEnd { word: text.to_owned(), backend });
             }
-            let nearest = nearest(plain, all().filter_map(|row| row.name)).map(str::to_owned);
+            let nearest = table.nearest(plain).map(str::to_owned);
             return Err(OptionError::Unknown { word: text.to_owned(), nearest });
         };
         if matches!(row.takes, Takes::Directives | Takes::Script) {
@@ -179,7 +173,7 @@ impl Said {
     /// # Errors
     /// The value is invalid, or the option is not supported.
     pub fn set(&mut self, row: &Opt, option: &str, value: Option<&str>) -> Result<(), OptionError> {
-        let key = row.key();
+        let key = key(row);
         let wrong = |problem: String| OptionError::Value {
             option: option.to_owned(),
             value: value.unwrap_or_default().to_owned(),
@@ -191,7 +185,7 @@ impl Said {
                 Ok(count) => SaidValue::Number(count.clamp(0, 1 << 16)),
                 Err(_) => return Err(wrong("is not a number; use 0 or 1".to_owned())),
             },
-            (takes, text) if takes.is_text() => SaidValue::Text(text.unwrap_or_default().to_owned()),
+            (takes, text) if is_text(takes) => SaidValue::Text(text.unwrap_or_default().to_owned()),
             (takes, text) => {
                 // A fraction of a number of 32 bits has no meaning, and is left out, as in the tools.
                 let text = text.unwrap_or_default();
@@ -318,6 +312,11 @@ impl Said {
     }
 }
 
+/// Whether a value is read as text.
+fn is_text(takes: Takes) -> bool {
+    matches!(takes, Takes::Text | Takes::Directives | Takes::Script)
+}
+
 /// An error in the value of the option with this key.
 pub(crate) fn wrong(key: &str, value: impl Into<String>, problem: &str) -> OptionError {
     let option = if key.len() == 1 { format!("-{key}") } else { format!("--{key}") };
@@ -327,23 +326,20 @@ pub(crate) fn wrong(key: &str, value: impl Into<String>, problem: &str) -> Optio
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::{both, letter};
 
-    const fn row(letter: char, name: Option<&'static str>, takes: Takes) -> Opt {
-        Opt { letter: Some(letter), name, takes, default: "", what: "", support: Support::Works }
-    }
-
-    const ROWS: &[Opt] = &[
-        row('v', None, Takes::Flag),
-        row('F', None, Takes::Flag),
-        row('n', None, Takes::Size),
-        row('i', None, Takes::Number),
-        row('d', Some("dir"), Takes::Text),
-        Opt { support: Support::NotYet("leave it out"), ..row('q', None, Takes::Flag) },
-    ];
+    const TABLE: Table = Table(&[&[
+        letter('v', Takes::Flag, ""),
+        letter('F', Takes::Flag, ""),
+        letter('n', Takes::Size, ""),
+        letter('i', Takes::Number, ""),
+        both('d', "dir", Takes::Text, ""),
+        letter('q', Takes::Flag, "").but(Support::NotYet("leave it out")),
+    ]]);
 
     fn read(line: &str) -> Result<Said, OptionError> {
         let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        Said::read(&words, &[ROWS])
+        Said::read(&words, TABLE)
     }
 
     // Protects what people type: every way of IOR's parser to attach a value, clusters, and flags that count.

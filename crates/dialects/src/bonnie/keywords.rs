@@ -1,6 +1,8 @@
-//! Splits a command line as the C library's getopt does.
+//! Splits a command line as the C library's getopt does, over lexopt.
 
 use super::refusal::Refusal;
+use crate::options::text;
+use lexopt::{Arg, Parser};
 
 /// What the C library says of a letter.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -24,36 +26,33 @@ pub(super) enum WordError {
 }
 
 /// Options of one letter. Source: getopt(3), with its `:` and `::`.
+///
+/// The string of letters is the tool's own and differs from version to version, so there is no table of options.
 pub(super) struct Options<'a> {
     called: &'a str,
     letters: &'a str,
-    words: std::slice::Iter<'a, String>,
-    /// What is left of a word of several letters.
-    rest: &'a str,
-    operands: Vec<&'a str>,
+    parser: Parser,
+    operands: Vec<String>,
 }
 
 impl<'a> Options<'a> {
     /// For the program named `called`.
-    pub(super) fn new(called: &'a str, letters: &'a str, words: &'a [String]) -> Options<'a> {
-        Options { called, letters, words: words.iter(), rest: "", operands: Vec::new() }
+    pub(super) fn new(called: &'a str, letters: &'a str, words: &[String]) -> Options<'a> {
+        let mut parser = Parser::from_args(words.to_vec());
+        parser.set_short_equals(false);
+        Options { called, letters, parser, operands: Vec::new() }
     }
 
     /// The next letter with its value; an error for an unknown letter or a missing value.
-    pub(super) fn next(&mut self) -> Option<Result<(char, Option<&'a str>), WordError>> {
-        while self.rest.is_empty() {
-            let word = self.words.next()?.as_str();
-            match word.strip_prefix('-') {
-                Some("-") => {
-                    self.operands.extend(self.words.by_ref().map(String::as_str));
-                    return None;
-                }
-                Some(rest) if !rest.is_empty() => self.rest = rest,
-                _ => self.operands.push(word),
+    pub(super) fn next(&mut self) -> Option<Result<(char, Option<String>), WordError>> {
+        let letter = loop {
+            match self.parser.next().ok()?? {
+                Arg::Short(letter) => break letter,
+                // getopt(3) sees the letter `-`.
+                Arg::Long(_) => break '-',
+                Arg::Value(operand) => self.operands.push(text(operand)),
             }
-        }
-        let letter = self.rest.chars().next()?;
-        self.rest = &self.rest[letter.len_utf8()..];
+        };
         let called = self.called;
         let Some(at) = self.letters.find(letter).filter(|_| letter != ':') else {
             return Some(Err(WordError::Unknown { called: called.to_owned(), letter }));
@@ -62,18 +61,17 @@ impl<'a> Options<'a> {
         let value = match colons {
             0 => None,
             // What is optional is attached.
-            2 => Some(std::mem::take(&mut self.rest)).filter(|value| !value.is_empty()),
-            _ if !self.rest.is_empty() => Some(std::mem::take(&mut self.rest)),
-            _ => match self.words.next() {
-                Some(next) => Some(next.as_str()),
-                None => return Some(Err(WordError::NoValue { called: called.to_owned(), letter })),
+            2 => self.parser.optional_value(),
+            _ => match self.parser.value() {
+                Ok(value) => Some(value),
+                Err(_) => return Some(Err(WordError::NoValue { called: called.to_owned(), letter })),
             },
         };
-        Some(Ok((letter, value)))
+        Some(Ok((letter, value.map(text))))
     }
 
     /// Arguments that are not options, as far as read.
-    pub(super) fn operands(&self) -> &[&'a str] {
+    pub(super) fn operands(&self) -> &[String] {
         &self.operands
     }
 }

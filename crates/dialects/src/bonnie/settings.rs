@@ -140,7 +140,7 @@ impl Settings {
         while let Some(said) = options.next() {
             let (letter, value) = said.map_err(|wrong| settings.usage(&wrong.to_string()))?;
             settings.letters.push(letter);
-            settings.take(letter, value)?;
+            settings.take(letter, value.as_deref())?;
         }
         if !options.operands().is_empty() || !(1..=200).contains(&settings.concurrency) {
             return Err(settings.usage(""));

@@ -1,7 +1,8 @@
 //! From words to settings.
 
-use crate::Support;
-use Support::{NotYet, Works};
+use crate::Support::NotYet;
+use crate::options::Takes::{Nothing, Value};
+use crate::options::{DoubleDash, Grammar, Opt, Table, Word, Words, both, long};
 
 /// Where Debian's package has dbench's own load file.
 const LOAD_FILE: &str = "/usr/share/dbench/client.txt";
@@ -9,51 +10,37 @@ const LOAD_FILE: &str = "/usr/share/dbench/client.txt";
 /// Most clients.
 const CLIENTS_MAX: u32 = 4096;
 
-/// One option.
-struct Opt {
-    letter: Option<char>,
-    name: &'static str,
-    /// What its value is called; empty where it takes none.
-    value: &'static str,
-    what: &'static str,
-    support: Support,
-}
-
-const fn opt(letter: Option<char>, name: &'static str, value: &'static str, what: &'static str) -> Opt {
-    Opt { letter, name, value, what, support: Works }
-}
-
-const fn not_yet(letter: Option<char>, name: &'static str, value: &'static str, why: &'static str) -> Opt {
-    Opt { letter, name, value, what: "", support: NotYet(why) }
-}
-
 /// All of them. Source: the help of dbench 4.00.
 #[rustfmt::skip]
 const OPTIONS: &[Opt] = &[
-    opt(Some('t'), "timelimit", "SECONDS", "how long, behind a fifth of it as a warm-up (600)"),
-    opt(Some('c'), "loadfile", "FILE", "load file (that of Debian's package dbench)"),
-    opt(Some('D'), "directory", "DIR", "working directory (.)"),
-    opt(Some('s'), "sync", "", "open files with O_SYNC"),
-    opt(Some('S'), "sync-dir", "", "flush directories behind each change"),
-    opt(Some('F'), "fsync", "", "flush behind each write"),
-    opt(None, "no-resolve", "", "do not look for names that do not exist"),
-    opt(None, "skip-cleanup", "", "keep the files"),
-    opt(Some('?'), "help", "", "print this"),
-    not_yet(Some('R'), "target-rate", "MB/S", "use `plumb trace replay`"),
-    not_yet(Some('T'), "tcp-options", "TEXT", "of tbench; use `plumb net`"),
-    not_yet(Some('x'), "xattr", "", "leave it out"),
-    not_yet(None, "clients-per-process", "N", "each client is a process"),
-    not_yet(None, "one-byte-write-fix", "", "leave it out"),
-    not_yet(None, "stat-check", "", "leave it out"),
-    not_yet(None, "fake-io", "", "leave it out"),
-    not_yet(None, "per-client-results", "", "use `plumb show`"),
+    both('t', "timelimit", Value("SECONDS"), "how long, behind a fifth of it as a warm-up (600)"),
+    both('c', "loadfile", Value("FILE"), "load file (that of Debian's package dbench)"),
+    both('D', "directory", Value("DIR"), "working directory (.)"),
+    both('s', "sync", Nothing, "open files with O_SYNC"),
+    both('S', "sync-dir", Nothing, "flush directories behind each change"),
+    both('F', "fsync", Nothing, "flush behind each write"),
+    long("no-resolve", Nothing, "do not look for names that do not exist"),
+    long("skip-cleanup", Nothing, "keep the files"),
+    both('?', "help", Nothing, "print this"),
+    both('R', "target-rate", Value("MB/S"), "").but(NotYet("use `plumb trace replay`")),
+    both('T', "tcp-options", Value("TEXT"), "").but(NotYet("of tbench; use `plumb net`")),
+    both('x', "xattr", Nothing, "").but(NotYet("leave it out")),
+    long("clients-per-process", Value("N"), "").but(NotYet("each client is a process")),
+    long("one-byte-write-fix", Nothing, "").but(NotYet("leave it out")),
+    long("stat-check", Nothing, "").but(NotYet("leave it out")),
+    long("fake-io", Nothing, "").but(NotYet("leave it out")),
+    long("per-client-results", Nothing, "").but(NotYet("use `plumb show`")),
 ];
+
+/// The rules of popt(3), but that `--` is unknown.
+const WORDS: Grammar =
+    Grammar { short_equals: true, double_dash: DoubleDash::Unknown, ..Grammar::getopt(Table(&[OPTIONS])) };
 
 /// What `--help` prints.
 pub fn help() -> String {
     let row = |row: &Opt| {
         let letter = row.letter.map_or_else(|| "    ".to_owned(), |letter| format!("-{letter}, "));
-        let value = if row.value.is_empty() { String::new() } else { format!("={}", row.value) };
+        let value = if row.takes.is_flag() { String::new() } else { format!("={}", row.takes.value()) };
         let what = match row.support {
             NotYet(why) => format!("(not yet: {why})"),
             _ => row.what.to_owned(),
@@ -119,47 +106,40 @@ pub fn read(words: &[String]) -> Result<Action, String> {
         keeps: false,
     };
     let mut clients = None;
-    let mut rest = words.iter();
-    while let Some(word) = rest.next() {
-        let (row, joined, letters) = if let Some(long) = word.strip_prefix("--") {
-            let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
-            (OPTIONS.iter().find(|row| row.name == name), value, "")
-        } else if let Some(short) = word.strip_prefix('-').filter(|short| !short.is_empty()) {
-            let letter = short.chars().next();
-            let behind = &short[letter.map_or(0, char::len_utf8)..];
-            let row = OPTIONS.iter().find(|row| row.letter == letter);
-            let takes = row.is_some_and(|row| !row.value.is_empty());
-            let value = behind.strip_prefix('=').unwrap_or(behind);
-            (row, (takes && !value.is_empty()).then_some(value), if takes { "" } else { behind })
-        } else {
-            clients = clients.or(Some(word));
-            continue;
+    let mut words = Words::new(WORDS, words);
+    while let Some(said) = words.next() {
+        let (row, value) = match said {
+            Ok(Word::Option(row, value)) => (row, value),
+            Ok(Word::Operand(word)) => {
+                clients = clients.or(Some(word));
+                continue;
+            }
+            Err(unknown) => return Err(format!("Invalid option {}: unknown option", unknown.word)),
         };
-        let Some(row) = row else { return Err(format!("Invalid option {word}: unknown option")) };
-        if !letters.is_empty() {
-            return Err(format!("Invalid option {word}: give each option by itself"));
+        let more_letters = words.is_in_cluster();
+        let invalid = |why: &str| Err(format!("Invalid option {}: {why}", words.word()));
+        if more_letters {
+            return invalid("give each option by itself");
         }
         if let NotYet(why) = row.support {
             return Err(format!("--{} is not supported: {why}", row.name));
         }
-        let value = match (row.value.is_empty(), joined) {
-            (true, None) => "",
-            (true, Some(_)) => return Err(format!("Invalid option {word}: it takes no value")),
-            (false, Some(value)) => value,
-            (false, None) => match rest.next() {
-                Some(value) => value,
-                None => return Err(format!("Invalid option {word}: missing argument")),
-            },
-        };
+        if value.is_some() && row.takes.is_flag() {
+            return invalid("it takes no value");
+        }
+        if value.is_none() && row.takes.needs_value() {
+            return invalid("missing argument");
+        }
+        let value = value.unwrap_or_default();
         match row.name {
             "help" => return Ok(Action::Help),
             "timelimit" => {
                 let seconds = value.parse::<u64>().ok().filter(|seconds| (1..=u64::from(u32::MAX)).contains(seconds));
-                settings.time_s =
-                    seconds.ok_or_else(|| format!("Invalid option {word}: `{value}` is no number of seconds"))?;
+                let Some(seconds) = seconds else { return invalid(&format!("`{value}` is no number of seconds")) };
+                settings.time_s = seconds;
             }
-            "loadfile" => settings.load = value.to_owned(),
-            "directory" => settings.directory = value.to_owned(),
+            "loadfile" => settings.load = value,
+            "directory" => settings.directory = value,
             "sync" => settings.sync_open = true,
             "sync-dir" => settings.sync_directories = true,
             "fsync" => settings.flush_writes = true,

@@ -43,6 +43,8 @@ fn words_become_clients_with_a_load() {
         ("-R 5 1", "--target-rate is not supported: use `plumb trace replay`"),
         ("--bla 1", "Invalid option --bla: unknown option"),
         ("-sS 1", "Invalid option -sS: give each option by itself"),
+        ("-s=1 1", "Invalid option -s=1: it takes no value"),
+        ("-- 1", "Invalid option --: unknown option"),
         ("1 -c", "Invalid option -c: missing argument"),
         ("--sync=1 1", "Invalid option --sync=1: it takes no value"),
     ] {

@@ -1,7 +1,9 @@
 //! `--help` and `--help-all`, from the table of options.
 
 use super::VERSION;
-use super::options::{OPTIONS, Opt, Support, Takes};
+use super::options::OPTIONS;
+use crate::Support;
+use crate::options::Opt;
 
 /// The options that most users need.
 const FIRST: &[&str] = &[
@@ -84,7 +86,7 @@ fn lines<'a>(options: impl Iterator<Item = &'a Opt>) -> String {
     for option in options {
         let letter = option.letter.map_or(String::new(), |letter| format!("-{letter} [ --{} ]", option.name));
         let name = if letter.is_empty() { format!("--{}", option.name) } else { letter };
-        let value = if option.takes == Takes::Nothing { "" } else { " VALUE" };
+        let value = if option.takes.is_flag() { "" } else { " VALUE" };
         let default = if option.default.is_empty() { String::new() } else { format!(" (Default: {})", option.default) };
         let why = match option.support {
             Support::Works => String::new(),

@@ -1,10 +1,9 @@
-//! Splits the command line by the rules of boost's `program_options`: long names can be abbreviated, letters combined,
-//! and values joined or separate.
+//! Options as said, on the command line and in a file.
 
 use super::Wrong;
-use super::options::{OPTIONS, Opt, Support, Takes, lettered, named};
-use crate::FileError;
-use plumb_workload::suggest::nearest;
+use super::options::{WORDS, named};
+use crate::options::{Opt, Takes, UnknownOption, Word, Words};
+use crate::{FileError, Support};
 use std::collections::BTreeMap;
 
 /// The options as said.
@@ -27,21 +26,10 @@ impl Said {
         let mut said = Said::default();
         // What was switched off holds against a file of options.
         let mut off: Vec<&'static str> = Vec::new();
-        let mut words = words.iter();
-        while let Some(word) = words.next() {
-            if word == "--" {
-                said.paths.extend(words.by_ref().cloned());
-            } else if let Some(long) = word.strip_prefix("--") {
-                let (name, value) = match long.split_once('=') {
-                    Some((name, value)) => (name, Some(value)),
-                    None => (long, None),
-                };
-                let option = find(name)?;
-                said.take(option, value.map(str::to_owned), &mut words, &mut off)?;
-            } else if word.len() > 1 && word.starts_with('-') {
-                said.letters(&word[1..], &mut words, &mut off)?;
-            } else {
-                said.paths.push(word.clone());
+        for word in Words::new(WORDS, words) {
+            match word? {
+                Word::Option(option, value) => said.take(option, value, &mut off)?,
+                Word::Operand(path) => said.paths.push(path),
             }
         }
         if let Some(path) = said.given.get("configfile").cloned() {
@@ -54,37 +42,10 @@ impl Said {
         Ok(said)
     }
 
-    fn letters<'w>(
-        &mut self,
-        letters: &str,
-        words: &mut impl Iterator<Item = &'w String>,
-        off: &mut Vec<&'static str>,
-    ) -> Result<(), Wrong> {
-        for (at, letter) in letters.char_indices() {
-            let unknown = || Wrong::Unknown { given: format!("-{letter}"), nearest: None };
-            let option = lettered(letter).ok_or_else(unknown)?;
-            let rest = &letters[at + letter.len_utf8()..];
-            if option.takes == Takes::Nothing && !rest.starts_with('=') {
-                self.take(option, None, words, off)?;
-                continue;
-            }
-            let value = rest.strip_prefix('=').unwrap_or(rest);
-            let value = (!rest.is_empty()).then(|| value.to_owned());
-            return self.take(option, value, words, off);
-        }
-        Ok(())
-    }
-
-    fn take<'w>(
-        &mut self,
-        option: &'static Opt,
-        value: Option<String>,
-        words: &mut impl Iterator<Item = &'w String>,
-        off: &mut Vec<&'static str>,
-    ) -> Result<(), Wrong> {
+    fn take(&mut self, option: &'static Opt, value: Option<String>, off: &mut Vec<&'static str>) -> Result<(), Wrong> {
         let value = match (option.takes, value) {
-            (Takes::Nothing, None) => ON.to_owned(),
-            (Takes::Nothing, Some(value)) => match switch(&value) {
+            (Takes::Flag, None) => ON.to_owned(),
+            (Takes::Flag, Some(value)) => match switch(&value) {
                 Some(true) => ON.to_owned(),
                 Some(false) => {
                     off.push(option.name);
@@ -92,11 +53,10 @@ impl Said {
                 }
                 None => return Err(Wrong::NoSuchSwitch { name: option.name, value }),
             },
-            (_, Some(value)) => value,
-            (_, None) => words.next().cloned().ok_or(Wrong::NoValue { name: option.name })?,
+            (_, value) => value.ok_or(Wrong::NoValue { name: option.name })?,
         };
         let again = self.given.insert(option.name, value).is_some();
-        if again && option.takes != Takes::Nothing {
+        if again && option.takes != Takes::Flag {
             return Err(Wrong::Twice { name: option.name });
         }
         Ok(())
@@ -119,7 +79,7 @@ impl Said {
             if off.contains(&option.name) || self.given.contains_key(option.name) {
                 continue;
             }
-            if option.takes == Takes::Nothing {
+            if option.takes == Takes::Flag {
                 match switch(value) {
                     Some(true) => self.given.insert(option.name, ON.to_owned()),
                     Some(false) => continue,
@@ -145,13 +105,13 @@ impl Said {
     }
 
     pub(super) fn is_on(&self, name: &'static str) -> bool {
-        debug_assert!(named(name).is_some_and(|option| option.takes == Takes::Nothing), "{name}");
+        debug_assert!(named(name).is_some_and(|option| option.takes == Takes::Flag), "{name}");
         self.given.contains_key(name)
     }
 
     /// As given; `None` if it was not.
     pub(super) fn text(&self, name: &'static str) -> Option<&str> {
-        debug_assert!(named(name).is_some_and(|option| option.takes != Takes::Nothing), "{name}");
+        debug_assert!(named(name).is_some_and(|option| option.takes != Takes::Flag), "{name}");
         self.given.get(name).map(String::as_str)
     }
 
@@ -169,22 +129,16 @@ fn switch(value: &str) -> Option<bool> {
     }
 }
 
-/// The option that a long name stands for: its own, or the only one that begins so.
-fn find(given: &str) -> Result<&'static Opt, Wrong> {
-    if let Some(option) = named(given) {
-        return Ok(option);
-    }
-    let begin: Vec<&Opt> =
-        OPTIONS.iter().filter(|option| option.name.starts_with(given) && !given.is_empty()).collect();
-    match begin.as_slice() {
-        [one] => Ok(one),
-        [] => Err(Wrong::Unknown {
-            given: format!("--{given}"),
-            nearest: nearest(given, OPTIONS.iter().map(|option| option.name)),
-        }),
-        several => {
-            let names: Vec<String> = several.iter().map(|option| format!("--{}", option.name)).collect();
-            Err(Wrong::Ambiguous { given: format!("--{given}"), candidates: names.join(", ") })
+impl From<UnknownOption> for Wrong {
+    fn from(unknown: UnknownOption) -> Wrong {
+        let Some(name) = unknown.name else {
+            return Wrong::Unknown { given: format!("-{}", unknown.letter), nearest: None };
+        };
+        let given = format!("--{name}");
+        if unknown.candidates.is_empty() {
+            return Wrong::Unknown { given, nearest: WORDS.table.nearest(&name) };
         }
+        let candidates: Vec<String> = unknown.candidates.iter().map(|option| format!("--{}", option.name)).collect();
+        Wrong::Ambiguous { given, candidates: candidates.join(", ") }
     }
 }

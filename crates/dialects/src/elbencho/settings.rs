@@ -2,7 +2,9 @@
 
 use super::Wrong;
 use super::hosts::{DataSetPart, HostsSettings};
+use super::options::named;
 use super::said::Said;
+use crate::options::Takes;
 use plumb_workload::files::{FileAdvice, MappingAdvice, RecordLock};
 
 /// What is to be done.
@@ -381,7 +383,7 @@ impl NumberReader<'_> {
         let text = self.said.value(name).trim();
         let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
         let suffix = &text[digits.len()..];
-        let bytes = super::options::named(name).is_some_and(|option| option.takes == super::options::Takes::Bytes);
+        let bytes = named(name).is_some_and(|option| option.takes == Takes::Size);
         let shift = match suffix.to_ascii_lowercase().as_str() {
             "" => Some(0),
             _ if !bytes => None,

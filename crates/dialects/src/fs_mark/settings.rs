@@ -1,7 +1,8 @@
 //! From words to settings.
 
-use crate::Support;
-use Support::{NotYet, Works};
+use crate::Support::NotYet;
+use crate::options::Takes::{Nothing, Value};
+use crate::options::{Grammar, Opt, Table, Word, Words, letter};
 use strum::VariantArray;
 
 /// Name of the log file unless `-l` is given.
@@ -13,38 +14,25 @@ const FILES_MAX: u64 = 1_000_000;
 const NAME_MAX: u64 = 128;
 const WRITE_MAX: u64 = 1 << 20;
 
-/// One option.
-struct Opt {
-    letter: char,
-    /// What its value is called; empty where it takes none.
-    value: &'static str,
-    what: &'static str,
-    support: Support,
-}
-
-const fn opt(letter: char, value: &'static str, what: &'static str) -> Opt {
-    Opt { letter, value, what, support: Works }
-}
-
 /// All of them. Source: the usage of fs_mark 3.3.
 #[rustfmt::skip]
 const OPTIONS: &[Opt] = &[
-    opt('d', "DIR", "directory; several times for several"),
-    opt('D', "N", "subdirectories of each directory"),
-    Opt { letter: 'F', value: "", what: "until the file system is full", support: NotYet("use -L with as many iterations as it takes") },
-    opt('h', "", "print this"),
-    opt('k', "", "keep the files"),
-    opt('l', "FILE", "log, to which all lines are added (fs_log.txt)"),
-    opt('L', "N", "iterations; keeps the files"),
-    opt('n', "N", "files of each thread (1000)"),
-    opt('N', "N", "with -D, files in a subdirectory before the next"),
-    opt('p', "N", "bytes of a name (40)"),
-    opt('r', "N", "of which are random (24)"),
-    opt('s', "BYTES", "size of a file (51200)"),
-    opt('S', "0..6", "how files are flushed (1): 0 not at all; 1 each before it is closed; 2 sync, and the first file; 3 all behind the last, backwards; 4 sync, then 3; 5 all behind the last; 6 sync, then 5"),
-    opt('t', "N", "threads; a multiple of the directories (1)"),
-    opt('v', "", "times of each call"),
-    opt('w', "BYTES", "bytes of a write (16384)"),
+    letter('d', Value("DIR"), "directory; several times for several"),
+    letter('D', Value("N"), "subdirectories of each directory"),
+    letter('F', Nothing, "until the file system is full").but(NotYet("use -L with as many iterations as it takes")),
+    letter('h', Nothing, "print this"),
+    letter('k', Nothing, "keep the files"),
+    letter('l', Value("FILE"), "log, to which all lines are added (fs_log.txt)"),
+    letter('L', Value("N"), "iterations; keeps the files"),
+    letter('n', Value("N"), "files of each thread (1000)"),
+    letter('N', Value("N"), "with -D, files in a subdirectory before the next"),
+    letter('p', Value("N"), "bytes of a name (40)"),
+    letter('r', Value("N"), "of which are random (24)"),
+    letter('s', Value("BYTES"), "size of a file (51200)"),
+    letter('S', Value("0..6"), "how files are flushed (1): 0 not at all; 1 each before it is closed; 2 sync, and the first file; 3 all behind the last, backwards; 4 sync, then 3; 5 all behind the last; 6 sync, then 5"),
+    letter('t', Value("N"), "threads; a multiple of the directories (1)"),
+    letter('v', Nothing, "times of each call"),
+    letter('w', Value("BYTES"), "bytes of a write (16384)"),
 ];
 
 /// What is printed where a command line is wrong, and for `-h`.
@@ -54,7 +42,7 @@ pub fn usage() -> String {
             NotYet(why) => format!(" (not yet: {why})"),
             _ => String::new(),
         };
-        format!("  -{} {:<6} {}{why}\n", row.letter, row.value, row.what)
+        format!("  {} {:<6} {}{why}\n", row.written(), row.takes.value(), row.what)
     };
     format!("Usage: fs_mark -d DIR [options]\n{}", OPTIONS.iter().map(line).collect::<String>())
 }
@@ -170,51 +158,44 @@ pub fn read(words: &[String]) -> Result<Settings, Wrong> {
     };
     let mut places: Vec<String> = Vec::new();
     let (mut threads, mut subdirectories, mut each) = (1, 0, None);
-    let mut rest = words.iter();
-    while let Some(word) = rest.next() {
-        let Some(cluster) = word.strip_prefix('-').filter(|cluster| !cluster.is_empty()) else { continue };
-        for (at, letter) in cluster.char_indices() {
-            let row = OPTIONS.iter().find(|row| row.letter == letter);
-            let row = row.ok_or_else(|| because(format!("fs_mark: invalid option -- '{letter}'")))?;
-            if let NotYet(why) = row.support {
-                return Err(because(format!("fs_mark: -{letter} is not supported: {why}")));
+    for word in Words::new(Grammar::getopt(Table(&[OPTIONS])), words) {
+        let (row, value) = match word {
+            Ok(Word::Option(row, value)) => (row, value),
+            Ok(Word::Operand(_)) => continue,
+            Err(unknown) => return Err(because(format!("fs_mark: invalid option -- '{}'", unknown.letter))),
+        };
+        let letter = row.letter.unwrap_or_default();
+        if let NotYet(why) = row.support {
+            return Err(because(format!("fs_mark: -{letter} is not supported: {why}")));
+        }
+        if value.is_none() && row.takes.needs_value() {
+            return Err(because(format!("fs_mark: option requires an argument -- '{letter}'")));
+        }
+        let value = value.unwrap_or_default();
+        let within = |least: u64, most: u64| {
+            let number = value.parse::<u64>().ok().filter(|number| (least..=most).contains(number));
+            number
+                .ok_or_else(|| because(format!("fs_mark: -{letter} {value}: a number from {least} to {most} expected")))
+        };
+        match letter {
+            'h' => return Err(Wrong::Usage),
+            'k' => settings.keeps = true,
+            'v' => settings.verbose = true,
+            'd' => places.push(value),
+            'l' => settings.log = value,
+            'D' => subdirectories = within(2, 256)? as u32,
+            'N' => each = Some(within(0, FILES_MAX)? as u32),
+            'L' => {
+                settings.iterations = within(1, u64::from(u32::MAX))? as u32;
+                settings.keeps = true;
             }
-            match letter {
-                'h' => return Err(Wrong::Usage),
-                'k' => settings.keeps = true,
-                'v' => settings.verbose = true,
-                _ => {}
-            }
-            if row.value.is_empty() {
-                continue;
-            }
-            let joined = &cluster[at + letter.len_utf8()..];
-            let value = if joined.is_empty() { rest.next().map(String::as_str) } else { Some(joined) };
-            let value = value.ok_or_else(|| because(format!("fs_mark: option requires an argument -- '{letter}'")))?;
-            let within = |least: u64, most: u64| {
-                let number = value.parse::<u64>().ok().filter(|number| (least..=most).contains(number));
-                number.ok_or_else(|| {
-                    because(format!("fs_mark: -{letter} {value}: a number from {least} to {most} expected"))
-                })
-            };
-            match letter {
-                'd' => places.push(value.to_owned()),
-                'l' => settings.log = value.to_owned(),
-                'D' => subdirectories = within(2, 256)? as u32,
-                'N' => each = Some(within(0, FILES_MAX)? as u32),
-                'L' => {
-                    settings.iterations = within(1, u64::from(u32::MAX))? as u32;
-                    settings.keeps = true;
-                }
-                'n' => settings.files = within(1, FILES_MAX)? as u32,
-                'p' => settings.name_bytes = within(1, NAME_MAX)? as usize,
-                'r' => settings.random_bytes = within(0, NAME_MAX)? as usize,
-                's' => settings.bytes = within(0, i32::MAX as u64)?,
-                'S' => settings.sync = SyncMethod::ALL[within(0, 6)? as usize],
-                't' => threads = within(1, THREADS_MAX)?,
-                _ => settings.write_bytes = within(1, WRITE_MAX)?,
-            }
-            break;
+            'n' => settings.files = within(1, FILES_MAX)? as u32,
+            'p' => settings.name_bytes = within(1, NAME_MAX)? as usize,
+            'r' => settings.random_bytes = within(0, NAME_MAX)? as usize,
+            's' => settings.bytes = within(0, i32::MAX as u64)?,
+            'S' => settings.sync = SyncMethod::ALL[within(0, 6)? as usize],
+            't' => threads = within(1, THREADS_MAX)?,
+            _ => settings.write_bytes = within(1, WRITE_MAX)?,
         }
     }
     let count = places.len() as u64;

@@ -109,10 +109,12 @@ fn what_cannot_be_run_is_refused_with_a_reason() {
         ("-d", "fs_mark: option requires an argument -- 'd'"),
         ("-d a -F", "fs_mark: -F is not supported: use -L with as many iterations as it takes"),
         ("-d a -é", "fs_mark: invalid option -- 'é'"),
+        ("-d a --sync", "fs_mark: invalid option -- '-'"),
         ("-h", ""),
     ] {
         assert_eq!(read(&words(line)).unwrap_err().to_string(), why, "{line}");
     }
+    assert_eq!(read(&words("-d a -- -S 9")), read(&words("-d a")), "getopt(3) ends options at two dashes");
 }
 
 fn measured(count: u64, ns: u64) -> OpMeasurement {

@@ -34,7 +34,7 @@ pub enum Asked {
 
 /// What `-h` prints.
 pub fn help() -> String {
-    help_of("ior", options::ROWS)
+    help_of("ior", options::TABLE)
 }
 
 /// Reads a command line, without the name of the program; its ranks are those that were launched, or threads. `file` gives the text of a script.
@@ -46,7 +46,7 @@ pub fn read(
     launched: Option<&Launched>,
     file: &mut dyn FnMut(&str) -> Result<String, FileError>,
 ) -> Result<Asked, IorError> {
-    let said = Said::read(words, options::ROWS).map_err(IorError::Words)?;
+    let said = Said::read(words, options::TABLE).map_err(IorError::Words)?;
     if said.help {
         return Ok(Asked::Help);
     }

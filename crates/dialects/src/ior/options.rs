@@ -1,16 +1,9 @@
 //! IOR's options; the names are its directives, for scripts and `-O`.
 
-use crate::aiori::{BACKENDS, Opt, Support, Takes};
-use Support::{Ignored, Never, NotYet, Works};
-use Takes::{Directives, Flag, Number, Script, Size, Text};
-
-const fn short(letter: char, name: &'static str, takes: Takes, default: &'static str, what: &'static str) -> Opt {
-    Opt { letter: Some(letter), name: Some(name), takes, default, what, support: Works }
-}
-
-const fn long(name: &'static str, takes: Takes, default: &'static str, what: &'static str) -> Opt {
-    Opt { letter: None, name: Some(name), takes, default, what, support: Works }
-}
+use crate::Support::{self, Ignored, Never, NotYet};
+use crate::aiori::BACKENDS;
+use crate::options::Takes::{Directives, Flag, Number, Script, Size, Text};
+use crate::options::{Opt, Table, both, long};
 
 const PRINTED: Support = Ignored("it is only printed");
 const GPU: Support = Never("Plumb does not transfer GPU data");
@@ -18,69 +11,69 @@ const GPU: Support = Never("Plumb does not transfer GPU data");
 /// All of them but those of the back ends. Source: IOR 4.1.0+dev, its `-h` and user guide.
 #[rustfmt::skip]
 pub const OPTIONS: &[Opt] = &[
-    short('a', "api", Text, "POSIX", "Back end: POSIX, MMAP, MPIIO or DUMMY"),
-    short('A', "refNum", Number, "0", "Number to print"),
-    short('b', "blockSize", Size, "1048576", "Contiguous bytes to write per task and segment"),
-    short('c', "collective", Flag, "", "Collective I/O, with -a MPIIO"),
-    short('C', "reorderTasksConstant", Flag, "", "Read what another task wrote: a constant distance away"),
-    short('d', "interTestDelay", Number, "0", "Delay before each phase, seconds"),
-    short('D', "deadlineForStonewalling", Number, "0", "Stonewall: stop each phase after N seconds"),
-    short('e', "fsync", Flag, "", "fsync at the end of the write phase, in its time"),
-    short('E', "useExistingTestFile", Flag, "", "Do not remove the file before writing"),
-    short('f', "script", Script, "", "Script of tests"),
-    short('F', "filePerProc", Flag, "", "A file for each task"),
-    short('g', "intraTestBarriers", Flag, "", "Barriers between open, transfers and close"),
-    short('G', "setTimeStampSignature", Number, "0", "Seed of the data; by the clock when absent"),
-    short('i', "repetitions", Number, "1", "Repetitions"),
-    Opt { support: Ignored("`plumb show` finds stragglers"), ..short('j', "outlierThreshold", Number, "0", "Warn of tasks that are this many seconds off the mean") },
-    short('k', "keepFile", Flag, "", "Keep the files"),
-    short('K', "keepFileWithError", Flag, "", "Keep the files where data was wrong"),
-    short('l', "dataPacketType", Text, "t", "Data packets: offset, incompressible, timestamp or random"),
-    short('m', "multiFile", Flag, "", "Another file for each repetition"),
-    short('M', "memoryPerNode", Text, "", "Memory of each node to use up: 2g, 75%"),
-    short('N', "numTasks", Number, "-1", "Number of tasks that take part"),
-    short('o', "testFile", Text, "testFile", "The file, or files with @ between them"),
-    short('O', "directives", Directives, "", "Directives, as in scripts: name=value, with commas between them"),
-    short('Q', "taskPerNodeOffset", Number, "1", "Distance of -C and -Z, in nodes"),
-    short('r', "readFile", Flag, "", "Read"),
-    short('R', "checkRead", Flag, "", "Read and verify"),
-    short('s', "segmentCount", Size, "1", "Segments of the file"),
-    short('t', "transferSize", Size, "262144", "Bytes of a transfer"),
-    short('T', "maxTimeDuration", Number, "0", "Start no repetition after N minutes"),
-    short('u', "uniqueDir", Flag, "", "A directory for each task's file, with -F"),
-    short('v', "verbose", Flag, "", "Verbosity, one more each time"),
-    short('w', "writeFile", Flag, "", "Write"),
-    short('W', "checkWrite", Flag, "", "Read and verify after writing"),
-    Opt { support: Ignored("Plumb reports short transfers"), ..short('x', "singleXferAttempt", Flag, "", "Do not continue short transfers") },
-    short('X', "reorderTasksRandomSeed", Number, "0", "Seed of -Z"),
-    Opt { support: NotYet("leave it out"), ..short('y', "dualMount", Flag, "", "A mount point for each socket") },
-    short('Y', "fsyncPerWrite", Flag, "", "fsync after each write"),
-    short('z', "randomOffset", Flag, "", "Random order of a block's transfers; twice: blocks at random places"),
-    short('Z', "reorderTasksRandom", Flag, "", "Read what a random other task wrote; twice: each file once"),
-    Opt { support: GPU, ..long("allocateBufferOnGPU", Number, "0", "Memory of a GPU") },
-    Opt { support: GPU, ..long("GPUid", Number, "-1", "Which GPU") },
-    Opt { support: GPU, ..long("GPUDirect", Flag, "", "GPUDirect") },
-    Opt { support: Ignored("Plumb prints its own findings"), ..long("debug", Text, "", "A word to print") },
-    long("dryRun", Flag, "", "Touch no file, and print as if it were done"),
-    long("interIODelay", Number, "0", "Delay after each transfer, µs"),
-    long("memoryPerTask", Size, "0", "Memory to use up for each task"),
-    long("minTimeDuration", Number, "0", "Repeat transfers for at least N seconds"),
-    Opt { support: PRINTED, ..long("numNodes", Number, "-1", "Number of nodes") },
-    Opt { support: PRINTED, ..long("numTasksOnNode0", Number, "-1", "Tasks of the first node") },
-    Opt { support: PRINTED, ..long("platform", Text, "", "Name of the platform") },
-    long("random-offset-seed", Number, "-1", "Seed of -z"),
-    long("randomPrefill", Size, "0", "Fill the file before random writes, by blocks of this size"),
-    long("savePerOpDataCSV", Text, "", "Write each transfer's time to CSV files whose names begin so"),
-    long("saveRankPerformanceDetailsCSV", Text, "", "Write the times of each task to this CSV file"),
-    long("stoneWallingStatusFile", Text, "", "File that keeps how many transfers a stonewall let through"),
-    long("stoneWallingWearOut", Flag, "", "Behind the stonewall, go on until all tasks did as many transfers as the fastest"),
-    long("stoneWallingWearOutIterations", Size, "0", "Stop after N transfers"),
-    Opt { support: PRINTED, ..long("summaryAlways", Flag, "", "Print a summary after each test") },
-    long("summaryFile", Text, "", "File for the summary"),
-    long("summaryFormat", Text, "default", "default, JSON or CSV"),
-    Opt { support: Ignored("use --posix.odirect"), ..long("useo_direct", Flag, "", "The former name of --posix.odirect") },
-    Opt { support: Ignored("errors of I/O end a test"), ..long("warningAsErrors", Flag, "", "Warnings are errors") },
+    both('a', "api", Text, "Back end: POSIX, MMAP, MPIIO or DUMMY").or("POSIX"),
+    both('A', "refNum", Number, "Number to print").or("0"),
+    both('b', "blockSize", Size, "Contiguous bytes to write per task and segment").or("1048576"),
+    both('c', "collective", Flag, "Collective I/O, with -a MPIIO"),
+    both('C', "reorderTasksConstant", Flag, "Read what another task wrote: a constant distance away"),
+    both('d', "interTestDelay", Number, "Delay before each phase, seconds").or("0"),
+    both('D', "deadlineForStonewalling", Number, "Stonewall: stop each phase after N seconds").or("0"),
+    both('e', "fsync", Flag, "fsync at the end of the write phase, in its time"),
+    both('E', "useExistingTestFile", Flag, "Do not remove the file before writing"),
+    both('f', "script", Script, "Script of tests"),
+    both('F', "filePerProc", Flag, "A file for each task"),
+    both('g', "intraTestBarriers", Flag, "Barriers between open, transfers and close"),
+    both('G', "setTimeStampSignature", Number, "Seed of the data; by the clock when absent").or("0"),
+    both('i', "repetitions", Number, "Repetitions").or("1"),
+    both('j', "outlierThreshold", Number, "Warn of tasks that are this many seconds off the mean").or("0").but(Ignored("`plumb show` finds stragglers")),
+    both('k', "keepFile", Flag, "Keep the files"),
+    both('K', "keepFileWithError", Flag, "Keep the files where data was wrong"),
+    both('l', "dataPacketType", Text, "Data packets: offset, incompressible, timestamp or random").or("t"),
+    both('m', "multiFile", Flag, "Another file for each repetition"),
+    both('M', "memoryPerNode", Text, "Memory of each node to use up: 2g, 75%"),
+    both('N', "numTasks", Number, "Number of tasks that take part").or("-1"),
+    both('o', "testFile", Text, "The file, or files with @ between them").or("testFile"),
+    both('O', "directives", Directives, "Directives, as in scripts: name=value, with commas between them"),
+    both('Q', "taskPerNodeOffset", Number, "Distance of -C and -Z, in nodes").or("1"),
+    both('r', "readFile", Flag, "Read"),
+    both('R', "checkRead", Flag, "Read and verify"),
+    both('s', "segmentCount", Size, "Segments of the file").or("1"),
+    both('t', "transferSize", Size, "Bytes of a transfer").or("262144"),
+    both('T', "maxTimeDuration", Number, "Start no repetition after N minutes").or("0"),
+    both('u', "uniqueDir", Flag, "A directory for each task's file, with -F"),
+    both('v', "verbose", Flag, "Verbosity, one more each time"),
+    both('w', "writeFile", Flag, "Write"),
+    both('W', "checkWrite", Flag, "Read and verify after writing"),
+    both('x', "singleXferAttempt", Flag, "Do not continue short transfers").but(Ignored("Plumb reports short transfers")),
+    both('X', "reorderTasksRandomSeed", Number, "Seed of -Z").or("0"),
+    both('y', "dualMount", Flag, "A mount point for each socket").but(NotYet("leave it out")),
+    both('Y', "fsyncPerWrite", Flag, "fsync after each write"),
+    both('z', "randomOffset", Flag, "Random order of a block's transfers; twice: blocks at random places"),
+    both('Z', "reorderTasksRandom", Flag, "Read what a random other task wrote; twice: each file once"),
+    long("allocateBufferOnGPU", Number, "Memory of a GPU").or("0").but(GPU),
+    long("GPUid", Number, "Which GPU").or("-1").but(GPU),
+    long("GPUDirect", Flag, "GPUDirect").but(GPU),
+    long("debug", Text, "A word to print").but(Ignored("Plumb prints its own findings")),
+    long("dryRun", Flag, "Touch no file, and print as if it were done"),
+    long("interIODelay", Number, "Delay after each transfer, µs").or("0"),
+    long("memoryPerTask", Size, "Memory to use up for each task").or("0"),
+    long("minTimeDuration", Number, "Repeat transfers for at least N seconds").or("0"),
+    long("numNodes", Number, "Number of nodes").or("-1").but(PRINTED),
+    long("numTasksOnNode0", Number, "Tasks of the first node").or("-1").but(PRINTED),
+    long("platform", Text, "Name of the platform").but(PRINTED),
+    long("random-offset-seed", Number, "Seed of -z").or("-1"),
+    long("randomPrefill", Size, "Fill the file before random writes, by blocks of this size").or("0"),
+    long("savePerOpDataCSV", Text, "Write each transfer's time to CSV files whose names begin so"),
+    long("saveRankPerformanceDetailsCSV", Text, "Write the times of each task to this CSV file"),
+    long("stoneWallingStatusFile", Text, "File that keeps how many transfers a stonewall let through"),
+    long("stoneWallingWearOut", Flag, "Behind the stonewall, go on until all tasks did as many transfers as the fastest"),
+    long("stoneWallingWearOutIterations", Size, "Stop after N transfers").or("0"),
+    long("summaryAlways", Flag, "Print a summary after each test").but(PRINTED),
+    long("summaryFile", Text, "File for the summary"),
+    long("summaryFormat", Text, "default, JSON or CSV").or("default"),
+    long("useo_direct", Flag, "The former name of --posix.odirect").but(Ignored("use --posix.odirect")),
+    long("warningAsErrors", Flag, "Warnings are errors").but(Ignored("errors of I/O end a test")),
 ];
 
 /// All of them.
-pub(super) const ROWS: &[&[Opt]] = &[OPTIONS, BACKENDS];
+pub(super) const TABLE: Table = Table(&[OPTIONS, BACKENDS]);

@@ -1,7 +1,7 @@
 //! Scripts: lines of directives between `IOR START` and `IOR STOP`; `RUN` ends a test, and the next one inherits its values.
 
 use super::error::IorError;
-use super::options::ROWS;
+use super::options::TABLE;
 use crate::aiori::Said;
 
 /// More tests than this are a mistake.
@@ -34,7 +34,7 @@ pub(super) fn read(said: &Said, name: &str, text: &str) -> Result<Vec<Said>, Ior
             continue;
         }
         for directive in text.split(',').filter(|text| !text.trim().is_empty()) {
-            at_hand.directive(directive, ROWS).map_err(|error| IorError::Line {
+            at_hand.directive(directive, TABLE).map_err(|error| IorError::Line {
                 name: name.to_owned(),
                 line,
                 error,

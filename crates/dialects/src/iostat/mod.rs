@@ -14,7 +14,7 @@ mod session;
 mod settings;
 
 pub use devices::{DeviceList, DeviceRow};
-pub use options::{OPTIONS, Opt, USAGE, Wrong, read};
+pub use options::{OPTIONS, USAGE, Wrong, read};
 pub use report::{CpuShares, Report};
 pub use session::Session;
 pub use settings::{Action, Columns, Compat, DataUnit, DeviceNames, OtherPlace, Settings, TableLayout, Which};

@@ -2,6 +2,8 @@
 
 use super::{Action, Columns, Compat, DataUnit, DeviceList, DeviceNames, OtherPlace, Settings, TableLayout, Which};
 use crate::iostat::devices::Placement;
+use crate::options::Takes::{Nothing, Optional, Value};
+use crate::options::{Opt, letter, long};
 
 /// What iostat says of a command line that it does not understand.
 pub const USAGE: &str = "\
@@ -14,50 +16,35 @@ Options are:
 [ <device> [...] | ALL ]
 ";
 
-/// An option, for completion and documents.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Opt {
-    /// As it is typed.
-    pub name: &'static str,
-    /// What is after it, if anything.
-    pub value: &'static str,
-    /// What it does.
-    pub what: &'static str,
-}
-
-const fn option(name: &'static str, value: &'static str, what: &'static str) -> Opt {
-    Opt { name, value, what }
-}
-
-/// All options.
+/// All options, for completion: one row for each value of those whose words the reader compares as they are.
 pub const OPTIONS: &[Opt] = &[
-    option("-c", "", "processors"),
-    option("-d", "", "devices"),
-    option("-x", "", "extended statistics: latencies, sizes, queue and utilization"),
-    option("-s", "", "few columns"),
-    option("-p", "[DEVICE,…|ALL]", "devices with their partitions; all of them without a name or with ALL"),
-    option("-g", "NAME", "group the devices that follow under a name"),
-    option("-H", "", "show only group totals"),
-    option("-j", "ID|LABEL|PATH|UUID", "persistent names, as in /dev/disk/by-…"),
-    option("-N", "", "device mapper names"),
-    option("-k", "", "kB of 1024 bytes"),
-    option("-m", "", "MB of 1024 kB"),
-    option("-h", "", "same as --human --pretty"),
-    option("--human", "", "numbers with units"),
-    option("--pretty", "", "device names at the end of the line, extended columns in four parts"),
-    option("--compact", "", "no parts"),
-    option("--dec=0", "", "no decimals"),
-    option("--dec=1", "", "one decimal"),
-    option("--dec=2", "", "two decimals"),
-    option("-o", "JSON", "JSON"),
-    option("-t", "", "print the time of each report"),
-    option("-y", "", "omit the report since boot"),
-    option("-z", "", "omit idle devices"),
-    option("-f", "DIRECTORY", "read counters from this directory instead of the machine's"),
-    option("+f", "DIRECTORY", "read counters from this directory as well"),
-    option("-V", "", "the version"),
-    option("--compat=strict", "", "Plumb's own: compute group totals as sysstat 12.6.1 does"),
-    option("--compat=meant", "", "Plumb's own: compute group totals correctly"),
+    letter('c', Nothing, "processors"),
+    letter('d', Nothing, "devices"),
+    letter('x', Nothing, "extended statistics: latencies, sizes, queue and utilization"),
+    letter('s', Nothing, "few columns"),
+    letter('p', Optional("[DEVICE,…|ALL]"), "devices with their partitions; all of them without a name or with ALL"),
+    letter('g', Value("NAME"), "group the devices that follow under a name"),
+    letter('H', Nothing, "show only group totals"),
+    letter('j', Value("ID|LABEL|PATH|UUID"), "persistent names, as in /dev/disk/by-…"),
+    letter('N', Nothing, "device mapper names"),
+    letter('k', Nothing, "kB of 1024 bytes"),
+    letter('m', Nothing, "MB of 1024 kB"),
+    letter('h', Nothing, "same as --human --pretty"),
+    long("human", Nothing, "numbers with units"),
+    long("pretty", Nothing, "device names at the end of the line, extended columns in four parts"),
+    long("compact", Nothing, "no parts"),
+    long("dec=0", Nothing, "no decimals"),
+    long("dec=1", Nothing, "one decimal"),
+    long("dec=2", Nothing, "two decimals"),
+    letter('o', Value("JSON"), "JSON"),
+    letter('t', Nothing, "print the time of each report"),
+    letter('y', Nothing, "omit the report since boot"),
+    letter('z', Nothing, "omit idle devices"),
+    letter('f', Value("DIRECTORY"), "read counters from this directory instead of the machine's"),
+    long("+f", Value("DIRECTORY"), "read counters from this directory as well"),
+    letter('V', Nothing, "the version"),
+    long("compat=strict", Nothing, "Plumb's own: compute group totals as sysstat 12.6.1 does"),
+    long("compat=meant", Nothing, "Plumb's own: compute group totals correctly"),
 ];
 
 /// The problem with a command line.

@@ -1,35 +1,33 @@
-//! Splits options as the C library's getopt(3) does.
+//! Splits options as the C library's getopt(3) does, over lexopt. `-+` is an option of getopt(3) whose value is the rest of a name:
+//! `-+u`, `-+ u`; the value of that name is always the next word.
 
 use super::Wrong;
-use super::options::{Takes, find};
+use super::options::find;
+use crate::options::text;
+use lexopt::{Arg, Parser};
 
 /// An option and what follows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadOption {
     /// As in the table.
     pub name: &'static str,
-    /// What follows it; none if the arguments end before.
-    pub words: Vec<String>,
+    /// Its value, if it takes one.
+    pub value: Option<String>,
 }
 
-/// Parts a command line; `-F` takes what is left of it, and the reader gives back what it does not want.
-pub struct Words<'a> {
-    words: &'a [String],
-    at: usize,
-    /// Within a cluster.
-    letter: usize,
-}
+/// Parts a command line; `-F` takes what is left of it.
+pub struct Words(Parser);
 
-impl<'a> Words<'a> {
-    pub fn new(words: &'a [String]) -> Words<'a> {
-        Words { words, at: 0, letter: 0 }
+impl Words {
+    pub fn new(words: &[String]) -> Words {
+        let mut parser = Parser::from_args(words.to_vec());
+        parser.set_short_equals(false);
+        Words(parser)
     }
 
     /// The next N arguments, as for `-F`.
     pub fn take(&mut self, count: usize) -> Vec<String> {
-        let taken: Vec<String> = self.words[self.at..].iter().take(count).cloned().collect();
-        self.at += taken.len();
-        taken
+        self.0.try_raw_args().into_iter().flatten().take(count).map(text).collect()
     }
 
     /// The next option.
@@ -38,71 +36,41 @@ impl<'a> Words<'a> {
     /// An unknown option, or a missing argument.
     pub fn next(&mut self) -> Result<Option<ReadOption>, Wrong> {
         loop {
-            let Some(word) = self.words.get(self.at) else { return Ok(None) };
-            if self.letter == 0 {
-                // What is not an option is passed over, and `--` ends them.
-                if word == "--" {
-                    return Ok(None);
-                }
-                if !word.starts_with('-') || word.len() < 2 {
-                    self.at += 1;
-                    continue;
-                }
-                self.letter = 1;
+            match self.0.next() {
+                Ok(Some(Arg::Short(letter))) => return self.option(letter).map(Some),
+                // getopt(3) sees the letter `-`.
+                Ok(Some(Arg::Long(_))) => return self.option('-').map(Some),
+                // Operands are passed over.
+                Ok(Some(Arg::Value(_))) => {}
+                Ok(None) | Err(_) => return Ok(None),
             }
-            let rest = &word[self.letter..];
-            let Some(letter) = rest.chars().next() else {
-                self.at += 1;
-                self.letter = 0;
-                continue;
-            };
-            self.letter += letter.len_utf8();
-            return self.option(letter).map(Some);
         }
     }
 
     fn option(&mut self, letter: char) -> Result<ReadOption, Wrong> {
         if letter == '+' {
-            let operand = self.operand().ok_or_else(|| missing('+'))?;
+            let operand = self.0.value().map(text).map_err(|_| missing('+'))?;
             let name: String = std::iter::once('+').chain(operand.chars().take(1)).collect();
             let row =
                 find(&name).ok_or_else(|| Wrong::say(255, format!("Unsupported Plus option -> {operand} <-\n")))?;
-            let words = match row.takes {
-                Takes::Nothing => Vec::new(),
-                // The next argument, whatever follows the letter directly.
-                Takes::Word(_) | Takes::Words(_) => self.take(1),
-            };
-            if row.takes != Takes::Nothing && words.is_empty() {
+            let value = if row.takes.is_flag() { None } else { self.take(1).pop() };
+            if value.is_none() && row.takes.needs_value() {
                 return Err(Wrong::say(200, format!("-{name} takes an operand !!\n")));
             }
-            return Ok(ReadOption { name: row.name, words });
+            return Ok(ReadOption { name: row.name, value });
         }
-        let name = letter.to_string();
-        let Some(row) = find(&name) else {
+        let Some(row) = find(letter.encode_utf8(&mut [0; 4])) else {
             return Err(Wrong {
                 out: "Unsupported option -> (null) <-\n".to_owned(),
                 err: format!("iozone: invalid option -- '{letter}'\n"),
                 code: 255,
             });
         };
-        let words = match row.takes {
-            Takes::Nothing => Vec::new(),
-            Takes::Word(_) | Takes::Words(_) => vec![self.operand().ok_or_else(|| missing(letter))?],
+        let value = match row.takes.needs_value() {
+            true => Some(self.0.value().map(text).map_err(|_| missing(letter))?),
+            false => None,
         };
-        Ok(ReadOption { name: row.name, words })
-    }
-
-    /// The rest of the word at hand, or the next one.
-    fn operand(&mut self) -> Option<String> {
-        let rest = &self.words[self.at][self.letter..];
-        self.letter = 0;
-        self.at += 1;
-        if !rest.is_empty() {
-            return Some(rest.to_owned());
-        }
-        let next = self.words.get(self.at)?;
-        self.at += 1;
-        Some(next.clone())
+        Ok(ReadOption { name: row.name, value })
     }
 }
 

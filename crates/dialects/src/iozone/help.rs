@@ -1,16 +1,13 @@
 //! Help and version.
 
-use super::options::{OWN, TABLE, Takes};
+use super::options::{OPTIONS, OWN};
 
 /// What `-h` prints.
 pub fn text() -> String {
     let mut text = "iozone: help mode\n\n".to_owned();
-    for row in TABLE {
-        let word = match row.takes {
-            Takes::Nothing => String::new(),
-            Takes::Word(word) | Takes::Words(word) => format!(" {word}"),
-        };
-        text.push_str(&format!("           -{}{word}  {}\n", row.name, row.help));
+    for row in OPTIONS {
+        let value = if row.takes.is_flag() { String::new() } else { format!(" {}", row.takes.value()) };
+        text.push_str(&format!("           -{}{value}  {}\n", row.name, row.what));
     }
     text.push('\n');
     for (name, help) in OWN {

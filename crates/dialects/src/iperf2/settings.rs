@@ -1,11 +1,11 @@
 //! What a command line means.
 
-use super::options::OPTIONS;
+use super::options::WORDS;
 use super::wire::BOUNCE_BYTES_MIN;
 use crate::Support;
 use crate::iperf3::Unit;
-use crate::iperf3::options::Role;
 use crate::iperf3::settings::{Wrong, said};
+use crate::options::Role;
 use plumb_workload::net::BURST_HEAD_BYTES;
 
 /// What a command line asks for.
@@ -163,7 +163,7 @@ fn number(text: &str) -> Option<f64> {
 /// # Errors
 /// The first thing that is wrong with it.
 pub fn read(words: &[String]) -> Result<Asked, Wrong> {
-    let said = said(words, OPTIONS)?;
+    let said = said(words, WORDS)?;
     let has = |name: &str| said.iter().any(|(row, _)| row.name == name);
     for asked in [("help", Asked::Help), ("version", Asked::Version)] {
         if has(asked.0) {

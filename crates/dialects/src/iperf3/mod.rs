@@ -16,7 +16,7 @@ pub use auth::{Claim, Denied, Gate, KeyWrong, Padding, PrivateKey, PublicKey, Us
 pub use format::{Unit, bytes_text, general, rate_text};
 pub use json::Json;
 pub use lower::flow;
-pub use options::{OPTIONS, Opt, help};
+pub use options::{OPTIONS, help};
 pub use params::{Limits, Params, Refused};
 pub use print::{Ending, Interval, Opened, Report, Row, Start, TcpRow, Whole, before_start_json};
 pub use settings::{Asked, Client, End, Output, Server, Settings, Wrong, read};

@@ -1,137 +1,92 @@
 //! The options, one row each: the parser and `--help` read them.
 
-use crate::Support;
-use Role::{Both, Client, Server};
-use Support::{Ignored, NotYet, Works};
-
-/// Who may be given an option.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
-    /// Both ends.
-    Both,
-    /// The server.
-    Server,
-    /// The client.
-    Client,
-}
-
-/// One option.
-#[derive(Debug, Clone, Copy)]
-pub struct Opt {
-    /// Its letter; 0 where it has none.
-    pub letter: char,
-    /// Its name.
-    pub name: &'static str,
-    /// What its value is called; empty where it takes none. In brackets where the value may be left out.
-    pub value: &'static str,
-    /// Who may be given it.
-    pub role: Role,
-    /// What it does.
-    pub what: &'static str,
-    /// Whether it is supported.
-    pub support: Support,
-}
-
-pub(crate) const fn opt(letter: char, name: &'static str, value: &'static str, role: Role, what: &'static str) -> Opt {
-    Opt { letter, name, value, role, what, support: Works }
-}
-
-pub(crate) const fn not_yet(
-    letter: char,
-    name: &'static str,
-    value: &'static str,
-    role: Role,
-    why: &'static str,
-) -> Opt {
-    Opt { letter, name, value, role, what: "", support: NotYet(why) }
-}
-
-pub(crate) const fn ignored(
-    letter: char,
-    name: &'static str,
-    value: &'static str,
-    role: Role,
-    why: &'static str,
-) -> Opt {
-    Opt { letter, name, value, role, what: "", support: Ignored(why) }
-}
-
-pub(crate) const NONE: char = '\0';
+use crate::Support::{self, Ignored, NotYet, Works};
+use crate::options::Role::{Both, Client, Server};
+use crate::options::Takes::{AfterEquals, Nothing, Value};
+use crate::options::{DoubleDash, Grammar, Opt, Table, both, long};
 
 /// All of them. Source: iperf 3.21's help and manual.
 #[rustfmt::skip]
 pub const OPTIONS: &[Opt] = &[
-    opt('s', "server", "", Both, "run as server"),
-    opt('c', "client", "HOST", Both, "run as client of HOST"),
-    opt('p', "port", "N", Both, "port of the server (default 5201)"),
-    opt('f', "format", "kmgtKMGT", Both, "unit of rates"),
-    opt('i', "interval", "S", Both, "seconds between reports (default 1; 0: none)"),
-    opt('I', "pidfile", "FILE", Both, "write the process number to FILE"),
-    opt('B', "bind", "ADDRESS", Both, "bind to ADDRESS (server default: loopback only)"),
-    opt(NONE, "bind-dev", "DEV", Both, "bind to the network interface DEV"),
-    opt('F', "file", "FILE", Both, "send FILE, or receive into it"),
-    opt('A', "affinity", "N[,M]", Both, "run on processor N (M: of a stock server)"),
-    opt('m', "mptcp", "", Both, "multipath TCP (the server always takes it)"),
-    opt(NONE, "rcv-timeout", "MS", Both, "end a test that receives nothing for so long (default 120000)"),
-    opt(NONE, "snd-timeout", "MS", Both, "end a TCP stream whose data nobody acknowledges for so long"),
-    opt(NONE, "cntl-ka", "[=S/S/N]", Both, "keepalive of the control connection (default 5/5/3)"),
-    opt('V', "verbose", "", Both, "print more"),
-    opt('J', "json", "", Both, "print JSON"),
-    opt(NONE, "json-stream", "", Both, "print a line of JSON for each event"),
-    opt(NONE, "json-stream-full-output", "", Both, "and the whole document at the end"),
-    opt(NONE, "timestamps", "[=FORMAT]", Both, "begin each line with the time (default \"%c \")"),
-    opt(NONE, "logfile", "FILE", Both, "append the output to FILE"),
-    opt('v', "version", "", Both, "print the version"),
-    opt('h', "help", "", Both, "print this"),
-    opt('4', "version4", "", Both, "IPv4 only"),
-    opt('6', "version6", "", Both, "IPv6 only"),
-    opt('D', "daemon", "", Server, "run in the background"),
-    opt('1', "one-off", "", Server, "end after one test"),
-    opt(NONE, "server-bitrate-limit", "R[/S]", Server, "end tests of more bits a second (mean of S seconds, default 5)"),
-    opt(NONE, "idle-timeout", "S", Server, "with -1, end after S seconds without a client"),
-    opt(NONE, "server-max-duration", "S", Server, "refuse tests of more seconds"),
-    opt('u', "udp", "", Client, "UDP instead of TCP"),
-    opt(NONE, "sctp", "", Client, "SCTP instead of TCP, where both kernels have it"),
-    opt('b', "bitrate", "R[/N]", Client, "bits a second of a stream (UDP default 1M; 0: no limit), N blocks at once"),
-    opt(NONE, "fq-rate", "R", Client, "bits a second at which the kernel lets data go"),
-    opt('t', "time", "S", Client, "seconds (default 10)"),
-    opt('n', "bytes", "N", Client, "end after N bytes"),
-    opt('k', "blockcount", "N", Client, "end after N blocks"),
-    opt('l', "length", "N", Client, "bytes of a block (TCP default 128K)"),
-    opt('P', "parallel", "N", Client, "streams"),
-    opt('R', "reverse", "", Client, "the server sends"),
-    opt(NONE, "bidir", "", Client, "both send"),
-    opt('w', "window", "N", Client, "bytes of socket buffers"),
-    opt('C', "congestion", "NAME", Client, "algorithm of congestion control"),
-    opt('M', "set-mss", "N", Client, "bytes of the largest segment"),
-    opt('N', "no-delay", "", Client, "TCP_NODELAY"),
-    opt('S', "tos", "N", Client, "type of service"),
-    opt(NONE, "dscp", "N", Client, "code point of the service: 0 to 63, or a name such as af11, cs1, ef"),
-    opt('L', "flowlabel", "N", Client, "label of the flow (IPv6)"),
-    opt(NONE, "dont-fragment", "", Client, "datagrams of IPv4 stay whole"),
-    opt('O', "omit", "S", Client, "leave the first S seconds out"),
-    opt('T', "title", "TEXT", Client, "begin each line with TEXT"),
-    opt('Z', "zerocopy", "", Client, "lend pages to the kernel instead of copying (vmsplice)"),
-    opt(NONE, "repeating-payload", "", Client, "data is the digits 0 to 9 instead of random bytes"),
-    opt(NONE, "skip-rx-copy", "", Client, "receivers drop data unread (MSG_TRUNC)"),
-    opt(NONE, "gsro", "", Client, "datagrams in trains (UDP_SEGMENT, UDP_GRO)"),
-    opt(NONE, "udp-counters-64bit", "", Client, "number datagrams by 64 bits"),
-    opt(NONE, "cport", "N", Client, "port of the client's first stream"),
-    opt(NONE, "connect-timeout", "MS", Client, "longest wait for the server"),
-    opt(NONE, "extra-data", "TEXT", Client, "text to put into the JSON"),
-    opt(NONE, "get-server-output", "", Client, "print the server's report, too"),
-    ignored(NONE, "forceflush", "", Both, "output is always flushed"),
-    ignored('d', "debug", "[=N]", Both, "-V prints all there is"),
-    ignored(NONE, "pacing-timer", "N", Client, "each block has its own start"),
-    not_yet(NONE, "nstreams", "N", Client, "one stream of SCTP is used"),
-    not_yet('X', "xbind", "NAME", Client, "SCTP with several addresses; -B binds to one"),
-    opt(NONE, "username", "NAME", Client, "name of the user; the password: $IPERF3_PASSWORD, or asked for"),
-    opt(NONE, "rsa-public-key-path", "FILE", Client, "key of the server, to which name and password are encrypted"),
-    opt(NONE, "rsa-private-key-path", "FILE", Server, "admit only users: the key of the server, PEM"),
-    opt(NONE, "authorized-users-path", "FILE", Server, "the users: lines of NAME,SHA-256 of {NAME}PASSWORD"),
-    opt(NONE, "time-skew-threshold", "S", Server, "how far a client's clock may be off (default 10)"),
-    opt(NONE, "use-pkcs1-padding", "", Both, "pad as before 3.17 (a real server of those tells whoever measures)"),
+    both('s', "server", Nothing, "run as server"),
+    both('c', "client", Value("HOST"), "run as client of HOST"),
+    both('p', "port", Value("N"), "port of the server (default 5201)"),
+    both('f', "format", Value("kmgtKMGT"), "unit of rates"),
+    both('i', "interval", Value("S"), "seconds between reports (default 1; 0: none)"),
+    both('I', "pidfile", Value("FILE"), "write the process number to FILE"),
+    both('B', "bind", Value("ADDRESS"), "bind to ADDRESS (server default: loopback only)"),
+    long("bind-dev", Value("DEV"), "bind to the network interface DEV"),
+    both('F', "file", Value("FILE"), "send FILE, or receive into it"),
+    both('A', "affinity", Value("N[,M]"), "run on processor N (M: of a stock server)"),
+    both('m', "mptcp", Nothing, "multipath TCP (the server always takes it)"),
+    long("rcv-timeout", Value("MS"), "end a test that receives nothing for so long (default 120000)"),
+    long("snd-timeout", Value("MS"), "end a TCP stream whose data nobody acknowledges for so long"),
+    long("cntl-ka", AfterEquals("[=S/S/N]"), "keepalive of the control connection (default 5/5/3)"),
+    both('V', "verbose", Nothing, "print more"),
+    both('J', "json", Nothing, "print JSON"),
+    long("json-stream", Nothing, "print a line of JSON for each event"),
+    long("json-stream-full-output", Nothing, "and the whole document at the end"),
+    long("timestamps", AfterEquals("[=FORMAT]"), "begin each line with the time (default \"%c \")"),
+    long("logfile", Value("FILE"), "append the output to FILE"),
+    both('v', "version", Nothing, "print the version"),
+    both('h', "help", Nothing, "print this"),
+    both('4', "version4", Nothing, "IPv4 only"),
+    both('6', "version6", Nothing, "IPv6 only"),
+    both('D', "daemon", Nothing, "run in the background").of(Server),
+    both('1', "one-off", Nothing, "end after one test").of(Server),
+    long("server-bitrate-limit", Value("R[/S]"), "end tests of more bits a second (mean of S seconds, default 5)").of(Server),
+    long("idle-timeout", Value("S"), "with -1, end after S seconds without a client").of(Server),
+    long("server-max-duration", Value("S"), "refuse tests of more seconds").of(Server),
+    both('u', "udp", Nothing, "UDP instead of TCP").of(Client),
+    long("sctp", Nothing, "SCTP instead of TCP, where both kernels have it").of(Client),
+    both('b', "bitrate", Value("R[/N]"), "bits a second of a stream (UDP default 1M; 0: no limit), N blocks at once").of(Client),
+    long("fq-rate", Value("R"), "bits a second at which the kernel lets data go").of(Client),
+    both('t', "time", Value("S"), "seconds (default 10)").of(Client),
+    both('n', "bytes", Value("N"), "end after N bytes").of(Client),
+    both('k', "blockcount", Value("N"), "end after N blocks").of(Client),
+    both('l', "length", Value("N"), "bytes of a block (TCP default 128K)").of(Client),
+    both('P', "parallel", Value("N"), "streams").of(Client),
+    both('R', "reverse", Nothing, "the server sends").of(Client),
+    long("bidir", Nothing, "both send").of(Client),
+    both('w', "window", Value("N"), "bytes of socket buffers").of(Client),
+    both('C', "congestion", Value("NAME"), "algorithm of congestion control").of(Client),
+    both('M', "set-mss", Value("N"), "bytes of the largest segment").of(Client),
+    both('N', "no-delay", Nothing, "TCP_NODELAY").of(Client),
+    both('S', "tos", Value("N"), "type of service").of(Client),
+    long("dscp", Value("N"), "code point of the service: 0 to 63, or a name such as af11, cs1, ef").of(Client),
+    both('L', "flowlabel", Value("N"), "label of the flow (IPv6)").of(Client),
+    long("dont-fragment", Nothing, "datagrams of IPv4 stay whole").of(Client),
+    both('O', "omit", Value("S"), "leave the first S seconds out").of(Client),
+    both('T', "title", Value("TEXT"), "begin each line with TEXT").of(Client),
+    both('Z', "zerocopy", Nothing, "lend pages to the kernel instead of copying (vmsplice)").of(Client),
+    long("repeating-payload", Nothing, "data is the digits 0 to 9 instead of random bytes").of(Client),
+    long("skip-rx-copy", Nothing, "receivers drop data unread (MSG_TRUNC)").of(Client),
+    long("gsro", Nothing, "datagrams in trains (UDP_SEGMENT, UDP_GRO)").of(Client),
+    long("udp-counters-64bit", Nothing, "number datagrams by 64 bits").of(Client),
+    long("cport", Value("N"), "port of the client's first stream").of(Client),
+    long("connect-timeout", Value("MS"), "longest wait for the server").of(Client),
+    long("extra-data", Value("TEXT"), "text to put into the JSON").of(Client),
+    long("get-server-output", Nothing, "print the server's report, too").of(Client),
+    long("forceflush", Nothing, "").but(Ignored("output is always flushed")),
+    both('d', "debug", AfterEquals("[=N]"), "").but(Ignored("-V prints all there is")),
+    long("pacing-timer", Value("N"), "").of(Client).but(Ignored("each block has its own start")),
+    long("nstreams", Value("N"), "").of(Client).but(NotYet("one stream of SCTP is used")),
+    both('X', "xbind", Value("NAME"), "").of(Client).but(NotYet("SCTP with several addresses; -B binds to one")),
+    long("username", Value("NAME"), "name of the user; the password: $IPERF3_PASSWORD, or asked for").of(Client),
+    long("rsa-public-key-path", Value("FILE"), "key of the server, to which name and password are encrypted").of(Client),
+    long("rsa-private-key-path", Value("FILE"), "admit only users: the key of the server, PEM").of(Server),
+    long("authorized-users-path", Value("FILE"), "the users: lines of NAME,SHA-256 of {NAME}PASSWORD").of(Server),
+    long("time-skew-threshold", Value("S"), "how far a client's clock may be off (default 10)").of(Server),
+    long("use-pkcs1-padding", Nothing, "pad as before 3.17 (a real server of those tells whoever measures)"),
 ];
+
+/// The rules of its words: getopt_long(3)'s, but that no word may be left over.
+pub(crate) const GRAMMAR: Grammar = Grammar {
+    aliases: &[("bandwidth", "bitrate")],
+    abbreviates: true,
+    double_dash: DoubleDash::Unknown,
+    ..Grammar::getopt(Table(&[OPTIONS]))
+};
 
 /// What `--help` prints.
 pub fn help() -> String {
@@ -145,8 +100,8 @@ pub(crate) fn help_of(tool: &str, table: &[Opt]) -> String {
     for (role, title) in [(Both, "Server or Client:"), (Server, "Server specific:"), (Client, "Client specific:")] {
         text += &format!("\n{title}\n");
         for row in table.iter().filter(|row| row.role == role) {
-            let letter = if row.letter == NONE { "   ".to_owned() } else { format!("-{},", row.letter) };
-            let names = format!("  {letter} --{} {}", row.name, row.value);
+            let letter = row.letter.map_or_else(|| "   ".to_owned(), |letter| format!("-{letter},"));
+            let names = format!("  {letter} --{} {}", row.name, row.takes.value());
             text += &match row.support {
                 Ignored(why) => format!("{names:<33} no effect: {why}\n"),
                 NotYet(why) | Support::Never(why) => format!("{names:<33} not yet: {why}\n"),

@@ -2,11 +2,11 @@
 
 use super::auth::Padding;
 use super::format::{Unit, number};
-use super::options::{OPTIONS, Opt, Role};
+use super::options::GRAMMAR;
 use super::params::{FLOW_LABEL_MAX, Params};
 use super::values::{at_device, byte_of, c_number, port, service_of};
 use crate::Support;
-use plumb_workload::suggest::nearest;
+use crate::options::{Grammar, Opt, Role, Word, Words};
 
 /// What a command line asks for.
 #[derive(Debug, Clone, PartialEq)]
@@ -223,44 +223,21 @@ const DEVICE_BYTES_MAX: usize = 16;
 const PROCESSOR_MAX: u32 = 1023;
 
 /// The words, taken apart: rows of the table with their values.
-pub(crate) fn said(words: &[String], table: &'static [Opt]) -> Result<Vec<(&'static Opt, String)>, Wrong> {
+pub(crate) fn said(words: &[String], grammar: Grammar) -> Result<Vec<(&'static Opt, String)>, Wrong> {
     let mut found = Vec::new();
-    let mut words = words.iter();
-    while let Some(word) = words.next() {
-        let unknown = |nearest| Wrong::Unknown { given: word.clone(), nearest };
-        let value_of = |row: &'static Opt, here: Option<&str>, words: &mut std::slice::Iter<'_, String>| match here {
-            _ if row.value.is_empty() || row.value.starts_with('[') => Ok(here.unwrap_or_default().to_owned()),
-            Some(value) => Ok(value.to_owned()),
-            None => words.next().cloned().ok_or(Wrong::Value {
-                name: row.name,
-                given: String::new(),
-                expected: "give a value",
-            }),
-        };
-        if let Some(name) = word.strip_prefix("--") {
-            let (name, here) = name.split_once('=').map_or((name, None), |(name, value)| (name, Some(value)));
-            let mut rows = table.iter().filter(|row| row.name.starts_with(name) && !name.is_empty());
-            let exact = table.iter().find(|row| row.name == name || (row.name == "bitrate" && name == "bandwidth"));
-            let row = match (exact, rows.next(), rows.next()) {
-                (Some(row), ..) | (None, Some(row), None) => row,
-                _ => return Err(unknown(nearest(name, table.iter().map(|row| row.name)))),
-            };
-            found.push((row, value_of(row, here, &mut words)?));
-            continue;
-        }
-        let Some(letters) = word.strip_prefix('-').filter(|letters| !letters.is_empty()) else {
-            return Err(unknown(None));
-        };
-        for (at, letter) in letters.char_indices() {
-            let row = table.iter().find(|row| row.letter == letter).ok_or_else(|| unknown(None))?;
-            let rest = &letters[at + letter.len_utf8()..];
-            let takes = !row.value.is_empty() && !row.value.starts_with('[');
-            let here = (takes && !rest.is_empty()).then_some(rest);
-            found.push((row, value_of(row, here, &mut words)?));
-            if takes {
-                break;
+    for word in Words::new(grammar, words) {
+        let (row, value) = match word {
+            Ok(Word::Option(row, value)) => (row, value),
+            Ok(Word::Operand(given)) => return Err(Wrong::Unknown { given, nearest: None }),
+            Err(unknown) => {
+                let nearest = unknown.name.and_then(|name| grammar.table.nearest(&name));
+                return Err(Wrong::Unknown { given: unknown.word, nearest });
             }
+        };
+        if value.is_none() && row.takes.needs_value() {
+            return Err(Wrong::Value { name: row.name, given: String::new(), expected: "give a value" });
         }
+        found.push((row, value.unwrap_or_default()));
     }
     Ok(found)
 }
@@ -270,7 +247,7 @@ pub(crate) fn said(words: &[String], table: &'static [Opt]) -> Result<Vec<(&'sta
 /// # Errors
 /// The first thing that is wrong with it.
 pub fn read(words: &[String]) -> Result<Asked, Wrong> {
-    let said = said(words, OPTIONS)?;
+    let said = said(words, GRAMMAR)?;
     for asked in [("help", Asked::Help), ("version", Asked::Version)] {
         if said.iter().any(|(row, _)| row.name == asked.0) {
             return Ok(asked.1);

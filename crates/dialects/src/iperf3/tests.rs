@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::Support;
+use crate::options::Role;
 use plumb_workload::net::{NetOp, Passing, Transport};
 use proptest::prelude::*;
 
@@ -112,8 +113,8 @@ fn what_is_wrong_is_refused_with_a_reason() {
         assert_eq!(wrong(line), message, "{line}");
     }
     for row in OPTIONS.iter().filter(|row| matches!(row.support, Support::NotYet(_))) {
-        let end = if row.role == options::Role::Server { "-s" } else { "-c h" };
-        let value = if row.value.is_empty() || row.value.starts_with('[') { "" } else { "1" };
+        let end = if row.role == Role::Server { "-s" } else { "-c h" };
+        let value = if row.takes.needs_value() { "1" } else { "" };
         assert!(wrong(&format!("{end} --{} {value}", row.name)).contains("not supported yet"), "{}", row.name);
     }
 }

@@ -22,7 +22,7 @@ pub type Asked = aiori::Asked<Settings>;
 
 /// What `-h` prints.
 pub fn help() -> String {
-    aiori::help("md-workbench", options::ROWS)
+    aiori::help("md-workbench", options::TABLE)
 }
 
 /// Reads a command line, without the name of the program; its ranks are those that were launched, or threads.
@@ -30,7 +30,7 @@ pub fn help() -> String {
 /// # Errors
 /// The first error in it.
 pub fn read(words: &[String], launched: Option<&Launched>) -> Result<Asked, OptionError> {
-    Asked::read(words, options::ROWS, |said| settings::settings(said, launched))
+    Asked::read(words, options::TABLE, |said| settings::settings(said, launched))
 }
 
 #[cfg(test)]

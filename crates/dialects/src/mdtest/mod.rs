@@ -25,7 +25,7 @@ pub type Asked = aiori::Asked<Settings>;
 
 /// What `-h` prints.
 pub fn help() -> String {
-    aiori::help("mdtest", options::ROWS)
+    aiori::help("mdtest", options::TABLE)
 }
 
 /// Reads a command line, without the name of the program; its ranks are those that were launched, or threads.
@@ -33,7 +33,7 @@ pub fn help() -> String {
 /// # Errors
 /// The first error in it.
 pub fn read(words: &[String], launched: Option<&Launched>) -> Result<Asked, OptionError> {
-    Asked::read(words, options::ROWS, |said| settings::settings(said, launched))
+    Asked::read(words, options::TABLE, |said| settings::settings(said, launched))
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ mod words;
 
 pub use lower::{flow, length_ops, trip_bytes};
 pub use message::{Kind, MESSAGE_BYTES, Message};
-pub use options::{CLIENT, Opt, SERVER, TEST, help};
+pub use options::{CLIENT, SERVER, TEST, help};
 pub use print::{Confidence, End, Interim, Report, demand, half_width, not_confident, title};
 pub use selectors::{SELECTORS, list};
 pub use settings::{Asked, Form, PROCESSOR_MAX, Pair, Server, Settings, Unit, Wrong, read, read_server};

@@ -1,143 +1,130 @@
 //! The options, one row each: the parser and `-h` read them.
 
-use crate::Support;
-use Support::{Ignored, NotYet, Works};
-
-/// One option.
-#[derive(Debug, Clone, Copy)]
-pub struct Opt {
-    /// Its letter.
-    pub letter: char,
-    /// What its value is called; empty where it takes none. In brackets where the value may be left out.
-    pub value: &'static str,
-    /// What it does.
-    pub what: &'static str,
-    /// Whether it is supported.
-    pub support: Support,
-}
-
-const fn opt(letter: char, value: &'static str, what: &'static str) -> Opt {
-    Opt { letter, value, what, support: Works }
-}
-
-const fn not_yet(letter: char, value: &'static str, why: &'static str) -> Opt {
-    Opt { letter, value, what: "", support: NotYet(why) }
-}
-
-const fn ignored(letter: char, value: &'static str, why: &'static str) -> Opt {
-    Opt { letter, value, what: "", support: Ignored(why) }
-}
+use crate::Support::{self, Ignored, NotYet, Works};
+use crate::options::Takes::{Nothing, Optional, OptionalWord, Value};
+use crate::options::{DoubleDash, Grammar, Opt, Table, letter};
 
 const ALIGN: &str = "buffers have addresses of their own";
 
 /// netperf's, before `--`. Source: the help of netperf 2.7.0.
 #[rustfmt::skip]
 pub const CLIENT: &[Opt] = &[
-    opt('4', "", "IPv4 only"),
-    opt('6', "", "IPv6 only"),
-    opt('B', "TEXT", "end a line of results with TEXT"),
-    opt('c', "[RATE]", "measure how busy the processors are here"),
-    opt('C', "[RATE]", "measure how busy the processors are at the server"),
-    opt('D', "S[,UNITS]", "print interim results every S seconds"),
-    opt('f', "GMKBgmkbx", "unit of throughput"),
-    opt('F', "FILE", "the file that TCP_SENDFILE sends (default: random data); other tests send random data"),
-    opt('h', "", "print this"),
-    opt('H', "HOST[,FAMILY]", "the server (default localhost)"),
-    opt('i', "MAX[,MIN]", "how often the test is made, with -I"),
-    opt('I', "LEVEL[,WIDTH]", "repeat until the confidence interval is WIDTH per cent (default 5), at 95 or 99 %"),
-    opt('j', "", "keep statistics of times; they are always kept"),
-    opt('l', "N", "seconds; below 0: round trips, or bytes (default 10)"),
-    opt('L', "HOST[,FAMILY]", "this end's address"),
-    opt('p', "PORT[,LOCAL]", "netserver's port (default 12865)"),
-    opt('P', "0|1", "print headers"),
-    opt('r', "", "the result alone must be confident"),
-    opt('s', "S", "wait before the test"),
-    opt('t', "TEST", "TCP_STREAM (default), TCP_MAERTS, TCP_RR, TCP_CRR, TCP_CC, UDP_STREAM, UDP_RR, TCP_SENDFILE, OMNI"),
-    opt('T', "LOCAL[,REMOTE]", "run on this processor here, and on this one at the server"),
-    opt('v', "N", "0: the result only; 2: more"),
-    opt('V', "", "print the version"),
-    opt('Y', "LOCAL[,REMOTE]", "type of service"),
-    opt('Z', "TEXT", "pass phrase"),
-    ignored('a', "N[,N]", ALIGN),
-    ignored('A', "N[,N]", ALIGN),
-    ignored('d', "", "there is no debugging output"),
-    ignored('n', "N", "processors are counted"),
-    ignored('o', "N[,N]", ALIGN),
-    ignored('O', "N[,N]", ALIGN),
-    ignored('S', "", "tests end by deadlines"),
-    ignored('W', "N[,N]", ALIGN),
-    not_yet('b', "N", "bursts; netperf needs a special build for them"),
-    not_yet('N', "", "tests without a control connection"),
-    not_yet('w', "MS", "intervals; netperf needs a special build for them"),
-    not_yet('y', "N[,N]", "socket priority"),
+    letter('4', Nothing, "IPv4 only"),
+    letter('6', Nothing, "IPv6 only"),
+    letter('B', Value("TEXT"), "end a line of results with TEXT"),
+    letter('c', Optional("[RATE]"), "measure how busy the processors are here"),
+    letter('C', Optional("[RATE]"), "measure how busy the processors are at the server"),
+    letter('D', Value("S[,UNITS]"), "print interim results every S seconds"),
+    letter('f', Value("GMKBgmkbx"), "unit of throughput"),
+    letter('F', Value("FILE"), "the file that TCP_SENDFILE sends (default: random data); other tests send random data"),
+    letter('h', Nothing, "print this"),
+    letter('H', Value("HOST[,FAMILY]"), "the server (default localhost)"),
+    letter('i', Value("MAX[,MIN]"), "how often the test is made, with -I"),
+    letter('I', Value("LEVEL[,WIDTH]"), "repeat until the confidence interval is WIDTH per cent (default 5), at 95 or 99 %"),
+    letter('j', Nothing, "keep statistics of times; they are always kept"),
+    letter('l', Value("N"), "seconds; below 0: round trips, or bytes (default 10)"),
+    letter('L', Value("HOST[,FAMILY]"), "this end's address"),
+    letter('p', Value("PORT[,LOCAL]"), "netserver's port (default 12865)"),
+    letter('P', Value("0|1"), "print headers"),
+    letter('r', Nothing, "the result alone must be confident"),
+    letter('s', Value("S"), "wait before the test"),
+    letter('t', Value("TEST"), "TCP_STREAM (default), TCP_MAERTS, TCP_RR, TCP_CRR, TCP_CC, UDP_STREAM, UDP_RR, TCP_SENDFILE, OMNI"),
+    letter('T', Value("LOCAL[,REMOTE]"), "run on this processor here, and on this one at the server"),
+    letter('v', Value("N"), "0: the result only; 2: more"),
+    letter('V', Nothing, "print the version"),
+    letter('Y', Value("LOCAL[,REMOTE]"), "type of service"),
+    letter('Z', Value("TEXT"), "pass phrase"),
+    letter('a', Value("N[,N]"), "").but(Ignored(ALIGN)),
+    letter('A', Value("N[,N]"), "").but(Ignored(ALIGN)),
+    letter('d', Nothing, "").but(Ignored("there is no debugging output")),
+    letter('n', Value("N"), "").but(Ignored("processors are counted")),
+    letter('o', Value("N[,N]"), "").but(Ignored(ALIGN)),
+    letter('O', Value("N[,N]"), "").but(Ignored(ALIGN)),
+    letter('S', Nothing, "").but(Ignored("tests end by deadlines")),
+    letter('W', Value("N[,N]"), "").but(Ignored(ALIGN)),
+    letter('b', Value("N"), "").but(NotYet("bursts; netperf needs a special build for them")),
+    letter('N', Nothing, "").but(NotYet("tests without a control connection")),
+    letter('w', Value("MS"), "").but(NotYet("intervals; netperf needs a special build for them")),
+    letter('y', Value("N[,N]"), "").but(NotYet("socket priority")),
 ];
 
 /// netperf's, behind `--`.
 #[rustfmt::skip]
 pub const TEST: &[Opt] = &[
-    opt('4', "", "IPv4 for data"),
-    opt('6', "", "IPv6 for data"),
-    opt('b', "N", "send N requests before waiting for a response, so that N + 1 are always in flight"),
-    opt('c', "", "a connection for each round trip"),
-    opt('d', "DIRECTION", "send, recv, rr, maerts, stream, or a number: 2 and 4 by bits"),
-    opt('D', "[L][,R]", "TCP_NODELAY"),
-    opt('e', "S", "a response of UDP that does not come in time is lost; always after 1 s"),
-    opt('G', "N", "bytes of the largest segment"),
-    opt('h', "", "print this"),
-    opt('H', "HOST[,FAMILY]", "the server's address for data"),
-    opt('k', "[LIST]", "NAME=value lines"),
-    opt('K', "LOCAL[,REMOTE]", "congestion control"),
-    opt('L', "HOST[,FAMILY]", "this end's address for data"),
-    opt('m', "LOCAL[,REMOTE]", "bytes sent at once"),
-    opt('M', "LOCAL[,REMOTE]", "bytes received at once"),
-    opt('n', "", "connect sockets of UDP; they always are"),
-    opt('N', "", "the same at the server"),
-    opt('o', "[LIST]", "CSV"),
-    opt('O', "[LIST]", "columns"),
-    opt('P', "LOCAL[,REMOTE]", "ports for data"),
-    opt('r', "N[,N]", "bytes of a request and of a response"),
-    opt('R', "0|1", "data may pass routers (default: not for UDP_STREAM)"),
-    opt('s', "SEND[,RECV]", "bytes of this end's buffers"),
-    opt('S', "SEND[,RECV]", "bytes of the server's buffers"),
-    opt('t', "TYPE", "stream or dgram"),
-    opt('T', "PROTOCOL", "tcp or udp"),
-    opt('u', "TEXT", "name of the test, instead of a random one"),
-    ignored('g', "", "SO_DEBUG"),
-    ignored('I', "", "calls are the same for both"),
-    ignored('U', "", "there is no debugging output"),
-    ignored('V', "", "data is not touched"),
-    ignored('W', "N[,N]", ALIGN),
-    not_yet('a', "", "deferred accept"),
-    not_yet('B', "", "packet information"),
-    not_yet('C', "", "TCP_CORK"),
-    not_yet('f', "", "discovery of the path's MTU"),
-    not_yet('F', "", "TCP fast open"),
-    not_yet('l', "N", "multicast"),
-    not_yet('p', "MIN[,MAX]", "ranges of ports; the system chooses them"),
-    not_yet('q', "RATE", "pacing by the kernel"),
+    letter('4', Nothing, "IPv4 for data"),
+    letter('6', Nothing, "IPv6 for data"),
+    letter('b', Value("N"), "send N requests before waiting for a response, so that N + 1 are always in flight"),
+    letter('c', Nothing, "a connection for each round trip"),
+    letter('d', Value("DIRECTION"), "send, recv, rr, maerts, stream, or a number: 2 and 4 by bits"),
+    letter('D', OptionalWord("[L][,R]"), "TCP_NODELAY"),
+    letter('e', Value("S"), "a response of UDP that does not come in time is lost; always after 1 s"),
+    letter('G', Value("N"), "bytes of the largest segment"),
+    letter('h', Nothing, "print this"),
+    letter('H', Value("HOST[,FAMILY]"), "the server's address for data"),
+    letter('k', OptionalWord("[LIST]"), "NAME=value lines"),
+    letter('K', Value("LOCAL[,REMOTE]"), "congestion control"),
+    letter('L', Value("HOST[,FAMILY]"), "this end's address for data"),
+    letter('m', Value("LOCAL[,REMOTE]"), "bytes sent at once"),
+    letter('M', Value("LOCAL[,REMOTE]"), "bytes received at once"),
+    letter('n', Nothing, "connect sockets of UDP; they always are"),
+    letter('N', Nothing, "the same at the server"),
+    letter('o', OptionalWord("[LIST]"), "CSV"),
+    letter('O', OptionalWord("[LIST]"), "columns"),
+    letter('P', Value("LOCAL[,REMOTE]"), "ports for data"),
+    letter('r', Value("N[,N]"), "bytes of a request and of a response"),
+    letter('R', Value("0|1"), "data may pass routers (default: not for UDP_STREAM)"),
+    letter('s', Value("SEND[,RECV]"), "bytes of this end's buffers"),
+    letter('S', Value("SEND[,RECV]"), "bytes of the server's buffers"),
+    letter('t', Value("TYPE"), "stream or dgram"),
+    letter('T', Value("PROTOCOL"), "tcp or udp"),
+    letter('u', Value("TEXT"), "name of the test, instead of a random one"),
+    letter('g', Nothing, "").but(Ignored("SO_DEBUG")),
+    letter('I', Nothing, "").but(Ignored("calls are the same for both")),
+    letter('U', Nothing, "").but(Ignored("there is no debugging output")),
+    letter('V', Nothing, "").but(Ignored("data is not touched")),
+    letter('W', Value("N[,N]"), "").but(Ignored(ALIGN)),
+    letter('a', Nothing, "").but(NotYet("deferred accept")),
+    letter('B', Nothing, "").but(NotYet("packet information")),
+    letter('C', Nothing, "").but(NotYet("TCP_CORK")),
+    letter('f', Nothing, "").but(NotYet("discovery of the path's MTU")),
+    letter('F', Nothing, "").but(NotYet("TCP fast open")),
+    letter('l', Value("N"), "").but(NotYet("multicast")),
+    letter('p', Value("MIN[,MAX]"), "").but(NotYet("ranges of ports; the system chooses them")),
+    letter('q', Value("RATE"), "").but(NotYet("pacing by the kernel")),
 ];
 
 /// netserver's.
 #[rustfmt::skip]
 pub const SERVER: &[Opt] = &[
-    opt('4', "", "IPv4 only"),
-    opt('6', "", "IPv6 only"),
-    opt('D', "", "stay in the foreground"),
-    opt('h', "", "print this"),
-    opt('L', "HOST[,FAMILY]", "listen at HOST (default: loopback only)"),
-    opt('p', "PORT", "port (default 12865)"),
-    opt('V', "", "print the version"),
-    opt('Z', "TEXT", "expect this pass phrase"),
-    ignored('d', "", "there is no debugging output"),
-    ignored('f', "", "tests do not disturb each other's connections"),
-    ignored('N', "", "there is no debugging output"),
-    ignored('v', "N", "nothing is printed"),
+    letter('4', Nothing, "IPv4 only"),
+    letter('6', Nothing, "IPv6 only"),
+    letter('D', Nothing, "stay in the foreground"),
+    letter('h', Nothing, "print this"),
+    letter('L', Value("HOST[,FAMILY]"), "listen at HOST (default: loopback only)"),
+    letter('p', Value("PORT"), "port (default 12865)"),
+    letter('V', Nothing, "print the version"),
+    letter('Z', Value("TEXT"), "expect this pass phrase"),
+    letter('d', Nothing, "").but(Ignored("there is no debugging output")),
+    letter('f', Nothing, "").but(Ignored("tests do not disturb each other's connections")),
+    letter('N', Nothing, "").but(Ignored("there is no debugging output")),
+    letter('v', Value("N"), "").but(Ignored("nothing is printed")),
 ];
+
+/// The rules of the words before `--`, which ends them.
+pub(super) const CLIENT_WORDS: Grammar = grammar(Table(&[CLIENT]));
+/// The rules of the words after `--`, which are the test's own.
+pub(super) const TEST_WORDS: Grammar = grammar(Table(&[TEST]));
+/// The rules of the words that netserver is given.
+pub(super) const SERVER_WORDS: Grammar = grammar(Table(&[SERVER]));
+
+const fn grammar(table: Table) -> Grammar {
+    Grammar { double_dash: DoubleDash::EndsWords, ..Grammar::getopt(table) }
+}
 
 fn rows(title: &str, all: &[Opt]) -> String {
     let mut text = format!("\n{title}:\n");
     for row in all {
-        let names = format!("    -{} {}", row.letter, row.value);
+        let names = format!("    {} {}", row.written(), row.takes.value());
         text += &match row.support {
             Works => format!("{names:<23} {}\n", row.what),
             Ignored(why) => format!("{names:<23} no effect: {why}\n"),

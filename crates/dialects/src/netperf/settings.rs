@@ -1,9 +1,9 @@
 //! What a command line means.
 
-use super::options::{CLIENT, SERVER, TEST};
+use super::options::{CLIENT_WORDS, SERVER_WORDS, TEST_WORDS};
 use super::selectors::list;
 use super::wire::{Direction, Length, PORT};
-use super::words::{Value, getopt, ignored, pair};
+use super::words::{Value, getopt, pair};
 
 /// What a command line asks for.
 #[derive(Debug, Clone, PartialEq)]
@@ -246,7 +246,7 @@ const TESTS: [(&str, Direction, bool, bool); 8] = [
 pub fn read(program: &str, words: &[String]) -> Result<Asked<Settings>, Wrong> {
     let whole = std::iter::once(program).chain(words.iter().map(String::as_str)).collect::<Vec<_>>().join(" ");
     let (poll_us, words) = busy_poll(words)?;
-    let (global, rest) = getopt(CLIENT, words)?;
+    let global = getopt(CLIENT_WORDS, words)?;
     let mut all = Settings {
         words: whole,
         poll_us,
@@ -290,13 +290,13 @@ pub fn read(program: &str, words: &[String]) -> Result<Asked<Settings>, Wrong> {
         routed: true,
         uuid: None,
         processor: Pair::default(),
-        ignored: ignored(&global),
+        ignored: global.ignored,
     };
     let mut times = None;
-    for (row, text) in &global {
-        let value = Value(row.letter, text);
-        match row.letter {
-            '4' | '6' => all.is_v6 = Some(row.letter == '6'),
+    for (letter, text) in &global.said {
+        let value = Value(*letter, text);
+        match letter {
+            '4' | '6' => all.is_v6 = Some(*letter == '6'),
             'B' => all.brand.clone_from(text),
             'c' => all.cpu.local = true,
             'C' => all.cpu.remote = true,
@@ -385,19 +385,19 @@ pub fn read(program: &str, words: &[String]) -> Result<Asked<Settings>, Wrong> {
     }
     all.times = times.unwrap_or((1, 1));
     all.routed = !(all.udp && all.direction == Direction::ToServer);
-    test_options(&mut all, rest)
+    test_options(&mut all, global.rest)
 }
 
 fn test_options(all: &mut Settings, words: &[String]) -> Result<Asked<Settings>, Wrong> {
-    let (said, rest) = getopt(TEST, words)?;
-    if let Some(word) = rest.first() {
+    let part = getopt(TEST_WORDS, words)?;
+    if let Some(word) = part.rest.first() {
         return Err(Wrong::Word(word.clone()));
     }
-    all.ignored.extend(ignored(&said));
-    for (row, text) in &said {
-        let value = Value(row.letter, text);
-        match row.letter {
-            '4' | '6' => all.data_v6 = Some(row.letter == '6'),
+    all.ignored.extend(part.ignored);
+    for (letter, text) in &part.said {
+        let value = Value(*letter, text);
+        match letter {
+            '4' | '6' => all.data_v6 = Some(*letter == '6'),
             'c' => {
                 all.connects = true;
                 all.direction = Direction::RoundTrips;
@@ -423,7 +423,7 @@ fn test_options(all: &mut Settings, words: &[String]) -> Result<Asked<Settings>,
                     return Ok(Asked::Names);
                 }
                 let names = list(text).map_err(Wrong::Selector)?;
-                all.form = match row.letter {
+                all.form = match letter {
                     'k' => Form::Keys(names),
                     'o' => Form::Csv(names),
                     _ => Form::Columns(names),
@@ -447,7 +447,7 @@ fn test_options(all: &mut Settings, words: &[String]) -> Result<Asked<Settings>,
             'R' => all.routed = value.whole(text)? != 0,
             's' | 'S' => {
                 let Pair { local, remote } = value.byte_pair()?;
-                let end = if row.letter == 's' { &mut all.buffers.local } else { &mut all.buffers.remote };
+                let end = if *letter == 's' { &mut all.buffers.local } else { &mut all.buffers.remote };
                 *end = [local, remote];
             }
             't' | 'T' => {
@@ -502,15 +502,15 @@ fn direction(value: &Value<'_>) -> Result<Direction, Wrong> {
 /// What is wrong with them.
 pub fn read_server(words: &[String]) -> Result<Asked<Server>, Wrong> {
     let (poll_us, words) = busy_poll(words)?;
-    let (said, rest) = getopt(SERVER, words)?;
-    if let Some(word) = rest.first() {
+    let part = getopt(SERVER_WORDS, words)?;
+    if let Some(word) = part.rest.first() {
         return Err(Wrong::Word(word.clone()));
     }
-    let mut all = Server { port: PORT, poll_us, ignored: ignored(&said), ..Server::default() };
-    for (row, text) in &said {
-        let value = Value(row.letter, text);
-        match row.letter {
-            '4' | '6' => all.is_v6 = Some(row.letter == '6'),
+    let mut all = Server { port: PORT, poll_us, ignored: part.ignored, ..Server::default() };
+    for (letter, text) in &part.said {
+        let value = Value(*letter, text);
+        match letter {
+            '4' | '6' => all.is_v6 = Some(*letter == '6'),
             'D' => all.foreground = true,
             'h' => return Ok(Asked::Help),
             'L' => all.listen = value.host(&mut all.is_v6)?,

@@ -1,54 +1,42 @@
 //! A command line taken apart: options as getopt(3) reads them, and their values.
 
-use super::options::Opt;
 use super::settings::{Pair, Wrong};
 use crate::Support;
+use crate::options::{Grammar, Word, Words};
 
-/// An option with its value.
-pub(super) type Said = (&'static Opt, String);
-
-/// Words up to `--`, as getopt(3) reads them; what is left stands behind it.
-pub(super) fn getopt<'a>(table: &'static [Opt], words: &'a [String]) -> Result<(Vec<Said>, &'a [String]), Wrong> {
-    let mut said = Vec::new();
-    let mut at = 0;
-    while let Some(word) = words.get(at) {
-        at += 1;
-        if word == "--" {
-            return Ok((said, &words[at..]));
-        }
-        let Some(mut letters) = word.strip_prefix('-').filter(|rest| !rest.is_empty()) else {
-            return Err(Wrong::Word(word.clone()));
-        };
-        while let Some(letter) = letters.chars().next() {
-            letters = &letters[letter.len_utf8()..];
-            let row = table.iter().find(|row| row.letter == letter).ok_or(Wrong::Unknown(letter))?;
-            if let Support::NotYet(why) | Support::Never(why) = row.support {
-                return Err(Wrong::NotYet { letter, why });
-            }
-            let mut value = String::new();
-            if !row.value.is_empty() {
-                value = std::mem::take(&mut letters).to_owned();
-                // Where it may be left out, a word that is another option is none.
-                let optional = row.value.starts_with('[');
-                let next = words.get(at).filter(|next| !optional || (takes_word(row) && !next.starts_with('-')));
-                match next.filter(|_| value.is_empty()) {
-                    Some(next) => {
-                        value.clone_from(next);
-                        at += 1;
-                    }
-                    None if value.is_empty() && !optional => return Err(Wrong::Lacks(letter)),
-                    None => {}
-                }
-            }
-            said.push((row, value));
-        }
-    }
-    Ok((said, &[]))
+/// One of the two parts of a command line.
+pub(super) struct Part<'a> {
+    /// Letters with their values, which are empty where there is none.
+    pub(super) said: Vec<(char, String)>,
+    /// Options without effect, and why.
+    pub(super) ignored: Vec<(char, &'static str)>,
+    /// The words after `--`, unread.
+    pub(super) rest: &'a [String],
 }
 
-/// Options whose value may be left out and may be a word of its own.
-fn takes_word(row: &Opt) -> bool {
-    row.value == "[LIST]" || row.letter == 'D'
+/// Words up to `--`, as getopt(3) reads them.
+pub(super) fn getopt(grammar: Grammar, words: &[String]) -> Result<Part<'_>, Wrong> {
+    let mut part = Part { said: Vec::new(), ignored: Vec::new(), rest: &[] };
+    let mut reader = Words::new(grammar, words);
+    for word in reader.by_ref() {
+        let (row, value) = match word {
+            Ok(Word::Option(row, value)) => (row, value),
+            Ok(Word::Operand(word)) => return Err(Wrong::Word(word)),
+            Err(unknown) => return Err(Wrong::Unknown(unknown.letter)),
+        };
+        let letter = row.letter.unwrap_or_default();
+        match row.support {
+            Support::Works => {}
+            Support::Ignored(why) => part.ignored.push((letter, why)),
+            Support::NotYet(why) | Support::Never(why) => return Err(Wrong::NotYet { letter, why }),
+        }
+        if value.is_none() && row.takes.needs_value() {
+            return Err(Wrong::Lacks(letter));
+        }
+        part.said.push((letter, value.unwrap_or_default()));
+    }
+    part.rest = &words[words.len() - reader.remaining()..];
+    Ok(part)
 }
 
 /// Two values: `x` is both, `,x` the second, `x,` the first.
@@ -131,13 +119,4 @@ impl Value<'_> {
         };
         number.map_err(|_| self.wrong("a number from 0 to 255, such as 0x10"))
     }
-}
-
-/// What has no effect, and why.
-pub(super) fn ignored(said: &[Said]) -> Vec<(char, &'static str)> {
-    let why = |(row, _): &Said| match row.support {
-        Support::Ignored(why) => Some((row.letter, why)),
-        _ => None,
-    };
-    said.iter().filter_map(why).collect()
 }

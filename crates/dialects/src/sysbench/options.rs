@@ -1,122 +1,79 @@
 //! The options, one row each: the parser and the help read them.
 
-use crate::Support;
-use Support::{Ignored, Never, NotYet, Works};
+use crate::Support::{self, Ignored, Never, NotYet, Works};
+use crate::options::Takes::{self, Flag, List, Number, Ratio, Size, Text};
+use crate::options::{Opt, Table, long};
 
-/// What an option takes, as help shows it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Takes {
-    /// `on` or `off`; nothing is `on`.
-    Flag,
-    /// A whole number.
-    Number,
-    /// A number with a fraction.
-    Ratio,
-    /// A number of bytes, with K, M, G, T.
-    Size,
-    /// Any text.
-    Text,
-    /// Words with commas between them.
-    List,
-}
-
-impl Takes {
-    fn shown(self) -> &'static str {
-        match self {
-            Takes::Flag => "[=on|off]",
-            Takes::Number | Takes::Ratio => "=N",
-            Takes::Size => "=SIZE",
-            Takes::Text => "=STRING",
-            Takes::List => "=[LIST,...]",
-        }
+/// A value, as help shows it.
+fn shown(takes: Takes) -> &'static str {
+    match takes {
+        Flag => "[=on|off]",
+        Number | Ratio => "=N",
+        Size => "=SIZE",
+        List => "=[LIST,...]",
+        _ => "=STRING",
     }
 }
-
-/// One option.
-#[derive(Debug, Clone, Copy)]
-pub struct Opt {
-    /// Its name, after two dashes.
-    pub name: &'static str,
-    /// What it takes.
-    pub takes: Takes,
-    /// Its default; empty where it has none.
-    pub default: &'static str,
-    /// What it does.
-    pub what: &'static str,
-    /// Whether it is supported.
-    pub support: Support,
-}
-
-const fn opt(name: &'static str, takes: Takes, default: &'static str, what: &'static str) -> Opt {
-    Opt { name, takes, default, what, support: Works }
-}
-
-const fn but(name: &'static str, takes: Takes, default: &'static str, support: Support) -> Opt {
-    Opt { name, takes, default, what: "", support }
-}
-
-use Takes::{Flag, List, Number, Ratio, Size, Text};
 
 const DRAWN: Support = Ignored("fileio draws evenly");
 
 /// Those of all tests. Source: the help of sysbench 1.0.20.
 #[rustfmt::skip]
 pub const GENERAL: &[Opt] = &[
-    opt("threads", Number, "1", "threads"),
-    opt("events", Number, "0", "most requests and flushes, of all threads; 0: no limit"),
-    opt("time", Number, "10", "seconds; 0: no limit"),
-    opt("report-interval", Number, "0", "print what was done every N seconds; 0: only at the end"),
-    opt("percentile", Number, "95", "percentile of latencies, 1 to 100; 0: none"),
-    opt("rate", Number, "0", "requests and flushes a second, at random times, of all threads; 0: as many as there can be"),
-    opt("histogram", Flag, "off", "print how many latencies there are of each size"),
-    opt("rand-seed", Number, "0", "seed of random places; 0: another one each time"),
-    opt("help", Flag, "off", "print help"),
-    opt("version", Flag, "off", "print the version"),
-    opt("num-threads", Number, "", "--threads"),
-    opt("max-requests", Number, "", "--events"),
-    opt("max-time", Number, "", "--time"),
-    opt("tx-rate", Number, "", "--rate"),
-    but("forced-shutdown", Text, "off", Ignored("a run ends at its time")),
-    but("thread-stack-size", Size, "64K", Ignored("threads have stacks of their own")),
-    but("verbosity", Number, "3", Ignored("messages are as with 3")),
-    but("debug", Flag, "off", Ignored("there is no debugging output")),
-    but("rand-type", Text, "special", DRAWN),
-    but("rand-spec-iter", Number, "12", DRAWN),
-    but("rand-spec-pct", Number, "1", DRAWN),
-    but("rand-spec-res", Number, "75", DRAWN),
-    but("rand-pareto-h", Ratio, "0.2", DRAWN),
-    but("report-checkpoints", List, "", NotYet("use --report-interval")),
-    opt("validate", Flag, "off", "write blocks with a checksum and their offset, and check what is read"),
-    but("config-file", Text, "", NotYet("give the options themselves")),
-    but("luajit-cmd", Text, "", Never("there is no Lua")),
+    long("threads", Number, "threads").or("1"),
+    long("events", Number, "most requests and flushes, of all threads; 0: no limit").or("0"),
+    long("time", Number, "seconds; 0: no limit").or("10"),
+    long("report-interval", Number, "print what was done every N seconds; 0: only at the end").or("0"),
+    long("percentile", Number, "percentile of latencies, 1 to 100; 0: none").or("95"),
+    long("rate", Number, "requests and flushes a second, at random times, of all threads; 0: as many as there can be").or("0"),
+    long("histogram", Flag, "print how many latencies there are of each size").or("off"),
+    long("rand-seed", Number, "seed of random places; 0: another one each time").or("0"),
+    long("help", Flag, "print help").or("off"),
+    long("version", Flag, "print the version").or("off"),
+    long("num-threads", Number, "--threads"),
+    long("max-requests", Number, "--events"),
+    long("max-time", Number, "--time"),
+    long("tx-rate", Number, "--rate"),
+    long("forced-shutdown", Text, "").or("off").but(Ignored("a run ends at its time")),
+    long("thread-stack-size", Size, "").or("64K").but(Ignored("threads have stacks of their own")),
+    long("verbosity", Number, "").or("3").but(Ignored("messages are as with 3")),
+    long("debug", Flag, "").or("off").but(Ignored("there is no debugging output")),
+    long("rand-type", Text, "").or("special").but(DRAWN),
+    long("rand-spec-iter", Number, "").or("12").but(DRAWN),
+    long("rand-spec-pct", Number, "").or("1").but(DRAWN),
+    long("rand-spec-res", Number, "").or("75").but(DRAWN),
+    long("rand-pareto-h", Ratio, "").or("0.2").but(DRAWN),
+    long("report-checkpoints", List, "").but(NotYet("use --report-interval")),
+    long("validate", Flag, "write blocks with a checksum and their offset, and check what is read").or("off"),
+    long("config-file", Text, "").but(NotYet("give the options themselves")),
+    long("luajit-cmd", Text, "").but(Never("there is no Lua")),
 ];
 
 /// Those of fileio.
 #[rustfmt::skip]
 pub const FILEIO: &[Opt] = &[
-    opt("file-num", Number, "128", "number of files"),
-    opt("file-block-size", Size, "16384", "bytes of a request"),
-    opt("file-total-size", Size, "2G", "bytes of all files together"),
-    opt("file-test-mode", Text, "", "what run does: seqwr, seqrewr, seqrd, rndrd, rndwr, rndrw"),
-    opt("file-io-mode", Text, "sync", "by which calls: sync, async, mmap"),
-    opt("file-async-backlog", Number, "128", "with async, requests in flight of each thread"),
-    opt("file-extra-flags", List, "", "how files are opened: sync, dsync, direct"),
-    opt("file-fsync-freq", Number, "100", "flush all files behind every N requests; 0: never"),
-    opt("file-fsync-all", Flag, "off", "flush its file behind each write"),
-    opt("file-fsync-end", Flag, "on", "flush all files at the end"),
-    opt("file-fsync-mode", Text, "fsync", "how: fsync or fdatasync"),
-    opt("file-merged-requests", Number, "0", "in sequence, N blocks in a request; 0: one"),
-    opt("file-rw-ratio", Ratio, "1.5", "reads for each write, of rndrw"),
+    long("file-num", Number, "number of files").or("128"),
+    long("file-block-size", Size, "bytes of a request").or("16384"),
+    long("file-total-size", Size, "bytes of all files together").or("2G"),
+    long("file-test-mode", Text, "what run does: seqwr, seqrewr, seqrd, rndrd, rndwr, rndrw"),
+    long("file-io-mode", Text, "by which calls: sync, async, mmap").or("sync"),
+    long("file-async-backlog", Number, "with async, requests in flight of each thread").or("128"),
+    long("file-extra-flags", List, "how files are opened: sync, dsync, direct"),
+    long("file-fsync-freq", Number, "flush all files behind every N requests; 0: never").or("100"),
+    long("file-fsync-all", Flag, "flush its file behind each write").or("off"),
+    long("file-fsync-end", Flag, "flush all files at the end").or("on"),
+    long("file-fsync-mode", Text, "how: fsync or fdatasync").or("fsync"),
+    long("file-merged-requests", Number, "in sequence, N blocks in a request; 0: one").or("0"),
+    long("file-rw-ratio", Ratio, "reads for each write, of rndrw").or("1.5"),
 ];
 
 /// An option by its name, in which dashes and underscores are the same.
 pub(super) fn find(name: &str) -> Option<&'static Opt> {
-    let name = name.replace('_', "-");
-    GENERAL.iter().chain(FILEIO).find(|row| row.name == name)
+    Table(&[GENERAL, FILEIO]).named(&name.replace('_', "-"))
 }
 
 fn rows(rows: &[Opt]) -> String {
-    let head = |row: &Opt| format!("--{}{}", row.name, row.takes.shown());
+    let head = |row: &Opt| format!("--{}{}", row.name, shown(row.takes));
     let width = rows.iter().map(|row| head(row).len()).max().unwrap_or(0);
     let row = |row: &Opt| {
         let default = if row.default.is_empty() { String::new() } else { format!(" [{}]", row.default) };

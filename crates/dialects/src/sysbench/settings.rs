@@ -1,7 +1,8 @@
 //! From words to settings.
 
-use super::options::{Takes, find};
+use super::options::find;
 use crate::Support;
+use crate::options::Takes;
 
 /// Why a command line cannot be run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

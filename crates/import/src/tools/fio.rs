@@ -176,7 +176,7 @@ fn latency_values(one: &Value) -> (bool, Vec<(Stat, Option<f64>)>) {
     for (key, stat) in [("min", Stat::Min), ("mean", Stat::Mean), ("max", Stat::Max)] {
         values.push((stat, number_at(value, &[key]).map(|number| number * factor)));
     }
-    for stat in Stat::ALL {
+    for &stat in Stat::ALL {
         let Some(quantile) = stat.quantile() else { continue };
         let of_table = value.get("percentile").and_then(|table| percentile(table, quantile * 100.0));
         let found = of_table.or_else(|| value.get("bins").and_then(|bins| of_bins(bins, quantile)));
@@ -265,7 +265,7 @@ fn terse_direction(phase: &mut PhaseRead, kind: OpKind, fields: &[&str]) -> f64 
         let Some((percent, us)) = field.split_once("%=") else { continue };
         let (Some(percent), Some(us)) = (decimal(percent), decimal(us)) else { continue };
         let stat =
-            Stat::ALL.into_iter().find(|stat| stat.quantile().is_some_and(|q| (q * 100.0 - percent).abs() < 1e-6));
+            Stat::ALL.iter().copied().find(|stat| stat.quantile().is_some_and(|q| (q * 100.0 - percent).abs() < 1e-6));
         if let Some(stat) = stat {
             phase.latency(kind, stat, Some(us * NS_PER_US));
         }

@@ -157,8 +157,10 @@ fn latencies(run: &mut Run, kind: OpKind, line: &str, unit: f64) -> f64 {
             let (Some(percent), Some(value)) = (decimal(percent.trim_matches([',', ' '])), decimal(value)) else {
                 continue;
             };
-            let stat =
-                Stat::ALL.into_iter().find(|stat| stat.quantile().is_some_and(|q| (q * 100.0 - percent).abs() < 1e-6));
+            let stat = Stat::ALL
+                .iter()
+                .copied()
+                .find(|stat| stat.quantile().is_some_and(|q| (q * 100.0 - percent).abs() < 1e-6));
             if let Some(stat) = stat {
                 phase.latency(kind, stat, Some(value * unit));
             }

@@ -5,6 +5,7 @@ use plumb_dialects::fio::commandline::{Fate, PROGRAM_OPTIONS};
 use plumb_dialects::fio::engines::ENGINES;
 use plumb_dialects::fio::options::{self, Support};
 use plumb_dialects::iostat;
+use plumb_dialects::options::Opt;
 use std::fmt::Write;
 
 /// What is added to a shell's script for `plumb as fio`, `plumb as iostat` and links with these names; empty for other shells.
@@ -112,7 +113,7 @@ _plumb_or_fio() {
 complete -F _plumb_or_fio -o bashdefault -o default plumb
 ",
     );
-    let options: Vec<&str> = iostat::OPTIONS.iter().map(|option| option.name).collect();
+    let options: Vec<String> = iostat::OPTIONS.iter().map(Opt::written).collect();
     script.replace("IOSTAT_WORDS", &options.join(" "))
 }
 
@@ -139,7 +140,7 @@ complete -c plumb -n __fish_plumb_as_iostat -a '(command ls /sys/class/block)'
     );
     for option in iostat::OPTIONS {
         let doc = option.what.replace('\'', "\\'");
-        let _ = writeln!(script, "complete -c plumb -n __fish_plumb_as_iostat -a '{}' -d '{doc}'", option.name);
+        let _ = writeln!(script, "complete -c plumb -n __fish_plumb_as_iostat -a '{}' -d '{doc}'", option.written());
     }
     script
 }

@@ -247,7 +247,7 @@ fn percentiles(result: &RunResult) -> Vec<Chart> {
                     let metric = Metric { subject: Subject::Op(kind), quantity: quantity(stat) };
                     Some(Point { x: stat.quantile()?, y: Some(value(phase, metric)?), interval: None })
                 };
-                let points: Vec<Point> = Stat::ALL.into_iter().filter_map(point).collect();
+                let points: Vec<Point> = Stat::ALL.iter().copied().filter_map(point).collect();
                 if points.len() > 1 {
                     let name = if alone { word.to_owned() } else { format!("{} {} {word}", phase.name, kind.name()) };
                     curves.push(Series { name, shape: SeriesShape::Line, points });

@@ -23,7 +23,7 @@ pub fn of_sweep(sweep: &Sweep, example: Option<&RunResult>, numbers: TidyTable) 
     }
     parts.extend(trust(sweep));
     parts.push(ReportPart::Heading("Charts".to_owned()));
-    for key in SweepKey::ALL {
+    for &key in SweepKey::ALL {
         let curves: Vec<&SweepCurve> =
             sweep.curves.iter().filter(|curve| curve.key == key && has_points(curve)).collect();
         if !curves.is_empty() {

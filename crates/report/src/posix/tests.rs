@@ -45,7 +45,7 @@ fn mixed() -> Conformance {
         .map(|kind| case(&format!("chmod.times[{kind}]"), "SHALL", PosixOutcome::Fail))
         .to_vec();
     cases.push(case("names.unicode", "COMMON", PosixOutcome::Fail));
-    for (index, outcome) in PosixOutcome::ALL.into_iter().enumerate().skip(1) {
+    for (index, outcome) in PosixOutcome::ALL.iter().copied().enumerate().skip(1) {
         cases.push(case(&format!("rename.{index}"), "LINUX", outcome));
     }
     report(cases)

@@ -67,7 +67,7 @@ fn counted() -> Vec<ColumnHead> {
 
 fn counts(setup: &SetupConformance) -> Vec<String> {
     let of = |outcome| setup.count(outcome);
-    let failed: u32 = PosixOutcome::ALL.into_iter().filter(|outcome| outcome.is_failure()).map(of).sum();
+    let failed: u32 = PosixOutcome::ALL.iter().copied().filter(|outcome| outcome.is_failure()).map(of).sum();
     let mut row = vec![name(setup), setup.filesystem.clone(), setup.kernel.clone()];
     let numbers = [
         setup.runs,

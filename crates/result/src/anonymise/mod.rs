@@ -14,9 +14,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use strum::VariantArray;
 
 /// The kind of a name that is replaced.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "lowercase")]
 pub enum NameKind {
     /// A host, or the server of a network file system.
     Host,
@@ -33,19 +35,11 @@ pub enum NameKind {
 }
 
 impl NameKind {
-    const ALL: [NameKind; 6] =
-        [NameKind::Host, NameKind::Serial, NameKind::User, NameKind::Path, NameKind::Address, NameKind::Uuid];
+    const ALL: &[NameKind] = NameKind::VARIANTS;
 
     /// Returns the word that replacements begin with, such as `host` in `host-1`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            NameKind::Host => "host",
-            NameKind::Serial => "serial",
-            NameKind::User => "user",
-            NameKind::Path => "path",
-            NameKind::Address => "address",
-            NameKind::Uuid => "uuid",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 
@@ -137,7 +131,7 @@ impl Anonymiser {
                 count => Some(format!("{count} {name}{plural} ({name}-1 to {name}-{count})")),
             }
         };
-        let parts: Vec<String> = NameKind::ALL.into_iter().filter_map(of).collect();
+        let parts: Vec<String> = NameKind::ALL.iter().copied().filter_map(of).collect();
         let ambiguous = self.known.iter().filter(|name| name.is_ambiguous).count();
         let mut text = match parts.is_empty() {
             true => "anonymised: nothing had to be replaced".to_owned(),

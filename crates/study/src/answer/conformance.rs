@@ -91,7 +91,7 @@ fn ended<'a>(reports: &[&'a Conformance]) -> BTreeMap<&'a str, Ended<'a>> {
 
 fn of_setup(setup: &Setup<'_>, ended: &BTreeMap<&str, Ended<'_>>) -> SetupConformance {
     let first = setup.reports[0];
-    let counts = PosixOutcome::ALL.into_iter().map(|outcome| OutcomeCount {
+    let counts = PosixOutcome::ALL.iter().copied().map(|outcome| OutcomeCount {
         outcome,
         cases: ended.values().filter(|one| one.outcome == outcome).count() as u32,
     });

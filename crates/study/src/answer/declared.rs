@@ -22,7 +22,7 @@ fn reason(evidence: &StudyEvidence, wish: &str, emulated: bool) -> String {
     if accepted.is_empty() {
         return "no run was accepted".to_owned();
     }
-    let mut counts = DeviceCount::ALL.into_iter().filter(|&count| is_meant(wish, Metric::device(count)));
+    let mut counts = DeviceCount::ALL.iter().copied().filter(|&count| is_meant(wish, Metric::device(count)));
     let counted = counts.any(|count| {
         accepted.iter().any(|(run, result)| devices::value(count, &evidence.records[*run], result).is_some())
     });

@@ -89,7 +89,7 @@ fn numbers_of_runs<'a>(
             is_determined: false,
             tier,
         };
-        for count in DeviceCount::ALL {
+        for &count in DeviceCount::ALL {
             let metric = Metric::device(count);
             if !wanted(metric) {
                 continue;

@@ -149,7 +149,7 @@ pub fn auto_points(points: Option<u32>) -> usize {
 
 fn key(word: &str) -> Result<SweepKey, AxisError> {
     let names: Vec<&str> = SweepKey::ALL.iter().map(|key| key.name()).collect();
-    SweepKey::ALL.into_iter().find(|key| key.name() == word).ok_or_else(|| AxisError::Key {
+    SweepKey::ALL.iter().copied().find(|key| key.name() == word).ok_or_else(|| AxisError::Key {
         key: word.to_owned(),
         help: match nearest(word, names.iter().copied()) {
             Some(name) => format!("did you mean `{name}`?"),

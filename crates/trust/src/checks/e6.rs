@@ -31,7 +31,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     let asked = |kind: OpKind| !matches!(kind, OpKind::Delay | OpKind::Evict);
     let kinds = view.measured.ops.iter().filter(|(kind, op)| op.count > 0 && asked(**kind));
     for (kind, op) in kinds {
-        let quantiles = Stat::ALL.into_iter().filter_map(|stat| Some((stat, stat.quantile()?)));
+        let quantiles = Stat::ALL.iter().copied().filter_map(|stat| Some((stat, stat.quantile()?)));
         let (kept, blank): (Vec<_>, Vec<_>) = quantiles.partition(|(_, quantile)| op.service.carries(*quantile));
         shown |= !kept.is_empty();
         // Quantiles are in rising order: above the first without samples none has any.

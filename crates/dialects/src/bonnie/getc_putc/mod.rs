@@ -122,7 +122,7 @@ impl GetcPutcSettings {
         let mut options = Options::new(called, "d:s:m:u:g:q", &words);
         while let Some(said) = options.next() {
             let (letter, value) = said.map_err(|wrong| usage(&wrong.to_string()))?;
-            let value = value.unwrap_or_default();
+            let value = value.as_deref().unwrap_or_default();
             match letter {
                 'd' => settings.directory = Some(value.to_owned()),
                 's' => settings.size_kib = sized(value, "m") / STEP_KIB * STEP_KIB,

@@ -90,15 +90,15 @@ impl ZcavSettings {
             let said = options.next();
             // A log's name is that of the next file alone.
             for path in &options.operands()[operands..] {
-                settings.devices.push(ZcavDevice { path: (*path).to_owned(), log: log.take() });
+                settings.devices.push(ZcavDevice { path: path.clone(), log: log.take() });
             }
             operands = options.operands().len();
             let Some(said) = said else { break };
             let (letter, value) = said.map_err(|wrong| usage(&wrong.to_string()))?;
             match (letter, value.unwrap_or_default()) {
-                ('f', path) => settings.devices.push(ZcavDevice { path: path.to_owned(), log: log.take() }),
-                ('l', path) => log = Some(path.to_owned()),
-                (letter, value) => settings.take(letter, value)?,
+                ('f', path) => settings.devices.push(ZcavDevice { path, log: log.take() }),
+                ('l', path) => log = Some(path),
+                (letter, value) => settings.take(letter, &value)?,
             }
         }
         if settings.writes && settings.devices.iter().any(ZcavDevice::is_standard_input) {

@@ -72,20 +72,21 @@ fn what_is_refused() {
 #[test]
 fn every_option_of_the_table_is_known() {
     for option in OPTIONS {
-        let value = match option.name {
+        let name = option.written();
+        let value = match name.as_str() {
             "-p" => "sda",
             "-j" => "ID",
             "-f" | "+f" => "/there",
             "-H" => "-g x",
-            _ => option.value,
+            _ => option.takes.value(),
         };
-        let line = format!("{} {value}", option.name);
+        let line = format!("{name} {value}");
         assert!(said(&line).is_ok(), "{line}: {:?}", said(&line));
     }
     // Every letter and every long word of the usage is in the table.
     for word in USAGE.split_whitespace().filter(|word| word.starts_with(['-', '+']) && word.len() > 1) {
         let word = word.trim_end_matches("={");
-        assert!(OPTIONS.iter().any(|option| option.name.starts_with(word)), "{word}");
+        assert!(OPTIONS.iter().any(|option| option.written().starts_with(word)), "{word}");
     }
 }
 

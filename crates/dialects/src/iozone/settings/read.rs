@@ -78,12 +78,7 @@ fn own_words(settings: &mut Settings, own: &[String], words: &[String]) -> Resul
     Ok(words)
 }
 
-fn named_files(
-    settings: &mut Settings,
-    seen: &mut Seen,
-    said: &ReadOption,
-    parted: &mut Words<'_>,
-) -> Result<(), Wrong> {
+fn named_files(settings: &mut Settings, seen: &mut Seen, said: &ReadOption, parted: &mut Words) -> Result<(), Wrong> {
     seen.named_files = true;
     if seen.file {
         return Err(Wrong::say(11, "invalid options: -f and -F are mutually exclusive\n"));
@@ -92,7 +87,7 @@ fn named_files(
         return Err(Wrong::say(12, "invalid options: must specify -t N before -F\n"));
     }
     let wanted = most_children(seen) as usize;
-    settings.files = said.words.clone();
+    settings.files = said.value.iter().cloned().collect();
     settings.files.extend(parted.take(wanted.saturating_sub(1)));
     if settings.files.len() < wanted {
         return Err(Wrong::say(13, format!("invalid options: not enough filenames for {wanted} streams\n")));
@@ -105,10 +100,10 @@ fn listed_files(
     settings: &mut Settings,
     seen: &mut Seen,
     said: &ReadOption,
-    parted: &mut Words<'_>,
+    parted: &mut Words,
     machine: &mut dyn Machine,
 ) -> Result<(), Wrong> {
-    let path = said.words.first().map_or("", String::as_str);
+    let path = said.value.as_deref().unwrap_or_default();
     let text = machine.file(path).map_err(|why| {
         // It names the word that follows; Plumb adds the file and why.
         let next = parted.take(1).pop().unwrap_or_else(|| "(null)".to_owned());

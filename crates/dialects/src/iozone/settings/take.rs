@@ -19,7 +19,7 @@ pub(super) fn take(
     said: &ReadOption,
     machine: &mut dyn Machine,
 ) -> Result<(), Wrong> {
-    let word = said.words.first().map_or("", String::as_str);
+    let word = said.value.as_deref().unwrap_or_default();
     let number = whole(word);
     settings.selects |= matches!(said.name, "i" | "A");
     let mut echo = |line: String| settings.echo.push(format!("\t{line}\n"));
