@@ -222,7 +222,7 @@ pub struct WatchArguments {
 
 /// What the live view shows.
 const WATCH_WORDS: &str = "\
-Keys: q, Escape or Ctrl-C quits; p or the space bar pauses.
+Keys: q, Escape or Ctrl-C quits; p or the space bar pauses; Ctrl-L redraws.
 
   a read, a write  mean time of a request, including time queued in the kernel
   queue            mean number of requests in flight
