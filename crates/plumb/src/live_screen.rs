@@ -3,7 +3,7 @@
 use crate::progress::PhaseClock;
 use crate::session;
 use crate::stream::{measured, place_of};
-use crate::terminal::{Interrupt, Key, Screen, painted, window};
+use crate::terminal::{Interrupt, Key, Screen, has_screen, painted, window};
 use plumb_engine::signals;
 use plumb_report::live::{LivePicture, RunScreen, StudyProgress};
 use plumb_result::stream::{StreamEvent, StreamMeasured, Streamed};
@@ -53,9 +53,7 @@ pub fn hindrance() -> Option<&'static str> {
     if !io::stdout().is_terminal() || !io::stderr().is_terminal() {
         return Some("standard output and standard error are not both a terminal");
     }
-    std::env::var_os("TERM")
-        .is_none_or(|term| term.is_empty() || term == "dumb")
-        .then_some("TERM names no terminal with a screen")
+    (!has_screen()).then_some("TERM names no terminal with a screen")
 }
 
 impl LiveScreen {

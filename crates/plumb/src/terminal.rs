@@ -210,6 +210,11 @@ fn keep_interrupt() -> io::Result<()> {
     Ok(tcsetattr(stdin(), OptionalActions::Now, &modes)?)
 }
 
+/// Returns `true` if `TERM` names a terminal with a screen.
+pub fn has_screen() -> bool {
+    std::env::var_os("TERM").is_some_and(|term| !term.is_empty() && term != "dumb")
+}
+
 /// Returns the area of the window; 80 columns and 24 lines where the terminal does not know.
 pub fn window() -> Rect {
     let size = tcgetwinsize(stdout()).ok();

@@ -215,7 +215,7 @@ pub struct WatchArguments {
     /// Stop after this many intervals.
     #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub count: Option<u64>,
-    /// Print lines instead of a full screen; the default where standard output is not a terminal.
+    /// Print lines instead of a full screen; the default where standard output is not a terminal, or TERM is dumb.
     #[arg(long)]
     pub plain: bool,
 }

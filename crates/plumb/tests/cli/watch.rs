@@ -179,6 +179,15 @@ fn a_screen_of_eighty_columns() {
     assert_eq!(colours(&seen)[..2], [true; 2], "{seen:?}");
 }
 
+// Protects: a terminal without a screen has lines.
+#[test]
+fn a_dumb_terminal_has_lines() {
+    let home = Home::new();
+    let line = "TERM=dumb plumb watch --count 1 --interval 300ms";
+    let Some(seen) = in_a_terminal(&home, line, b"") else { return };
+    assert!(seen.contains(" who: ") && seen.contains("ended 0") && !seen.contains('\x1b'), "{seen:?}");
+}
+
 // Protects: a window that changes its size is redrawn without waiting for the next interval.
 #[test]
 fn a_window_can_be_resized() {

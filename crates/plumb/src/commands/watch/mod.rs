@@ -7,6 +7,7 @@ use crate::args::WatchArguments;
 use crate::common::Common;
 use crate::exit::{End, Stopped};
 use crate::output::{Early, write};
+use crate::terminal::has_screen;
 use choice::DeviceChoice;
 use jiff::Zoned;
 use plumb_engine::signals::{self, Slept, StopFlag};
@@ -33,12 +34,12 @@ pub fn run(arguments: &WatchArguments, common: &Common) -> Result<End, Stopped> 
     let mut watcher = Watcher::new(&arguments.devices)?;
     let stop = signals::install().map_err(|error| Stopped::io(format!("cannot watch for signals: {error}")))?;
     let beat = Beat { interval, left: arguments.count, next: Instant::now() };
-    let is_terminal = std::io::stdout().is_terminal();
+    let has_screen = std::io::stdout().is_terminal() && has_screen();
     let outcome = if common.json {
         lines(&mut watcher, beat, stop, |seen| {
             Ok(format!("{}\n", plumb_document::json::to_string(seen).map_err(Stopped::io)?))
         })
-    } else if arguments.plain || !is_terminal {
+    } else if arguments.plain || !has_screen {
         // Named devices are reported even if they were idle.
         let is_named = !arguments.devices.is_empty();
         write(&plain_opening())
@@ -82,18 +83,19 @@ impl Beat {
     }
 }
 
+/// Prints each interval, until a signal or the last interval ends it.
 fn lines(
     watcher: &mut Watcher,
     mut beat: Beat,
     stop: StopFlag,
-    set: impl Fn(&Watched) -> Result<String, Stopped>,
+    format: impl Fn(&Watched) -> Result<String, Stopped>,
 ) -> Result<(), Early> {
     loop {
         let end = beat.advance();
         if stop.sleep(end.saturating_duration_since(Instant::now())) == Slept::Cut {
             return Ok(());
         }
-        write(&set(&watcher.interval()?)?)?;
+        write(&format(&watcher.interval()?)?)?;
         if !beat.goes_on() {
             return Ok(());
         }
