@@ -223,7 +223,8 @@ fn a_terminal_that_goes_away_ends_it() {
     let home = Home::new();
     let line = "trap '' HUP; plumb watch --interval 600s 2> /dev/null; echo $? > code";
     let close = |terminal: &mut Child| terminal.kill().unwrap();
-    if in_a_terminal_with(&home, line, &[(TAKEN, &close)]).is_none() {
+    // Once it waits for keys: before, a drawing fails.
+    if in_a_terminal_with(&home, line, &[(DRAWN, &close)]).is_none() {
         return;
     }
     let code = || std::fs::read_to_string(home.work().join("code")).unwrap_or_default();
