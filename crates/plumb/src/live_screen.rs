@@ -3,10 +3,9 @@
 use crate::progress::PhaseClock;
 use crate::session;
 use crate::stream::{measured, place_of};
-use crate::terminal::{Interrupt, Key, Screen, Size, size};
+use crate::terminal::{Interrupt, Key, Screen, has_screen, painted, window};
 use plumb_engine::signals;
-use plumb_report::Style;
-use plumb_report::live::{LivePicture, StudyProgress, screen};
+use plumb_report::live::{LivePicture, RunScreen, StudyProgress};
 use plumb_result::stream::{StreamEvent, StreamMeasured, Streamed};
 use plumb_result::{Finding, PhaseMeasurement};
 use plumb_study::{Progress, RunBegun, Second};
@@ -17,8 +16,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// A look for a key must have more time than the tenth of a second that it takes; then it is looked what is new.
-const KEY_TIME: Duration = Duration::from_millis(200);
+/// Longest wait for a key. After it the screen is drawn again if there is something new.
+const KEY_TIME: Duration = Duration::from_millis(100);
 
 /// The screen, until it is closed.
 pub struct LiveScreen {
@@ -54,9 +53,7 @@ pub fn hindrance() -> Option<&'static str> {
     if !io::stdout().is_terminal() || !io::stderr().is_terminal() {
         return Some("standard output and standard error are not both a terminal");
     }
-    std::env::var_os("TERM")
-        .is_none_or(|term| term.is_empty() || term == "dumb")
-        .then_some("TERM names no terminal with a screen")
+    (!has_screen()).then_some("TERM names no terminal with a screen")
 }
 
 impl LiveScreen {
@@ -154,21 +151,27 @@ impl Drop for LiveScreen {
 }
 
 /// Draws what is new, until it is closed; the terminal is given back as this returns.
-fn draw(shared: &Shared, terminal: Screen) {
-    let mut drawn: Option<(u64, Size)> = None;
+fn draw(shared: &Shared, mut terminal: Screen) {
+    let mut drawn: Option<u64> = None;
     while !shared.is_over.load(Ordering::Relaxed) {
-        let window = size();
-        let lines = {
+        if terminal.is_resized() {
+            drawn = None;
+        }
+        // The lock is free again before the terminal is written to: one that stands still must not hold up the run.
+        let next = {
             let picture = shared.picture();
-            let now = (picture.version, window);
-            (drawn != Some(now)).then(|| {
-                drawn = Some(now);
-                screen(&picture.live, &Style { width: window.columns, ..session::style() }, window.rows)
+            (drawn != Some(picture.version)).then(|| {
+                drawn = Some(picture.version);
+                painted(window(), &RunScreen { picture: &picture.live, colour: session::style().colour })
             })
         };
-        let is_shown = lines.is_none_or(|lines| terminal.draw(&lines).is_ok());
-        if !is_shown || terminal.key(Instant::now() + KEY_TIME) == Some(Key::Quit) {
+        if next.is_some_and(|next| terminal.show(next).is_err()) {
             break;
+        }
+        match terminal.key(Instant::now() + KEY_TIME) {
+            Ok(Some(Key::Quit)) | Err(_) => break,
+            Ok(Some(Key::Redraw)) if terminal.clear().is_ok() => drawn = None,
+            Ok(_) => {}
         }
     }
     drop(terminal);

@@ -1,17 +1,39 @@
-//! The terminal as a screen: taken over, drawn upon, and given back as it was however watching ends.
+//! The terminal as a screen: taken over, drawn on, and given back however its use ends.
+//!
+//! ratatui finds the cells that changed and crossterm writes them. Three parts of theirs are not used:
+//!
+//! - crossterm's events. Once the terminal is gone, `event::poll` takes 100 % of a processor and never returns, in spite of its time-out
+//!   (crossterm issue 793, open in 0.29). Half of a sequence, as Alt-[ sends, blocks it until the next key. Its handler of SIGWINCH
+//!   stays installed, where it interrupts system calls of workers.
+//! - crossterm's size, which is that of `/dev/tty`. Output may go to another terminal, and without one it runs `tput`.
+//! - `ratatui::Terminal`, which needs that size, and writes to standard error when it is dropped without a terminal.
 
 use crate::output;
-use plumb_text::visible::screen_line;
-use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
-use std::io::{IsTerminal, Write};
+use ratatui::backend::{Backend, CrosstermBackend};
+use ratatui::buffer::Buffer;
+use ratatui::crossterm::cursor::{Hide, Show};
+use ratatui::crossterm::execute;
+use ratatui::crossterm::style::{Attribute, SetAttribute};
+use ratatui::crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
+use ratatui::layout::Rect;
+use ratatui::widgets::Widget;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::termios::{
+    LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, tcflush, tcgetattr, tcgetwinsize, tcsetattr,
+};
+use std::io::{self, BufWriter, ErrorKind, IsTerminal, Stdout, stdin, stdout};
 use std::sync::{Mutex, Once, PoisonError};
 use std::time::{Duration, Instant};
 
 /// A special key that is on no key: `_POSIX_VDISABLE`.
 const NO_KEY: u8 = if cfg!(target_os = "linux") { 0 } else { 0xff };
 
-/// How long a look for a key waits, in the tenths of a second of termios(3).
-const WAIT_DECISECONDS: u8 = 1;
+/// The longest wait for a key.
+const KEY_WAIT: Duration = Duration::from_millis(100);
+
+/// The largest window that is drawn in: a terminal can claim any size, and each cell takes memory.
+const LARGEST: Rect = Rect { x: 0, y: 0, width: 1000, height: 500 };
 
 /// A key that means something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,27 +42,58 @@ pub enum Key {
     Quit,
     /// p or the space bar.
     Pause,
+    /// Ctrl-L: something else has written to the terminal.
+    Redraw,
     /// Any other.
     Other,
 }
 
+impl Key {
+    /// Reads the bytes that came at once. An arrow or another key that sends several begins with Escape as well.
+    fn of(bytes: &[u8]) -> Key {
+        match bytes {
+            [0x1b] => Key::Quit,
+            [0x1b, ..] => Key::Other,
+            _ => bytes.iter().find_map(|byte| Key::of_byte(*byte)).unwrap_or(Key::Other),
+        }
+    }
+
+    fn of_byte(byte: u8) -> Option<Key> {
+        const CTRL_C: u8 = 3;
+        const CTRL_L: u8 = 12;
+        match byte {
+            b'q' | b'Q' | CTRL_C => Some(Key::Quit),
+            b'p' | b'P' | b' ' => Some(Key::Pause),
+            CTRL_L => Some(Key::Redraw),
+            _ => None,
+        }
+    }
+}
+
 /// The terminal, taken over. It is given back when this is dropped, and before a panic of any thread is reported.
 pub struct Screen {
+    backend: CrosstermBackend<BufWriter<Stdout>>,
+    /// The cells of the terminal.
+    shown: Buffer,
     /// Whether standard input is a terminal, whose keys are read.
     has_keys: bool,
 }
 
-/// How the terminal was, as long as it is taken over; nothing of it where its keys are not read.
-static TAKEN: Mutex<Option<Option<Termios>>> = Mutex::new(None);
+/// Whether the terminal is taken over.
+static TAKEN: Mutex<bool> = Mutex::new(false);
+
+fn is_taken() -> bool {
+    *TAKEN.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 fn give_back() {
-    let taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner).take();
-    // Nothing can be done where this fails: the terminal is gone.
-    if let Some(was) = taken {
-        let _ = put("\x1b[0m\x1b[?25h\x1b[?1049l");
-        if let Some(was) = was {
-            let _ = tcsetattr(std::io::stdin(), OptionalActions::Flush, &was);
-        }
+    let was_taken = std::mem::take(&mut *TAKEN.lock().unwrap_or_else(PoisonError::into_inner));
+    if was_taken {
+        // Errors are ignored: then the terminal is gone.
+        let _ = execute!(stdout(), SetAttribute(Attribute::Reset), Show, LeaveAlternateScreen);
+        // Keys that were meant for the screen would reach the shell.
+        let _ = tcflush(stdin(), QueueSelector::IFlush);
+        let _ = disable_raw_mode();
         output::release_complaints();
     }
 }
@@ -56,25 +109,22 @@ pub enum Interrupt {
 
 impl Screen {
     /// Takes it over: a second screen, no cursor, keys one by one.
-    pub fn take(interrupt: Interrupt) -> std::io::Result<Screen> {
-        let mut was = None;
-        if std::io::stdin().is_terminal() {
-            let before = tcgetattr(std::io::stdin())?;
-            let mut raw = before.clone();
-            raw.make_raw();
-            raw.special_codes[SpecialCodeIndex::VMIN] = 0;
-            raw.special_codes[SpecialCodeIndex::VTIME] = WAIT_DECISECONDS;
-            if interrupt == Interrupt::Signal {
-                raw.local_modes.insert(LocalModes::ISIG);
-                // Whoever suspends or kills it by a key would be left with this screen.
-                raw.special_codes[SpecialCodeIndex::VSUSP] = NO_KEY;
-                raw.special_codes[SpecialCodeIndex::VQUIT] = NO_KEY;
+    pub fn take(interrupt: Interrupt) -> io::Result<Screen> {
+        let has_keys = stdin().is_terminal();
+        if has_keys {
+            enable_raw_mode()?;
+            if interrupt == Interrupt::Signal
+                && let Err(error) = keep_interrupt()
+            {
+                let _ = disable_raw_mode();
+                return Err(error);
             }
-            tcsetattr(std::io::stdin(), OptionalActions::Flush, &raw)?;
-            was = Some(before);
+            // Drops keys that were typed earlier.
+            tcflush(stdin(), QueueSelector::IFlush)?;
         }
-        let screen = Screen { has_keys: was.is_some() };
-        *TAKEN.lock().unwrap_or_else(PoisonError::into_inner) = Some(was);
+        *TAKEN.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        let backend = CrosstermBackend::new(BufWriter::new(stdout()));
+        let mut screen = Screen { backend, shown: Buffer::empty(window()), has_keys };
         output::hold_complaints();
         static GIVEN_BACK_ON_PANIC: Once = Once::new();
         GIVEN_BACK_ON_PANIC.call_once(|| {
@@ -84,35 +134,63 @@ impl Screen {
                 before(panic);
             }));
         });
-        put("\x1b[?1049h\x1b[?25l\x1b[2J")?;
+        execute!(stdout(), EnterAlternateScreen, Hide)?;
+        screen.clear()?;
         Ok(screen)
     }
 
-    /// Draws the lines from the top, over what is there.
-    pub fn draw(&self, lines: &[String]) -> std::io::Result<()> {
-        // The line break is before each line but the first: one behind the last would scroll.
-        let lines: Vec<_> = lines.iter().map(|line| screen_line(line)).collect();
-        put(&format!("\x1b[H{}\x1b[K\x1b[J", lines.join("\x1b[K\r\n")))
+    /// Clears it, including text of other programs.
+    pub fn clear(&mut self) -> io::Result<()> {
+        self.backend.clear()?;
+        self.shown.reset();
+        Ok(())
     }
 
-    /// Waits for a key, a tenth of a second at most and no longer than until `end`.
-    pub fn key(&self, end: Instant) -> Option<Key> {
-        let left = end.saturating_duration_since(Instant::now());
-        let slice = Duration::from_millis(100 * u64::from(WAIT_DECISECONDS));
-        if !self.has_keys || left < slice {
-            std::thread::sleep(left.min(slice));
-            if !self.has_keys || left > Duration::from_millis(1) {
-                return None;
-            }
+    /// Whether the window has another size than what it shows.
+    pub fn is_resized(&self) -> bool {
+        window() != self.shown.area
+    }
+
+    /// Writes the cells that are not as the terminal shows them.
+    pub fn show(&mut self, next: Buffer) -> io::Result<()> {
+        // After a panic of another thread the terminal is the shell's again.
+        if !is_taken() {
+            return Err(io::Error::other("the screen is closed"));
         }
+        if next.area != self.shown.area {
+            self.shown = Buffer::empty(next.area);
+            self.backend.clear()?;
+        }
+        self.backend.draw(self.shown.diff(&next).into_iter())?;
+        Backend::flush(&mut self.backend)?;
+        self.shown = next;
+        Ok(())
+    }
+
+    /// Waits for a key until `end`, but a tenth of a second at most.
+    ///
+    /// # Errors
+    /// The terminal is gone: its input ends, or cannot be read.
+    pub fn key(&self, end: Instant) -> io::Result<Option<Key>> {
+        let left = end.saturating_duration_since(Instant::now()).min(KEY_WAIT);
+        if !self.has_keys {
+            std::thread::sleep(left);
+            return Ok(None);
+        }
+        let input = stdin();
+        let wait = Timespec { tv_sec: 0, tv_nsec: left.subsec_nanos().into() };
         let mut bytes = [0u8; 32];
-        let count = rustix::io::read(std::io::stdin(), &mut bytes).ok()?;
-        match &bytes[..count] {
-            [] => None,
-            // An arrow or another key that sends several bytes begins with Escape as well.
-            [b'q' | b'Q' | 3, ..] | [0x1b] => Some(Key::Quit),
-            [b'p' | b'P' | b' ', ..] => Some(Key::Pause),
-            _ => Some(Key::Other),
+        let count = match poll(&mut [PollFd::new(&input, PollFlags::IN)], Some(&wait)) {
+            Ok(0) => return Ok(None),
+            Ok(_) => rustix::io::read(&input, &mut bytes),
+            Err(error) => Err(error),
+        };
+        match count {
+            Ok(0) => Err(ErrorKind::UnexpectedEof.into()),
+            Ok(count) => Ok(Some(Key::of(&bytes[..count]))),
+            // A signal; or another program has read the key.
+            Err(Errno::INTR | Errno::AGAIN) => Ok(None),
+            Err(error) => Err(error.into()),
         }
     }
 }
@@ -123,24 +201,56 @@ impl Drop for Screen {
     }
 }
 
-/// Columns and lines of the window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Size {
-    /// Columns.
-    pub columns: usize,
-    /// Lines.
-    pub rows: usize,
+/// Leaves Ctrl-C a signal in raw mode. The keys that suspend and kill would leave the shell with this screen.
+fn keep_interrupt() -> io::Result<()> {
+    let mut modes = tcgetattr(stdin())?;
+    modes.local_modes.insert(LocalModes::ISIG);
+    modes.special_codes[SpecialCodeIndex::VSUSP] = NO_KEY;
+    modes.special_codes[SpecialCodeIndex::VQUIT] = NO_KEY;
+    Ok(tcsetattr(stdin(), OptionalActions::Now, &modes)?)
 }
 
-/// How large the window is; as of old where it does not say.
-pub fn size() -> Size {
-    let or = |value: u16, default| if value == 0 { default } else { usize::from(value) };
-    let seen = rustix::termios::tcgetwinsize(std::io::stdout()).ok();
-    seen.map_or(Size { columns: 80, rows: 24 }, |seen| Size { columns: or(seen.ws_col, 80), rows: or(seen.ws_row, 24) })
+/// Returns `true` if `TERM` names a terminal with a screen.
+pub fn has_screen() -> bool {
+    std::env::var_os("TERM").is_some_and(|term| !term.is_empty() && term != "dumb")
 }
 
-fn put(text: &str) -> std::io::Result<()> {
-    let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    out.flush()
+/// Returns the area of the window; 80 columns and 24 lines where the terminal does not know.
+pub fn window() -> Rect {
+    let size = tcgetwinsize(stdout()).ok();
+    let or = |value: Option<u16>, default: u16| value.filter(|value| *value > 0).unwrap_or(default);
+    let [columns, rows] = [or(size.map(|size| size.ws_col), 80), or(size.map(|size| size.ws_row), 24)];
+    Rect::new(0, 0, columns, rows).intersection(LARGEST)
+}
+
+/// Draws a screen for a window of this area.
+pub fn painted(area: Rect, screen: impl Widget) -> Buffer {
+    let mut buffer = Buffer::empty(area);
+    screen.render(area, &mut buffer);
+    buffer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Protects: a key that sends several bytes is none of the letters in them, and keys that come together are all seen.
+    #[test]
+    fn keys_by_their_bytes() {
+        for (bytes, key) in [
+            (b"q".as_slice(), Key::Quit),
+            (b"\x03", Key::Quit),
+            (b"\x1b", Key::Quit),
+            (b"\x1b[A", Key::Other),
+            (b"\x1bOP", Key::Other),
+            (b"\x1bq", Key::Other),
+            (b" ", Key::Pause),
+            (b"xp", Key::Pause),
+            (b"\x0c", Key::Redraw),
+            ("é".as_bytes(), Key::Other),
+            (b"\xff", Key::Other),
+        ] {
+            assert_eq!(Key::of(bytes), key, "{bytes:?}");
+        }
+    }
 }

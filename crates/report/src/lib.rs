@@ -22,6 +22,7 @@ pub mod plot;
 pub mod posix;
 pub mod repeat;
 pub mod run;
+mod screen;
 pub mod stream;
 pub mod study;
 pub mod study_plan;

@@ -4,10 +4,11 @@ use crate::measure;
 use plumb_text::visible_line;
 use std::borrow::Cow;
 
-const GAP: &str = "  ";
+/// The space before each column.
+pub(crate) const GAP: &str = "  ";
 
-/// Before a line that goes on with a row.
-const FOLD: &str = "    ";
+/// The space before a line that goes on with a row.
+pub(crate) const FOLD: &str = "    ";
 
 /// To which side of its column a cell is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +27,7 @@ pub(crate) struct Column {
 }
 
 impl Column {
-    fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         self.cells.iter().map(|cell| measure::width(cell)).chain([measure::width(&self.title)]).max().unwrap_or(0)
     }
 
@@ -45,9 +46,9 @@ pub(crate) struct Lines {
     pub(crate) rows: Vec<String>,
 }
 
-/// Sets columns, all of equally many cells, within so many columns of the terminal.
-pub(crate) fn set(mut columns: Vec<Column>, width: usize) -> Lines {
-    for column in &mut columns {
+/// Escapes hidden characters, and removes columns that may leave until the others fit a width.
+pub(crate) fn fit(columns: &mut Vec<Column>, width: usize) {
+    for column in columns.iter_mut() {
         column.title = visible_line(&column.title).into_owned();
         for cell in &mut column.cells {
             // A line feed in a name would end the row.
@@ -56,11 +57,16 @@ pub(crate) fn set(mut columns: Vec<Column>, width: usize) -> Lines {
             }
         }
     }
-    while width_of(&columns) > width
+    while width_of(columns) > width
         && let Some(first) = columns.iter().filter_map(|column| column.leaves).min()
     {
         columns.retain(|column| column.leaves != Some(first));
     }
+}
+
+/// Sets columns, all of equally many cells, within a width in columns of the terminal.
+pub(crate) fn set(mut columns: Vec<Column>, width: usize) -> Lines {
+    fit(&mut columns, width);
     let line = |cell: &dyn Fn(&Column) -> String| {
         let mut text = String::new();
         let mut taken = 0;

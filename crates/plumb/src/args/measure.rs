@@ -215,14 +215,14 @@ pub struct WatchArguments {
     /// Stop after this many intervals.
     #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub count: Option<u64>,
-    /// Print lines instead of a full screen; the default where standard output is not a terminal.
+    /// Print lines instead of a full screen; the default where standard output is not a terminal, or TERM is dumb.
     #[arg(long)]
     pub plain: bool,
 }
 
 /// What the live view shows.
 const WATCH_WORDS: &str = "\
-Keys: q, Escape or Ctrl-C quits; p or the space bar pauses.
+Keys: q, Escape or Ctrl-C quits; p or the space bar pauses; Ctrl-L redraws.
 
   a read, a write  mean time of a request, including time queued in the kernel
   queue            mean number of requests in flight

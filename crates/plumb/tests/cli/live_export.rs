@@ -2,7 +2,7 @@
 
 use crate::common::{Home, schema};
 use crate::study_conduct::STUDY;
-use crate::watch::{TAKEN, in_a_terminal};
+use crate::watch::{GIVEN_BACK, TAKEN, in_a_terminal, pictures};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -211,14 +211,27 @@ fn the_screen_gives_the_terminal_back() {
         let home = Home::new();
         let Some(seen) = in_a_terminal(&home, &line, keys) else { return };
         assert!(codes.iter().any(|code| seen.contains(code)), "{line}: {seen}");
-        let (entered, left) = (seen.matches(TAKEN).count(), seen.matches("\x1b[?25h\x1b[?1049l").count());
+        let (entered, left) = (seen.matches(TAKEN).count(), seen.matches(GIVEN_BACK).count());
         assert!(entered == left && (entered == 1 || line.contains("TERM")), "{line}: {seen}");
         let behind = seen.rsplit("\x1b[?1049l").next().unwrap();
         assert!(behind.contains("random-read") || line.contains("TERM"), "no page is left behind: {behind}");
-        assert!(keys != b"q" || !seen.contains("the phase is over"), "q has not closed it: {seen}");
+        let is_over = |seen: &str| pictures(seen, 24, 80).iter().any(|picture| picture.contains("the phase is over"));
+        assert!(keys != b"q" || !is_over(&seen), "q has not closed it: {seen}");
         let modes = |name: &str| std::fs::read_to_string(home.work().join(name)).unwrap();
         assert_eq!(modes("before"), modes("after"), "{line}");
     }
+}
+
+// Protects: a panic gives the terminal back before it is reported, and nothing is drawn over its report.
+#[test]
+fn a_panic_is_reported_on_the_usual_screen() {
+    let home = Home::new();
+    let line = "PLUMB_PANIC_WORKER=main plumb run random-read --set size=4MiB --set time=600s --no-store --live";
+    let Some(seen) = in_a_terminal(&home, line, b"") else { return };
+    assert!(seen.contains("ended 4"), "{seen}");
+    assert_eq!((seen.matches(TAKEN).count(), seen.matches(GIVEN_BACK).count()), (1, 1), "{seen}");
+    let (_, behind) = seen.split_once(GIVEN_BACK).unwrap();
+    assert!(behind.contains("panicked at") && !behind.contains("\x1b[1;1H"), "{behind:?}");
 }
 
 // Protects: a study has one screen over all its runs, which shows how far it is, and leaves its report behind; q closes it, and the
@@ -230,15 +243,17 @@ fn a_study_has_one_screen() {
         home.file("two-disks.toml", STUDY);
         let Some(seen) = in_a_terminal(&home, "plumb study run two-disks.toml --live", keys) else { return };
         assert!(seen.contains("ended 0"), "{seen}");
-        assert_eq!((seen.matches(TAKEN).count(), seen.matches("\x1b[?25h\x1b[?1049l").count()), (1, 1), "{seen}");
-        let (screen, behind) = seen.split_once("\x1b[?1049l").unwrap();
+        assert_eq!((seen.matches(TAKEN).count(), seen.matches(GIVEN_BACK).count()), (1, 1), "{seen}");
+        let (_, behind) = seen.split_once(GIVEN_BACK).unwrap();
         assert!(behind.contains("is slower than"), "no report is left behind: {behind}");
         let ended = home.query("SELECT count(*) FROM study_run WHERE status = 'done'");
         assert_eq!(ended[0][0], 16);
         if keys.is_empty() {
-            assert!(screen.contains("plumb · two-disks") && screen.contains(" of 16 runs"), "{screen}");
+            let pictures = pictures(&seen, 24, 80);
             // The numbers of runs in processes of their own: all but the last have a line.
-            assert!(screen.contains("run 3 random-read"), "{screen}");
+            for part in ["plumb · two-disks", " of 16 runs", "run 3 random-read"] {
+                assert!(pictures.iter().any(|picture| picture.contains(part)), "{part}: {seen:?}");
+            }
         }
     }
 }

@@ -1,9 +1,10 @@
 //! `plumb watch` from outside: lines, JSON, and the screen in a terminal.
 
-use crate::common::{Home, needs, schema};
+use crate::common::{Home, needs, schema, wait_until};
 use serde_json::Value;
 use std::io::{Read, Write};
-use std::process::{Command, Stdio};
+use std::num::NonZero;
+use std::process::{Child, Command, Stdio};
 
 // Protects: every interval is a document of the published form.
 #[test]
@@ -62,8 +63,20 @@ fn what_cannot_be_watched() {
     home.plumb("watch --interval 5ms").expect(2).complains(&["--interval 5ms", "100ms"]);
 }
 
+/// A text, and an action that follows as soon as the terminal has received it.
+pub(crate) type Step<'a> = (&'a str, &'a dyn Fn(&mut Child));
+
 /// What is seen in a terminal of 80 columns in which a shell runs a line; `keys` are typed once the screen is taken.
 pub(crate) fn in_a_terminal(home: &Home, line: &str, keys: &[u8]) -> Option<String> {
+    in_a_terminal_with(home, line, &[(TAKEN, &|terminal| type_keys(terminal, keys))])
+}
+
+fn type_keys(terminal: &mut Child, keys: &[u8]) {
+    terminal.stdin.as_mut().unwrap().write_all(keys).unwrap();
+}
+
+/// The same with several steps, one after the other.
+fn in_a_terminal_with(home: &Home, line: &str, steps: &[Step<'_>]) -> Option<String> {
     if !needs::tools(&["script", "stty"]) {
         return None;
     }
@@ -83,26 +96,50 @@ pub(crate) fn in_a_terminal(home: &Home, line: &str, keys: &[u8]) -> Option<Stri
         .env("TERM", "xterm")
         .env_remove("NO_COLOR");
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    let mut input = child.stdin.take().unwrap();
     let mut output = child.stdout.take().unwrap();
-    let (mut seen, mut piece, mut typed) = (Vec::new(), [0u8; 4096], false);
+    let (mut seen, mut piece, mut steps) = (Vec::new(), [0u8; 4096], steps.iter());
+    let mut next = steps.next();
     loop {
         let count = output.read(&mut piece).unwrap();
         if count == 0 {
             break;
         }
         seen.extend_from_slice(&piece[..count]);
-        if !typed && String::from_utf8_lossy(&seen).contains(TAKEN) {
-            typed = true;
-            input.write_all(keys).unwrap();
+        while let Some((after, step)) = next
+            && String::from_utf8_lossy(&seen).contains(after)
+        {
+            step(&mut child);
+            next = steps.next();
         }
     }
     child.wait().unwrap();
     Some(String::from_utf8_lossy(&seen).into_owned())
 }
 
+/// Returns the second screen of a terminal of this size after each drawing. The bytes alone have no sentences in them: only changed
+/// cells are drawn.
+pub(crate) fn pictures(seen: &str, rows: u16, columns: u16) -> Vec<String> {
+    let (_, screen) = seen.split_once(TAKEN).expect("the screen is taken");
+    let (screen, _) = screen.split_once(GIVEN_BACK).unwrap_or((screen, ""));
+    let size = |length: u16| NonZero::new(length).unwrap();
+    let mut terminal = vt100::Parser::new(size(rows), size(columns), 0);
+    let drawings = screen.split_inclusive(DRAWN);
+    drawings
+        .map(|drawing| {
+            terminal.process(drawing.as_bytes());
+            terminal.screen().contents()
+        })
+        .collect()
+}
+
 /// What a program says to a terminal of which it takes the second screen.
 pub(crate) const TAKEN: &str = "\x1b[?1049h";
+
+/// The sequence that gives it back, with a cursor.
+pub(crate) const GIVEN_BACK: &str = "\x1b[?25h\x1b[?1049l";
+
+/// The end of a drawing.
+const DRAWN: &str = "\x1b[0m";
 
 // Protects: a key ends it, Ctrl-C and a signal as well, and the terminal is then as it was.
 #[test]
@@ -118,7 +155,7 @@ fn the_terminal_is_given_back() {
         let home = Home::new();
         let Some(seen) = in_a_terminal(&home, line, keys) else { return };
         assert!(seen.contains("ended 0"), "{line} {keys:?}: {seen}");
-        let (entered, left) = (seen.matches(TAKEN).count(), seen.matches("\x1b[?25h\x1b[?1049l").count());
+        let (entered, left) = (seen.matches(TAKEN).count(), seen.matches(GIVEN_BACK).count());
         // On a machine that is very busy the signal may come before the screen is taken.
         assert!(entered == left && (entered == 1 || line.contains("TERM")), "{line}: {seen}");
         let modes = |name: &str| std::fs::read_to_string(home.work().join(name)).unwrap();
@@ -126,22 +163,71 @@ fn the_terminal_is_given_back() {
     }
 }
 
-// Protects: the screen has its parts, within 80 columns, and no colour where none is wanted.
+// Protects: the screen has its parts, and no colour where none is wanted.
 #[test]
 fn a_screen_of_eighty_columns() {
     let home = Home::new();
-    let Some(seen) = in_a_terminal(&home, "NO_COLOR=1 plumb watch --count 2 --interval 300ms", b"") else { return };
-    assert!(
-        seen.contains("plumb watch · ") && seen.contains("q quits") && seen.contains("busy: share of the time"),
-        "{seen}"
-    );
-    assert!(!seen.contains("\x1b[32m") && !seen.contains("\x1b[1m"), "{seen}");
-    let picture = seen.split(TAKEN).nth(1).unwrap().split("\x1b[?1049l").next().unwrap();
-    for line in picture.split("\x1b[H").flat_map(str::lines) {
-        let mut plain = line.to_owned();
-        for escape in ["\x1b[K", "\x1b[J", "\x1b[2J", "\x1b[?25l", "\x1b[?25h", "\x1b[0m"] {
-            plain = plain.replace(escape, "");
-        }
-        assert!(plain.chars().count() <= 80, "{} columns: {plain}", plain.chars().count());
+    let colours = |seen: &str| ["\x1b[1m", "\x1b[2m", "\x1b[38;"].map(|colour| seen.contains(colour));
+    let line = "plumb watch --count 2 --interval 300ms";
+    let Some(seen) = in_a_terminal(&home, &format!("NO_COLOR=1 {line}"), b"") else { return };
+    let picture = pictures(&seen, 24, 80).pop().unwrap();
+    for part in ["plumb watch · ", "every 300 ms", "p pauses  q quits", "CPUs: programs ", "busy: share of the time"] {
+        assert!(picture.contains(part), "{part}: {picture}");
     }
+    assert_eq!(colours(&seen), [false; 3], "{seen:?}");
+    let Some(seen) = in_a_terminal(&home, line, b"") else { return };
+    assert_eq!(colours(&seen)[..2], [true; 2], "{seen:?}");
+}
+
+// Protects: a terminal without a screen has lines.
+#[test]
+fn a_dumb_terminal_has_lines() {
+    let home = Home::new();
+    let line = "TERM=dumb plumb watch --count 1 --interval 300ms";
+    let Some(seen) = in_a_terminal(&home, line, b"") else { return };
+    assert!(seen.contains(" who: ") && seen.contains("ended 0") && !seen.contains('\x1b'), "{seen:?}");
+}
+
+// Protects: a window that changes its size is redrawn without waiting for the next interval.
+#[test]
+fn a_window_can_be_resized() {
+    let home = Home::new();
+    let line = "(until [ -e go ]; do sleep 0.1; done; stty rows 40 cols 120 < /dev/tty) & \
+                timeout --foreground 60 plumb watch --interval 600s";
+    let resize = |_: &mut Child| std::fs::write(home.work().join("go"), "").unwrap();
+    // The names of the keys are in the last columns of the first line.
+    let keys = ["\x1b[1;64H", "\x1b[1;104H"];
+    let steps: [Step<'_>; 2] = [(keys[0], &resize), (keys[1], &|terminal| type_keys(terminal, b"q"))];
+    let Some(seen) = in_a_terminal_with(&home, line, &steps) else { return };
+    assert!(seen.contains("ended 0"), "{seen:?}");
+    let (_, after) = seen.split_once(keys[1]).unwrap();
+    let picture = pictures(&format!("{TAKEN}{}{after}", keys[1]), 40, 120).remove(0);
+    assert!(picture.starts_with(&" ".repeat(100)) && picture.contains("pauses  q quits"), "{picture:?}");
+}
+
+// Protects: after Ctrl-L all of the screen is drawn again; nothing else was to be drawn.
+#[test]
+fn a_screen_can_be_redrawn() {
+    let home = Home::new();
+    let keys = "\x1b[1;64H";
+    let steps: [Step<'_>; 2] =
+        [(keys, &|terminal| type_keys(terminal, b"x\x0c")), ("\x1b[0m\x1b[2J", &|terminal| type_keys(terminal, b"q"))];
+    let line = "timeout --foreground 60 plumb watch --interval 600s";
+    let Some(seen) = in_a_terminal_with(&home, line, &steps) else { return };
+    assert!(seen.contains("ended 0") && seen.matches(keys).count() >= 2, "{seen:?}");
+}
+
+// Protects a processor from a screen whose terminal is gone: where SIGHUP is ignored, nothing but the terminal says so.
+#[test]
+fn a_terminal_that_goes_away_ends_it() {
+    let home = Home::new();
+    let line = "trap '' HUP; plumb watch --interval 600s 2> /dev/null; echo $? > code";
+    let close = |terminal: &mut Child| terminal.kill().unwrap();
+    // Once it waits for keys: before, a drawing fails.
+    if in_a_terminal_with(&home, line, &[(DRAWN, &close)]).is_none() {
+        return;
+    }
+    let code = || std::fs::read_to_string(home.work().join("code")).unwrap_or_default();
+    wait_until("it has ended", || code().ends_with('\n'));
+    assert_eq!(code(), "4\n");
 }

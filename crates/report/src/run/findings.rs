@@ -96,11 +96,28 @@ fn mark(level: Level) -> &'static str {
 
 /// A finding as it becomes true, without its remedy, and with more about it in brackets: `fail A1  seq-read: …`.
 pub fn found(finding: &Finding, aside: Option<&str>, style: &Style) -> String {
-    let head = head(finding);
-    let phase = finding.phase.as_ref().map_or(String::new(), |phase| format!("{phase}: "));
-    let aside = aside.map_or(String::new(), |aside| format!(" ({aside})"));
-    let body = style.wrap(&format!("{phase}{}{aside}", finding.message), head.len());
-    format!("{}{body}", style.ink(level_ink(finding.level), &head))
+    let FoundText { head, ink, body } = FoundText::new(finding, aside, style);
+    format!("{}{body}", style.ink(ink, &head))
+}
+
+/// The parts of [`found`].
+pub(crate) struct FoundText {
+    /// Level and code, with the space after them.
+    pub(crate) head: String,
+    /// The ink of the head.
+    pub(crate) ink: Ink,
+    /// The rest, broken into lines that are indented by the width of the head, except the first.
+    pub(crate) body: String,
+}
+
+impl FoundText {
+    pub(crate) fn new(finding: &Finding, aside: Option<&str>, style: &Style) -> FoundText {
+        let head = head(finding);
+        let phase = finding.phase.as_ref().map_or(String::new(), |phase| format!("{phase}: "));
+        let aside = aside.map_or(String::new(), |aside| format!(" ({aside})"));
+        let body = style.wrap(&format!("{phase}{}{aside}", finding.message), head.len());
+        FoundText { head, ink: level_ink(finding.level), body }
+    }
 }
 
 /// The same finding in a further phase, with what was seen there: `fail C1  fsync: again, 2.2 GiB by others`.

@@ -15,6 +15,7 @@ mod ranks;
 mod rows;
 mod survey;
 
+pub(crate) use findings::FoundText;
 pub use findings::{findings, found, found_again, withdrawn};
 pub(crate) use limits::limit;
 pub use survey::side_by_side;

@@ -1,6 +1,7 @@
 use super::*;
-use crate::style::Colour;
-use plumb_result::watch::{CpuUse, OpUse, WATCH_SCHEMA};
+use crate::screen::drawn;
+use plumb_result::watch::{CpuUse, DeviceUse, OpUse, WATCH_SCHEMA};
+use ratatui::backend::TestBackend;
 
 fn device(name: &str, write: f64) -> DeviceUse {
     let busy = write > 0.0;
@@ -38,45 +39,82 @@ fn title() -> Title {
     Title { host: "vm".to_owned(), clock: "12:34:56".to_owned(), interval: "1 s".to_owned(), state: PictureState::Live }
 }
 
-fn drawn(now: &Watched, width: usize, rows: usize) -> Vec<String> {
+fn history(now: &Watched) -> DeviceHistory {
     let mut history = DeviceHistory::default();
     for step in 1..=30 {
         let mut past = now.clone();
         past.devices.iter_mut().for_each(|device| device.write.bytes_per_s *= f64::from(step) / 30.0);
         history.push(&past.devices);
     }
-    screen(now, &history, &title(), &Style { width, colour: Colour::Never }, rows)
+    history
 }
 
-// Protects: a terminal of 80 columns shows all of it, and the picture as a whole.
+fn window(now: &Watched, colour: Colour, width: u16, rows: u16) -> TestBackend {
+    let screen = WatchScreen { now: Some(now), history: &history(now), title: &title(), colour };
+    drawn::window(&screen, width, rows)
+}
+
+fn drawn(now: &Watched, width: u16, rows: u16) -> String {
+    let screen = WatchScreen { now: Some(now), history: &history(now), title: &title(), colour: Colour::Never };
+    drawn::text(&screen, width, rows)
+}
+
+// Protects: all of it in 80 columns, more columns in a large window, and the devices in one that is too small.
 #[test]
-fn eighty_columns() {
+fn three_windows() {
     let now = watched(vec![device("nvme0n1", 118_234_567.0), device("sda", 0.0), device("vda", 1.2e9)], 4, 3);
-    insta::assert_snapshot!(drawn(&now, 80, 24).join("\n"));
+    insta::assert_snapshot!("watch_80x24", window(&now, Colour::Never, 80, 24));
+    insta::assert_snapshot!("watch_120x40", window(&now, Colour::Never, 120, 40));
+    insta::assert_snapshot!("watch_40x12", window(&now, Colour::Never, 40, 12));
 }
 
-// Protects: no line is wider and no picture higher than its window, however small, and whatever there is to show.
+// Protects: the first line is there before the first numbers.
 #[test]
-fn every_window_is_wide_and_high_enough() {
-    for width in [40, 80, 100, 140] {
-        for rows in [5, 10, 24, 60] {
+fn before_the_first_interval() {
+    let screen = WatchScreen { now: None, history: &DeviceHistory::default(), title: &title(), colour: Colour::Never };
+    let text = drawn::text(&screen, 80, 24);
+    assert!(text.contains("plumb watch · vm") && text.ends_with("q quits\nthe first numbers come in 1 s"), "{text}");
+}
+
+// Protects: a paused screen says so, in a narrow window too.
+#[test]
+fn a_paused_screen_says_so() {
+    let paused = Title { state: PictureState::Paused, ..title() };
+    let screen = WatchScreen { now: None, history: &DeviceHistory::default(), title: &paused, colour: Colour::Never };
+    for width in [60, 80, 200] {
+        assert!(drawn::text(&screen, width, 3).contains("paused  p goes on"), "{width}");
+    }
+}
+
+// Protects: no window is too small, and no machine too large, to be drawn.
+#[test]
+fn every_window_can_be_drawn_in() {
+    for width in [1, 2, 9, 40, 80, 100, 140, 300] {
+        for rows in [1, 2, 3, 5, 10, 24, 60] {
             for count in [0, 1, 30] {
                 let devices = (0..count).map(|n| device(&format!("a-device-of-a-long-name-{n}"), 9.99e11)).collect();
-                let lines = drawn(&watched(devices, 25, 999), width, rows);
-                assert!(lines.len() <= rows, "{width}×{rows}: {} lines", lines.len());
-                for line in lines.iter().filter(|_| width >= 80) {
-                    assert!(line.chars().count() <= width, "{width}×{rows}: {line}");
-                }
+                drawn(&watched(devices, 25, 999), width, rows);
             }
         }
     }
+}
+
+// Protects a terminal from the names that programs give themselves.
+#[test]
+fn hidden_characters_are_seen() {
+    let mut now = watched(vec![device("vda\u{1b}[2J", 1e6)], 1, 0);
+    now.processes[0].command = "\u{1b}]0;x\u{7}\u{202e}".to_owned();
+    let text = drawn(&now, 80, 24);
+    assert!(text.contains("1b") && text.contains("202e"), "{text}");
+    assert!(!text.contains(|letter: char| letter != '\n' && (letter.is_control() || letter == '\u{202e}')), "{text}");
 }
 
 // Protects: devices come first where there is little room.
 #[test]
 fn a_low_window_shows_devices() {
     let now = watched(vec![device("sda", 1e6), device("sdb", 2e6), device("sdc", 3e6)], 9, 3);
-    let lines = drawn(&now, 80, 14);
+    let text = drawn(&now, 80, 14);
+    let lines: Vec<&str> = text.lines().collect();
     let shown = lines.iter().filter(|line| line.starts_with("  sd")).count();
     let processes = lines.iter().filter(|line| line.contains("a rather long command")).count();
     assert!(shown >= 1 && processes >= 2 && lines.iter().any(|line| line.contains("also at work: ")), "{lines:#?}");
@@ -110,15 +148,13 @@ fn plain_lines() {
 // Protects: colours say nothing that the text does not, and go away.
 #[test]
 fn colours_are_extra() {
-    let now = watched(vec![device("vda", 1e6)], 1, 1);
-    let mut history = DeviceHistory::default();
-    history.push(&now.devices);
-    let coloured = screen(&now, &history, &title(), &Style { width: 80, colour: Colour::Ansi }, 24).join("\n");
-    let coloured = plumb_text::visible(&coloured).into_owned();
-    let plain = screen(&now, &history, &title(), &Style { width: 80, colour: Colour::Never }, 24).join("\n");
-    let mut bare = coloured.clone();
-    for code in ["1", "2", "31", "32", "33", "0"] {
-        bare = bare.replace(&format!("\x1b[{code}m"), "");
-    }
-    assert!(coloured.contains("\x1b[") && bare == plain);
+    let now = watched(vec![device("vda", 1e6), device("sda", 0.0)], 1, 1);
+    let coloured = window(&now, Colour::Ansi, 80, 24);
+    drawn::assert_same_text(&coloured, &window(&now, Colour::Never, 80, 24));
+    let ink = |x: u16, y: u16| (coloured.buffer()[(x, y)].fg, coloured.buffer()[(x, y)].modifier);
+    let of = |ink: Ink| (Colour::Ansi.cell(ink).fg.unwrap_or_default(), Colour::Ansi.cell(ink).add_modifier);
+    assert_eq!((ink(0, 0), ink(79, 0)), (of(Ink::Strong), of(Ink::Faint)));
+    // The head, the label of a bar, and the bars themselves.
+    assert_eq!((ink(2, 3), ink(4, 5)), (of(Ink::Strong), of(Ink::Faint)));
+    assert_eq!((ink(25, 5), ink(50, 5), ink(77, 5)), (of(Ink::Good), of(Ink::Caution), of(Ink::Bad)));
 }

@@ -2,13 +2,13 @@
 
 use super::arguments::PosixArguments;
 use crate::exit::{End, Stopped};
+use crate::progress::{StatusLine, left_by_share};
 use crate::session;
 use plumb_engine::signals;
 use plumb_engine::testdir::{TestDir, TestDirError};
 use plumb_posix::{Case, Done, FALLOCATE, Facts, Kind, Outcome, Report, Request, RunError};
 use plumb_result::{Conformance, POSIX_SCHEMA, PosixCase, PosixOutcome};
 use std::collections::BTreeMap;
-use std::io::IsTerminal as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -78,16 +78,10 @@ pub(super) fn cases_at(
     std::fs::set_permissions(directory.path(), open).map_err(Stopped::io)?;
     let inside = directory.path().join("cases");
     std::fs::create_dir(&inside).map_err(Stopped::io)?;
-    let show = std::io::stderr().is_terminal();
+    let line = StatusLine::new();
     let began = Instant::now();
     let mut progress = |ended: usize, total: usize| {
-        if show {
-            let text = format!(
-                "{ended} of {total} cases{}",
-                crate::progress::left_by_share(began, ended as f64, total as f64)
-            );
-            crate::output::redraw("\r\x1b[2K", &text, "");
-        }
+        line.say(format!("{ended} of {total} cases{}", left_by_share(began, ended as f64, total as f64)));
     };
     let request = Request {
         directory: &inside,
@@ -102,9 +96,7 @@ pub(super) fn cases_at(
         stop: &|| stop.requested(),
     };
     let report = plumb_posix::run(request);
-    if show {
-        crate::output::redraw("\r\x1b[K", "", "");
-    }
+    line.end();
     let is_removed = remove(directory);
     let report = report.map_err(|error| match error {
         RunError::Nothing(_) | RunError::Namespace(_) => Stopped::usage(error),

@@ -1,31 +1,31 @@
-//! Which devices are watched.
+//! The devices that are watched.
 
 use crate::exit::Stopped;
 use plumb_result::blocks::{BlockDevice, BlockExtent, MachineLook};
 use std::path::Path;
 
-/// Which devices are watched.
+/// The devices that are watched.
 pub(super) enum DeviceChoice {
-    /// Every whole device that was ever used.
+    /// Every whole device that was used since the machine started.
     Used,
-    /// These.
+    /// Devices of these names.
     Named(Vec<String>),
 }
 
 impl DeviceChoice {
-    /// By what was typed: names, device files, or places whose storage is meant.
+    /// Resolves words of the command line: names, device files, or paths, which stand for the devices below them.
     pub(super) fn new(words: &[String], look: &MachineLook) -> Result<DeviceChoice, Stopped> {
         if words.is_empty() {
             return Ok(DeviceChoice::Used);
         }
         let mut names = Vec::new();
         for word in words {
-            names.extend(meant(word, look)?);
+            names.extend(resolve(word, look)?);
         }
         Ok(DeviceChoice::Named(names))
     }
 
-    /// Whether a device is one of them.
+    /// Returns `true` if a device is one of them.
     pub(super) fn has(&self, device: &BlockDevice) -> bool {
         match self {
             DeviceChoice::Used => device.extent == BlockExtent::Whole && !device.stat.is_idle(),
@@ -34,7 +34,8 @@ impl DeviceChoice {
     }
 }
 
-fn meant(word: &str, look: &MachineLook) -> Result<Vec<String>, Stopped> {
+/// Resolves a word of the command line.
+fn resolve(word: &str, look: &MachineLook) -> Result<Vec<String>, Stopped> {
     let known = |name: &str| look.devices.iter().any(|device| device.name == name);
     let short = word.strip_prefix("/dev/").unwrap_or(word);
     if known(short) {

@@ -1,4 +1,4 @@
-//! `plumb watch`: what the devices do now, and who makes them.
+//! `plumb watch`: what the devices do now, and which processes make them.
 
 mod choice;
 mod screen;
@@ -7,7 +7,7 @@ use crate::args::WatchArguments;
 use crate::common::Common;
 use crate::exit::{End, Stopped};
 use crate::output::{Early, write};
-use crate::session;
+use crate::terminal::has_screen;
 use choice::DeviceChoice;
 use jiff::Zoned;
 use plumb_engine::signals::{self, Slept, StopFlag};
@@ -19,10 +19,10 @@ use plumb_result::watch::{CpuUse, DeviceUse, ProcessRate, WATCH_SCHEMA, Watched}
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
-/// The kernel counts in milliseconds; what is shorter than this shows little else than that.
+/// The kernel counts whole milliseconds: a shorter interval would mostly show their rounding.
 const SHORTEST: Duration = Duration::from_millis(100);
 
-/// Watches until it is stopped, or for the given number of intervals.
+/// Runs until it is stopped, or for the given number of intervals.
 pub fn run(arguments: &WatchArguments, common: &Common) -> Result<End, Stopped> {
     let interval = Duration::from_nanos(arguments.interval.0);
     if interval < SHORTEST {
@@ -34,12 +34,12 @@ pub fn run(arguments: &WatchArguments, common: &Common) -> Result<End, Stopped> 
     let mut watcher = Watcher::new(&arguments.devices)?;
     let stop = signals::install().map_err(|error| Stopped::io(format!("cannot watch for signals: {error}")))?;
     let beat = Beat { interval, left: arguments.count, next: Instant::now() };
-    let is_terminal = std::io::stdout().is_terminal();
+    let has_screen = std::io::stdout().is_terminal() && has_screen();
     let outcome = if common.json {
         lines(&mut watcher, beat, stop, |seen| {
             Ok(format!("{}\n", plumb_document::json::to_string(seen).map_err(Stopped::io)?))
         })
-    } else if arguments.plain || !is_terminal {
+    } else if arguments.plain || !has_screen {
         // Named devices are reported even if they were idle.
         let is_named = !arguments.devices.is_empty();
         write(&plain_opening())
@@ -58,15 +58,16 @@ fn clock() -> String {
     Zoned::now().strftime("%H:%M:%S").to_string()
 }
 
-/// When the next interval ends, and how many are left.
+/// The deadlines of intervals.
 struct Beat {
     interval: Duration,
+    /// Intervals that are not over; `None` for no end.
     left: Option<u64>,
     next: Instant,
 }
 
 impl Beat {
-    /// The end of the next interval. What was missed, since the machine slept, is left out.
+    /// Returns the end of the next interval. Intervals that passed while the machine slept are left out.
     fn advance(&mut self) -> Instant {
         self.next += self.interval;
         if self.next < Instant::now() {
@@ -75,32 +76,33 @@ impl Beat {
         self.next
     }
 
-    /// Whether another one follows the one that is over.
+    /// Counts an interval that is over, and returns `true` if another one follows.
     fn goes_on(&mut self) -> bool {
         self.left = self.left.map(|left| left.saturating_sub(1));
         self.left != Some(0)
     }
 }
 
+/// Prints each interval, until a signal or the last interval ends it.
 fn lines(
     watcher: &mut Watcher,
     mut beat: Beat,
     stop: StopFlag,
-    set: impl Fn(&Watched) -> Result<String, Stopped>,
+    format: impl Fn(&Watched) -> Result<String, Stopped>,
 ) -> Result<(), Early> {
     loop {
         let end = beat.advance();
         if stop.sleep(end.saturating_duration_since(Instant::now())) == Slept::Cut {
             return Ok(());
         }
-        write(&set(&watcher.interval()?)?)?;
+        write(&format(&watcher.interval()?)?)?;
         if !beat.goes_on() {
             return Ok(());
         }
     }
 }
 
-/// Looks again and again, and tells what was done between.
+/// Samples devices and processes, and computes what they did between two samples.
 struct Watcher {
     choice: DeviceChoice,
     blocks: BlockWatch,
@@ -116,7 +118,7 @@ impl Watcher {
         Ok(Watcher { choice, blocks, processes: IoWatch::start(), last })
     }
 
-    /// What was done since the last call.
+    /// Samples again, and returns what was done since the last call.
     fn interval(&mut self) -> Result<Watched, Stopped> {
         let now = self.blocks.look().map_err(Stopped::io)?;
         let everyone = self.processes.advance();
@@ -148,17 +150,11 @@ impl Watcher {
     }
 }
 
-/// The name of this host.
 fn host() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
-/// A length of time as the title says it.
+/// Formats a length of time for the title: `1 s`.
 fn spoken(interval: Duration) -> String {
     plumb_result::number::TIME.set(interval.as_nanos() as f64, plumb_result::number::Digits::Spoken)
-}
-
-/// How a screen is set now.
-fn style() -> plumb_report::Style {
-    session::style()
 }
