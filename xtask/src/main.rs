@@ -1,10 +1,11 @@
-//! Development tasks: `cargo xtask test | bench NAME | calibrate | aa | musl | dist | ior DIR | posix | schema`.
+//! Development tasks: `cargo xtask test | bench NAME | calibrate | aa | musl | dist | ior DIR | posix | schema | bpf`.
 
 #![allow(clippy::disallowed_methods)] // a tool of development, on files of this tree
 
 mod aa;
 mod bench;
 mod binomial;
+mod bpf;
 mod calibrate;
 mod dist;
 mod ior;
@@ -64,7 +65,9 @@ cargo xtask traps          make set-ups that mislead a benchmark on this machine
                            what it was to say and said; then clean set-ups, of which it must say nothing (15 minutes);
                            --only TEXT, --list, --tries N [3] where others disturb a clean set-up, --binary FILE,
                            --work DIR [target/traps]
-cargo xtask schema         write the JSON Schemas that `plumb schema` prints, from the types";
+cargo xtask schema         write the JSON Schemas that `plumb schema` prints, from the types
+cargo xtask bpf            compile the kernel's programs of `plumb trace record` (crates/trace/bpf) with Debian's clang;
+                           --check compares the result with the objects there instead, byte by byte";
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -93,6 +96,8 @@ fn main() -> Result<()> {
         ["musl", "--install"] => packages::provide_for_static_build().and_then(|()| musl()),
         ["dist", rest @ ..] => dist::run(&dist::Options::parse(rest)?),
         ["schema"] => schema::write(),
+        ["bpf"] => bpf::build(),
+        ["bpf", "--check"] => bpf::check(),
         _ => bail!("usage:\n{USAGE}"),
     }
 }

@@ -1,159 +1,213 @@
 //! Records by programs in the kernel (BPF): no call is stopped for it, and each takes a fraction of a microsecond longer. Linux on x86-64, and
-//! only with the right to load such programs.
+//! only with the right to load such programs. Their sources are in `bpf/`; `cargo xtask bpf` compiles them.
 
-use super::block_programs::{self, BioFields, EVENTS, KEPT_BYTES, Kept, NAMED_BYTES, RequestBits};
-use super::event::paths_of;
-use super::kernel::{Map, MapKind, ProgramKind, Ring, Slots, Table};
-use super::kernel::{attach, attach_raw, attach_typed, idle_calls_ns, load, load_typed};
-use super::programs::{self, BEGUN_BYTES, Maps, PROCESSES_MAX, Paths, Registers};
-use super::ring_programs::{self, RingFields};
-use super::session::{CALLS_MAX, IO_URING_REGISTER, IO_URING_SETUP, NUMBERS, REAPS, SUBMITS};
-use super::tracefs::Tracefs;
-use super::{CALIBRATION_CALLS, CALIBRATION_ROUNDS, CaptureError, Event, NAP, Subject, btf, kernel};
+use super::event::{self, paths_of};
+use super::kernel::{SharedTables, idle_calls_ns};
+use super::records::{
+    BITS_AT, CALL_TABLES_BYTES, CALLS_LOST_AT, CALLS_MAX, DEVICES_MAX, KEPT_AT, KEPT_BYTES, KEPT_MAX, PROCESSES_AT,
+    PROCESSES_MAX, Paths, REQUEST_TABLES_BYTES, REQUESTS_LOST_AT,
+};
+use super::requests::Kept;
+use super::session::{IO_URING_REGISTER, IO_URING_SETUP, NUMBERS, REAPS, SUBMITS};
+use super::slots::Slots;
+use super::{CALIBRATION_CALLS, CALIBRATION_ROUNDS, CaptureError, NAP, Subject, kernel};
+use aya::maps::{Map, MapData, RingBuf};
+use aya::programs::BtfTracePoint;
+use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
+use std::error::Error;
 use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::sync::atomic::Ordering;
 use std::thread;
 
-/// Bytes of the ring between the kernel and this process: a quarter of a million records.
-const RING_BYTES: u32 = 32 << 20;
+/// The programs for calls and for requests to devices, as `cargo xtask bpf` compiled them.
+static OF_CALLS: &[u8] = include_bytes_aligned!("../../bpf/calls.bpf.o");
+static OF_REQUESTS: &[u8] = include_bytes_aligned!("../../bpf/blocks.bpf.o");
+
+/// A program and its tracepoint.
+type Attached = (&'static str, &'static str);
+
+const AT_CALLS: [Attached; 3] =
+    [("call_begins", "sys_enter"), ("call_ends", "sys_exit"), ("forks", "sched_process_fork")];
+
+/// Ops of io_uring. What the kernel says of their end differs: one of the two programs is refused.
+const AT_RINGS: [Attached; 2] = [("ring_begins", "io_uring_submit_req"), ("ring_registers", "io_uring_register")];
+const AT_RING_ENDS: [Attached; 2] = [("ring_ends", "io_uring_complete"), ("ring_ends_formerly", "io_uring_complete")];
+
+/// Requests to devices with request queues, whose bios have no length any more when they are complete; and to devices without, of which a bio
+/// is all that there is of a request.
+const AT_REQUESTS: [Attached; 3] = [
+    ("bio_queued", "block_bio_queue"),
+    ("request_completed", "block_rq_complete"),
+    ("bio_completed", "block_bio_complete"),
+];
+const AT_BIOS: [Attached; 2] = [("bio_ends", "block_bio_complete"), ("bio_begins", "block_bio_queue")];
+
+/// Programs that the kernel has loaded, and the tables that they share with this process. They are removed with it.
+struct Loaded {
+    programs: Ebpf,
+    tables: SharedTables,
+}
+
+impl Loaded {
+    fn new(object: &[u8], loader: &mut EbpfLoader<'_>, tables_bytes: usize) -> Result<Loaded, CaptureError> {
+        let programs = loader.load(object).map_err(refused("prepare programs"))?;
+        let Some(Map::Array(tables)) = programs.map("tables") else {
+            return Err(kernel("find the tables of programs")(io::ErrorKind::NotFound.into()));
+        };
+        let tables = SharedTables::new(tables.fd(), tables_bytes).map_err(kernel("map the tables of programs"))?;
+        Ok(Loaded { programs, tables })
+    }
+
+    fn ring(&mut self) -> Result<RingBuf<MapData>, CaptureError> {
+        let missing = || kernel("find the ring of programs")(io::ErrorKind::NotFound.into());
+        RingBuf::try_from(self.programs.take_map("ring").ok_or_else(missing)?).map_err(refused("map the ring"))
+    }
+
+    fn attach(&mut self, types: &Btf, (name, tracepoint): Attached) -> Result<(), CaptureError> {
+        let missing = || kernel("find a program")(io::Error::new(io::ErrorKind::NotFound, name));
+        let program: &mut BtfTracePoint =
+            self.programs.program_mut(name).ok_or_else(missing)?.try_into().map_err(refused("find a program"))?;
+        program.load(tracepoint, types).map_err(refused("load a program"))?;
+        program.attach().map(drop).map_err(refused("attach a program"))
+    }
+
+    fn attach_all(&mut self, types: &Btf, programs: &[Attached]) -> Result<(), CaptureError> {
+        programs.iter().try_for_each(|program| self.attach(types, *program))
+    }
+}
 
 /// The recorder: programs at their tracepoints, which are removed with it.
 pub(super) struct Recorder {
-    ring: Ring,
-    slots: Slots,
-    maps: Maps,
+    ring: RingBuf<MapData>,
+    loaded: Loaded,
+    slots: Option<Slots>,
+    lost_at: usize,
+    /// The bits of operations have not been handed on.
+    awaits_bits: bool,
     /// What a recorded call takes more, ns.
     pub(super) ns_per_call: Option<f64>,
     /// Ops of io_uring are recorded.
     pub(super) has_rings: bool,
-    /// What requests are called, where they are read from the kernel's structures.
-    pub(super) bits: RequestBits,
-    attached: Vec<OwnedFd>,
 }
 
 impl Recorder {
     /// Has the kernel's programs run from now on.
     pub(super) fn new(subject: &Subject) -> Result<Recorder, CaptureError> {
-        let map = |kind, key, value, entries| Map::new(kind, key, value, entries).map_err(kernel("make a map"));
-        let ring = map(MapKind::Ring, 0, 0, RING_BYTES)?;
-        let slots = Slots::new(matches!(subject, Subject::Devices(..))).map_err(kernel("make a map"))?;
-        let maps = Maps {
-            ring: ring.number(),
-            slots: slots.number(),
-            processes: Table::new(PROCESSES_MAX).map_err(kernel("make a map"))?,
-            calls: Table::new(CALLS_MAX as u32).map_err(kernel("make a map"))?,
-            drops: Map::of_bytes(8, 0).map_err(kernel("make a map"))?,
-            begun: Map::of_bytes(BEGUN_BYTES, 0).map_err(kernel("make a map"))?,
-            requests: map(MapKind::LeastRecentlyUsed, 8, 8, 1 << 16)?,
-            kept: Map::of_bytes(KEPT_BYTES, 0).map_err(kernel("make a map"))?,
-            named: Map::of_bytes(NAMED_BYTES, 0).map_err(kernel("make a map"))?,
+        let types = Btf::from_sys_fs().map_err(refused("read the kernel's types (BTF)"))?;
+        match subject {
+            Subject::Devices(devices, _) => Recorder::of_requests(devices, &types),
+            _ => Recorder::of_calls(&types),
+        }
+    }
+
+    fn of_requests(devices: &[(u32, u32)], types: &Btf) -> Result<Recorder, CaptureError> {
+        let numbers: Vec<u32> = devices.iter().map(|(major, minor)| major << 20 | minor).collect();
+        if numbers.len() > DEVICES_MAX {
+            let error = io::Error::other(format!("{} devices; at most {DEVICES_MAX} at once", numbers.len()));
+            return Err(kernel("record requests")(error));
+        }
+        let mut table = [0_u32; DEVICES_MAX];
+        table[..numbers.len()].copy_from_slice(&numbers);
+        let count = numbers.len() as u32;
+        let mut loader = EbpfLoader::new();
+        loader.override_global("devices", &table, true).override_global("devices_count", &count, true);
+        let mut loaded = Loaded::new(OF_REQUESTS, &mut loader, REQUEST_TABLES_BYTES)?;
+        let has_queue = |device: &u32| {
+            std::fs::exists(format!("/sys/dev/block/{}:{}/mq", device >> 20, device & 0xf_ffff)).unwrap_or(true)
         };
-        let ring = Ring::new(ring, RING_BYTES as usize).map_err(kernel("map the ring"))?;
-        let mut recorder = Recorder {
-            ring,
-            slots,
-            maps,
+        let programs = if numbers.iter().any(has_queue) { &AT_REQUESTS[..] } else { &AT_BIOS };
+        loaded.attach_all(types, programs)?;
+        Ok(Recorder {
+            ring: loaded.ring()?,
+            loaded,
+            slots: Some(Slots::default()),
+            lost_at: REQUESTS_LOST_AT,
+            awaits_bits: true,
             ns_per_call: None,
             has_rings: false,
-            bits: RequestBits::default(),
-            attached: Vec::new(),
+        })
+    }
+
+    fn of_calls(types: &Btf) -> Result<Recorder, CaptureError> {
+        let null = File::open("/dev/null").map_err(kernel("/dev/null"))?;
+        let alone_ns = idle_calls_ns(&null, CALIBRATION_CALLS, CALIBRATION_ROUNDS);
+        let calls = recorded_calls();
+        let mut loader = EbpfLoader::new();
+        loader.override_global("calls", &calls, true);
+        let mut loaded = Loaded::new(OF_CALLS, &mut loader, CALL_TABLES_BYTES)?;
+        loaded.attach_all(types, &AT_CALLS)?;
+        // Older kernels have other events.
+        let has_rings = AT_RING_ENDS.iter().any(|program| loaded.attach(types, *program).is_ok())
+            && loaded.attach_all(types, &AT_RINGS).is_ok();
+        let ring = loaded.ring()?;
+        let mut recorder = Recorder {
+            ring,
+            loaded,
+            slots: None,
+            lost_at: CALLS_LOST_AT,
+            awaits_bits: false,
+            ns_per_call: None,
+            has_rings,
         };
-        match subject {
-            Subject::Devices(devices, _) => recorder.attach_to_devices(devices)?,
-            _ => recorder.attach_to_calls()?,
-        }
+        let own = std::process::id();
+        recorder.set(own, 1);
+        let recorded_ns = idle_calls_ns(&null, CALIBRATION_CALLS, CALIBRATION_ROUNDS);
+        // From now on this process is not recorded.
+        recorder.set(own, 0);
+        recorder.ns_per_call = Some((recorded_ns - alone_ns).max(0.0));
+        while recorder.ring.next().is_some() {}
         Ok(recorder)
     }
 
-    fn attach_to_devices(&mut self, devices: &[(u32, u32)]) -> Result<(), CaptureError> {
-        let devices: Vec<u32> = devices.iter().map(|(major, minor)| major << 20 | minor).collect();
-        if let Ok((attached, bits)) = attach_to_structures(&self.maps, &devices) {
-            self.attached.extend(attached);
-            self.bits = bits;
-            return Ok(());
+    fn set(&self, process: u32, flag: u8) {
+        let process = process as usize;
+        if process < PROCESSES_MAX {
+            self.loaded.tables.set(PROCESSES_AT + process, flag);
         }
-        let tracefs = Tracefs::open().map_err(kernel("open tracefs"))?;
-        for (name, kind) in EVENTS {
-            let described = "read the descriptions of block events";
-            let event = Event::named(&tracefs, "block", name).map_err(kernel(described))?;
-            let program = block_programs::of_event(&self.maps, &devices, kind, &event).map_err(kernel(described))?;
-            let program = load(ProgramKind::Tracepoint, &program).map_err(kernel("load a program"))?;
-            self.attached.push(attach(event.number, &program).map_err(kernel("attach a program"))?);
-        }
-        Ok(())
-    }
-
-    fn attach_to_calls(&mut self) -> Result<(), CaptureError> {
-        let maps = &self.maps;
-        for (number, name) in NUMBERS.iter().copied().chain([(IO_URING_SETUP, "")]) {
-            let paths = crate::calls::Call::named(name).map_or(Paths::None, paths_of);
-            maps.calls.set(number as u32, paths as u8);
-        }
-        let others =
-            [(&SUBMITS[..], Paths::Submits), (&REAPS[..], Paths::Reaps), (&[IO_URING_REGISTER], Paths::Registers)];
-        for (numbers, paths) in others {
-            for number in numbers {
-                maps.calls.set(*number as u32, paths as u8);
-            }
-        }
-        let loaded = |kind, program: &[u8]| load(kind, program).map_err(kernel("load a program"));
-        let tracefs = Tracefs::open().map_err(kernel("open tracefs"))?;
-        let event =
-            Event::named(&tracefs, "sched", "sched_process_fork").map_err(kernel("read the description of forks"))?;
-        let child_at = event.place("child_pid").map_err(kernel("read the description of forks"))?;
-        let fork = loaded(ProgramKind::Tracepoint, &programs::fork(maps, child_at))?;
-
-        let null = File::open("/dev/null").map_err(kernel("/dev/null"))?;
-        let alone_ns = idle_calls_ns(&null, CALIBRATION_CALLS, CALIBRATION_ROUNDS);
-        // Older kernels do not describe their types, or not to programs.
-        let attached = match attach_typed_to_calls(maps) {
-            Ok(attached) => attached,
-            Err(_) => {
-                let enter = loaded(ProgramKind::RawTracepoint, &programs::enter(maps))?;
-                let exit = loaded(ProgramKind::RawTracepoint, &programs::exit(maps, Registers::Copied))?;
-                let attached = |name, program| attach_raw(name, program).map_err(kernel("attach a program"));
-                [attached("sys_enter", &enter)?, attached("sys_exit", &exit)?]
-            }
-        };
-        self.attached.extend(attached);
-        self.attached.push(attach(event.number, &fork).map_err(kernel("attach a program"))?);
-        // Older kernels have other events, or do not describe their types.
-        if let Ok(attached) = attach_to_rings(maps, &tracefs) {
-            self.attached.extend(attached);
-            self.has_rings = true;
-        }
-        let maps = &self.maps;
-        let own = std::process::id();
-        maps.processes.set(own, 1);
-        let recorded_ns = idle_calls_ns(&null, CALIBRATION_CALLS, CALIBRATION_ROUNDS);
-        // From now on this process is not recorded.
-        maps.processes.set(own, 0);
-        self.ns_per_call = Some((recorded_ns - alone_ns).max(0.0));
-        self.ring.drain(&mut |_| ());
-        Ok(())
     }
 
     /// Records a process from now on.
     pub(super) fn add(&self, process: u32) {
-        self.maps.processes.set(process, 1);
+        self.set(process, 1);
     }
 
     /// Requests to devices that are not complete.
     pub(super) fn unfinished(&self) -> Vec<Kept> {
-        block_programs::kept(&self.maps.kept.bytes())
+        let word = |at| self.loaded.tables.word(at).load(Ordering::Relaxed);
+        let places = if self.slots.is_some() { 0..KEPT_MAX } else { 0..0 };
+        places
+            .filter_map(|place| Kept::new(std::array::from_fn(|n| word(KEPT_AT + place * KEPT_BYTES + 8 * n))))
+            .collect()
     }
 
-    /// Calls that did not fit into the ring.
+    /// Records that did not fit into the ring or the slots.
     pub(super) fn drops(&self) -> u64 {
-        self.maps.drops.long(0)
+        self.loaded.tables.word(self.lost_at).load(Ordering::Relaxed)
     }
 
     /// Hands on what there is until the end, which `is_over` announces; what was written until then is handed on as well.
     pub(super) fn run(&mut self, take: &mut dyn FnMut(&[u8]), is_over: &mut dyn FnMut() -> bool) {
         loop {
             let over = is_over();
-            let taken = self.ring.drain(take) + self.slots.drain(take);
+            let (tables, awaits_bits) = (&self.loaded.tables, &mut self.awaits_bits);
+            // Programs write the bits before they make a record that has an operation, in whichever of the two.
+            let mut hand_on = |record: &[u8]| {
+                if *awaits_bits {
+                    let bits = [0, 8].map(|at| tables.word(BITS_AT + at).load(Ordering::Acquire));
+                    if bits[0] != 0 {
+                        *awaits_bits = false;
+                        take(&event::bits(bits));
+                    }
+                }
+                take(record);
+            };
+            let mut taken = 0;
+            while let Some(record) = self.ring.next() {
+                hand_on(&record);
+                taken += 1;
+            }
+            taken += self.slots.as_mut().map_or(0, |slots| slots.drain(tables, &mut hand_on));
             match (over, taken) {
                 (true, 0) => return,
                 (false, 0) => thread::sleep(NAP),
@@ -163,75 +217,70 @@ impl Recorder {
     }
 }
 
-/// Has programs that know types run at each call.
-fn attach_typed_to_calls(maps: &Maps) -> io::Result<[OwnedFd; 2]> {
-    let types = btf::Types::of_kernel()?;
-    let attached = |name, program: &[u8]| attach_typed(&load_typed(types.tracepoint(name)?, program)?);
-    Ok([
-        attached("sys_enter", &programs::enter(maps))?,
-        attached("sys_exit", &programs::exit(maps, Registers::Direct))?,
-    ])
+/// By the number of a call: its [`Paths`], or 0 if it is not recorded.
+fn recorded_calls() -> [u8; CALLS_MAX] {
+    let mut calls = [0; CALLS_MAX];
+    for (number, name) in NUMBERS.iter().copied().chain([(IO_URING_SETUP, "")]) {
+        calls[number as usize] = crate::calls::Call::named(name).map_or(Paths::None, paths_of) as u8;
+    }
+    let others = [(&SUBMITS[..], Paths::Submits), (&REAPS[..], Paths::Reaps), (&[IO_URING_REGISTER], Paths::Registers)];
+    for (numbers, paths) in others {
+        numbers.iter().for_each(|number| calls[*number as usize] = paths as u8);
+    }
+    calls
 }
 
-/// Has programs that read the kernel's structures run at each request.
-fn attach_to_structures(maps: &Maps, devices: &[u32]) -> io::Result<(Vec<OwnedFd>, RequestBits)> {
-    let types = btf::Types::of_kernel()?;
-    let attached = |number, program: &[u8]| attach_typed(&load_typed(number, program)?);
-    // Of devices without request queues, a bio is all that there is of a request, from its begin to its end.
-    let has_queue = |device: &u32| {
-        std::fs::exists(format!("/sys/dev/block/{}:{}/mq", device >> 20, device & 0xf_ffff)).unwrap_or(true)
-    };
-    let programs = if devices.iter().any(has_queue) {
-        let typed = EVENTS.iter().map(|(name, _)| block_programs::typed(maps, devices, &types, name));
-        typed.collect::<io::Result<Vec<_>>>()?
-    } else {
-        let fields = BioFields::new(&types)?;
-        vec![
-            (types.tracepoint("block_bio_complete")?, block_programs::bio_ends(maps, devices, &fields)),
-            (types.tracepoint("block_bio_queue")?, block_programs::bio_begins(maps, devices, &fields)),
-        ]
-    };
-    let attached = programs.iter().map(|(number, program)| attached(*number, program));
-    Ok((attached.collect::<io::Result<_>>()?, RequestBits::new(&types)?))
-}
-
-/// Has the kernel's programs run at each op of io_uring.
-fn attach_to_rings(maps: &Maps, tracefs: &Tracefs) -> io::Result<[OwnedFd; 3]> {
-    let begins = Event::named(tracefs, "io_uring", "io_uring_submit_req")?;
-    let ends = Event::named(tracefs, "io_uring", "io_uring_complete")?;
-    let registers = Event::named(tracefs, "io_uring", "io_uring_register")?;
-    let types = btf::Types::of_kernel()?;
-    let fields = RingFields::new(&types, &begins)?;
-    let attached = |event: &Event, program: &[u8]| attach(event.number, &load(ProgramKind::Tracepoint, program)?);
-    Ok([
-        attached(&begins, &ring_programs::ring_begins(maps, &fields))?,
-        attached(&ends, &ring_programs::ring_ends(maps, ends.place("req")?, ends.place("res")?))?,
-        attached(&registers, &ring_programs::ring_registers(maps, registers.place("ctx")?))?,
-    ])
+/// An error of the loader with its causes. Of what the kernel's verifier says, the last lines matter.
+fn refused<E: Error>(what: &'static str) -> impl FnOnce(E) -> CaptureError {
+    move |error| {
+        let mut text = error.to_string();
+        let (mut source, mut kind) = (error.source(), io::ErrorKind::Other);
+        while let Some(cause) = source {
+            let said = cause.to_string();
+            if !text.contains(&said) {
+                text = format!("{text}: {said}");
+            }
+            kind = cause.downcast_ref::<io::Error>().map_or(kind, io::Error::kind);
+            source = cause.source();
+        }
+        let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        let shown = match lines.as_slice() {
+            [first, .., before, last] => [*first, before, last].join("; "),
+            few => few.join("; "),
+        };
+        kernel(what)(io::Error::new(kind, shown))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// The kernel's verifier takes the programs for kernels that do not describe their types, too.
+    /// The kernel's verifier takes the programs for devices with a request queue and without one, which tests of the command cannot choose.
     #[test]
-    fn programs_without_types_are_taken() {
-        let recorder = match Recorder::new(&Subject::Devices(vec![(7, 0)], Vec::new())) {
-            Ok(recorder) => recorder,
-            Err(error) => {
+    fn programs_for_all_devices_are_taken() {
+        for device in [(7, 0), (255, 0xf_ffff)] {
+            if let Err(error) = Recorder::new(&Subject::Devices(vec![device], Vec::new())) {
                 assert!(std::env::var_os("CI").is_none(), "under CI nothing may be skipped: {error}");
-                return eprintln!("SKIPPED: the kernel lets nobody load programs: {error}");
+                eprintln!("SKIPPED: the kernel lets nobody load programs: {error}");
             }
-        };
-        load(ProgramKind::RawTracepoint, &programs::enter(&recorder.maps)).unwrap();
-        load(ProgramKind::RawTracepoint, &programs::exit(&recorder.maps, Registers::Copied)).unwrap();
-        let tracefs = Tracefs::open().unwrap();
-        for (name, kind) in EVENTS {
-            let event = Event::named(&tracefs, "block", name).unwrap();
-            let program = block_programs::of_event(&recorder.maps, &[7 << 20], kind, &event).unwrap();
-            let program = load(ProgramKind::Tracepoint, &program).unwrap();
-            attach(event.number, &program).unwrap();
         }
+    }
+
+    #[test]
+    fn too_many_devices_are_refused() {
+        let devices = (0..=DEVICES_MAX as u32).map(|minor| (7, minor)).collect();
+        let Err(error) = Recorder::new(&Subject::Devices(devices, Vec::new())) else { panic!("more than fit") };
+        // Without BTF, that is said first.
+        let told = error.to_string();
+        assert!(told.ends_with("1025 devices; at most 1024 at once") || told.contains("BTF"), "{told}");
+    }
+
+    /// The first line says what was tried; of a verifier's log, the end says what was wrong.
+    #[test]
+    fn long_logs_of_the_verifier_are_cut() {
+        let log = "program refused:\n0: r1 = 0\n1: r2 = 0\n\nR3 !read_ok\nprocessed 2 insns\n";
+        let told = refused("load a program")(io::Error::new(io::ErrorKind::PermissionDenied, log)).to_string();
+        assert_eq!(told, "cannot record: load a program: program refused:; R3 !read_ok; processed 2 insns");
     }
 }

@@ -4,8 +4,8 @@
 use super::event::{self, CallEvent};
 use super::process::{CallState, Filter, GoOn, Stop, call_of, child, close_here, go_on, interrupt, let_go};
 use super::process::{now_ns, read_memory, reap, seize, terminate, wait};
-use super::programs::PATH_BYTES;
-use super::session::{CALLS_MAX, NUMBERS, REAPS, SUBMITS};
+use super::records::{CALLS_MAX, PATH_BYTES};
+use super::session::{NUMBERS, REAPS, SUBMITS};
 use super::{CaptureError, kernel};
 use crate::calls::{Call, Effect};
 use std::collections::{HashMap, HashSet};

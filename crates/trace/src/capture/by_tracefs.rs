@@ -5,7 +5,8 @@
 use super::by_ptrace::process_of;
 use super::event::{self, CallEvent};
 use super::process::now_ns;
-use super::session::{CALLS_MAX, IO_URING_SETUP, NUMBERS};
+use super::records::CALLS_MAX;
+use super::session::{IO_URING_SETUP, NUMBERS};
 use super::tracefs::Tracefs;
 use super::{CALIBRATION_CALLS, CALIBRATION_ROUNDS, CaptureError, Event, Subject, kernel, pages};
 use crate::calls::Call;

@@ -1,7 +1,7 @@
 //! What the recorders hand to the session: the records of the kernel's programs, which the other recorders make likewise.
 
-use super::programs::{
-    BLOCK_RECORD_BYTES, CALL, COMPLETED, ENDED, FORK, LIBAIO, PATH_BYTES, Paths, QUEUED, RECORD_BYTES, SUBMITTED,
+use super::records::{
+    BITS, BLOCK_RECORD_BYTES, CALL, COMPLETED, ENDED, FORK, LIBAIO, PATH_BYTES, Paths, QUEUED, RECORD_BYTES, SUBMITTED,
 };
 use super::session::{IO_URING_SETUP, NUMBERS, REAPS, SUBMITS};
 use crate::calls::{Argument, Call, Effect};
@@ -78,6 +78,11 @@ pub(super) fn request(
     let bytes = put(kind, device, longs, &[sectors.into(), letters]);
     debug_assert_eq!(bytes.len(), BLOCK_RECORD_BYTES);
     bytes
+}
+
+/// The bits of this kernel's operations, in the two words that the programs keep them in.
+pub(super) fn bits([first, second]: [u64; 2]) -> Vec<u8> {
+    put(BITS, 0, [first, second, 0, 0], &[0; 2])
 }
 
 /// Which arguments of a call are paths.

@@ -7,9 +7,6 @@
 //!
 //! Not recorded: what is read and written through maps, and descriptors that a process got from another by a socket.
 
-mod asm;
-mod block_programs;
-mod btf;
 mod by_bpf;
 mod by_ptrace;
 mod by_tracefs;
@@ -17,11 +14,11 @@ mod event;
 mod kernel;
 pub mod pages;
 mod process;
-mod programs;
+mod records;
 mod requests;
-mod ring_programs;
 mod rings;
 mod session;
+mod slots;
 #[expect(clippy::disallowed_methods, reason = "writes settings of tracefs; this crate depends on no guard")]
 mod tracefs;
 
@@ -292,7 +289,6 @@ fn record_by_bpf<W: Write>(
     let mut recorder = Recorder::new(subject)?;
     let costs = Costs { call: recorder.ns_per_call, path: None };
     let mut session = session(out, facts, Method::Bpf, costs)?;
-    session.bits = recorder.bits;
     let (mut status, mut failure) = (None, None);
     if let Subject::Processes(processes) = subject {
         seed(&mut session, processes);

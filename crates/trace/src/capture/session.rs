@@ -1,10 +1,10 @@
 //! From what the kernel hands over to records: by what is known of each process, in the order of their beginnings.
 
-use super::block_programs::{FROM_STRUCTURES, Kept, RequestBits, error_of_status};
-use super::programs::{
-    BIO, BIO_BEGAN, BIO_ENDED, BLOCK_RECORD_BYTES, CALL, COMPLETED, ENDED, FORK, LIBAIO, NAMED, PATH_BYTES, QUEUED,
-    RECORD_BYTES, REGISTERED, SUBMITTED,
+use super::records::{
+    BIO, BIO_BEGAN, BIO_ENDED, BITS, BLOCK_RECORD_BYTES, CALL, CALLS_MAX, COMPLETED, ENDED, FORK, FROM_STRUCTURES,
+    LIBAIO, NAMED, PATH_BYTES, QUEUED, RECORD_BYTES, REGISTERED, SUBMITTED,
 };
+use super::requests::{Kept, RequestBits, error_of_status};
 use super::rings::{Flying, Rings};
 use crate::blocks::{Blocks, Step};
 use crate::calls::{Argument, Call};
@@ -18,9 +18,6 @@ use std::io::{self, Write};
 
 /// Records that are held back so that they leave in the order of their beginnings. The ring has them in that of their ends.
 pub(super) const HELD_MAX: usize = 1 << 15;
-
-/// Numbers of calls are below this.
-pub(super) const CALLS_MAX: usize = 512;
 
 /// Numbers of calls on this machine.
 #[rustfmt::skip]
@@ -73,7 +70,7 @@ pub(super) struct Session<W> {
     /// By process, which is 0 for io_uring, and by where the op is in memory.
     pub(super) flying: HashMap<(u32, u64), Flying>,
     pub(super) rings: Rings,
-    /// What requests are called, where they are read from the kernel's structures.
+    /// Bits of operations that are read from the kernel's structures.
     pub(super) bits: RequestBits,
     /// Requests to devices that came in two parts, by the number of their bio.
     apart: HashMap<u64, Kept>,
@@ -160,7 +157,14 @@ impl<W: Write> Session<W> {
                 return self.request(step, begin_ns, word(4), range, &letters, (process, thread));
             }
             kind @ (BIO | BIO_BEGAN) => {
-                let known = (begin_ns, long(24), long(40), (word(48), word(52)), word(4));
+                let known = Kept {
+                    begin_ns,
+                    task: long(24),
+                    sector: long(40),
+                    length: word(48),
+                    operation: word(52),
+                    device: word(4),
+                };
                 return match kind {
                     BIO => self.bio(known, took_ns, word(32)),
                     _ => {
@@ -174,9 +178,13 @@ impl<W: Write> Session<W> {
                 self.world.belongs(thread, process, text_of(&head[40..BLOCK_RECORD_BYTES]).trim_end());
                 return Ok(());
             }
+            BITS => {
+                self.bits = RequestBits::new(begin_ns, took_ns);
+                return Ok(());
+            }
             BIO_ENDED => {
                 let Some(known) = self.apart.remove(&long(32)) else { return Ok(()) };
-                return self.bio(known, begin_ns.saturating_sub(known.0), took_ns as u32);
+                return self.bio(known, begin_ns.saturating_sub(known.begin_ns), took_ns as u32);
             }
             _ => return Ok(()),
         }
@@ -286,6 +294,7 @@ pub(super) fn values_of(call: &Call, head: &[u8], paths: &[u8], values: &mut Vec
 
 #[cfg(test)]
 mod tests {
+    use super::super::event;
     use super::*;
     use crate::iolog::Waits;
     use crate::open::read;
@@ -475,14 +484,21 @@ mod tests {
         };
         let operation = |length: u64, operation: u64| operation << 32 | length;
         let events = [
+            event::bits([1 << 18, 0]),
             bio(NAMED, 0, 0, 0, [u64::from_ne_bytes(*b"named\0\0\0"), 0]),
             bio(BIO, 100, 50, 0, [8, operation(4096, 1)]),
             bio(BIO_BEGAN, 110, 0, 77, [16, operation(512, 0)]),
             bio(BIO_BEGAN, 112, 0, 78, [24, operation(512, 0)]),
             bio(BIO_ENDED, 150, 10, 77, [0, 0]),
             bio(BIO_ENDED, 151, 0, 79, [0, 0]),
+            bio(BIO, 160, 5, 0, [0, operation(0, 1 << 18 | 1)]),
         ];
-        let expected = ["0 write device 7:2 4096 4096", "10 read device 7:2 8192 -5", "12 read device 7:2 12288 512"];
+        let expected = [
+            "0 write device 7:2 4096 4096",
+            "10 read device 7:2 8192 -5",
+            "12 read device 7:2 12288 512",
+            "60 fsync device 7:2 0 0",
+        ];
         assert_eq!(told(&events), expected);
     }
 

@@ -101,7 +101,7 @@ pub fn run(arguments: &RecordArguments) -> Result<End, Stopped> {
         memory.clear();
     }
     let outcome = outcome.unwrap_or_else(|| {
-        let needs = "Recording by bpf needs root, or CAP_BPF and CAP_PERFMON and a readable tracefs; by tracefs root; by ptrace nothing, for programs \
+        let needs = "Recording by bpf needs root, or CAP_BPF and CAP_PERFMON, and a kernel with BTF; by tracefs root; by ptrace nothing, for programs \
              and processes of one's own.";
         Err(CaptureError::Refused(format!("{refused}\n{needs}")))
     });
