@@ -247,7 +247,8 @@ fn the_manual_names_every_variable() {
         let text = std::fs::read_to_string(&path).unwrap();
         for name in variable.captures_iter(&text).map(|found| found[1].to_owned()) {
             // Only tests read these; Plumb sets the others itself, to find processes again and for a guest's first process.
-            if ["PLUMB_BLESS", "PLUMB_DEVICE_LOOKS", "PLUMB_LAB_COMMAND", "PLUMB_ROOT"].contains(&name.as_str())
+            if ["PLUMB_BLESS", "PLUMB_DEVICE_LOOKS", "PLUMB_IN_BACKGROUND", "PLUMB_LAB_COMMAND", "PLUMB_ROOT"]
+                .contains(&name.as_str())
                 || name.starts_with("PLUMB_TEST_")
             {
                 continue;
