@@ -163,7 +163,8 @@ fn a_place_that_cannot_be_written_or_is_full_is_said_clearly() {
     for line in [format!("try {}", small.as_str()), format!("compare {0} {0}", small.as_str())] {
         home.plumb(&line).expect(2).complains(&["100 MiB free", "`--size 8MiB` measures in up to half of it"]);
     }
-    let memory = Mounted::in_memory(400 * MIB);
+    // A program with debug information takes 250 MiB of it.
+    let memory = Mounted::in_memory(1000 * MIB);
     crate::common::disks::system("mount", &["-o", "remount,ro", memory.as_str()]);
     for line in [format!("try {}", memory.as_str()), format!("compare {0} {0} --budget 5s", memory.as_str())] {
         home.plumb(&line).expect(5).complains(&["its file system is mounted read-only", "remount,rw"]);

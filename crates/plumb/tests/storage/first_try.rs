@@ -47,7 +47,7 @@ fn a_chroot_without_a_mount_of_its_own_is_measured() {
         let said = crate::common::Said::of(command);
         assert!(matches!(said.code, 0 | 3), "{script}: {}\n{}", said.out, said.err);
         assert!(!said.err.contains("cannot see how much is free"), "{}", said.err);
-        said.says(&["/data", "Sequential 1 MiB", "More: plumb"]);
+        said.says(&["/data", "Sequential 1 MiB", "Small files"]);
         assert_no_test_data(&root.join("data"));
     }
 }
