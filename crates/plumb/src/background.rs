@@ -22,14 +22,16 @@ pub fn start_again() -> Result<(), Stopped> {
     Ok(())
 }
 
-/// Tells whether this is the process that [`start_again`] started. It leaves the session of its parent: no hangup of the
-/// terminal reaches it, and the scheduler, which shares processors between sessions first (sched(7), "The autogroup feature"),
-/// no longer counts it as a part of what runs in the terminal.
+/// Tells whether this is the process that [`start_again`] started.
 pub fn is_here() -> bool {
-    let is_here = std::env::var_os(IN_BACKGROUND).is_some();
-    if is_here {
-        // Fails only for the leader of a process group, which has a session of its own already or was given one on purpose.
+    std::env::var_os(IN_BACKGROUND).is_some()
+}
+
+/// Leaves the parent's session, in the background: no hangup of the terminal reaches this process, and the scheduler, which shares
+/// processors between sessions first (sched(7), "The autogroup feature"), no longer counts it as a part of what runs there.
+pub fn leave_session() {
+    if is_here() {
+        // Fails only for the leader of a process group, which `start_again` never starts.
         let _ = rustix::process::setsid();
     }
-    is_here
 }

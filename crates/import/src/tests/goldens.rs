@@ -276,6 +276,38 @@ fn md_workbench() {
     assert_eq!(number(&run, "cleanup", "errors").0, Some(0.0));
 }
 
+// Protects: the lines of `-v` and what failed. Form: that of our printer (`md_workbench/print.rs`).
+#[test]
+fn md_workbench_in_detail() {
+    let text = "MD-Workbench total objects: 40 workingset size: 0.149 MiB (version: 4.1.0) time: 2026-11-20 18:54:20\nprecreate \t4\t0\t40\t0\t0\t0\t\
+                2.000s\t2.000s\t387.40 MiB/s 2.5000e-03\nprecreate err\t3\n";
+    let run = one("md-workbench", "m.txt", text.as_bytes());
+    assert_eq!((run.phases.len(), run.phases[0].wall_ns), (1, 2_000_000_000));
+    close(number(&run, "precreate", "throughput").0, 387.4 * MIB);
+    close(number(&run, "precreate", "op max").0, 2.5e6);
+    assert_eq!(number(&run, "precreate", "errors").0, Some(3.0));
+    assert_eq!(run.phases[0].done.values().map(|done| done.ops).sum::<u64>(), 44);
+}
+
+// Protects: rates, sizes and times of IOMeter's columns; MB of 2006, which its file does not explain, come from bytes. Form: the
+// heads of results that IOMeter 2006.07.27 and 1.1.0 save.
+#[test]
+fn iometer() {
+    let head = "'Test Type,Test Description\n0,night\n'Version\n2006.07.27 \n'Time Stamp\n2008-05-06 10:11:12:013\n'Results\n'Target Type,Target \
+                Name,Access Specification Name,# Managers,# Workers,# Disks,IOps,Read IOps,Write IOps,MBps,Average Read Response Time,Maximum \
+                Read Response Time,Errors,Bytes Read,Bytes Written,Read I/Os,Write I/Os\n";
+    let rows = "ALL,All,4K read,1,1,1,250.5,250.5,0,0.978515,3.5,40,2,10260480,0,2505,0\nDISK,D:,,,,,250.5,250.5,0,0.978515,3.5,40,2,10260480,0,2505,0\n";
+    let run = one("iometer", "r.csv", format!("{head}{rows}'End Test\n").as_bytes());
+    assert_eq!((run.tool.version.as_str(), run.phases.len()), ("2006.07.27", 2));
+    assert_eq!(metric(&run, "test 1: 4K read", "read.iops"), Some(250.5));
+    close(metric(&run, "test 1: 4K read", "read.bw"), 250.5 * 4096.0);
+    assert_eq!(metric(&run, "test 1, disk D:", "read.lat.mean"), Some(3.5e6));
+    assert_eq!(metric(&run, "test 1, disk D:", "read.lat.max"), Some(40e6));
+    assert!(!has(&run, "test 1: 4K read", "write.iops"), "it wrote nothing");
+    assert_eq!(number(&run, "test 1: 4K read", "errors"), (Some(2.0), String::new(), Some(Better::Lower)));
+    assert_eq!(run.imported.unwrap().settings["test description"], "night");
+}
+
 // Protects: iostat's kB are 1024 bytes, its reports stay apart, and every form of the same report says the same.
 #[test]
 fn iostat() {

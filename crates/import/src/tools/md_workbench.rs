@@ -40,11 +40,10 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
             run.version = rest.split(')').next().unwrap_or_default().to_owned();
         } else if let Some(name) = words.first().filter(|&&word| PHASES.contains(&word)) {
             // Lines of single ranks begin with their number.
-            let is_detailed = words.get(1) != Some(&"process");
-            let phase = run.phase(*name);
-            match is_detailed {
-                true => detailed(phase, &words[1..]),
-                false => summary(phase, name, line),
+            match (words.get(1), run.phases.last_mut()) {
+                (Some(&"process"), _) => summary(run.phase(*name), name, line),
+                (Some(&"err"), Some(phase)) => phase.less("errors", words.get(2).and_then(|count| decimal(count)), ""),
+                _ => detailed(run.phase(*name), &words[1..]),
             }
         }
     }

@@ -48,6 +48,15 @@ fn tests_follow_one_another() {
     }
     assert_eq!([rows("ALL").len(), rows("MANAGER").len(), rows("WORKER").len(), rows("DISK").len()], [2; 4]);
     assert_eq!(std::fs::metadata(home.work().join("disk/iobw.tst")).unwrap().len(), 8 << 20);
+    home.plumb("--db imported.db import r.csv").expect(0);
+    let imported = home.plumb("--db imported.db show last --json").ran().json();
+    let phases = imported["phases"].as_array().unwrap();
+    for (row, name) in rows("ALL").iter().zip(["test 1: Database", "test 2: Database"]) {
+        let phase =
+            phases.iter().find(|phase| phase["name"] == name).unwrap_or_else(|| panic!("no {name}: {imported}"));
+        let value = phase["metrics"]["read.iops"]["value"].as_f64();
+        assert_eq!(value, row[column("Read IOps")].parse().ok(), "{name}");
+    }
     assert_eq!(home.query("select dialect, count(*) from run group by dialect"), [[json!("iometer"), json!(2)]]);
 }
 

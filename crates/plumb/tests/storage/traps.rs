@@ -82,7 +82,6 @@ fn each_trap_is_called_what_it_is_on_a_loop_device() {
 }
 
 #[test]
-#[ignore = "lab tier: takes minutes"]
 fn each_trap_is_called_what_it_is_where_the_build_lies() {
     let _alone = alone();
     let place = Path::new(env!("CARGO_TARGET_TMPDIR"));

@@ -131,6 +131,8 @@ pub(crate) struct SharedProgram {
     /// What each counter is set to.
     pub(super) times: Vec<Drawn>,
     pub(super) handles: usize,
+    /// Whether a step goes over handles in turn.
+    pub(super) takes_turns: bool,
     /// Bytes of its largest read, and of its largest write, in one call.
     pub(super) largest_read: u64,
     pub(super) largest_write: u64,
@@ -229,6 +231,7 @@ impl SharedPhase {
                     sets: Vec::new(),
                     times: Vec::new(),
                     handles: 1,
+                    takes_turns: false,
                     largest_read: 0,
                     largest_write: 0,
                     largest_started: 0,
@@ -348,6 +351,7 @@ impl Compiler<'_> {
         };
         let handles = if matches!(pick, PickFrom::Turn) { TURN_HANDLES } else { file.handle + 1 };
         self.program.handles = self.program.handles.max(handles.into());
+        self.program.takes_turns |= matches!(pick, PickFrom::Turn);
         let access = match set.map_or(TreeAccess::ReadWrite, |set| self.program.sets[set].access) {
             TreeAccess::ReadWrite => OFlags::RDWR,
             TreeAccess::Read => OFlags::RDONLY,

@@ -63,7 +63,7 @@ impl SharedWorker {
         let mut source =
             SharedSource::new(context, *barrier.clock(), barrier.control(), number, self.stream.rng(Purpose::Mix));
         let (turn_handles, limit) = self.turn_handles();
-        if turn_handles < usize::from(TURN_HANDLES) && program.handles >= usize::from(TURN_HANDLES) {
+        if program.takes_turns && turn_handles < usize::from(TURN_HANDLES) {
             let note = format!(
                 "each thread keeps {turn_handles} files open, where Filebench keeps {TURN_HANDLES}: {limit} may be open \
                  (`ulimit -n`)"
@@ -73,8 +73,8 @@ impl SharedWorker {
         let mut calls = SharedCalls::new(context, self.stream.rng(Purpose::Offset), reads, written, turn_handles);
         Ok(run_to_end(barrier, &mut source, &mut calls, &mut Bookkeeper { context }))
     }
-    /// Over how many open files a step with a turn goes, and the limit of open files: all threads share it, while Filebench's
-    /// processes have one each.
+    /// Returns the number of open files that a step with a turn goes over, and the limit of open files. All threads share the limit, while
+    /// each of Filebench's processes has its own.
     fn turn_handles(&self) -> (usize, u64) {
         let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX);
         let held: usize = self.program.sets.iter().map(|set| set.held_directories()).sum();

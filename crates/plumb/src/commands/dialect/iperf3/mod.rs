@@ -69,6 +69,7 @@ pub fn as_iperf3(call: &ToolCall<'_>) -> Result<End, Stopped> {
             Ok(End::Done)
         }
         iperf3::End::Server(server) => {
+            background::leave_session();
             let gate = match users::gate(server, settings.padding) {
                 Ok(gate) => gate,
                 Err(error) => return Ok(failed(&error)),

@@ -65,6 +65,7 @@ pub fn serve(settings: &Settings) -> Result<End, Stopped> {
         background::start_again()?;
         return Ok(End::Done);
     }
+    background::leave_session();
     for listener in &listeners {
         if let Ok(at) = listener.local_addr() {
             let family = if at.is_ipv6() { "AF_INET6" } else { "AF_INET" };
