@@ -5,34 +5,17 @@
 
 mod args;
 mod asked;
-mod background;
 mod commands;
-mod common;
-mod config;
-mod exit;
 mod help;
-mod hosts;
-mod live_screen;
-mod meanwhile;
-mod output;
-mod pending;
-mod progress;
-mod ranks;
-mod recordings;
-mod session;
-mod space_budget;
-mod spot;
-mod stream;
-mod terminal;
-mod unauthenticated;
 
-use crate::output::{error_line, error_text};
 use args::{Arguments, FarEndArguments, PlumbCommand, Tool};
 use clap::Parser;
 use commands::names::Names;
 use commands::store::ExportForm;
 use commands::study::StudyCommand;
-use exit::{End, Stopped};
+use plumb_cli::exit::{End, Stopped};
+use plumb_cli::output::{error_line, error_text};
+use plumb_cli::{output, ranks, session};
 use plumb_engine::clock::Clock;
 use plumb_engine::{panics, signals};
 use plumb_result::tidy::TidyTable;
@@ -79,7 +62,8 @@ fn command() -> u8 {
     if is_agent_of_a_machine() {
         return exit_code(commands::agent::far_end(&FarEndArguments::parse_from(std::env::args_os().skip(1))), false);
     }
-    match ranks::join() {
+    session::register_net_protocol(&commands::net::protocol::Iperf3);
+    match ranks::join(&mut commands::dialect::TakesPart) {
         Ok(None) => {}
         Ok(Some(code)) => return code,
         Err(stopped) => return exit_code(Err(stopped), false),

@@ -1,8 +1,8 @@
 //! What two or more places are compared by: `plumb compare`, `plumb gate`, `plumb noise`.
 
 use super::{LoadArguments, MeanwhileArguments, ReportFile};
-use crate::hosts::HostsArguments;
 use clap::Args;
+use plumb_cli::hosts::HostsArguments;
 use std::path::PathBuf;
 
 /// Arguments of `plumb compare`.

@@ -1,8 +1,8 @@
 //! What one place is measured with: `plumb try`, `plumb fit-for`, `plumb run`, `plumb sweep`, `plumb watch`.
 
 use super::{LoadArguments, MeanwhileArguments, PageArguments, ReportFile};
-use crate::hosts::HostsArguments;
 use clap::Args;
+use plumb_cli::hosts::HostsArguments;
 use std::path::PathBuf;
 
 /// Arguments of `plumb try`.

@@ -4,14 +4,13 @@ mod compare;
 mod measure;
 mod net;
 
-pub use crate::common::Common;
 pub use compare::{CompareArguments, GateArguments, NoiseArguments};
 pub use measure::{FitForArguments, RunArguments, SweepArguments, TryArguments, WatchArguments};
 pub use net::NetArguments;
+pub use plumb_cli::agent::AgentArguments;
+pub use plumb_cli::common::Common;
+pub use plumb_cli::meanwhile::MeanwhileArguments;
 
-use crate::commands::agent::listen::Keyless;
-use crate::commands::agent::local::LOCAL;
-use crate::stream::StreamArguments;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use std::ffi::OsString;
@@ -201,42 +200,6 @@ pub enum PlumbCommand {
     },
 }
 
-/// Arguments of `plumb agent`.
-#[derive(Debug, Clone, Default, Args)]
-pub struct AgentArguments {
-    /// Wait for clients. Without ADDRESS, or at `local` or `unix:PATH`, for those of this user and root on this host; an address
-    /// of TCP, with a port or without [default port: 8766], needs --keys.
-    #[arg(
-        long,
-        value_name = "ADDRESS",
-        num_args = 0..=1,
-        default_missing_value = LOCAL,
-        required_unless_present = "init"
-    )]
-    pub listen: Option<String>,
-    /// Encrypt, and admit only clients that prove that they know the token: FILE is the server.keys that --init makes.
-    #[arg(long, value_name = "FILE", requires = "listen")]
-    pub keys: Option<PathBuf>,
-    /// Make new keys in DIR: server.keys for agents, and client.keys for those who may measure with them.
-    #[arg(long, value_name = "DIR", conflicts_with = "listen")]
-    pub init: Option<PathBuf>,
-    /// A directory or device that clients may use; may be given several times [default: the working directory].
-    #[arg(long, value_name = "PATH")]
-    pub allow: Vec<PathBuf>,
-    /// Let workloads of clients start programs, and connect to other hosts.
-    #[arg(long)]
-    pub allow_exec: bool,
-    /// With --listen: go on in the background, and write the process id to this file.
-    #[arg(long, value_name = "FILE", requires = "listen")]
-    pub pid_file: Option<PathBuf>,
-    /// Clients may interrupt each other, and end it, as those of elbencho's services do.
-    #[arg(skip)]
-    pub obeys: bool,
-    /// Clients without keys, over TCP.
-    #[arg(skip)]
-    pub keyless: Keyless,
-}
-
 /// What Plumb starts itself with: the far end of a host. It is parsed apart, so that it appears in no help, completion or suggestion.
 #[derive(Debug, Parser)]
 #[command(name = "plumb agent")]
@@ -314,17 +277,6 @@ pub struct PageArguments {
     /// What is shown and sent while it goes on.
     #[command(flatten)]
     pub meanwhile: MeanwhileArguments,
-}
-
-/// What is shown and sent while a measurement goes on.
-#[derive(Debug, Clone, Default, Args)]
-pub struct MeanwhileArguments {
-    /// Show a full screen while it goes on: rates, latency, devices, findings, steady state. The page is printed at the end.
-    #[arg(long)]
-    pub live: bool,
-    /// Where seconds are sent.
-    #[command(flatten)]
-    pub stream: StreamArguments,
 }
 
 /// The load of other programs.

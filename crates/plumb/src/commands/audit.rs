@@ -1,10 +1,10 @@
 //! `plumb audit`: recomputes published numbers.
 
 use crate::args::AuditArguments;
-use crate::common::Common;
-use crate::exit::{End, Stopped};
-use crate::output;
-use crate::session;
+use plumb_cli::common::Common;
+use plumb_cli::exit::{End, Stopped};
+use plumb_cli::output;
+use plumb_cli::session;
 use plumb_report::audit::{Detail, page};
 use plumb_result::Audit;
 use plumb_text::bounded;

@@ -1,12 +1,12 @@
 //! `plumb verify-capacity`: whether storage holds as many bytes as it claims.
 
 use crate::args::CapacityArguments;
-use crate::common::Common;
-use crate::exit::{End, Stopped};
-use crate::output::{self, error_line};
-use crate::progress::{StatusLine, left_by_share};
-use crate::session;
 use plumb_capacity::{CapacityError, Covered, Direct, Files, FilesError, Medium, Pass, Probe, Progress, Step, Verdict};
+use plumb_cli::common::Common;
+use plumb_cli::exit::{End, Stopped};
+use plumb_cli::output::{self, error_line};
+use plumb_cli::progress::{StatusLine, left_by_share};
+use plumb_cli::session;
 use plumb_engine::guard::{Guard, IoMode, Refusal};
 use plumb_engine::signals::StopFlag;
 use plumb_engine::write_guard;
@@ -111,7 +111,7 @@ fn checked(
     stop: StopFlag,
     common: &Common,
 ) -> Result<End, Stopped> {
-    let line = StatusLine::new();
+    let line = StatusLine::on_standard_error();
     // Another seed each time: what an earlier check left is not taken for this one's.
     let seed = RandomState::new().build_hasher().finish();
     line.say("asking a few blocks".to_owned());

@@ -1,9 +1,9 @@
 //! `plumb check`: what a run here would find, without any load.
 
-use crate::common::Common;
-use crate::exit::{End, Stopped};
-use crate::output;
-use crate::session;
+use plumb_cli::common::Common;
+use plumb_cli::exit::{End, Stopped};
+use plumb_cli::output;
+use plumb_cli::session;
 use plumb_engine::write_guard;
 use plumb_report::{facts, run};
 use plumb_result::{Finding, Level, RunVerdict};

@@ -1,9 +1,9 @@
 //! `plumb clean`: removes what a killed run left behind.
 
-use crate::common::Common;
-use crate::exit::{End, Stopped};
-use crate::output;
-use crate::session;
+use plumb_cli::common::Common;
+use plumb_cli::exit::{End, Stopped};
+use plumb_cli::output;
+use plumb_cli::session;
 use plumb_report::run::short_id;
 use std::path::{Path, PathBuf};
 

@@ -2,15 +2,15 @@
 
 use crate::args::{CompareArguments, LoadArguments};
 use crate::asked;
-use crate::common::Common;
-use crate::exit::{End, Stopped};
-use crate::meanwhile::Meanwhile;
-use crate::output;
-use crate::progress::LiveWarnings;
-use crate::ranks;
-use crate::session;
-use crate::space_budget::{DataSizes, FILE_BYTES, FileSize, SpaceBudget, check_lengths, virtual_time};
-use crate::spot::place;
+use plumb_cli::common::Common;
+use plumb_cli::exit::{End, Stopped};
+use plumb_cli::meanwhile::Meanwhile;
+use plumb_cli::output;
+use plumb_cli::progress::LiveWarnings;
+use plumb_cli::ranks;
+use plumb_cli::session;
+use plumb_cli::space_budget::{DataSizes, FILE_BYTES, FileSize, SpaceBudget, check_lengths, virtual_time};
+use plumb_cli::spot::place;
 use plumb_report::{compare as page, format};
 use plumb_result::compare::Replicate;
 use plumb_result::{Comparison, Finding, Level};

@@ -1,11 +1,11 @@
 //! `plumb config`: the configuration file, each value, and where it came from.
 
-use crate::common::Common;
-use crate::config::{Config, ConfigFile};
-use crate::exit::{End, Stopped};
 use crate::help::manual;
-use crate::output;
-use crate::session;
+use plumb_cli::common::Common;
+use plumb_cli::config::{Config, ConfigFile};
+use plumb_cli::exit::{End, Stopped};
+use plumb_cli::output;
+use plumb_cli::session;
 use serde::Serialize;
 
 /// Output of `plumb config --json`.

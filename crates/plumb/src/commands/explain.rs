@@ -1,10 +1,10 @@
 //! `plumb explain`: what a check means.
 
-use crate::common::Common;
-use crate::exit::{End, Stopped};
-use crate::output;
-use crate::session;
 use plumb_audit::Rule;
+use plumb_cli::common::Common;
+use plumb_cli::exit::{End, Stopped};
+use plumb_cli::output;
+use plumb_cli::session;
 use plumb_trust::Check;
 use serde_json::{Value, json};
 

@@ -2,11 +2,11 @@
 
 use super::ended;
 use crate::args::PageArguments;
-use crate::common::Common;
-use crate::exit::{End, Stopped};
-use crate::meanwhile::Meanwhile;
-use crate::output;
-use crate::session;
+use plumb_cli::common::Common;
+use plumb_cli::exit::{End, Stopped};
+use plumb_cli::meanwhile::Meanwhile;
+use plumb_cli::output;
+use plumb_cli::session;
 use plumb_document::json;
 use plumb_engine::guard::OutputFile;
 use plumb_engine::sim::SimRun;

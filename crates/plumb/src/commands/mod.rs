@@ -34,9 +34,9 @@ pub mod try_storage;
 pub mod watch;
 pub mod workloads;
 
-use crate::common::Common;
-use crate::exit::End;
-use crate::session;
+use plumb_cli::common::Common;
+use plumb_cli::exit::End;
+use plumb_cli::session;
 use plumb_result::RunVerdict;
 use plumb_study::RunOutcome;
 

@@ -1,7 +1,7 @@
 //! `--anonymise`: replaces names of hosts, users and paths in the output.
 
-use crate::exit::Stopped;
-use crate::output::error_line;
+use plumb_cli::exit::Stopped;
+use plumb_cli::output::error_line;
 use plumb_report::full::FullReport;
 use plumb_result::Anonymiser;
 use plumb_result::tidy::TidyTable;

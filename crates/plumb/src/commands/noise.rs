@@ -2,13 +2,13 @@
 
 use super::compare::{announcement, asked_of, is_real, side, sizes, time_per_phase, warnings, works};
 use crate::args::NoiseArguments;
-use crate::common::Common;
-use crate::exit::{End, Stopped};
-use crate::meanwhile::Meanwhile;
-use crate::output;
-use crate::progress::LiveWarnings;
-use crate::session;
-use crate::space_budget::{DataSizes, check_lengths};
+use plumb_cli::common::Common;
+use plumb_cli::exit::{End, Stopped};
+use plumb_cli::meanwhile::Meanwhile;
+use plumb_cli::output;
+use plumb_cli::progress::LiveWarnings;
+use plumb_cli::session;
+use plumb_cli::space_budget::{DataSizes, check_lengths};
 use plumb_report::{noise as page, run as run_page};
 use plumb_stats::schedule::Side;
 use plumb_stats::stop::StopRule;

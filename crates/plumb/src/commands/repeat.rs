@@ -3,12 +3,12 @@
 use super::names::Names;
 use super::run::{Loaded, asked_of, takes};
 use crate::args::RunArguments;
-use crate::common::Common;
-use crate::exit::{End, Stopped};
-use crate::meanwhile::Meanwhile;
-use crate::output;
-use crate::progress::LiveWarnings;
-use crate::session;
+use plumb_cli::common::Common;
+use plumb_cli::exit::{End, Stopped};
+use plumb_cli::meanwhile::Meanwhile;
+use plumb_cli::output;
+use plumb_cli::progress::LiveWarnings;
+use plumb_cli::session;
 use plumb_engine::DropCaches;
 use plumb_engine::sim::SimRun;
 use plumb_report::{loads, repeat as page};

@@ -2,10 +2,10 @@
 
 use super::names::Names;
 use crate::args::{ReportArguments, ReportFile};
-use crate::common::Common;
-use crate::exit::{End, Stopped};
-use crate::output;
-use crate::session;
+use plumb_cli::common::Common;
+use plumb_cli::exit::{End, Stopped};
+use plumb_cli::output;
+use plumb_cli::session;
 use plumb_engine::guard::OutputFile;
 use plumb_report::full::{self, FullReport, PhaseOverTime};
 use plumb_result::repeat::Repeated;

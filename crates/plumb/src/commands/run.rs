@@ -1,20 +1,20 @@
 //! `plumb run`: one workload.
 
-pub use crate::session::command_line;
+pub use plumb_cli::session::command_line;
 
 use super::measure::measure;
 use super::workloads::explain;
 use crate::args::RunArguments;
 use crate::asked;
-use crate::common::Common;
-use crate::exit::{End, Stopped};
-use crate::meanwhile::Meanwhile;
-use crate::output;
-use crate::progress::LiveWarnings;
-use crate::ranks;
-use crate::session;
-use crate::space_budget::{check_lengths, test_data_bytes};
-use crate::spot::place;
+use plumb_cli::common::Common;
+use plumb_cli::exit::{End, Stopped};
+use plumb_cli::meanwhile::Meanwhile;
+use plumb_cli::output;
+use plumb_cli::progress::LiveWarnings;
+use plumb_cli::ranks;
+use plumb_cli::session;
+use plumb_cli::space_budget::{check_lengths, test_data_bytes};
+use plumb_cli::spot::place;
 use plumb_engine::DropCaches;
 use plumb_engine::sim::{CarriedDebt, SimRun};
 use plumb_report::{format, loads};

@@ -1,8 +1,8 @@
 //! `plumb schema`: JSON Schemas, which `cargo xtask schema` writes from the types.
 
 use crate::args::Form;
-use crate::exit::{End, Stopped};
-use crate::output;
+use plumb_cli::exit::{End, Stopped};
+use plumb_cli::output;
 
 /// A schema of the directory `schemas`.
 macro_rules! schema {

@@ -2,11 +2,11 @@
 
 use super::completion;
 use crate::args::Arguments;
-use crate::exit::{End, Stopped};
 use crate::help::manual;
-use crate::output;
 use clap::CommandFactory;
 use clap_complete::Shell;
+use plumb_cli::exit::{End, Stopped};
+use plumb_cli::output;
 use plumb_engine::guard::OutputFile;
 use std::path::Path;
 

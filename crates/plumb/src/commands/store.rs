@@ -1,11 +1,11 @@
 //! `plumb list`, `show`, `query`, `tag`, `export`, `import`: what is stored.
 
 use super::names::Names;
-use crate::common::Common;
-use crate::exit::{End, Stopped};
-use crate::output;
-use crate::session;
 use jiff::Timestamp;
+use plumb_cli::common::Common;
+use plumb_cli::exit::{End, Stopped};
+use plumb_cli::output;
+use plumb_cli::session;
 use plumb_import::ForeignFile;
 use plumb_report::diff::ChangedSetting;
 use plumb_report::format::{self, MISSING};

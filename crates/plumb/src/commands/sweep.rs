@@ -3,20 +3,20 @@
 use super::run::{Loaded, load};
 use crate::args::SweepArguments;
 use crate::asked;
-use crate::common::Common;
-use crate::exit::{End, Stopped};
-use crate::meanwhile::Meanwhile;
-use crate::output;
-use crate::progress::LiveWarnings;
-use crate::ranks;
-use crate::session;
-use crate::space_budget::{FILE_BYTES, FileSize, SpaceBudget, check_lengths, test_data_bytes, virtual_time};
-use crate::spot::Spot;
+use plumb_cli::common::Common;
+use plumb_cli::exit::{End, Stopped};
+use plumb_cli::meanwhile::Meanwhile;
+use plumb_cli::output;
+use plumb_cli::progress::LiveWarnings;
+use plumb_cli::ranks;
+use plumb_cli::session;
+use plumb_cli::space_budget::{FILE_BYTES, FileSize, SpaceBudget, check_lengths, test_data_bytes, virtual_time};
+use plumb_cli::spot::Spot;
 use plumb_report::{format, sweep as page};
 use plumb_result::SweepKey;
 use plumb_study::sweep::key::{self, looks_like_axis};
 use plumb_study::sweep::plan::SweepSchedule;
-use plumb_study::sweep::{SweepError, SweepRequest, apply, keep_sweep, sweep};
+use plumb_study::sweep::{SweepRequest, apply, keep_sweep, sweep};
 use plumb_study::{Bench, Place, Policies};
 use plumb_trust::{Asked, Running};
 use plumb_workload::named::{self, Scale};
@@ -30,15 +30,6 @@ const DEFAULT_WORK: &str = "random-read";
 /// The working-set curve goes through the page cache, for its edge is what is looked for: every block of the set is read
 /// once before the clock starts, and then blocks anywhere in it.
 const WORKING_SET: [&str; 2] = ["cache=warm", "pattern=random"];
-
-impl From<SweepError> for Stopped {
-    fn from(error: SweepError) -> Stopped {
-        match error {
-            SweepError::Run(error) => error.into(),
-            SweepError::Apply(error) => Stopped::usage(error),
-        }
-    }
-}
 
 /// Sweeps.
 pub fn run(arguments: &SweepArguments, common: &Common) -> Result<End, Stopped> {

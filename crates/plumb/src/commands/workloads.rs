@@ -1,9 +1,9 @@
 //! `plumb workloads`, and `plumb run NAME --explain`: the named workloads, and where their numbers come from.
 
-use crate::common::Common;
-use crate::exit::{End, Stopped};
-use crate::output;
-use crate::session;
+use plumb_cli::common::Common;
+use plumb_cli::exit::{End, Stopped};
+use plumb_cli::output;
+use plumb_cli::session;
 use plumb_report::loads;
 use plumb_workload::named::{self, Explanation, NamedWorkload};
 

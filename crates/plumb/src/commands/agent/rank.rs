@@ -1,13 +1,13 @@
 //! One of several hosts that measure together, for a client at the other end of standard input and output.
 
-use super::listen::{END_AGENT, INTERRUPT_OTHERS};
 use crate::args::FarEndArguments;
 use crate::commands::dialect::{
     ELBENCHO_ASKED, ELBENCHO_LOOKS_NS, ElbenchoService, FIO_ASKED, FIO_PULLED, FioService, ToAgent, fio_pulled,
 };
-use crate::exit::{End, Stopped};
-use crate::output::error_line;
-use crate::session;
+use plumb_cli::agent::listen::{END_AGENT, INTERRUPT_OTHERS};
+use plumb_cli::exit::{End, Stopped};
+use plumb_cli::output::error_line;
+use plumb_cli::session;
 use plumb_cluster::star::{Greeting, Link, Star, answer, http_answer, read_line};
 use plumb_cluster::{ClusterError, JoinError, Joined};
 use plumb_engine::guard::Permissions;

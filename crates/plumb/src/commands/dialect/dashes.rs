@@ -1,7 +1,7 @@
 //! Dashes that a web page or a word processor made of hyphens: no tool takes them for options.
 
 use super::ToolCall;
-use crate::output::error_line;
+use plumb_cli::output::error_line;
 use std::path::Path;
 
 /// What hyphens become in print: hyphens, figure, en and em dashes, the bar and the sign of minus.

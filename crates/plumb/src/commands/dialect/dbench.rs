@@ -3,8 +3,8 @@
 use super::ToolCall;
 use super::runner::{Dialect, Load, RunEnded, Step, conclude, page};
 use super::verdicts::LinePlace;
-use crate::exit::End;
-use crate::output::{self, error_line, error_text};
+use plumb_cli::exit::End;
+use plumb_cli::output::{self, error_line, error_text};
 use plumb_dialects::dbench::print::{self, Done};
 use plumb_dialects::dbench::{self, Action, Settings, lower};
 use plumb_engine::PhaseNow;

@@ -1,6 +1,6 @@
 //! Failures outside the measurement: result files, recordings, steps between phases.
 
-use crate::exit::Stopped;
+use plumb_cli::exit::Stopped;
 use plumb_engine::guard::OutputError;
 use plumb_trace::TraceError;
 use std::io;

@@ -2,8 +2,8 @@
 
 use super::error::DialectError;
 use super::runner::Step;
-use crate::exit::End;
-use crate::output::{error_line, print};
+use plumb_cli::exit::End;
+use plumb_cli::output::{error_line, print};
 use plumb_dialects::aiori::{FileSystem, Launched, OP_CSV_HEAD, op_csv_row};
 use plumb_engine::LoggedOp;
 use plumb_engine::guard::OutputFile;
@@ -78,7 +78,7 @@ pub fn file_system(path: &Path) -> FileSystem {
 
 /// The other ranks, where a launcher started several.
 pub fn launched() -> Option<Launched> {
-    let ranks = crate::ranks::joined()?;
+    let ranks = plumb_cli::ranks::joined()?;
     let hosts = ranks.roster().hosts();
     let beside_rank_0 = hosts.iter().find(|host| host.ranks.contains(&0)).map(|host| host.ranks.clone());
     Some(Launched { ranks: ranks.size(), nodes: hosts.len() as u32, beside_rank_0: beside_rank_0.unwrap_or_default() })

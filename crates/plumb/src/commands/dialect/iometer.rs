@@ -2,8 +2,8 @@
 
 use super::ToolCall;
 use super::runner::{Dialect, Load, RunEnded, Step, conclude, page, refuse};
-use crate::exit::End;
-use crate::output::{self, error_line};
+use plumb_cli::exit::End;
+use plumb_cli::output::{self, error_line};
 use plumb_dialects::iometer::{self, Action, Config, Place, Settings, Test, lower, print};
 use plumb_engine::guard::OutputFile;
 use plumb_engine::signals::StopFlag;

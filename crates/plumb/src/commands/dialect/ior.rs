@@ -5,8 +5,8 @@ use super::error::DialectError;
 use super::hpc::{self, Report};
 use super::runner::{Dialect, Load, RunEnded, Step, page};
 use super::verdicts::LinePlace;
-use crate::exit::End;
-use crate::output::{error_line, error_text};
+use plumb_cli::exit::End;
+use plumb_cli::output::{error_line, error_text};
 use plumb_cluster::mpi::MpiIo;
 use plumb_dialects::FileError;
 use plumb_dialects::aiori::FileSystem;
@@ -320,7 +320,7 @@ fn mpi_io(test: &Test) -> Step<Option<Arc<MpiIo>>> {
     if !matches!(test.calls(), Api::MpiIo(_)) {
         return Ok(None);
     }
-    crate::ranks::mpi_io().map(Some).map_err(|error| {
+    plumb_cli::ranks::mpi_io().map(Some).map_err(|error| {
         error_line!("ior: -a MPIIO: {error}");
         FAILED.into()
     })

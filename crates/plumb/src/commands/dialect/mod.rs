@@ -34,13 +34,13 @@ mod vdbench;
 mod verdicts;
 
 use crate::args::Common;
-use crate::exit::{End, Stopped};
-use crate::{output, session};
 pub use call::ToolCall;
 pub use elbencho::{ASKED as ELBENCHO_ASKED, ElbenchoService, LOOK_NS as ELBENCHO_LOOKS_NS, ToAgent};
 pub use fio::{ASKED as FIO_ASKED, FioService, PULLED as FIO_PULLED, pulled as fio_pulled};
 pub use io500::TakesPart;
 use own_words::{STRICT, VerdictOptions};
+use plumb_cli::exit::{End, Stopped};
+use plumb_cli::{output, session};
 use runner::speak;
 use serde_json::json;
 use std::ffi::OsString;

@@ -1,8 +1,8 @@
 //! Plumb's own options among the words of a tool: the same for every tool, and taken out before the tool's parser sees its
 //! words.
 
-use crate::exit::Stopped;
-use crate::stream::StreamArguments;
+use plumb_cli::exit::Stopped;
+use plumb_cli::stream::StreamArguments;
 
 const STREAM: &str = "--plumb-stream";
 const TOKEN_FILE: &str = "--plumb-stream-token-file";

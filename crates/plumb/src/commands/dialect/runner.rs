@@ -8,10 +8,10 @@ use super::simulated;
 use super::verdicts::{LinePlace, Verdicts, report_unstored};
 use crate::args::Common;
 use crate::commands::run::command_line;
-use crate::exit::{End, Stopped};
-use crate::output::{self, error_line, error_text};
-use crate::session;
-use crate::stream::{StandardOutput, Streams};
+use plumb_cli::exit::{End, Stopped};
+use plumb_cli::output::{self, error_line, error_text};
+use plumb_cli::session;
+use plumb_cli::stream::{StandardOutput, Streams};
 use plumb_engine::guard::Guard;
 use plumb_engine::signals::{self, StopFlag, StopSignal};
 use plumb_engine::sim::SimRun;
@@ -154,7 +154,7 @@ fn end(cut: Cut, bench: Option<Bench>, mut verdicts: Verdicts) -> Result<End, St
         Cut::Signal(signal) => {
             // The store is closed before.
             drop(bench);
-            crate::ranks::dismiss(End::Interrupted.number());
+            plumb_cli::ranks::dismiss(End::Interrupted.number());
             signals::die_by(signal)
         }
     }

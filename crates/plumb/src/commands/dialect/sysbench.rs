@@ -2,8 +2,8 @@
 
 use super::ToolCall;
 use super::runner::{Dialect, Load, RunEnded, Step, conclude, page};
-use crate::exit::End;
-use crate::output::{self, error_line, error_text};
+use plumb_cli::exit::End;
+use plumb_cli::output::{self, error_line, error_text};
 use plumb_dialects::sysbench::lower::{file_name, lower};
 use plumb_dialects::sysbench::print::{self, Counted};
 use plumb_dialects::sysbench::{self, Action, Command, Settings, Wrong};

@@ -2,8 +2,8 @@
 
 use super::ToolCall;
 use super::runner::{Dialect, Load, RunEnded, Step, conclude, page, refuse};
-use crate::exit::End;
-use crate::output::{self, error_line};
+use plumb_cli::exit::End;
+use plumb_cli::output::{self, error_line};
 use plumb_dialects::vdbench::flat;
 use plumb_dialects::vdbench::print::{self, Done, HEADER_EVERY};
 use plumb_dialects::vdbench::print_files::{self, FilesDone};

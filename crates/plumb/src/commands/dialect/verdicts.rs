@@ -2,10 +2,10 @@
 //! answered, and exit code 3 under `--plumb-strict`. The same for every tool.
 
 use super::own_words::VerdictOptions;
-use crate::common::Common;
-use crate::exit::End;
-use crate::output::error_line;
-use crate::session;
+use plumb_cli::common::Common;
+use plumb_cli::exit::End;
+use plumb_cli::output::error_line;
+use plumb_cli::session;
 use plumb_result::metric::Subject;
 use plumb_result::run::TierName;
 use plumb_result::{Finding, Level, MetricValue, RunResult, RunVerdict};

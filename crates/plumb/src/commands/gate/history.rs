@@ -5,11 +5,11 @@ use crate::args::GateArguments;
 use crate::asked;
 use crate::commands::compare::{announcement, is_real, side, sizes, works};
 use crate::commands::store;
-use crate::common::Common;
-use crate::exit::Stopped;
-use crate::progress::LiveLine;
-use crate::session;
-use crate::space_budget::{DataSizes, virtual_time};
+use plumb_cli::common::Common;
+use plumb_cli::exit::Stopped;
+use plumb_cli::progress::LiveLine;
+use plumb_cli::session;
+use plumb_cli::space_budget::{DataSizes, virtual_time};
 use plumb_document::json;
 use plumb_engine::guard::OutputFile;
 use plumb_result::gate::{GateSource, SessionAnswer};
@@ -171,7 +171,7 @@ fn measure(
         file_bytes: Some(file_bytes),
         ..asked::of(Running::Gate, arguments.load)
     };
-    let mut line = LiveLine::new();
+    let mut line = LiveLine::on_standard_error();
     let request = AloneRequest {
         place,
         works: &works,

@@ -4,13 +4,13 @@ mod history;
 
 use super::compare::{announcement, asked_of, is_real, places, side, sizes, works};
 use crate::args::GateArguments;
-use crate::common::Common;
-use crate::exit::{End, Stopped};
-use crate::output;
-use crate::progress::LiveLine;
-use crate::ranks;
-use crate::session;
-use crate::space_budget::{DataSizes, check_lengths, virtual_time};
+use plumb_cli::common::Common;
+use plumb_cli::exit::{End, Stopped};
+use plumb_cli::output;
+use plumb_cli::progress::LiveLine;
+use plumb_cli::ranks;
+use plumb_cli::session;
+use plumb_cli::space_budget::{DataSizes, check_lengths, virtual_time};
 use plumb_document::json;
 use plumb_engine::guard::OutputFile;
 use plumb_report::gate as page;
@@ -180,7 +180,7 @@ fn of_places(
         settle_ns: arguments.settle.map(|time| time.0),
         ..asked_of(Running::Gate, arguments.load, &request.compared())
     };
-    let mut line = LiveLine::new();
+    let mut line = LiveLine::on_standard_error();
     let outcome = gate_places(&mut bench, &request, &mut line);
     line.clear();
     let unstored = session::incomplete(&bench, "the comparison of this gate", common);

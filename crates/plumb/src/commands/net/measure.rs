@@ -4,7 +4,7 @@ use super::super::dialect::iperf3::TestError;
 use super::super::dialect::iperf3::client::{Look, Place, Tested, test};
 use super::super::dialect::iperf3::output::Out;
 use super::protocol::{passing, passing_words, with_copied, with_link};
-use crate::progress::StatusLine;
+use plumb_cli::progress::StatusLine;
 use plumb_dialects::iperf3::{Output, Params, Row, Unit};
 use plumb_engine::net::Elsewhere;
 use plumb_engine::signals::StopFlag;
@@ -175,7 +175,7 @@ impl Bench {
 
     /// Makes one.
     pub fn measure(&self) -> Result<Network, TestError> {
-        let line = StatusLine::new();
+        let line = StatusLine::on_standard_error();
         let begun = self.begun();
         self.was_there.store(false, Relaxed);
         self.tried.store(0, Relaxed);

@@ -5,8 +5,8 @@ mod arguments;
 
 pub use arguments::PosixArguments;
 
-use crate::common::Common;
-use crate::exit::{End, Stopped};
+use plumb_cli::common::Common;
+use plumb_cli::exit::{End, Stopped};
 
 fn not_here() -> Stopped {
     Stopped::usage("conformance is tested by system calls of Linux; this is another system")
@@ -20,7 +20,7 @@ pub fn run(_: &PosixArguments, _: &Common) -> Result<End, Stopped> {
 /// `plumb as pjdfstest`.
 pub mod pjdfstest {
     use crate::commands::dialect::ToolCall;
-    use crate::exit::{End, Stopped};
+    use plumb_cli::exit::{End, Stopped};
 
     /// Says so.
     pub fn run(_: &ToolCall<'_>) -> Result<End, Stopped> {

@@ -1,6 +1,6 @@
 //! Failures that are expected, as data.
 
-use crate::exit::Stopped;
+use plumb_cli::exit::Stopped;
 use plumb_document::toml;
 use plumb_result::{Conformance, PosixOutcome};
 use serde::Deserialize;

@@ -2,10 +2,10 @@
 
 use super::program::{Extent, program};
 use super::test::{Calls, Selection, cases_at};
-use crate::common::Common;
-use crate::exit::{End, Stopped};
-use crate::output;
-use crate::session;
+use plumb_cli::common::Common;
+use plumb_cli::exit::{End, Stopped};
+use plumb_cli::output;
+use plumb_cli::session;
 use plumb_posix::{Case, Outcome, Place};
 use serde_json::json;
 use std::path::Path;

@@ -10,12 +10,12 @@ mod test;
 
 pub use arguments::PosixArguments;
 
-use crate::common::Common;
-use crate::exit::{End, Stopped};
-use crate::output;
-use crate::session;
 use arguments::{Level, PosixCommand};
 use expected::Expectations;
+use plumb_cli::common::Common;
+use plumb_cli::exit::{End, Stopped};
+use plumb_cli::output;
+use plumb_cli::session;
 use plumb_document::json;
 use plumb_engine::guard::OutputFile;
 use plumb_report::posix as page;

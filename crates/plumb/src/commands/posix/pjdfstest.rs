@@ -2,8 +2,8 @@
 
 use super::test::{Calls, Selection, cases_at};
 use crate::commands::dialect::ToolCall;
-use crate::exit::{End, Stopped};
-use crate::output;
+use plumb_cli::exit::{End, Stopped};
+use plumb_cli::output;
 use plumb_engine::guard::OutputFile;
 use plumb_posix::{Done, Outcome, PjdfstestFile};
 use std::os::unix::fs::PermissionsExt as _;

@@ -1,10 +1,10 @@
 //! What is made of reports.
 
 use super::write;
-use crate::common::Common;
-use crate::exit::{End, Stopped};
-use crate::output;
-use crate::session;
+use plumb_cli::common::Common;
+use plumb_cli::exit::{End, Stopped};
+use plumb_cli::output;
+use plumb_cli::session;
 use plumb_document::json;
 use plumb_report::posix as page;
 use plumb_result::{Conformance, POSIX_SCHEMA};

@@ -1,9 +1,9 @@
 //! Running the cases.
 
 use super::arguments::PosixArguments;
-use crate::exit::{End, Stopped};
-use crate::progress::{StatusLine, left_by_share};
-use crate::session;
+use plumb_cli::exit::{End, Stopped};
+use plumb_cli::progress::{StatusLine, left_by_share};
+use plumb_cli::session;
 use plumb_engine::signals;
 use plumb_engine::testdir::{TestDir, TestDirError};
 use plumb_posix::{Case, Done, FALLOCATE, Facts, Kind, Outcome, Report, Request, RunError};
@@ -78,7 +78,7 @@ pub(super) fn cases_at(
     std::fs::set_permissions(directory.path(), open).map_err(Stopped::io)?;
     let inside = directory.path().join("cases");
     std::fs::create_dir(&inside).map_err(Stopped::io)?;
-    let line = StatusLine::new();
+    let line = StatusLine::on_standard_error();
     let began = Instant::now();
     let mut progress = |ended: usize, total: usize| {
         line.say(format!("{ended} of {total} cases{}", left_by_share(began, ended as f64, total as f64)));
@@ -118,7 +118,7 @@ fn remove(directory: TestDir) -> bool {
     match directory.remove() {
         Ok(_) => true,
         Err(error) => {
-            crate::output::error_line!("warning: {error}");
+            plumb_cli::output::error_line!("warning: {error}");
             false
         }
     }

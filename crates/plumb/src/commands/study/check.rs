@@ -1,9 +1,9 @@
 //! What is wrong with a study before its first run.
 
 use super::hosts::LabHosts;
-use crate::exit::{End, Stopped};
-use crate::output::error_line;
-use crate::session;
+use plumb_cli::exit::{End, Stopped};
+use plumb_cli::output::error_line;
+use plumb_cli::session;
 use plumb_engine::signals::StopFlag;
 use plumb_lab::LabError;
 use plumb_lab::host::Listener;

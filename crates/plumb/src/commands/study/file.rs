@@ -1,8 +1,8 @@
 //! The file of a study: how it is named and planned.
 
-use crate::exit::Stopped;
-use crate::hosts::HostsArguments;
 use clap::Args;
+use plumb_cli::exit::Stopped;
+use plumb_cli::hosts::HostsArguments;
 use plumb_store::Store;
 use plumb_study::file::PlanOptions;
 use plumb_study::plan::Plan;

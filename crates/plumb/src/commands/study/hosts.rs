@@ -1,9 +1,9 @@
 //! The lab's hosts for a study.
 
-use crate::common::Common;
-use crate::exit::Stopped;
-use crate::hosts::{places, reached};
-use crate::session;
+use plumb_cli::common::Common;
+use plumb_cli::exit::Stopped;
+use plumb_cli::hosts::{places, reached};
+use plumb_cli::session;
 use plumb_engine::signals::StopFlag;
 use plumb_lab::host::Listener;
 use plumb_lab::preflight::{Inspection, Objection, ObjectionKind, PlannedWork, WorkPlace};

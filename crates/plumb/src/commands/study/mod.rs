@@ -12,9 +12,9 @@ mod watch;
 
 pub(super) use file::find;
 
-use crate::common::Common;
-use crate::exit::{End, Stopped};
 use clap::Subcommand;
+use plumb_cli::common::Common;
+use plumb_cli::exit::{End, Stopped};
 
 /// What to do with a study.
 #[derive(Debug, Subcommand)]

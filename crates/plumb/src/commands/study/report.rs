@@ -1,11 +1,11 @@
 //! `plumb study report`.
 
 use super::file::find;
-use crate::common::Common;
-use crate::exit::{End, Stopped};
-use crate::output;
-use crate::session;
 use clap::Args;
+use plumb_cli::common::Common;
+use plumb_cli::exit::{End, Stopped};
+use plumb_cli::output;
+use plumb_cli::session;
 use plumb_report::study::{Detail, page, page_markdown};
 use plumb_result::StudyReport;
 use plumb_store::Store;

@@ -1,10 +1,10 @@
 //! How far a study is: one live line on a terminal, or a screen, else a line for everything that ends.
 
-use crate::live_screen::LiveScreen;
-use crate::output::error_line;
-use crate::progress::StatusLine;
-use crate::session;
-use crate::stream::Streams;
+use plumb_cli::live_screen::LiveScreen;
+use plumb_cli::output::error_line;
+use plumb_cli::progress::StatusLine;
+use plumb_cli::session;
+use plumb_cli::stream::Streams;
 use plumb_lab::protocol::HostWork;
 use plumb_report::format;
 use plumb_result::stream::is_stream_line;
@@ -32,7 +32,7 @@ impl StudyReporter {
     pub fn new() -> StudyReporter {
         let live = std::io::stderr().is_terminal();
         StudyReporter {
-            status: StatusLine::new(),
+            status: StatusLine::on_standard_error(),
             live,
             head: String::new(),
             part: String::new(),

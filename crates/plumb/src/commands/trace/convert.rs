@@ -1,8 +1,8 @@
 //! `plumb trace convert`.
 
 use super::{InputArguments, new_file, stopped};
-use crate::exit::{End, Stopped};
-use crate::output::{self, error_line};
+use plumb_cli::exit::{End, Stopped};
+use plumb_cli::output::{self, error_line};
 use plumb_engine::guard::OutputFile;
 use plumb_trace::{Anonymised, Extensions, Facts, OutputFormat, convert, open_as};
 use std::io::BufWriter;

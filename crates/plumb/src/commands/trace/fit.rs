@@ -2,10 +2,10 @@
 
 use super::replay::{self, At};
 use super::{FitArguments, ReplayArguments, new_file, stopped};
-use crate::common::Common;
-use crate::exit::{End, Stopped};
-use crate::output::{self, error_line};
-use crate::session;
+use plumb_cli::common::Common;
+use plumb_cli::exit::{End, Stopped};
+use plumb_cli::output::{self, error_line};
+use plumb_cli::session;
 use plumb_engine::LoggedOp;
 use plumb_engine::guard::OutputFile;
 use plumb_engine::sim::SimRun;

@@ -10,9 +10,9 @@ mod replay;
 mod show;
 
 use crate::args::{PageArguments, ReportFile};
-use crate::common::Common;
-use crate::exit::{End, Stopped};
 use clap::{Args, Subcommand};
+use plumb_cli::common::Common;
+use plumb_cli::exit::{End, Stopped};
 use plumb_engine::guard::{OutputError, OutputFile};
 use plumb_trace::iolog::Waits;
 use plumb_trace::{Extensions, Format, TraceError};

@@ -2,8 +2,8 @@
 
 use super::RecordArguments;
 use super::recording_file::RecordingFile;
-use crate::exit::{End, Stopped};
-use crate::output::{self, error_line};
+use plumb_cli::exit::{End, Stopped};
+use plumb_cli::output::{self, error_line};
 use plumb_engine::guard::space::MachineMemory;
 use plumb_engine::signals;
 use plumb_trace::Facts;

@@ -135,7 +135,7 @@ mod tests {
         let path = dir.path().join("a.trace");
         let mut recording = RecordingFile::create(&path, &Facts::default()).unwrap();
         if recording.naming != Naming::AtTheEnd {
-            return crate::output::error_line!("SKIPPED: this file system has no files without a name");
+            return plumb_cli::output::error_line!("SKIPPED: this file system has no files without a name");
         }
         recording.append(b"one ").unwrap();
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);

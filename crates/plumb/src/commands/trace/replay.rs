@@ -2,14 +2,14 @@
 
 use super::{ReplayArguments, stopped};
 use crate::commands::measure::measure;
-use crate::common::Common;
-use crate::exit::{End, Stopped};
-use crate::meanwhile::Meanwhile;
-use crate::output::{self, error_line};
-use crate::progress::LiveWarnings;
-use crate::ranks::joined;
-use crate::recordings::{OnDisk, most_lanes, waits};
-use crate::session::{self, command_line};
+use plumb_cli::common::Common;
+use plumb_cli::exit::{End, Stopped};
+use plumb_cli::meanwhile::Meanwhile;
+use plumb_cli::output::{self, error_line};
+use plumb_cli::progress::LiveWarnings;
+use plumb_cli::ranks::joined;
+use plumb_cli::recordings::{OnDisk, most_lanes, waits};
+use plumb_cli::session::{self, command_line};
 use plumb_engine::replay::CallSurvey;
 use plumb_engine::sim::SimRun;
 use plumb_engine::trace::Recordings;

@@ -2,9 +2,9 @@
 
 use super::{InputArguments, stopped};
 use crate::args::ReportFile;
-use crate::common::Common;
-use crate::exit::{End, Stopped};
-use crate::{output, session};
+use plumb_cli::common::Common;
+use plumb_cli::exit::{End, Stopped};
+use plumb_cli::{output, session};
 use plumb_report::trace::{answer, brief, comparison, likeness, page};
 use plumb_trace::show::{Sheet, differences, distances, show as characterise};
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! The devices that are watched.
 
-use crate::exit::Stopped;
+use plumb_cli::exit::Stopped;
 use plumb_result::blocks::{BlockDevice, BlockExtent, MachineLook};
 use std::path::Path;
 

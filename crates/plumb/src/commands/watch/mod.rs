@@ -4,12 +4,12 @@ mod choice;
 mod screen;
 
 use crate::args::WatchArguments;
-use crate::common::Common;
-use crate::exit::{End, Stopped};
-use crate::output::{Early, write};
-use crate::terminal::has_screen;
 use choice::DeviceChoice;
 use jiff::Zoned;
+use plumb_cli::common::Common;
+use plumb_cli::exit::{End, Stopped};
+use plumb_cli::output::{Early, write};
+use plumb_cli::terminal::has_screen;
 use plumb_engine::signals::{self, Slept, StopFlag};
 use plumb_probe::blocks::BlockWatch;
 use plumb_probe::others::IoWatch;

@@ -1,9 +1,9 @@
 //! The live screen.
 
 use super::{Beat, Early, Watcher, clock, host, spoken};
-use crate::exit::Stopped;
-use crate::session;
-use crate::terminal::{Interrupt, Key, Screen, painted, window};
+use plumb_cli::exit::Stopped;
+use plumb_cli::session;
+use plumb_cli::terminal::{Interrupt, Key, Screen, painted, window};
 use plumb_engine::signals::StopFlag;
 use plumb_report::watch::{DeviceHistory, PictureState, Title, WatchScreen};
 use plumb_result::watch::Watched;

@@ -7,9 +7,9 @@ mod user;
 mod zcav;
 
 use super::ToolCall;
-use crate::exit::{End, Stopped};
-use crate::output::{self, error_line, error_text};
 pub use getc_putc::GetcPutc;
+use plumb_cli::exit::{End, Stopped};
+use plumb_cli::output::{self, error_line, error_text};
 use plumb_dialects::bonnie::table::PrintedRun;
 use plumb_dialects::bonnie::{html, table};
 use plumb_text::bounded;

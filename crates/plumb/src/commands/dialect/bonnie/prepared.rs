@@ -3,7 +3,7 @@
 use super::user::{KeptStore, become_user};
 use crate::commands::dialect::ToolCall;
 use crate::commands::dialect::simulated;
-use crate::output::error_text;
+use plumb_cli::output::error_text;
 use plumb_dialects::bonnie::{Machine, Meeting, Refusal, Settings, Test};
 use plumb_engine::semaphore::Semaphores;
 use std::path::Path;

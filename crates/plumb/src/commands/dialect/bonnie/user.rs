@@ -1,8 +1,8 @@
 //! `-u` and `-g`: whom it runs as.
 
 use crate::args::Common;
-use crate::exit::Stopped;
-use crate::session;
+use plumb_cli::exit::Stopped;
+use plumb_cli::session;
 use plumb_dialects::bonnie::Refusal;
 use plumb_store::Store;
 use plumb_study::Bench;

@@ -4,8 +4,8 @@ mod watching;
 
 use super::ToolCall;
 use super::runner::{Dialect, Load, RunEnded, Step, page};
-use crate::exit::End;
-use crate::output::{self, error_line};
+use plumb_cli::exit::End;
+use plumb_cli::output::{self, error_line};
 use plumb_dialects::FileError;
 use plumb_dialects::filebench::{self, Action, Answer, Call, Plan, QuitMode, Session, VERSION, Wrong};
 use plumb_dialects::permission;

@@ -1,7 +1,7 @@
 //! What is printed while a script runs, and behind its run.
 
 use super::stamped;
-use crate::output::{self, error_line};
+use plumb_cli::output::{self, error_line};
 use plumb_dialects::filebench::{Plan, since, statistics, summary};
 use plumb_engine::{FileSetStep, PhaseNow};
 use plumb_result::PhaseMeasurement;

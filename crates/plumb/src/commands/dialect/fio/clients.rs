@@ -15,11 +15,11 @@ use super::report::now;
 use super::served::{ASKED, JobsAsked, JobsServed};
 use super::told;
 use crate::commands::run::command_line;
-use crate::exit::{End, Stopped};
-use crate::hosts::{self, HostPlace};
-use crate::output::error_line;
-use crate::ranks;
-use crate::session;
+use plumb_cli::exit::{End, Stopped};
+use plumb_cli::hosts::{self, HostPlace};
+use plumb_cli::output::error_line;
+use plumb_cli::ranks;
+use plumb_cli::session;
 use plumb_dialects::fio::invocation::{AskedClient, Eta, Invocation};
 use plumb_dialects::fio::print::{
     self, DiskStats, Grouping, Heading, HostReport, JobCopy, JobMember, JobReport, JobSource, MissingFiles, Report,
@@ -451,10 +451,10 @@ pub fn serve(invocation: &Invocation) -> Step<End> {
         allow,
         allow_exec: list("PLUMB_AGENT_ALLOW_EXEC").is_some_and(|said| said == "1"),
         pid_file: invocation.daemonize.as_ref().map(PathBuf::from),
-        keyless: crate::commands::agent::listen::Keyless::OnLoopback,
+        keyless: plumb_cli::agent::listen::Keyless::OnLoopback,
         ..crate::args::AgentArguments::default()
     };
-    crate::commands::agent::serve_clients(&arguments, "fio").map_err(Cut::Stopped)
+    plumb_cli::agent::serve_clients(&arguments, "fio").map_err(Cut::Stopped)
 }
 
 #[cfg(test)]

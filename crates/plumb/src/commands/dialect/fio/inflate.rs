@@ -1,9 +1,9 @@
 //! `--inflate-log`: the lines of a log that was stored compressed.
 
 use super::{Step, told};
-use crate::exit::End;
-use crate::output::{self, Early};
 use flate2::bufread::ZlibDecoder;
+use plumb_cli::exit::End;
+use plumb_cli::output::{self, Early};
 use plumb_dialects::fio::print::{BadRecord, log_line, read_record};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};

@@ -2,8 +2,8 @@
 
 use super::complain;
 use crate::commands::dialect::error::DialectError;
-use crate::exit::Stopped;
-use crate::output::{self, error_text};
+use plumb_cli::exit::Stopped;
+use plumb_cli::output::{self, error_text};
 use plumb_dialects::fio::invocation::{Invocation, OutputFormat};
 use plumb_dialects::fio::print::{Format, JsonFormat, Report, TerseVersion, print};
 use plumb_engine::guard::OutputFile;

@@ -1,8 +1,8 @@
 //! fio's tests of itself, made with Plumb's own code: `--crctest`, `--cpuclock-test`; and the unit work of `--idle-prof`.
 
 use super::{Step, complain};
-use crate::exit::End;
-use crate::output;
+use plumb_cli::exit::End;
+use plumb_cli::output;
 use plumb_dialects::fio::print::UnitWork;
 use plumb_engine::clock::Clock;
 use plumb_engine::content::compute;

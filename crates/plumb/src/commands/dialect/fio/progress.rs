@@ -8,7 +8,7 @@ use super::logs::{Logs, Place};
 use super::report::Reporter;
 use super::schedulers::Schedulers;
 use super::trigger::TriggerWatch;
-use crate::output;
+use plumb_cli::output;
 use plumb_dialects::fio::Fio;
 use plumb_dialects::fio::invocation::Eta as When;
 use plumb_dialects::fio::lower::{Lowered, LoweredJob};

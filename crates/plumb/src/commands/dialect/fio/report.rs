@@ -3,7 +3,7 @@
 use super::idle::IdleWatch;
 use super::output::Output;
 use super::progress::unix_ms;
-use crate::exit::Stopped;
+use plumb_cli::exit::Stopped;
 use plumb_dialects::fio::lower::{Lowered, LoweredJob};
 use plumb_dialects::fio::print::{
     self, DiskStats, Grouping, Heading, JobCopy, JobMember, JobReport, Report, ReportTime, Stage, sources,

@@ -10,7 +10,7 @@ use super::report::Reporter;
 use super::schedulers::Schedulers;
 use super::{complain, debug_lines, layout, told, warn};
 use crate::commands::dialect::error::DialectError;
-use crate::exit::End;
+use plumb_cli::exit::End;
 use plumb_dialects::fio::Fio;
 use plumb_dialects::fio::debug::line;
 use plumb_dialects::fio::lower::{Entropy, Lowered, lower, merges, stream_seeds};

@@ -1,8 +1,8 @@
 //! What fio says beside its report.
 
 use super::super::runner::{Step, page};
-use crate::exit::End;
-use crate::output::error_line;
+use plumb_cli::exit::End;
+use plumb_cli::output::error_line;
 use plumb_dialects::fio::{Fio, Warning};
 
 /// What goes wrong is told on standard error, as fio's own words.

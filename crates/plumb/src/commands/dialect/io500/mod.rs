@@ -11,9 +11,9 @@ use super::ior::{self, Ior};
 use super::md_workbench::{self, MdWorkbench};
 use super::mdtest::{self, Mdtest};
 use super::runner::{Cut, Dialect, Load, RunEnded, Step, page, refuse};
-use crate::exit::End;
-use crate::output::{self, error_line};
 use places::Places;
+use plumb_cli::exit::End;
+use plumb_cli::output::{self, error_line};
 use plumb_dialects::FileError;
 use plumb_dialects::io500::score::{Counts, Scores};
 use plumb_dialects::io500::{self, Asked, FindResult, Given, Outcome, Phase, Plan, Task, Work, print, table};
@@ -245,7 +245,7 @@ impl Io500 {
             }
             Work::Find(find) => {
                 let workers = find.threads.unwrap_or(u32::MAX).min(self.plan.ranks).max(1);
-                let result = match (crate::ranks::joined(), stop) {
+                let result = match (plumb_cli::ranks::joined(), stop) {
                     (Some(ranks), Some(stop)) => find::find_with(&ranks, find, workers, stop),
                     _ => find::find(find, workers, stop),
                 };

@@ -4,10 +4,10 @@ mod names;
 
 use super::ToolCall;
 use super::dashes;
-use crate::exit::{End, Stopped};
-use crate::output::{Early, error_line, error_text, write};
 use jiff::Zoned;
 use names::ThisMachine;
+use plumb_cli::exit::{End, Stopped};
+use plumb_cli::output::{Early, error_line, error_text, write};
 use plumb_dialects::iostat::print::{FrameEnvironment, TimeFormat, palette};
 use plumb_dialects::iostat::{self, Action, Columns, Compat, OtherPlace, Session, Settings, TableLayout, USAGE, Wrong};
 use plumb_engine::signals::{self, Slept, StopFlag, StopSignal};

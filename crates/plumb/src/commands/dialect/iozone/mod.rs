@@ -7,9 +7,9 @@ mod workbook;
 
 use super::ToolCall;
 use super::runner::{Dialect, Load, RunEnded, Step, page};
-use crate::exit::End;
-use crate::output::{self, error_text};
 use machine::Here;
+use plumb_cli::exit::End;
+use plumb_cli::output::{self, error_text};
 use plumb_dialects::iozone::lower::Lowered;
 use plumb_dialects::iozone::{self, Action, Settings, Wrong};
 use plumb_engine::guard::Guard;

@@ -1,7 +1,7 @@
 //! Looks on while the tests run, and prints each as soon as it is over.
 
 use crate::commands::dialect::error::DialectError;
-use crate::output;
+use plumb_cli::output;
 use plumb_dialects::iozone::lower::{Lowered, LoweredPhase};
 use plumb_dialects::iozone::print::{Child, MeasuredPass, Round, latency, table, throughput};
 use plumb_dialects::iozone::{Pass, Settings, Test, TestMode};

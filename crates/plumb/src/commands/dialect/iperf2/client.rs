@@ -3,7 +3,7 @@
 use super::running::Running;
 use super::server::BackServer;
 use super::{TestError, ahead_us, banner, met, now_us, options};
-use crate::output::print;
+use plumb_cli::output::print;
 use plumb_dialects::iperf2::{
     Ask, DASHES, LAST_TRIES, Look, Met, REPORT_BYTES, Row, ServerReport, Settings, Stream, Test, blocks as blocks_of,
     bounces as bounces_of, flow, form, tcp_head,

@@ -5,8 +5,8 @@ mod running;
 mod server;
 
 use super::{ToolCall, dashes};
-use crate::exit::{End, Stopped};
-use crate::output::{error_line, print};
+use plumb_cli::exit::{End, Stopped};
+use plumb_cli::output::{error_line, print};
 use plumb_dialects::iperf2::{self, Asked, Met, Settings, Stream, Test, VERSION, help};
 use plumb_dialects::iperf3::bytes_text;
 use plumb_engine::net::{ConnectError, SocketOptions, buffers};

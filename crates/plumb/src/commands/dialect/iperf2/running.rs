@@ -1,7 +1,7 @@
 //! Streams while data moves, at either end: their rows.
 
-use crate::output::print;
 use jiff::Zoned;
+use plumb_cli::output::print;
 use plumb_dialects::iperf2::{Latency, Look, Row, ServerReport, Settings, Stream};
 use plumb_engine::net::{Counts, Flows, TcpFacts};
 use plumb_result::Histogram;

@@ -4,8 +4,8 @@
 use super::client::{self, first_facts};
 use super::running::Running;
 use super::{TestError, ahead_us, banner, met, now_us, options};
-use crate::output::{error_line, print};
-use crate::unauthenticated::warn_beyond_loopback;
+use plumb_cli::output::{error_line, print};
+use plumb_cli::unauthenticated::warn_beyond_loopback;
 use plumb_dialects::iperf2::{
     Ask, Back, DASHES, Look, Met, Settings, Stream, Test, answer, blocks as blocks_of, bounces as bounces_of, flow,
     form, tcp_head,

@@ -14,12 +14,12 @@ pub use local::Local;
 use super::ToolCall;
 use super::cpus::run_on;
 use super::dashes;
-use crate::background;
-use crate::exit::{End, Stopped};
-use crate::output::{error_line, error_text, print};
-use crate::session;
 use jiff::Timestamp;
 use output::{Out, Paper};
+use plumb_cli::background;
+use plumb_cli::exit::{End, Stopped};
+use plumb_cli::output::{error_line, error_text, print};
+use plumb_cli::session;
 use plumb_dialects::iperf3::{
     self, Asked, COOKIE_BYTES, Client, Ending, Json, Opened, Output, Settings, Start, VERSION, help,
 };

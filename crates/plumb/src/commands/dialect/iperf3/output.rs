@@ -1,8 +1,8 @@
 //! Where a test is printed: lines as they come, one document at the end, or an event a line.
 
-use crate::output::{error_line, print};
 use jiff::Zoned;
 use jiff::fmt::strtime;
+use plumb_cli::output::{error_line, print};
 use plumb_dialects::iperf3::{Ending, Interval, Json, Output, Report, Start, before_start_json};
 use plumb_engine::guard::OutputFile;
 use std::fs::File;

@@ -3,7 +3,7 @@
 use super::control::{Control, PATIENCE, until_end};
 use super::{TestError, Ticks, any, buffers, host_of, resolve, unexpected};
 use crate::commands::dialect::cpus::run_on;
-use crate::output::print;
+use plumb_cli::output::print;
 use plumb_dialects::netperf::{
     Confidence, Direction, End, Form, Interim, Length, Message, Report, Request, Response, Results, Settings, flow,
     half_width, length_ops, not_confident, title, trip_bytes,

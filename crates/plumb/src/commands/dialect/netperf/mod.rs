@@ -6,8 +6,8 @@ mod server;
 
 use super::cpus::CpuError;
 use super::{ToolCall, dashes};
-use crate::exit::{End, Stopped};
-use crate::output::{error_line, error_text, print};
+use plumb_cli::exit::{End, Stopped};
+use plumb_cli::output::{error_line, error_text, print};
 use plumb_dialects::netperf::{self, Asked, Cpu, Length, Message, SELECTORS, Settings, Wrong, help};
 use plumb_engine::net::{ConnectError, Flows, OptionError};
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};

@@ -3,11 +3,11 @@
 
 use super::control::{Control, PATIENCE, is_readable, until_end};
 use super::{TestError, Ticks, any, buffers, is_over, resolve, unexpected};
-use crate::background;
 use crate::commands::dialect::cpus::run_on;
-use crate::exit::{End, Stopped};
-use crate::output::{error_line, print};
-use crate::unauthenticated::warn_beyond_loopback;
+use plumb_cli::background;
+use plumb_cli::exit::{End, Stopped};
+use plumb_cli::output::{error_line, print};
+use plumb_cli::unauthenticated::warn_beyond_loopback;
 use plumb_dialects::netperf::{
     Direction, Kind, Length, Message, PROCESSOR_MAX, Refused, Request, Response, Results, Server as Settings, flow,
     length_ops, trip_bytes,

@@ -3,8 +3,8 @@
 use super::super::runner::{RunEnded, Step};
 use super::super::simulated;
 use super::{Shell, complain, put};
-use crate::exit::{End, Stopped};
-use crate::output::{self, error_line};
+use plumb_cli::exit::{End, Stopped};
+use plumb_cli::output::{self, error_line};
 use plumb_dialects::postmark::{
     Compat, Counts, OUT_OF_FILES, PhaseKind, Plan, ReportForm, Settings, Spent, dots, lower, report,
 };

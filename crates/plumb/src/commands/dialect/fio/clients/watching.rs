@@ -5,7 +5,7 @@ use crate::commands::dialect::fio::complain;
 use crate::commands::dialect::fio::progress::unix_ms;
 use crate::commands::dialect::fio::served::{PULLED, PhaseTold};
 use crate::commands::dialect::fio::trigger::TriggerWatch;
-use crate::ranks;
+use plumb_cli::ranks;
 use plumb_dialects::fio::Fio;
 use plumb_dialects::fio::invocation::Trigger;
 use plumb_dialects::fio::value::choice::LogName;

@@ -6,12 +6,12 @@ mod session;
 use super::Local;
 use super::control::{Control, PURPOSE, TestError};
 use super::output::Paper;
-use crate::exit::{End, Stopped};
-use crate::output::error_line;
-use crate::pending::{Pending, PendingLimits};
-use crate::unauthenticated::warn_beyond_loopback;
 use crossbeam_channel::Sender;
 use plumb_channel::{Channel, FIRST_BYTE, Identity, same};
+use plumb_cli::exit::{End, Stopped};
+use plumb_cli::output::error_line;
+use plumb_cli::pending::{Pending, PendingLimits};
+use plumb_cli::unauthenticated::warn_beyond_loopback;
 use plumb_dialects::iperf3::{
     AUTHORIZATION_FAILED, COOKIE_BYTES, Gate, Limits, Output, Server as Asked, Settings, State, udp_reply,
 };

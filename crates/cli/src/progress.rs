@@ -91,7 +91,7 @@ impl Shown {
 
 impl StatusLine {
     /// An empty one.
-    pub fn new() -> StatusLine {
+    pub fn on_standard_error() -> StatusLine {
         let is_terminal = std::io::stderr().is_terminal();
         StatusLine { shown: Mutex::new(Shown { is_terminal, is_hidden: false, text: String::new(), drawn: None }) }
     }
@@ -218,9 +218,9 @@ const HISTORY: usize = 16;
 
 impl LiveLine {
     /// A line, or nothing at all where standard error is no terminal.
-    pub fn new() -> LiveLine {
+    pub fn on_standard_error() -> LiveLine {
         LiveLine {
-            line: StatusLine::new(),
+            line: StatusLine::on_standard_error(),
             prefix: String::new(),
             history: Vec::new(),
             style: session::error_style(),
@@ -237,7 +237,7 @@ impl LiveLine {
 
     /// The same, with these findings printed above it.
     pub fn with_warnings(warnings: LiveWarnings) -> LiveLine {
-        let mut line = LiveLine::new();
+        let mut line = LiveLine::on_standard_error();
         line.warnings = warnings;
         line
     }

@@ -41,6 +41,7 @@ const LOOK_AGAIN: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 /// An address that an agent listens on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgentAddress {
+    /// Address and port.
     Tcp(SocketAddr),
     /// Path of a Unix socket, which serves this user and root only.
     Local(PathBuf),
@@ -59,9 +60,11 @@ pub enum Keyless {
 
 /// Configuration of a listening agent.
 pub struct Listening {
+    /// Where it listens.
     pub addresses: Vec<AgentAddress>,
     /// Server keys. Without them, the agent serves only this user and root on this host.
     pub identity: Option<Identity>,
+    /// Policy for TCP clients without keys.
     pub keyless: Keyless,
     /// Whether the user listed the directories that clients may use.
     pub has_allowed: bool,

@@ -1,7 +1,9 @@
 //! Exit codes, and the errors that carry them.
 
 use plumb_engine::guard::OutputError;
+use plumb_lab::HostError;
 use plumb_study::run::FailureKind;
+use plumb_study::sweep::SweepError;
 use plumb_study::{PlaceError, RunError};
 use std::fmt;
 
@@ -87,6 +89,22 @@ impl From<RunError> for Stopped {
             FailureKind::Refused => End::Refused,
         };
         Stopped { end, message: error.to_string() }
+    }
+}
+
+impl From<HostError> for Stopped {
+    fn from(error: HostError) -> Stopped {
+        let end = if matches!(error, HostError::Failed { refused: true, .. }) { End::Refused } else { End::Io };
+        Stopped { end, message: error.to_string() }
+    }
+}
+
+impl From<SweepError> for Stopped {
+    fn from(error: SweepError) -> Stopped {
+        match error {
+            SweepError::Run(error) => error.into(),
+            SweepError::Apply(error) => Stopped::usage(error),
+        }
     }
 }
 

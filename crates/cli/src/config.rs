@@ -30,11 +30,24 @@ pub enum ConfigFile {
     /// The user has no home directory.
     NoHome,
     /// It cannot be read, for an ordinary reason.
-    Absent { path: PathBuf, why: &'static str },
+    Absent {
+        /// Path of the file.
+        path: PathBuf,
+        /// Why it cannot be read.
+        why: &'static str,
+    },
     /// Others could have written it.
-    Ignored { path: PathBuf, why: String },
+    Ignored {
+        /// Path of the file.
+        path: PathBuf,
+        /// Who could have written it.
+        why: String,
+    },
     /// The values of the file are used.
-    Read { path: PathBuf },
+    Read {
+        /// Path of the file.
+        path: PathBuf,
+    },
 }
 
 impl ConfigFile {

@@ -55,6 +55,7 @@ fn own_socket() -> Result<PathBuf, Stopped> {
 /// A listening Unix socket. Dropping it removes the file.
 #[derive(Debug)]
 pub struct LocalListener {
+    /// The socket; non-blocking.
     pub listener: UnixListener,
     path: PathBuf,
 }
@@ -85,6 +86,7 @@ impl LocalListener {
         Ok(LocalListener { listener, path: path.to_owned() })
     }
 
+    /// Path of the socket.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -8,6 +8,7 @@ use crate::output::error_line;
 use crate::ranks;
 use plumb_engine::guard::space::{FillPlaces, WhenFull};
 use plumb_engine::guard::{Allow, Database, OutputFile, Permissions, private_directory};
+use plumb_engine::net::NetProtocol;
 use plumb_engine::private_directory::{PrivateDirectoryError, own_directory, user_directory};
 use plumb_engine::signals::{self, StopFlag};
 use plumb_engine::testdir::TestDirs;
@@ -19,7 +20,16 @@ use plumb_study::Bench;
 use plumb_study::not_stored::NotStored;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::Duration;
+
+/// Makes the connections of network work. Tools are above this crate, so the program registers it.
+static NET_PROTOCOL: OnceLock<&'static (dyn NetProtocol + Sync)> = OnceLock::new();
+
+/// Registers what makes the connections of network work, for every [`bench`] from now on. Only the first call counts.
+pub fn register_net_protocol(protocol: &'static (dyn NetProtocol + Sync)) {
+    let _ = NET_PROTOCOL.set(protocol);
+}
 
 /// The user's data directory for Plumb: `$XDG_DATA_HOME/plumb`, or `~/.local/share/plumb`. Where neither variable is
 /// set, a directory that only this user can use. Source: XDG Base Directory Specification.
@@ -266,7 +276,7 @@ fn bench_with(store: Option<Store>, test_dirs: TestDirs, permissions: Permission
     let mut bench = Bench::new(store, stop, permissions, test_dirs);
     bench.say = announce;
     bench.recordings = Some(&crate::recordings::OnDisk);
-    bench.net = Some(&crate::commands::net::protocol::Iperf3);
+    bench.net = NET_PROTOCOL.get().map(|protocol| *protocol as &dyn NetProtocol);
     bench.ranks = ranks::joined();
     Ok(bench)
 }

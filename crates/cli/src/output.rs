@@ -159,16 +159,18 @@ pub fn redraw(before: &str, text: &str, after: &str) {
 }
 
 /// [`complain`], in the form of `eprint`.
+#[macro_export]
 macro_rules! error_text {
     ($($text:tt)*) => { $crate::output::complain(format_args!($($text)*)) };
 }
 
 /// [`complain`], in the form of `eprintln`.
+#[macro_export]
 macro_rules! error_line {
     ($($text:tt)*) => { $crate::output::complain(format_args!("{}\n", format_args!($($text)*))) };
 }
 
-pub(crate) use {error_line, error_text};
+pub use crate::{error_line, error_text};
 
 #[cfg(test)]
 mod tests {

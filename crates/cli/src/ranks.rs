@@ -1,13 +1,12 @@
 //! The processes that were started together with this one, by `mpirun`, `mpiexec` or `srun`: the first runs the command, the others
 //! make its runs with it.
 
-use crate::commands::dialect::TakesPart;
 use crate::exit::{End, Stopped};
 use crate::output::error_line;
 use crate::session;
 use plumb_cluster::mpi::{self, Alone, MpiIo};
 use plumb_cluster::{StartError, launcher, start};
-use plumb_study::{JoinedRanks, follow};
+use plumb_study::{Follower, JoinedRanks, follow};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -19,11 +18,12 @@ thread_local! {
     static ALONE: RefCell<Option<Alone>> = const { RefCell::new(None) };
 }
 
-/// Joins the others, where there are any. A process that is not the first works for that one, and has an exit code then.
+/// Joins the others, where there are any. A process that is not the first works for that one, and has an exit code then;
+/// `follower` does what tools ask of it besides runs.
 ///
 /// # Errors
 /// There are others, and they cannot be reached.
-pub fn join() -> Result<Option<u8>, Stopped> {
+pub fn join(follower: &mut dyn Follower) -> Result<Option<u8>, Stopped> {
     // One message is enough; the others end as the first one does.
     let is_first = launcher().is_none_or(|(_, rank)| rank == 0);
     let joined = start()
@@ -40,7 +40,7 @@ pub fn join() -> Result<Option<u8>, Stopped> {
         return Ok(None);
     }
     let code = match session::bench_of_rank() {
-        Ok(mut bench) => follow(&mut bench, &ranks, &mut TakesPart).unwrap_or(End::Io.number()),
+        Ok(mut bench) => follow(&mut bench, &ranks, follower).unwrap_or(End::Io.number()),
         Err(stopped) => {
             let host = ranks.roster().host(ranks.rank());
             error_line!("error: rank {} on {host}: {}", ranks.rank(), stopped.message);

@@ -1,14 +1,25 @@
 //! What is shown and sent while a measurement goes on: the live line or the live screen, and the streams.
 
-use crate::args::MeanwhileArguments;
 use crate::common::Common;
 use crate::exit::Stopped;
 use crate::live_screen::{LiveScreen, hindrance};
 use crate::progress::{LiveLine, LiveWarnings};
 use crate::session;
-use crate::stream::{StandardOutput, Streams};
+use crate::stream::{StandardOutput, StreamArguments, Streams};
+use clap::Args;
 use plumb_study::{Both, Parts, Progress};
 use std::sync::atomic::Ordering;
+
+/// What is shown and sent while a measurement goes on.
+#[derive(Debug, Clone, Default, Args)]
+pub struct MeanwhileArguments {
+    /// Show a full screen while it goes on: rates, latency, devices, findings, steady state. The page is printed at the end.
+    #[arg(long)]
+    pub live: bool,
+    /// Where seconds are sent.
+    #[command(flatten)]
+    pub stream: StreamArguments,
+}
 
 /// Where what goes on is shown and sent.
 pub struct Outlets {

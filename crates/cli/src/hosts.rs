@@ -1,7 +1,7 @@
 //! Other hosts, whose agents make the runs of this command: where they are, and how they are reached.
 
-use crate::commands::agent::listen::PURPOSE;
-use crate::commands::agent::{self, PORT, local};
+use crate::agent::listen::PURPOSE;
+use crate::agent::{self, PORT, local};
 use crate::exit::Stopped;
 use crate::ranks;
 use crate::session;

@@ -1,0 +1,27 @@
+//! What every command of the command line shares: options, output, exit codes, the terminal, progress, the store of results,
+//! hosts and agents.
+//!
+//! Tools and commands are crates above this one; a change of one of them does not rebuild the others.
+// Only `output` writes to standard output and standard error.
+#![warn(clippy::print_stdout, clippy::print_stderr)]
+#![cfg_attr(test, allow(clippy::disallowed_methods))] // tests write files
+
+pub mod agent;
+pub mod background;
+pub mod common;
+pub mod config;
+pub mod exit;
+pub mod hosts;
+pub mod live_screen;
+pub mod meanwhile;
+pub mod output;
+pub mod pending;
+pub mod progress;
+pub mod ranks;
+pub mod recordings;
+pub mod session;
+pub mod space_budget;
+pub mod spot;
+pub mod stream;
+pub mod terminal;
+pub mod unauthenticated;
