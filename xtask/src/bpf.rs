@@ -26,7 +26,7 @@ fn directory() -> PathBuf {
 }
 
 /// Compiles the objects into the tree, and lists them.
-pub(super) fn build() -> Result<()> {
+pub fn build() -> Result<()> {
     let directory = directory();
     compile(&directory)?;
     fs::write(directory.join(LIST), list(&directory, &compiler()?)?)?;
@@ -35,7 +35,7 @@ pub(super) fn build() -> Result<()> {
 }
 
 /// Compiles the objects elsewhere, and compares them.
-pub(super) fn check() -> Result<()> {
+pub fn check() -> Result<()> {
     let (known, here) = (directory(), tempfile::tempdir()?);
     for source in SOURCES {
         fs::copy(known.join(source), here.path().join(source))?;

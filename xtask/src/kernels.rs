@@ -2,7 +2,7 @@
 //! stays as it is.
 
 use crate::packages::apt;
-use crate::run;
+use crate::tools::run;
 use anyhow::{Context, Result, bail};
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;

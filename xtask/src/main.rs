@@ -1,30 +1,13 @@
 //! Development tasks: `cargo xtask test | bench NAME | calibrate | aa | musl | dist | ior DIR | posix | schema | bpf`.
-
-#![allow(clippy::disallowed_methods)] // a tool of development, on files of this tree
-
-mod aa;
-mod bench;
-mod binomial;
-mod bpf;
-mod calibrate;
-mod dist;
-mod ior;
-mod kernels;
-mod mount;
-mod packages;
-mod panics;
-#[cfg(target_os = "linux")]
-mod posix;
-mod schema;
-mod suites;
-mod tools;
-#[cfg(target_os = "linux")]
-mod traps;
+//!
+//! Tasks that use Plumb's own crates are the program `xtask-measure`, so that tests and builds start without compiling those
+//! crates for this program.
 
 use anyhow::{Result, bail};
 use std::process::Command;
-use suites::Tier;
-use tools::{cargo, run, target_directory, workspace};
+use xtask::suites::{self, Tier};
+use xtask::tools::{cargo, run, target_directory, workspace};
+use xtask::{bpf, dist, kernels, packages, panics};
 
 const USAGE: &str = "\
 cargo xtask test [ARGS…]   run the tests, and print first which packages and kernels they lack; ARGS go to `cargo
@@ -69,35 +52,22 @@ cargo xtask schema         write the JSON Schemas that `plumb schema` prints, fr
 cargo xtask bpf            compile the kernel's programs of `plumb trace record` (crates/trace/bpf) with Debian's clang;
                            --check compares the result with the objects there instead, byte by byte";
 
+/// Tasks of `xtask-measure`.
+const MEASURING: [&str; 7] = ["bench", "calibrate", "aa", "ior", "posix", "traps", "schema"];
+
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments.as_slice() {
         ["test", rest @ ..] => test(rest),
-        ["bench", "engine", rest @ ..] => bench::engine(&bench::Options::parse(rest)?),
-        ["bench", "classic", rest @ ..] => bench::classic(&bench::Options::parse(rest)?),
-        ["bench", "fio", rest @ ..] => bench::dialect(&bench::Options::parse(rest)?),
-        ["bench", "fidelity", rest @ ..] => bench::fidelity(&bench::Options::parse(rest)?),
-        ["bench", "start", rest @ ..] => bench::start(&bench::Options::parse(rest)?),
-        ["bench", "scaling", rest @ ..] => bench::scaling(&bench::Options::parse(rest)?),
-        ["bench", "filebench", rest @ ..] => bench::filebench(&bench::Options::parse(rest)?),
-        ["bench", "trees", rest @ ..] => bench::trees(&bench::Options::parse(rest)?),
-        ["bench", "flows", rest @ ..] => bench::flows(&bench::Options::parse(rest)?),
-        ["calibrate", rest @ ..] => calibrate::run(&calibrate::Options::parse(rest)?),
-        ["aa", "gate", rest @ ..] => aa::run(&aa::Options::of_gates(rest)?),
-        ["aa", "power", rest @ ..] => aa::power::run(&aa::power::Options::parse(rest)?),
-        ["aa", rest @ ..] => aa::run(&aa::Options::parse(rest)?),
-        ["ior", rest @ ..] => ior::compare(&ior::Options::parse(rest)?),
-        #[cfg(target_os = "linux")]
-        ["posix", rest @ ..] => posix::run(&posix::Options::parse(rest)?),
-        #[cfg(target_os = "linux")]
-        ["traps", rest @ ..] => traps::run(&traps::Options::parse(rest)?),
         ["musl"] => musl(),
         ["musl", "--install"] => packages::provide_for_static_build().and_then(|()| musl()),
         ["dist", rest @ ..] => dist::run(&dist::Options::parse(rest)?),
-        ["schema"] => schema::write(),
         ["bpf"] => bpf::build(),
         ["bpf", "--check"] => bpf::check(),
+        [task, ..] if MEASURING.contains(task) => {
+            run(cargo().args(["run", "--quiet", "--locked", "--package", "xtask-measure", "--"]).args(&arguments))
+        }
         _ => bail!("usage:\n{USAGE}"),
     }
 }

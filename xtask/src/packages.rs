@@ -1,6 +1,6 @@
 //! The Debian packages that tests and benchmarks use.
 
-use crate::run;
+use crate::tools::run;
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -132,12 +132,14 @@ fn provide_some(packages: impl IntoIterator<Item = &'static Package>) -> Result<
     Ok(())
 }
 
-pub(crate) fn install(packages: &[&str]) -> Result<()> {
+/// Installs Debian packages by apt-get.
+pub fn install(packages: &[&str]) -> Result<()> {
     let options = ["install", "--yes", "--quiet", "--no-install-recommends"];
     apt(&options.into_iter().chain(packages.iter().copied()).collect::<Vec<_>>())
 }
 
-pub(crate) fn apt(arguments: &[&str]) -> Result<()> {
+/// Runs apt-get, which asks nothing.
+pub fn apt(arguments: &[&str]) -> Result<()> {
     run(Command::new("apt-get").args(arguments).env("DEBIAN_FRONTEND", "noninteractive").stdout(Stdio::null()))
 }
 
@@ -163,11 +165,13 @@ fn names<'a>(packages: impl Iterator<Item = &'a Package>) -> String {
     packages.map(|package| package.name).collect::<Vec<_>>().join(" ")
 }
 
-pub(crate) fn is_root() -> bool {
+/// Whether this process is root.
+pub fn is_root() -> bool {
     Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout.trim_ascii() == b"0")
 }
 
-pub(crate) fn is_on_path(program: &str) -> bool {
+/// Whether a directory of PATH has the program.
+pub fn is_on_path(program: &str) -> bool {
     std::env::var_os("PATH").is_some_and(|path| std::env::split_paths(&path).any(|dir| dir.join(program).is_file()))
 }
 

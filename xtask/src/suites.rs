@@ -4,7 +4,7 @@
 //! A few tests that failed are run once more, one by one: a machine that is shared stalls now and then. What fails twice has
 //! failed; what passes then is named in the last lines, with what it said at first.
 
-use super::tools::{cargo, workspace};
+use crate::tools::{cargo, workspace};
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use std::io::{BufRead, BufReader, Write};
@@ -29,7 +29,7 @@ const LINES_SHOWN: usize = 30;
 
 /// Set of tests to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Tier {
+pub enum Tier {
     /// Tests that each change must pass.
     Usual,
     /// Also tests that boot virtual machines or take minutes, marked `#[ignore = "lab tier: …"]`.
@@ -37,7 +37,7 @@ pub(super) enum Tier {
 }
 
 /// What they need beside what cargo gives them.
-pub(super) type Environment = Vec<(&'static str, String)>;
+pub type Environment = Vec<(&'static str, String)>;
 
 /// A line of `cargo test --message-format=json`. Source: "External tools" of The Cargo Book.
 #[derive(Debug, Deserialize)]
@@ -199,7 +199,7 @@ impl<'suites> Outcome<'suites> {
 ///
 /// # Errors
 /// They do not compile, or some failed.
-pub(super) fn run(tier: Tier, environment: &Environment) -> Result<()> {
+pub fn run(tier: Tier, environment: &Environment) -> Result<()> {
     let suites = built(tier)?;
     let only = |which: Which| {
         suites

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The root of the workspace.
-pub(super) fn workspace() -> PathBuf {
+pub fn workspace() -> PathBuf {
     let own = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     own.parent().map(PathBuf::from).unwrap_or(own)
 }
 
 /// Runs a command to its end and fails when it does.
-pub(super) fn run(command: &mut Command) -> Result<()> {
+pub fn run(command: &mut Command) -> Result<()> {
     let status = command.status().with_context(|| format!("cannot start {command:?}"))?;
     if !status.success() {
         bail!("{command:?} failed: {status}");
@@ -20,7 +20,7 @@ pub(super) fn run(command: &mut Command) -> Result<()> {
 }
 
 /// Runs a command to its end, whose output is of interest only when it fails.
-pub(super) fn run_quietly(command: &mut Command) -> Result<()> {
+pub fn run_quietly(command: &mut Command) -> Result<()> {
     let output = command.output().with_context(|| format!("cannot start {command:?}"))?;
     if !output.status.success() {
         bail!("{command:?} failed: {}: {}", output.status, String::from_utf8_lossy(&output.stderr).trim());
@@ -28,20 +28,21 @@ pub(super) fn run_quietly(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn cargo() -> Command {
+/// Returns the cargo that runs this program, in the root of the workspace.
+pub fn cargo() -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.current_dir(workspace());
     cargo
 }
 
 /// Where cargo puts what it builds.
-pub(super) fn target_directory() -> PathBuf {
+pub fn target_directory() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace().join("target"), |own| workspace().join(own))
 }
 
 /// A build profile of `Cargo.toml` for `plumb`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Profile {
+pub enum Profile {
     /// The profile of `cargo build --release`, which compiles fast.
     Release,
     /// The profile of packages, which runs fast.
@@ -62,7 +63,7 @@ impl Profile {
 }
 
 /// Returns the `plumb` to run: the one that was named, or else one that is built now.
-pub(super) fn plumb(named: Option<&Path>, profile: Profile) -> Result<PathBuf> {
+pub fn plumb(named: Option<&Path>, profile: Profile) -> Result<PathBuf> {
     if let Some(binary) = named {
         return Ok(binary.to_owned());
     }

@@ -17,7 +17,7 @@ impl Plumb {
     pub fn get(options: &Options) -> Result<Plumb> {
         // Benches start it in other directories.
         Ok(Plumb {
-            binary: std::path::absolute(crate::tools::plumb(options.binary.as_deref(), crate::tools::Profile::Dist)?)?,
+            binary: std::path::absolute(xtask::tools::plumb(options.binary.as_deref(), xtask::tools::Profile::Dist)?)?,
         })
     }
 

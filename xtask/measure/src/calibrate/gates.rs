@@ -2,12 +2,12 @@
 
 use super::scenario::{Bar, Counted, Line, Scenario, Trial};
 use super::trial::Outcome;
-use crate::tools::{Profile, plumb, target_directory};
 use anyhow::{Context, Result, bail};
 use plumb_result::{Gate, GateAnswer};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
+use xtask::tools::{Profile, plumb, target_directory};
 
 /// A pipeline: one gate a session, each with `--keep`.
 #[derive(Debug, Clone, Copy)]

@@ -180,7 +180,7 @@ fn cases(file: &str, device: Option<&str>) -> Vec<Case> {
 /// `cargo xtask bench fio`.
 pub fn dialect(options: &Options) -> Result<()> {
     let plumb = Plumb::get(options)?;
-    let bench = Bench { plumb: &plumb, folder: tempfile::tempdir_in(crate::target_directory())? };
+    let bench = Bench { plumb: &plumb, folder: tempfile::tempdir_in(xtask::tools::target_directory())? };
     let rounds = options.rounds();
     println!("plumb as fio against {}: {rounds} rounds of the same command lines, in turn", version(Path::new("fio"))?);
     let data = bench.folder.path().join("data");

@@ -7,11 +7,11 @@ mod run;
 mod site;
 mod storage;
 
-use crate::tools::{Profile, plumb, target_directory};
 use anyhow::{Result, bail};
 use run::Runner;
 use site::{Site, Sites};
 use std::path::PathBuf;
+use xtask::tools::{Profile, plumb, target_directory};
 
 /// Options of the command line.
 #[derive(Debug, Clone)]

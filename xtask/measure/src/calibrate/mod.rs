@@ -247,6 +247,21 @@ mod tests {
         assert!(!met(Bar::AtMost(1.0), Count::default(), Size::Full), "nothing was measured");
     }
 
+    /// Returns the `plumb` that `cargo test --workspace` builds next to this program. Another build would compile its crates again,
+    /// because cargo gives them other features.
+    fn plumb_of_this_build() -> Option<PathBuf> {
+        let own = std::env::current_exe().ok()?;
+        let plumb = own.parent()?.parent()?.join("plumb");
+        plumb.exists().then_some(plumb)
+    }
+
+    // Protects: a change that makes Plumb wrong more often on simulated devices, with bars that allow for chance.
+    #[test]
+    fn the_small_scale_meets_its_bars() {
+        let options = Options { size: Size::Small, binary: plumb_of_this_build(), ..Options::parse(&[]).unwrap() };
+        run(&options).unwrap();
+    }
+
     #[test]
     fn names_are_known_and_options_say_what_they_are() {
         assert!(Options::parse(&["--only", "aa-clean", "--seed", "7", "--scale", "small"]).is_ok());
@@ -258,7 +273,7 @@ mod tests {
     /// People read the page, and the table of faults is what parses: each fault is there with its words.
     #[test]
     fn the_page_has_every_fault_and_scenario() {
-        let page = std::fs::read_to_string(crate::workspace().join("docs/calibration.md")).unwrap();
+        let page = std::fs::read_to_string(xtask::tools::workspace().join("docs/calibration.md")).unwrap();
         for fault in plumb_workload::sim::FAULTS {
             let row = format!("| `{}` | {} |", fault.name, fault.about);
             assert!(page.contains(&row), "docs/calibration.md lacks: {row}");

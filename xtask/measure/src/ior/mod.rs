@@ -2,7 +2,6 @@
 
 mod mixes;
 
-use crate::tools::{Profile, plumb, run};
 use anyhow::{Context, Result, bail};
 use mixes::IorMix;
 use plumb_workload::library_random::LibraryRandom;
@@ -12,6 +11,7 @@ use std::fs::Permissions;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use xtask::tools::{Profile, plumb, run};
 
 /// What to run.
 #[derive(Debug)]

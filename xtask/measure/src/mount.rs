@@ -108,14 +108,14 @@ impl MountedLoop {
 
     fn make(&self) -> Result<()> {
         let mkfs = format!("mkfs.{}", self.kind.name());
-        crate::tools::run_quietly(Command::new(mkfs).args(self.kind.mkfs_options()).arg(self.device.node()))?;
-        crate::run(Command::new("mount").args([self.device.node()]).arg(&self.place))
+        xtask::tools::run_quietly(Command::new(mkfs).args(self.kind.mkfs_options()).arg(self.device.node()))?;
+        xtask::tools::run(Command::new("mount").args([self.device.node()]).arg(&self.place))
     }
 
     /// As it was when it was made: what one run leaves behind is another one's to pay. Inodes that were freed a moment ago,
     /// for one, are skipped one by one when files are made. Source: `recently_deleted` in fs/ext4/ialloc.c.
     pub fn renew(&self) -> Result<()> {
-        crate::run(Command::new("umount").arg(&self.place))?;
+        xtask::tools::run(Command::new("umount").arg(&self.place))?;
         self.make()
     }
 

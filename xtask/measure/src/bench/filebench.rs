@@ -4,10 +4,10 @@ use super::Options;
 use super::plumb::Plumb;
 use super::rounds::{Bar, Peer, Row, Speed, alternate, table};
 use crate::mount::Tmpfs;
-use crate::tools::workspace;
 use anyhow::{Context, Result, bail};
 use std::path::Path;
 use std::process::Command;
+use xtask::tools::workspace;
 
 /// Plumb's rate over the real tool's.
 const BAR: Bar = Bar::AtLeast(1.3);
@@ -25,7 +25,7 @@ const SCRIPTS: [(&str, &str); 3] = [("varmail", "nfiles=10000"), ("fileserver", 
 /// `cargo xtask bench filebench`: needs `setarch`, and `filebench` on the path or in the directory of `--peers`.
 pub fn filebench(options: &Options) -> Result<()> {
     let plumb = Plumb::get(options)?;
-    let folder = tempfile::tempdir_in(crate::target_directory())?;
+    let folder = tempfile::tempdir_in(xtask::tools::target_directory())?;
     let memory = Tmpfs::below(folder.path(), MEMORY_BYTES)?;
     let place = memory.as_ref().map_or(Path::new("/dev/shm"), Tmpfs::place);
     let mut rows = Vec::new();

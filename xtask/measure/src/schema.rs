@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 
 fn directory() -> PathBuf {
-    crate::workspace().join("schemas")
+    xtask::tools::workspace().join("schemas")
 }
 
 /// Every schema by the name of its file.

@@ -23,7 +23,7 @@ pub fn trees(options: &Options) -> Result<()> {
     let plumb = Plumb::get(options)?;
     let store = tempfile::tempdir()?;
     let mut rows = Vec::new();
-    for place in [Path::new("/dev/shm"), &crate::tools::target_directory()] {
+    for place in [Path::new("/dev/shm"), &xtask::tools::target_directory()] {
         for ranks in RANKS {
             let case = format!("mdtest, {ranks} ranks, {}", place.display());
             let words = format!("-n {} -F", FILES / ranks);

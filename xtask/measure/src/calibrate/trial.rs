@@ -2,7 +2,6 @@
 
 use super::scenario::{Counted, Load, Pair, Plots, Scenario, Single, Trial};
 use super::{draw, gates};
-use crate::tools::target_directory;
 use anyhow::{Context, Result};
 use plumb_engine::guard::Permissions;
 use plumb_engine::rng::splitmix64;
@@ -19,6 +18,7 @@ use plumb_study::run::{Bench, RunRequest};
 use plumb_study::{Place, Policies, Silent};
 use plumb_workload::named::{self, Scale};
 use std::time::Duration;
+use xtask::tools::target_directory;
 
 /// A comparison of simulated devices takes as many blocks as it needs, however busy this machine is.
 const NO_BUDGET: Duration = Duration::from_secs(24 * 3600);

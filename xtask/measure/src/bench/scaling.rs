@@ -45,7 +45,7 @@ impl Axis {
 /// A command fails.
 pub fn scaling(options: &Options) -> Result<()> {
     let plumb = Plumb::get(options)?;
-    let bench = Bench { plumb: &plumb, folder: tempfile::tempdir_in(crate::target_directory())? };
+    let bench = Bench { plumb: &plumb, folder: tempfile::tempdir_in(xtask::tools::target_directory())? };
     let rounds = options.rounds_or(ROUNDS);
     println!(
         "plumb as fio against {}: medians of {rounds} rounds in turn, random 4 KiB reads of 256 MiB",

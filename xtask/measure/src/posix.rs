@@ -1,12 +1,12 @@
 //! `plumb posix` on ten file systems, made for it on loop devices, against what is known to fail there and what pjdfstest found.
 
 use crate::mount::{LoopDevice, LoopMode};
-use crate::tools::{Profile, plumb, run_quietly, target_directory};
 use anyhow::{Context, Result, bail};
 use plumb_posix::selects;
 use plumb_result::{Conformance, PosixOutcome};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use xtask::tools::{Profile, plumb, run_quietly, target_directory};
 
 /// What fails where, and what pjdfstest found: a line each; its head says how they are read.
 const KNOWN: &str = include_str!("posix.txt");
@@ -236,7 +236,7 @@ pub fn run(options: &Options) -> Result<()> {
     }
     match wrong.len() {
         0 => Ok(()),
-        count => bail!("{count} differ from what is known (xtask/src/posix.txt):\n{}", wrong.join("\n")),
+        count => bail!("{count} differ from what is known (xtask/measure/src/posix.txt):\n{}", wrong.join("\n")),
     }
 }
 

@@ -40,7 +40,7 @@ pub struct Options {
 impl Options {
     /// Reads the arguments after `aa`.
     pub fn parse(arguments: &[&str]) -> Result<Options> {
-        let work = crate::target_directory().join("aa");
+        let work = xtask::tools::target_directory().join("aa");
         let mut options = Options { comparisons: 100, studies: 60, gates: 0, seed: 1, binary: None, work };
         let mut arguments = arguments.iter();
         while let Some(&argument) = arguments.next() {
@@ -103,8 +103,8 @@ impl Site<'_> {
 
 /// Runs the trials that are still to come, prints the rates, and fails where they break the promise.
 pub fn run(options: &Options) -> Result<()> {
-    ensure!(crate::packages::is_root(), "aa makes file systems on loop devices and mounts them: run it as root");
-    let plumb = crate::tools::plumb(options.binary.as_deref(), crate::tools::Profile::Release)?;
+    ensure!(xtask::packages::is_root(), "aa makes file systems on loop devices and mounts them: run it as root");
+    let plumb = xtask::tools::plumb(options.binary.as_deref(), xtask::tools::Profile::Release)?;
     std::fs::create_dir_all(&options.work).with_context(|| format!("making {}", options.work.display()))?;
     let work = options.work.canonicalize()?;
     // What is being tried may be told from where it is kept, so that another seed is another tally.

@@ -26,7 +26,7 @@ impl Options {
         let mut arguments = arguments.iter();
         while let Some(&argument) = arguments.next() {
             if argument == "--real" {
-                (options.trials, options.real) = (40, Some(crate::target_directory().join("aa")));
+                (options.trials, options.real) = (40, Some(xtask::tools::target_directory().join("aa")));
                 continue;
             }
             let value = arguments.next().copied().with_context(|| format!("{argument} needs a value"))?;
@@ -147,9 +147,9 @@ const MEMORY_BYTES: u64 = 400 << 20;
 
 /// Runs every scenario, prints what came of it, and fails where a bar is missed beyond chance.
 pub fn run(options: &Options) -> Result<()> {
-    let plumb = crate::tools::plumb(options.binary.as_deref(), crate::tools::Profile::Release)?;
+    let plumb = xtask::tools::plumb(options.binary.as_deref(), xtask::tools::Profile::Release)?;
     if let Some(work) = &options.real {
-        ensure!(crate::packages::is_root(), "--real makes file systems and mounts them: run it as root");
+        ensure!(xtask::packages::is_root(), "--real makes file systems and mounts them: run it as root");
         std::fs::create_dir_all(work).with_context(|| format!("making {}", work.display()))?;
         places::take_down_what_was_left(&work.canonicalize()?)?;
     }

@@ -88,13 +88,13 @@ fn disk(work: &Path, letter: char) -> Result<PathBuf> {
 pub fn take_down_what_was_left(work: &Path) -> Result<()> {
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").context("/proc/self/mountinfo")?;
     for place in mounted_below(&mounts, work).into_iter().rev() {
-        crate::run(Command::new("umount").arg(place))?;
+        xtask::tools::run(Command::new("umount").arg(place))?;
     }
     for entry in std::fs::read_dir("/sys/block").into_iter().flatten().flatten() {
         let backing = std::fs::read_to_string(entry.path().join("loop/backing_file")).unwrap_or_default();
         if Path::new(backing.trim_end()).starts_with(work) {
             let device = Path::new("/dev").join(entry.file_name());
-            crate::run(Command::new("losetup").arg("--detach").arg(device))?;
+            xtask::tools::run(Command::new("losetup").arg("--detach").arg(device))?;
         }
     }
     for entry in std::fs::read_dir(work)?.flatten() {

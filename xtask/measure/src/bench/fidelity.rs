@@ -172,7 +172,7 @@ fn fio_iops(printed: &ToolOutput) -> Result<Rates> {
 pub fn fidelity(options: &Options) -> Result<()> {
     let plumb = Plumb::get(options)?;
     let blocks = options.rounds.unwrap_or(BLOCKS);
-    let folder = tempfile::tempdir_in(crate::target_directory())?;
+    let folder = tempfile::tempdir_in(xtask::tools::target_directory())?;
     let mut mounted = MountedLoop::ext4_below(folder.path(), 2 << 30)?;
     let slow = mounted.as_mut().map(|mounted| mounted.slow_down(DEVICE_BYTES_PER_SECOND));
     let what = match slow {

@@ -180,7 +180,7 @@ pub fn classic(options: &Options) -> Result<()> {
 }
 
 fn command_lines(plumb: &Plumb, options: &Options, rounds: usize, report: &mut Report) -> Result<()> {
-    let folder = tempfile::tempdir_in(crate::target_directory())?;
+    let folder = tempfile::tempdir_in(xtask::tools::target_directory())?;
     let memory = Tmpfs::below(folder.path(), MEMORY_BYTES)?;
     let (place, what) = match &memory {
         Some(memory) => (memory.place(), "a tmpfs"),
