@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use plumb_dialects::dd::{Action, Marks, lower::lower, read, read_printed};
+use plumb_tools_classic::dd::{Action, Marks, lower::lower, read, read_printed};
 use plumb_fuzz::words_and_file;
 use plumb_workload::validate::validate;
 

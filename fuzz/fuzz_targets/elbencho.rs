@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use plumb_dialects::elbencho::read;
+use plumb_tools_app::elbencho::read;
 use plumb_fuzz::words_and_file;
 
 fuzz_target!(|data: &str| {

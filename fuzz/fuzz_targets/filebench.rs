@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use plumb_dialects::FileError;
-use plumb_dialects::filebench::{Answer, Session};
+use plumb_tools::FileError;
+use plumb_tools_app::filebench::{Answer, Session};
 use plumb_workload::validate::validate;
 
 fuzz_target!(|data: &str| {

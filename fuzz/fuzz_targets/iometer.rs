@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use plumb_dialects::iometer::{Config, Place, lower};
+use plumb_tools_app::iometer::{Config, Place, lower};
 use plumb_workload::validate::validate;
 
 /// Of a file with thousands of tests, these are enough.

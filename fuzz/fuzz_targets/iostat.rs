@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use plumb_dialects::iostat::{DeviceNames, read};
+use plumb_tools_classic::iostat::{DeviceNames, read};
 use plumb_fuzz::words_and_file;
 use plumb_result::blocks::DeviceNumber;
 

@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use plumb_dialects::FileError;
-use plumb_dialects::iozone::{Machine, published, read};
+use plumb_tools::FileError;
+use plumb_tools_classic::iozone::{Machine, published, read};
 use plumb_fuzz::words_and_file;
 
 struct OneFile<'a>(&'a str);

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use plumb_dialects::postmark::{Answer, Compat, Language, lower};
+use plumb_tools_classic::postmark::{Answer, Compat, Language, lower};
 
 fuzz_target!(|data: &str| {
     let mut language = Language::default();

@@ -3,7 +3,7 @@
 //! PostMark draws everything from one Mersenne Twister that it seeds with 42, so a configuration fixes the sequence of
 //! operations and every byte, on any machine. The sequence itself is [`PostmarkDraws`], which runs of PostMark's load take too.
 
-use plumb_dialects::postmark::{Settings, run_of};
+use plumb_tools_classic::postmark::{Settings, run_of};
 use plumb_workload::program::postmark::PostmarkDraws;
 
 pub use plumb_workload::program::postmark::Totals;

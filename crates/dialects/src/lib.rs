@@ -26,30 +26,11 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods))] // tests write files
 
 pub mod aiori;
-pub mod bonnie;
-pub mod dbench;
-pub mod dd;
-pub mod elbencho;
-mod file_error;
-pub mod filebench;
 pub mod fio;
-pub mod fs_mark;
 pub mod io500;
-pub mod iometer;
 pub mod ior;
-pub mod iostat;
-pub mod iozone;
 pub mod iperf2;
 pub mod iperf3;
 pub mod md_workbench;
 pub mod mdtest;
 pub mod netperf;
-pub mod options;
-pub mod permission;
-pub mod postmark;
-mod support;
-pub mod sysbench;
-pub mod vdbench;
-
-pub use file_error::FileError;
-pub use support::Support;

@@ -2,11 +2,11 @@
 
 use super::work::WorkFacts;
 use crate::form::Durability;
-use plumb_dialects::FileError;
-use plumb_dialects::elbencho::lower::{Found, Places, lower};
-use plumb_dialects::elbencho::tree::Entry;
-use plumb_dialects::elbencho::{self, Action, Settings};
 use plumb_result::CellMetric;
+use plumb_tools::FileError;
+use plumb_tools_app::elbencho::lower::{Found, Places, lower};
+use plumb_tools_app::elbencho::tree::Entry;
+use plumb_tools_app::elbencho::{self, Action, Settings};
 
 /// An `elbencho` command.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,9 +2,9 @@
 
 use super::work::WorkFacts;
 use crate::form::Durability;
-use plumb_dialects::dd::keywords::{Conv, Flag};
-use plumb_dialects::{bonnie, dd, iozone, postmark};
 use plumb_result::CellMetric;
+use plumb_tools_classic::dd::keywords::{Conv, Flag};
+use plumb_tools_classic::{bonnie, dd, iozone, postmark};
 use plumb_workload::copy::CopySpec;
 use plumb_workload::program::OpenPromise;
 
@@ -208,8 +208,8 @@ pub struct IozoneCommand {
 struct Unknown;
 
 impl iozone::Machine for Unknown {
-    fn file(&mut self, path: &str) -> Result<String, plumb_dialects::FileError> {
-        Err(plumb_dialects::FileError::NotPublished { path: path.to_owned() })
+    fn file(&mut self, path: &str) -> Result<String, plumb_tools::FileError> {
+        Err(plumb_tools::FileError::NotPublished { path: path.to_owned() })
     }
 
     fn uname(&mut self) -> String {

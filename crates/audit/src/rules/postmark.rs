@@ -5,8 +5,8 @@ use crate::command::{CommandAction, PostmarkCommand};
 use crate::numbers::{Base, PrintedNumber};
 use crate::postmark::{Totals, replay};
 use crate::view::{CellView, TestView, View};
-use plumb_dialects::postmark::Settings;
 use plumb_result::{CellMetric, Level};
+use plumb_tools_classic::postmark::Settings;
 use plumb_trust::text::{bytes, bytes_decimal, percent};
 
 pub(crate) static DEFAULTS: Rule = Rule {

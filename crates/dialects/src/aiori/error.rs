@@ -1,6 +1,6 @@
 //! Errors in options of IOR and mdtest.
 
-use crate::permission;
+use plumb_tools::permission;
 
 /// An error in a command line, a directive, or a test.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

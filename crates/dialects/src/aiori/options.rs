@@ -1,8 +1,8 @@
 //! Options of IOR and mdtest: rows that the parser, `-h`, the documentation and the tests read.
 
-use crate::Support::{Ignored, Never, NotYet, Works};
-use crate::options::Takes::{Flag, Number, Text};
-use crate::options::{Opt, Table, long};
+use plumb_tools::Support::{Ignored, Never, NotYet, Works};
+use plumb_tools::options::Takes::{Flag, Number, Text};
+use plumb_tools::options::{Opt, Table, long};
 
 /// The key of an option in settings: its letter, else its name.
 pub(super) fn key(row: &Opt) -> String {

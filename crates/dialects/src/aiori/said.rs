@@ -1,12 +1,12 @@
 //! Reads words as IOR's parser does: a word is split at its first `=`, whose value is that of every flag in a cluster; flags count, and
-//! a dash among letters is passed over. No library has these rules, so the reader is not [`Words`](crate::options).
+//! a dash among letters is passed over. No library has these rules, so the reader is not [`Words`](plumb_tools::options).
 
 use super::error::{OptionError, other_back_end};
 use super::launched::Launched;
 use super::options::key;
 use super::size::size;
-use crate::Support;
-use crate::options::{Opt, Table, Takes};
+use plumb_tools::Support;
+use plumb_tools::options::{Opt, Table, Takes};
 use plumb_workload::program::PacketKind;
 use plumb_workload::{Nanos, NullDelays};
 use std::collections::BTreeMap;
@@ -326,7 +326,7 @@ pub(crate) fn wrong(key: &str, value: impl Into<String>, problem: &str) -> Optio
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::{both, letter};
+    use plumb_tools::options::{both, letter};
 
     const TABLE: Table = Table(&[&[
         letter('v', Takes::Flag, ""),

@@ -4,8 +4,8 @@ use super::error::Io500Error;
 use super::hash::Hash;
 use super::ini::Config;
 use super::plan::{Circumstances, Plan};
-use crate::FileError;
 use crate::aiori::Launched;
+use plumb_tools::FileError;
 use plumb_workload::suggest::nearest;
 
 /// What a command line asks for.

@@ -1,6 +1,6 @@
 //! Errors in a command line, a configuration, or what it asks for.
 
-use crate::FileError;
+use plumb_tools::FileError;
 
 /// What is wrong with a command line or its configuration.
 #[derive(Debug, thiserror::Error)]

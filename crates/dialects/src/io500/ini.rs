@@ -4,7 +4,7 @@ use super::error::{ConfigError, Problem};
 use super::hash::Hash;
 use super::table::{Key, SECTIONS, Takes, key_at, section_at};
 use crate::aiori::size;
-use crate::support::Support;
+use plumb_tools::support::Support;
 use plumb_workload::suggest::nearest;
 use std::collections::BTreeMap;
 

@@ -394,6 +394,6 @@ fn workbench_rules(config: &Config) -> Result<(), ConfigError> {
 }
 
 /// No words that are made here name a script.
-fn unnamed(path: &str) -> crate::FileError {
-    crate::FileError::NotPublished { path: path.to_owned() }
+fn unnamed(path: &str) -> plumb_tools::FileError {
+    plumb_tools::FileError::NotPublished { path: path.to_owned() }
 }

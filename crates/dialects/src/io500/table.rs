@@ -1,8 +1,8 @@
 //! Sections and keys of a configuration: rows that the parser, `--list`, `config.ini` and the tests read. Source: IO500 isc26.
 
-use crate::support::Support;
 use Support::{Ignored, Never, NotYet, Works};
 use Takes::{Api, Bool, Count, Float, Int, Packets, Positive, Size, Text};
+use plumb_tools::support::Support;
 
 /// What a key takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

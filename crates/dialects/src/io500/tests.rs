@@ -4,7 +4,7 @@ use super::score::{Counts, Scores};
 use super::*;
 use crate::aiori::Launched;
 use crate::mdtest;
-use crate::support::Support;
+use plumb_tools::support::Support;
 use plumb_workload::program::{Moves, RecordOrder, Step, Transfer, Wall};
 use plumb_workload::{Bytes, Nanos, Workload};
 use proptest::prelude::Strategy;

@@ -1,7 +1,7 @@
 //! Errors in what IOR is asked for.
 
-use crate::FileError;
 use crate::aiori::OptionError;
+use plumb_tools::FileError;
 
 /// What is wrong with a command line or its script.
 #[derive(Debug, thiserror::Error)]

@@ -20,8 +20,8 @@ pub use lower::{Facts, Lowered, lower};
 pub use result::{Access, AccessKind};
 pub use settings::{Api, Form, Hog, MpiIoOptions, Random, Reorder, Test};
 
-use crate::FileError;
 use crate::aiori::{Launched, Said, help as help_of};
+use plumb_tools::FileError;
 
 /// What a command line asks for.
 #[derive(Debug, Clone, PartialEq)]

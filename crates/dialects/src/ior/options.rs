@@ -1,9 +1,9 @@
 //! IOR's options; the names are its directives, for scripts and `-O`.
 
-use crate::Support::{self, Ignored, Never, NotYet};
 use crate::aiori::BACKENDS;
-use crate::options::Takes::{Directives, Flag, Number, Script, Size, Text};
-use crate::options::{Opt, Table, both, long};
+use plumb_tools::Support::{self, Ignored, Never, NotYet};
+use plumb_tools::options::Takes::{Directives, Flag, Number, Script, Size, Text};
+use plumb_tools::options::{Opt, Table, both, long};
 
 const PRINTED: Support = Ignored("it is only printed");
 const GPU: Support = Never("Plumb does not transfer GPU data");

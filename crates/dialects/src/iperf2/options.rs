@@ -1,10 +1,10 @@
 //! The options, one row each: the parser and `--help` read them.
 
-use crate::Support::{Ignored, NotYet};
 use crate::iperf3::options::{GRAMMAR, help_of};
-use crate::options::Role::{Client, Server};
-use crate::options::Takes::{AfterEquals, Nothing, Value};
-use crate::options::{Grammar, Opt, Table, both, long};
+use plumb_tools::Support::{Ignored, NotYet};
+use plumb_tools::options::Role::{Client, Server};
+use plumb_tools::options::Takes::{AfterEquals, Nothing, Value};
+use plumb_tools::options::{Grammar, Opt, Table, both, long};
 
 /// All of them. Source: iperf 2.1.8's help.
 #[rustfmt::skip]

@@ -2,10 +2,10 @@
 
 use super::options::WORDS;
 use super::wire::BOUNCE_BYTES_MIN;
-use crate::Support;
 use crate::iperf3::Unit;
 use crate::iperf3::settings::{Wrong, said};
-use crate::options::Role;
+use plumb_tools::Support;
+use plumb_tools::options::Role;
 use plumb_workload::net::BURST_HEAD_BYTES;
 
 /// What a command line asks for.

@@ -1,9 +1,9 @@
 //! The options, one row each: the parser and `--help` read them.
 
-use crate::Support::{self, Ignored, NotYet, Works};
-use crate::options::Role::{Both, Client, Server};
-use crate::options::Takes::{AfterEquals, Nothing, Value};
-use crate::options::{DoubleDash, Grammar, Opt, Table, both, long};
+use plumb_tools::Support::{self, Ignored, NotYet, Works};
+use plumb_tools::options::Role::{Both, Client, Server};
+use plumb_tools::options::Takes::{AfterEquals, Nothing, Value};
+use plumb_tools::options::{DoubleDash, Grammar, Opt, Table, both, long};
 
 /// All of them. Source: iperf 3.21's help and manual.
 #[rustfmt::skip]

@@ -5,8 +5,8 @@ use super::format::{Unit, number};
 use super::options::GRAMMAR;
 use super::params::{FLOW_LABEL_MAX, Params};
 use super::values::{at_device, byte_of, c_number, port, service_of};
-use crate::Support;
-use crate::options::{Grammar, Opt, Role, Word, Words};
+use plumb_tools::Support;
+use plumb_tools::options::{Grammar, Opt, Role, Word, Words};
 
 /// What a command line asks for.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,8 +1,8 @@
 //! The command line, the wire and the output, beside what iperf 3.12 and 3.21 print and send.
 
 use super::*;
-use crate::Support;
-use crate::options::Role;
+use plumb_tools::Support;
+use plumb_tools::options::Role;
 use plumb_workload::net::{NetOp, Passing, Transport};
 use proptest::prelude::*;
 

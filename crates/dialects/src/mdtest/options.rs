@@ -1,9 +1,9 @@
 //! mdtest's options.
 
-use crate::Support::{Ignored, NotYet};
 use crate::aiori::BACKENDS;
-use crate::options::Takes::{Flag, Number, Size, Text};
-use crate::options::{Opt, Table, both, letter, long};
+use plumb_tools::Support::{Ignored, NotYet};
+use plumb_tools::options::Takes::{Flag, Number, Size, Text};
+use plumb_tools::options::{Opt, Table, both, letter, long};
 
 /// All of them but those of the back ends. Source: mdtest 4.1.0+dev, its `-h`.
 #[rustfmt::skip]

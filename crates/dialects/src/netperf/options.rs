@@ -1,8 +1,8 @@
 //! The options, one row each: the parser and `-h` read them.
 
-use crate::Support::{self, Ignored, NotYet, Works};
-use crate::options::Takes::{Nothing, Optional, OptionalWord, Value};
-use crate::options::{DoubleDash, Grammar, Opt, Table, letter};
+use plumb_tools::Support::{self, Ignored, NotYet, Works};
+use plumb_tools::options::Takes::{Nothing, Optional, OptionalWord, Value};
+use plumb_tools::options::{DoubleDash, Grammar, Opt, Table, letter};
 
 const ALIGN: &str = "buffers have addresses of their own";
 

@@ -1,8 +1,8 @@
 //! A command line taken apart: options as getopt(3) reads them, and their values.
 
 use super::settings::{Pair, Wrong};
-use crate::Support;
-use crate::options::{Grammar, Word, Words};
+use plumb_tools::Support;
+use plumb_tools::options::{Grammar, Word, Words};
 
 /// One of the two parts of a command line.
 pub(super) struct Part<'a> {

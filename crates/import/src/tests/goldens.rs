@@ -8,21 +8,21 @@ macro_rules! golden {
     };
 }
 
-macro_rules! of_dialects {
+macro_rules! of_tool {
     ($name:literal) => {
-        include_bytes!(concat!("../../../dialects/golden/", $name)).as_slice()
+        include_bytes!(concat!("../../../", $name)).as_slice()
     };
 }
 
 pub(super) const ALL: &[(&str, &str, &[u8])] = &[
-    ("fio", "jsonplus.json", of_dialects!("fio/jsonplus.json")),
-    ("fio", "terse_v2.txt", of_dialects!("fio/terse_v2.txt")),
-    ("fio", "terse_v3.txt", of_dialects!("fio/terse_v3.txt")),
-    ("fio", "terse_v4.txt", of_dialects!("fio/terse_v4.txt")),
-    ("fio", "terse_v5.txt", of_dialects!("fio/terse_v5.txt")),
-    ("fio", "normal.txt", of_dialects!("fio/normal.txt")),
-    ("iozone", "auto.xls", of_dialects!("iozone/auto.xls")),
-    ("iozone", "ext_E.out", of_dialects!("iozone/ext_E.out")),
+    ("fio", "jsonplus.json", of_tool!("dialects/golden/fio/jsonplus.json")),
+    ("fio", "terse_v2.txt", of_tool!("dialects/golden/fio/terse_v2.txt")),
+    ("fio", "terse_v3.txt", of_tool!("dialects/golden/fio/terse_v3.txt")),
+    ("fio", "terse_v4.txt", of_tool!("dialects/golden/fio/terse_v4.txt")),
+    ("fio", "terse_v5.txt", of_tool!("dialects/golden/fio/terse_v5.txt")),
+    ("fio", "normal.txt", of_tool!("dialects/golden/fio/normal.txt")),
+    ("iozone", "auto.xls", of_tool!("tools-classic/golden/iozone/auto.xls")),
+    ("iozone", "ext_E.out", of_tool!("tools-classic/golden/iozone/ext_E.out")),
     ("bonnie++", "bonnie_fast.out", golden!("bonnie_fast.out")),
     ("postmark", "postmark_verbose.out", golden!("postmark_verbose.out")),
     ("postmark", "postmark_terse.out", golden!("postmark_terse.out")),
@@ -46,13 +46,13 @@ pub(super) const ALL: &[(&str, &str, &[u8])] = &[
     ("netperf", "netperf_udp_stream.out", golden!("netperf_udp_stream.out")),
     ("netperf", "netperf_omni_csv.out", golden!("netperf_omni_csv.out")),
     ("netperf", "netperf_omni_kv.out", golden!("netperf_omni_kv.out")),
-    ("md-workbench", "run.out", of_dialects!("md-workbench/run.out")),
-    ("iostat", "json.txt", of_dialects!("iostat/json.txt")),
-    ("iostat", "json_basic.txt", of_dialects!("iostat/json_basic.txt")),
-    ("iostat", "three_basic.txt", of_dialects!("iostat/three_basic.txt")),
-    ("iostat", "three_human.txt", of_dialects!("iostat/three_human.txt")),
-    ("iostat", "colour.txt", of_dialects!("iostat/colour.txt")),
-    ("iostat", "group_pretty.txt", of_dialects!("iostat/group_pretty.txt")),
+    ("md-workbench", "run.out", of_tool!("dialects/golden/md-workbench/run.out")),
+    ("iostat", "json.txt", of_tool!("tools-classic/golden/iostat/json.txt")),
+    ("iostat", "json_basic.txt", of_tool!("tools-classic/golden/iostat/json_basic.txt")),
+    ("iostat", "three_basic.txt", of_tool!("tools-classic/golden/iostat/three_basic.txt")),
+    ("iostat", "three_human.txt", of_tool!("tools-classic/golden/iostat/three_human.txt")),
+    ("iostat", "colour.txt", of_tool!("tools-classic/golden/iostat/colour.txt")),
+    ("iostat", "group_pretty.txt", of_tool!("tools-classic/golden/iostat/group_pretty.txt")),
 ];
 
 fn golden(name: &str) -> Vec<RunResult> {

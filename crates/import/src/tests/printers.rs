@@ -1,7 +1,8 @@
 //! What our own printers print is read back as it was measured.
 
 use super::*;
-use plumb_dialects::{elbencho, postmark};
+use plumb_tools_app::elbencho;
+use plumb_tools_classic::postmark;
 
 // Protects: the columns and keys of elbencho are known in one way only.
 #[test]
@@ -10,7 +11,7 @@ fn elbencho() {
     use elbencho::print::{Both, PhaseReport, SeenBeside, WorkDone, csv, json};
     let words: Vec<String> = "-w -t 2 -n 2 -N 50 -s 1m -b 64k --label night d".split(' ').map(str::to_owned).collect();
     let settings =
-        elbencho::read(&words, &mut |_| Err(plumb_dialects::FileError::NotPublished { path: String::new() })).unwrap();
+        elbencho::read(&words, &mut |_| Err(plumb_tools::FileError::NotPublished { path: String::new() })).unwrap();
     let geometry = Geometry {
         path_type: PathType::Directory,
         file_bytes: 1 << 20,

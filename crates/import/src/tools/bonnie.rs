@@ -4,10 +4,10 @@
 use super::bonnie_table::tables;
 use crate::input::Input;
 use crate::run::Run;
-use plumb_dialects::bonnie::{PublishedTest, published_lines};
 use plumb_result::Unit;
 use plumb_result::metric::{Metric, Stat};
 use plumb_result::published::Unread;
+use plumb_tools_classic::bonnie::{PublishedTest, published_lines};
 use plumb_workload::OpKind;
 
 /// A line of values has at least so many commas.
@@ -86,7 +86,7 @@ fn test(run: &mut Run, one: &PublishedTest) {
     });
     // A rewrite's is of a read, a seek and a write.
     match kind {
-        Some(kind) if one.test != plumb_dialects::bonnie::Test::Rewrite => {
+        Some(kind) if one.test != plumb_tools_classic::bonnie::Test::Rewrite => {
             phase.latency(kind, Stat::Max, one.latency_max_ns);
         }
         _ => phase.less("latency max", one.latency_max_ns, "ns"),

@@ -6,8 +6,8 @@
 use crate::amount::{decimal, leading};
 use crate::input::Input;
 use crate::run::Run;
-use plumb_dialects::dd::read_printed;
 use plumb_result::published::Unread;
+use plumb_tools_classic::dd::read_printed;
 use plumb_workload::OpKind;
 
 struct Report {

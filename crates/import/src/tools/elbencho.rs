@@ -1,6 +1,6 @@
 //! elbencho: the lines of `--csvfile` and `--jsonfile`, one for each phase of a run; [`super::elbencho_text`] reads its tables. What counts is `last`, until the last
 //! worker was done; `first` is until the first one was. CSV has whole MiB a second, JSON bytes. Sources: elbencho's
-//! docs/csv-docs.md; `plumb_dialects::elbencho` prints the same columns.
+//! docs/csv-docs.md; `plumb_tools_app::elbencho` prints the same columns.
 
 use super::elbencho_text;
 use crate::amount::csv;

@@ -3,8 +3,8 @@
 use crate::error::unread;
 use crate::input::Input;
 use crate::run::Run;
-use plumb_dialects::iozone::published;
 use plumb_result::published::Unread;
+use plumb_tools_classic::iozone::published;
 
 /// A raw sheet of BIFF 2: its first record, and the version in it.
 const SHEET: [u8; 6] = [9, 0, 4, 0, 2, 0];

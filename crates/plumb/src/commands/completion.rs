@@ -4,8 +4,8 @@ use clap_complete::Shell;
 use plumb_dialects::fio::commandline::{Fate, PROGRAM_OPTIONS};
 use plumb_dialects::fio::engines::ENGINES;
 use plumb_dialects::fio::options::{self, Support};
-use plumb_dialects::iostat;
-use plumb_dialects::options::Opt;
+use plumb_tools::options::Opt;
+use plumb_tools_classic::iostat;
 use std::fmt::Write;
 
 /// What is added to a shell's script for `plumb as fio`, `plumb as iostat` and links with these names; empty for other shells.

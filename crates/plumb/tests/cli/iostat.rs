@@ -92,7 +92,7 @@ fn root_the_same_counters_give_the_same_bytes() {
         return;
     }
     let home = Home::new();
-    let look = Path::new(env!("CARGO_MANIFEST_DIR")).join("../dialects/golden/iostat/look2");
+    let look = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tools-classic/golden/iostat/look2");
     let pretend = |program: &[&str], line: &str| {
         let mut command = Command::new("unshare");
         command.args(["-m", "sh", "-c", PRETEND, "sh"]).args(program).args(line.split_whitespace());

@@ -3,9 +3,9 @@
 use super::evidence::StudyEvidence;
 use super::{cells, values};
 use crate::plan::{Import, ImportedClaim, Levels, Plan, PlanCell};
-use plumb_dialects::{bonnie, iozone};
 use plumb_result::study::{CellValue, ClaimBeside, OurNumber, Published, PublishedBeside, StudyContrast};
 use plumb_result::{CellMetric, ContrastVerdict, Metric, PublishedNumber};
+use plumb_tools_classic::{bonnie, iozone};
 use std::collections::BTreeSet;
 
 /// The numbers of every import that has some, each with ours.

@@ -2,8 +2,10 @@
 
 use super::form::{LevelForm, OneOrMany};
 use super::levels::RamUnit;
-use plumb_dialects::{bonnie, dd, elbencho, fio, iozone, postmark};
+use plumb_dialects::fio;
 use plumb_lab::protocol::HostWork;
+use plumb_tools_app::elbencho;
+use plumb_tools_classic::{bonnie, dd, iozone, postmark};
 use plumb_workload::suggest::nearest;
 use plumb_workload::{Bytes, CachePolicy, Size};
 use serde::Deserialize;
@@ -214,7 +216,7 @@ pub(crate) fn with_memory(text: &str, ram_bytes: f64) -> String {
 pub(crate) struct NoMachine;
 
 impl iozone::Machine for NoMachine {
-    fn file(&mut self, _: &str) -> Result<String, plumb_dialects::FileError> {
+    fn file(&mut self, _: &str) -> Result<String, plumb_tools::FileError> {
         Ok(String::new())
     }
     fn uname(&mut self) -> String {
@@ -254,9 +256,9 @@ impl fio::lower::Places for NoPlaces {
     fn recording(
         &mut self,
         asked: &fio::lower::AskedRecording,
-    ) -> Result<fio::lower::RecordedFiles, plumb_dialects::FileError> {
+    ) -> Result<fio::lower::RecordedFiles, plumb_tools::FileError> {
         let path = asked.parts.first().map_or_else(String::new, |part| part.path.clone());
-        Err(plumb_dialects::FileError::NotPublished { path })
+        Err(plumb_tools::FileError::NotPublished { path })
     }
 
     fn device_node(&mut self, _: u32, _: u32) -> Option<String> {

@@ -7,8 +7,8 @@ use super::form::ImportForm;
 use super::levels;
 use super::make::Study;
 use crate::plan::{Import, ImportedClaim, Levels};
-use plumb_dialects::{bonnie, iozone};
 use plumb_result::{CellMetric, PublishedNumber};
+use plumb_tools_classic::{bonnie, iozone};
 use std::path::Path;
 
 /// Whose numbers can be read.

@@ -54,7 +54,7 @@ pub fn filebench(options: &Options) -> Result<()> {
 
 /// The script of a personality, with its files in this place.
 fn here(name: &str, less: &str, place: &Path) -> Result<String> {
-    let path = workspace().join(format!("crates/dialects/src/filebench/personalities/{name}.f"));
+    let path = workspace().join(format!("crates/tools-app/src/filebench/personalities/{name}.f"));
     let script = std::fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
     let place = place.to_str().context("the place has no plain name")?;
     let mut settings = vec![format!("dir={place}"), format!("runtime={SECONDS}")];

@@ -2,7 +2,7 @@
 //! first, so that a job finds what those before it have laid out.
 
 use super::places::{AskedRecording, Found, Places, RecordedFiles};
-use crate::FileError;
+use plumb_tools::FileError;
 use std::collections::BTreeMap;
 
 /// Lengths of the files that earlier jobs lay out, by path.

@@ -1,6 +1,6 @@
 //! What lowering needs to know about the system.
 
-use crate::FileError;
+use plumb_tools::FileError;
 use plumb_workload::blocks::trace::Waits;
 
 /// What a path leads to.

@@ -52,9 +52,9 @@ impl Places for Known {
         self.0.keys().filter(|path| path.starts_with(&below)).cloned().collect()
     }
 
-    fn recording(&mut self, asked: &AskedRecording) -> Result<RecordedFiles, crate::FileError> {
+    fn recording(&mut self, asked: &AskedRecording) -> Result<RecordedFiles, plumb_tools::FileError> {
         let Some(part) = asked.parts.first().filter(|part| part.path.starts_with("rec")) else {
-            return Err(crate::FileError::Recording("there is no such recording".into()));
+            return Err(plumb_tools::FileError::Recording("there is no such recording".into()));
         };
         let name = match part.path.as_str() {
             "rec.bin" => RecordedName::Device { major: 7, minor: 7 },

@@ -27,8 +27,8 @@ mod values;
 pub mod verify;
 pub mod zones;
 
-pub use crate::support::Support;
 use by_name::ByName;
+pub use plumb_tools::support::Support;
 pub use spec::{Category, OptionSpec, Precedence, Shelf, UsageTier};
 use std::sync::OnceLock;
 use values::Defaults;

@@ -1,7 +1,7 @@
 //! A row of the table of options.
 
 use super::kind::Kind;
-use crate::support::Support;
+use plumb_tools::support::Support;
 
 /// Subject of an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -1,8 +1,5 @@
 //! What IOR, mdtest and IO500 ask of the machine, and say of it.
 
-use super::error::DialectError;
-use super::runner::Step;
-use plumb_cli::exit::End;
 use plumb_cli::output::{error_line, print};
 use plumb_dialects::aiori::{FileSystem, Launched, OP_CSV_HEAD, op_csv_row};
 use plumb_engine::LoggedOp;
@@ -40,11 +37,6 @@ impl Report {
 /// Local time, as mdtest prints it.
 pub fn now() -> String {
     jiff::Zoned::now().strftime("%m/%d/%Y %H:%M:%S").to_string()
-}
-
-/// Local time, as ctime(3) prints it.
-pub fn ctime() -> String {
-    jiff::Zoned::now().strftime("%a %b %e %H:%M:%S %Y").to_string()
 }
 
 /// System and host, and with `-v -v` the kernel.
@@ -91,33 +83,9 @@ pub fn report_ignored(ignored: &[(String, &'static str)]) {
     }
 }
 
-/// The value. An error is reported, and ends the tool with `end`.
-pub fn or_report<T>(result: Result<T, DialectError>, tool: &str, end: End) -> Step<T> {
-    result.map_err(|error| {
-        error_line!("{tool}: {error}");
-        end.into()
-    })
-}
-
 /// The number that a file keeps: what a stonewall let through.
 pub fn read_count(path: &str) -> Option<u64> {
     std::fs::read_to_string(path).ok()?.trim().parse().ok()
-}
-
-/// Writes a file of its own.
-///
-/// # Errors
-/// It cannot be written.
-pub fn write(output: OutputFile<'_>, text: &str) -> Result<(), DialectError> {
-    Ok(output.write(text.as_bytes())?)
-}
-
-/// Adds text to a file.
-///
-/// # Errors
-/// It cannot be written.
-pub fn add(output: OutputFile<'_>, text: &str) -> Result<(), DialectError> {
-    Ok(output.append_all(text.as_bytes())?)
 }
 
 /// Writes operations of `bytes` bytes each to a file of `savePerOpDataCSV`.

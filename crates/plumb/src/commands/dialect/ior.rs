@@ -1,14 +1,9 @@
 //! `plumb as ior`.
 
-use super::ToolCall;
-use super::error::DialectError;
 use super::hpc::{self, Report};
-use super::runner::{Dialect, Load, RunEnded, Step, page};
-use super::verdicts::LinePlace;
 use plumb_cli::exit::End;
 use plumb_cli::output::{error_line, error_text};
 use plumb_cluster::mpi::MpiIo;
-use plumb_dialects::FileError;
 use plumb_dialects::aiori::FileSystem;
 use plumb_dialects::ior::hints::{self, NotAHint};
 use plumb_dialects::ior::lower::lower;
@@ -19,6 +14,12 @@ use plumb_engine::guard::OutputFile;
 use plumb_engine::signals::StopFlag;
 use plumb_result::PhaseMeasurement;
 use plumb_study::{Bench, Division, Progress, mpi_io_of};
+use plumb_tools::FileError;
+use plumb_tools_run::ToolCall;
+use plumb_tools_run::error::DialectError;
+use plumb_tools_run::report_files;
+use plumb_tools_run::runner::{Dialect, Load, RunEnded, Step, page};
+use plumb_tools_run::verdicts::LinePlace;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io;
@@ -121,7 +122,7 @@ impl Dialect for Ior {
         if repetition == 0 {
             let done = Done {
                 test: test.clone(),
-                began: hpc::ctime(),
+                began: report_files::ctime(),
                 file_system: match test.api {
                     Api::Dummy(_) => FileSystem::default(),
                     Api::Posix | Api::Mmap | Api::MpiIo(_) => hpc::file_system(Path::new(&file)),
@@ -174,23 +175,26 @@ impl Dialect for Ior {
     fn print<'a>(&'a self, run: &'a Run, watching: Watching<'a>, ended: &RunEnded) -> Step<()> {
         let test = &self.tests[run.test];
         if let Some(error) = watching.failed {
-            hpc::or_report(Err(error), "ior", FAILED)?;
+            report_files::or_report(Err(error), "ior", FAILED)?;
         }
         let of_calls = watching.accesses.iter().flat_map(|access| access.failed.first()).next().cloned();
         // A failed access was not measured; IOR prints nothing of it either.
         let measured = || watching.accesses.iter().filter(|access| access.failed.is_empty());
         for access in measured() {
             if let Some(path) = test.rank_csv.as_deref().filter(|_| access.kind != AccessKind::WriteCheck) {
-                hpc::or_report(
-                    hpc::add(OutputFile::named("saveRankPerformanceDetailsCSV", path), &print::rank_csv(access)),
+                report_files::or_report(
+                    report_files::add(
+                        OutputFile::named("saveRankPerformanceDetailsCSV", path),
+                        &print::rank_csv(access),
+                    ),
                     "ior",
                     FAILED,
                 )?;
             }
             let at_wall = access.at_wall().filter(|_| access.kind == AccessKind::Write);
             if let (Some(path), Some((_, most, _)), false) = (&test.status_file, at_wall, test.dry) {
-                hpc::or_report(
-                    hpc::write(OutputFile::named("stoneWallingStatusFile", path), &most.to_string()),
+                report_files::or_report(
+                    report_files::write(OutputFile::named("stoneWallingStatusFile", path), &most.to_string()),
                     "ior",
                     FAILED,
                 )?;
@@ -221,12 +225,13 @@ impl Ior {
     /// Tests that were read from the words of a command, which are with its name.
     pub fn of(tests: Vec<Test>, command: &[String], report: Report) -> Step<Ior> {
         let verbosity = tests.first().map_or(0, |test| test.verbosity);
-        let session = Session { command: command.join(" "), began: hpc::ctime(), machine: hpc::machine(verbosity) };
+        let session =
+            Session { command: command.join(" "), began: report_files::ctime(), machine: hpc::machine(verbosity) };
         let said = std::env::var("IOR_FAKE_TASK_PER_NODES").ok().and_then(|text| text.parse().ok());
         let per_node = said.or(hpc::launched().map(|launched| launched.per_node()));
         for path in tests.iter().filter_map(|test| test.rank_csv.as_deref()) {
-            hpc::or_report(
-                hpc::write(OutputFile::named("saveRankPerformanceDetailsCSV", path), print::rank_csv_head()),
+            report_files::or_report(
+                report_files::write(OutputFile::named("saveRankPerformanceDetailsCSV", path), print::rank_csv_head()),
                 "ior",
                 FAILED,
             )?;
@@ -301,7 +306,7 @@ impl Ior {
     fn finish(&self) -> Step<()> {
         let done = self.done.borrow();
         let Some(first) = done.first() else { return Ok(()) };
-        let (per_node, ended) = (self.per_node(&first.test), hpc::ctime());
+        let (per_node, ended) = (self.per_node(&first.test), report_files::ctime());
         let text = match first.test.form {
             Form::Json => print::json(&self.session, &done, &ended, per_node),
             _ => {
@@ -311,7 +316,11 @@ impl Ior {
         };
         self.print_result(&text);
         let Some(path) = self.result_file() else { return Ok(()) };
-        hpc::or_report(hpc::write(OutputFile::named("summaryFile", path), &self.results.borrow()), "ior", FAILED)
+        report_files::or_report(
+            report_files::write(OutputFile::named("summaryFile", path), &self.results.borrow()),
+            "ior",
+            FAILED,
+        )
     }
 }
 
@@ -346,7 +355,7 @@ fn hints(test: &Test) -> Step<BTreeMap<String, String>> {
         let option = "--mpiio.hintsFileName";
         let text = plumb_text::bounded::read_to_string(path)
             .map_err(DialectError::file(format!("{option}: cannot read {path}")));
-        let text = hpc::or_report(text, "ior", FAILED)?;
+        let text = report_files::or_report(text, "ior", FAILED)?;
         all.extend(hints::hints(text.lines()).map_err(|error| wrong(path, &error))?);
     }
     Ok(all)
@@ -393,7 +402,7 @@ impl Watching<'_> {
 
 impl Progress for Watching<'_> {
     fn clock_starts(&mut self, phase: &str) {
-        let said = print::begins(self.test, phase, &hpc::ctime());
+        let said = print::begins(self.test, phase, &report_files::ctime());
         if !said.is_empty() {
             self.remark(&said);
         }

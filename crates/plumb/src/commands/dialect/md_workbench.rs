@@ -1,9 +1,6 @@
 //! `plumb as md-workbench`.
 
-use super::ToolCall;
-use super::error::DialectError;
 use super::hpc::{self, Report};
-use super::runner::{Dialect, Load, RunEnded, Step, page, refuse};
 use plumb_cli::exit::End;
 use plumb_cli::output::error_line;
 use plumb_dialects::md_workbench::{self, Asked, Facts, Part, PartKind, Settings, Sums, lower, print};
@@ -12,6 +9,10 @@ use plumb_engine::guard::{OutputFile, Remover};
 use plumb_engine::signals::StopFlag;
 use plumb_result::PhaseMeasurement;
 use plumb_study::{Bench, Division, Progress, RunError};
+use plumb_tools_run::ToolCall;
+use plumb_tools_run::error::DialectError;
+use plumb_tools_run::report_files;
+use plumb_tools_run::runner::{Dialect, Load, RunEnded, Step, page, refuse};
 use plumb_workload::Workload;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -86,7 +87,7 @@ impl Dialect for MdWorkbench {
             }
         }
         let written = watching.failed.map_or(Ok(()), Err);
-        hpc::or_report(written, TOOL, End::DialectFailed)?;
+        report_files::or_report(written, TOOL, End::DialectFailed)?;
         if ended.signal.is_some() {
             return Err(End::Interrupted.into());
         }
@@ -105,7 +106,7 @@ impl MdWorkbench {
         let start = match (settings.start_item, goes_on) {
             (Some(item), _) => item,
             (None, false) => 0,
-            (None, true) => hpc::or_report(position(&settings.status_file), TOOL, End::DialectFailed)?,
+            (None, true) => report_files::or_report(position(&settings.status_file), TOOL, End::DialectFailed)?,
         };
         let facts = Facts { seed: settings.data_seed.unwrap_or_else(hpc::seed_by_clock), start };
         Ok(MdWorkbench {
@@ -155,9 +156,11 @@ impl MdWorkbench {
     fn conclude(&self) -> Step<()> {
         let Settings { directory, status_file, .. } = &self.settings;
         if !self.settings.cleans_up {
-            let written =
-                hpc::write(OutputFile::named("--run-info-file", status_file), &print::status(self.position.get()));
-            return hpc::or_report(written, TOOL, End::DialectFailed);
+            let written = report_files::write(
+                OutputFile::named("--run-info-file", status_file),
+                &print::status(self.position.get()),
+            );
+            return report_files::or_report(written, TOOL, End::DialectFailed);
         }
         if self.settings.dummy.is_none() && !self.remover.remove_dir(Path::new(directory)).unwrap_or(false) {
             self.report.print(&format!("Unable to remove directory {directory}\n"));

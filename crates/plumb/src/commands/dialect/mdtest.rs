@@ -1,9 +1,6 @@
 //! `plumb as mdtest`.
 
-use super::ToolCall;
-use super::error::DialectError;
 use super::hpc::{self, Report};
-use super::runner::{Dialect, Load, RunEnded, Step, page, refuse};
 use plumb_cli::exit::End;
 use plumb_cli::output::error_line;
 use plumb_dialects::aiori::FileSystem;
@@ -15,6 +12,10 @@ use plumb_engine::guard::OutputFile;
 use plumb_engine::signals::StopFlag;
 use plumb_result::PhaseMeasurement;
 use plumb_study::{Bench, Division, Progress, RunError};
+use plumb_tools_run::ToolCall;
+use plumb_tools_run::error::DialectError;
+use plumb_tools_run::report_files;
+use plumb_tools_run::runner::{Dialect, Load, RunEnded, Step, page, refuse};
 use plumb_workload::OpKind;
 use std::cell::RefCell;
 use std::path::Path;
@@ -115,7 +116,7 @@ impl Dialect for Mdtest {
 
     fn print<'a>(&'a self, run: &'a Lowered, watching: Watching<'a>, ended: &RunEnded) -> Step<()> {
         let Watching { result, trace, failed, .. } = watching;
-        hpc::or_report(failed.map_or(Ok(()), Err), "mdtest", End::DialectFailed)?;
+        report_files::or_report(failed.map_or(Ok(()), Err), "mdtest", End::DialectFailed)?;
         if let (Some(mut trace), Ok(_), None) = (trace, &ended.result, ended.signal) {
             trace.print(None, &result, &mut |lines| self.report.print(lines));
         }
@@ -138,8 +139,8 @@ impl Dialect for Mdtest {
         }
         let ended_early = ended.result.is_err() || ended.signal.is_some() || failed;
         if let (Some(path), Some(items)) = (&self.settings.status_file, items_at_wall) {
-            hpc::or_report(
-                hpc::write(OutputFile::named("-x", path), &items.to_string()),
+            report_files::or_report(
+                report_files::write(OutputFile::named("-x", path), &items.to_string()),
                 "mdtest",
                 End::DialectFailed,
             )?;
@@ -167,8 +168,8 @@ impl Mdtest {
         };
         report.print(&format!("{before}{}{after}", print::place(&settings, &file_system, seed)));
         if let Some(path) = &settings.rank_csv {
-            hpc::or_report(
-                hpc::write(OutputFile::named("--saveRankPerformanceDetails", path), &print::csv_head()),
+            report_files::or_report(
+                report_files::write(OutputFile::named("--saveRankPerformanceDetails", path), &print::csv_head()),
                 "mdtest",
                 End::DialectFailed,
             )?;
@@ -199,8 +200,8 @@ impl Mdtest {
         match &self.settings.rank_csv {
             Some(path) => {
                 let rows = print::csv(&results, run.items);
-                hpc::or_report(
-                    hpc::add(OutputFile::named("--saveRankPerformanceDetails", path), &rows),
+                report_files::or_report(
+                    report_files::add(OutputFile::named("--saveRankPerformanceDetails", path), &rows),
                     "mdtest",
                     End::DialectFailed,
                 )

@@ -1,47 +1,30 @@
 //! `plumb as TOOL`: another tool's language, read by its own rules.
 //!
-//! A tool is a row of [`TOOLS`]. One that measures is a [`runner::Dialect`]; what all of them share is in [`runner`].
+//! A tool is a row of [`TOOLS`]. One that measures is a [`plumb_tools_run::runner::Dialect`].
 
-mod bonnie;
-mod call;
-mod cpus;
-mod dashes;
-mod dbench;
-mod dd;
-mod elbencho;
-mod error;
-mod filebench;
 mod fio;
-mod fs_mark;
 mod hpc;
 mod io500;
-mod iometer;
 mod ior;
-mod iostat;
-mod iozone;
 mod iperf2;
 pub mod iperf3;
 mod md_workbench;
 mod mdtest;
 mod netperf;
-mod own_words;
-mod postmark;
-mod runner;
-mod simulated;
-mod sysbench;
-mod together;
-mod vdbench;
-mod verdicts;
 
 use crate::args::Common;
-pub use call::ToolCall;
-pub use elbencho::{ASKED as ELBENCHO_ASKED, ElbenchoService, LOOK_NS as ELBENCHO_LOOKS_NS, ToAgent};
 pub use fio::{ASKED as FIO_ASKED, FioService, PULLED as FIO_PULLED, pulled as fio_pulled};
 pub use io500::TakesPart;
-use own_words::{STRICT, VerdictOptions};
 use plumb_cli::exit::{End, Stopped};
 use plumb_cli::{output, session};
-use runner::speak;
+pub use plumb_tools_app_run::elbencho::{
+    ASKED as ELBENCHO_ASKED, ElbenchoService, LOOK_NS as ELBENCHO_LOOKS_NS, ToAgent,
+};
+use plumb_tools_app_run::{dbench, elbencho, filebench, fs_mark, iometer, sysbench, vdbench};
+use plumb_tools_classic_run::{bonnie, dd, iostat, iozone, postmark};
+use plumb_tools_run::ToolCall;
+use plumb_tools_run::own_words::{STRICT, VerdictOptions};
+use plumb_tools_run::runner::speak;
 use serde_json::json;
 use std::ffi::OsString;
 use std::path::Path;

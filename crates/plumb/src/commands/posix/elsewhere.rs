@@ -19,8 +19,8 @@ pub fn run(_: &PosixArguments, _: &Common) -> Result<End, Stopped> {
 
 /// `plumb as pjdfstest`.
 pub mod pjdfstest {
-    use crate::commands::dialect::ToolCall;
     use plumb_cli::exit::{End, Stopped};
+    use plumb_tools_run::ToolCall;
 
     /// Says so.
     pub fn run(_: &ToolCall<'_>) -> Result<End, Stopped> {

@@ -1,11 +1,11 @@
 //! `plumb as pjdfstest`: files of its names for `prove`, each of which runs the cases that cover it.
 
 use super::test::{Calls, Selection, cases_at};
-use crate::commands::dialect::ToolCall;
 use plumb_cli::exit::{End, Stopped};
 use plumb_cli::output;
 use plumb_engine::guard::OutputFile;
 use plumb_posix::{Done, Outcome, PjdfstestFile};
+use plumb_tools_run::ToolCall;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::time::Duration;

@@ -44,7 +44,7 @@ impl Places for Everything {
         vec![format!("{directory}/a"), format!("{directory}/b")]
     }
 
-    fn recording(&mut self, _asked: &AskedRecording) -> Result<RecordedFiles, crate::FileError> {
+    fn recording(&mut self, _asked: &AskedRecording) -> Result<RecordedFiles, plumb_tools::FileError> {
         let name = RecordedName::Path("recorded".to_owned());
         let file = RecordedFile { name, end_bytes: 1 << 20, reads: 1, writes: 1, trims: 0 };
         Ok(RecordedFiles { files: vec![file], largest_bytes: 65_536, waits: 0 })

@@ -2,10 +2,6 @@
 
 mod watching;
 
-use super::super::ToolCall;
-use super::super::runner::{Cut, Step};
-use super::super::together::together;
-use super::super::verdicts::{Verdicts, report_unstored};
 use super::complain;
 use super::disk::{DiskFiles, this_machine};
 use super::line_place;
@@ -33,6 +29,10 @@ use plumb_engine::signals::StopSignal;
 use plumb_engine::sim::SimRun;
 use plumb_result::{Measurement, PhaseMeasurement};
 use plumb_study::{Bench, Division, Policies, RunError, RunOutcome, RunRequest};
+use plumb_tools_run::ToolCall;
+use plumb_tools_run::runner::{Cut, Step};
+use plumb_tools_run::together::together;
+use plumb_tools_run::verdicts::{Verdicts, report_unstored};
 use plumb_workload::Workload;
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};

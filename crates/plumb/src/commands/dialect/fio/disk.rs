@@ -1,10 +1,11 @@
 //! What fio's words ask of this machine: its size, its files.
 
 use super::recorded;
-use plumb_dialects::FileError;
 use plumb_dialects::fio::lower::{AskedRecording, Found, Places, RecordedFiles};
-use plumb_dialects::fio::{self, Files, Machine, MissingFile};
+use plumb_dialects::fio::{Files, Machine, MissingFile};
 use plumb_text::bounded;
+use plumb_tools::FileError;
+use plumb_tools_run::cpus::read_list;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Seek, SeekFrom};
@@ -33,8 +34,7 @@ pub fn allowed_cpus() -> Vec<u32> {
 
 /// CPUs that the system is configured for, as `sysconf(_SC_NPROCESSORS_CONF)` tells.
 fn configured_cpus() -> u32 {
-    let listed = std::fs::read_to_string("/sys/devices/system/cpu/possible").ok();
-    let listed = listed.and_then(|text| fio::value::lists::cpus(text.trim()).ok()).map(|cpus| cpus.len());
+    let listed = read_list("/sys/devices/system/cpu/possible").map(|cpus| cpus.len());
     let count = listed.or_else(|| std::thread::available_parallelism().ok().map(usize::from)).unwrap_or(1);
     u32::try_from(count).unwrap_or(u32::MAX)
 }
@@ -105,8 +105,7 @@ impl Places for DiskFiles {
     }
 
     fn cpus_of_node(&mut self, node: u32) -> Option<Vec<u32>> {
-        let list = std::fs::read_to_string(format!("/sys/devices/system/node/node{node}/cpulist")).ok()?;
-        fio::value::lists::cpus(list.trim()).ok()
+        read_list(&format!("/sys/devices/system/node/node{node}/cpulist"))
     }
 }
 

@@ -1,6 +1,5 @@
 //! The files of `write_bw_log` and its kin, and of `write_iolog`: written from each worker's record of single ops.
 
-use crate::commands::dialect::error::DialectError;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use plumb_dialects::fio::Fio;
@@ -14,6 +13,7 @@ use plumb_dialects::fio::value::choice::LogName;
 use plumb_engine::LoggedOp;
 use plumb_engine::guard::OutputFile;
 use plumb_engine::op::Role;
+use plumb_tools_run::error::DialectError;
 use plumb_workload::{BlockStream, OpKind, WorkerGroup};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,12 +1,12 @@
 //! Where results go, and in which forms.
 
 use super::complain;
-use crate::commands::dialect::error::DialectError;
 use plumb_cli::exit::Stopped;
 use plumb_cli::output::{self, error_text};
 use plumb_dialects::fio::invocation::{Invocation, OutputFormat};
 use plumb_dialects::fio::print::{Format, JsonFormat, Report, TerseVersion, print};
 use plumb_engine::guard::OutputFile;
+use plumb_tools_run::error::DialectError;
 use std::fs::File;
 use std::io::Write;
 

@@ -1,9 +1,9 @@
 //! Recordings that fio's jobs repeat: looked at before a run, and merged where that is asked for.
 
-use crate::commands::dialect::error::DialectError;
 use plumb_cli::recordings::waits;
 use plumb_dialects::fio::lower::{AskedRecording, Merge, RecordedFile, RecordedFiles, RecordedName};
 use plumb_engine::guard::OutputFile;
+use plumb_tools_run::error::DialectError;
 use plumb_trace::{FileName, MergedPart, MergedRecording, TraceError, outline};
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};

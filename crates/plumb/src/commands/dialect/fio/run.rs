@@ -1,6 +1,5 @@
 //! The way of fio's jobs from their words to their last line, a step each.
 
-use super::super::runner::{RunEnded, Step};
 use super::act::ActWatch;
 use super::disk::DiskFiles;
 use super::output::Output;
@@ -9,7 +8,6 @@ use super::recorded;
 use super::report::Reporter;
 use super::schedulers::Schedulers;
 use super::{complain, debug_lines, layout, told, warn};
-use crate::commands::dialect::error::DialectError;
 use plumb_cli::exit::End;
 use plumb_dialects::fio::Fio;
 use plumb_dialects::fio::debug::line;
@@ -18,6 +16,8 @@ use plumb_dialects::fio::print::{self, JobReport, opening_of};
 use plumb_engine::Unopened;
 use plumb_engine::guard::Permissions;
 use plumb_study::Bench;
+use plumb_tools_run::error::DialectError;
+use plumb_tools_run::runner::{RunEnded, Step};
 use std::hash::{BuildHasher, RandomState};
 
 /// What fio ends with when SIGINT or its kin stopped it.

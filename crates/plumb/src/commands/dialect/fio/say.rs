@@ -1,9 +1,9 @@
 //! What fio says beside its report.
 
-use super::super::runner::{Step, page};
 use plumb_cli::exit::End;
 use plumb_cli::output::error_line;
 use plumb_dialects::fio::{Fio, Warning};
+use plumb_tools_run::runner::{Step, page};
 
 /// What goes wrong is told on standard error, as fio's own words.
 pub(super) fn complain(what: impl std::fmt::Display) {

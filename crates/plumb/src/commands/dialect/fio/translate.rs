@@ -1,10 +1,10 @@
 //! What fio's jobs are to Plumb, without running them.
 
-use super::super::runner::Step;
 use super::{told, warn};
 use plumb_dialects::fio::Fio;
 use plumb_dialects::fio::lower::{self, Entropy, Lowered, Places, Unrunnable};
 use plumb_engine::guard::space::Space;
+use plumb_tools_run::runner::Step;
 use plumb_workload::{Target, Workload, native};
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -5,16 +5,13 @@ mod places;
 
 pub use find::TakesPart;
 
-use super::ToolCall;
 use super::hpc::{self, Report};
 use super::ior::{self, Ior};
 use super::md_workbench::{self, MdWorkbench};
 use super::mdtest::{self, Mdtest};
-use super::runner::{Cut, Dialect, Load, RunEnded, Step, page, refuse};
 use places::Places;
 use plumb_cli::exit::End;
 use plumb_cli::output::{self, error_line};
-use plumb_dialects::FileError;
 use plumb_dialects::io500::score::{Counts, Scores};
 use plumb_dialects::io500::{self, Asked, FindResult, Given, Outcome, Phase, Plan, Task, Work, print, table};
 use plumb_dialects::ior::Access;
@@ -24,6 +21,10 @@ use plumb_engine::guard::OutputFile;
 use plumb_engine::signals::StopFlag;
 use plumb_result::PhaseMeasurement;
 use plumb_study::{Bench, Progress};
+use plumb_tools::FileError;
+use plumb_tools_run::ToolCall;
+use plumb_tools_run::report_files;
+use plumb_tools_run::runner::{Cut, Dialect, Load, RunEnded, Step, page, refuse};
 use plumb_workload::Workload;
 use std::cell::RefCell;
 use std::io::Read;
@@ -213,7 +214,7 @@ impl Io500 {
             ("result.txt", &result),
             ("result_summary.txt", &head),
         ] {
-            reported(hpc::write(OutputFile::made_up("resultdir", &plan.result(name)), text))?;
+            reported(report_files::write(OutputFile::made_up("resultdir", &plan.result(name)), text))?;
         }
         output::print(&head);
         plan.invalid().iter().for_each(|why| output::print(&print::invalid(why)));
@@ -240,7 +241,7 @@ impl Io500 {
             }
             Work::Workbench(_) => return self.start_workbench(task, clock, report),
             Work::Timestamp => {
-                reported(hpc::write(OutputFile::made_up("resultdir", &self.plan.timestamp_file()), ""))?;
+                reported(report_files::write(OutputFile::made_up("resultdir", &self.plan.timestamp_file()), ""))?;
                 return self.conclude(&task, &clock, Outcome::default());
             }
             Work::Find(find) => {
@@ -255,7 +256,7 @@ impl Io500 {
                     return Err(End::Interrupted.into());
                 }
                 let csv = self.plan.result(&format!("{}.csv", task.phase.name()));
-                reported(hpc::write(OutputFile::made_up("resultdir", &csv), &result.csv()))?;
+                reported(report_files::write(OutputFile::made_up("resultdir", &csv), &result.csv()))?;
                 return self.conclude(&task, &clock, of_find(&result));
             }
         };
@@ -301,7 +302,7 @@ impl Io500 {
     /// Writes what the tool printed.
     fn keep_report(&self, running: &Running) -> Step<()> {
         let path = self.plan.result(&format!("{}.txt", running.task.phase.name()));
-        reported(hpc::write(OutputFile::made_up("resultdir", &path), &running.tool.report().kept()))
+        reported(report_files::write(OutputFile::made_up("resultdir", &path), &running.tool.report().kept()))
     }
 
     /// Judges a phase by IO500's rules, and prints its result.
@@ -327,11 +328,11 @@ impl Io500 {
     /// Prints a line, also to the summary.
     fn say(&self, line: &str) -> Step<()> {
         output::print(line);
-        reported(hpc::add(OutputFile::made_up("resultdir", &self.plan.result("result_summary.txt")), line))
+        reported(report_files::add(OutputFile::made_up("resultdir", &self.plan.result("result_summary.txt")), line))
     }
 
     fn add_result(&self, text: &str) -> Step<()> {
-        reported(hpc::add(OutputFile::made_up("resultdir", &self.plan.result("result.txt")), text))
+        reported(report_files::add(OutputFile::made_up("resultdir", &self.plan.result("result.txt")), text))
     }
 
     /// The scores of what was measured.
@@ -478,6 +479,6 @@ fn of_find(result: &FindResult) -> Outcome {
 }
 
 /// The value. An error is reported, and ends the tool.
-fn reported<T>(result: Result<T, super::error::DialectError>) -> Step<T> {
-    hpc::or_report(result, "io500", End::DialectFailed)
+fn reported<T>(result: Result<T, plumb_tools_run::error::DialectError>) -> Step<T> {
+    report_files::or_report(result, "io500", End::DialectFailed)
 }

@@ -1,8 +1,8 @@
 //! Directories that are made for a run, and what is removed behind it.
 
-use super::super::error::DialectError;
 use plumb_dialects::io500::Plan;
 use plumb_engine::guard::Remover;
+use plumb_tools_run::error::DialectError;
 use std::path::{Path, PathBuf};
 
 /// Directories of data that were not there before, the innermost last.

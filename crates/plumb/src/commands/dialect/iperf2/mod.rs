@@ -4,13 +4,13 @@ mod client;
 mod running;
 mod server;
 
-use super::{ToolCall, dashes};
 use plumb_cli::exit::{End, Stopped};
 use plumb_cli::output::{error_line, print};
 use plumb_dialects::iperf2::{self, Asked, Met, Settings, Stream, Test, VERSION, help};
 use plumb_dialects::iperf3::bytes_text;
 use plumb_engine::net::{ConnectError, SocketOptions, buffers};
 use plumb_engine::signals;
+use plumb_tools_run::{ToolCall, dashes};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

@@ -11,9 +11,6 @@ mod users;
 pub use control::TestError;
 pub use local::Local;
 
-use super::ToolCall;
-use super::cpus::run_on;
-use super::dashes;
 use jiff::Timestamp;
 use output::{Out, Paper};
 use plumb_cli::background;
@@ -26,6 +23,9 @@ use plumb_dialects::iperf3::{
 use plumb_engine::guard::OutputFile;
 use plumb_engine::net::{Flow, buffers};
 use plumb_engine::signals::{self, StopFlag};
+use plumb_tools_run::ToolCall;
+use plumb_tools_run::cpus::run_on;
+use plumb_tools_run::dashes;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
 use std::time::Duration;

@@ -2,7 +2,6 @@
 
 use super::control::{Control, PATIENCE, until_end};
 use super::{TestError, Ticks, any, buffers, host_of, resolve, unexpected};
-use crate::commands::dialect::cpus::run_on;
 use plumb_cli::output::print;
 use plumb_dialects::netperf::{
     Confidence, Direction, End, Form, Interim, Length, Message, Report, Request, Response, Results, Settings, flow,
@@ -14,6 +13,7 @@ use plumb_engine::net::{
 use plumb_engine::rng::Rng;
 use plumb_result::Histogram;
 use plumb_stats::estimate::t_quantile;
+use plumb_tools_run::cpus::run_on;
 use plumb_workload::net::{BLOCK_BYTES_MAX, DATAGRAM_BYTES_MAX, NetWork, Transport};
 use std::fs::File;
 use std::net::{IpAddr, SocketAddr, UdpSocket};

@@ -4,12 +4,12 @@ mod client;
 mod control;
 mod server;
 
-use super::cpus::CpuError;
-use super::{ToolCall, dashes};
 use plumb_cli::exit::{End, Stopped};
 use plumb_cli::output::{error_line, error_text, print};
 use plumb_dialects::netperf::{self, Asked, Cpu, Length, Message, SELECTORS, Settings, Wrong, help};
 use plumb_engine::net::{ConnectError, Flows, OptionError};
+use plumb_tools_run::cpus::CpuError;
+use plumb_tools_run::{ToolCall, dashes};
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::os::fd::AsFd;
 

@@ -3,7 +3,6 @@
 
 use super::control::{Control, PATIENCE, is_readable, until_end};
 use super::{TestError, Ticks, any, buffers, is_over, resolve, unexpected};
-use crate::commands::dialect::cpus::run_on;
 use plumb_cli::background;
 use plumb_cli::exit::{End, Stopped};
 use plumb_cli::output::{error_line, print};
@@ -13,6 +12,7 @@ use plumb_dialects::netperf::{
     length_ops, trip_bytes,
 };
 use plumb_engine::net::{Flow, Flows, NewSockets, SocketOptions, congestion};
+use plumb_tools_run::cpus::run_on;
 use plumb_workload::net::{BLOCK_BYTES_MAX, DATAGRAM_BYTES_MAX, NetWork, Transport};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, OwnedFd};

@@ -1,0 +1,111 @@
+//! What dbench prints.
+
+use super::settings::Settings;
+use plumb_result::PhaseMeasurement;
+use plumb_result::histogram::Histogram;
+use plumb_result::measurement::OpMeasurement;
+use plumb_tools::support::significant;
+use plumb_workload::OpKind;
+use std::collections::BTreeMap;
+
+/// The first lines.
+pub fn head(settings: &Settings) -> String {
+    format!(
+        "dbench version 4.00 (plumb)\n\nRunning for {} seconds with load '{}' and minimum warmup {} secs\n",
+        settings.time_s,
+        settings.load,
+        settings.warmup_s()
+    )
+}
+
+/// When all clients are there.
+pub fn released(settings: &Settings) -> String {
+    let clients = settings.clients;
+    format!("{clients} of {clients} processes prepared for launch   0 sec\nreleasing clients\n")
+}
+
+/// Operations in dbench's order, by its names.
+const OPERATIONS: [(&str, OpKind); 17] = [
+    ("NTCreateX", OpKind::Open),
+    ("Close", OpKind::Close),
+    ("Rename", OpKind::Rename),
+    ("Unlink", OpKind::Unlink),
+    ("Deltree", OpKind::RemoveTree),
+    ("Rmdir", OpKind::Rmdir),
+    ("Mkdir", OpKind::Mkdir),
+    ("Qpathinfo", OpKind::Stat),
+    ("Qfileinfo", OpKind::Fstat),
+    ("Qfsinfo", OpKind::Statfs),
+    ("Sfileinfo", OpKind::Utimens),
+    ("Find", OpKind::Readdir),
+    ("WriteX", OpKind::Write),
+    ("ReadX", OpKind::Read),
+    ("LockX", OpKind::Lock),
+    ("UnlockX", OpKind::Unlock),
+    ("Flush", OpKind::Fsync),
+];
+
+/// What was done up to some moment.
+#[derive(Debug, Clone, Default)]
+pub struct Done {
+    count: u64,
+    bytes: u64,
+    latency: Histogram,
+}
+
+impl Done {
+    /// Of these ops.
+    pub fn of(ops: &BTreeMap<OpKind, OpMeasurement>) -> Done {
+        let mut done = Done::default();
+        for measured in ops.values() {
+            done.count += measured.count;
+            done.bytes += measured.bytes;
+            done.latency.merge(&measured.service);
+        }
+        done
+    }
+
+    fn mb_s(&self, seconds: f64) -> f64 {
+        if seconds > 0.0 { self.bytes as f64 / 1e6 / seconds } else { 0.0 }
+    }
+}
+
+fn ms(ns: Option<u64>) -> f64 {
+    ns.unwrap_or(0) as f64 / 1e6
+}
+
+/// A line amid a run, at this time; `last` is what was done when the one before was printed.
+pub fn line(settings: &Settings, seconds: f64, done: &Done, last: &Done) -> String {
+    format!(
+        "{:>4}  {:>8}  {:>7.2} MB/sec  execute {seconds:>3.0} sec  latency {:.3} ms\n",
+        settings.clients,
+        done.count / u64::from(settings.clients),
+        done.mb_s(seconds),
+        ms(done.latency.since(&last.latency).max())
+    )
+}
+
+/// Behind the last line.
+pub fn report(settings: &Settings, phase: &PhaseMeasurement) -> String {
+    let mut text =
+        "\n Operation      Count    AvgLat    MaxLat\n ----------------------------------------\n".to_owned();
+    for (name, kind) in OPERATIONS {
+        let Some(measured) = phase.ops.get(&kind).filter(|measured| measured.count > 0) else { continue };
+        let mean_ms = measured.service.sum() as f64 / 1e6 / measured.count as f64;
+        text.push_str(&format!(
+            " {name:<12} {:>7} {mean_ms:>9.3} {:>9.3}\n",
+            measured.count,
+            ms(measured.service.max())
+        ));
+    }
+    let all = Done::of(&phase.ops);
+    let flags = [(settings.sync_open, " (sync open)"), (settings.sync_directories, " (sync dirs)")];
+    let flags: String = flags.into_iter().filter(|(is, _)| *is).map(|(_, flag)| flag).collect();
+    let clients = settings.clients;
+    text.push_str(&format!(
+        "\nThroughput {} MB/sec{flags}  {clients} clients  {clients} procs  max_latency={:.3} ms\n",
+        significant(all.mb_s(phase.wall_ns as f64 / 1e9), 6),
+        ms(all.latency.max())
+    ));
+    text
+}

@@ -1,0 +1,310 @@
+//! `--hosts`: services that run a benchmark together, led from here; and `--service`, which is one of them.
+
+use super::places::HostPlaces;
+use super::service::{ASKED, PartAsked, PartServed, PathFound, PhaseTold, ToAgent, as_part};
+use super::{complain, told};
+use plumb_cli::agent;
+use plumb_cli::agent::AgentArguments;
+use plumb_cli::exit::{End, Stopped};
+use plumb_cli::hosts::{self, HostPlace};
+use plumb_cli::output::{self, error_line};
+use plumb_cli::{ranks, session};
+use plumb_document::json;
+use plumb_text::bounded;
+use plumb_tools::FileError;
+use plumb_tools_app::elbencho::lower::{Found, Geometry, Lowered, LoweredPhase, Places, bound_cpus, lower};
+use plumb_tools_app::elbencho::print::{Both, PhaseReport};
+use plumb_tools_app::elbencho::tree::{self, Entry};
+use plumb_tools_app::elbencho::{self, Action, Settings};
+use plumb_tools_run::ToolCall;
+use plumb_tools_run::cpus::run_on;
+use plumb_tools_run::runner::{Step, page};
+use plumb_tools_run::simulated;
+use plumb_tools_run::together::together;
+use plumb_workload::Workload;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Between two looks at whether services are there.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+/// A service that was told to end has done so by then.
+const ENDS_WITHIN: Duration = Duration::from_secs(3);
+
+/// Services whose part is known.
+pub struct Led {
+    /// The benchmark, as far as whoever leads tells of it.
+    pub lowered: Lowered,
+    /// What each of them does.
+    pub apart: Vec<Workload>,
+}
+
+/// The hosts of a command line, with their ports.
+pub fn names(settings: &Settings) -> Step<Vec<String>> {
+    let lines = settings.hosts.file.as_deref().map(bounded::read_to_string).unwrap_or_else(|| Ok(String::new()));
+    let lines = told(lines.map_err(|error| format!("--hostsfile: cannot read it: {error}")))?;
+    told(settings.hosts.names(&lines))
+}
+
+fn places(names: &[String]) -> Vec<HostPlace> {
+    names.iter().map(|name| HostPlace { name: name.clone(), address: name.clone() }).collect()
+}
+
+fn keys() -> Option<PathBuf> {
+    std::env::var_os("PLUMB_HOSTS_KEYS").filter(|keys| !keys.is_empty()).map(PathBuf::from)
+}
+
+/// Reaches the services, once all of them are there.
+pub fn join(settings: &Settings, names: &[String]) -> Step<()> {
+    let places = places(names);
+    let until = Instant::now() + Duration::from_secs(settings.hosts.wait_s);
+    let mut has_said = false;
+    // What ssh reaches needs no service.
+    for place in places.iter().filter(|place| !place.address.starts_with("ssh:")) {
+        while settings.hosts.wait_s > 0 && !hosts::answers(place) {
+            if Instant::now() >= until {
+                return told(Err(format!(
+                    "no service answers at {} for {} s (--svcwait); is `elbencho --service` running there?",
+                    place.name, settings.hosts.wait_s
+                )));
+            }
+            if !std::mem::replace(&mut has_said, true) {
+                error_line!("NOTE: waiting for services, for at most {} s.", settings.hosts.wait_s);
+            }
+            std::thread::sleep(LOOK_AGAIN);
+        }
+    }
+    told(hosts::join(&places, keys().as_deref()).map_err(|stopped| stopped.message))
+}
+
+/// Asks each service for its part.
+pub fn ask(call: &ToolCall<'_>, settings: &Settings, names: &[String]) -> Step<Led> {
+    let asked = asked(call, settings, names)?;
+    let ranks = ranks::joined().ok_or_else(|| Stopped::io("the services are gone"))?;
+    let words = (0..asked.services)
+        .map(|number| json::to_string(&PartAsked { number, ..asked.clone() }).map(|text| format!("{ASKED}{text}")));
+    let words = words.collect::<Result<Vec<_>, _>>().map_err(Stopped::usage)?;
+    let answers = told(ranks.ask_each(session::stop_flag()?, words))?;
+    let mut all = Vec::new();
+    let mut is_wrong = false;
+    for (name, answer) in names.iter().zip(answers) {
+        let served: PartServed = told(json::from_slice(&answer).map_err(|error| format!("{name}: {error}")))?;
+        is_wrong |= served.workload.is_none();
+        served.wrong.iter().for_each(|wrong| complain(format!("{name}: {wrong}")));
+        all.push(served);
+    }
+    if is_wrong || all.is_empty() {
+        return Err(End::DialectFailed.into());
+    }
+    let as_lowered = |served: &PartServed| {
+        let mut settings = as_part(settings.clone(), &asked);
+        // What threads are bound to is known where they run.
+        (settings.zones, settings.cores) = (None, None);
+        lower(&settings, &mut Facts { paths: &asked.paths, found: &served.found, tree: asked.tree.as_deref() })
+    };
+    let mut lowered = told(as_lowered(&all[0]))?;
+    for (name, served) in names.iter().zip(&all).filter(|(_, served)| served.found != all[0].found) {
+        let other = told(as_lowered(served))?;
+        if other.geometry != lowered.geometry {
+            let (first, one, other) = (&names[0], lowered.geometry, other.geometry);
+            let facts = |one: Geometry| {
+                format!("{} of {} bytes in blocks of {}", one.path_type.name(), one.file_bytes, one.block_bytes)
+            };
+            return told(Err(format!(
+                "{first} and {name} have different paths: {}, and {}; give --size, or other paths",
+                facts(one),
+                facts(other)
+            )));
+        }
+    }
+    let mut notes: Vec<String> = Vec::new();
+    for note in all.iter().flat_map(|served| &served.notes) {
+        if !notes.contains(note) {
+            notes.push(note.clone());
+        }
+    }
+    lowered.notes = notes;
+    let apart: Vec<Workload> = all.into_iter().filter_map(|served| served.workload).collect();
+    lowered.workload = together("elbencho", &mut names.iter().map(String::as_str).zip(&apart));
+    Ok(Led { lowered, apart })
+}
+
+/// What all services are asked, but for their numbers.
+fn asked(call: &ToolCall<'_>, settings: &Settings, names: &[String]) -> Step<PartAsked> {
+    let here = told(std::env::current_dir().map_err(|error| format!("the working directory: {error}")))?;
+    let mut paths = Vec::new();
+    for path in &settings.paths {
+        if simulated::is_named(path) {
+            return told(Err(format!("{path}: services have no simulated devices; run it without --hosts")));
+        }
+        // As elbencho: links are those of each host.
+        paths.push(here.join(path).to_string_lossy().into_owned());
+    }
+    let mut files = BTreeMap::new();
+    let mut read = |path: &str| {
+        let text = bounded::read_to_string(path).map_err(FileError::io(path))?;
+        files.insert(path.to_owned(), text.clone());
+        Ok(text)
+    };
+    // It was read before, and is kept now.
+    let _ = elbencho::read(call.words, &mut read);
+    let tree = settings.tree.as_ref().map(|said| tree_text(said.file.as_deref(), said.scan.as_deref())).transpose();
+    Ok(PartAsked {
+        words: call.words.to_vec(),
+        files,
+        paths,
+        tree: told(tree)?,
+        number: 0,
+        services: names.len() as u32,
+    })
+}
+
+/// A tree, as it is here: read from its file, or found in a directory and kept in the file.
+fn tree_text(file: Option<&str>, scan: Option<&str>) -> Result<String, FileError> {
+    let mut disk = HostPlaces::default();
+    let Some(scan) = scan else {
+        let path = file.unwrap_or_default();
+        let bytes = disk.tree_file(path)?;
+        let invalid = |error: std::string::FromUtf8Error| std::io::Error::new(std::io::ErrorKind::InvalidData, error);
+        return String::from_utf8(bytes).map_err(invalid).map_err(FileError::io(path));
+    };
+    let text = tree::text(&disk.look_through(scan)?);
+    match file {
+        Some(file) => disk.keep_tree(file, &text).map(|()| text),
+        None => Ok(text),
+    }
+}
+
+/// What a service found.
+struct Facts<'a> {
+    paths: &'a [String],
+    found: &'a [PathFound],
+    tree: Option<&'a str>,
+}
+
+impl Places for Facts<'_> {
+    fn look(&mut self, path: &str) -> Found {
+        let known = self.paths.iter().zip(self.found).find(|(known, _)| *known == path);
+        // The service has looked at what is above them.
+        known.map_or(Found::Directory, |(_, &found)| found.into())
+    }
+
+    fn cpus_of_node(&mut self, _node: u32) -> Option<Vec<u32>> {
+        None
+    }
+
+    fn nodes(&mut self) -> Vec<u32> {
+        Vec::new()
+    }
+
+    fn cpus(&mut self) -> Vec<u32> {
+        Vec::new()
+    }
+
+    fn tree_file(&mut self, _path: &str) -> Result<Vec<u8>, FileError> {
+        Ok(self.tree.unwrap_or_default().into())
+    }
+
+    fn look_through(&mut self, _path: &str) -> Result<Vec<Entry>, FileError> {
+        Ok(Vec::new())
+    }
+
+    fn keep_tree(&mut self, _path: &str, _text: &str) -> Result<(), FileError> {
+        Ok(())
+    }
+}
+
+/// What services tell of a phase.
+#[derive(Default)]
+pub struct AllTold {
+    /// The report of each, with its name.
+    pub reports: Vec<(String, PhaseReport)>,
+    /// The `sync` before it, µs.
+    pub before: Option<Both<u64>>,
+    /// The one behind it.
+    pub after: Option<Both<u64>>,
+    /// What went wrong, with the name of the service.
+    pub wrong: Vec<String>,
+}
+
+impl AllTold {
+    /// What one of them tells.
+    pub fn add(&mut self, name: &str, phase: &LoweredPhase, text: &str) {
+        let told = json::from_str::<PhaseTold>(text).unwrap_or_default();
+        self.wrong.extend(told.wrong.iter().map(|wrong| format!("{name}: {wrong}")));
+        match PhaseReport::of_numbers(phase, &told.report) {
+            Some(report) => self.reports.push((name.to_owned(), report)),
+            None => self.wrong.push(format!("{name}: its report cannot be read")),
+        }
+        for (all, one) in [(&mut self.before, told.before_us), (&mut self.after, told.after_us)] {
+            let Some(us) = one else { continue };
+            let known = all.unwrap_or(Both { first: us, last: us });
+            *all = Some(Both { first: known.first.min(us), last: known.last.max(us) });
+        }
+    }
+}
+
+/// `--interrupt` and `--quit`.
+pub fn tell_services<T>(settings: &Settings, asked: ToAgent) -> Step<T> {
+    let names = names(settings)?;
+    let (there, gone): (Vec<HostPlace>, Vec<HostPlace>) = places(&names).into_iter().partition(hosts::answers);
+    let mut failed = !gone.is_empty();
+    for place in &gone {
+        complain(format!("{}: no service answers there", place.name));
+    }
+    if !there.is_empty() {
+        told(hosts::join(&there, keys().as_deref()).map_err(|stopped| stopped.message))?;
+        let ranks = ranks::joined().ok_or_else(|| Stopped::io("the services are gone"))?;
+        let words = there.iter().map(|_| asked.words().to_owned()).collect();
+        let answers = told(ranks.ask_each(session::stop_flag()?, words))?;
+        ranks::dismiss(End::Done.number());
+        for (place, answer) in there.iter().zip(answers) {
+            let refused = String::from_utf8_lossy(&answer);
+            let until = Instant::now() + ENDS_WITHIN;
+            while refused.is_empty() && asked == ToAgent::End && hosts::answers(place) && Instant::now() < until {
+                std::thread::sleep(LOOK_AGAIN);
+            }
+            match &*refused {
+                "" => output::print(&format!("{}: OK\n", place.name)),
+                why => {
+                    failed = true;
+                    complain(format!("{}: {why}", place.name));
+                }
+            }
+        }
+    }
+    Err(if failed { End::DialectFailed } else { End::Done }.into())
+}
+
+/// `--service`: serves whoever leads, in the background where that is asked for.
+pub fn serve<T>(settings: &Settings) -> Step<T> {
+    // Threads of all benchmarks, and a service in the background, inherit it.
+    let cpus = bound_cpus(settings, &mut HostPlaces::of(settings)).map_err(|wrong| wrong.to_string());
+    if let Err(why) = cpus.and_then(|cpus| run_on(&cpus).map_err(|error| format!("--zones, --cores: {error}"))) {
+        complain(why);
+        return Err(End::DialectFailed.into());
+    }
+    let list = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let keys = list("PLUMB_AGENT_KEYS").map(PathBuf::from);
+    // elbencho listens on all addresses. Without keys, this host alone is served.
+    let address = if keys.is_some() { "0.0.0.0" } else { "127.0.0.1" };
+    let arguments = AgentArguments {
+        listen: Some(format!("{address}:{}", settings.hosts.port)),
+        keys,
+        allow: list("PLUMB_AGENT_ALLOW").map(|paths| std::env::split_paths(&paths).collect()).unwrap_or_default(),
+        obeys: true,
+        keyless: agent::listen::Keyless::OnLoopback,
+        ..AgentArguments::default()
+    };
+    if settings.action == Action::ServiceInForeground {
+        return Err(agent::serve_clients(&arguments, "elbencho")?.into());
+    }
+    let number = agent::in_background(&arguments, "elbencho", None)?;
+    page(&format!("Running in background. PID: {number}; address: {address}:{}\n", settings.hosts.port))
+}
+
+/// Where the run is made: below what services allow.
+pub fn base(settings: &Settings) -> PathBuf {
+    let first = settings.paths.first().map_or(Path::new("."), Path::new);
+    std::path::absolute(first).unwrap_or_else(|_| first.to_owned())
+}

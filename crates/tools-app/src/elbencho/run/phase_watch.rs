@@ -1,0 +1,83 @@
+//! What is kept of a phase while it runs, for its report: its entries, and what the processors did.
+
+use super::outputs::{MachineTicks, date, uuid};
+use jiff::Timestamp;
+use plumb_engine::LoggedOp;
+use plumb_result::PhaseMeasurement;
+use plumb_tools_app::elbencho::lower::LoweredPhase;
+use plumb_tools_app::elbencho::print::{Both, EntryCounts, EntryOp, PhaseReport, SeenBeside, report};
+
+/// How often the processors are looked at, ns.
+pub const LOOK_NS: u64 = 100_000_000;
+
+/// A phase that runs.
+pub struct PhaseWatch {
+    /// When its clock started.
+    pub began: Timestamp,
+    entries: EntryCounts,
+    start: MachineTicks,
+    /// With the time since the phase began, ns.
+    looks: Vec<(u64, MachineTicks)>,
+}
+
+impl PhaseWatch {
+    /// One that begins now.
+    pub fn start(ticks: MachineTicks) -> PhaseWatch {
+        let (began, entries, looks) = (Timestamp::now(), EntryCounts::default(), Vec::new());
+        PhaseWatch { began, entries, start: ticks, looks }
+    }
+
+    /// What the processors have done by now.
+    pub fn look(&mut self, at_ns: u64, ticks: MachineTicks) {
+        self.looks.push((at_ns, ticks));
+    }
+
+    /// The ops of a thread.
+    pub fn take(&mut self, phase: &LoweredPhase, worker: &str, logged: impl Iterator<Item = LoggedOp>) {
+        let thread = rank(worker).saturating_sub(phase.first_rank);
+        self.entries.take(
+            phase,
+            thread,
+            logged.map(|op| EntryOp {
+                kind: op.kind,
+                file: op.file,
+                submit_ns: op.submit_ns,
+                complete_ns: op.complete_ns,
+                ok: op.result.is_ok(),
+            }),
+        );
+    }
+
+    /// Its report, now that it is over.
+    pub fn report(&mut self, phase: &LoweredPhase, measured: &PhaseMeasurement, ticks: MachineTicks) -> PhaseReport {
+        let entries = std::mem::take(&mut self.entries);
+        let cpu = self.over(measured.first_done_ns.unwrap_or(u64::MAX), ticks);
+        report(phase, measured, &entries, SeenBeside { cpu, ..self.seen() })
+    }
+
+    /// When it began, and a name of its own.
+    pub fn seen(&self) -> SeenBeside {
+        SeenBeside { date: date(self.began), id: uuid(), ..SeenBeside::default() }
+    }
+
+    /// The processors until the first thread was done, and over all.
+    fn over(&self, first_done_ns: u64, now: MachineTicks) -> Both<u32> {
+        let last = now.percent_since(self.start);
+        let by_first = self.looks.iter().take_while(|(at_ns, _)| *at_ns <= first_done_ns).last();
+        Both { first: by_first.map_or(last, |(_, times)| times.percent_since(self.start)), last }
+    }
+}
+
+/// The rank of a worker.
+pub fn rank(worker: &str) -> u32 {
+    let digits: String = worker.trim_start_matches('r').chars().take_while(char::is_ascii_digit).collect();
+    digits.parse().unwrap_or(0)
+}
+
+/// What went wrong in a phase, a line each.
+pub fn faults(measured: &PhaseMeasurement) -> impl Iterator<Item = String> + '_ {
+    measured.faults.iter().map(|fault| {
+        let place = if fault.op.moves_bytes() { format!(" at byte {}", fault.offset) } else { String::new() };
+        format!("{} of {}{place}: {}", fault.op.name(), fault.path.display(), fault.message)
+    })
+}

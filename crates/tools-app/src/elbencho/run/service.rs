@@ -1,0 +1,391 @@
+//! A service of elbencho's: what an agent makes of the words of whoever leads it, and how it reports each phase.
+
+use super::between;
+use super::outputs::MachineTicks;
+use super::phase_watch::{PhaseWatch, faults};
+use super::places::HostPlaces;
+use plumb_document::json;
+use plumb_engine::{LoggedOp, PhaseNow};
+use plumb_result::PhaseMeasurement;
+use plumb_study::AgentPolicy;
+use plumb_tools::FileError;
+use plumb_tools_app::elbencho::hosts::{DataSetPart, HOSTS_MAX};
+use plumb_tools_app::elbencho::lower::{Found, Lowered, Places, lower};
+use plumb_tools_app::elbencho::tree::{self, Entry};
+use plumb_tools_app::elbencho::{self, Action, Settings, TreeSettings};
+use plumb_workload::Workload;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// How a service is asked for its part of a benchmark.
+pub const ASKED: &str = "elbencho ";
+
+/// What a service is asked beside a benchmark.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ToAgent {
+    /// To interrupt what it does for others.
+    InterruptOthers,
+    /// To end.
+    End,
+}
+
+impl ToAgent {
+    /// As it is sent.
+    pub const fn words(self) -> &'static str {
+        match self {
+            ToAgent::InterruptOthers => "interrupt",
+            ToAgent::End => "end",
+        }
+    }
+
+    /// What was sent.
+    pub fn of(words: &str) -> Option<ToAgent> {
+        [ToAgent::InterruptOthers, ToAgent::End].into_iter().find(|asked| asked.words() == words)
+    }
+}
+
+/// What a service is asked for.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct PartAsked {
+    /// elbencho's words.
+    pub words: Vec<String>,
+    /// Files of options that the words name, with their texts.
+    pub files: BTreeMap<String, String>,
+    /// The paths, absolute.
+    pub paths: Vec<String>,
+    /// A tree, where the words name one.
+    pub tree: Option<String>,
+    /// Which of the services this is.
+    pub number: u32,
+    /// How many there are.
+    pub services: u32,
+}
+
+/// What becomes of it.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct PartServed {
+    /// What is done; `None` where something is wrong.
+    pub workload: Option<Workload>,
+    /// What the paths lead to.
+    pub found: Vec<PathFound>,
+    /// What was changed.
+    pub notes: Vec<String>,
+    /// What is wrong.
+    pub wrong: Vec<String>,
+}
+
+/// What a path leads to, as [`Found`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PathFound {
+    Absent,
+    Directory,
+    File(u64),
+    Device(u64),
+    Other,
+}
+
+impl From<Found> for PathFound {
+    fn from(found: Found) -> PathFound {
+        match found {
+            Found::Absent => PathFound::Absent,
+            Found::Directory => PathFound::Directory,
+            Found::File { bytes } => PathFound::File(bytes),
+            Found::Device { bytes } => PathFound::Device(bytes),
+            Found::Other => PathFound::Other,
+        }
+    }
+}
+
+impl From<PathFound> for Found {
+    fn from(found: PathFound) -> Found {
+        match found {
+            PathFound::Absent => Found::Absent,
+            PathFound::Directory => Found::Directory,
+            PathFound::File(bytes) => Found::File { bytes },
+            PathFound::Device(bytes) => Found::Device { bytes },
+            PathFound::Other => Found::Other,
+        }
+    }
+}
+
+/// What a service tells of a phase.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct PhaseTold {
+    /// How long the `sync` before it took, µs.
+    pub before_us: Option<u64>,
+    /// Its report, as numbers.
+    pub report: Vec<u64>,
+    /// How long the `sync` behind it took, µs.
+    pub after_us: Option<u64>,
+    /// What went wrong.
+    pub wrong: Vec<String>,
+}
+
+/// A part of a benchmark, and its phase at hand.
+pub struct ElbenchoService {
+    settings: Settings,
+    lowered: Lowered,
+    number: usize,
+    watch: PhaseWatch,
+    told: PhaseTold,
+}
+
+impl ElbenchoService {
+    /// Reads what is asked for; the service where it can be done, and the answer.
+    pub fn of(asked: &str, policy: &AgentPolicy) -> (Option<ElbenchoService>, Vec<u8>) {
+        let made = json::from_str::<PartAsked>(asked)
+            .map_err(|error| vec![format!("the words of whoever leads: {error}")])
+            .and_then(|asked| ElbenchoService::new(&asked, policy));
+        let (service, served) = match made {
+            Ok((service, served)) => (Some(service), served),
+            Err(wrong) => (None, PartServed { wrong, ..PartServed::default() }),
+        };
+        (service, json::to_vec(&served).unwrap_or_default())
+    }
+
+    fn new(asked: &PartAsked, policy: &AgentPolicy) -> Result<(ElbenchoService, PartServed), Vec<String>> {
+        let mut sent = |path: &str| asked.files.get(path).cloned().ok_or(not_sent(path));
+        // The paths were made by whoever leads: a few words could stand for any number of them.
+        let words: Vec<String> = std::iter::once("--nopathexp".to_owned()).chain(asked.words.iter().cloned()).collect();
+        let settings = elbencho::read(&words, &mut sent);
+        let settings = settings.map_err(|wrong| wrong.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+        let settings = as_part(settings, asked);
+        check(&settings, asked, policy)?;
+        let mut places = ServedPlaces { asked, policy, disk: HostPlaces::of(&settings) };
+        let found = settings.paths.iter().map(|path| places.look(path).into()).collect();
+        let lowered = lower(&settings, &mut places).map_err(|error| vec![error.to_string()])?;
+        let served = PartServed {
+            workload: Some(lowered.workload.clone()),
+            found,
+            notes: lowered.notes.clone(),
+            wrong: Vec::new(),
+        };
+        let (watch, told) = (PhaseWatch::start(MachineTicks::default()), PhaseTold::default());
+        Ok((ElbenchoService { settings, lowered, number: 0, watch, told }, served))
+    }
+
+    /// A phase is about to begin.
+    pub fn phase_begins(&mut self) {
+        self.told = PhaseTold::default();
+        if self.lowered.phases.get(self.number).is_some_and(|phase| phase.opens_iteration) {
+            self.told.before_us = self.sync();
+        }
+    }
+
+    /// Its clock starts.
+    pub fn clock_starts(&mut self) {
+        self.watch = PhaseWatch::start(MachineTicks::now());
+    }
+
+    /// A look at the processors.
+    pub fn tick(&mut self, now: &dyn PhaseNow) {
+        self.watch.look(now.elapsed_ns(), MachineTicks::now());
+    }
+
+    /// The ops of a worker.
+    pub fn op_log(&mut self, worker: &str, logged: &mut dyn Iterator<Item = LoggedOp>) {
+        if let Some(phase) = self.lowered.phases.get(self.number) {
+            self.watch.take(phase, worker, logged);
+        }
+    }
+
+    /// What whoever leads is told of a phase that is over.
+    pub fn tells(&mut self, measured: &PhaseMeasurement) -> String {
+        let Some(phase) = self.lowered.phases.get(self.number) else { return String::new() };
+        let mut report = self.watch.report(phase, measured, MachineTicks::now());
+        if phase.is_idle {
+            report.each_ms.clear();
+        }
+        self.number += 1;
+        self.told.report = report.numbers();
+        self.told.wrong.extend(faults(measured));
+        if measured.fault_count == 0 {
+            self.told.after_us = self.sync();
+        }
+        json::to_string(&self.told).unwrap_or_default()
+    }
+
+    /// Writes the page cache out, where that is asked for, µs.
+    fn sync(&mut self) -> Option<u64> {
+        match between::steps(self.lowered.between, &self.settings.paths) {
+            Ok(steps) => steps.first().map(|step| step.us),
+            Err(error) => {
+                self.told.wrong.push(error.to_string());
+                None
+            }
+        }
+    }
+}
+
+/// The settings of one of several services.
+pub fn as_part(mut settings: Settings, asked: &PartAsked) -> Settings {
+    settings.paths.clone_from(&asked.paths);
+    settings.part = DataSetPart { host: asked.number, hosts: asked.services };
+    if let Some(tree) = &mut settings.tree {
+        *tree = TreeSettings { file: Some("--treefile".to_owned()), scan: None, ..tree.clone() };
+    }
+    settings
+}
+
+/// Threads that a service runs, which its policy limits too.
+const THREADS_MAX: u32 = 4096;
+/// Threads of all iterations, each of which takes a kilobyte in each phase.
+const GROUPS_MAX: u64 = 32 << 10;
+/// Paths, and parts of files, that it makes up for them; they take some hundred bytes each.
+const NAMES_MAX: u64 = 4 << 20;
+
+/// What a service does not do, whatever it is asked.
+fn check(settings: &Settings, asked: &PartAsked, policy: &AgentPolicy) -> Result<(), Vec<String>> {
+    let mut wrong = Vec::new();
+    if !matches!(settings.action, Action::Run | Action::DryRun) {
+        wrong.push("these words ask for no benchmark".to_owned());
+    }
+    for path in settings.paths.iter().filter(|path| !policy.allows(Path::new(path), Path::new("/"))) {
+        wrong.push(format!("the service does not allow `{path}`: PLUMB_AGENT_ALLOW lists what it may use"));
+    }
+    if settings.phases.dropcache {
+        wrong.push(
+            "--dropcache: a service drops no caches for others; use --direct, or drop them on its host".to_owned(),
+        );
+    }
+    let groups = u64::from(settings.threads).saturating_mul(settings.iterations.into());
+    let names = groups.saturating_mul(names_of_a_thread(settings, asked));
+    if settings.threads > THREADS_MAX || groups > GROUPS_MAX || names > NAMES_MAX {
+        wrong.push(format!(
+            "{} threads, {} times, with {} directories of {} files, or parts of files, are more than a service runs",
+            settings.threads, settings.iterations, settings.dirs, settings.files
+        ));
+    }
+    let DataSetPart { host, hosts } = settings.part;
+    if host >= hosts || hosts as usize > HOSTS_MAX {
+        wrong.push(format!("service {host} of {hosts} is none"));
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(wrong) }
+}
+
+/// Paths and parts of files that a thread has, at most.
+fn names_of_a_thread(settings: &Settings, asked: &PartAsked) -> u64 {
+    let paths = settings.paths.len() as u64;
+    if let (Some(tree), Some(text)) = (&settings.tree, &asked.tree) {
+        // Its files are dealt to the threads of all hosts.
+        let all = settings.threads.max(1).into();
+        let listed = tree::parse("--treefile", text.as_bytes()).unwrap_or_default();
+        let blocks = |file: &tree::TreeFile| match tree.round_robin {
+            true => file.bytes.max(tree.round_up).div_ceil(settings.block.max(1)),
+            false => 1,
+        };
+        let parts = listed.files.iter().map(blocks).fold(listed.dirs.len() as u64, u64::saturating_add);
+        return parts.div_ceil(all).saturating_add(1);
+    }
+    // Files in directories of one path have numbers, which take no memory.
+    let is_plain = settings.dirs == 0 || settings.paths.iter().all(|path| !path.contains('{')) && paths == 1;
+    let files = if is_plain { 0 } else { u64::from(settings.dirs).saturating_mul(settings.files.into()) };
+    paths.saturating_add(settings.dirs.into()).saturating_add(files)
+}
+
+fn not_sent(path: &str) -> FileError {
+    let source = std::io::Error::new(std::io::ErrorKind::NotFound, "whoever leads did not send it");
+    FileError::Io { path: path.to_owned(), source }
+}
+
+/// What a service sees of its host for others.
+struct ServedPlaces<'a> {
+    asked: &'a PartAsked,
+    policy: &'a AgentPolicy,
+    disk: HostPlaces,
+}
+
+impl Places for ServedPlaces<'_> {
+    fn look(&mut self, path: &str) -> Found {
+        match self.asked.paths.iter().any(|asked| asked == path) || self.policy.allows(Path::new(path), Path::new("/"))
+        {
+            true => self.disk.look(path),
+            // The directory above what is allowed is not looked at, and its absence is told by whoever opens what is in it.
+            false => Found::Directory,
+        }
+    }
+
+    fn cpus_of_node(&mut self, node: u32) -> Option<Vec<u32>> {
+        self.disk.cpus_of_node(node)
+    }
+
+    fn nodes(&mut self) -> Vec<u32> {
+        self.disk.nodes()
+    }
+
+    fn cpus(&mut self) -> Vec<u32> {
+        self.disk.cpus()
+    }
+
+    fn tree_file(&mut self, path: &str) -> Result<Vec<u8>, FileError> {
+        self.asked.tree.clone().map(String::into_bytes).ok_or(not_sent(path))
+    }
+
+    fn look_through(&mut self, path: &str) -> Result<Vec<Entry>, FileError> {
+        Err(not_sent(path))
+    }
+
+    fn keep_tree(&mut self, path: &str, _text: &str) -> Result<(), FileError> {
+        Err(not_sent(path))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plumb_engine::guard::Permissions;
+    use std::time::{Duration, Instant};
+
+    fn refused(asked: &PartAsked) -> Vec<String> {
+        let policy = AgentPolicy { allow: vec!["/tmp".into()], may_exec: false, permissions: Permissions::none() };
+        let (service, answer) = ElbenchoService::of(&json::to_string(asked).unwrap(), &policy);
+        assert!(service.is_none());
+        json::from_slice::<PartServed>(&answer).unwrap().wrong
+    }
+
+    fn asked(words: &str) -> PartAsked {
+        let words = words.split(' ').map(str::to_owned).collect();
+        PartAsked { words, paths: vec!["/tmp/none".to_owned()], services: 2, ..PartAsked::default() }
+    }
+
+    // Protects a service's memory and its host from whoever leads it: what is too much, or lies elsewhere, is refused at once.
+    #[test]
+    fn what_a_service_cannot_bear_is_refused() {
+        let began = Instant::now();
+        let mut tree = asked("-w -b 1 --treeroundrob --treefile t /tmp/none");
+        tree.tree = Some(format!("f {} a\n", u64::MAX));
+        let mut outside = asked("-w -s 1k x");
+        outside.paths = vec!["/tmp/../etc/passwd".to_owned()];
+        let mut several = asked("-w -s 1k -n 1000000 -N 1000000 x");
+        several.paths = vec!["/tmp/a".to_owned(), "/tmp/b".to_owned()];
+        let cases = [
+            (asked("-w -s 1k -t 4294967295 x"), "more than a service runs"),
+            (asked("-w -s 1k -t 64 -i 4294967295 x"), "more than a service runs"),
+            (asked("-d -n 4294967295 x"), "more than a service runs"),
+            (several, "more than a service runs"),
+            (tree, "more than a service runs"),
+            (outside, "does not allow `/tmp/../etc/passwd`"),
+            (asked("-w -s 1k --dropcache x"), "drops no caches"),
+            (asked("--version"), "no benchmark"),
+            (asked("-w -s 1k -c /etc/passwd x"), "did not send it"),
+            (PartAsked { paths: vec!["/tmp".to_owned()], ..asked("-d --treefile /etc/passwd x") }, "did not send it"),
+            (PartAsked { number: 2, ..asked("-w -s 1k x") }, "service 2 of 2"),
+            (PartAsked { services: u32::MAX, ..asked("-w -s 1k x") }, "is none"),
+        ];
+        for (asked, told) in cases {
+            let wrong = refused(&asked);
+            assert!(wrong.iter().any(|wrong| wrong.contains(told)), "{:?}: {wrong:?}", asked.words);
+        }
+        // Words that stand for a million paths each.
+        let mut many = asked("-w -s 1k");
+        many.words.extend(std::iter::repeat_n("[1-1000000]".to_owned(), 1000));
+        many.paths = vec!["/etc/none".to_owned()];
+        assert!(refused(&many)[0].contains("does not allow"));
+        let policy = AgentPolicy { allow: Vec::new(), may_exec: false, permissions: Permissions::none() };
+        for malformed in ["", "{", "[]", "{\"words\":[[]]}", "null"] {
+            assert!(ElbenchoService::of(malformed, &policy).0.is_none());
+        }
+        assert!(began.elapsed() < Duration::from_secs(60));
+    }
+}

@@ -1,0 +1,145 @@
+//! Options as said, on the command line and in a file.
+
+use super::Wrong;
+use super::options::{WORDS, named};
+use plumb_tools::FileError;
+use plumb_tools::Support;
+use plumb_tools::options::{Opt, Takes, UnknownOption, Word, Words};
+use std::collections::BTreeMap;
+
+/// The options as said.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Said {
+    /// By name; a switch has no text.
+    given: BTreeMap<&'static str, String>,
+    /// What is not an option.
+    pub(super) paths: Vec<String>,
+}
+
+/// A switch that is on.
+const ON: &str = "true";
+
+impl Said {
+    pub(super) fn read(
+        words: &[String],
+        file: &mut dyn FnMut(&str) -> Result<String, FileError>,
+    ) -> Result<Said, Wrong> {
+        let mut said = Said::default();
+        // What was switched off holds against a file of options.
+        let mut off: Vec<&'static str> = Vec::new();
+        for word in Words::new(WORDS, words) {
+            match word? {
+                Word::Option(option, value) => said.take(option, value, &mut off)?,
+                Word::Operand(path) => said.paths.push(path),
+            }
+        }
+        if let Some(path) = said.given.get("configfile").cloned() {
+            let text = file(&path).map_err(|error| Wrong::ConfigFile(error.to_string()))?;
+            said.config(&path, &text, &off)?;
+        }
+        if let Some(path) = said.given.get("path") {
+            said.paths.push(path.clone());
+        }
+        Ok(said)
+    }
+
+    fn take(&mut self, option: &'static Opt, value: Option<String>, off: &mut Vec<&'static str>) -> Result<(), Wrong> {
+        let value = match (option.takes, value) {
+            (Takes::Flag, None) => ON.to_owned(),
+            (Takes::Flag, Some(value)) => match switch(&value) {
+                Some(true) => ON.to_owned(),
+                Some(false) => {
+                    off.push(option.name);
+                    return Ok(());
+                }
+                None => return Err(Wrong::NoSuchSwitch { name: option.name, value }),
+            },
+            (_, value) => value.ok_or(Wrong::NoValue { name: option.name })?,
+        };
+        let again = self.given.insert(option.name, value).is_some();
+        if again && option.takes != Takes::Flag {
+            return Err(Wrong::Twice { name: option.name });
+        }
+        Ok(())
+    }
+
+    /// A file of options: lines of `NAME=VALUE`. What the command line says comes first.
+    fn config(&mut self, path: &str, text: &str, off: &[&'static str]) -> Result<(), Wrong> {
+        for (number, line) in text.lines().enumerate() {
+            let line = line.split('#').next().unwrap_or_default().trim();
+            if line.is_empty() {
+                continue;
+            }
+            let place = || format!("{path}:{}", number + 1);
+            let Some((name, value)) = line.split_once('=') else {
+                return Err(Wrong::ConfigFile(format!("{}: `{line}` is not NAME=VALUE", place())));
+            };
+            let (name, value) = (name.trim(), value.trim());
+            let option =
+                named(name).ok_or_else(|| Wrong::ConfigFile(format!("{}: unknown option `{name}`", place())))?;
+            if off.contains(&option.name) || self.given.contains_key(option.name) {
+                continue;
+            }
+            if option.takes == Takes::Flag {
+                match switch(value) {
+                    Some(true) => self.given.insert(option.name, ON.to_owned()),
+                    Some(false) => continue,
+                    None => return Err(Wrong::NoSuchSwitch { name: option.name, value: value.to_owned() }),
+                };
+            } else {
+                self.given.insert(option.name, value.to_owned());
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses what cannot be used.
+    pub(super) fn refusals(&self) -> impl Iterator<Item = Wrong> + '_ {
+        self.given.keys().filter_map(|name| {
+            let option = named(name)?;
+            match option.support {
+                Support::Works | Support::Ignored(_) => None,
+                Support::NotYet(why) => Some(Wrong::NotYet { name: option.name, why }),
+                Support::Never(why) => Some(Wrong::Never { name: option.name, why }),
+            }
+        })
+    }
+
+    pub(super) fn is_on(&self, name: &'static str) -> bool {
+        debug_assert!(named(name).is_some_and(|option| option.takes == Takes::Flag), "{name}");
+        self.given.contains_key(name)
+    }
+
+    /// As given; `None` if it was not.
+    pub(super) fn text(&self, name: &'static str) -> Option<&str> {
+        debug_assert!(named(name).is_some_and(|option| option.takes != Takes::Flag), "{name}");
+        self.given.get(name).map(String::as_str)
+    }
+
+    /// As given, or the table's default.
+    pub(super) fn value(&self, name: &'static str) -> &str {
+        self.text(name).unwrap_or_else(|| named(name).map_or("", |option| option.default))
+    }
+}
+
+fn switch(value: &str) -> Option<bool> {
+    match value {
+        "1" | "true" | "yes" | "on" => Some(true),
+        "0" | "false" | "no" | "off" => Some(false),
+        _ => None,
+    }
+}
+
+impl From<UnknownOption> for Wrong {
+    fn from(unknown: UnknownOption) -> Wrong {
+        let Some(name) = unknown.name else {
+            return Wrong::Unknown { given: format!("-{}", unknown.letter), nearest: None };
+        };
+        let given = format!("--{name}");
+        if unknown.candidates.is_empty() {
+            return Wrong::Unknown { given, nearest: WORDS.table.nearest(&name) };
+        }
+        let candidates: Vec<String> = unknown.candidates.iter().map(|option| format!("--{}", option.name)).collect();
+        Wrong::Ambiguous { given, candidates: candidates.join(", ") }
+    }
+}

@@ -1,0 +1,12 @@
+//! Tools that stand for applications: Filebench, elbencho, sysbench, fs_mark, dbench, vdbench and IOMeter: options, workload and printed results of each tool. Nothing here touches the system; `run.rs` is the root
+//! of the half that runs.
+
+#![cfg_attr(test, allow(clippy::disallowed_methods))] // tests write files
+
+pub mod dbench;
+pub mod elbencho;
+pub mod filebench;
+pub mod fs_mark;
+pub mod iometer;
+pub mod sysbench;
+pub mod vdbench;

@@ -1,0 +1,103 @@
+//! The options, one row each: the parser and the help read them.
+
+use plumb_tools::Support::{self, Ignored, Never, NotYet, Works};
+use plumb_tools::options::Takes::{self, Flag, List, Number, Ratio, Size, Text};
+use plumb_tools::options::{Opt, Table, long};
+
+/// A value, as help shows it.
+fn shown(takes: Takes) -> &'static str {
+    match takes {
+        Flag => "[=on|off]",
+        Number | Ratio => "=N",
+        Size => "=SIZE",
+        List => "=[LIST,...]",
+        _ => "=STRING",
+    }
+}
+
+const DRAWN: Support = Ignored("fileio draws evenly");
+
+/// Those of all tests. Source: the help of sysbench 1.0.20.
+#[rustfmt::skip]
+pub const GENERAL: &[Opt] = &[
+    long("threads", Number, "threads").or("1"),
+    long("events", Number, "most requests and flushes, of all threads; 0: no limit").or("0"),
+    long("time", Number, "seconds; 0: no limit").or("10"),
+    long("report-interval", Number, "print what was done every N seconds; 0: only at the end").or("0"),
+    long("percentile", Number, "percentile of latencies, 1 to 100; 0: none").or("95"),
+    long("rate", Number, "requests and flushes a second, at random times, of all threads; 0: as many as there can be").or("0"),
+    long("histogram", Flag, "print how many latencies there are of each size").or("off"),
+    long("rand-seed", Number, "seed of random places; 0: another one each time").or("0"),
+    long("help", Flag, "print help").or("off"),
+    long("version", Flag, "print the version").or("off"),
+    long("num-threads", Number, "--threads"),
+    long("max-requests", Number, "--events"),
+    long("max-time", Number, "--time"),
+    long("tx-rate", Number, "--rate"),
+    long("forced-shutdown", Text, "").or("off").but(Ignored("a run ends at its time")),
+    long("thread-stack-size", Size, "").or("64K").but(Ignored("threads have stacks of their own")),
+    long("verbosity", Number, "").or("3").but(Ignored("messages are as with 3")),
+    long("debug", Flag, "").or("off").but(Ignored("there is no debugging output")),
+    long("rand-type", Text, "").or("special").but(DRAWN),
+    long("rand-spec-iter", Number, "").or("12").but(DRAWN),
+    long("rand-spec-pct", Number, "").or("1").but(DRAWN),
+    long("rand-spec-res", Number, "").or("75").but(DRAWN),
+    long("rand-pareto-h", Ratio, "").or("0.2").but(DRAWN),
+    long("report-checkpoints", List, "").but(NotYet("use --report-interval")),
+    long("validate", Flag, "write blocks with a checksum and their offset, and check what is read").or("off"),
+    long("config-file", Text, "").but(NotYet("give the options themselves")),
+    long("luajit-cmd", Text, "").but(Never("there is no Lua")),
+];
+
+/// Those of fileio.
+#[rustfmt::skip]
+pub const FILEIO: &[Opt] = &[
+    long("file-num", Number, "number of files").or("128"),
+    long("file-block-size", Size, "bytes of a request").or("16384"),
+    long("file-total-size", Size, "bytes of all files together").or("2G"),
+    long("file-test-mode", Text, "what run does: seqwr, seqrewr, seqrd, rndrd, rndwr, rndrw"),
+    long("file-io-mode", Text, "by which calls: sync, async, mmap").or("sync"),
+    long("file-async-backlog", Number, "with async, requests in flight of each thread").or("128"),
+    long("file-extra-flags", List, "how files are opened: sync, dsync, direct"),
+    long("file-fsync-freq", Number, "flush all files behind every N requests; 0: never").or("100"),
+    long("file-fsync-all", Flag, "flush its file behind each write").or("off"),
+    long("file-fsync-end", Flag, "flush all files at the end").or("on"),
+    long("file-fsync-mode", Text, "how: fsync or fdatasync").or("fsync"),
+    long("file-merged-requests", Number, "in sequence, N blocks in a request; 0: one").or("0"),
+    long("file-rw-ratio", Ratio, "reads for each write, of rndrw").or("1.5"),
+];
+
+/// An option by its name, in which dashes and underscores are the same.
+pub(super) fn find(name: &str) -> Option<&'static Opt> {
+    Table(&[GENERAL, FILEIO]).named(&name.replace('_', "-"))
+}
+
+fn rows(rows: &[Opt]) -> String {
+    let head = |row: &Opt| format!("--{}{}", row.name, shown(row.takes));
+    let width = rows.iter().map(|row| head(row).len()).max().unwrap_or(0);
+    let row = |row: &Opt| {
+        let default = if row.default.is_empty() { String::new() } else { format!(" [{}]", row.default) };
+        let what = match row.support {
+            Works => row.what.to_owned(),
+            Ignored(why) => format!("(ignored: {why})"),
+            NotYet(why) => format!("(not yet: {why})"),
+            Never(why) => format!("(never: {why})"),
+        };
+        format!("  {:<width$} {what}{default}\n", head(row))
+    };
+    rows.iter().map(row).collect()
+}
+
+/// What `sysbench fileio help` prints.
+pub fn help_of_test() -> String {
+    format!("fileio options:\n{}\n", rows(FILEIO))
+}
+
+/// What `sysbench --help` prints.
+pub fn help() -> String {
+    format!(
+        "Usage:\n  sysbench [options]... [testname] [command]\n\nCommands: prepare run cleanup help\n\nGeneral options:\n{}\n\
+         Tests:\n  fileio - File I/O test\n\nSee 'sysbench fileio help' for its options.\n",
+        rows(GENERAL)
+    )
+}

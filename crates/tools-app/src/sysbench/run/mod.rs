@@ -1,0 +1,127 @@
+//! `plumb as sysbench`.
+
+use plumb_cli::exit::End;
+use plumb_cli::output::{self, error_line, error_text};
+use plumb_engine::PhaseNow;
+use plumb_engine::signals::StopFlag;
+use plumb_study::{Bench, Progress};
+use plumb_tools_app::sysbench::lower::{file_name, lower};
+use plumb_tools_app::sysbench::print::{self, Counted};
+use plumb_tools_app::sysbench::{self, Action, Command, Settings, Wrong};
+use plumb_tools_run::ToolCall;
+use plumb_tools_run::runner::{Dialect, Load, RunEnded, Step, conclude, page};
+use plumb_workload::Workload;
+
+/// One command of the file test. The code is 1 where anything is wrong.
+pub struct Sysbench {
+    settings: Settings,
+    has_run: bool,
+}
+
+impl Dialect for Sysbench {
+    const NAME: &'static str = "sysbench";
+    type Run = Workload;
+    type Listener<'a> = Watching<'a>;
+
+    fn read(call: &ToolCall<'_>) -> Step<Sysbench> {
+        let warnings = sysbench::warnings(call.words);
+        error_text!("{}", warnings.errors);
+        output::print(&warnings.output);
+        match sysbench::read(call.words) {
+            Ok(Action::Version) => page(print::VERSION),
+            Ok(Action::Page(text)) => page(&format!("{}{text}", print::HEAD)),
+            Ok(Action::Run(settings)) => {
+                output::print(print::HEAD);
+                Ok(Sysbench { settings, has_run: false })
+            }
+            Err(wrong) => {
+                output::print(print::HEAD);
+                match wrong {
+                    Wrong::Fatal(_) => output::print(&format!("{wrong}\n\n")),
+                    Wrong::Usage(_) => error_line!("{wrong}"),
+                }
+                Err(End::DialectFailed.into())
+            }
+        }
+    }
+
+    fn next(&mut self, _stop: Option<StopFlag>) -> Step<Workload> {
+        if self.has_run {
+            return Err(End::Done.into());
+        }
+        self.has_run = true;
+        let settings = &self.settings;
+        let length = |number| std::fs::metadata(file_name(number)).ok().map(|found| found.len());
+        let lengths: Vec<Option<u64>> = (0..settings.files).map(length).collect();
+        match settings.command {
+            Command::Prepare => output::print(&print::preparing(settings, &lengths)),
+            Command::Cleanup => output::print("Removing test files...\n"),
+            Command::Run(mode) => {
+                output::print(&print::running(settings, mode));
+                let short = |length: &Option<u64>| length.is_none_or(|length| length < settings.file_bytes());
+                if mode != sysbench::TestMode::Create
+                    && let Some(number) = lengths.iter().position(short)
+                {
+                    output::print(&print::unusable(settings, number as u32, lengths[number]));
+                    return Err(End::DialectFailed.into());
+                }
+                output::print("Initializing worker threads...\n\n");
+            }
+        }
+        let now = jiff::Timestamp::now().as_nanosecond() as u64;
+        Ok(lower(settings, &lengths, now))
+    }
+
+    fn load<'a>(&'a self, run: &'a Workload) -> Load<'a> {
+        Load::here(run)
+    }
+
+    fn listen<'a>(&'a self, _run: &'a Workload, _bench: &mut Bench) -> Step<Watching<'a>> {
+        Ok(Watching { settings: &self.settings, last_ns: 0, last: Counted::default() })
+    }
+
+    fn print<'a>(&'a self, _run: &'a Workload, _watching: Watching<'a>, ended: &RunEnded) -> Step<()> {
+        if let Some(phase) = ended.outcome().and_then(|outcome| outcome.measurement.phases.first()) {
+            match self.settings.command {
+                Command::Prepare => output::print(&print::prepared(phase)),
+                Command::Cleanup => {}
+                Command::Run(_) => match print::invalid(phase) {
+                    wrong if wrong.is_empty() => output::print(&print::report(&self.settings, phase)),
+                    // As the real one: what was done until then is not reported.
+                    wrong => output::print(&wrong),
+                },
+            }
+        }
+        Err(conclude("sysbench", ended).into())
+    }
+}
+
+/// Prints what was done since it did so last.
+pub struct Watching<'a> {
+    settings: &'a Settings,
+    last_ns: u64,
+    last: Counted,
+}
+
+impl Progress for Watching<'_> {
+    fn clock_starts(&mut self, _phase: &str) {
+        if matches!(self.settings.command, Command::Run(_)) {
+            output::print("Threads started!\n\n");
+        }
+    }
+
+    fn tick_ns(&self) -> Option<u64> {
+        (self.settings.report_s > 0).then(|| self.settings.report_s.saturating_mul(1_000_000_000))
+    }
+
+    fn tick(&mut self, now: &dyn PhaseNow) {
+        let at_ns = now.elapsed_ns();
+        let seconds = at_ns.saturating_sub(self.last_ns) as f64 / 1e9;
+        if seconds <= 0.0 || !matches!(self.settings.command, Command::Run(_)) {
+            return;
+        }
+        let all = Counted::of(&now.measurement().ops, self.settings.flush_each);
+        output::print(&print::line(self.settings, at_ns as f64 / 1e9, seconds, &all.since(&self.last)));
+        (self.last_ns, self.last) = (at_ns, all);
+    }
+}

@@ -1,0 +1,120 @@
+//! `-u` and `-g`: whom it runs as.
+
+use plumb_cli::common::Common;
+use plumb_cli::exit::Stopped;
+use plumb_cli::session;
+use plumb_store::Store;
+use plumb_study::Bench;
+use plumb_tools_classic::bonnie::Refusal;
+use std::cell::RefCell;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+/// Whom it runs as from now on.
+pub struct Became {
+    /// What Bonnie++ says of it.
+    pub told: String,
+    /// The database that was named, opened before the user changed, who may not open it.
+    pub kept: KeptStore,
+}
+
+/// An open database, until the bench takes it.
+#[derive(Default)]
+pub struct KeptStore(RefCell<Option<Box<Store>>>);
+
+impl KeptStore {
+    /// What is measured with.
+    pub fn bench(&self, common: &Common) -> Result<Bench, Stopped> {
+        match self.0.take() {
+            Some(store) => session::bench_of_other_user(*store, common),
+            None => session::bench_of_tool(common),
+        }
+    }
+}
+
+/// Runs on as this user and group: in this process where it is them or a database was named, else in its place.
+///
+/// # Errors
+/// There is none of that name, or it may not become them.
+pub fn become_user(user: Option<&str>, group: Option<&str>, common: &Common) -> Result<Became, Refusal> {
+    let ids = wanted(user, group)?;
+    let (uid, gid) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
+    let group = ids.group.unwrap_or(gid);
+    let told = format!("Using uid:{}, gid:{group}.\n", ids.user);
+    if (ids.user, group) == (uid, gid) {
+        return Ok(Became { told, kept: KeptStore::default() });
+    }
+    if cfg!(target_os = "linux") && common.db.is_some() && !common.no_store {
+        let store = session::store(common).map_err(|stopped| Refusal(format!("{}\n", stopped.message)))?;
+        change(ids.user, group).map_err(|error| Refusal(format!("Can't set uid to {}: {error}\n", ids.user)))?;
+        return Ok(Became { told, kept: KeptStore(RefCell::new(Some(Box::new(store)))) });
+    }
+    let refused = |error| Refusal(format!("Can't set uid to {}: {error}\n", ids.user));
+    let program = std::env::current_exe().map_err(refused)?;
+    let mut words = std::env::args_os();
+    let called = words.next().unwrap_or_default();
+    let mut command = Command::new(program);
+    command.arg0(called).args(words).uid(ids.user).gid(group);
+    // The other user may not write to this one's directories; without them it gets one of its own.
+    for variable in ["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"] {
+        command.env_remove(variable);
+    }
+    Err(refused(command.exec()))
+}
+
+/// Becomes a user and a group for good. It is this thread that does, and there is no other yet: those that follow, and
+/// processes, are whoever starts them.
+#[cfg(target_os = "linux")]
+fn change(user: u32, group: u32) -> std::io::Result<()> {
+    use rustix::process::DumpableBehavior;
+    use rustix::thread::{Gid, Uid};
+    let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
+    rustix::thread::set_thread_groups(&[])?;
+    rustix::thread::set_thread_res_gid(group, group, group)?;
+    rustix::thread::set_thread_res_uid(user, user, user)?;
+    // Else `/proc/self` stays root's, and with it what was read and written.
+    rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable)?;
+    Ok(())
+}
+
+/// Elsewhere it runs on in this process's place.
+#[cfg(not(target_os = "linux"))]
+fn change(_user: u32, _group: u32) -> std::io::Result<()> {
+    Err(std::io::ErrorKind::Unsupported.into())
+}
+
+struct Ids {
+    user: u32,
+    group: Option<u32>,
+}
+
+/// Numbers are taken as they are. Source: passwd(5), group(5).
+fn wanted(user: Option<&str>, group: Option<&str>) -> Result<Ids, Refusal> {
+    let mut ids = Ids { user: 0, group: None };
+    if let Some(user) = user {
+        let number: Option<u32> = user.parse().ok();
+        let found = entry("/etc/passwd", |fields| match number {
+            Some(_) => fields.get(2).copied() == Some(user),
+            None => fields.first().copied() == Some(user),
+        });
+        let at = |place: usize| found.as_ref().and_then(|fields| fields.get(place)?.parse().ok());
+        ids.user = number.or(at(2)).ok_or_else(|| Refusal(format!("Can't find user {user}\n")))?;
+        ids.group = at(3).or_else(|| group_number("nogroup"));
+    }
+    if let Some(group) = group {
+        let number = group.parse().ok().or_else(|| group_number(group));
+        ids.group = Some(number.ok_or_else(|| Refusal(format!("Can't find group {group}\n")))?);
+    }
+    Ok(ids)
+}
+
+fn group_number(name: &str) -> Option<u32> {
+    entry("/etc/group", |fields| fields.first().copied() == Some(name))?.get(2)?.parse().ok()
+}
+
+fn entry(path: &str, is_it: impl Fn(&[&str]) -> bool) -> Option<Vec<String>> {
+    let text = plumb_text::bounded::read_to_string(path).ok()?;
+    let mut lines = text.lines().map(|line| line.split(':').collect::<Vec<&str>>());
+    let found = lines.find(|fields| is_it(fields))?;
+    Some(found.into_iter().map(str::to_owned).collect())
+}

@@ -1,0 +1,308 @@
+//! The command line, read as iostat reads it: word by word; the order matters.
+
+use super::{Action, Columns, Compat, DataUnit, DeviceList, DeviceNames, OtherPlace, Settings, TableLayout, Which};
+use crate::iostat::devices::Placement;
+use plumb_tools::options::Takes::{Nothing, Optional, Value};
+use plumb_tools::options::{Opt, letter, long};
+
+/// What iostat says of a command line that it does not understand.
+pub const USAGE: &str = "\
+Usage: iostat [ options ] [ <interval> [ <count> ] ]
+Options are:
+[ -c ] [ -d ] [ -h ] [ -k | -m ] [ -N ] [ -s ] [ -t ] [ -V ] [ -x ] [ -y ] [ -z ]
+[ { -f | +f } <directory> ] [ -j { ID | LABEL | PATH | UUID | ... } ]
+[ --compact ] [ --dec={ 0 | 1 | 2 } ] [ --human ] [ --pretty ] [ -o JSON ]
+[ [ -H ] -g <group_name> ] [ -p [ <device> [,...] | ALL ] ]
+[ <device> [...] | ALL ]
+";
+
+/// All options, for completion: one row for each value of those whose words the reader compares as they are.
+pub const OPTIONS: &[Opt] = &[
+    letter('c', Nothing, "processors"),
+    letter('d', Nothing, "devices"),
+    letter('x', Nothing, "extended statistics: latencies, sizes, queue and utilization"),
+    letter('s', Nothing, "few columns"),
+    letter('p', Optional("[DEVICE,…|ALL]"), "devices with their partitions; all of them without a name or with ALL"),
+    letter('g', Value("NAME"), "group the devices that follow under a name"),
+    letter('H', Nothing, "show only group totals"),
+    letter('j', Value("ID|LABEL|PATH|UUID"), "persistent names, as in /dev/disk/by-…"),
+    letter('N', Nothing, "device mapper names"),
+    letter('k', Nothing, "kB of 1024 bytes"),
+    letter('m', Nothing, "MB of 1024 kB"),
+    letter('h', Nothing, "same as --human --pretty"),
+    long("human", Nothing, "numbers with units"),
+    long("pretty", Nothing, "device names at the end of the line, extended columns in four parts"),
+    long("compact", Nothing, "no parts"),
+    long("dec=0", Nothing, "no decimals"),
+    long("dec=1", Nothing, "one decimal"),
+    long("dec=2", Nothing, "two decimals"),
+    letter('o', Value("JSON"), "JSON"),
+    letter('t', Nothing, "print the time of each report"),
+    letter('y', Nothing, "omit the report since boot"),
+    letter('z', Nothing, "omit idle devices"),
+    letter('f', Value("DIRECTORY"), "read counters from this directory instead of the machine's"),
+    long("+f", Value("DIRECTORY"), "read counters from this directory as well"),
+    letter('V', Nothing, "the version"),
+    long("compat=strict", Nothing, "Plumb's own: compute group totals as sysstat 12.6.1 does"),
+    long("compat=meant", Nothing, "Plumb's own: compute group totals correctly"),
+];
+
+/// The problem with a command line.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Wrong {
+    /// It is not understood; iostat answers with [`USAGE`].
+    #[error("{0}")]
+    Usage(String),
+    /// Unknown name type.
+    #[error("Invalid type of persistent device name")]
+    PersistentType {
+        /// As given.
+        given: String,
+    },
+}
+
+fn usage<T>(reason: impl Into<String>) -> Result<T, Wrong> {
+    Err(Wrong::Usage(reason.into()))
+}
+
+/// The options read so far.
+#[derive(Default)]
+struct Said {
+    cpu: bool,
+    disk: bool,
+    timestamp: bool,
+    extended: bool,
+    short: bool,
+    pretty: bool,
+    human: bool,
+    compact: bool,
+    json: bool,
+    kilobytes: bool,
+    megabytes: bool,
+    everything: bool,
+    all_devices: bool,
+    groups: bool,
+    any_device: bool,
+    only_groups: bool,
+    omit_first: bool,
+    omit_idle: bool,
+    registered_names: bool,
+    decimals: Option<usize>,
+    persistent: Option<String>,
+    other_place: Option<OtherPlace>,
+    interval_s: Option<u64>,
+    count: Option<u64>,
+    compat: Compat,
+    list: DeviceList,
+}
+
+/// Reads a command line, without the name of the program. `posixly_correct`: whether the environment has POSIXLY_CORRECT.
+///
+/// # Errors
+/// What iostat would refuse, with the reason.
+pub fn read(words: &[String], posixly_correct: bool, names: &mut dyn DeviceNames) -> Result<Action, Wrong> {
+    let mut said = Said::default();
+    let mut words = words.iter().map(String::as_str).peekable();
+    while let Some(word) = words.next() {
+        match word {
+            "-p" => match words.next_if(|next| !next.starts_with('-') && !is_number(next)) {
+                Some(list) => said.partitions_of(list, names),
+                None => said.everything = true,
+            },
+            "-g" => {
+                let Some(name) = words.next() else { return usage("-g needs a group name: -g NAME DEVICE …") };
+                said.groups = true;
+                said.list.add_group(name);
+            }
+            "--human" => said.human = true,
+            "--pretty" => said.pretty = true,
+            "--compact" => said.compact = true,
+            "--compat=meant" => said.compat = Compat::Meant,
+            "--compat=strict" => said.compat = Compat::Strict,
+            "-f" | "+f" => {
+                let directory = words.next().filter(|path| said.other_place.is_none() && names.is_directory(path));
+                let Some(directory) = directory else {
+                    return usage(format!(
+                        "{word} needs an existing directory and can be given once: {word} DIRECTORY"
+                    ));
+                };
+                let place = if word == "-f" { OtherPlace::Instead } else { OtherPlace::Beside };
+                said.other_place = Some(place(directory.into()));
+            }
+            "-j" => {
+                let Some(kind) = words.next() else {
+                    return usage("-j needs a name type: -j ID, LABEL, PATH or UUID");
+                };
+                let lower = kind.to_lowercase();
+                if lower.contains('/') || !names.has_type(&lower) {
+                    return Err(Wrong::PersistentType { given: kind.to_owned() });
+                }
+                said.persistent = Some(lower);
+                said.pretty = true;
+            }
+            "-o" => match words.next() {
+                Some("JSON") => said.json = true,
+                other => {
+                    return usage(format!("unknown output format `{}`; use -o JSON", other.unwrap_or_default()));
+                }
+            },
+            word if word.starts_with("--dec=") => match word {
+                "--dec=0" => said.decimals = Some(0),
+                "--dec=1" => said.decimals = Some(1),
+                "--dec=2" => said.decimals = Some(2),
+                _ => return usage(format!("`{word}`: use 0, 1 or 2 decimals")),
+            },
+            word if word.starts_with("--") => return usage(format!("unknown option `{word}`")),
+            word if word.starts_with('-') => {
+                for letter in word.chars().skip(1) {
+                    if letter == 'V' {
+                        return Ok(Action::Version);
+                    }
+                    said.letter(letter)?;
+                }
+            }
+            word if !is_number(word) => said.device(word, names),
+            word => said.number(word)?,
+        }
+    }
+    said.settings(posixly_correct)
+}
+
+/// Digits only, or nothing at all.
+fn is_number(word: &str) -> bool {
+    word.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+impl Said {
+    fn letter(&mut self, letter: char) -> Result<(), Wrong> {
+        match letter {
+            'c' => self.cpu = true,
+            'd' => self.disk = true,
+            'H' => self.only_groups = true,
+            'h' => (self.pretty, self.human) = (true, true),
+            'k' if self.megabytes => return usage("-k and -m cannot be combined"),
+            'k' => self.kilobytes = true,
+            'm' if self.kilobytes => return usage("-k and -m cannot be combined"),
+            'm' => self.megabytes = true,
+            'N' => self.registered_names = true,
+            'p' => self.everything = true,
+            's' => self.short = true,
+            't' => self.timestamp = true,
+            'x' => self.extended = true,
+            'y' => self.omit_first = true,
+            'z' => self.omit_idle = true,
+            _ => return usage(format!("unknown option -{letter}")),
+        }
+        Ok(())
+    }
+
+    fn number(&mut self, word: &str) -> Result<(), Wrong> {
+        // Digits only: what does not fit is the most there is, as for strtol(3).
+        let value = if word.is_empty() { 0 } else { word.parse::<i64>().unwrap_or(i64::MAX).unsigned_abs() };
+        match (self.interval_s, self.count) {
+            (None, _) => self.interval_s = Some(value),
+            (Some(_), None) if value == 0 => return usage("a count of 0 reports; use 1 or more"),
+            (Some(0), None) => return usage(format!("{word} reports at an interval of 0; use 1 s or more")),
+            (Some(_), None) => self.count = Some(value),
+            (Some(_), Some(_)) => return usage(format!("unexpected `{word}` after interval and count")),
+        }
+        Ok(())
+    }
+
+    /// Devices of the list are sorted, unless there are groups or everything is asked for: as far as that is known when a
+    /// word is read.
+    fn order(&self) -> Placement {
+        if self.groups || self.everything { Placement::AsSaid } else { Placement::Sorted }
+    }
+
+    fn named(&self, word: &str, names: &mut dyn DeviceNames) -> String {
+        let name = names.resolve(word).replace('/', "!");
+        match &self.persistent {
+            Some(kind) => names.of_persistent(kind, &name).unwrap_or(name),
+            None => name,
+        }
+    }
+
+    fn add(&mut self, word: &str, names: &mut dyn DeviceNames) -> usize {
+        let name = self.named(word, names);
+        let known = if self.registered_names { names.of_registered(&name) } else { None };
+        let number = names.number(known.as_deref().unwrap_or(&name).replace('!', "/").as_str());
+        let order = self.order();
+        self.list.add_named(known.as_deref().unwrap_or(&name), number, order)
+    }
+
+    fn device(&mut self, word: &str, names: &mut dyn DeviceNames) {
+        self.any_device = true;
+        if word == "ALL" {
+            self.all_devices = true;
+        } else {
+            self.add(word, names);
+        }
+    }
+
+    fn partitions_of(&mut self, list: &str, names: &mut dyn DeviceNames) {
+        self.any_device = true;
+        for word in list.split(',').filter(|word| !word.is_empty()) {
+            if word == "ALL" {
+                self.everything = true;
+            } else {
+                let at = self.add(word, names);
+                self.list.with_partitions(at);
+            }
+        }
+    }
+
+    fn settings(self, posixly_correct: bool) -> Result<Action, Wrong> {
+        if self.only_groups && !self.groups {
+            return usage("-H needs a group; add one with -g");
+        }
+        let unit = match (self.kilobytes, self.megabytes) {
+            (_, true) => DataUnit::Megabytes,
+            (false, false) if posixly_correct => DataUnit::Sectors,
+            _ => DataUnit::Kilobytes,
+        };
+        let columns = match (self.extended, self.short) {
+            (false, false) => Columns::Basic,
+            (false, true) => Columns::BasicShort,
+            (true, false) => Columns::Extended,
+            (true, true) => Columns::ExtendedShort,
+        };
+        let layout = match (self.json, self.pretty, self.compact) {
+            (true, _, _) => TableLayout::Json,
+            (false, true, true) => TableLayout::NameLast,
+            (false, true, false) => TableLayout::Parts,
+            (false, false, _) => TableLayout::Lines,
+        };
+        let which = if self.everything {
+            Which::Everything
+        } else if self.all_devices || !self.any_device {
+            Which::Whole
+        } else {
+            Which::Named
+        };
+        let neither = !self.cpu && !self.disk;
+        let interval_s = self.interval_s.unwrap_or(0);
+        Ok(Action::Report(Box::new(Settings {
+            cpu: self.cpu || neither,
+            disk: self.disk || neither || self.everything || self.extended || self.any_device,
+            timestamp: self.timestamp,
+            columns,
+            layout,
+            human: self.human,
+            decimals: self.decimals,
+            unit,
+            which,
+            list: self.list,
+            never_used: self.any_device,
+            omit_idle: self.omit_idle,
+            only_groups: self.only_groups,
+            omit_first: self.omit_first,
+            registered_names: self.registered_names,
+            persistent: self.persistent,
+            other_place: self.other_place,
+            interval_s,
+            count: if interval_s == 0 { Some(1) } else { self.count },
+            compat: self.compat,
+        })))
+    }
+}

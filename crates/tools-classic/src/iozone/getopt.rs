@@ -1,0 +1,83 @@
+//! Splits options as the C library's getopt(3) does, over lexopt. `-+` is an option of getopt(3) whose value is the rest of a name:
+//! `-+u`, `-+ u`; the value of that name is always the next word.
+
+use super::Wrong;
+use super::options::find;
+use lexopt::{Arg, Parser};
+use plumb_tools::options::text;
+
+/// An option and what follows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReadOption {
+    /// As in the table.
+    pub name: &'static str,
+    /// Its value, if it takes one.
+    pub value: Option<String>,
+}
+
+/// Parts a command line; `-F` takes what is left of it.
+pub struct Words(Parser);
+
+impl Words {
+    pub fn new(words: &[String]) -> Words {
+        let mut parser = Parser::from_args(words.to_vec());
+        parser.set_short_equals(false);
+        Words(parser)
+    }
+
+    /// The next N arguments, as for `-F`.
+    pub fn take(&mut self, count: usize) -> Vec<String> {
+        self.0.try_raw_args().into_iter().flatten().take(count).map(text).collect()
+    }
+
+    /// The next option.
+    ///
+    /// # Errors
+    /// An unknown option, or a missing argument.
+    pub fn next(&mut self) -> Result<Option<ReadOption>, Wrong> {
+        loop {
+            match self.0.next() {
+                Ok(Some(Arg::Short(letter))) => return self.option(letter).map(Some),
+                // getopt(3) sees the letter `-`.
+                Ok(Some(Arg::Long(_))) => return self.option('-').map(Some),
+                // Operands are passed over.
+                Ok(Some(Arg::Value(_))) => {}
+                Ok(None) | Err(_) => return Ok(None),
+            }
+        }
+    }
+
+    fn option(&mut self, letter: char) -> Result<ReadOption, Wrong> {
+        if letter == '+' {
+            let operand = self.0.value().map(text).map_err(|_| missing('+'))?;
+            let name: String = std::iter::once('+').chain(operand.chars().take(1)).collect();
+            let row =
+                find(&name).ok_or_else(|| Wrong::say(255, format!("Unsupported Plus option -> {operand} <-\n")))?;
+            let value = if row.takes.is_flag() { None } else { self.take(1).pop() };
+            if value.is_none() && row.takes.needs_value() {
+                return Err(Wrong::say(200, format!("-{name} takes an operand !!\n")));
+            }
+            return Ok(ReadOption { name: row.name, value });
+        }
+        let Some(row) = find(letter.encode_utf8(&mut [0; 4])) else {
+            return Err(Wrong {
+                out: "Unsupported option -> (null) <-\n".to_owned(),
+                err: format!("iozone: invalid option -- '{letter}'\n"),
+                code: 255,
+            });
+        };
+        let value = match row.takes.needs_value() {
+            true => Some(self.0.value().map(text).map_err(|_| missing(letter))?),
+            false => None,
+        };
+        Ok(ReadOption { name: row.name, value })
+    }
+}
+
+fn missing(letter: char) -> Wrong {
+    Wrong {
+        out: "Unsupported option -> (null) <-\n".to_owned(),
+        err: format!("iozone: option requires an argument -- '{letter}'\n"),
+        code: 255,
+    }
+}

@@ -1,0 +1,10 @@
+//! The classic tools: dd, IOzone, Bonnie++, PostMark and iostat: options, workload and printed results of each tool. Nothing here touches the system; `run.rs` is the root
+//! of the half that runs.
+
+#![cfg_attr(test, allow(clippy::disallowed_methods))] // tests write files
+
+pub mod bonnie;
+pub mod dd;
+pub mod iostat;
+pub mod iozone;
+pub mod postmark;

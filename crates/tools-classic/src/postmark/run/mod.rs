@@ -1,0 +1,225 @@
+//! `plumb as postmark`.
+
+mod lines;
+mod run;
+
+use lines::Typed;
+use plumb_cli::exit::{End, Stopped};
+use plumb_cli::output::{self, error_line};
+use plumb_engine::guard::OutputFile;
+use plumb_engine::signals::StopFlag;
+use plumb_study::Bench;
+use plumb_tools_classic::postmark::{Answer, BANNER, CONFIGURATION, Compat, Language, PROMPT};
+use plumb_tools_run::ToolCall;
+use plumb_tools_run::runner::{Dialect, Load, RunEnded, Step};
+use plumb_tools_run::verdicts::LinePlace;
+use run::{Run, Watching};
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::io::ErrorKind;
+
+/// Files of commands that load one another.
+const DEPTH_MAX: usize = 100;
+
+/// A session: commands come from the file that is named, else from `.pmrc`, and then from standard input until `quit`. The
+/// code is 1 where a run failed.
+pub struct Shell {
+    language: Language,
+    compat: Compat,
+    /// Where commands come from: the last is read first.
+    sources: Vec<Source>,
+    /// That times are told otherwise was said.
+    warned: Cell<bool>,
+    end: Cell<End>,
+}
+
+/// Where commands come from.
+struct Source {
+    lines: Lines,
+    /// What its last line asked for and is not done yet.
+    orders: VecDeque<Answer>,
+    /// Its end is the end of the session.
+    ends_all: bool,
+}
+
+enum Lines {
+    Typed(Typed),
+    File(std::vec::IntoIter<String>),
+}
+
+impl Source {
+    fn of(lines: Lines, ends_all: bool) -> Source {
+        Source { lines, orders: VecDeque::new(), ends_all }
+    }
+}
+
+impl Dialect for Shell {
+    const NAME: &'static str = "postmark";
+    type Run = Run;
+    type Listener<'a> = Watching<'a>;
+
+    fn read(call: &ToolCall<'_>) -> Step<Shell> {
+        let (options, files): (Vec<&String>, Vec<&String>) = call.words.iter().partition(|word| word.starts_with("--"));
+        let mut compat = Compat::Meant;
+        for option in options {
+            compat = match option.as_str() {
+                "--compat=strict" => Compat::Strict,
+                "--compat=meant" => Compat::Meant,
+                other => {
+                    complain(format!("unknown option `{other}`; use --compat=meant or --compat=strict"));
+                    return Err(End::DialectFailed.into());
+                }
+            };
+        }
+        if files.len() > 1 && compat == Compat::Meant {
+            complain(format!("one command file expected, got {}; use `load` for more", files.len()));
+            return Err(End::DialectFailed.into());
+        }
+        let mut shell = Shell {
+            language: Language::default(),
+            compat,
+            sources: vec![Source::of(Lines::Typed(Typed::default()), true)],
+            warned: Cell::new(false),
+            end: Cell::new(End::Done),
+        };
+        output::print(BANNER);
+        // As the tool has it: of several files it takes none.
+        let named = files.first().filter(|_| files.len() == 1);
+        shell.configuration(named.map(|file| file.as_str()))?;
+        Ok(shell)
+    }
+
+    fn next(&mut self, stop: Option<StopFlag>) -> Step<Run> {
+        loop {
+            match self.order(stop)? {
+                Answer::Print(text) => output::print(&text),
+                Answer::Complain(text) => complain(text),
+                Answer::Shell(command) => shell(command.as_deref()),
+                Answer::Quit => self.quit()?,
+                Answer::Load(path) => self.load_commands(&path)?,
+                Answer::Show(to) => {
+                    let here = std::env::current_dir().unwrap_or_default();
+                    put(to.as_deref(), &self.language.settings.show(&here.display().to_string()));
+                }
+                Answer::Run(to) => match self.run(to)? {
+                    Some(run) => return Ok(run),
+                    None => self.end.set(End::DialectFailed),
+                },
+            }
+        }
+    }
+
+    fn load<'a>(&'a self, run: &'a Run) -> Load<'a> {
+        Load::here(&run.plan.workload)
+    }
+
+    fn listen<'a>(&'a self, run: &'a Run, _bench: &mut Bench) -> Step<Watching<'a>> {
+        Ok(Watching::new(&run.plan))
+    }
+
+    /// All numbers of its terse report are in the last line.
+    fn line_place(&self) -> LinePlace {
+        LinePlace::BeforeReport
+    }
+
+    fn print<'a>(&'a self, run: &'a Run, listener: Watching<'a>, ended: &RunEnded) -> Step<()> {
+        self.told(run, listener, ended)
+    }
+}
+
+/// What goes wrong is told on standard error.
+fn complain(what: impl std::fmt::Display) {
+    error_line!("Error: {what}");
+}
+
+impl Shell {
+    fn configuration(&mut self, named: Option<&str>) -> Result<(), Stopped> {
+        let path = named.unwrap_or(CONFIGURATION);
+        match plumb_text::bounded::read(path) {
+            Ok(text) => self.file(path, &text, true)?,
+            // The tool says nothing, and waits for commands.
+            Err(error)
+                if named.is_some() && (self.compat == Compat::Meant || error.kind() == ErrorKind::FileTooLarge) =>
+            {
+                complain(format!("cannot read configuration file '{path}': {error}"));
+            }
+            Err(_) => {}
+        }
+        Ok(())
+    }
+
+    fn file(&mut self, path: &str, text: &[u8], ends_all: bool) -> Result<(), Stopped> {
+        output::print(&format!("Reading configuration from file '{path}'\n"));
+        let lines: Vec<String> = String::from_utf8_lossy(text).lines().map(str::to_owned).collect();
+        self.sources.push(Source::of(Lines::File(lines.into_iter()), ends_all));
+        Ok(())
+    }
+
+    fn load_commands(&mut self, path: &str) -> Result<(), Stopped> {
+        let loaded = self.sources.iter().filter(|source| !source.ends_all).count();
+        match plumb_text::bounded::read(path) {
+            Ok(_) if loaded >= DEPTH_MAX => {
+                complain(format!("'{path}' is nested in {DEPTH_MAX} other files; does it load itself?"));
+            }
+            Ok(text) => self.file(path, &text, false)?,
+            Err(error) if error.kind() == ErrorKind::FileTooLarge => {
+                complain(format!("cannot read configuration file '{path}': {error}"));
+            }
+            Err(_) => complain(format!("cannot read configuration file '{path}'")),
+        }
+        Ok(())
+    }
+
+    /// The next order; the end of the session behind the last.
+    fn order(&mut self, stop: Option<StopFlag>) -> Step<Answer> {
+        loop {
+            let Some(source) = self.sources.last_mut() else { return Err(self.end.get().into()) };
+            if let Some(order) = source.orders.pop_front() {
+                return Ok(order);
+            }
+            let orders = match &mut source.lines {
+                Lines::File(lines) => lines.next().map(|line| self.language.obey(&line)),
+                Lines::Typed(typed) => {
+                    output::print(PROMPT);
+                    let line = typed.next(stop).map_err(|error| Stopped::io(format!("standard input: {error}")))?;
+                    line.map(|line| self.language.obey_typed(&line))
+                }
+            };
+            match orders {
+                Some(orders) => source.orders.extend(orders),
+                None => drop(self.sources.pop()),
+            }
+        }
+    }
+
+    /// The end of a file that is loaded is the end of that file alone.
+    fn quit(&mut self) -> Step<()> {
+        match self.sources.pop() {
+            Some(source) if !source.ends_all => Ok(()),
+            _ => Err(self.end.get().into()),
+        }
+    }
+}
+
+/// To the end of a file, or to standard output where there is none.
+fn put(to: Option<&str>, text: &str) {
+    let Some(path) = to else { return output::print(text) };
+    if let Err(error) = OutputFile::named("run", path).append_all(text.as_bytes()) {
+        complain(format!("Cannot direct output to file '{path}'"));
+        if error.is_refusal() {
+            complain(error.to_string());
+        }
+        output::print(text);
+    }
+}
+
+/// A command of the shell, or a shell.
+fn shell(command: Option<&str>) {
+    let status = match command {
+        Some(command) => std::process::Command::new("sh").args(["-c", command]).status(),
+        None => std::process::Command::new(std::env::var_os("SHELL").unwrap_or_else(|| "sh".into())).status(),
+    };
+    if let Err(error) = status {
+        complain(format!("cannot run the shell: {error}"));
+    }
+}
