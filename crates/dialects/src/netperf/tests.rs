@@ -449,7 +449,7 @@ fn without_a_control_connection_data_goes_to_a_service() {
     let text = Report { throughput: 9404.73, ..report(&all, local.clone(), End::silent()) }.text();
     for line in [
         "\nbytes  bytes   bytes    secs.    10^6bits/s  % S      %       us/KB   us/KB\n",
-        "\n     0  16384  16384    1.00     9404.73   99.50    -1.00    1.728   -1.000 \n",
+        "\n     0  16384  16384    1.00       9404.73   99.50    -1.00    1.728   -1.000 \n",
         "\n    8      -1      0      -1 1178959872  16384.00     71958",
     ] {
         assert!(text.contains(line), "{line}\n{text}");
