@@ -9,6 +9,7 @@
 //! - `ratatui::Terminal`, which needs that size, and writes to standard error when it is dropped without a terminal.
 
 use crate::output;
+use plumb_engine::panics;
 use ratatui::backend::{Backend, CrosstermBackend};
 use ratatui::buffer::Buffer;
 use ratatui::crossterm::cursor::{Hide, Show};
@@ -127,13 +128,7 @@ impl Screen {
         let mut screen = Screen { backend, shown: Buffer::empty(window()), has_keys };
         output::hold_complaints();
         static GIVEN_BACK_ON_PANIC: Once = Once::new();
-        GIVEN_BACK_ON_PANIC.call_once(|| {
-            let before = std::panic::take_hook();
-            std::panic::set_hook(Box::new(move |panic| {
-                give_back();
-                before(panic);
-            }));
-        });
+        GIVEN_BACK_ON_PANIC.call_once(|| panics::before_report(give_back));
         execute!(stdout(), EnterAlternateScreen, Hide)?;
         screen.clear()?;
         Ok(screen)

@@ -10,7 +10,7 @@ use crate::first_finisher::FirstDone;
 use crate::oplog::OpLog;
 use crate::others::OtherProcesses;
 use crate::pacer::{Sharing, Waited, wait_until};
-use crate::panics;
+use crate::panics::{self, CaughtPanic};
 use crate::plan::{GroupRun, WorkerRules};
 use crate::priority_cells::PriorityCells;
 use crate::program::WallMeeting;
@@ -430,7 +430,7 @@ fn prepare_thread(cpu: Option<u32>) -> Result<(), WorkerError> {
 }
 
 /// Runs a worker, in its own thread or process, or on virtual time. Catches its panic, which ends the phase even if the worker may
-/// fail alone.
+/// fail alone. In a process of its own, the hook has done that already.
 pub(crate) fn worker_main(barrier: &Barrier, cpu: Option<u32>, body: Body) {
     let ended = panics::catch(|| {
         if !barrier.memory.clock.is_virtual() {
@@ -443,10 +443,14 @@ pub(crate) fn worker_main(barrier: &Barrier, cpu: Option<u32>, body: Body) {
         Ok(Ok(Ended::Failed)) => barrier.report().fail("an op failed"),
         Ok(Ok(Ended::Done | Ended::Stopped)) => {}
         Ok(Err(error)) => barrier.fail(&error.to_string()),
-        Err(panic) => {
-            barrier.report().panic(&panic.to_string());
-            barrier.control().request_stop();
-        }
+        Err(panic) => return end_by_panic(barrier, &panic),
     }
+    barrier.leave();
+}
+
+/// Ends a worker that panicked, and its phase.
+pub(crate) fn end_by_panic(barrier: &Barrier, panic: &CaughtPanic) {
+    barrier.report().panic(&panic.to_string());
+    barrier.control().request_stop();
     barrier.leave();
 }

@@ -1,15 +1,37 @@
 //! Panics, which are defects of Plumb. A worker's panic is caught where the worker begins and ends its run in order; the hook
 //! reports any panic with a backtrace that names functions.
+//!
+//! A worker process is a copy of the one thread that forked it. Locks that other threads held at that moment are never
+//! released in the copy: above all the lock that the standard library takes for a backtrace, and for its own report of a
+//! panic. The hook therefore takes no lock in a forked process, and a worker process ends in the hook: the C library and
+//! the unwinder lock as well while they look for a stack frame (glibc before 2.35: `dl_iterate_phdr`).
 
 use std::any::Any;
 use std::backtrace::Backtrace;
 use std::cell::Cell;
-use std::io::Write;
+use std::io::{Write, stderr};
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Once, OnceLock};
 
 /// Whether any thread of the process has panicked.
 static HAPPENED: AtomicBool = AtomicBool::new(false);
+
+/// Completed when the hook knows forked processes.
+static KNOWS_FORKS: Once = Once::new();
+
+/// Set in a worker process only, after the fork.
+static WORKER_PROCESS: OnceLock<WorkerProcess> = OnceLock::new();
+
+/// A worker process, as its panic finds it.
+struct WorkerProcess {
+    /// Whether the thread that forked was the only one of its process, so that no other can have held a lock.
+    is_whole_copy: bool,
+    /// Reports the panic to the coordinator and ends the process.
+    end: Box<dyn Fn(&CaughtPanic) + Send + Sync>,
+    /// Whether a thread of the process is ending it.
+    ends: AtomicBool,
+}
 
 thread_local! {
     /// Source position of the thread's last panic: the payload does not contain it.
@@ -18,13 +40,81 @@ thread_local! {
 
 /// Replaces the standard hook: prints thread, place, message and a backtrace, even if `RUST_BACKTRACE` is unset.
 pub fn install_hook() {
-    std::panic::set_hook(Box::new(|panic| {
+    set_hook(|panic| {
         HAPPENED.store(true, Relaxed);
-        let place = panic.location().map(ToString::to_string);
-        report(panic, place.as_deref());
+        let place = place_of(panic);
+        // In one call, so that the reports of several workers do not mix. Nothing can be done if it fails.
+        let _ = stderr().lock().write_all(report(panic, place.as_deref(), &Backtrace::force_capture()).as_bytes());
         // The thread's storage is gone if one of its last destructors panics.
         let _ = PLACE.try_with(|kept| kept.set(place));
+    });
+    KNOWS_FORKS.call_once(|| ());
+}
+
+/// Has the hook of this process call `first` before it reports a panic. Forked processes do not.
+pub fn before_report(first: impl Fn() + Send + Sync + 'static) {
+    let report = std::panic::take_hook();
+    set_hook(move |panic| {
+        first();
+        report(panic);
+    });
+}
+
+/// Makes the hook safe for forks if it is another than [`install_hook`]'s, such as the standard one, which locks. Called
+/// before a fork: setting a hook takes a lock that every panic takes as well.
+pub(crate) fn prepare_for_forks() {
+    KNOWS_FORKS.call_once(|| set_hook(std::panic::take_hook()));
+}
+
+/// In a worker process, after the fork: a panic calls `end`, which reports it and ends the process.
+pub(crate) fn become_worker_process(is_whole_copy: bool, end: impl Fn(&CaughtPanic) + Send + Sync + 'static) {
+    let process = WorkerProcess { is_whole_copy, end: Box::new(end), ends: AtomicBool::new(false) };
+    // Fails only in a worker process that forks another one, which none does.
+    let _ = WORKER_PROCESS.set(process);
+}
+
+/// Sets the hook of this process. Processes that it forks inherit it and take the way without locks.
+fn set_hook(here: impl Fn(&PanicHookInfo<'_>) + Send + Sync + 'static) {
+    let process = std::process::id();
+    std::panic::set_hook(Box::new(move |panic| match std::process::id() == process {
+        true => here(panic),
+        false => report_forked(panic),
     }));
+}
+
+/// Reports a panic of a forked process without locks. A worker process ends here.
+fn report_forked(panic: &PanicHookInfo<'_>) {
+    let place = place_of(panic);
+    let worker = WORKER_PROCESS.get();
+    let text = match worker.is_some_and(|worker| worker.is_whole_copy) {
+        true => report(panic, place.as_deref(), &Backtrace::force_capture()),
+        false => report(panic, place.as_deref(), &NO_BACKTRACE),
+    };
+    write_unlocked(text.as_bytes());
+    let Some(worker) = worker else { return };
+    if !worker.ends.swap(true, Relaxed) {
+        (worker.end)(&CaughtPanic { place, message: message_of(panic.payload()).to_owned() });
+    }
+    // Another thread of the process is ending it.
+    loop {
+        std::thread::park();
+    }
+}
+
+/// In place of the backtrace of a forked process.
+const NO_BACKTRACE: &str =
+    "No backtrace: this is a forked process, in which a backtrace could wait for a lock without end.";
+
+/// Writes to standard error without the lock of [`std::io::Stderr`].
+fn write_unlocked(mut bytes: &[u8]) {
+    while !bytes.is_empty() {
+        match rustix::io::write(stderr(), bytes) {
+            Ok(written @ 1..) => bytes = &bytes[written..],
+            Err(rustix::io::Errno::INTR) => {}
+            // Nothing can be done.
+            Ok(0) | Err(_) => return,
+        }
+    }
 }
 
 /// Whether any thread of this process, or one of its worker processes, has panicked. The exit code of the program is 4 then.
@@ -51,19 +141,20 @@ pub(crate) fn panic_on_purpose() -> ! {
     panic!("{ON_PURPOSE} names this worker")
 }
 
-fn report(panic: &PanicHookInfo<'_>, place: Option<&str>) {
+fn place_of(panic: &PanicHookInfo<'_>) -> Option<String> {
+    panic.location().map(ToString::to_string)
+}
+
+fn report(panic: &PanicHookInfo<'_>, place: Option<&str>, backtrace: &dyn std::fmt::Display) -> String {
     let current = std::thread::current();
     let thread = current.name().unwrap_or("without a name");
     // File names in it may hold escape sequences.
     let message = plumb_text::visible(message_of(panic.payload()));
     let place = place.unwrap_or("an unknown place");
-    // In one call, so that the reports of several workers do not mix. Nothing can be done if it fails.
-    let text = format!(
-        "error: thread `{thread}` panicked at {place}: {message}\n{}\nThis is a defect of Plumb. Please report it with the lines \
-         above.\n",
-        Backtrace::force_capture()
-    );
-    let _ = std::io::stderr().lock().write_all(text.as_bytes());
+    format!(
+        "error: thread `{thread}` panicked at {place}: {message}\n{backtrace}\nThis is a defect of Plumb. Please report it with the \
+         lines above.\n"
+    )
 }
 
 fn message_of(payload: &(dyn Any + Send)) -> &str {
@@ -102,6 +193,10 @@ mod tests {
     use crate::terms::Ended;
     use plumb_result::measurement::Fault;
     use plumb_workload::{OnError, RunAs, When};
+    use std::backtrace::Backtrace;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+    use std::time::Duration;
 
     struct Idle;
 
@@ -188,6 +283,40 @@ mod tests {
                 );
             }
         }
+    }
+
+    /// Far more than a run takes; before the mend, it never ended.
+    const LIMIT: Duration = Duration::from_secs(120);
+
+    // Protects: a worker process was forked while another thread held the standard library's lock of backtraces. The
+    // worker panicked and waited for that lock without end, and so did the run.
+    #[test]
+    fn a_worker_process_panics_while_another_thread_prints_backtraces() {
+        let (tell, told) = crossbeam_channel::bounded(1);
+        let is_over = Arc::new(AtomicBool::new(false));
+        let goes_on = Arc::clone(&is_over);
+        let printer = std::thread::spawn(move || {
+            let mut printed = 0;
+            while !goes_on.load(Relaxed) {
+                printed += Backtrace::force_capture().to_string().len();
+                // The runs begin once the names of functions are known: that takes the lock for most of a loop.
+                let _ = tell.try_send(());
+            }
+            printed
+        });
+        told.recv().unwrap();
+        let (end, ends) = crossbeam_channel::bounded(1);
+        std::thread::spawn(move || {
+            for number in 0..20 {
+                let error = run(Clock::best(), RunAs::Process, OnError::Stop, At::Work);
+                check(&error, &format!("run {number}"));
+            }
+            end.send(()).unwrap();
+        });
+        let ended = ends.recv_timeout(LIMIT);
+        is_over.store(true, Relaxed);
+        assert!(printer.join().unwrap() > 0);
+        ended.expect("each run ends, and its error has the worker's message");
     }
 
     fn check(error: &PhaseError, what: &str) {

@@ -2,8 +2,9 @@
 //! for, and gone in the end.
 #![allow(unsafe_code)]
 
-use crate::barrier::{Barrier, PhaseMemory, WorkerSpec, worker_main};
+use crate::barrier::{Barrier, PhaseMemory, WorkerSpec, end_by_panic, worker_main};
 use crate::group_scheduler::Standing;
+use crate::panics;
 use crate::phase_error::PhaseError;
 use crate::plan::GroupRun;
 use crate::signals::StopFlag;
@@ -71,6 +72,8 @@ impl WorkerPool {
         if self.simulated.is_none() {
             order.sort_by_key(|(number, _)| run_as[*number] == RunAs::Thread);
         }
+        // Threads of this pool start after its processes.
+        let is_only_thread = run_as.contains(&RunAs::Process) && is_only_thread();
         for (number, spec) in order {
             let name = spec.name.clone();
             let group = &groups[spec.group];
@@ -80,9 +83,8 @@ impl WorkerPool {
                 (None, RunAs::Thread) => {
                     start_thread(number, barrier, spec).map(|handle| self.threads.push(Thread { handle, number }))
                 }
-                (None, RunAs::Process) => {
-                    start_process(&barrier, spec).map(|pid| self.processes.push(Process { pid, number }))
-                }
+                (None, RunAs::Process) => start_process(&barrier, spec, is_only_thread)
+                    .map(|pid| self.processes.push(Process { pid, number })),
             }
             .map_err(|source| PhaseError::Start { what: name, source })?;
             self.started += 1;
@@ -243,21 +245,38 @@ fn start_thread(number: usize, barrier: Arc<Barrier>, spec: WorkerSpec) -> io::R
     })
 }
 
-fn start_process(barrier: &Arc<Barrier>, spec: WorkerSpec) -> io::Result<Pid> {
+fn start_process(barrier: &Arc<Barrier>, spec: WorkerSpec, is_only_thread: bool) -> io::Result<Pid> {
+    panics::prepare_for_forks();
     // SAFETY: the child runs only `worker_main` and `_exit`: it touches its own copy of this process's memory and the
-    // shared phase memory. glibc and musl keep malloc usable after fork.
+    // shared phase memory. glibc and musl keep malloc usable after fork. The hook of panics takes no lock that another
+    // thread may have held.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         0 => {
             // A killed coordinator takes its workers with it.
             #[cfg(target_os = "linux")]
             let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
+            let ends = Arc::clone(barrier);
+            panics::become_worker_process(is_only_thread, move |panic| {
+                end_by_panic(&ends, panic);
+                leave_process();
+            });
             worker_main(barrier, spec.cpu, spec.body);
-            // SAFETY: ends the child without running the parent's exit handlers.
-            unsafe { libc::_exit(0) }
+            leave_process()
         }
         child => Pid::from_raw(child).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound)),
     }
+}
+
+/// Ends the worker process that calls it.
+fn leave_process() -> ! {
+    // SAFETY: ends the child without running the parent's exit handlers.
+    unsafe { libc::_exit(0) }
+}
+
+/// Returns `true` if the calling thread is the only one of this process; `false` where that is unknown.
+fn is_only_thread() -> bool {
+    std::fs::read_dir("/proc/self/task").is_ok_and(|threads| threads.take(2).count() == 1)
 }
 
 /// How a process ended that did not say so itself. Source: waitpid(2).

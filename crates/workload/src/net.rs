@@ -361,6 +361,8 @@ pub struct NetWork {
     pub repeats: bool,
     /// Connections are made and closed, and carry nothing.
     pub only_connects: bool,
+    /// The end that makes a connection for a round trip is the first to close it.
+    pub hangs_up: bool,
     /// Requests sent before the first response is awaited. This many plus one are then always in flight.
     pub ahead: u32,
 }
@@ -398,6 +400,7 @@ impl NetWork {
             apart: false,
             repeats: false,
             only_connects: false,
+            hangs_up: false,
             ahead: 0,
         }
     }

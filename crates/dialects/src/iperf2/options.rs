@@ -28,6 +28,7 @@ pub const OPTIONS: &[Opt] = &[
     both('t', "time", Value("S"), "seconds (client default 10; a server ends then)"),
     both('h', "help", Nothing, "print this"),
     both('v', "version", Nothing, "print the version"),
+    both('D', "daemon", Nothing, "serve in the background, without a terminal and without output").of(Server),
     both('1', "singleclient", Nothing, "end after one client").of(Server),
     both('b', "bandwidth", Value("R|Npps"), "bits or packets a second of a stream (UDP default 1M)").of(Client),
     both('n', "num", Value("N"), "end after N bytes").of(Client),
@@ -48,7 +49,6 @@ pub const OPTIONS: &[Opt] = &[
     long("full-duplex", Nothing, "both ends send over one connection (TCP)").of(Client),
     long("isochronous", AfterEquals("[=F:M,S]"), "").of(Client).but(NotYet("use -b with -l")),
     long("histograms", AfterEquals("[=W,N]"), "times on the way in N bins of W (10u, 1m; default 100u,10000)").of(Server),
-    both('D', "daemon", Nothing, "").of(Server).but(NotYet("use systemd, or `&`")),
 ];
 
 /// The rules of its words.

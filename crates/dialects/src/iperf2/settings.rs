@@ -40,7 +40,9 @@ pub struct Settings {
     pub csv: bool,
     /// `-1`.
     pub one: bool,
-    /// `-t` of a server.
+    /// `-D`: a server in the background.
+    pub daemon: bool,
+    /// `-t` of a server in the foreground.
     pub serve_s: Option<f64>,
     /// What is tested.
     pub test: Test,
@@ -203,6 +205,7 @@ pub fn read(words: &[String]) -> Result<Asked, Wrong> {
         enhanced: has("enhanced") || has("histograms"),
         csv: has("reportstyle"),
         one: has("singleclient"),
+        daemon: has("daemon"),
         serve_s: None,
         test: test.clone(),
         ignored: Vec::new(),
@@ -218,6 +221,9 @@ pub fn read(words: &[String]) -> Result<Asked, Wrong> {
             Support::Works => {}
         }
         match row.role {
+            Role::Server if row.name == "daemon" && has("client") => {
+                return Err(Wrong::Parameter("a client cannot be run as a daemon"));
+            }
             Role::Client if has("server") => {
                 return Err(Wrong::Parameter("some option you are trying to set is client only"));
             }
@@ -275,7 +281,7 @@ pub fn read(words: &[String]) -> Result<Asked, Wrong> {
             "reportstyle" if value != "C" && value != "c" => return Err(wrong("only C")),
             "time" => {
                 let seconds = within(86400.0, "at most 86400 seconds")?;
-                (test.time_s, settings.serve_s) = (seconds, Some(seconds));
+                (test.time_s, settings.serve_s) = (seconds, Some(seconds).filter(|_| !settings.daemon));
             }
             "bandwidth" => match value.strip_suffix("pps") {
                 Some(rate) => packets = Some(number(rate).ok_or_else(|| wrong("packets a second, such as 1000pps"))?),

@@ -42,6 +42,11 @@ fn options_mean_what_they_mean_to_iperf2() {
     assert_eq!(settings("-c h -n 10K").test.bytes, 10_240);
     assert_eq!(settings("-c ::1 -u").test.block, 1450);
     assert_eq!(settings("-s -t 5").serve_s, Some(5.0));
+    // A server in the background ignores the time.
+    for line in ["-s -t 5 -D", "-s -D -t 5"] {
+        let server = settings(line);
+        assert_eq!((server.daemon, server.serve_s), (true, None), "{line}");
+    }
 }
 
 #[test]
@@ -51,6 +56,7 @@ fn what_is_wrong_is_refused_with_a_reason() {
         ("-c h -s", "give either -c HOST or -s"),
         ("-s -P 2", "client only"),
         ("-c h -1", "server only"),
+        ("-c h -D", "a client cannot be run as a daemon"),
         ("-c h -u -R", "datagrams would go to whoever"),
         ("-c h --trip-times -l 91", "at least 92 bytes"),
         ("-c h -u --full-duplex", "datagrams would go to whoever"),

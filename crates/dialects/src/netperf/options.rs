@@ -6,6 +6,8 @@ use plumb_tools::options::{DoubleDash, Grammar, Opt, Table, letter};
 
 const ALIGN: &str = "buffers have addresses of their own";
 
+const NOT_COMPILED: &str = "only builds of netperf with intervals pace their calls";
+
 /// netperf's, before `--`. Source: the help of netperf 2.7.0.
 #[rustfmt::skip]
 pub const CLIENT: &[Opt] = &[
@@ -24,6 +26,7 @@ pub const CLIENT: &[Opt] = &[
     letter('j', Nothing, "keep statistics of times; they are always kept"),
     letter('l', Value("N"), "seconds; below 0: round trips, or bytes (default 10)"),
     letter('L', Value("HOST[,FAMILY]"), "this end's address"),
+    letter('N', Nothing, "no netserver: data goes to port discard, echo or chargen of HOST, or to that of -- -P"),
     letter('p', Value("PORT[,LOCAL]"), "netserver's port (default 12865)"),
     letter('P', Value("0|1"), "print headers"),
     letter('r', Nothing, "the result alone must be confident"),
@@ -42,9 +45,8 @@ pub const CLIENT: &[Opt] = &[
     letter('O', Value("N[,N]"), "").but(Ignored(ALIGN)),
     letter('S', Nothing, "").but(Ignored("tests end by deadlines")),
     letter('W', Value("N[,N]"), "").but(Ignored(ALIGN)),
-    letter('b', Value("N"), "").but(NotYet("bursts; netperf needs a special build for them")),
-    letter('N', Nothing, "").but(NotYet("tests without a control connection")),
-    letter('w', Value("MS"), "").but(NotYet("intervals; netperf needs a special build for them")),
+    letter('b', Value("N"), "").but(Ignored(NOT_COMPILED)),
+    letter('w', Value("TIME"), "").but(Ignored(NOT_COMPILED)),
     letter('y', Value("N[,N]"), "").but(NotYet("socket priority")),
 ];
 

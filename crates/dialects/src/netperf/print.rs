@@ -28,6 +28,15 @@ pub struct End {
     pub no_delay: bool,
     /// Type of service.
     pub service: Option<u8>,
+    /// A service without a netserver: it reports nothing of itself.
+    pub is_silent: bool,
+}
+
+impl End {
+    /// The far end of a test without a control connection.
+    pub fn silent() -> End {
+        End { buffers: [[None; 2], [Some(0); 2], [None; 2]], sizes: [-1; 2], is_silent: true, ..End::default() }
+    }
 }
 
 /// How sure a result is.
@@ -162,6 +171,9 @@ pub fn title(settings: &Settings, source: Option<(&str, u16)>, target: (&str, u1
     if settings.no_delay.local || settings.no_delay.remote {
         text += " : nodelay";
     }
+    if settings.direct.is_some() {
+        text += " : no control";
+    }
     text += " : demo";
     if settings.is_trips() && !connects && !is_omni {
         let _ = write!(text, " : first burst {}", settings.burst);
@@ -249,9 +261,14 @@ impl Report<'_> {
             Direction::RoundTrips if self.settings.in_trips() => self.trips as f64,
             // KiB both ways, where the throughput is one of bytes.
             Direction::RoundTrips => self.trips as f64 * f64::from(self.settings.trip.iter().sum::<u32>()) / 1024.0,
-            Direction::ToServer => self.remote.received.0 as f64 / 1024.0,
+            Direction::ToServer => self.far_bytes().unwrap_or(self.remote.received.0) as f64 / 1024.0,
             Direction::ToClient => self.local.received.0 as f64 / 1024.0,
         }
+    }
+
+    /// Bytes that a far end moved that reports nothing: all that was sent to it.
+    pub(super) fn far_bytes(&self) -> Option<u64> {
+        self.remote.is_silent.then_some(self.local.sent.0)
     }
 
     pub(super) fn demands(&self) -> [f64; 2] {
@@ -299,8 +316,14 @@ impl Report<'_> {
     }
 
     /// Busy, or -1; and the letter of how that was measured.
-    pub(super) fn busy(end: &End) -> (f64, char) {
-        end.cpu.map_or((-1.0, 'U'), |cpu| (cpu.busy, 'S'))
+    pub(super) fn busy(end: &End) -> (f64, &'static str) {
+        let unknown = if end.is_silent { "" } else { "U" };
+        end.cpu.map_or((-1.0, unknown), |cpu| (cpu.busy, "S"))
+    }
+
+    /// Alignment and offset of the far end's buffers.
+    fn far_alignment(&self) -> [i32; 2] {
+        if self.remote.is_silent { [-1; 2] } else { [8, 0] }
     }
 
     fn stream_table(&self, with_cpu: bool) -> String {
@@ -345,6 +368,7 @@ impl Report<'_> {
             let per = |(bytes, calls): (u64, u64)| bytes as f64 / calls.max(1) as f64;
             let (near, far) = if to_server { (local.sent, remote.received) } else { (local.received, remote.sent) };
             let (one, other) = ends;
+            let [align, offset] = self.far_alignment();
             let moved = if settings.sendfile { general(near.0 as f64, 4) } else { near.0.to_string() };
             let _ = write!(
                 text,
@@ -354,9 +378,9 @@ impl Report<'_> {
                  {:5}   {:5}  {:5}   {:5} {moved:>6}  {:6.2}    {:6}   {:6.2} {:6}\n\n\
                  Maximum\nSegment\nSize (bytes)\n{:6}\n",
                 8,
-                8,
+                align,
                 0,
-                0,
+                offset,
                 per(near),
                 near.1,
                 per(far),
@@ -416,7 +440,7 @@ impl Report<'_> {
         let mut text = String::new();
         if settings.headers && with_cpu {
             // netperf prints no letters of methods where each round trip has a connection.
-            let method = |end: &End| if settings.connects { ' ' } else { Self::busy(end).1 };
+            let method = |end: &End| if settings.connects { " " } else { Self::busy(end).1 };
             let (title, rate, per) = if wide { ("Trans.", "Rate", "us/Tr") } else { ("Tput", unit, "us/KB") };
             let _ = write!(
                 text,
@@ -457,9 +481,15 @@ impl Report<'_> {
         };
         let _ = writeln!(text, "{:<6} {:<6}", far.0, far.1);
         if settings.verbosity > 1 && settings.connects {
-            text += "\nAlignment      Offset\nLocal  Remote  Local  Remote\nSend   Recv    Send   Recv\n    8      8       0      0\n";
+            let [align, offset] = self.far_alignment();
+            let _ = write!(
+                text,
+                "\nAlignment      Offset\nLocal  Remote  Local  Remote\nSend   Recv    Send   Recv\n{:5}  {align:5}   {:5}  {offset:5}\n",
+                8, 0
+            );
         } else if settings.verbosity > 1 {
             let rate = self.trips as f64 / self.seconds.max(1e-9);
+            let far = if remote.is_silent { [-1; 2] } else { [0; 2] };
             let out = |bytes: u32| f64::from(bytes) * rate / settings.scale().0;
             let _ = write!(
                 text,
@@ -468,9 +498,9 @@ impl Report<'_> {
                  Send   Recv    Send   Recv    usec/Tran  per sec  Outbound   Inbound\n\
                  {:5}  {:5}   {:5}  {:5}   {:<6.3}   {rate:<6.3} {:<6.3}    {:<6.3}\n",
                 8,
+                far[0],
                 0,
-                0,
-                0,
+                far[1],
                 self.round_trip_us(),
                 out(ask),
                 out(answer)

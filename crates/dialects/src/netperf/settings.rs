@@ -36,6 +36,15 @@ pub enum Unit {
     Letter(char),
 }
 
+/// A test without a control connection: data goes to a service that any host may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direct {
+    /// The service that the test usually has, by its name.
+    Usual(&'static str),
+    /// The service at the port of `-P`.
+    Named,
+}
+
 /// The form of the output.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Form {
@@ -58,6 +67,8 @@ pub struct Settings {
     pub host: String,
     /// Its port.
     pub port: u16,
+    /// `-N`: what data goes to, without a netserver.
+    pub direct: Option<Direct>,
     /// This end's address and port.
     pub local: Option<String>,
     /// See above.
@@ -136,6 +147,8 @@ pub struct Settings {
     pub poll_us: u32,
     /// `-T`: the processors that both ends run on.
     pub processor: Pair<Option<u32>>,
+    /// Lines about options that netperf prints before the test.
+    pub notices: Vec<&'static str>,
     /// Options without effect, and why.
     pub ignored: Vec<(char, &'static str)>,
 }
@@ -192,6 +205,9 @@ pub enum Wrong {
          test family has been compiled into this netperf."
     )]
     Test(String),
+    /// A test that has no usual service.
+    #[error("No default port known for the {0} test, please set one yourself")]
+    NoUsualPort(&'static str),
     /// A time of `--plumb-busy-poll` that is none.
     #[error("bad value '{0}' of {POLL}: use 1 to {POLL_US_MAX} µs")]
     Poll(String),
@@ -252,6 +268,7 @@ pub fn read(program: &str, words: &[String]) -> Result<Asked<Settings>, Wrong> {
         poll_us,
         host: "localhost".to_owned(),
         port: PORT,
+        direct: None,
         local: None,
         local_port: 0,
         is_v6: None,
@@ -290,6 +307,7 @@ pub fn read(program: &str, words: &[String]) -> Result<Asked<Settings>, Wrong> {
         routed: true,
         uuid: None,
         processor: Pair::default(),
+        notices: Vec::new(),
         ignored: global.ignored,
     };
     let mut times = None;
@@ -297,6 +315,7 @@ pub fn read(program: &str, words: &[String]) -> Result<Asked<Settings>, Wrong> {
         let value = Value(*letter, text);
         match letter {
             '4' | '6' => all.is_v6 = Some(*letter == '6'),
+            'b' => all.notice(*letter, text, "Packet burst size is not compiled in. \n"),
             'B' => all.brand.clone_from(text),
             'c' => all.cpu.local = true,
             'C' => all.cpu.remote = true,
@@ -337,6 +356,7 @@ pub fn read(program: &str, words: &[String]) -> Result<Asked<Settings>, Wrong> {
                 };
             }
             'L' => all.local = value.host(&mut all.is_v6)?.or(all.local),
+            'N' => all.direct = Some(Direct::Named),
             'p' => {
                 let (port, local) = text.split_once(',').unwrap_or((text, ""));
                 if !port.is_empty() {
@@ -374,6 +394,7 @@ pub fn read(program: &str, words: &[String]) -> Result<Asked<Settings>, Wrong> {
             }
             'v' => all.verbosity = value.small(text, "a level")?,
             'V' => return Ok(Asked::Version),
+            'w' => all.notice(*letter, text, "Packet rate control is not compiled in.\n"),
             'Y' => {
                 let Pair { local, remote } = pair(text);
                 let of = |text: Option<&str>| text.map(|text| value.service(text)).transpose();
@@ -467,6 +488,7 @@ fn test_options(all: &mut Settings, words: &[String]) -> Result<Asked<Settings>,
     if all.udp && all.direction == Direction::ToClient {
         return Err(Wrong::NotYet { letter: 'd', why: "datagrams from the server; use a test of TCP" });
     }
+    all.go_direct()?;
     if let Form::Table = all.form {
         return Ok(Asked::Run(Box::new(all.clone())));
     }
@@ -476,6 +498,41 @@ fn test_options(all: &mut Settings, words: &[String]) -> Result<Asked<Settings>,
         *names = super::selectors::usual(all.direction, all.cpu.local || all.cpu.remote);
     }
     Ok(Asked::Run(Box::new(all.clone())))
+}
+
+impl Settings {
+    /// Keeps what netperf prints about an option of builds with intervals, unless only the server's value is given.
+    fn notice(&mut self, letter: char, text: &str, notice: &'static str) {
+        if !text.is_empty() && !text.starts_with(',') {
+            self.notices.push(notice);
+            self.ignored.retain(|ignored| ignored.0 != letter);
+        }
+    }
+
+    /// Gives a test without a control connection its port, and takes from it what only a netserver can do.
+    fn go_direct(&mut self) -> Result<(), Wrong> {
+        if self.direct.is_none() {
+            return Ok(());
+        }
+        if self.data_ports.remote == 0 {
+            let (name, port) = match self.direction {
+                _ if self.only_connects => return Err(Wrong::NoUsualPort(CONNECT_CLOSE)),
+                Direction::ToServer => ("discard", 9),
+                Direction::ToClient => ("chargen", 19),
+                Direction::RoundTrips => ("echo", 7),
+            };
+            self.data_ports.remote = port;
+            self.direct = Some(Direct::Usual(name));
+            // An echo is as long as what it echoes.
+            self.trip[1] = self.trip[0];
+        }
+        self.cpu.remote = false;
+        self.no_delay.remote = false;
+        self.service.remote = None;
+        self.congestion.remote = None;
+        self.buffers.remote = [None; 2];
+        Ok(())
+    }
 }
 
 fn direction(value: &Value<'_>) -> Result<Direction, Wrong> {

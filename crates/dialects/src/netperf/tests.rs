@@ -266,7 +266,8 @@ fn wrong_lines_say_what_is_wrong() {
         ("-p", "option requires an argument -- 'p'"),
         ("-p 70000", "bad value '70000' of option -p: a port"),
         ("-t FOO", "The test you requested (FOO) is unknown to this netperf."),
-        ("-b 5", "option -b is not supported yet"),
+        ("-y 5", "option -y is not supported yet"),
+        ("-N -t TCP_CC", "No default port known for the TCP_CC test, please set one yourself"),
         ("-I 90", "bad value '90' of option -I"),
         ("-l 86401", "bad value '86401' of option -l"),
         ("-Y 0x100", "bad value '0x100' of option -Y"),
@@ -415,6 +416,61 @@ fn tables_are_those_of_netperf() {
         let remote = if all.cpu.remote { cpu(50.0) } else { End::default() };
         assert_eq!(Report { trips: 172_255, ..report(&all, local, remote) }.text(), wanted, "{line}");
     }
+}
+
+// Protects tests without a control connection: the ports of RFC 862, 863 and 864, an echo of the request's size, and nothing
+// that only a netserver could do or report. The text is netperf 2.7.0's.
+#[test]
+fn without_a_control_connection_data_goes_to_a_service() {
+    for (line, port, name) in [
+        ("-N", 9, "discard"),
+        ("-N -t UDP_STREAM", 9, "discard"),
+        ("-N -t TCP_MAERTS", 19, "chargen"),
+        ("-N -t TCP_CRR -- -r 100,20", 7, "echo"),
+        ("-N -t UDP_RR -- -r 100,20", 7, "echo"),
+    ] {
+        let all = settings(line);
+        assert_eq!((all.data_ports.remote, all.direct), (port, Some(Direct::Usual(name))), "{line}");
+        assert_eq!(all.trip[0], all.trip[1], "{line}");
+    }
+    let all = settings("-N -C -Y 16,32 -t TCP_RR -- -P ,5000 -r 100,20 -D -K cubic -S 1000");
+    assert_eq!((all.data_ports.remote, all.direct, all.trip), (5000, Some(Direct::Named), [100, 20]));
+    assert_eq!((all.cpu.remote, all.no_delay.remote, all.service.remote), (false, false, None));
+    assert_eq!((&all.congestion.remote, all.buffers.remote), (&None, [None; 2]));
+    assert_eq!(settings("-N -t TCP_CC -- -P ,5000").direct, Some(Direct::Named));
+    assert_eq!(settings("-C").cpu.remote, true, "as before");
+
+    let all = settings("-N -v 2 -c -C");
+    assert!(
+        title(&all, None, ("127.0.0.1", 9), false).ends_with(" to 127.0.0.1 () port 9 AF_INET : no control : demo\n")
+    );
+    let cpu = Some(Cpu { busy: 99.5, count: 2, ..Cpu::default() });
+    let local = End { cpu, sizes: [16_384, 0], sent: (1_178_959_872, 71_958), ..end([16_384, 131_072]) };
+    let text = Report { throughput: 9404.73, ..report(&all, local.clone(), End::silent()) }.text();
+    for line in [
+        "\nbytes  bytes   bytes    secs.    10^6bits/s  % S      %       us/KB   us/KB\n",
+        "\n     0  16384  16384    1.00       9404.73   99.50    -1.00    1.728   -1.000 \n",
+        "\n    8      -1      0      -1 1178959872  16384.00     71958",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+    let all = settings("-N -- -k DEST_PORT,REMOTE_BYTES_XFERD,REMOTE_BYTES_RECVD,RSR_SIZE,RSR_SIZE_END,REMOTE_NODELAY");
+    assert_eq!(
+        report(&all, local, End::silent()).text(),
+        "DEST_PORT=discard\nREMOTE_BYTES_XFERD=1178959872\nREMOTE_BYTES_RECVD=0\nRSR_SIZE=0\nRSR_SIZE_END=-1\nREMOTE_NODELAY=-1\n"
+    );
+}
+
+// Protects scripts for builds with intervals: they run, with the notice of Debian's netperf.
+#[test]
+fn intervals_are_not_compiled_in() {
+    let rate = "Packet rate control is not compiled in.\n";
+    assert_eq!(settings("-w 10").notices, [rate]);
+    let all = settings("-b 4 -w 10ms,5");
+    assert_eq!(all.notices, ["Packet burst size is not compiled in. \n", rate]);
+    assert_eq!(all.ignored, [], "said once");
+    let all = settings("-w ,5");
+    assert_eq!((all.notices.len(), all.ignored.len()), (0, 1), "netperf passes it to the server without a word");
 }
 
 // Protects flent and scripts: names, order, digits and interim lines of `-k`, titles of `-o`, columns of `-O`.

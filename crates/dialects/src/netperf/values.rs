@@ -1,7 +1,7 @@
 //! The values of selectors, as netperf prints them.
 
 use super::print::{End, Report};
-use super::settings::Pair;
+use super::settings::{Direct, Pair};
 use super::wire::Direction;
 use plumb_result::Histogram;
 
@@ -59,7 +59,10 @@ impl Report<'_> {
             "TRANSPORT_MSS" => self.segment.map_or(-1, i64::from).to_string(),
             "SOURCE_PORT" => self.source.1.to_string(),
             "SOURCE_ADDR" => self.source.0.clone(),
-            "DEST_PORT" => self.target.1.to_string(),
+            "DEST_PORT" => match settings.direct {
+                Some(Direct::Usual(name)) => name.to_owned(),
+                _ => self.target.1.to_string(),
+            },
             "DEST_ADDR" => self.target.0.clone(),
             "SOURCE_FAMILY" | "DEST_FAMILY" => if self.is_v6 { "10" } else { "2" }.to_owned(),
             "RESULT_BRAND" if settings.brand.is_empty() => return None,
@@ -85,6 +88,10 @@ impl Report<'_> {
         let part = |at: usize| format!("{:.2}", cpu.parts[at]);
         let count = |value: Option<u64>| value.map_or(-1, |value| value as i64).to_string();
         match rest {
+            "BYTES_XFERD" if end.is_silent => self.far_bytes().unwrap_or_default().to_string(),
+            "SEND_ALIGN" | "RECV_ALIGN" | "SEND_OFFSET" | "RECV_OFFSET" | "NODELAY" if end.is_silent => "-1".to_owned(),
+            "SEND_WIDTH" | "RECV_WIDTH" if end.is_silent => "0".to_owned(),
+            "TRANSPORT_RETRANS" if end.is_silent => "-2".to_owned(),
             "SEND_SIZE" => sends.to_string(),
             "RECV_SIZE" => receives.to_string(),
             "CPU_UTIL" => format!("{:.2}", Self::busy(end).0),

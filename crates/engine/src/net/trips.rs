@@ -89,13 +89,18 @@ impl NetSocket<'_> {
 
 /// Connections, one for each op.
 impl NetSocket<'_> {
-    /// Makes one and sees it to its end, which the other end makes: so no port of this one is kept back afterwards.
+    /// Makes one and sees it to its end, which the other end makes: so no port of this one is kept back afterwards. A service
+    /// that closes only what its peer has closed leaves it no choice.
     pub(super) fn connect(&mut self) -> Completion {
         let to = self.made.other.ok_or(Errno(libc::EDESTADDRREQ))?;
         let poll_us = self.made.work.poll_us;
         let socket = self.made.new_sockets.connect(&to, CONNECT_PATIENCE, LOOK_AGAIN, poll_us)?;
-        self.on(socket, |this| {
+        self.on(&socket, |this| {
             let got = if this.made.work.only_connects { 0 } else { this.request()? };
+            if this.made.work.hangs_up {
+                // Fails only if the connection is closed already.
+                let _ = rustix::net::shutdown(&socket, rustix::net::Shutdown::Write);
+            }
             match this.take(1) {
                 Err(Errno::ENDED) => Ok(got),
                 Ok(_) => Err(Errno(libc::EPROTO)),
@@ -113,7 +118,7 @@ impl NetSocket<'_> {
             match accepted(self.made.fd, of) {
                 // One that came to nothing is not the end of the others.
                 Ok(_) if self.made.work.only_connects => return Ok(0),
-                Ok(socket) => match self.on(socket, NetSocket::respond) {
+                Ok(socket) => match self.on(&socket, NetSocket::respond) {
                     Err(_) if !self.stops() => {}
                     done => return done,
                 },
@@ -124,8 +129,8 @@ impl NetSocket<'_> {
         }
     }
 
-    /// Does something on a connection, and closes it.
-    fn on(&mut self, socket: OwnedFd, what: impl FnOnce(&mut Self) -> Completion) -> Completion {
+    /// Does something on a connection.
+    fn on(&mut self, socket: &OwnedFd, what: impl FnOnce(&mut Self) -> Completion) -> Completion {
         let before = std::mem::replace(&mut self.made.fd, socket.as_raw_fd());
         let done = what(self);
         self.made.fd = before;

@@ -1,5 +1,6 @@
 //! `plumb as iperf`, at both ends of the real iperf2 and of itself, over this machine's loopback.
 
+use super::netperf::Background;
 use crate::common::ports::free_port;
 use crate::common::{Home, Said, needs};
 use std::io::{Read, Write};
@@ -93,6 +94,29 @@ const TCP: &[&str] = &[
     "-t 0.5 --bounceback=9 --bounceback-period 0.5 -l 200",
 ];
 const UDP: &[&str] = &["-u -t 1 -b 2m -e -i 0.5", "-u -t 1 -b 200pps -P 2", "-u -t 1 -b 2m -e --trip-times"];
+
+// Protects scripts that start a server and go on: one line on standard error as by the real one, a server that outlives its
+// starter and serves the real client, and an error before the server loses its standard error.
+#[test]
+fn a_daemon_serves_after_its_starter_has_ended() {
+    let (home, port) = (Home::new(), free_port());
+    let said = home.plumb(&format!("as iperf -s -D -p {port} -B 127.0.0.1")).expect(0);
+    assert_eq!((&*said.out, &*said.err), ("", "Running Iperf Server as a daemon\n"));
+    let server = Background::on(port);
+    for _ in 0..2 {
+        let line = format!("-c 127.0.0.1 -p {port} -n 1M");
+        let said = match needs::tools(&["iperf"]) {
+            true => Said::of(real(&line)),
+            false => home.plumb(&format!("as iperf {line}")),
+        };
+        assert!(last_row(&said.expect(0).out).contains("1.00 MBytes"), "a client is served, and then another one");
+    }
+    drop(server);
+
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    home.plumb(&format!("as iperf -s -D -p {port}")).expect(1).complains(&["listener bind failed"]);
+}
 
 // Protects users of both: the real client is served by ours, and ours by the real server.
 #[test]

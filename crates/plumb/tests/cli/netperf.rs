@@ -3,7 +3,7 @@
 use crate::common::ports::free_port;
 use crate::common::{Home, Said, needs};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream, UdpSocket};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -176,6 +176,135 @@ fn both_ends_are_ours() {
     assert_eq!(said.expect(0).out, "CONFIDENCE_ITERATION=3\n");
 }
 
+/// Services that any host may have, each at a port of its own: discard, echo and chargen, and the first two of datagrams.
+struct Services {
+    discard: u16,
+    echo: u16,
+    chargen: u16,
+    discard_udp: u16,
+    echo_udp: u16,
+}
+
+impl Services {
+    fn start() -> Services {
+        Services {
+            discard: serve(|mut peer| std::io::copy(&mut peer, &mut std::io::sink()).map(drop)),
+            echo: serve(|peer| std::io::copy(&mut &peer, &mut &peer).map(drop)),
+            chargen: serve(|mut peer| {
+                loop {
+                    peer.write_all(&[b'x'; 4096])?;
+                }
+            }),
+            discard_udp: datagrams(false),
+            echo_udp: datagrams(true),
+        }
+    }
+
+    /// The port for a test.
+    fn port(&self, test: &str) -> u16 {
+        match test.split_whitespace().find(|word| word.contains('_')).unwrap_or_default() {
+            "UDP_STREAM" => self.discard_udp,
+            "UDP_RR" => self.echo_udp,
+            "TCP_MAERTS" => self.chargen,
+            "TCP_RR" | "TCP_CRR" => self.echo,
+            _ => self.discard,
+        }
+    }
+}
+
+/// Serves connections until the tests end.
+fn serve(run: fn(TcpStream) -> std::io::Result<()>) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for peer in listener.incoming().flatten() {
+            // A test that is over closes its connection.
+            std::thread::spawn(move || run(peer));
+        }
+    });
+    port
+}
+
+fn datagrams(echoes: bool) -> u16 {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let port = socket.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        let mut bytes = [0; 65536];
+        while let Ok((length, from)) = socket.recv_from(&mut bytes) {
+            if echoes {
+                let _ = socket.send_to(&bytes[..length], from);
+            }
+        }
+    });
+    port
+}
+
+// Protects tests of hosts without a netserver: the same words and as many numbers as the real netperf prints with the same
+// service, and the same values for the far end, which reports none.
+#[test]
+fn without_netserver_a_service_is_enough() {
+    if !needs::tools(&["netperf"]) {
+        return;
+    }
+    let (home, services) = (Home::new(), Services::start());
+    let line = |test: &str, more: &str| format!("-H 127.0.0.1 -N {test} -- -P ,{} {more}", services.port(test));
+    for (test, more) in [
+        ("-t TCP_STREAM -l 1", ""),
+        ("-t TCP_STREAM -l -5000000 -c -C", ""),
+        ("-t TCP_MAERTS -l 1", ""),
+        ("-t TCP_MAERTS -l -5000000", ""),
+        ("-t TCP_RR -l -500 -v 2", "-r 10,10"),
+        ("-t TCP_RR -l 1 -c", "-r 20,20"),
+        ("-t TCP_CRR -l -100 -v 2", ""),
+        ("-t UDP_STREAM -l 1", "-m 1000 -R 1"),
+        ("-t UDP_RR -l -500", ""),
+        ("-t OMNI -l 1", ""),
+    ] {
+        let line = line(test, more);
+        let wanted = real(&line).expect(0).out.replace('\0', "");
+        let said = home.plumb(&format!("as netperf {line}")).expect(0);
+        assert_eq!(words(&said.out), words(&wanted), "{}", said.command);
+        assert_eq!(numbers(&said.out).len(), numbers(&wanted).len(), "{}\n{}", said.command, said.out);
+        let keys = line.replace(" -- ", " -P 0 -- -k THROUGHPUT ");
+        let said = home.plumb(&format!("as netperf {keys}")).expect(0);
+        let rate: f64 = said.out.trim().strip_prefix("THROUGHPUT=").unwrap().parse().unwrap();
+        assert!(rate > 0.0, "{}\n{}", said.command, said.out);
+    }
+    for test in ["-t TCP_STREAM -l -1000000", "-t TCP_RR -l -100"] {
+        let line = line(test, "-m 1000 -k ALL");
+        let far = |text: &str| -> Vec<String> {
+            let is_far = |line: &&str| line.starts_with("REMOTE_") || line.starts_with("RS");
+            text.replace('\0', "").lines().filter(is_far).map(str::to_owned).collect()
+        };
+        let said = home.plumb(&format!("as netperf {line}")).expect(0);
+        assert_eq!(far(&said.out), far(&real(&line).expect(0).out), "{}", said.command);
+    }
+}
+
+// Protects who has no netperf: connections are made and closed in a service that closes only what its peer has closed.
+#[test]
+fn connections_to_a_service_are_made_and_closed() {
+    let (home, services) = (Home::new(), Services::start());
+    let line = format!("as netperf -H 127.0.0.1 -N -P 0 -t TCP_CC -l -50 -- -P ,{}", services.discard);
+    let said = home.plumb(&line).expect(0);
+    assert!(numbers(&said.out)[5] > 0.0, "{}", said.out);
+}
+
+// Protects scripts for builds with intervals: the test runs after the lines that Debian's netperf prints.
+#[test]
+fn intervals_are_said_not_to_be_compiled_in() {
+    let home = Home::new();
+    let server = Server::ours(&home, "-4");
+    let line = format!("{} -w 10 -b 4 -t TCP_RR -l -5", server.at());
+    let said = home.plumb(&format!("as netperf {line}")).expect(0);
+    let wanted = "Packet rate control is not compiled in.\nPacket burst size is not compiled in. \nMIGRATED TCP";
+    assert!(said.out.starts_with(wanted), "{}", said.out);
+    if needs::tools(&["netperf"]) {
+        let real = real(&line).expect(0).out;
+        assert!(real.starts_with(wanted), "{real}");
+    }
+}
+
 #[test]
 fn failures_say_why() {
     let home = Home::new();
@@ -186,7 +315,10 @@ fn failures_say_why() {
     home.plumb("as netperf -H no-such-host.invalid").expect(255).complains(&["could not resolve no-such-host.invalid"]);
     let said = home.plumb("as netperf -t FOO").expect(1);
     assert!(said.out.starts_with("The test you requested (FOO) is unknown to this netperf.\n"), "{}", said.out);
-    home.plumb("as netperf -b 3").expect(1).complains(&["option -b is not supported yet"]);
+    home.plumb("as netperf -y 3").expect(1).complains(&["option -y is not supported yet"]);
+    let said = home.plumb("as netperf -N -t TCP_CC").expect(255);
+    assert_eq!(said.out, "No default port known for the TCP_CC test, please set one yourself\n");
+    home.plumb(&format!("as netperf -H 127.0.0.1 -N -l 1 -- -P ,{port}")).expect(1).complains(&["Connection refused"]);
     home.plumb("as netserver -D -L 192.0.2.77").expect(255).complains(&["cannot listen"]);
     let server = Server::ours(&home, "-Z sesame");
     let line = format!("as netperf {} -P 0 -t TCP_RR -l -5", server.at());
@@ -334,11 +466,11 @@ fn it_listens_on_loopback_only() {
 }
 
 /// A server in the background, which the test ends.
-struct Background(rustix::process::Pid);
+pub(super) struct Background(rustix::process::Pid);
 
 impl Background {
     /// The process that was given this port, once it serves.
-    fn on(port: u16) -> Background {
+    pub(super) fn on(port: u16) -> Background {
         let word = format!("\0{port}\0");
         for _ in 0..500 {
             let processes = std::fs::read_dir("/proc").unwrap().flatten();
@@ -366,7 +498,7 @@ impl Drop for Background {
 #[test]
 fn a_server_in_the_background_has_a_session_of_its_own() {
     let home = Home::new();
-    for line in ["netserver -4 -p", "iperf3 -s -D -p"] {
+    for line in ["netserver -4 -p", "iperf3 -s -D -p", "iperf -s -D -t 1 -p"] {
         let port = free_port();
         home.plumb(&format!("as {line} {port}")).expect(0);
         let server = Background::on(port);

@@ -4,6 +4,7 @@ mod client;
 mod running;
 mod server;
 
+use plumb_cli::background;
 use plumb_cli::exit::{End, Stopped};
 use plumb_cli::output::{error_line, print};
 use plumb_dialects::iperf2::{self, Asked, Met, Settings, Stream, Test, VERSION, help};
@@ -68,7 +69,17 @@ pub fn as_iperf(call: &ToolCall<'_>) -> Result<End, Stopped> {
     let stop = signals::install().map_err(|error| Stopped::io(format!("cannot watch for signals: {error}")))?;
     let done = match &settings.host {
         Some(host) => client::run(&settings, host, bind, stop),
-        None => server::serve(&settings, bind, stop),
+        None if settings.daemon && !background::is_here() => match server::check(&settings, bind) {
+            Ok(()) => {
+                error_line!("Running Iperf Server as a daemon");
+                return background::start_again().map(|()| End::Done);
+            }
+            Err(error) => Err(error),
+        },
+        None => {
+            background::leave_session();
+            server::serve(&settings, bind, stop)
+        }
     };
     Ok(done.map_or_else(
         |error| {

@@ -10,7 +10,7 @@ use plumb_dialects::iperf2::{
     Ask, Back, DASHES, Look, Met, Settings, Stream, Test, answer, blocks as blocks_of, bounces as bounces_of, flow,
     form, tcp_head,
 };
-use plumb_engine::net::{DatagramHeader, Flow, Flows, SocketOptions, datagram_socket, listen_tcp};
+use plumb_engine::net::{ConnectError, DatagramHeader, Flow, Flows, SocketOptions, datagram_socket, listen_tcp};
 use plumb_engine::signals::StopFlag;
 use plumb_workload::net::NetOp;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -49,17 +49,35 @@ struct Shared {
     count: AtomicU64,
 }
 
-/// Serves until a signal comes, or its time is over.
-pub fn serve(settings: &Settings, bind: Option<IpAddr>, stop: StopFlag) -> Result<(), TestError> {
-    let udp = settings.test.udp;
+/// The address where a server listens, and what its sockets are given.
+fn place(settings: &Settings, bind: Option<IpAddr>) -> (SocketAddr, SocketOptions) {
     let address = bind.unwrap_or(if settings.is_v6 { Ipv6Addr::LOCALHOST.into() } else { Ipv4Addr::LOCALHOST.into() });
     if bind.is_none() {
         error_line!("plumb: listening on loopback only; use -B 0.0.0.0 or -B :: to serve other hosts");
     }
     warn_beyond_loopback("plumb", address, "iperf has no keys: use a firewall, or `plumb net --serve --keys FILE`");
-    let at = SocketAddr::new(address, settings.port);
     let own = SocketOptions { shares_port: true, ..options(&settings.test) };
-    let failed = |source| TestError::Connect { what: "listener bind failed", source };
+    (SocketAddr::new(address, settings.port), own)
+}
+
+fn bind_failed(source: ConnectError) -> TestError {
+    TestError::Connect { what: "listener bind failed", source }
+}
+
+/// Checks that a server could listen, and prints its warnings: one in the background has no standard error.
+pub fn check(settings: &Settings, bind: Option<IpAddr>) -> Result<(), TestError> {
+    let (at, own) = place(settings, bind);
+    match settings.test.udp {
+        true => datagram_socket(None, Some(at), &own).map(drop),
+        false => listen_tcp(at, &own).map(drop),
+    }
+    .map_err(bind_failed)
+}
+
+/// Serves until a signal comes, or its time is over.
+pub fn serve(settings: &Settings, bind: Option<IpAddr>, stop: StopFlag) -> Result<(), TestError> {
+    let udp = settings.test.udp;
+    let (at, own) = place(settings, bind);
     let shared =
         Arc::new(Shared { settings: settings.clone(), stop, open: AtomicU64::new(0), count: AtomicU64::new(0) });
     let begin = |socket: BorrowedFd<'_>| {
@@ -73,14 +91,14 @@ pub fn serve(settings: &Settings, bind: Option<IpAddr>, stop: StopFlag) -> Resul
         !stop.requested() && !is_served && until.is_none_or(|until| Instant::now() < until)
     };
     if udp {
-        let mut socket = datagram_socket(None, Some(at), &own).map_err(failed)?;
+        let mut socket = datagram_socket(None, Some(at), &own).map_err(bind_failed)?;
         begin(socket.as_fd());
         while goes_on() {
             if is_readable(&socket)
                 && let Some(from) = first_of(&socket)
             {
                 // It becomes the stream's, with all that it holds already; others come to a new one.
-                let next = datagram_socket(None, Some(at), &own).map_err(failed)?;
+                let next = datagram_socket(None, Some(at), &own).map_err(bind_failed)?;
                 let stream = std::mem::replace(&mut socket, next);
                 stream.connect(from)?;
                 let shared = Arc::clone(&shared);
@@ -88,7 +106,7 @@ pub fn serve(settings: &Settings, bind: Option<IpAddr>, stop: StopFlag) -> Resul
             }
         }
     } else {
-        let listener = listen_tcp(at, &own).map_err(failed)?;
+        let listener = listen_tcp(at, &own).map_err(bind_failed)?;
         listener.set_nonblocking(true)?;
         begin(listener.as_fd());
         while goes_on() {

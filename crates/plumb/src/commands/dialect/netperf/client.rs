@@ -4,11 +4,11 @@ use super::control::{Control, PATIENCE, until_end};
 use super::{TestError, Ticks, any, buffers, host_of, resolve, unexpected};
 use plumb_cli::output::print;
 use plumb_dialects::netperf::{
-    Confidence, Direction, End, Form, Interim, Length, Message, Report, Request, Response, Results, Settings, flow,
-    half_width, length_ops, not_confident, title, trip_bytes,
+    Confidence, Cpu, Direction, End, Form, Interim, Length, Message, Report, Request, Response, Results, Settings,
+    flow, half_width, length_ops, not_confident, title, trip_bytes,
 };
 use plumb_engine::net::{
-    Flow, Flows, NewSockets, SocketOptions, connect_socket, connect_tcp, keep_off_routers, segment_bytes,
+    Counts, Flow, Flows, NewSockets, SocketOptions, connect_socket, connect_tcp, keep_off_routers, segment_bytes,
 };
 use plumb_engine::rng::Rng;
 use plumb_result::Histogram;
@@ -30,6 +30,46 @@ const GRACE: Duration = Duration::from_secs(60);
 const ENDS: u32 = 3;
 const END_PAUSE: Duration = Duration::from_millis(2);
 
+/// The far end of a test.
+enum FarEnd {
+    /// A netserver, by its control connection.
+    Netserver(Control),
+    /// A service at this port, which knows nothing of the test.
+    Service { port: u16 },
+}
+
+impl FarEnd {
+    /// Asks for its half of a test. A service has nothing to be asked for.
+    fn ask(&mut self, request: &Request) -> Result<Response, TestError> {
+        let control = match self {
+            FarEnd::Netserver(control) => control,
+            FarEnd::Service { port } => return Ok(Response { port: *port, ..Response::default() }),
+        };
+        control.send(&request.message())?;
+        let message = control.read(Instant::now() + PATIENCE, "the response to the request")?;
+        if message.kind() != Some(request.reply()) {
+            return Err(unexpected(&message));
+        }
+        if message.error() != 0 {
+            return Err(TestError::Remote(message.error()));
+        }
+        Ok(Response::read(&message)?)
+    }
+
+    /// Whether it has ended the test.
+    fn is_closed(&self) -> bool {
+        matches!(self, FarEnd::Netserver(control) if control.is_closed())
+    }
+
+    /// The longest time that it may take to read what was sent.
+    fn patience(&self) -> Duration {
+        match self {
+            FarEnd::Netserver(_) => GRACE,
+            FarEnd::Service { .. } => PATIENCE,
+        }
+    }
+}
+
 /// One test that was made.
 struct Made {
     local: End,
@@ -46,11 +86,13 @@ pub fn run(settings: &Settings) -> Result<(), TestError> {
     if let Some(processor) = settings.processor.local {
         run_on(&[processor]).map_err(|source| TestError::Processor { processor, source })?;
     }
-    let mut control = connect(settings)?;
-    let peer = control.socket.peer_addr()?;
-    let target = match &settings.data.remote {
-        Some(host) => resolve(host, 0, settings.data_v6.or(settings.is_v6))?[0].ip(),
-        None => peer.ip(),
+    let mut far_end = match settings.direct {
+        Some(_) => FarEnd::Service { port: settings.data_ports.remote },
+        None => FarEnd::Netserver(connect(settings)?),
+    };
+    let target = match (&settings.data.remote, &far_end) {
+        (None, FarEnd::Netserver(control)) => control.socket.peer_addr()?.ip(),
+        _ => resolve(host_of(settings), 0, settings.data_v6.or(settings.is_v6))?[0].ip(),
     };
     let is_v6 = target.is_ipv6();
     let local = settings.data.local.as_ref().or(settings.local.as_ref());
@@ -59,7 +101,7 @@ pub fn run(settings: &Settings) -> Result<(), TestError> {
         let from = local.map(|host| (host.as_str(), settings.data_ports.local));
         print(&title(settings, from, (host_of(settings), settings.data_ports.remote), is_v6));
     }
-    if let Some(phrase) = &settings.passphrase {
+    if let (Some(phrase), FarEnd::Netserver(control)) = (&settings.passphrase, &mut far_end) {
         control.send(&Message::of_passphrase(phrase))?;
     }
     std::thread::sleep(Duration::from_secs(settings.wait_s.into()));
@@ -72,7 +114,7 @@ pub fn run(settings: &Settings) -> Result<(), TestError> {
     let mut all: Vec<Made> = Vec::new();
     let mut confidence = None;
     for times in 1..=most {
-        all.push(once(settings, &mut control, &request, target, bind)?);
+        all.push(once(settings, &mut far_end, &request, target, bind)?);
         let Some(asked) = settings.confidence else { break };
         let (means, widths) = means(&all, asked.0);
         confidence = Some((Confidence { asked, times, widths }, means));
@@ -81,8 +123,10 @@ pub fn run(settings: &Settings) -> Result<(), TestError> {
             break;
         }
     }
-    let _ = control.socket.shutdown(std::net::Shutdown::Write);
-    until_end(control.socket.as_fd(), PATIENCE);
+    if let FarEnd::Netserver(control) = &far_end {
+        let _ = control.socket.shutdown(std::net::Shutdown::Write);
+        until_end(control.socket.as_fd(), PATIENCE);
+    }
     let Some(mut made) = all.pop() else { return Err(TestError::Closed) };
     if let Some((Confidence { asked, widths, .. }, means)) = confidence {
         if widths.iter().any(|width| *width > asked.1) && matches!(settings.form, Form::Table) && settings.headers {
@@ -159,25 +203,15 @@ fn connect(settings: &Settings) -> Result<Control, TestError> {
     Err(last.unwrap_or_else(|| TestError::Resolve(host.clone())))
 }
 
-/// One test, from the request to the server's results.
+/// One test, from the request to the far end's results.
 fn once(
     settings: &Settings,
-    control: &mut Control,
+    far_end: &mut FarEnd,
     request: &Request,
     target: IpAddr,
     bind: Option<SocketAddr>,
 ) -> Result<Made, TestError> {
-    let new_sockets = NewSockets {
-        bind,
-        options: SocketOptions {
-            no_delay: settings.no_delay.local,
-            segment: settings.segment,
-            service: settings.service.local,
-            congestion: settings.congestion.local.clone(),
-            ..SocketOptions::default()
-        },
-        buffers: settings.buffers.local,
-    };
+    let new_sockets = new_sockets(settings, bind);
     // The buffers are known before the test, as are the sizes that follow from them.
     let transport = if settings.udp { Transport::Udp } else { Transport::Tcp };
     let socket = new_sockets.make(&SocketAddr::new(target, 0), transport)?;
@@ -185,27 +219,12 @@ fn once(
         keep_off_routers(&socket)?;
     }
     let at_first = buffers(&socket);
-    let most = if settings.udp { DATAGRAM_BYTES_MAX } else { BLOCK_BYTES_MAX };
-    let sizes =
-        [settings.send.local.unwrap_or(at_first[0].min(most)), settings.receive.local.unwrap_or(at_first[1].min(most))];
-    for (name, size) in [("-m", sizes[0]), ("-r", settings.trip[0]), ("-r", settings.trip[1])] {
-        if size > most {
-            return Err(TestError::Size(name, most));
-        }
-    }
-    let (poll_us, ahead) = (settings.poll_us, settings.burst);
-    let work = NetWork { poll_us, ahead, ..flow(request, false, [sizes[0], sizes[1].min(most)]) };
+    let sizes = call_sizes(settings, at_first)?;
+    let (poll_us, ahead, hangs_up) = (settings.poll_us, settings.burst, settings.direct.is_some());
+    let work = NetWork { poll_us, ahead, hangs_up, ..flow(request, false, sizes) };
     let file = settings.file.as_deref().filter(|_| settings.sendfile);
     let file = file.map(|path| open(path, work.block)).transpose()?;
-    control.send(&request.message())?;
-    let message = control.read(Instant::now() + PATIENCE, "the response to the request")?;
-    if message.kind() != Some(request.reply()) {
-        return Err(unexpected(&message));
-    }
-    if message.error() != 0 {
-        return Err(TestError::Remote(message.error()));
-    }
-    let response = Response::read(&message)?;
+    let response = far_end.ask(request)?;
     let to = SocketAddr::new(target, response.port);
     let socket = if settings.udp {
         let socket = UdpSocket::from(socket);
@@ -217,72 +236,109 @@ fn once(
         connect_socket(socket, to, PATIENCE)?.into()
     };
     let mut flows = Flows::with(vec![Flow { socket, other: Some(to), file, work }], new_sockets)?;
+    match (request.length, request.direction) {
+        // A service sends without end.
+        (Length::Count(bytes), Direction::ToClient) if settings.direct.is_some() => flows.limit(u64::MAX, bytes.into()),
+        (length, _) => flows.limit(length_ops(length, &work), u64::MAX),
+    }
+    let moved = move_data(settings, far_end, request, &mut flows)?;
+    let own_sizes = match request.direction {
+        Direction::ToServer => [sizes[0].into(), 0],
+        Direction::ToClient => [0, sizes[1].into()],
+        Direction::RoundTrips => [0, 0],
+    };
+    let remote = match far_end {
+        FarEnd::Netserver(control) => {
+            let longest = if request.connects { GRACE } else { PATIENCE };
+            let results = Results::read(&control.read(Instant::now() + longest, "results")?, request.reply());
+            netserver_end(settings, &response, results)
+        }
+        FarEnd::Service { .. } => End::silent(),
+    };
+    Ok(made(settings, request.direction, moved, (at_first, own_sizes), remote))
+}
+
+fn new_sockets(settings: &Settings, bind: Option<SocketAddr>) -> NewSockets {
+    NewSockets {
+        bind,
+        options: SocketOptions {
+            no_delay: settings.no_delay.local,
+            segment: settings.segment,
+            service: settings.service.local,
+            congestion: settings.congestion.local.clone(),
+            ..SocketOptions::default()
+        },
+        buffers: settings.buffers.local,
+    }
+}
+
+/// Bytes that this end sends and receives at once, with these buffers.
+fn call_sizes(settings: &Settings, buffers: [u32; 2]) -> Result<[u32; 2], TestError> {
+    let most = if settings.udp { DATAGRAM_BYTES_MAX } else { BLOCK_BYTES_MAX };
+    let sizes =
+        [settings.send.local.unwrap_or(buffers[0].min(most)), settings.receive.local.unwrap_or(buffers[1].min(most))];
+    for (name, size) in [("-m", sizes[0]), ("-r", settings.trip[0]), ("-r", settings.trip[1])] {
+        if size > most {
+            return Err(TestError::Size(name, most));
+        }
+    }
+    Ok([sizes[0], sizes[1].min(most)])
+}
+
+/// Measurements of this end.
+struct Moved {
+    seconds: f64,
+    counts: Counts,
+    times: Histogram,
+    cpu: Option<Cpu>,
+    buffers: [u32; 2],
+    segment: Option<u32>,
+    retransmits: Option<u64>,
+    congestion: String,
+}
+
+/// Moves the data of a test, from its start until all has come.
+fn move_data(settings: &Settings, far_end: &FarEnd, request: &Request, flows: &mut Flows) -> Result<Moved, TestError> {
     let before = Ticks::now();
-    flows.limit(length_ops(request.length, &work), u64::MAX);
+    let is_direct = settings.direct.is_some();
     let time = match request.length {
         Length::Seconds(seconds) => Some(Duration::from_secs(seconds.into())),
         Length::Count(_) => None,
     };
     flows.start(time.map(|time| time.as_nanos() as u64));
     let began = Instant::now();
-    wait(settings, control, &flows, began, time)?;
+    wait(settings, far_end, flows, began, time)?;
     let mut seconds = began.elapsed().as_secs_f64();
     if settings.udp {
-        say_end(&flows);
+        say_end(flows);
     } else if !request.connects {
         let _ = rustix::net::shutdown(flows.socket(0), rustix::net::Shutdown::Write);
-        if request.direction == Direction::ToServer {
-            // What is on its way belongs to the test.
-            until_end(flows.socket(0), GRACE);
+        // Bytes on their way belong to the test. A service that keeps its end open adds no time.
+        if request.direction == Direction::ToServer && until_end(flows.socket(0), far_end.patience()) || !is_direct {
             seconds = began.elapsed().as_secs_f64();
         }
     }
     let cpu = settings.cpu.local.then(|| Ticks::now().since(&before));
-    let at_last = buffers(flows.socket(0));
-    let tcp = flows.tcp(0);
-    // It grows with what the path turns out to take.
-    let segment = (!settings.udp).then(|| segment_bytes(flows.socket(0))).flatten();
-    let (counts, times) = (flows.counts(0), flows.times(0));
-    let congestion = plumb_engine::net::congestion(flows.socket(0)).unwrap_or_default();
-    flows.stop();
-    let longest = if request.connects { GRACE } else { PATIENCE };
-    let results = Results::read(&control.read(Instant::now() + longest, "results")?, request.reply());
-    let (sent, received, trips) = match request.direction {
-        Direction::ToServer => ((counts.bytes, counts.ops), (0, 0), 0),
-        Direction::ToClient => ((0, 0), (counts.bytes, counts.ops), 0),
-        Direction::RoundTrips => {
-            let [ask, answer] =
-                trip_bytes(settings.trip, settings.only_connects).map(|size| u64::from(size) * counts.ops);
-            ((ask, counts.ops), (answer, counts.ops), counts.ops)
-        }
-    };
-    let [own_send, own_receive] = match request.direction {
-        Direction::ToServer => [sizes[0].into(), 0],
-        Direction::ToClient => [0, sizes[1].into()],
-        Direction::RoundTrips => [0, 0],
-    };
-    let some = |sizes: [u32; 2]| sizes.map(Some);
-    let asked = settings.buffers;
-    let bytes = match request.direction {
-        Direction::ToServer => results.received.0,
-        Direction::ToClient => counts.bytes,
-        Direction::RoundTrips => sent.0 + received.0,
-    };
-    let each_second = |number: f64| if seconds > 0.0 { number / seconds } else { 0.0 };
-    let local = End {
-        buffers: [asked.local, some(at_first), some(at_last)],
-        sizes: [own_send, own_receive],
-        sent,
-        received,
+    let moved = Moved {
+        seconds,
+        counts: flows.counts(0),
+        times: flows.times(0),
         cpu,
-        retransmits: tcp.map(|tcp| tcp.retransmits),
-        congestion,
-        no_delay: settings.no_delay.local,
-        service: settings.service.local,
+        buffers: buffers(flows.socket(0)),
+        // It grows with what the path turns out to take.
+        segment: (!settings.udp).then(|| segment_bytes(flows.socket(0))).flatten(),
+        retransmits: flows.tcp(0).map(|tcp| tcp.retransmits),
+        congestion: plumb_engine::net::congestion(flows.socket(0)).unwrap_or_default(),
     };
+    flows.stop();
+    Ok(moved)
+}
+
+/// The far end as its netserver reports it.
+fn netserver_end(settings: &Settings, response: &Response, results: Results) -> End {
     let far = |size: Option<u32>| size.map_or(-1, i64::from);
-    let remote = End {
-        buffers: [asked.remote, some(response.buffers), some(results.buffers)],
+    End {
+        buffers: [settings.buffers.remote, response.buffers.map(Some), results.buffers.map(Some)],
         sizes: [far(response.sizes[0]), far(response.sizes[1])],
         sent: results.sent,
         received: results.received,
@@ -291,9 +347,49 @@ fn once(
         congestion: results.congestion,
         no_delay: settings.no_delay.remote,
         service: settings.service.remote.and(response.service.or(settings.service.remote)),
+        is_silent: false,
+    }
+}
+
+/// A test of both ends; the first buffers and the sizes of calls are this end's.
+fn made(
+    settings: &Settings,
+    direction: Direction,
+    moved: Moved,
+    (at_first, sizes): ([u32; 2], [i64; 2]),
+    remote: End,
+) -> Made {
+    let Moved { seconds, counts, times, .. } = moved;
+    let (sent, received, trips) = match direction {
+        Direction::ToServer => ((counts.bytes, counts.ops), (0, 0), 0),
+        Direction::ToClient => ((0, 0), (counts.bytes, counts.ops), 0),
+        Direction::RoundTrips => {
+            let [ask, answer] =
+                trip_bytes(settings.trip, settings.only_connects).map(|size| u64::from(size) * counts.ops);
+            ((ask, counts.ops), (answer, counts.ops), counts.ops)
+        }
     };
+    let bytes = match direction {
+        Direction::ToServer if remote.is_silent => counts.bytes,
+        Direction::ToServer => remote.received.0,
+        Direction::ToClient => counts.bytes,
+        Direction::RoundTrips => sent.0 + received.0,
+    };
+    let local = End {
+        buffers: [settings.buffers.local, at_first.map(Some), moved.buffers.map(Some)],
+        sizes,
+        sent,
+        received,
+        cpu: moved.cpu,
+        retransmits: moved.retransmits,
+        congestion: moved.congestion,
+        no_delay: settings.no_delay.local,
+        service: settings.service.local,
+        is_silent: false,
+    };
+    let each_second = |number: f64| if seconds > 0.0 { number / seconds } else { 0.0 };
     let throughput = settings.throughput(each_second(bytes as f64), each_second(trips as f64));
-    Ok(Made { local, remote, seconds, trips, throughput, times, segment })
+    Made { local, remote, seconds, trips, throughput, times, segment: moved.segment }
 }
 
 /// The file to send, of which there must be a block.
@@ -319,22 +415,26 @@ fn say_end(flows: &Flows) {
 /// Waits until the data has moved, and prints what has moved in between.
 fn wait(
     settings: &Settings,
-    control: &Control,
+    far_end: &FarEnd,
     flows: &Flows,
     began: Instant,
     time: Option<Duration>,
 ) -> Result<(), TestError> {
     let interim = settings.interim_s.map(Duration::from_secs_f64);
     let until = time.map(|time| began + time + GRACE);
+    // A service sends without end.
+    let stops_at = time.filter(|_| settings.direct.is_some()).map(|time| began + time);
     let (mut last, mut last_at, mut number) = (flows.counts(0), began, 0);
     let mut due = interim.map(|every| began + every);
     loop {
-        let left = due.map_or(LOOK_AGAIN, |at| at.saturating_duration_since(Instant::now()).min(LOOK_AGAIN));
+        let to = |at: Option<Instant>| at.map_or(LOOK_AGAIN, |at| at.saturating_duration_since(Instant::now()));
+        let left = LOOK_AGAIN.min(to(due)).min(to(stops_at));
         if !left.is_zero() {
             flows.wait(&[], left);
         }
-        let is_done = flows.is_done();
         let now = Instant::now();
+        let is_done =
+            flows.is_done() || settings.direction == Direction::ToClient && stops_at.is_some_and(|at| now >= at);
         let is_late = |every: Duration| due.is_some_and(|due| now >= due) || is_done && now > last_at + every / 10;
         if let Some(every) = interim.filter(|every| is_late(*every)) {
             let counts = flows.counts(0);
@@ -363,7 +463,7 @@ fn wait(
         if until.is_some_and(|at| now > at) {
             return Err(TestError::Silent("the end of the test"));
         }
-        if control.is_closed() {
+        if far_end.is_closed() {
             return Err(TestError::Closed);
         }
     }

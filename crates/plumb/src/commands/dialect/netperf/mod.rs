@@ -102,11 +102,13 @@ pub fn as_netperf(call: &ToolCall<'_>) -> Result<End, Stopped> {
         Ok(Asked::Run(settings)) => {
             say_ignored(&settings.ignored);
             say_poll(settings.poll_us);
+            settings.notices.iter().for_each(|notice| print(notice));
             match client::run(&settings) {
                 Ok(()) => Ok(End::Done),
                 Err(error) => {
                     error_line!("{error}");
-                    Ok(FAILED)
+                    // netperf fails otherwise where it is the data connection that is refused.
+                    Ok(if settings.direct.is_some() { End::DialectFailed } else { FAILED })
                 }
             }
         }
@@ -136,6 +138,10 @@ fn printed(text: &str) -> End {
 
 fn complain(tool: &str, wrong: &Wrong) -> End {
     match wrong {
+        Wrong::NoUsualPort(_) => {
+            print(&format!("{wrong}\n"));
+            return FAILED;
+        }
         Wrong::Test(_) => print(&format!("{wrong}\n")),
         _ => error_text!("{tool}: {wrong}\nTry `{tool} -h'.\n"),
     }
