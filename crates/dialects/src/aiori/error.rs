@@ -87,9 +87,9 @@ fn hint(nearest: &Option<String>) -> String {
 }
 
 /// IOR's back ends that Plumb does not have. Source: `available_aiori` in its `aiori.c`.
-const OTHER_BACK_ENDS: [&str; 18] = [
-    "AIO", "PMDK", "DFS", "HDF5", "HDFS", "IME", "NCMPI", "S3-libs3", "S3", "S3_plus", "S3_EMC", "S3-curl", "RADOS",
-    "CEPHFS", "Gfarm", "CHFS", "FINCHFS", "LIBNFS",
+const OTHER_BACK_ENDS: [&str; 17] = [
+    "PMDK", "DFS", "HDF5", "HDFS", "IME", "NCMPI", "S3-libs3", "S3", "S3_plus", "S3_EMC", "S3-curl", "RADOS", "CEPHFS",
+    "Gfarm", "CHFS", "FINCHFS", "LIBNFS",
 ];
 
 /// Returns the way out for a missing back end. Another one is another workload, so none is offered in its place.
@@ -111,7 +111,7 @@ pub(crate) fn back_end_problem(name: &str, those: &str) -> String {
     match OTHER_BACK_ENDS.iter().find(|known| known.eq_ignore_ascii_case(name)) {
         Some(known) => format!("is a back end that is not yet supported; {}", without(known)),
         // IOR's, which mdtest does not have here.
-        None if ["MPIIO", "MMAP"].iter().any(|known| known.eq_ignore_ascii_case(name)) => {
+        None if ["AIO", "MPIIO", "MMAP"].iter().any(|known| known.eq_ignore_ascii_case(name)) => {
             format!("is a back end that is not yet supported; use {those}")
         }
         None => format!("is not a back end; use {those}"),

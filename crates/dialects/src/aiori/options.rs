@@ -34,6 +34,8 @@ fn help_row(row: &Opt) -> String {
 pub const BACKENDS: &[Opt] = &[
     long("posix.odirect", Flag, "Open files with O_DIRECT"),
     long("posix.rangelocks", Flag, "Lock the range of each transfer").but(NotYet("leave it out")),
+    long("aio.max-pending", Number, "Most requests of AIO that are prepared or in flight").or("128"),
+    long("aio.granularity", Number, "Requests of AIO that are submitted together").or("16"),
     long("dummy.delay-only-rank0", Flag, "Delay only rank 0").but(NotYet("the delays are of every rank")),
     long("dummy.delay-create", Number, "Delay of a create of DUMMY, µs").or("0"),
     long("dummy.delay-close", Number, "Delay of a close of DUMMY, µs").or("0"),

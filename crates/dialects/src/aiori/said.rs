@@ -239,6 +239,11 @@ impl Said {
         self.number(key).is_some_and(|count| count > 0)
     }
 
+    /// Whether an option was given another value than none or 0.
+    pub fn is_given(&self, key: &str) -> bool {
+        self.number(key).is_some_and(|number| number != 0) || self.named(key).is_some()
+    }
+
     /// A number that cannot be negative, and its default.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! Lowers one repetition to a workload: a worker for each rank, and phases of open, transfers and close.
 
 use super::result::AccessKind;
-use super::settings::{Api, Hog, Random, Reorder, Test};
+use super::settings::{AioOptions, Api, Hog, Random, Reorder, Test};
 use plumb_workload::files::Names;
 use plumb_workload::library_random::LibraryRandom;
 use plumb_workload::phase::ErrorRules;
@@ -88,7 +88,7 @@ pub fn lower(test: &Test, facts: &Facts) -> Lowered {
     }
     let names = Names::Said(names.iter().map(PathBuf::from).collect());
     let target = match test.calls() {
-        Api::Posix | Api::Mmap | Api::MpiIo(_) => {
+        Api::Posix | Api::Aio(_) | Api::Mmap | Api::MpiIo(_) => {
             Target::Scratch(ScratchTarget { path: PathBuf::new(), names, typed: Vec::new() })
         }
         Api::Dummy(delays) => Target::Null(NullTarget {
@@ -115,6 +115,17 @@ pub fn directories(test: &Test) -> Vec<String> {
 /// The name of the first file of a repetition.
 pub fn first_file(test: &Test, repetition: u32) -> String {
     Lowering { test, facts: &Facts { repetition, ..Facts::default() } }.files().swap_remove(0)
+}
+
+/// Returns, by rank, the number of ranks that read its data in a repetition.
+pub fn readers(test: &Test, facts: &Facts) -> Vec<u32> {
+    let lowering = Lowering { test, facts };
+    let mut readers = vec![0; test.tasks as usize];
+    for rank in 0..test.tasks {
+        let of = (u64::from(rank) + u64::from(lowering.distance(AccessKind::Read, rank))) % u64::from(test.tasks);
+        readers[of as usize] += 1;
+    }
+    readers
 }
 
 struct Lowering<'a> {
@@ -409,6 +420,7 @@ impl Lowering<'_> {
             via: match test.calls() {
                 Api::Mmap => Via::Mapped { sync: test.flushes_each.then_some(true) },
                 Api::MpiIo(options) => Via::Mpi { together: test.collective, strided: options.strided },
+                Api::Aio(AioOptions { max_pending: depth, granularity: batch }) => Via::KernelAio { depth, batch },
                 Api::Posix | Api::Dummy(_) => Via::Plain,
             },
             flushes: test.flushes_each && does == Moves::Write && test.calls() != Api::Mmap,

@@ -6,6 +6,7 @@
 
 mod error;
 pub mod hints;
+mod json;
 pub mod lower;
 pub mod options;
 pub mod print;
@@ -18,7 +19,7 @@ pub use crate::aiori::OptionError;
 pub use error::IorError;
 pub use lower::{Facts, Lowered, lower};
 pub use result::{Access, AccessKind};
-pub use settings::{Api, Form, Hog, MpiIoOptions, Random, Reorder, Test};
+pub use settings::{AioOptions, Api, Form, Hog, MpiIoOptions, Random, Reorder, Test};
 
 use crate::aiori::{Launched, Said, help as help_of};
 use plumb_tools::FileError;
@@ -31,6 +32,22 @@ pub enum Asked {
     /// These tests, and what was said and has no effect.
     Run(Vec<Test>, Vec<(String, &'static str)>),
 }
+
+/// Options of a back end, which have no effect with another one.
+struct BackEndOptions {
+    back_end: &'static str,
+    options: &'static [&'static str],
+    why: &'static str,
+}
+
+static BACK_END_OPTIONS: [BackEndOptions; 2] = [
+    BackEndOptions {
+        back_end: "MPIIO",
+        options: &["mpiio.preallocate", "mpiio.useFileView", "mpiio.hintsFileName"],
+        why: "it is of -a MPIIO",
+    },
+    BackEndOptions { back_end: "AIO", options: &["aio.max-pending", "aio.granularity"], why: "it is of -a AIO" },
+];
 
 /// What `-h` prints.
 pub fn help() -> String {
@@ -65,10 +82,13 @@ pub fn read(
             }
         }
     }
-    for said in tests.iter().filter(|said| !said.text("a").is_some_and(|api| api.eq_ignore_ascii_case("MPIIO"))) {
-        for option in ["mpiio.preallocate", "mpiio.useFileView", "mpiio.hintsFileName"] {
-            let row = (format!("--{option}"), "it is of -a MPIIO");
-            if (said.is_set(option) || said.named(option).is_some()) && !ignored.contains(&row) {
+    for (said, of) in tests.iter().flat_map(|said| BACK_END_OPTIONS.iter().map(move |of| (said, of))) {
+        if said.text("a").is_some_and(|api| api.eq_ignore_ascii_case(of.back_end)) {
+            continue;
+        }
+        for option in of.options {
+            let row = (format!("--{option}"), of.why);
+            if said.is_given(option) && !ignored.contains(&row) {
                 ignored.push(row);
             }
         }

@@ -11,7 +11,7 @@ const GPU: Support = Never("Plumb does not transfer GPU data");
 /// All of them but those of the back ends. Source: IOR 4.1.0+dev, its `-h` and user guide.
 #[rustfmt::skip]
 pub const OPTIONS: &[Opt] = &[
-    both('a', "api", Text, "Back end: POSIX, MMAP, MPIIO or DUMMY").or("POSIX"),
+    both('a', "api", Text, "Back end: POSIX, AIO, MMAP, MPIIO or DUMMY").or("POSIX"),
     both('A', "refNum", Number, "Number to print").or("0"),
     both('b', "blockSize", Size, "Contiguous bytes to write per task and segment").or("1048576"),
     both('c', "collective", Flag, "Collective I/O, with -a MPIIO"),

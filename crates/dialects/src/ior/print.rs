@@ -1,5 +1,6 @@
 //! IOR's reports: the table, CSV and JSON.
 
+pub use super::json::json;
 pub use super::tables::{op_csv_name, rank_csv, rank_csv_head};
 
 use super::result::{Access, AccessKind};
@@ -8,7 +9,7 @@ use crate::aiori::{Divisor, FileSystem, Spread, VERSION, percentiles_ms};
 use plumb_result::histogram::Histogram;
 use serde_json::{Value, json};
 
-const MIB: f64 = 1048576.0;
+pub(super) const MIB: f64 = 1048576.0;
 
 /// What is known before the first test.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +40,7 @@ pub struct Done {
 }
 
 impl Done {
-    fn of(&self, kind: AccessKind) -> Vec<&Access> {
+    pub(super) fn of(&self, kind: AccessKind) -> Vec<&Access> {
         self.accesses.iter().filter(|access| access.kind == kind).collect()
     }
 }
@@ -67,16 +68,11 @@ fn size(bytes: u64) -> String {
 }
 
 /// What a test is, by IOR's words.
-fn options(done: &Done, ranks_per_node: u32) -> Vec<(&'static str, Value)> {
+pub(super) fn options(done: &Done, ranks_per_node: u32) -> Vec<(&'static str, Value)> {
     let test = &done.test;
     let ordering = match test.random {
         Random::No => "sequential",
         Random::InBlock | Random::Anywhere => "random",
-    };
-    let between = match test.reorder {
-        Reorder::No => "no tasks offsets",
-        Reorder::Constant => "constant task offset",
-        Reorder::Random | Reorder::Permuted => "random task offset",
     };
     let mut options = vec![
         ("api", json!(api_name(test))),
@@ -86,13 +82,18 @@ fn options(done: &Done, ranks_per_node: u32) -> Vec<(&'static str, Value)> {
         ("type", json!(if test.collective { "collective" } else { "independent" })),
         ("segments", json!(test.segments)),
         ("ordering in a file", json!(ordering)),
-        ("ordering inter file", json!(between)),
     ];
-    if test.reorder != Reorder::No {
-        options.push(("task offset", json!(test.node_distance)));
-    }
-    if matches!(test.reorder, Reorder::Random | Reorder::Permuted) {
-        options.push(("reorder random seed", json!(test.reorder_seed)));
+    let between = |name: &str| ("ordering inter file", json!(name));
+    let distance = || ("task offset", json!(test.node_distance));
+    match test.reorder {
+        Reorder::No => options.push(between("no tasks offsets")),
+        Reorder::Constant => options.extend([between("constant task offset"), distance()]),
+        Reorder::Random => {
+            options.extend([between("random task offset"), distance()]);
+            options.push(("reorder random seed", json!(test.reorder_seed)));
+        }
+        // IOR says nothing of it here.
+        Reorder::Permuted => {}
     }
     let nodes = test.tasks.div_ceil(ranks_per_node.max(1));
     options.extend([
@@ -168,13 +169,31 @@ pub fn data_stamp(test: &Test, clock_seed: i32) -> String {
     format!("Using Time Stamp {stamp} (0x{stamp:x}) for Data Signature\n")
 }
 
-/// Returns the lines of `-v` at the begin of a phase.
-pub fn begins(test: &Test, phase: &str, now: &str) -> String {
+/// Returns the lines of `-v` at the begin of a phase. `readers` is how many ranks read the data of each rank.
+pub fn begins(test: &Test, phase: &str, readers: &[u32], now: &str) -> String {
     match (phase, test.verbosity) {
         ("write-check", 1..) => format!("Verifying contents of the file(s) just written.\n{now}\n\n"),
-        ("write" | "read", 3..) => format!("Commencing {phase} performance test: {now}\n"),
+        ("write", 3..) => format!("Commencing write performance test: {now}\n"),
+        ("read", 3..) => format!("{}Commencing read performance test: {now}\n", file_hits(test, readers)),
+        ("read", 2) => file_hits(test, readers),
         _ => String::new(),
     }
+}
+
+/// The line of `-Z` with `-v -v`: of how many ranks the data is read by none, by one, and so on, up to the last of them.
+fn file_hits(test: &Test, readers: &[u32]) -> String {
+    if test.reorder != Reorder::Random {
+        return String::new();
+    }
+    let mut line = "#File Hits Dist:".to_owned();
+    let (mut seen, mut hits) = (0, 0);
+    while seen < readers.len() && (hits as usize) < readers.len() {
+        let ranks = readers.iter().filter(|&&count| count == hits).count();
+        line.push_str(&format!(" {ranks}"));
+        seen += ranks;
+        hits += 1;
+    }
+    line + "\n"
 }
 
 /// The row of the removal of files, with `-v`.
@@ -191,7 +210,7 @@ pub fn removal_row(test: &Test, seconds: f64, repetition: u32) -> String {
 }
 
 /// The best rates of a test in MiB/s, where IOR prints them: with `-v`, of kinds that were measured.
-fn maxima(done: &Done) -> Vec<(AccessKind, f64)> {
+pub(super) fn maxima(done: &Done) -> Vec<(AccessKind, f64)> {
     let is_asked = |kind: AccessKind| match kind {
         AccessKind::Write => done.test.writes,
         AccessKind::Read => done.test.reads,
@@ -312,15 +331,15 @@ pub fn remarks(test: &Test, access: &Access) -> String {
     text
 }
 
-struct Summary {
-    bandwidth: Spread,
-    ops: Spread,
-    mean_s: f64,
-    bytes: u64,
+pub(super) struct Summary {
+    pub(super) bandwidth: Spread,
+    pub(super) ops: Spread,
+    pub(super) mean_s: f64,
+    pub(super) bytes: u64,
 }
 
 impl Summary {
-    fn of(test: &Test, accesses: &[&Access]) -> Summary {
+    pub(super) fn of(test: &Test, accesses: &[&Access]) -> Summary {
         let all = |of: &dyn Fn(&Access) -> f64| accesses.iter().map(|access| of(access)).collect::<Vec<f64>>();
         Summary {
             bandwidth: Spread::of(&all(&|access| access.bandwidth() / MIB), Divisor::Count),
@@ -331,9 +350,10 @@ impl Summary {
     }
 }
 
-fn api_name(test: &Test) -> &'static str {
+pub(super) fn api_name(test: &Test) -> &'static str {
     match test.api {
         Api::Posix => "POSIX",
+        Api::Aio(_) => "AIO",
         Api::Mmap => "MMAP",
         Api::MpiIo(_) => "MPIIO",
         Api::Dummy(_) => "DUMMY",
@@ -341,7 +361,7 @@ fn api_name(test: &Test) -> &'static str {
 }
 
 /// Flags of a reordering, as the summary has them: constant, random.
-fn reorder_flags(test: &Test) -> (u8, u8) {
+pub(super) fn reorder_flags(test: &Test) -> (u8, u8) {
     match test.reorder {
         Reorder::No => (0, 0),
         Reorder::Constant => (1, 0),
@@ -401,7 +421,16 @@ pub fn summary(all: &[Done], ranks_per_node: u32) -> String {
     text
 }
 
+/// Whether a transfer's time says how long it took: with AIO, its request may be under way when its call is over.
+pub(super) fn has_latencies(test: &Test) -> bool {
+    !matches!(test.api, Api::Aio(_))
+}
+
 fn latencies(all: &[Done]) -> String {
+    let all: Vec<&Done> = all.iter().filter(|done| has_latencies(&done.test)).collect();
+    if all.is_empty() {
+        return String::new();
+    }
     let mut text =
         "\nLatency of single transfers (ms):\nOperation        p50        p90        p99      p99.9        Max Test#\n"
             .to_owned();
@@ -427,151 +456,4 @@ pub fn tail(all: &[Done], ended: &str) -> String {
         Some(Form::Table) | None => format!("{:<20}: {ended}\n", "Finished"),
         Some(Form::Json | Form::Csv) => String::new(),
     }
-}
-
-/// Everything as JSON.
-pub fn json(session: &Session, all: &[Done], ended: &str, ranks_per_node: u32) -> String {
-    let round = |value: f64| (value * 1e4).round() / 1e4;
-    let tests: Vec<Value> = all
-        .iter()
-        .map(|done| {
-            let results = done.accesses.iter().filter(|access| access.kind != AccessKind::WriteCheck).map(|access| {
-                json!({
-                    "access": access_name(access),
-                    "bwMiB": round(access.bandwidth() / MIB),
-                    "blockKiB": done.test.block_bytes as f64 / 1024.0,
-                    "xferKiB": done.test.transfer_bytes as f64 / 1024.0,
-                    "iops": round(access.iops(&done.test)),
-                    "latency": access.mean_transfer_s(),
-                    "openTime": access.open_s,
-                    "wrRdTime": access.transfer_s,
-                    "closeTime": access.close_s,
-                    "totalTime": access.total_s,
-                    "errors": access.wrong,
-                    "latencyPercentiles": percentiles(&access.latency),
-                })
-            });
-            let mut named = serde_json::Map::new();
-            for (name, value) in options(done, ranks_per_node) {
-                named.insert(name.to_owned(), value);
-            }
-            let mut test = json!({
-                "TestID": done.test.id,
-                "StartTime": done.began,
-                "Path": done.file,
-                "Capacity": done.file_system.capacity(),
-                "Used Capacity": format!("{:.1}%", done.file_system.used_percent()),
-                "Inodes": format!("{:.1} Mi", done.file_system.inodes_mi()),
-                "Used Inodes": format!("{:.1}%", done.file_system.used_inodes_percent()),
-                "Parameters": parameters(&done.test, ranks_per_node),
-                "Options": named,
-                "Results": results.collect::<Vec<_>>(),
-            });
-            if done.test.verbosity > 0 {
-                test["max"] = max_json(done);
-            }
-            test
-        })
-        .collect();
-    let mut summaries = Vec::new();
-    for done in all {
-        for kind in [AccessKind::Write, AccessKind::Read] {
-            let accesses = done.of(kind);
-            let Some(first) = accesses.first() else { continue };
-            let (test, sum) = (&done.test, Summary::of(&done.test, &accesses));
-            let (constant, random) = reorder_flags(test);
-            summaries.push(json!({
-                "operation": access_name(first),
-                "API": api_name(test),
-                "TestID": test.id,
-                "ReferenceNumber": test.reference,
-                "segmentCount": test.segments,
-                "blockSize": test.block_bytes,
-                "transferSize": test.transfer_bytes,
-                "numTasks": test.tasks,
-                "tasksPerNode": ranks_per_node,
-                "repetitions": test.repetitions,
-                "filePerProc": u8::from(test.file_per_rank),
-                "reorderTasks": constant,
-                "taskPerNodeOffset": test.node_distance,
-                "reorderTasksRandom": random,
-                "reorderTasksRandomSeed": test.reorder_seed,
-                "bwMaxMIB": round(sum.bandwidth.max),
-                "bwMinMIB": round(sum.bandwidth.min),
-                "bwMeanMIB": round(sum.bandwidth.mean),
-                "bwStdMIB": round(sum.bandwidth.deviation),
-                "OPsMax": round(sum.ops.max),
-                "OPsMin": round(sum.ops.min),
-                "OPsMean": round(sum.ops.mean),
-                "OPsSD": round(sum.ops.deviation),
-                "MeanTime": sum.mean_s,
-                "xsizeMiB": sum.bytes as f64 / MIB,
-            }));
-        }
-    }
-    let all = json!({
-        "Version": VERSION,
-        "Began": session.began,
-        "Command line": session.command,
-        "Machine": session.machine,
-        "tests": tests,
-        "summary": summaries,
-        "Finished": ended,
-    });
-    serde_json::to_string_pretty(&all).unwrap_or_default() + "\n"
-}
-
-/// The best rates of a test.
-fn max_json(done: &Done) -> Value {
-    let mut max = serde_json::Map::new();
-    for (kind, rate) in maxima(done) {
-        let name = kind.phase();
-        max.insert(format!("{name}MiB"), json!(rate / MIB));
-        max.insert(format!("{name}MB"), json!(rate / 1e6));
-    }
-    Value::Object(max)
-}
-
-/// Of single transfers, s.
-fn percentiles(latency: &Histogram) -> Value {
-    let at = |quantile: f64| latency.quantile(quantile).map(|ns| ns as f64 / 1e9);
-    json!({ "p50": at(0.5), "p90": at(0.9), "p99": at(0.99), "p99.9": at(0.999), "max": latency.max().map(|ns| ns as f64 / 1e9) })
-}
-
-fn parameters(test: &Test, ranks_per_node: u32) -> Value {
-    let (constant, random) = reorder_flags(test);
-    let flag = u8::from;
-    json!({
-        "testID": test.id,
-        "refnum": test.reference,
-        "api": api_name(test),
-        "testFileName": test.files.join("@"),
-        "deadlineForStonewall": test.wall_s,
-        "stoneWallingWearOut": flag(test.wear_out),
-        "maxTimeDuration": test.time_max_min,
-        "tasksPerNode": ranks_per_node,
-        "repetitions": test.repetitions,
-        "multiFile": flag(test.multi_file),
-        "interTestDelay": test.delay_s,
-        "fsync": flag(test.flushes),
-        "fsyncperwrite": flag(test.flushes_each),
-        "useExistingTestFile": flag(test.uses_existing),
-        "readFile": flag(test.reads),
-        "writeFile": flag(test.writes),
-        "filePerProc": flag(test.file_per_rank),
-        "reorderTasks": constant,
-        "reorderTasksRandom": random,
-        "reorderTasksRandomSeed": test.reorder_seed,
-        "randomOffset": match test.random { Random::No => 0, Random::InBlock => 1, Random::Anywhere => 2 },
-        "checkWrite": flag(test.checks_write),
-        "checkRead": flag(test.checks_read),
-        "keepFile": flag(test.keeps),
-        "keepFileWithError": flag(test.keeps_wrong),
-        "verbose": test.verbosity,
-        "setTimeStampSignature/incompressibleSeed": test.data_seed.unwrap_or(0),
-        "collective": flag(test.collective),
-        "segmentCount": test.segments,
-        "transferSize": test.transfer_bytes,
-        "blockSize": test.block_bytes,
-    })
 }

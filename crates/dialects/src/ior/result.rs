@@ -1,6 +1,6 @@
 //! What was measured of a phase, as IOR counts it.
 
-use super::settings::Test;
+use super::settings::{Api, Test};
 use plumb_result::histogram::Histogram;
 use plumb_result::{PhaseMeasurement, WorkerMeasurement};
 use plumb_workload::OpKind;
@@ -175,6 +175,10 @@ fn times(worker: &WorkerMeasurement, test: &Test) -> RankTimes {
                 times.transfers += if kind.moves_bytes() { op.count * test.transfers_a_call() } else { 0 };
             }
         }
+    }
+    if matches!(test.api, Api::Aio(_)) {
+        // Requests are on their way during the delays.
+        times.transfer_s += times.transfers as f64 * f64::from(test.transfer_delay_us) / 1e6;
     }
     times
 }

@@ -3,18 +3,33 @@
 use crate::aiori::{Launched, OptionError, Said, back_end_problem, more_ranks, size, wrong};
 use plumb_workload::NullDelays;
 use plumb_workload::program::PacketKind;
+use plumb_workload::validate::QUEUE_DEPTH_MAX;
+
+/// Fewest requests that may be pending. Source: IOR.
+const AIO_PENDING_MIN: u32 = 8;
 
 /// How files are accessed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Api {
     /// `open`, `read`, `write`.
     Posix,
+    /// `open`, and requests to the kernel by `io_submit`.
+    Aio(AioOptions),
     /// `mmap`.
     Mmap,
     /// `MPI_File_open`, `MPI_File_read_at`, `MPI_File_write_at`.
     MpiIo(MpiIoOptions),
     /// No calls: nothing is written or read.
     Dummy(NullDelays),
+}
+
+/// Limits of the requests that `-a AIO` gives to the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AioOptions {
+    /// Requests that are prepared or in flight at most.
+    pub max_pending: u32,
+    /// Requests that are handed over together.
+    pub granularity: u32,
 }
 
 /// What MPI-IO does besides.
@@ -184,6 +199,7 @@ pub struct Test {
 pub(super) fn test(said: &Said, id: u32, launched: Option<&Launched>) -> Result<Test, OptionError> {
     let api = match said.text("a").unwrap_or("POSIX") {
         posix if posix.eq_ignore_ascii_case("POSIX") => Api::Posix,
+        aio if aio.eq_ignore_ascii_case("AIO") => Api::Aio(aio_options(said)?),
         mmap if mmap.eq_ignore_ascii_case("MMAP") => Api::Mmap,
         dummy if dummy.eq_ignore_ascii_case("DUMMY") => Api::Dummy(said.dummy_delays()?),
         mpi_io if mpi_io.eq_ignore_ascii_case("MPIIO") => Api::MpiIo(MpiIoOptions {
@@ -191,7 +207,7 @@ pub(super) fn test(said: &Said, id: u32, launched: Option<&Launched>) -> Result<
             view: said.is_set("mpiio.useFileView"),
             strided: said.is_set("mpiio.useFileView") && said.is_set("mpiio.useStridedDatatype"),
         }),
-        other => return Err(wrong("a", other, &back_end_problem(other, "POSIX, MMAP, MPIIO or DUMMY"))),
+        other => return Err(wrong("a", other, &back_end_problem(other, "POSIX, AIO, MMAP, MPIIO or DUMMY"))),
     };
     let ranks = said.ranks(launched)?;
     let tasks = match said.number("N") {
@@ -291,6 +307,28 @@ pub(super) fn test(said: &Said, id: u32, launched: Option<&Launched>) -> Result<
     }
 }
 
+/// Reads the limits of requests, with IOR's own bounds. IOR itself fails with a granularity of 0.
+fn aio_options(said: &Said) -> Result<AioOptions, OptionError> {
+    let (pending, granularity) = ("aio.max-pending", "aio.granularity");
+    let options =
+        AioOptions { max_pending: said.small_count(pending, 128)?, granularity: said.small_count(granularity, 16)? };
+    let AioOptions { max_pending: most, granularity: batch } = options;
+    match () {
+        () if most < AIO_PENDING_MIN => {
+            Err(wrong(pending, most.to_string(), &format!("is too few; use {AIO_PENDING_MIN} or more")))
+        }
+        () if most > QUEUE_DEPTH_MAX => {
+            Err(wrong(pending, most.to_string(), &format!("is too many; use {QUEUE_DEPTH_MAX} or less")))
+        }
+        () if batch == 0 => Err(wrong(granularity, "0", "would submit nothing; use 1 or more")),
+        () if batch > most => {
+            let problem = format!("exceeds --{pending}, {most}; use {most} or less, or raise --{pending}");
+            Err(wrong(granularity, batch.to_string(), &problem))
+        }
+        () => Ok(options),
+    }
+}
+
 /// The memory to use up. IOR takes the number of `-M 64m` for per cent; here a size is a size.
 fn hog(said: &Said, tasks: u32, launched: Option<&Launched>) -> Result<Option<Hog>, OptionError> {
     let processes = u64::from(launched.map_or(1, Launched::per_node).max(1));
@@ -334,7 +372,7 @@ impl Test {
             () if self.random == Random::Anywhere && self.writes => {
                 conflict("-z -z works only for reads of an existing file; leave out -w")
             }
-            () if self.random != Random::No && self.reorder != Reorder::No && !self.file_per_rank && self.reads => {
+            () if self.random != Random::No && self.reorder != Reorder::No && !self.file_per_rank => {
                 conflict("-z with -C or -Z needs -F: choose one, or a file per task")
             }
             () if (self.checks_read || self.checks_write) && matches!(self.api, Api::Dummy(_)) => {
@@ -456,7 +494,7 @@ impl Test {
     /// What makes the calls: nothing does in a dry run.
     pub fn calls(&self) -> Api {
         match self.api {
-            Api::Posix | Api::Mmap | Api::MpiIo(_) if self.dry => Api::Dummy(NullDelays::default()),
+            Api::Posix | Api::Aio(_) | Api::Mmap | Api::MpiIo(_) if self.dry => Api::Dummy(NullDelays::default()),
             api => api,
         }
     }

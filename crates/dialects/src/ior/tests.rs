@@ -1,5 +1,8 @@
 //! Command lines and scripts as users write them, what they lower to, and the forms of the reports.
 
+mod aio;
+mod reports;
+
 use super::*;
 use plumb_workload::program::{RecordOrder, Segments, Step, Transfer, Via, Wall};
 use plumb_workload::{Pick, Target, Work};
@@ -162,6 +165,8 @@ fn conflicts_are_refused() {
         ("-z -t 1m -b 1m", "larger than a transfer"),
         ("-z -z -w", "leave out -w"),
         ("-z -C", "needs -F"),
+        ("-z -C -w", "needs -F"),
+        ("-z -Z -w -W", "needs -F"),
         ("-C -Z", "choose one"),
         ("-r -R", "give -G"),
         ("-O stoneWallingStatusFile=x", "use -k"),
@@ -182,7 +187,7 @@ fn conflicts_are_refused() {
         ("-a dfs", "a container that dfuse mounts is measured with POSIX, which goes another way"),
         ("-a DFS --dfs.pool=p", "`--dfs.pool=p` is an option of the back end DFS, which is not yet supported"),
         ("-O dfs.pool=p", "is an option of the back end DFS"),
-        ("-a POSIX2", "is not a back end; use POSIX, MMAP, MPIIO or DUMMY"),
+        ("-a POSIX2", "is not a back end; use POSIX, AIO, MMAP, MPIIO or DUMMY"),
         ("-c", "add -a MPIIO"),
         ("-N 2", "raise --plumb-ranks"),
         ("-O summaryFormat=XML", "default, JSON or CSV"),
@@ -327,7 +332,7 @@ fn the_table_has_ior_s_form() {
 fn verbose_levels_are_ior_s() {
     let quiet = done("--plumb-ranks 4");
     assert_eq!(print::test_tail(&quiet) + &print::data_stamp(&quiet.test, 7), "");
-    assert_eq!(print::removal_row(&quiet.test, 0.5, 0) + &print::begins(&quiet.test, "write-check", "now"), "");
+    assert_eq!(print::removal_row(&quiet.test, 0.5, 0) + &print::begins(&quiet.test, "write-check", &[], "now"), "");
     assert!(!print::test_head(&quiet, 4).contains("verbose"));
     let one = done("-v -w -r --plumb-ranks 4");
     assert!(print::test_head(&one, 4).contains("verbose             : 1\n"));
@@ -340,12 +345,12 @@ fn verbose_levels_are_ior_s() {
         print::removal_row(&one.test, 0.000125, 2),
         "remove    -          -          -           -          -          -          -          -          0.000125   2   \n"
     );
-    assert!(print::begins(&one.test, "write-check", "now").starts_with("Verifying contents"));
-    assert_eq!(print::data_stamp(&one.test, 7) + &print::begins(&one.test, "write", "now"), "");
+    assert!(print::begins(&one.test, "write-check", &[], "now").starts_with("Verifying contents"));
+    assert_eq!(print::data_stamp(&one.test, 7) + &print::begins(&one.test, "write", &[], "now"), "");
     let two = test("-v -v -w");
     assert_eq!(print::data_stamp(&two, 255), "Using Time Stamp 255 (0xff) for Data Signature\n");
     assert_eq!(print::data_stamp(&test("-v -v -w -G 16"), 255), "Using Time Stamp 16 (0x10) for Data Signature\n");
-    assert_eq!(print::begins(&test("-vvv -r"), "read", "now"), "Commencing read performance test: now\n");
+    assert_eq!(print::begins(&test("-vvv -r"), "read", &[1], "now"), "Commencing read performance test: now\n");
     let json = done("-v -w -r -O summaryFormat=JSON");
     let session = print::Session { command: String::new(), began: String::new(), machine: String::new() };
     let value: serde_json::Value = serde_json::from_str(&print::json(&session, &[json], "later", 1)).unwrap();

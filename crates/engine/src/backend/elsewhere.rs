@@ -78,6 +78,7 @@ pub(crate) mod io_uring {
 /// io_submit(2).
 pub(crate) mod libaio {
     use super::*;
+    use crate::syscall::aio::AioRange;
 
     /// No queue.
     pub(crate) struct KernelQueue(Never);
@@ -86,6 +87,35 @@ pub(crate) mod libaio {
         pub(crate) fn new(_: u32) -> io::Result<KernelQueue> {
             Err(only_linux("libaio"))
         }
+
+        pub(crate) unsafe fn submit(&mut self, _: &mut [*mut IoControlBlock]) -> io::Result<usize> {
+            match self.0 {}
+        }
+
+        pub(crate) fn take(&mut self, _: usize, _: &mut [IoEvent], _: Option<u64>) -> io::Result<usize> {
+            match self.0 {}
+        }
+    }
+
+    /// A request that no kernel takes.
+    #[derive(Clone, Copy, Default)]
+    pub(crate) struct IoControlBlock;
+
+    impl IoControlBlock {
+        pub(crate) fn reading(_: AioRange, _: u64) -> IoControlBlock {
+            IoControlBlock
+        }
+
+        pub(crate) fn writing(_: AioRange, _: u64) -> IoControlBlock {
+            IoControlBlock
+        }
+    }
+
+    /// An event that no kernel makes.
+    #[derive(Clone, Copy, Default)]
+    pub(crate) struct IoEvent {
+        pub(crate) data: u64,
+        pub(crate) result: i64,
     }
 
     /// None either.

@@ -10,6 +10,7 @@ use crate::backend::queue_modes::LibaioModes;
 use crate::backend::queued::{Inline, still_to_wait};
 use crate::backend::{BlockContext, Done, Errno, QueuedBackend, Slot, Wait, has_context};
 use crate::op::BlockOp;
+use crate::syscall::aio::AioRange;
 use plumb_workload::OpKind;
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -17,7 +18,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// `struct iocb` of a little-endian machine. Source: linux/aio_abi.h.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
-struct IoControlBlock {
+pub(crate) struct IoControlBlock {
     data: u64,
     #[cfg(target_endian = "little")]
     key: u32,
@@ -38,11 +39,37 @@ struct IoControlBlock {
 /// `struct io_event`. Source: linux/aio_abi.h.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
-struct IoEvent {
-    data: u64,
+pub(crate) struct IoEvent {
+    /// The number that the control block was given.
+    pub(crate) data: u64,
     control_block: u64,
-    result: i64,
+    /// Bytes moved, or the negative error number.
+    pub(crate) result: i64,
     result2: i64,
+}
+
+impl IoControlBlock {
+    /// A read of a range; its event has `data`.
+    pub(crate) fn reading(range: AioRange, data: u64) -> IoControlBlock {
+        IoControlBlock::moving(PREAD, range, data)
+    }
+
+    /// A write of a range; its event has `data`.
+    pub(crate) fn writing(range: AioRange, data: u64) -> IoControlBlock {
+        IoControlBlock::moving(PWRITE, range, data)
+    }
+
+    fn moving(opcode: u16, range: AioRange, data: u64) -> IoControlBlock {
+        IoControlBlock {
+            data,
+            opcode,
+            fd: range.fd as u32,
+            buffer: range.memory as u64,
+            bytes: range.bytes as u64,
+            offset: range.offset as i64,
+            ..IoControlBlock::default()
+        }
+    }
 }
 
 /// The head of the ring of events that the kernel maps into the process. Source: fs/aio.c, `struct aio_ring`.
@@ -117,6 +144,46 @@ impl KernelQueue {
         }
         Ok(KernelQueue(context))
     }
+
+    /// Hands over control blocks in one call, and returns how many the kernel took: at least one.
+    ///
+    /// # Errors
+    /// Of the first control block, which the kernel did not take.
+    ///
+    /// # Safety
+    /// The control blocks and their memory must live until their events were taken, or until this queue is dropped.
+    pub(crate) unsafe fn submit(&mut self, blocks: &mut [*mut IoControlBlock]) -> io::Result<usize> {
+        // SAFETY: the caller keeps what the kernel uses.
+        let taken = unsafe { libc::syscall(libc::SYS_io_submit, self.0, blocks.len(), blocks.as_mut_ptr()) };
+        match taken {
+            1.. => Ok(taken as usize),
+            0 => Err(io::Error::from_raw_os_error(libc::EAGAIN)),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    /// Fills the front of `events` in one call, and returns how many there are: at least `wanted`, unless a signal came or
+    /// `timeout_ns` passed.
+    pub(crate) fn take(&mut self, wanted: usize, events: &mut [IoEvent], timeout_ns: Option<u64>) -> io::Result<usize> {
+        let timeout = timeout_ns
+            .map(|ns| libc::timespec { tv_sec: (ns / 1_000_000_000) as _, tv_nsec: (ns % 1_000_000_000) as _ });
+        // SAFETY: as many events as there is room for; a timeout that lives through the call, or none.
+        let taken = unsafe {
+            libc::syscall(
+                libc::SYS_io_getevents,
+                self.0,
+                wanted,
+                events.len(),
+                events.as_mut_ptr(),
+                timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref),
+            )
+        };
+        if taken >= 0 {
+            return Ok(taken as usize);
+        }
+        let error = io::Error::last_os_error();
+        if error.raw_os_error() == Some(libc::EINTR) { Ok(0) } else { Err(error) }
+    }
 }
 
 impl Libaio {
@@ -151,27 +218,27 @@ impl Libaio {
         while self.handed < self.ready.len() {
             let waiting = &mut self.ready[self.handed..];
             // SAFETY: pointers to control blocks that live, with their vectors and buffers, until their completion.
-            let taken =
-                unsafe { libc::syscall(libc::SYS_io_submit, self.kernel.0, waiting.len(), waiting.as_mut_ptr()) };
-            match taken {
-                1.. => {
-                    self.handed += taken as usize;
-                    self.in_flight += taken as usize;
+            let error = match unsafe { self.kernel.submit(waiting) } {
+                Ok(taken) => {
+                    self.handed += taken;
+                    self.in_flight += taken;
+                    continue;
                 }
-                _ => match io::Error::last_os_error().raw_os_error() {
-                    Some(libc::EINTR) => {}
-                    // The kernel has no room. What is in flight makes room by and by.
-                    Some(libc::EAGAIN | libc::ENOMEM) if self.in_flight > 0 => break,
-                    Some(libc::EAGAIN) => std::thread::sleep(std::time::Duration::from_micros(1)),
-                    // It says so of the first one that is left: that op has failed, the others have not.
-                    Some(errno) => {
-                        // SAFETY: one of our own control blocks, which the kernel did not take.
-                        let slot = unsafe { (*self.ready[self.handed]).data } as Slot;
-                        self.ready.remove(self.handed);
-                        self.inline.finish(slot, Err(Errno(errno)));
-                    }
-                    None => return Err(io::Error::from_raw_os_error(libc::EIO)),
-                },
+                Err(error) => error,
+            };
+            match error.raw_os_error() {
+                Some(libc::EINTR) => {}
+                // The kernel has no room. What is in flight makes room by and by.
+                Some(libc::EAGAIN | libc::ENOMEM) if self.in_flight > 0 => break,
+                Some(libc::EAGAIN) => std::thread::sleep(std::time::Duration::from_micros(1)),
+                // It says so of the first one that is left: that op has failed, the others have not.
+                Some(errno) => {
+                    // SAFETY: one of our own control blocks, which the kernel did not take.
+                    let slot = unsafe { (*self.ready[self.handed]).data } as Slot;
+                    self.ready.remove(self.handed);
+                    self.inline.finish(slot, Err(Errno(errno)));
+                }
+                None => return Err(error),
             }
         }
         self.ready.drain(..self.handed);
@@ -219,26 +286,9 @@ impl Libaio {
         if wanted == 0 && (self.modes.userspace_reap || self.in_flight == 0) {
             return Ok(());
         }
-        let timeout = timeout_ns
-            .map(|ns| libc::timespec { tv_sec: (ns / 1_000_000_000) as _, tv_nsec: (ns % 1_000_000_000) as _ });
-        let free = &mut self.events[self.last_event..];
-        // SAFETY: as many events as there is room for; a timeout that lives through the call, or none.
-        let taken = unsafe {
-            libc::syscall(
-                libc::SYS_io_getevents,
-                self.kernel.0,
-                wanted,
-                free.len(),
-                free.as_mut_ptr(),
-                timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref),
-            )
-        };
-        if taken < 0 {
-            let error = io::Error::last_os_error();
-            return if error.raw_os_error() == Some(libc::EINTR) { Ok(()) } else { Err(error) };
-        }
-        self.last_event += taken as usize;
-        self.in_flight -= taken as usize;
+        let taken = self.kernel.take(wanted, &mut self.events[self.last_event..], timeout_ns)?;
+        self.last_event += taken;
+        self.in_flight -= taken;
         Ok(())
     }
 }

@@ -10,6 +10,7 @@ use super::command::run_command;
 use super::content::RecordMemory;
 use super::descriptor::{close, lock, nothing, system};
 use super::directory::Directories;
+use super::kernel_aio::KernelAio;
 use super::mapping;
 use super::op::{Call, CallOp, RecordPart};
 use super::postmark::FileMemory;
@@ -38,6 +39,8 @@ pub(super) const LINK_BYTES: usize = 4096;
 
 /// A worker's open files and the memory that it moves.
 pub(super) struct Calls {
+    /// Dropped first: it waits for requests on what comes below.
+    kernel_aio: Option<KernelAio>,
     files: Files,
     rules: Arc<Vec<StepRules>>,
     handles: Vec<Handle>,
@@ -80,6 +83,7 @@ impl Calls {
         let rules = Arc::default();
         let (begun_at, steps_ns, record_began, whole, mpi, has_opened) = (0, 0, None, None, None, false);
         Calls {
+            kernel_aio: None,
             files,
             rules,
             handles,
@@ -109,6 +113,11 @@ impl Calls {
     /// With memory for PostMark's files.
     pub(super) fn with_whole(self, whole: Option<FileMemory>) -> Calls {
         Calls { whole, ..self }
+    }
+
+    /// With a queue for requests to the kernel.
+    pub(super) fn with_kernel_aio(self, kernel_aio: Option<KernelAio>) -> Calls {
+        Calls { kernel_aio, ..self }
     }
 
     /// The rules of the steps that come next.
@@ -160,7 +169,7 @@ impl Calls {
             return self.close_by_mpi(opened);
         }
         drop(mapping);
-        let drained = aio.as_mut().map_or(Ok(()), Aio::drain);
+        let drained = aio.as_mut().map_or(Ok(()), Aio::drain).and(self.complete_requests());
         let closed = match (file, stream) {
             (Some(file), _) => close(file),
             (None, Some(stream)) => self.streams.close(stream),
@@ -170,6 +179,7 @@ impl Calls {
     }
 
     fn fsync(&mut self, op: &CallOp, data_only: bool) -> Completion {
+        self.complete_requests()?;
         let handle = self.handle(op)?;
         if handle.by_mpi.is_some() {
             return self.sync_by_mpi(op);
@@ -192,6 +202,7 @@ impl Calls {
             Call::Fdatasync => self.fsync(op, true),
             Call::Flush => self.handle(op)?.stream()?.flush(),
             Call::Sync => {
+                self.complete_requests()?;
                 rustix::fs::sync();
                 Ok(0)
             }
@@ -408,7 +419,8 @@ impl SyncBackend for Calls {
 
     #[inline(always)]
     fn samples(&self) -> bool {
-        matches!(self.files, Files::Names(_)) && self.mpi.is_none()
+        // Of requests to the kernel, the last one of a batch takes the time of all.
+        matches!(self.files, Files::Names(_)) && self.mpi.is_none() && self.kernel_aio.is_none()
     }
 
     #[inline]
@@ -433,8 +445,8 @@ impl SyncBackend for Calls {
                 }
             }
         }
-        if op.call == Call::CopyWrite {
-            // The memory holds what was read.
+        if matches!(op.call, Call::CopyWrite | Call::KernelAioWrite) {
+            // The memory holds what was read, or is filled in the op's time.
             return;
         }
         if self.memory.changes() && op.kind != OpKind::Write {
@@ -501,7 +513,10 @@ impl SyncBackend for Calls {
     }
 
     fn explain(&mut self, errno: Errno) -> String {
-        self.words_of(errno)
+        match self.kernel_aio.as_mut().and_then(KernelAio::take_failure) {
+            Some(words) => words,
+            None => self.words_of(errno),
+        }
     }
 
     fn path_of(&self, op: &CallOp) -> PathBuf {

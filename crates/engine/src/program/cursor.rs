@@ -106,6 +106,7 @@ impl TransferPlan {
             Via::Bytes => (Call::ReadBytes, Call::WriteBytes),
             Via::Mapped { .. } => (Call::Load, Call::Store),
             Via::PosixAio { .. } => (Call::AioRead, Call::AioWrite),
+            Via::KernelAio { .. } => (Call::KernelAioRead, Call::KernelAioWrite),
             Via::Mpi { .. } => (Call::MpiRead, Call::MpiWrite),
         };
         let length = transfer.record.0;
@@ -156,7 +157,7 @@ impl TransferPlan {
             is_plain,
             seeks: !matches!(
                 transfer.via,
-                Via::Positioned | Via::Mapped { .. } | Via::PosixAio { .. } | Via::Mpi { .. }
+                Via::Positioned | Via::Mapped { .. } | Via::PosixAio { .. } | Via::KernelAio { .. } | Via::Mpi { .. }
             ),
             flushes: transfer.flushes,
             pauses: transfer.pauses,

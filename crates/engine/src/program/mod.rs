@@ -16,6 +16,7 @@ mod directory;
 mod file_set;
 mod file_table;
 mod files;
+mod kernel_aio;
 pub(crate) mod load_file;
 mod mapping;
 mod nothing;

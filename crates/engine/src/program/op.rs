@@ -123,6 +123,9 @@ pub(crate) enum Call {
     Store,
     AioRead,
     AioWrite,
+    /// A request to the kernel that is prepared, and handed over with others.
+    KernelAioRead,
+    KernelAioWrite,
     MpiRead,
     MpiWrite,
     ReadWhole,

@@ -6,6 +6,7 @@ use super::content::RecordMemory;
 use super::file_set::{SetPlace, SetState};
 use super::file_table::FileTable;
 use super::files::{NamedRun, ScratchFiles};
+use super::kernel_aio::{AioLimits, KernelAio};
 use super::nothing::{NamesOnly, NullCalls};
 use super::op::CallOp;
 use super::postmark::{FileMemory, KeptDraws};
@@ -15,6 +16,7 @@ use super::source::{ProgramSource, Walls};
 use super::stream::Streams;
 use super::trees::{InStep, TreeCalls, TreeFiles, WallMark, WallMeeting};
 use crate::backend::SyncBackend;
+use crate::backend::libaio::KernelQueue;
 use crate::barrier::{Barrier, Body};
 use crate::bind::{bind_pacer, run_to_end};
 use crate::clock::Clock;
@@ -285,6 +287,12 @@ pub(crate) fn plan(
             if program.transfers().any(|transfer| transfer.waits() || transfer.repeats_for.is_some()) {
                 return Err(seat.error("its transfers wait in real time; a simulated device has a virtual clock"));
             }
+            if program.transfers().any(|transfer| matches!(transfer.via, Via::KernelAio { .. })) {
+                return Err(seat.error(
+                    "its transfers go `via.kernel-aio`, several at once; on a simulated device, programs have one op at a \
+                     time: use `via = \"positioned\"`, or `work.blocks` with a `depth`",
+                ));
+            }
             if program.all_steps().any(|step| matches!(step, Step::Command { .. })) {
                 return Err(seat.error("its commands take real time; a simulated device has a virtual clock"));
             }
@@ -355,7 +363,22 @@ impl NamedWorker {
         let reads = self.program.transfers().any(Transfer::reads) || self.program.trees().any(TreeStep::reads);
         let checks = self.program.checks && reads;
         let calls = Calls::new(files, self.handles(), Streams::of(&self.program), memory, checks, *barrier.clock());
-        Ok(calls.with_whole(whole).with_mark(&self.mark).with_mpi(self.mpi_io.clone().map(MpiCalls::new)))
+        let calls = calls.with_whole(whole).with_mark(&self.mark).with_mpi(self.mpi_io.clone().map(MpiCalls::new));
+        Ok(calls.with_kernel_aio(self.kernel_aio()?))
+    }
+
+    /// A queue that is deep enough for every transfer by kernel AIO, if there are any.
+    fn kernel_aio(&self) -> Result<Option<KernelAio>, WorkerError> {
+        let transfers = || self.program.transfers().filter(|transfer| matches!(transfer.via, Via::KernelAio { .. }));
+        let Some(depth) = transfers().filter_map(|transfer| AioLimits::of(transfer.via)).map(|of| of.depth).max()
+        else {
+            return Ok(None);
+        };
+        let largest = transfers().map(Transfer::largest_bytes).max().unwrap_or(0);
+        // Before there is memory: what the system has no room for is refused for that reason.
+        let queue = KernelQueue::new(depth as u32);
+        let queue = queue.map_err(|source| WorkerError::Backend { backend: "libaio", source })?;
+        KernelAio::new(queue, depth, largest).map(Some)
     }
 
     fn run(self, barrier: &Barrier) -> Result<Ended, WorkerError> {

@@ -34,6 +34,7 @@ fn what_one_way_writes_another_reads() {
         ("{ mapped = { sync = true } }", "", "{ map = { length = 65536, write = true } }, "),
         ("{ posix-aio = { depth = 4, copies = true } }", "", ""),
         ("{ posix-aio = { depth = 3 } }", "", ""),
+        ("{ kernel-aio = { depth = 4, batch = 3 } }", "", ""),
     ];
     let orders = ["forward", "backward", "{ shuffled = \"iozone\" }", "{ strided = { records = 3 } }"];
     for content in ["{ words = { byte = 95, every = 4096 } }", "{ told = { seed = 7 } }"] {
@@ -61,6 +62,21 @@ fn what_one_way_writes_another_reads() {
             }
         }
     }
+}
+
+/// Protects from losses that come after their op: a request that fails is an error of the close, which waits for it, in words
+/// that name its place.
+#[test]
+fn a_request_that_fails_is_an_error_of_the_close() {
+    let place = Place::new();
+    let read = transfer("does = \"read\", via = { kernel-aio = { depth = 64, batch = 64 } }");
+    let measured =
+        place.run(&workload("{ said = [\"f\"] }", &[("read", &format!("steps = [{OPEN}, {read}, \"close\"]"))]));
+    let phase = &measured.phases[0];
+    assert_eq!(phase.ops[&OpKind::Read].count, COUNT, "they are prepared, and over");
+    let fault = &phase.faults[0];
+    assert_eq!((fault.op, fault.errno), (OpKind::Close, Some(5)), "{fault:?}");
+    assert_eq!(fault.message, "the read at byte 0 moved 0 of 4096 bytes; is the file long enough?");
 }
 
 /// A check that finds nothing would pass anything.

@@ -1,6 +1,7 @@
 //! `plumb as ior` from outside.
 
-use crate::common::{Home, Said};
+use crate::common::traced::{traced, whole_calls};
+use crate::common::{Home, Said, needs};
 
 fn read(home: &Home, name: &str) -> String {
     std::fs::read_to_string(home.work().join(name)).unwrap()
@@ -279,4 +280,82 @@ fn a_phase_that_failed_has_no_row() {
         let run = home.plumb(&line).expect(255).complains(&["nofile", "No such file or directory"]);
         assert!(!run.out.lines().any(|row| row.starts_with("read") || row.contains("bwMiB")), "{format}: {}", run.out);
     }
+}
+
+/// The calls of AIO and flushes under strace: what they were asked for and gave, without addresses.
+fn requests(home: &Home, line: &str) -> Vec<String> {
+    let command = home.command(line.split_whitespace());
+    let calls = "trace=io_setup,io_submit,io_getevents,fsync,pwrite64,pread64";
+    let text = traced(home, &command, &["-e", calls]);
+    let of_call = |call: &str| {
+        let (name, rest) = call.split_once('(')?;
+        let given = rest.rsplit_once("= ")?.1.split(' ').next()?;
+        let counts = rest.split(", ").filter_map(|word| word.parse::<u32>().ok()).map(|count| count.to_string());
+        (name.starts_with("io_") || name == "fsync").then(|| {
+            let asked: Vec<String> = if name == "io_setup" { Vec::new() } else { counts.collect() };
+            format!("{name}({})={given}", asked.join(","))
+        })
+    };
+    whole_calls(&text).iter().filter_map(|(_, call)| of_call(call)).collect()
+}
+
+// Protects -a AIO: requests gather and are waited for as in IOR, whose calls these are by strace; the data is that of POSIX.
+#[test]
+fn aio_submits_as_ior_does() {
+    if !needs::tools(&["strace"]) {
+        return;
+    }
+    let home = Home::new();
+    let size = "-a AIO -t 4k -o f";
+    let full = |waits: usize, last: &'static str| {
+        let submit = "io_submit(16)=16";
+        let mut calls = vec!["io_setup()=0"];
+        calls.extend([submit; 8]);
+        (0..waits).for_each(|_| calls.extend(["io_getevents(16,16)=16", submit]));
+        calls.extend(["io_getevents(1,128)=128", last]);
+        calls.into_iter().filter(|call| !call.is_empty()).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(requests(&home, &format!("as ior -w -b 1m -k {size}")), full(8, ""));
+    assert_eq!(requests(&home, &format!("as ior -w -e -b 640k -k {size}")), full(2, "fsync()=0"));
+    assert_eq!(requests(&home, &format!("as ior -r -b 640k -k {size}")), full(2, ""));
+    let small = requests(&home, &format!("as ior -w -b 48k --aio.max-pending=8 --aio.granularity=3 {size}"));
+    let submit = |count: u32| format!("io_submit({count})={count}");
+    let wait = || "io_getevents(3,3)=3".to_owned();
+    let setup = "io_setup()=0".to_owned();
+    let expected = [
+        setup,
+        submit(3),
+        submit(3),
+        submit(2),
+        wait(),
+        submit(3),
+        wait(),
+        submit(1),
+        "io_getevents(1,6)=6".to_owned(),
+    ];
+    assert_eq!(small, expected);
+    let each = requests(&home, &format!("as ior -w -Y -b 12k {size}"));
+    let one = ["io_submit(1)=1", "io_getevents(1,1)=1", "fsync()=0"];
+    assert_eq!(each, [&["io_setup()=0"][..], &one, &one, &one].concat());
+    // Reads that are verified are submitted one by one.
+    let checked = requests(&home, &format!("as ior -w -W -G 1 -b 8k {size}"));
+    let expected =
+        [&["io_setup()=0", "io_submit(2)=2", "io_getevents(1,2)=2", "io_setup()=0"][..], &one[..2], &one[..2]].concat();
+    assert_eq!(checked, expected);
+    home.plumb(&format!("as ior -w -k -G 5 -F -s 2 -b 96k {size} --plumb-ranks 2")).expect(0);
+    home.plumb("as ior -r -R -k -G 5 -F -s 2 -b 96k -t 32k -o f --plumb-ranks 2").expect(0);
+    let run = home.plumb(&format!("as ior -r -R -z -G 5 -F -s 2 -b 96k {size} --plumb-ranks 2")).expect(0);
+    run.says(&["api : AIO"]);
+}
+
+// Protects from data that was lost and not missed: a request that failed ends the run as it ends IOR's, and says where.
+#[test]
+fn a_failed_request_of_aio_ends_the_run() {
+    let home = Home::new();
+    home.plumb("as ior -w -k -b 64k -t 4k -o f").expect(0);
+    let run = home.plumb("as ior -a AIO -r -k -b 128k -t 4k -o f").expect(255);
+    let run = run.complains(&["the read at byte 65536 moved 0 of 4096 bytes; is the file long enough?"]);
+    assert!(!run.out.lines().any(|row| row.starts_with("read")), "{}", run.out);
+    home.plumb("as ior -a AIO --aio.max-pending=4").expect(255).complains(&["`4` is too few; use 8 or more"]);
+    home.plumb("as ior -a AIO --aio.max-pending=8").expect(255).complains(&["--aio.granularity: `16` exceeds"]);
 }

@@ -149,6 +149,11 @@ impl Transfer {
         self.any(Moves::writes)
     }
 
+    /// Whether any of its records is written back to where it was read.
+    pub fn rewrites(&self) -> bool {
+        self.any(|moves| moves == Moves::Rewrite)
+    }
+
     fn any(&self, moves: fn(Moves) -> bool) -> bool {
         match &self.order {
             RecordOrder::Listed(records) => records.iter().any(|record| moves(record.does.unwrap_or(self.does))),
@@ -339,6 +344,15 @@ pub enum Via {
         /// Copied to and from memory of their own, rather than moved to and from where they are used.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         copies: bool,
+    },
+    /// `io_submit` and `io_getevents` of the kernel. A record is moved to or from memory of its own, and its op is over once
+    /// the request is prepared; a flush and a close of any of the worker's files wait for all requests, and so does each read
+    /// whose data is checked.
+    KernelAio {
+        /// Requests that are prepared or in flight at most. Where there are so many, a batch of them is waited for.
+        depth: u32,
+        /// Requests that are handed over together, and waited for together.
+        batch: u32,
     },
     /// `MPI_File_read_at`/`MPI_File_write_at` of a file that MPI-IO opened.
     Mpi {

@@ -4,6 +4,7 @@ use super::{Calls, of};
 use crate::backend::{Completion, Errno};
 use crate::program::aio::{Ahead, Aio};
 use crate::program::descriptor::{errno, lock, moved, system};
+use crate::program::kernel_aio::{AioLimits, KernelAio};
 use crate::program::op::{Call, CallOp};
 use crate::program::rules::StepRules;
 use plumb_workload::OpKind;
@@ -122,6 +123,31 @@ impl Calls {
         Ok(moved)
     }
 
+    /// A request to the kernel. Its data is made in its time: those before it are on their way meanwhile.
+    fn requested(&mut self, op: &CallOp) -> Completion {
+        let limits = AioLimits::of(self.transfer(op)?.via).ok_or(Errno(libc::EINVAL))?;
+        let Calls { handles, memory, kernel_aio: Some(aio), checks, .. } = self else {
+            return Err(Errno(libc::EINVAL));
+        };
+        let fd = of(handles, op)?.fd()?;
+        match op.call {
+            Call::KernelAioWrite => {
+                if memory.changes() {
+                    memory.turn(op.length);
+                    memory.fill(op.offset, op.length);
+                }
+                aio.write(fd, op.offset, memory.piece(op.length), limits)
+            }
+            _ if *checks => aio.read_now(fd, op.offset, memory.piece(op.length)),
+            _ => aio.read(fd, op.offset, op.length, limits),
+        }
+    }
+
+    /// Waits for all requests to the kernel.
+    pub(super) fn complete_requests(&mut self) -> Result<(), Errno> {
+        self.kernel_aio.as_mut().map_or(Ok(()), KernelAio::drain)
+    }
+
     /// A record's lock, or its end.
     fn record_lock(&mut self, op: &CallOp, kind: LockKind) -> Result<(), Errno> {
         lock(self.handle(op)?.fd()?, kind, op.offset, op.length).map(drop)
@@ -142,6 +168,7 @@ impl Calls {
             Call::ReadWhole | Call::WriteWhole => self.moved_whole(op),
             Call::Load | Call::Store => self.mapped(op),
             Call::MpiRead | Call::MpiWrite => self.move_by_mpi(op),
+            Call::KernelAioRead | Call::KernelAioWrite => self.requested(op),
             Call::Tree => self.without_data(op),
             _ => self.asynchronous(op),
         }

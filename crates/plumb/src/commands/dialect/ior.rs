@@ -125,7 +125,7 @@ impl Dialect for Ior {
                 began: report_files::ctime(),
                 file_system: match test.api {
                     Api::Dummy(_) => FileSystem::default(),
-                    Api::Posix | Api::Mmap | Api::MpiIo(_) => hpc::file_system(Path::new(&file)),
+                    Api::Posix | Api::Aio(_) | Api::Mmap | Api::MpiIo(_) => hpc::file_system(Path::new(&file)),
                 },
                 file,
                 api_version: match mpi_io(test)? {
@@ -402,7 +402,8 @@ impl Watching<'_> {
 
 impl Progress for Watching<'_> {
     fn clock_starts(&mut self, phase: &str) {
-        let said = print::begins(self.test, phase, &report_files::ctime());
+        let facts = Facts { repetition: self.repetition, ranks_per_node: self.ior.ranks_per_node, ..Facts::default() };
+        let said = print::begins(self.test, phase, &ior::lower::readers(self.test, &facts), &report_files::ctime());
         if !said.is_empty() {
             self.remark(&said);
         }

@@ -109,6 +109,10 @@ pub(super) fn transfer(check: &mut Checker, transfer: &Transfer, handle: Handle)
             }
             (!handle.stream, "open it without `stream`")
         }
+        Via::KernelAio { depth, batch } => {
+            kernel_aio(check, transfer, depth, batch);
+            (!handle.stream, "open it without `stream`")
+        }
     };
     if transfer.repeats_for.is_some() && transfer.wall.is_some() {
         check.problem(["repeats-for"], "a transfer ends at its wall or goes on for its time", "leave one of them out");
@@ -155,6 +159,27 @@ pub(super) fn transfer(check: &mut Checker, transfer: &Transfer, handle: Handle)
             "characters can only be read or written in order",
             "use `via = \"stdio\"`, or leave `order` out",
         );
+    }
+}
+
+/// Requests that are over some time after their ops.
+fn kernel_aio(check: &mut Checker, transfer: &Transfer, depth: u32, batch: u32) {
+    let via = |name| ["via", "kernel-aio", name];
+    check.positive(via("depth"), "the depth", depth.into(), "use at least 1");
+    check.positive(via("batch"), "the batch", batch.into(), "use at least 1");
+    if depth > QUEUE_DEPTH_MAX {
+        check.problem(via("depth"), format!("{depth} is too deep"), "use less");
+    }
+    if batch > depth {
+        check.problem(via("batch"), "a batch larger than the depth never gathers", "use `depth` at most");
+    }
+    if transfer.rewrites() {
+        let message = "a read that is not waited for cannot be written back";
+        check.problem(["does"], message, "use `via.posix-aio`, or a transfer each for reads and writes");
+    }
+    if transfer.locks {
+        let message = "a lock would be released before its record is moved";
+        check.problem(["locks"], message, "leave `locks` out, or use `via.posix-aio`");
     }
 }
 

@@ -1,0 +1,198 @@
+//! IOR's report as JSON, with its keys in IOR's order: scripts compare its text.
+
+use super::print::{Done, MIB, Session, Summary, access_name, api_name, has_latencies, maxima, options, reorder_flags};
+use super::result::{Access, AccessKind};
+use super::settings::{Random, Test};
+use crate::aiori::VERSION;
+use plumb_result::histogram::Histogram;
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
+
+/// A value whose objects keep the order of their keys.
+enum Ordered {
+    Plain(Value),
+    Object(Vec<(&'static str, Ordered)>),
+    Array(Vec<Ordered>),
+}
+
+impl Serialize for Ordered {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Ordered::Plain(value) => value.serialize(serializer),
+            Ordered::Object(pairs) => serializer.collect_map(pairs.iter().map(|(name, value)| (name, value))),
+            Ordered::Array(values) => serializer.collect_seq(values),
+        }
+    }
+}
+
+/// An object of values that have no order of their own.
+fn object(pairs: impl IntoIterator<Item = (&'static str, Value)>) -> Ordered {
+    Ordered::Object(pairs.into_iter().map(|(name, value)| (name, Ordered::Plain(value))).collect())
+}
+
+fn round(value: f64) -> f64 {
+    (value * 1e4).round() / 1e4
+}
+
+/// Formats the session and all its tests as JSON.
+pub fn json(session: &Session, all: &[Done], ended: &str, ranks_per_node: u32) -> String {
+    let text = |text: &str| Ordered::Plain(json!(text));
+    let summaries = all.iter().flat_map(|done| summaries(done, ranks_per_node)).collect();
+    let all = Ordered::Object(vec![
+        ("Version", text(VERSION)),
+        ("Began", text(&session.began)),
+        ("Command line", text(&session.command)),
+        ("Machine", text(&session.machine)),
+        ("tests", Ordered::Array(all.iter().map(|done| test(session, done, ranks_per_node)).collect())),
+        ("summary", Ordered::Array(summaries)),
+        ("Finished", text(ended)),
+    ]);
+    serde_json::to_string_pretty(&all).unwrap_or_default() + "\n"
+}
+
+fn test(session: &Session, done: &Done, ranks_per_node: u32) -> Ordered {
+    let results = done.accesses.iter().filter(|access| access.kind != AccessKind::WriteCheck);
+    let system = &done.file_system;
+    let mut test = vec![
+        ("TestID", Ordered::Plain(json!(done.test.id))),
+        ("StartTime", Ordered::Plain(json!(done.began))),
+        ("Path", Ordered::Plain(json!(done.file))),
+        ("Capacity", Ordered::Plain(json!(system.capacity()))),
+        ("Used Capacity", Ordered::Plain(json!(format!("{:.1}%", system.used_percent())))),
+        ("Inodes", Ordered::Plain(json!(format!("{:.1} Mi", system.inodes_mi())))),
+        ("Used Inodes", Ordered::Plain(json!(format!("{:.1}%", system.used_inodes_percent())))),
+        ("Parameters", parameters(session, &done.test, ranks_per_node)),
+        ("Options", object(options(done, ranks_per_node))),
+        ("Results", Ordered::Array(results.map(|access| result(&done.test, access)).collect())),
+    ];
+    if done.test.verbosity > 0 {
+        test.push(("max", max(done)));
+    }
+    Ordered::Object(test)
+}
+
+/// Formats one access; keys that IOR does not have come last.
+fn result(test: &Test, access: &Access) -> Ordered {
+    let mut pairs = vec![
+        ("access", json!(access_name(access))),
+        ("bwMiB", json!(round(access.bandwidth() / MIB))),
+        ("blockKiB", json!(test.block_bytes as f64 / 1024.0)),
+        ("xferKiB", json!(test.transfer_bytes as f64 / 1024.0)),
+        ("iops", json!(round(access.iops(test)))),
+        ("latency", json!(access.mean_transfer_s())),
+        ("openTime", json!(access.open_s)),
+        ("wrRdTime", json!(access.transfer_s)),
+        ("closeTime", json!(access.close_s)),
+        ("totalTime", json!(access.total_s)),
+        ("errors", json!(access.wrong)),
+    ];
+    if has_latencies(test) {
+        pairs.push(("latencyPercentiles", percentiles(&access.latency)));
+    }
+    object(pairs)
+}
+
+/// Formats latencies of single transfers, in seconds.
+fn percentiles(latency: &Histogram) -> Value {
+    let at = |quantile: f64| latency.quantile(quantile).map(|ns| ns as f64 / 1e9);
+    json!({ "p50": at(0.5), "p90": at(0.9), "p99": at(0.99), "p99.9": at(0.999), "max": latency.max().map(|ns| ns as f64 / 1e9) })
+}
+
+/// Formats the best rates of a test.
+fn max(done: &Done) -> Ordered {
+    let rates = maxima(done).into_iter().flat_map(|(kind, rate)| {
+        let (mib, mb) = if kind == AccessKind::Write { ("writeMiB", "writeMB") } else { ("readMiB", "readMB") };
+        [(mib, json!(rate / MIB)), (mb, json!(rate / 1e6))]
+    });
+    object(rates)
+}
+
+fn summaries(done: &Done, ranks_per_node: u32) -> Vec<Ordered> {
+    let kinds = [AccessKind::Write, AccessKind::Read].into_iter();
+    kinds.filter_map(|kind| summary(done, kind, ranks_per_node)).collect()
+}
+
+fn summary(done: &Done, kind: AccessKind, ranks_per_node: u32) -> Option<Ordered> {
+    let accesses = done.of(kind);
+    let first = accesses.first()?;
+    let (test, sum) = (&done.test, Summary::of(&done.test, &accesses));
+    let (constant, random) = reorder_flags(test);
+    Some(object([
+        ("operation", json!(access_name(first))),
+        ("API", json!(api_name(test))),
+        ("TestID", json!(test.id)),
+        ("ReferenceNumber", json!(test.reference)),
+        ("segmentCount", json!(test.segments)),
+        ("blockSize", json!(test.block_bytes)),
+        ("transferSize", json!(test.transfer_bytes)),
+        ("numTasks", json!(test.tasks)),
+        ("tasksPerNode", json!(ranks_per_node)),
+        ("repetitions", json!(test.repetitions)),
+        ("filePerProc", json!(u8::from(test.file_per_rank))),
+        ("reorderTasks", json!(constant)),
+        ("taskPerNodeOffset", json!(test.node_distance)),
+        ("reorderTasksRandom", json!(random)),
+        ("reorderTasksRandomSeed", json!(test.reorder_seed)),
+        ("bwMaxMIB", json!(round(sum.bandwidth.max))),
+        ("bwMinMIB", json!(round(sum.bandwidth.min))),
+        ("bwMeanMIB", json!(round(sum.bandwidth.mean))),
+        ("bwStdMIB", json!(round(sum.bandwidth.deviation))),
+        ("OPsMax", json!(round(sum.ops.max))),
+        ("OPsMin", json!(round(sum.ops.min))),
+        ("OPsMean", json!(round(sum.ops.mean))),
+        ("OPsSD", json!(round(sum.ops.deviation))),
+        ("MeanTime", json!(sum.mean_s)),
+        ("xsizeMiB", json!(sum.bytes as f64 / MIB)),
+    ]))
+}
+
+fn parameters(session: &Session, test: &Test, ranks_per_node: u32) -> Ordered {
+    let (constant, random) = reorder_flags(test);
+    let flag = |is_set: bool| json!(u8::from(is_set));
+    let mut machine = session.machine.split(' ');
+    let (system, host) = (machine.next().unwrap_or_default(), machine.next().unwrap_or_default());
+    object([
+        ("testID", json!(test.id)),
+        ("refnum", json!(test.reference)),
+        ("api", json!(api_name(test))),
+        ("platform", json!(format!("{host}({system})"))),
+        ("testFileName", json!(test.files.join("@"))),
+        ("deadlineForStonewall", json!(test.wall_s)),
+        ("stoneWallingWearOut", flag(test.wear_out)),
+        ("maxTimeDuration", json!(test.time_max_min)),
+        ("dryRun", flag(test.dry)),
+        ("nodes", json!(test.tasks.div_ceil(ranks_per_node.max(1)))),
+        ("tasksPerNode", json!(ranks_per_node)),
+        ("repetitions", json!(test.repetitions)),
+        ("multiFile", flag(test.multi_file)),
+        ("interTestDelay", json!(test.delay_s)),
+        ("fsync", flag(test.flushes)),
+        ("fsyncperwrite", flag(test.flushes_each)),
+        ("useExistingTestFile", flag(test.uses_existing)),
+        ("uniqueDir", flag(test.unique_dirs)),
+        ("readFile", flag(test.reads)),
+        ("writeFile", flag(test.writes)),
+        ("filePerProc", flag(test.file_per_rank)),
+        ("reorderTasks", json!(constant)),
+        ("reorderTasksRandom", json!(random)),
+        ("reorderTasksRandomSeed", json!(test.reorder_seed)),
+        (
+            "randomOffset",
+            json!(match test.random {
+                Random::No => 0,
+                Random::InBlock => 1,
+                Random::Anywhere => 2,
+            }),
+        ),
+        ("checkWrite", flag(test.checks_write)),
+        ("checkRead", flag(test.checks_read)),
+        ("keepFile", flag(test.keeps)),
+        ("keepFileWithError", flag(test.keeps_wrong)),
+        ("verbose", json!(test.verbosity)),
+        ("setTimeStampSignature/incompressibleSeed", json!(test.data_seed.unwrap_or(0))),
+        ("collective", flag(test.collective)),
+        ("segmentCount", json!(test.segments)),
+        ("transferSize", json!(test.transfer_bytes)),
+        ("blockSize", json!(test.block_bytes)),
+    ])
+}

@@ -1,0 +1,363 @@
+//! The kernel's native asynchronous I/O as a script's transfers use it: requests gather until there is a batch of them to
+//! hand over, and a full queue is emptied by a batch. Sources: io_submit(2); `aiori-aio.c` of IOR, whose calls these are,
+//! one for one.
+//!
+//! A transfer is over when its request is prepared. An error of a request shows where its event is taken: in a later
+//! transfer, a flush or a close. Only after a flush or a close is it known what was moved.
+#![allow(unsafe_code)]
+
+use crate::backend::libaio::{IoControlBlock, IoEvent, KernelQueue};
+use crate::backend::region::{Region, SLOT_ALIGN_BYTES};
+use crate::backend::{Completion, Errno};
+use crate::program::descriptor::system;
+use crate::syscall::aio::AioRange;
+use crate::worker_error::WorkerError;
+use plumb_workload::program::Via;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+/// Events that one call takes at most. Source: IOR.
+const EVENTS_MAX: usize = 512;
+
+/// Limits of a transfer: requests at once, and requests that are handed over together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct AioLimits {
+    pub(super) depth: usize,
+    pub(super) batch: usize,
+}
+
+impl AioLimits {
+    /// The limits of a transfer by kernel AIO; `None` for other calls.
+    pub(super) fn of(via: Via) -> Option<AioLimits> {
+        match via {
+            Via::KernelAio { depth, batch } => Some(AioLimits { depth: depth as usize, batch: batch as usize }),
+            _ => None,
+        }
+    }
+}
+
+/// The direction of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Moved {
+    Read,
+    Write,
+}
+
+/// A request, by its slot.
+#[derive(Debug, Clone, Copy)]
+struct Request {
+    moves: Moved,
+    offset: u64,
+    bytes: u64,
+}
+
+/// Requests of one worker on all of its files.
+pub(super) struct KernelAio {
+    // Dropped first: this waits for what is in flight, and uses the memory.
+    queue: KernelQueue,
+    /// By slot, like `requests`.
+    blocks: Box<[IoControlBlock]>,
+    requests: Box<[Option<Request>]>,
+    free: Vec<usize>,
+    /// Slots of requests that are prepared, and not handed over yet.
+    waiting: Vec<usize>,
+    /// Addresses of their control blocks, as `io_submit` wants them.
+    addresses: Vec<*mut IoControlBlock>,
+    /// Requests that were handed over, and whose events were not taken yet.
+    in_flight: usize,
+    events: Box<[IoEvent]>,
+    memory: Region,
+    slot_bytes: usize,
+    /// The first failure since the last report.
+    failure: Option<String>,
+}
+
+impl KernelAio {
+    /// Requests of up to `record_bytes` in a queue that was made for `depth` of them.
+    pub(super) fn new(queue: KernelQueue, depth: usize, record_bytes: u64) -> Result<KernelAio, WorkerError> {
+        let slot_bytes = (record_bytes.max(1) as usize).next_multiple_of(SLOT_ALIGN_BYTES);
+        let bytes = slot_bytes.saturating_mul(depth);
+        let memory = match isize::try_from(bytes) {
+            Ok(_) => Region::new(bytes),
+            Err(_) => Err(io::ErrorKind::OutOfMemory.into()),
+        };
+        Ok(KernelAio {
+            queue,
+            blocks: vec![IoControlBlock::default(); depth].into(),
+            requests: vec![None; depth].into(),
+            free: (0..depth).rev().collect(),
+            waiting: Vec::with_capacity(depth),
+            addresses: Vec::with_capacity(depth),
+            in_flight: 0,
+            events: vec![IoEvent::default(); depth.clamp(1, EVENTS_MAX)].into(),
+            memory: memory.map_err(|source| WorkerError::Memory { bytes, source })?,
+            slot_bytes,
+            failure: None,
+        })
+    }
+
+    /// Takes the first failure since the last call, in words.
+    pub(super) fn take_failure(&mut self) -> Option<String> {
+        self.failure.take()
+    }
+
+    fn note(&mut self, failure: String) {
+        self.failure.get_or_insert(failure);
+    }
+
+    fn slot_memory(&mut self, slot: usize, bytes: usize) -> &mut [u8] {
+        let start = slot * self.slot_bytes;
+        &mut self.memory.as_mut_slice()[start..start + bytes]
+    }
+
+    /// A free slot; where there is none, once a batch of requests is over.
+    fn room(&mut self, limits: AioLimits) -> Result<usize, Errno> {
+        while self.waiting.len() + self.in_flight >= limits.depth.min(self.blocks.len()).max(1) {
+            self.hand_over()?;
+            let batch = self.in_flight.min(limits.batch.max(1)).min(self.events.len());
+            self.take(batch, batch)?;
+        }
+        self.free.pop().ok_or(Errno(libc::EAGAIN))
+    }
+
+    /// Prepares a request, and hands it over with all others that wait once they are a batch.
+    fn prepare(&mut self, fd: BorrowedFd<'_>, slot: usize, request: Request, limits: AioLimits) -> Completion {
+        let Request { moves, offset, bytes } = request;
+        let memory = self.slot_memory(slot, bytes as usize).as_mut_ptr();
+        let range = AioRange { fd: fd.as_raw_fd(), offset, memory, bytes: bytes as usize };
+        self.blocks[slot] = match moves {
+            Moved::Read => IoControlBlock::reading(range, slot as u64),
+            Moved::Write => IoControlBlock::writing(range, slot as u64),
+        };
+        self.requests[slot] = Some(request);
+        self.waiting.push(slot);
+        if self.waiting.len() >= limits.batch {
+            self.hand_over()?;
+        }
+        Ok(bytes)
+    }
+
+    /// Hands over all requests that wait. After an error none waits: those that the kernel did not take are over.
+    fn hand_over(&mut self) -> Result<(), Errno> {
+        let KernelAio { addresses, waiting, blocks, .. } = self;
+        addresses.clear();
+        addresses.extend(waiting.iter().map(|&slot| &raw mut blocks[slot]));
+        let (mut handed, mut outcome) = (0, Ok(()));
+        while handed < self.addresses.len() && outcome.is_ok() {
+            // SAFETY: the blocks and their memory are ours until the queue is dropped, which waits for what it was given.
+            outcome = match unsafe { self.queue.submit(&mut self.addresses[handed..]) } {
+                Ok(taken) => {
+                    handed += taken;
+                    self.in_flight += taken;
+                    Ok(())
+                }
+                Err(error) => match error.raw_os_error() {
+                    Some(libc::EINTR) => Ok(()),
+                    // Requests that end make room.
+                    Some(libc::EAGAIN | libc::ENOMEM) if self.in_flight > 0 => self.take(1, 1),
+                    errno => {
+                        self.note(format!("io_submit: {error}"));
+                        Err(Errno(errno.unwrap_or(libc::EIO)))
+                    }
+                },
+            };
+        }
+        self.free.extend(self.waiting.drain(..).skip(handed));
+        outcome
+    }
+
+    /// Takes `least` to `most` events.
+    ///
+    /// # Errors
+    /// The first request among them that failed.
+    fn take(&mut self, least: usize, most: usize) -> Result<(), Errno> {
+        let mut first = Ok(());
+        let mut taken = 0;
+        // A signal ends the call early.
+        while taken < least {
+            let room = (most - taken).min(self.events.len());
+            let wanted = (least - taken).min(room);
+            let count = self.queue.take(wanted, &mut self.events[..room], None).map_err(|error| {
+                self.note(format!("io_getevents: {error}"));
+                system(error)
+            })?;
+            for number in 0..count {
+                first = first.and(self.end(self.events[number]));
+            }
+            taken += count;
+            self.in_flight -= count;
+        }
+        first
+    }
+
+    /// Frees the slot of a request that is over.
+    fn end(&mut self, event: IoEvent) -> Result<(), Errno> {
+        let slot = event.data as usize;
+        self.free.push(slot);
+        let Some(Request { moves, offset, bytes }) = self.requests[slot].take() else { return Ok(()) };
+        let what = match moves {
+            Moved::Read => "read",
+            Moved::Write => "write",
+        };
+        let errno = match u64::try_from(event.result) {
+            Ok(moved) if moved == bytes => return Ok(()),
+            Ok(moved) => {
+                let hint = if moves == Moved::Read { "is the file long enough?" } else { "is the file system full?" };
+                self.note(format!("the {what} at byte {offset} moved {moved} of {bytes} bytes; {hint}"));
+                Errno(libc::EIO)
+            }
+            Err(_) => {
+                let errno = Errno(-event.result as i32);
+                self.note(format!("the {what} of {bytes} bytes at byte {offset}: {}", errno.text()));
+                errno
+            }
+        };
+        Err(errno)
+    }
+
+    /// Prepares a write of a copy of `data`.
+    pub(super) fn write(&mut self, fd: BorrowedFd<'_>, offset: u64, data: &[u8], limits: AioLimits) -> Completion {
+        let slot = self.room(limits)?;
+        self.slot_memory(slot, data.len()).copy_from_slice(data);
+        self.prepare(fd, slot, Request { moves: Moved::Write, offset, bytes: data.len() as u64 }, limits)
+    }
+
+    /// Prepares a read whose data is thrown away.
+    pub(super) fn read(&mut self, fd: BorrowedFd<'_>, offset: u64, bytes: u64, limits: AioLimits) -> Completion {
+        let slot = self.room(limits)?;
+        self.prepare(fd, slot, Request { moves: Moved::Read, offset, bytes }, limits)
+    }
+
+    /// Waits for all requests, reads, and waits for the data.
+    pub(super) fn read_now(&mut self, fd: BorrowedFd<'_>, offset: u64, data: &mut [u8]) -> Completion {
+        self.drain()?;
+        let slot = self.free.pop().ok_or(Errno(libc::EAGAIN))?;
+        let memory = self.slot_memory(slot, data.len()).as_mut_ptr();
+        let range = AioRange { fd: fd.as_raw_fd(), offset, memory, bytes: data.len() };
+        self.blocks[slot] = IoControlBlock::reading(range, slot as u64);
+        self.waiting.push(slot);
+        self.hand_over()?;
+        // The slot has no request, so that a short read is for the caller to judge.
+        self.take(1, 1)?;
+        let result = self.events[0].result;
+        let moved = usize::try_from(result).map_err(|_| Errno(-result as i32))?;
+        data[..moved].copy_from_slice(self.slot_memory(slot, moved));
+        Ok(moved as u64)
+    }
+
+    /// Hands over what waits, and waits for all requests.
+    ///
+    /// # Errors
+    /// The first request that failed; all of them are waited for.
+    pub(super) fn drain(&mut self) -> Result<(), Errno> {
+        let mut first = self.hand_over();
+        while self.in_flight > 0 {
+            let before = self.in_flight;
+            first = first.and(self.take(1, before));
+            if self.in_flight == before {
+                break;
+            }
+        }
+        first
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use std::fs::File;
+    use std::os::fd::AsFd;
+
+    const RECORD: usize = 4096;
+
+    fn aio(depth: usize) -> KernelAio {
+        KernelAio::new(KernelQueue::new(depth as u32).unwrap(), depth, RECORD as u64).unwrap()
+    }
+
+    fn file(bytes: usize) -> (tempfile::TempDir, File) {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("file");
+        std::fs::write(&path, vec![0; bytes]).unwrap();
+        let file = File::options().read(true).write(true).open(path).unwrap();
+        (place, file)
+    }
+
+    /// Protects the size of what the kernel gets at once: requests gather to a batch, a full queue is emptied by a batch,
+    /// and nothing waits or flies after a drain.
+    #[test]
+    fn requests_gather_and_leave_by_batches() {
+        let (place, file) = file(0);
+        let mut aio = aio(8);
+        let limits = AioLimits { depth: 8, batch: 3 };
+        let mut pending = Vec::new();
+        for number in 0..11u8 {
+            let offset = u64::from(number) * RECORD as u64;
+            assert_eq!(aio.write(file.as_fd(), offset, &[number + 1; RECORD], limits), Ok(RECORD as u64));
+            pending.push((aio.waiting.len(), aio.in_flight));
+        }
+        let expected = [
+            (1, 0),
+            (2, 0),
+            (0, 3),
+            (1, 3),
+            (2, 3),
+            (0, 6),
+            (1, 6),
+            (2, 6),
+            // The ninth finds the queue full: two are handed over, and three leave.
+            (1, 5),
+            (2, 5),
+            (0, 8),
+        ];
+        assert_eq!(pending, expected);
+        assert_eq!(aio.drain(), Ok(()));
+        assert_eq!((aio.waiting.len(), aio.in_flight, aio.free.len()), (0, 0, 8));
+        let bytes = std::fs::read(place.path().join("file")).unwrap();
+        let first: Vec<u8> = bytes.chunks(RECORD).map(|record| record[0]).collect();
+        assert_eq!(first, (1..=11).collect::<Vec<u8>>());
+        assert!(bytes.chunks(RECORD).all(|record| record.iter().all(|&byte| byte == record[0])), "records mixed up");
+    }
+
+    /// Protects verification: a read that is waited for comes after all writes, and its data is there when it returns.
+    #[test]
+    fn a_read_that_is_waited_for_comes_after_all_writes() {
+        let (_place, file) = file(2 * RECORD);
+        let mut aio = aio(8);
+        let limits = AioLimits { depth: 8, batch: 8 };
+        aio.write(file.as_fd(), 0, &[7; RECORD], limits).unwrap();
+        let mut data = [0; RECORD];
+        assert_eq!(aio.read_now(file.as_fd(), 0, &mut data), Ok(RECORD as u64));
+        assert_eq!((data, aio.in_flight, aio.waiting.len()), ([7; RECORD], 0, 0));
+        assert_eq!(aio.read_now(file.as_fd(), 2 * RECORD as u64 - 100, &mut data), Ok(100), "the caller judges");
+        assert_eq!(aio.read(file.as_fd(), RECORD as u64, RECORD as u64, limits), Ok(RECORD as u64));
+        assert_eq!(aio.drain(), Ok(()));
+    }
+
+    /// Protects from silent losses: a request that fails or moves too little is an error of the call that takes its event, in
+    /// words that name its place; the others are still waited for.
+    #[test]
+    fn failed_requests_are_reported_with_their_place() {
+        let (place, file) = file(RECORD);
+        let read_only = File::open(place.path().join("file")).unwrap();
+        let mut aio = aio(8);
+        let limits = AioLimits { depth: 8, batch: 8 };
+        aio.read(file.as_fd(), 0, RECORD as u64, limits).unwrap();
+        aio.read(file.as_fd(), RECORD as u64, RECORD as u64, limits).unwrap();
+        assert_eq!(aio.drain(), Err(Errno(libc::EIO)));
+        let words = aio.take_failure().unwrap();
+        assert!(words.contains("the read at byte 4096 moved 0 of 4096 bytes"), "{words}");
+        assert_eq!((aio.take_failure(), aio.free.len()), (None, 8));
+        aio.write(read_only.as_fd(), 0, &[7; RECORD], limits).unwrap();
+        assert_eq!(aio.drain(), Err(Errno(libc::EBADF)));
+        assert_eq!((aio.waiting.len(), aio.in_flight, aio.free.len()), (0, 0, 8));
+        assert!(aio.take_failure().unwrap().starts_with("io_submit: "));
+        // As the kernel reports a full device.
+        let slot = aio.free.pop().unwrap();
+        aio.requests[slot] = Some(Request { moves: Moved::Write, offset: 8192, bytes: RECORD as u64 });
+        let mut event = IoEvent::default();
+        (event.data, event.result) = (slot as u64, -i64::from(libc::ENOSPC));
+        assert_eq!(aio.end(event), Err(Errno(libc::ENOSPC)));
+        assert!(aio.take_failure().unwrap().contains("the write of 4096 bytes at byte 8192: "));
+        assert_eq!(aio.drain(), Ok(()), "what was reported is over");
+    }
+}
