@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use plumb_dialects::fio::{Files, Machine, MissingFile, read};
+use plumb_tools_fio::fio::{Files, Machine, MissingFile, read};
 use plumb_fuzz::words_and_file;
 
 /// Every path leads to the one text.

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use plumb_dialects::io500::read;
+use plumb_tools_hpc::io500::read;
 
 fuzz_target!(|data: &str| {
     let words = ["config.ini", "--mode=extended"].map(str::to_owned);

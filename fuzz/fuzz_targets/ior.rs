@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use plumb_dialects::ior::{Asked, Facts, lower, read};
+use plumb_tools_hpc::ior::{Asked, Facts, lower, read};
 use plumb_fuzz::words_and_file;
 use plumb_workload::validate::validate;
 

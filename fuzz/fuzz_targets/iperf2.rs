@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use plumb_dialects::iperf2::{Ask, Asked, Look, Row, ServerReport, blocks, flow, form, read, tcp_head};
-use plumb_dialects::iperf3::Unit;
+use plumb_tools_net::iperf2::{Ask, Asked, Look, Row, ServerReport, blocks, flow, form, read, tcp_head};
+use plumb_tools_net::iperf3::Unit;
 use plumb_fuzz::words_and_file;
 
 fuzz_target!(|data: &str| {

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use plumb_dialects::iperf3::{Asked, End, Limits, Params, Results, flow, read};
+use plumb_tools_net::iperf3::{Asked, End, Limits, Params, Results, flow, read};
 use plumb_fuzz::words_and_file;
 
 fuzz_target!(|data: &str| {

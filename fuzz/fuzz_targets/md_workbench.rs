@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use plumb_dialects::md_workbench::{Asked, Facts, lower, print, read};
+use plumb_tools_hpc::md_workbench::{Asked, Facts, lower, print, read};
 use plumb_fuzz::words_and_file;
 use plumb_workload::validate::validate;
 

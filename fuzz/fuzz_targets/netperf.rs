@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use plumb_dialects::netperf::{
+use plumb_tools_net::netperf::{
     Asked, Kind, MESSAGE_BYTES, Message, Request, Response, Results, flow, read, read_server,
 };
 use plumb_fuzz::words_and_file;

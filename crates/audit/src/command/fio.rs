@@ -2,12 +2,12 @@
 
 use super::work::{FieldDifference, WorkFacts};
 use crate::form::Durability;
-use plumb_dialects::fio::lower::{AskedRecording, Entropy, Found, Places, RecordedFiles, has_one_op_in_flight, lower};
-use plumb_dialects::fio::value::FileRegion;
-use plumb_dialects::fio::value::direction::{AccessOrder, Ops};
-use plumb_dialects::fio::{self, FioJob};
 use plumb_result::CellMetric;
 use plumb_tools::FileError;
+use plumb_tools_fio::fio::lower::{AskedRecording, Entropy, Found, Places, RecordedFiles, has_one_op_in_flight, lower};
+use plumb_tools_fio::fio::value::FileRegion;
+use plumb_tools_fio::fio::value::direction::{AccessOrder, Ops};
+use plumb_tools_fio::fio::{self, FioJob};
 use plumb_workload::files::OpenMode;
 
 /// A `fio` command with at least one job.

@@ -15,12 +15,12 @@ macro_rules! of_tool {
 }
 
 pub(super) const ALL: &[(&str, &str, &[u8])] = &[
-    ("fio", "jsonplus.json", of_tool!("dialects/golden/fio/jsonplus.json")),
-    ("fio", "terse_v2.txt", of_tool!("dialects/golden/fio/terse_v2.txt")),
-    ("fio", "terse_v3.txt", of_tool!("dialects/golden/fio/terse_v3.txt")),
-    ("fio", "terse_v4.txt", of_tool!("dialects/golden/fio/terse_v4.txt")),
-    ("fio", "terse_v5.txt", of_tool!("dialects/golden/fio/terse_v5.txt")),
-    ("fio", "normal.txt", of_tool!("dialects/golden/fio/normal.txt")),
+    ("fio", "jsonplus.json", of_tool!("tools-fio/golden/fio/jsonplus.json")),
+    ("fio", "terse_v2.txt", of_tool!("tools-fio/golden/fio/terse_v2.txt")),
+    ("fio", "terse_v3.txt", of_tool!("tools-fio/golden/fio/terse_v3.txt")),
+    ("fio", "terse_v4.txt", of_tool!("tools-fio/golden/fio/terse_v4.txt")),
+    ("fio", "terse_v5.txt", of_tool!("tools-fio/golden/fio/terse_v5.txt")),
+    ("fio", "normal.txt", of_tool!("tools-fio/golden/fio/normal.txt")),
     ("iozone", "auto.xls", of_tool!("tools-classic/golden/iozone/auto.xls")),
     ("iozone", "ext_E.out", of_tool!("tools-classic/golden/iozone/ext_E.out")),
     ("bonnie++", "bonnie_fast.out", golden!("bonnie_fast.out")),
@@ -46,7 +46,7 @@ pub(super) const ALL: &[(&str, &str, &[u8])] = &[
     ("netperf", "netperf_udp_stream.out", golden!("netperf_udp_stream.out")),
     ("netperf", "netperf_omni_csv.out", golden!("netperf_omni_csv.out")),
     ("netperf", "netperf_omni_kv.out", golden!("netperf_omni_kv.out")),
-    ("md-workbench", "run.out", of_tool!("dialects/golden/md-workbench/run.out")),
+    ("md-workbench", "run.out", of_tool!("tools-hpc/golden/md-workbench/run.out")),
     ("iostat", "json.txt", of_tool!("tools-classic/golden/iostat/json.txt")),
     ("iostat", "json_basic.txt", of_tool!("tools-classic/golden/iostat/json_basic.txt")),
     ("iostat", "three_basic.txt", of_tool!("tools-classic/golden/iostat/three_basic.txt")),

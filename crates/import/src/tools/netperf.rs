@@ -5,8 +5,8 @@ use crate::amount::{csv, decimal};
 use crate::error::unread;
 use crate::input::Input;
 use crate::run::{PhaseRead, Run};
-use plumb_dialects::netperf::SELECTORS;
 use plumb_result::published::Unread;
+use plumb_tools_net::netperf::SELECTORS;
 use plumb_workload::OpKind;
 use std::collections::BTreeMap;
 

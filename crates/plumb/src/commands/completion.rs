@@ -1,11 +1,11 @@
 //! Completion of other tools' options, made from the tables of options; the generated scripts know only Plumb's own.
 
 use clap_complete::Shell;
-use plumb_dialects::fio::commandline::{Fate, PROGRAM_OPTIONS};
-use plumb_dialects::fio::engines::ENGINES;
-use plumb_dialects::fio::options::{self, Support};
 use plumb_tools::options::Opt;
 use plumb_tools_classic::iostat;
+use plumb_tools_fio::fio::commandline::{Fate, PROGRAM_OPTIONS};
+use plumb_tools_fio::fio::engines::ENGINES;
+use plumb_tools_fio::fio::options::{self, Support};
 use std::fmt::Write;
 
 /// What is added to a shell's script for `plumb as fio`, `plumb as iostat` and links with these names; empty for other shells.

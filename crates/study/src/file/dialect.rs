@@ -2,10 +2,10 @@
 
 use super::form::{LevelForm, OneOrMany};
 use super::levels::RamUnit;
-use plumb_dialects::fio;
 use plumb_lab::protocol::HostWork;
 use plumb_tools_app::elbencho;
 use plumb_tools_classic::{bonnie, dd, iozone, postmark};
+use plumb_tools_fio::fio;
 use plumb_workload::suggest::nearest;
 use plumb_workload::{Bytes, CachePolicy, Size};
 use serde::Deserialize;

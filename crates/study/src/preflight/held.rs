@@ -2,10 +2,10 @@
 
 use crate::file::dialect::{self, NoFiles, NoMachine, NoPlaces};
 use crate::plan::estimate;
-use plumb_dialects::fio;
 use plumb_lab::protocol::HostWork;
 use plumb_tools_app::elbencho;
 use plumb_tools_classic::{bonnie, dd, iozone, postmark};
+use plumb_tools_fio::fio;
 use plumb_workload::{Target, Workload};
 use std::collections::BTreeMap;
 use std::path::PathBuf;

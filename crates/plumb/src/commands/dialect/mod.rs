@@ -2,19 +2,7 @@
 //!
 //! A tool is a row of [`TOOLS`]. One that measures is a [`plumb_tools_run::runner::Dialect`].
 
-mod fio;
-mod hpc;
-mod io500;
-mod ior;
-mod iperf2;
-pub mod iperf3;
-mod md_workbench;
-mod mdtest;
-mod netperf;
-
 use crate::args::Common;
-pub use fio::{ASKED as FIO_ASKED, FioService, PULLED as FIO_PULLED, pulled as fio_pulled};
-pub use io500::TakesPart;
 use plumb_cli::exit::{End, Stopped};
 use plumb_cli::{output, session};
 pub use plumb_tools_app_run::elbencho::{
@@ -22,6 +10,11 @@ pub use plumb_tools_app_run::elbencho::{
 };
 use plumb_tools_app_run::{dbench, elbencho, filebench, fs_mark, iometer, sysbench, vdbench};
 use plumb_tools_classic_run::{bonnie, dd, iostat, iozone, postmark};
+use plumb_tools_fio_run::fio;
+pub use plumb_tools_fio_run::fio::{ASKED as FIO_ASKED, FioService, PULLED as FIO_PULLED, pulled as fio_pulled};
+pub use plumb_tools_hpc_run::io500::TakesPart;
+use plumb_tools_hpc_run::{io500, ior, md_workbench, mdtest};
+use plumb_tools_net_run::{iperf2, iperf3, netperf};
 use plumb_tools_run::ToolCall;
 use plumb_tools_run::own_words::{STRICT, VerdictOptions};
 use plumb_tools_run::runner::speak;

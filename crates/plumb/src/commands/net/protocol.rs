@@ -1,12 +1,12 @@
 //! Network work of workloads: its connections are made and ended by iperf3's protocol, as those of `plumb net` are.
 
-use super::super::dialect::iperf3::TestError;
-use super::super::dialect::iperf3::client::{Begun, Place, begin};
-use super::super::dialect::iperf3::output::Out;
 use super::{local, words};
-use plumb_dialects::iperf3::{Output, Params, Results, StreamResult, stream_id};
 use plumb_engine::net::{Counts, Elsewhere, Flow, FlowEnd, NetEnd, NetProtocol, NetRequest, NetSession, congestion};
 use plumb_result::{Datagrams, NET_SCHEMA, Network, Throughput};
+use plumb_tools_net::iperf3::{Output, Params, Results, StreamResult, stream_id};
+use plumb_tools_net_run::iperf3::TestError;
+use plumb_tools_net_run::iperf3::client::{Begun, Place, begin};
+use plumb_tools_net_run::iperf3::output::Out;
 use plumb_workload::Nanos;
 use plumb_workload::net::{Direction, NetLoad, Passing, Protocol, StreamLoad, TripLoad};
 use std::collections::BTreeMap;

@@ -1,7 +1,5 @@
 //! Measurements again and again, and those that are stored.
 
-use super::super::dialect::iperf3::TestError;
-use super::super::dialect::iperf3::client::Place;
 use super::measure::Bench;
 use super::{keep, words};
 use crate::args::NetArguments;
@@ -11,6 +9,8 @@ use plumb_cli::output;
 use plumb_cli::session;
 use plumb_report::net::{line, series};
 use plumb_result::Network;
+use plumb_tools_net_run::iperf3::TestError;
+use plumb_tools_net_run::iperf3::client::Place;
 use plumb_workload::Nanos;
 use std::time::{Duration, Instant};
 

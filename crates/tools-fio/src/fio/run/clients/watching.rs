@@ -1,0 +1,133 @@
+//! What is done here while hosts run fio's jobs: their logs are kept, and a trigger is looked for.
+
+use super::Serving;
+use crate::fio::complain;
+use crate::fio::progress::unix_ms;
+use crate::fio::served::{PULLED, PhaseTold};
+use crate::fio::trigger::TriggerWatch;
+use plumb_cli::ranks;
+use plumb_document::json;
+use plumb_engine::guard::{OutputError, OutputFile};
+use plumb_engine::signals::StopFlag;
+use plumb_study::{HostTold, Progress, Second};
+use plumb_tools_fio::fio::Fio;
+use plumb_tools_fio::fio::invocation::Trigger;
+use plumb_tools_fio::fio::value::choice::LogName;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// What is done here while hosts run their jobs.
+pub struct Watching<'a> {
+    serving: &'a [Serving],
+    /// When phases started, milliseconds since 1970.
+    pub starts: Vec<u64>,
+    /// Logs that this run has begun: what more comes for them is added.
+    begun: BTreeSet<PathBuf>,
+    /// A host's log is not whole.
+    pub is_wrong: bool,
+    trigger: TriggerWatch,
+    stop: StopFlag,
+}
+
+impl<'a> Watching<'a> {
+    /// Nothing has begun.
+    pub fn new(serving: &'a [Serving], asked: &Trigger, stop: StopFlag) -> Watching<'a> {
+        // As with fio, the command of `--trigger` is not run where others run the jobs.
+        let trigger = TriggerWatch::new(&Trigger { command: None, ..asked.clone() });
+        Watching { serving, starts: Vec::new(), begun: BTreeSet::new(), is_wrong: false, trigger, stop }
+    }
+
+    /// Runs the command of `--trigger-remote` on each host, if the trigger was pulled; whether all is well. A host that the command
+    /// takes down does not answer.
+    pub fn pull(&self, command: Option<&str>) -> bool {
+        let Some(command) = command.filter(|_| self.trigger.is_pulled()) else { return true };
+        let Some(ranks) = ranks::joined() else { return false };
+        match ranks.ask_each(self.stop, vec![format!("{PULLED}{command}"); self.serving.len()]) {
+            Ok(answers) => {
+                for (host, answer) in self.serving.iter().zip(&answers).filter(|(_, answer)| !answer.is_empty()) {
+                    complain(format!("{}: {}", host.place_name(), String::from_utf8_lossy(answer)));
+                }
+                answers.iter().all(Vec::is_empty)
+            }
+            Err(error) => {
+                complain(error);
+                false
+            }
+        }
+    }
+}
+
+impl Progress for Watching<'_> {
+    fn clock_starts(&mut self, _phase: &str) {
+        self.starts.push(unix_ms());
+    }
+
+    fn live(&mut self, _second: &Second<'_>) {
+        self.trigger.look(self.stop);
+    }
+
+    fn told(&mut self, hosts: Vec<HostTold>) {
+        for HostTold { number, text } in hosts.into_iter().filter(|host| !host.text.is_empty()) {
+            let Some(serving) = self.serving.get(number as usize) else { continue };
+            let wrong = match json::from_str::<PhaseTold>(&text) {
+                Ok(told) => {
+                    let logs = told.logs.iter();
+                    let failed = logs.filter_map(|(name, lines)| serving.keep(name, lines, &mut self.begun).err());
+                    failed.map(|error| error.to_string()).chain(told.wrong).collect()
+                }
+                Err(error) => vec![error.to_string()],
+            };
+            self.is_wrong |= !wrong.is_empty();
+            wrong.iter().for_each(|wrong| complain(format!("{}: {wrong}", serving.place_name())));
+        }
+    }
+}
+
+/// Why a host's log is not kept.
+#[derive(Debug, thiserror::Error)]
+enum LogError {
+    /// The host sends what no job asks for.
+    #[error("`{0}` is no log of these jobs")]
+    NotAsked(String),
+    /// It cannot be written here.
+    #[error(transparent)]
+    Write(#[from] OutputError),
+}
+
+impl Serving {
+    /// Keeps the lines of a log as fio's client does: under its name, with the host's behind it.
+    fn keep(&self, name: &str, lines: &str, begun: &mut BTreeSet<PathBuf>) -> Result<(), LogError> {
+        let own_name = match self.host.asked.reads_here {
+            // A job file of the host does not say where files of this one are written.
+            true => Path::new(name).file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
+            false => name.to_owned(),
+        };
+        if !has_log(&self.fio, name) || own_name.is_empty() {
+            return Err(LogError::NotAsked(name.to_owned()));
+        }
+        let host = self.place_name().replace('/', "_");
+        let path = PathBuf::from(format!("{own_name}.{host}"));
+        let is_new = begun.insert(path.clone());
+        let output = OutputFile::made_up("log", &path);
+        let written = if is_new { output.write(lines.as_bytes()) } else { output.append_all(lines.as_bytes()) };
+        Ok(written?)
+    }
+}
+
+/// Whether jobs ask for a log of this name.
+fn has_log(fio: &Fio, name: &str) -> bool {
+    let is_of = |base: &LogName, job: &str| {
+        let base = match base {
+            LogName::OfJob => job,
+            LogName::Named(base) => base,
+        };
+        // `_bw.1.log`
+        let rest = name.strip_prefix(base).and_then(|rest| rest.strip_prefix('_')?.strip_suffix(".log"));
+        rest.is_some_and(|rest| !rest.contains('/'))
+    };
+    fio.jobs.iter().any(|job| {
+        let logs = &job.logs;
+        let mut bases = [&logs.bw, &logs.iops, &logs.lat, &logs.hist].into_iter().flatten();
+        bases.any(|base| is_of(base, &job.name)) || job.replay.write_iolog.as_deref() == Some(name)
+    })
+}

@@ -1,0 +1,393 @@
+//! The phases that find: ranks that read the directories below one, and ask about the files whose names are looked for. Ranks are
+//! threads of this process, or the processes of a launcher; these deal out the directories again in each round.
+
+use plumb_cluster::ClusterError;
+use plumb_engine::signals::StopFlag;
+use plumb_study::{Follower, JoinedRanks, Progress, Task};
+use plumb_tools_hpc::io500::{Find, FindResult, FoundByThread};
+use plumb_tools_run::error::DialectError;
+use rustix::fs::{AtFlags, Dir, FileType, OFlags, Stat};
+use rustix::io::Errno;
+use std::ffi::{CStr, OsStr, OsString};
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Directories are read, and nothing is followed out of them.
+const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+/// A signal is heard after this many names at the latest.
+const NAMES_BETWEEN_LOOKS: u64 = 1024;
+
+/// When a file was changed, ns since 1970. The types of these fields differ from system to system.
+fn changed_ns(stat: &Stat) -> i128 {
+    i128::from(stat.st_mtime) * 1_000_000_000 + i128::from(stat.st_mtime_nsec)
+}
+
+/// How long a rank goes on in a round before it gives back what is left. A round costs a broadcast and a sum, less than 1 ms.
+const ROUND: Duration = Duration::from_millis(50);
+
+/// With fewer directories than this for each rank, it reads its own and gives back what lies in them, so that all have some.
+const DIRECTORIES_OF_RANK: usize = 2;
+
+/// What a file is found by, besides its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Conditions {
+    newer_than_ns: Option<i128>,
+    bytes: Option<u64>,
+}
+
+impl Conditions {
+    /// Of what is looked for, which is there.
+    fn of(find: &Find) -> Result<Conditions, DialectError> {
+        let failed = |what: &str| {
+            let what = format!("find: {what}");
+            move |errno: Errno| DialectError::file(what)(errno.into())
+        };
+        let changed =
+            |file: &String| rustix::fs::stat(file.as_str()).map(|stat| changed_ns(&stat)).map_err(failed(file));
+        let newer_than_ns = find.newer_than.as_ref().map(changed).transpose()?;
+        plumb_probe::read_only::open(find.root.as_str(), DIRECTORY).map_err(failed(&find.root))?;
+        Ok(Conditions { newer_than_ns, bytes: find.bytes })
+    }
+
+    fn match_file(&self, stat: &Stat) -> bool {
+        self.bytes.is_none_or(|bytes| u64::try_from(stat.st_size) == Ok(bytes))
+            && self.newer_than_ns.is_none_or(|newer_than_ns| changed_ns(stat) > newer_than_ns)
+    }
+}
+
+/// Finds, with this many threads, or as many of them as can be started. A signal ends it early.
+///
+/// # Errors
+/// The file to compare with, or the directory, cannot be read.
+pub fn find(find: &Find, threads: u32, stop: Option<StopFlag>) -> Result<FindResult, DialectError> {
+    let search = Search::new(Conditions::of(find)?, stop, vec![PathBuf::from(&find.root)], None);
+    let began = Instant::now();
+    let found: Vec<Found> = std::thread::scope(|scope| {
+        let start = |number| {
+            let thread = std::thread::Builder::new().name(format!("find-{number}"));
+            thread.spawn_scoped(scope, || search.directories())
+        };
+        let others: Vec<_> = (1..threads).map_while(|number| start(number).ok()).collect();
+        let own = search.directories();
+        std::iter::once(own).chain(others.into_iter().filter_map(|thread| thread.join().ok())).collect()
+    });
+    Ok(FindResult {
+        time_s: began.elapsed().as_secs_f64(),
+        error: found.iter().find_map(|found| found.error.clone()),
+        threads: found.into_iter().map(|found| found.counts).collect(),
+    })
+}
+
+/// The same with the processes of a launcher, as many of them as `workers` says.
+///
+/// # Errors
+/// As [`find`], or a rank does not answer.
+pub fn find_with(ranks: &JoinedRanks, find: &Find, workers: u32, stop: StopFlag) -> Result<FindResult, DialectError> {
+    let conditions = Conditions::of(find)?;
+    let lost = |error: ClusterError| DialectError::file("find".to_owned())(io::Error::other(error));
+    let began = Instant::now();
+    ranks.ask(words(conditions, workers)).map_err(lost)?;
+    let found = share(ranks, conditions, workers, vec![find.root.clone().into_bytes()], stop).map_err(lost)?;
+    let time_s = began.elapsed().as_secs_f64();
+    let found: Vec<Found> = found.iter().map(|(_, said)| Found::read(said)).take(workers as usize).collect();
+    Ok(FindResult {
+        time_s,
+        error: found.iter().find_map(|found| found.error.clone()),
+        threads: found.into_iter().map(|found| found.counts).collect(),
+    })
+}
+
+/// A rank that takes part in what rank 0 finds.
+pub struct TakesPart;
+
+impl Progress for TakesPart {}
+
+impl Follower for TakesPart {
+    fn other(&mut self, words: &str, ranks: &JoinedRanks, stop: StopFlag) -> Result<(), ClusterError> {
+        let (conditions, workers) =
+            read_words(words).ok_or(ClusterError::Unexpected { rank: 0, what: "work that is not known" })?;
+        share(ranks, conditions, workers, Vec::new(), stop).map(drop)
+    }
+}
+
+/// What the others are asked.
+fn words(Conditions { newer_than_ns, bytes }: Conditions, workers: u32) -> String {
+    let shown = |number: Option<i128>| number.map_or_else(|| "any".to_owned(), |number| number.to_string());
+    format!("find {workers} {} {}", shown(newer_than_ns), shown(bytes.map(i128::from)))
+}
+
+fn read_words(text: &str) -> Option<(Conditions, u32)> {
+    let mut words = text.strip_prefix("find ")?.split(' ');
+    let workers = words.next()?.parse().ok()?;
+    let mut number = || match words.next()? {
+        "any" => Some(None),
+        number => number.parse::<i128>().ok().map(Some),
+    };
+    let newer_than_ns = number()?;
+    let bytes = number()?.map(u64::try_from).transpose().ok()?;
+    Some((Conditions { newer_than_ns, bytes }, workers))
+}
+
+/// Finds with all others, until no directory is left.
+fn share(
+    ranks: &JoinedRanks,
+    conditions: Conditions,
+    workers: u32,
+    first: Vec<Task>,
+    stop: StopFlag,
+) -> Result<Vec<(u32, Task)>, ClusterError> {
+    let mut all = Found::default();
+    ranks.empty_queue(stop, first, workers, &mut |directories, count| {
+        let directories = directories.into_iter().map(|path| PathBuf::from(OsString::from_vec(path))).collect();
+        let mut search = Search::new(conditions, Some(stop), directories, Some(Instant::now() + ROUND));
+        search.descends = count >= DIRECTORIES_OF_RANK * workers as usize;
+        all.add(search.directories());
+        // Whoever is interrupted leaves everything where it is.
+        let left = if search.is_stopped() { Vec::new() } else { search.left() };
+        left.into_iter().map(|path| path.into_os_string().into_vec()).collect()
+    })?;
+    ranks.gather(stop, all.text().into_bytes())
+}
+
+/// Directories that are still to be read.
+struct Queue {
+    waiting: Vec<PathBuf>,
+    /// They are not to be read here.
+    later: Vec<PathBuf>,
+    /// Threads that read one, and may find more.
+    busy: u32,
+}
+
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Found {
+    counts: FoundByThread,
+    error: Option<String>,
+}
+
+impl Found {
+    fn failed(&mut self, path: &Path, errno: Errno) {
+        self.counts.errors += 1;
+        self.error.get_or_insert_with(|| format!("{}: {errno}", path.display()));
+    }
+
+    fn add(&mut self, other: Found) {
+        let FoundByThread { errors, found, files, names } = other.counts;
+        self.counts.errors += errors;
+        self.counts.found += found;
+        self.counts.files += files;
+        self.counts.names += names;
+        self.error = self.error.take().or(other.error);
+    }
+
+    /// For rank 0.
+    fn text(&self) -> String {
+        let FoundByThread { errors, found, files, names } = self.counts;
+        format!("{errors} {found} {files} {names} {}", self.error.as_deref().unwrap_or_default())
+    }
+
+    fn read(said: &[u8]) -> Found {
+        let text = String::from_utf8_lossy(said);
+        let mut parts = text.splitn(5, ' ');
+        let mut number = || parts.next().and_then(|number| number.parse().ok()).unwrap_or(0);
+        let counts = FoundByThread { errors: number(), found: number(), files: number(), names: number() };
+        Found { counts, error: parts.next().filter(|error| !error.is_empty()).map(str::to_owned) }
+    }
+}
+
+struct Search {
+    conditions: Conditions,
+    stop: Option<StopFlag>,
+    /// When it gives back what is left.
+    until: Option<Instant>,
+    /// Directories in those that it reads are read too.
+    descends: bool,
+    queue: Mutex<Queue>,
+    more: Condvar,
+}
+
+impl Search {
+    fn new(conditions: Conditions, stop: Option<StopFlag>, waiting: Vec<PathBuf>, until: Option<Instant>) -> Search {
+        let queue = Mutex::new(Queue { waiting, later: Vec::new(), busy: 0 });
+        Search { conditions, stop, until, descends: true, queue, more: Condvar::new() }
+    }
+
+    /// Directories that were not read.
+    fn left(&self) -> Vec<PathBuf> {
+        let mut queue = self.queue();
+        let mut left = std::mem::take(&mut queue.waiting);
+        left.append(&mut queue.later);
+        left
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_stopped() || self.until.is_some_and(|until| Instant::now() >= until)
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stop.is_some_and(StopFlag::requested)
+    }
+
+    /// Reads directories, in one thread, until none is left and no other thread can find more.
+    fn directories(&self) -> Found {
+        let mut found = Found::default();
+        let mut inside = Vec::new();
+        while let Some(directory) = self.take() {
+            if let Err(errno) = self.read(&directory, &mut found, &mut inside) {
+                found.failed(&directory, errno);
+            }
+            let mut queue = self.queue();
+            queue.busy -= 1;
+            if self.descends {
+                queue.waiting.append(&mut inside);
+            } else {
+                queue.later.append(&mut inside);
+            }
+            self.more.notify_all();
+        }
+        found
+    }
+
+    fn take(&self) -> Option<PathBuf> {
+        let mut queue = self.queue();
+        loop {
+            if self.is_over() {
+                return None;
+            }
+            if let Some(directory) = queue.waiting.pop() {
+                queue.busy += 1;
+                return Some(directory);
+            }
+            if queue.busy == 0 {
+                return None;
+            }
+            queue = self.more.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn read(&self, path: &Path, found: &mut Found, inside: &mut Vec<PathBuf>) -> Result<(), Errno> {
+        let directory = plumb_probe::read_only::open(path, DIRECTORY)?;
+        for entry in Dir::read_from(&directory)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            if name == c"." || name == c".." {
+                continue;
+            }
+            found.counts.names += 1;
+            if found.counts.names.is_multiple_of(NAMES_BETWEEN_LOOKS) && self.is_stopped() {
+                return Ok(());
+            }
+            let stat = |name: &CStr| rustix::fs::statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW);
+            let full = || path.join(OsStr::from_bytes(name.to_bytes()));
+            let kind = match entry.file_type() {
+                // Some file systems do not say.
+                FileType::Unknown => match stat(name) {
+                    Ok(stat) => FileType::from_raw_mode(stat.st_mode),
+                    Err(errno) => {
+                        found.failed(&full(), errno);
+                        continue;
+                    }
+                },
+                kind => kind,
+            };
+            match kind {
+                FileType::Directory => inside.push(full()),
+                FileType::RegularFile => {
+                    found.counts.files += 1;
+                    if Find::takes(name.to_bytes()) {
+                        match stat(name) {
+                            Ok(stat) => found.counts.found += u64::from(self.conditions.match_file(&stat)),
+                            Err(errno) => found.failed(&full(), errno),
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    // Protects what ranks say to each other: every condition, and every count with its error.
+    #[test]
+    fn words_and_counts_survive_being_sent() {
+        for newer_than_ns in [None, Some(-1), Some(1 << 70)] {
+            for bytes in [None, Some(0), Some(u64::MAX)] {
+                let conditions = Conditions { newer_than_ns, bytes };
+                assert_eq!(read_words(&words(conditions, 7)), Some((conditions, 7)));
+            }
+        }
+        for text in ["", "find", "find x any any", "find 1 any", "seek 1 any any", "find 1 any -1"] {
+            assert_eq!(read_words(text), None, "{text}");
+        }
+        let counts = FoundByThread { errors: 1, found: 2, files: 3, names: 4 };
+        for error in [None, Some("a b: no such file".to_owned())] {
+            let found = Found { counts, error };
+            assert_eq!(Found::read(found.text().as_bytes()), found);
+        }
+    }
+
+    // Protects rounds: what a rank does not come to is given back, and nothing is read twice.
+    #[test]
+    fn what_is_left_is_given_back() {
+        let place = tempfile::tempdir().unwrap();
+        fs::create_dir_all(place.path().join("a/b")).unwrap();
+        let conditions = Conditions { newer_than_ns: None, bytes: None };
+        let over = Search::new(conditions, None, vec![place.path().to_owned()], Some(Instant::now()));
+        assert_eq!((over.directories(), over.left()), (Found::default(), vec![place.path().to_owned()]));
+        let whole = Search::new(conditions, None, vec![place.path().to_owned()], None);
+        assert_eq!((whole.directories().counts.names, whole.left()), (2, Vec::<PathBuf>::new()));
+        let mut level = Search::new(conditions, None, vec![place.path().to_owned()], None);
+        level.descends = false;
+        assert_eq!((level.directories().counts.names, level.left()), (1, vec![place.path().join("a")]));
+    }
+
+    // Protects what is found: by name, length and time, in every directory, whatever the number of threads.
+    #[test]
+    fn files_are_found_by_all_conditions() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().join(name);
+        let file = |name: &str, bytes: usize| fs::write(at(name), vec![0; bytes]).unwrap();
+        for directory in ["data", "data/a", "data/b", "data/b/c", "data/empty"] {
+            fs::create_dir(at(directory)).unwrap();
+        }
+        file("data/old.01", 3901);
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        file("stamp", 0);
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        for name in ["data/a/f.101", "data/b/c/f.201", "data/b/01"] {
+            file(name, 3901);
+        }
+        file("data/a/f.102", 3901 - 1);
+        file("data/a/f.301", 3902);
+        file("data/b/f.110", 3901);
+        std::os::unix::fs::symlink(at("data/a/f.101"), at("data/b/link.01")).unwrap();
+        std::os::unix::fs::symlink(at("data"), at("data/b/up.01")).unwrap();
+        let wanted = Find {
+            root: at("data").display().to_string(),
+            newer_than: Some(at("stamp").display().to_string()),
+            bytes: Some(3901),
+            threads: None,
+        };
+        for threads in [1, 2, 9] {
+            let result = find(&wanted, threads, None).unwrap();
+            assert_eq!((result.found(), result.files(), result.errors()), (3, 7, 0), "{threads} threads");
+            assert_eq!(result.threads.len(), threads as usize);
+        }
+        let by_name = Find { newer_than: None, bytes: None, ..wanted.clone() };
+        assert_eq!(find(&by_name, 2, None).unwrap().found(), 5, "names alone");
+        let nowhere = Find { root: at("none").display().to_string(), ..wanted };
+        assert!(find(&nowhere, 1, None).unwrap_err().to_string().contains("none"));
+    }
+}

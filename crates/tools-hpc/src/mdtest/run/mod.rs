@@ -1,0 +1,251 @@
+//! `plumb as mdtest`.
+
+use crate::machine::{self, Report};
+use plumb_cli::exit::End;
+use plumb_cli::output::error_line;
+use plumb_engine::LoggedOp;
+use plumb_engine::guard::OutputFile;
+use plumb_engine::signals::StopFlag;
+use plumb_result::PhaseMeasurement;
+use plumb_study::{Bench, Division, Progress, RunError};
+use plumb_tools_hpc::aiori::FileSystem;
+use plumb_tools_hpc::mdtest::print::OpFile;
+use plumb_tools_hpc::mdtest::trace::{self, Trace};
+use plumb_tools_hpc::mdtest::{self, Asked, Facts, IterationResult, Lowered, Settings, Test, lower, print, verbose};
+use plumb_tools_run::ToolCall;
+use plumb_tools_run::error::DialectError;
+use plumb_tools_run::report_files;
+use plumb_tools_run::runner::{Dialect, Load, RunEnded, Step, page, refuse};
+use plumb_workload::OpKind;
+use std::cell::RefCell;
+use std::path::Path;
+
+/// mdtest's tests; what is wrong goes to standard error, and the code is then 1.
+pub struct Mdtest {
+    settings: Settings,
+    /// Seed of the data, and of orders that have none of their own.
+    seed: i32,
+    /// The directories were not there before.
+    makes_places: bool,
+    /// Tasks of the runs at hand; none before the first.
+    tasks: u32,
+    iteration: u32,
+    /// What the iterations of these tasks came to.
+    results: RefCell<Vec<IterationResult>>,
+    report: Report,
+}
+
+impl Dialect for Mdtest {
+    const NAME: &'static str = "mdtest";
+    type Run = Lowered;
+    type Listener<'a> = Watching<'a>;
+
+    fn read(call: &ToolCall<'_>) -> Step<Mdtest> {
+        let settings = match mdtest::read(call.words, machine::launched().as_ref()) {
+            Ok(Asked::Help) => return page(&mdtest::help()),
+            Ok(Asked::Run(settings, ignored)) => {
+                machine::report_ignored(&ignored);
+                *settings
+            }
+            Err(wrong) => return refuse(&format!("mdtest: {wrong}\n")),
+        };
+        let command: Vec<String> =
+            std::iter::once(call.called).map(str::to_owned).chain(call.words.iter().cloned()).collect();
+        Mdtest::of(settings, &command, Report::Printed)
+    }
+
+    fn next(&mut self, stop: Option<StopFlag>) -> Step<Lowered> {
+        if stop.is_some_and(|stop| stop.signal().is_some()) {
+            return Err(End::Interrupted.into());
+        }
+        let (first, last, stride) = self.settings.tasks;
+        loop {
+            let begins = self.tasks == 0 || self.iteration == self.settings.iterations;
+            if begins {
+                self.tasks = if self.tasks == 0 { first } else { self.tasks.saturating_add(stride) };
+                self.iteration = 0;
+            }
+            if self.tasks > last || self.settings.iterations == 0 {
+                self.report.print(&print::tail(&machine::now()));
+                return Err(End::Done.into());
+            }
+            if begins {
+                self.results.borrow_mut().clear();
+            }
+            let is_last = self.tasks.saturating_add(stride) > last && self.iteration + 1 == self.settings.iterations;
+            let facts = Facts {
+                iteration: self.iteration,
+                tasks: self.tasks,
+                seed: self.seed,
+                items_at_wall: self.items_at_wall(),
+                removes_places: is_last && self.makes_places,
+            };
+            let lowered = lower(&self.settings, &facts);
+            if begins {
+                self.report.print(&print::tasks(&self.settings, &lowered));
+            }
+            self.iteration += 1;
+            if !lowered.workload.phase.is_empty() {
+                return Ok(lowered);
+            }
+            // Nothing to do: a single directory cannot be renamed, and 0 items are none.
+            let none = IterationResult::default();
+            if let Some(mut trace) = Trace::new(&self.settings, &lowered.facts) {
+                trace.print(None, &none, &mut |lines| self.report.print(lines));
+            }
+            self.keep(none, &lowered, false)?;
+        }
+    }
+
+    fn load<'a>(&'a self, run: &'a Lowered) -> Load<'a> {
+        Load::here(&run.workload)
+    }
+
+    fn listen<'a>(&'a self, run: &'a Lowered, bench: &mut Bench) -> Step<Watching<'a>> {
+        bench.division = Division::Workers;
+        let trace = Trace::new(&self.settings, &run.facts);
+        Ok(Watching {
+            settings: &self.settings,
+            result: IterationResult::default(),
+            tasks: run.facts.tasks,
+            trace,
+            report: &self.report,
+            failed: None,
+        })
+    }
+
+    fn print<'a>(&'a self, run: &'a Lowered, watching: Watching<'a>, ended: &RunEnded) -> Step<()> {
+        let Watching { result, trace, failed, .. } = watching;
+        report_files::or_report(failed.map_or(Ok(()), Err), "mdtest", End::DialectFailed)?;
+        if let (Some(mut trace), Ok(_), None) = (trace, &ended.result, ended.signal) {
+            trace.print(None, &result, &mut |lines| self.report.print(lines));
+        }
+        if let Some(wall) = print::wall(&result, run.items) {
+            self.report.print(&wall);
+        }
+        self.report.print(&print::warnings(&result));
+        let items_at_wall = result.at_wall.iter().max().copied();
+        let fault = result.tests().find_map(|test| test.faults.first()).filter(|_| self.settings.warnings_are_errors);
+        if let Some(fault) = fault {
+            error_line!("mdtest: {} of {}: {}", fault.op.name(), fault.path.display(), fault.message);
+        }
+        let failed = fault.is_some();
+        if let Err(error) = &ended.result {
+            error_line!("mdtest: {error}");
+            // What was measured before is reported, and kept.
+            if !matches!(error, RunError::EndedEarly { .. }) {
+                return Err(if error.refusal().is_some() { End::Refused } else { End::DialectFailed }.into());
+            }
+        }
+        let ended_early = ended.result.is_err() || ended.signal.is_some() || failed;
+        if let (Some(path), Some(items)) = (&self.settings.status_file, items_at_wall) {
+            report_files::or_report(
+                report_files::write(OutputFile::named("-x", path), &items.to_string()),
+                "mdtest",
+                End::DialectFailed,
+            )?;
+        }
+        self.report.print(&verbose::results(&self.settings, &result, run.facts.iteration));
+        self.keep(result, run, ended_early)?;
+        match ended_early {
+            false => Ok(()),
+            true if ended.signal.is_some() => Err(End::Interrupted.into()),
+            true => Err(End::DialectFailed.into()),
+        }
+    }
+}
+
+impl Mdtest {
+    /// A run that was read from the words of a command, which are with its name.
+    pub fn of(settings: Settings, command: &[String], report: Report) -> Step<Mdtest> {
+        let seed = settings.data_seed.unwrap_or_else(machine::seed_by_clock);
+        report.print(&print::head(&settings, command, &machine::now()));
+        let place = Path::new(&settings.directories[0]);
+        let [before, after] = trace::place(&settings);
+        let file_system = match settings.dummy {
+            None => machine::file_system(place),
+            Some(_) => FileSystem::default(),
+        };
+        report.print(&format!("{before}{}{after}", print::place(&settings, &file_system, seed)));
+        if let Some(path) = &settings.rank_csv {
+            report_files::or_report(
+                report_files::write(OutputFile::named("--saveRankPerformanceDetails", path), &print::csv_head()),
+                "mdtest",
+                End::DialectFailed,
+            )?;
+        }
+        let makes_places =
+            settings.dummy.is_none() && settings.directories.iter().all(|directory| !Path::new(directory).exists());
+        Ok(Mdtest { settings, seed, makes_places, tasks: 0, iteration: 0, results: RefCell::default(), report })
+    }
+
+    /// What the iterations of the last number of tasks came to.
+    pub fn results(&self) -> Vec<IterationResult> {
+        self.results.borrow().clone()
+    }
+
+    /// Where it prints.
+    pub fn report(&self) -> &Report {
+        &self.report
+    }
+
+    /// Keeps what an iteration came to, and prints the report behind the last.
+    fn keep(&self, result: IterationResult, run: &Lowered, ends: bool) -> Step<()> {
+        self.results.borrow_mut().push(result);
+        if run.facts.iteration + 1 < self.settings.iterations && !ends {
+            return Ok(());
+        }
+        let results = self.results.borrow();
+        self.report.print(&print::report(&self.settings, &results));
+        match &self.settings.rank_csv {
+            Some(path) => {
+                let rows = print::csv(&results, run.items);
+                report_files::or_report(
+                    report_files::add(OutputFile::named("--saveRankPerformanceDetails", path), &rows),
+                    "mdtest",
+                    End::DialectFailed,
+                )
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// What an earlier run's stonewall let through, where this one creates no files.
+    fn items_at_wall(&self) -> Option<u64> {
+        let path = self.settings.status_file.as_ref().filter(|_| !self.settings.creates)?;
+        let read = machine::read_count(path);
+        if read.is_none() {
+            self.report.print("WARNING: Could not read stonewall status file\n");
+        }
+        read
+    }
+}
+
+/// Gathers what was measured.
+pub struct Watching<'a> {
+    settings: &'a Settings,
+    result: IterationResult,
+    tasks: u32,
+    trace: Option<Trace<'a>>,
+    report: &'a Report,
+    /// A file of single operations could not be written.
+    failed: Option<DialectError>,
+}
+
+impl Progress for Watching<'_> {
+    fn op_log(&mut self, phase: &str, worker: &str, ops: &mut dyn Iterator<Item = LoggedOp>) {
+        let Some(OpFile { path, bytes }) = print::op_file(self.settings, phase, worker) else { return };
+        let mut of_files = ops.filter(|op| !matches!(op.kind, OpKind::Sync | OpKind::Command));
+        if let Err(error) = machine::write_ops(&path, bytes, &mut of_files) {
+            let what = format!("--savePerOpDataCSV: cannot write {path}");
+            self.failed.get_or_insert(DialectError::file(what)(error));
+        }
+    }
+
+    fn phase_ended(&mut self, measured: &PhaseMeasurement) {
+        self.result.add(measured, self.tasks);
+        if let (Some(trace), Some(test)) = (&mut self.trace, Test::of_phase(&measured.name)) {
+            trace.print(Some(test), &self.result, &mut |lines| self.report.print(lines));
+        }
+    }
+}

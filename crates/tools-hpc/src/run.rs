@@ -1,0 +1,15 @@
+//! Tools of high-performance computing: IOR, mdtest, md-workbench and IO500: runs each tool's command line.
+// They end the program where nobody reads: `plumb_cli::output` does not.
+#![warn(clippy::print_stdout, clippy::print_stderr)]
+#![cfg_attr(test, allow(clippy::disallowed_methods))] // tests write files
+
+#[path = "io500/run/mod.rs"]
+pub mod io500;
+#[path = "ior/run/mod.rs"]
+pub mod ior;
+#[path = "run/machine.rs"]
+mod machine;
+#[path = "md_workbench/run/mod.rs"]
+pub mod md_workbench;
+#[path = "mdtest/run/mod.rs"]
+pub mod mdtest;

@@ -1,0 +1,237 @@
+//! A control connection, plain or in TLS: bytes within deadlines and limits. What they mean is in `plumb_tools_net::iperf3`.
+
+use plumb_channel::{Channel, ChannelError};
+use plumb_engine::net::KeepAlive;
+use plumb_tools_net::iperf3::{Denied, Json, State, error_text};
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+/// So long the other end may take for what is its turn.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What a proof of the token is good for.
+pub const PURPOSE: &str = "net";
+
+/// Why a test cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum TestError {
+    /// No server.
+    #[error(
+        "unable to connect to server - server may have stopped running or use a different port, firewall issue, etc.: {0}"
+    )]
+    Connect(String),
+    /// The server has no room, or this is not its client.
+    #[error("the server is busy running a test. try again later")]
+    Busy,
+    /// What the server says.
+    #[error("{0}")]
+    Server(String),
+    /// The other end has gone.
+    #[error("control socket has closed unexpectedly")]
+    Closed,
+    /// The other end has ended by a signal.
+    #[error("the {0} has terminated")]
+    Terminated(&'static str),
+    /// The other end says nothing.
+    #[error("the other end did not answer in time: {0} expected")]
+    Silent(&'static str),
+    /// The other end speaks another language.
+    #[error("unexpected message of the other end: {0}")]
+    Message(String),
+    /// The system's own.
+    #[error("control socket: {0}")]
+    Io(#[from] io::Error),
+    /// A stream cannot be made.
+    #[error("unable to create a new stream: {0}")]
+    Stream(String),
+    /// A stream failed.
+    #[error("data stream: {0}")]
+    Flow(String),
+    /// Nothing came for too long.
+    #[error("idle timeout for receiving data")]
+    Idle,
+    /// The file of `-F`.
+    #[error("unable to open the file of the stream: {0}")]
+    File(String),
+    /// The kernel has none.
+    #[error("this kernel has no SCTP ({0}); `modprobe sctp` loads it where it is a module")]
+    NoSctp(io::Error),
+    /// A parameter that the other end lacks support for.
+    #[error("{0}")]
+    Unable(&'static str),
+    /// The client is none of the users.
+    #[error("test authorization failed: {0}")]
+    Denied(#[from] Denied),
+    /// The other end did not prove itself.
+    #[error("{0}")]
+    Channel(#[from] ChannelError),
+    /// A signal came.
+    #[error("interrupt - the {0} has terminated")]
+    Interrupted(&'static str),
+}
+
+/// A control connection.
+#[derive(Debug)]
+pub enum Control {
+    /// As iperf3 has it.
+    Plain(TcpStream),
+    /// Between two ends of Plumb that know each other.
+    Secure(Channel),
+}
+
+impl Control {
+    /// Over a connection that was just made.
+    pub fn new(socket: TcpStream, keep_alive: KeepAlive) -> io::Result<Control> {
+        // Sockets that are not of TCP never wait for more.
+        let _ = socket.set_nodelay(true);
+        socket.set_write_timeout(Some(PATIENCE))?;
+        plumb_engine::net::watch(&socket, keep_alive);
+        Ok(Control::Plain(socket))
+    }
+
+    /// The socket, whose bytes are not to be touched.
+    pub fn socket(&self) -> &TcpStream {
+        match self {
+            Control::Plain(socket) => socket,
+            Control::Secure(channel) => channel.socket(),
+        }
+    }
+
+    /// Reads until the buffer is full or the time is over.
+    pub fn read(&mut self, into: &mut [u8], until: Instant, what: &'static str) -> Result<(), TestError> {
+        let mut got = 0;
+        while got < into.len() {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(TestError::Silent(what));
+            }
+            let read = match self {
+                Control::Plain(socket) => {
+                    socket.set_read_timeout(Some(left.max(Duration::from_millis(1))))?;
+                    socket.read(&mut into[got..])
+                }
+                Control::Secure(channel) => {
+                    channel.set_deadline(Some(until));
+                    channel.read(&mut into[got..])
+                }
+            };
+            match read {
+                Ok(0) => return Err(TestError::Closed),
+                Ok(count) => got += count,
+                Err(error) if is_early(&error) => {}
+                Err(error) => return Err(of(error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends bytes.
+    pub fn send(&mut self, bytes: &[u8]) -> Result<(), TestError> {
+        let sent = match self {
+            Control::Plain(socket) => socket.write_all(bytes),
+            Control::Secure(channel) => {
+                channel.set_deadline(Some(Instant::now() + PATIENCE));
+                channel.write_all(bytes)
+            }
+        };
+        sent.map_err(of)
+    }
+
+    /// Sends a state.
+    pub fn say(&mut self, state: State) -> Result<(), TestError> {
+        self.send(&[state as i8 as u8])
+    }
+
+    /// Sends JSON behind its length.
+    pub fn send_json(&mut self, json: &Json) -> Result<(), TestError> {
+        let text = json.line();
+        let length = u32::try_from(text.len()).map_err(|_| TestError::Message("too much JSON".to_owned()))?;
+        self.send(&[&length.to_be_bytes(), text.as_bytes()].concat())
+    }
+
+    /// Reads JSON of this many bytes at most.
+    pub fn read_json(&mut self, most: usize, what: &'static str) -> Result<Vec<u8>, TestError> {
+        let until = Instant::now() + PATIENCE;
+        let mut length = [0; 4];
+        self.read(&mut length, until, what)?;
+        let length = u32::from_be_bytes(length) as usize;
+        if length > most {
+            return Err(TestError::Message(format!("{what} of {length} bytes; {most} are the most")));
+        }
+        // Memory grows with what really comes.
+        let mut bytes = Vec::new();
+        while bytes.len() < length {
+            let from = bytes.len();
+            bytes.resize(length.min(from + (64 << 10)), 0);
+            self.read(&mut bytes[from..], until, what)?;
+        }
+        Ok(bytes)
+    }
+
+    /// The next state, waiting until then. States that end a test are errors.
+    pub fn state(&mut self, until: Instant, what: &'static str) -> Result<State, TestError> {
+        let mut byte = [0];
+        self.read(&mut byte, until, what)?;
+        match State::of(byte[0]) {
+            Some(State::AccessDenied) => Err(TestError::Busy),
+            Some(State::ServerTerminate) => Err(TestError::Terminated("server")),
+            Some(State::ClientTerminate) => Err(TestError::Terminated("client")),
+            Some(State::ServerError) => Err(self.server_error()),
+            Some(state) => Ok(state),
+            None => Err(TestError::Message(format!("state {}", byte[0] as i8))),
+        }
+    }
+
+    /// The numbers that follow. Some servers send only one, or none.
+    fn server_error(&mut self) -> TestError {
+        let until = Instant::now() + Duration::from_secs(1);
+        let mut number = [0; 4];
+        if self.read(&mut number, until, "an error").is_err() {
+            return TestError::Server("the server failed without a reason".to_owned());
+        }
+        let number = i32::from_be_bytes(number);
+        TestError::Server(error_text(number).map_or_else(|| format!("error {number} of the server"), str::to_owned))
+    }
+
+    /// Waits for one state.
+    pub fn expect(&mut self, wanted: State, what: &'static str) -> Result<(), TestError> {
+        match self.state(Instant::now() + PATIENCE, what)? {
+            state if state == wanted => Ok(()),
+            state => Err(TestError::Message(format!("{state:?} where {what} was expected"))),
+        }
+    }
+
+    /// The next state where there is one now.
+    pub fn has_state(&mut self) -> Result<Option<State>, TestError> {
+        let there = match self {
+            Control::Plain(socket) => {
+                socket.set_nonblocking(true)?;
+                let there = socket.peek(&mut [0]);
+                socket.set_nonblocking(false)?;
+                there.map(|count| (count > 0).then_some(true))
+            }
+            Control::Secure(channel) => channel.is_ready().map(Some),
+        };
+        match there {
+            Ok(None) => Err(TestError::Closed),
+            Ok(Some(true)) => self.state(Instant::now() + PATIENCE, "a state").map(Some),
+            Ok(Some(false)) => Ok(None),
+            Err(error) if is_early(&error) => Ok(None),
+            Err(error) => Err(of(error)),
+        }
+    }
+}
+
+/// A read that is to be made again.
+fn is_early(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted | ErrorKind::TimedOut)
+}
+
+/// An error of a connection.
+fn of(error: io::Error) -> TestError {
+    match error.kind() {
+        ErrorKind::BrokenPipe | ErrorKind::ConnectionReset | ErrorKind::UnexpectedEof => TestError::Closed,
+        _ => error.into(),
+    }
+}

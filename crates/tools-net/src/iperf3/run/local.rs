@@ -1,0 +1,129 @@
+//! What this end has of its own, which the other one does not decide: its sockets' options, deadlines, its file.
+
+use super::control::TestError;
+use plumb_engine::guard::{Access, FileOpening, GuardedFile, Intent, IoMode, Permissions, WrittenContent};
+use plumb_engine::net::{KeepAlive, SocketOptions};
+use plumb_tools_net::iperf3::{Params, Settings};
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// What this end has of its own.
+#[derive(Debug, Clone)]
+pub struct Local {
+    /// Network interface of all sockets.
+    pub device: Option<String>,
+    /// Longest wait for acknowledgements, milliseconds.
+    pub send_ms: Option<u32>,
+    /// A test that receives nothing for this long is ended.
+    pub receive: Duration,
+    /// Of the control connection.
+    pub keep_alive: KeepAlive,
+    /// What streams are sent from, or received into.
+    pub file: Option<Arc<StreamFile>>,
+}
+
+impl Local {
+    /// As the command line has it.
+    pub fn of(settings: &Settings, permissions: &Permissions) -> Local {
+        let file = |path| StreamFile {
+            path: PathBuf::from(path),
+            permissions: permissions.clone(),
+            received: Mutex::new(None),
+        };
+        let usual = KeepAlive::default();
+        let [idle, interval, count] = settings.keep_alive;
+        Local {
+            device: settings.device.clone(),
+            send_ms: settings.send_ms,
+            receive: Duration::from_millis(settings.receive_ms),
+            keep_alive: KeepAlive {
+                idle_s: idle.unwrap_or(usual.idle_s),
+                interval_s: interval.unwrap_or(usual.interval_s),
+                count: count.unwrap_or(usual.count),
+            },
+            file: settings.file.as_ref().map(|path| Arc::new(file(path))),
+        }
+    }
+
+    /// Of sockets that belong to no test.
+    pub fn plain(&self) -> SocketOptions {
+        SocketOptions { device: self.device.clone(), ..SocketOptions::default() }
+    }
+
+    /// Of the streams of a test.
+    pub fn options(&self, params: &Params) -> SocketOptions {
+        SocketOptions {
+            no_delay: params.no_delay || params.response > 0,
+            window: params.window,
+            segment: params.segment,
+            service: Some(params.service).filter(|&service| service > 0),
+            congestion: params.congestion.clone(),
+            much_room: params.udp,
+            pacing: params.kernel_rate.map(|rate| rate / 8),
+            unacknowledged_ms: self.send_ms,
+            whole: params.whole,
+            flow_label: params.flow_label,
+            multipath: params.multipath,
+            sctp: params.sctp,
+            ..self.plain()
+        }
+    }
+
+    /// The same at the end that is connected to.
+    pub fn accepted(&self, params: &Params) -> SocketOptions {
+        // A label is of who connects.
+        SocketOptions { flow_label: None, ..self.options(params) }
+    }
+
+    /// The file of a stream, with a place of its own in it.
+    pub fn open_file(&self, params: &Params, sends: bool) -> Result<Option<File>, TestError> {
+        // Round trips are no transfer.
+        let file = self.file.as_ref().filter(|_| params.response == 0 && !params.udp);
+        file.map(|file| file.open(sends, params.bytes)).transpose()
+    }
+
+    /// The name of the file and its bytes now.
+    pub fn file_facts(&self, params: &Params) -> Option<(String, u64)> {
+        let file = self.file.as_ref().filter(|_| params.response == 0 && !params.udp)?;
+        Some((file.path.display().to_string(), file.bytes()))
+    }
+}
+
+/// The file of `-F`.
+#[derive(Debug)]
+pub struct StreamFile {
+    path: PathBuf,
+    permissions: Permissions,
+    /// Opened once for writing; later tests begin it again.
+    received: Mutex<Option<GuardedFile>>,
+}
+
+impl StreamFile {
+    /// Its length, bytes; 0 where it is not there.
+    pub fn bytes(&self) -> u64 {
+        std::fs::metadata(&self.path).map_or(0, |metadata| metadata.len())
+    }
+
+    fn open(&self, sends: bool, bytes: u64) -> Result<File, TestError> {
+        let failed = |error: &dyn std::fmt::Display| TestError::File(error.to_string());
+        if sends {
+            return File::open(&self.path).map_err(|error| failed(&format!("{}: {error}", self.path.display())));
+        }
+        let mut received = self.received.lock().unwrap_or_else(PoisonError::into_inner);
+        let file = match &*received {
+            Some(file) => {
+                file.file().set_len(0).map_err(|error| failed(&error))?;
+                file
+            }
+            None => {
+                // Received bytes are arbitrary, so the file counts as the user's data.
+                let guard = plumb_engine::write_guard(self.permissions.clone()).writing(WrittenContent::Users);
+                let opening = FileOpening { intent: Intent::Truncate, mode: IoMode::Buffered, needed_bytes: bytes };
+                received.insert(guard.open_file(&self.path, opening).map_err(|refusal| failed(&refusal))?)
+            }
+        };
+        file.again(Access::ReadWrite, IoMode::Buffered).map_err(|refusal| failed(&refusal))
+    }
+}

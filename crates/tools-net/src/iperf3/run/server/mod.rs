@@ -1,0 +1,431 @@
+//! The server: many clients at once on one port. A cookie says which test a connection belongs to, and the address of a
+//! control connection that waits for some which one datagrams do; nobody else is ever sent anything.
+
+mod session;
+
+use super::Local;
+use super::control::{Control, PURPOSE, TestError};
+use super::output::Paper;
+use crossbeam_channel::Sender;
+use plumb_channel::{Channel, FIRST_BYTE, Identity, same};
+use plumb_cli::exit::{End, Stopped};
+use plumb_cli::output::error_line;
+use plumb_cli::pending::{Pending, PendingLimits};
+use plumb_cli::unauthenticated::warn_beyond_loopback;
+use plumb_engine::net::{ConnectError, Elsewhere, SocketOptions, datagram_socket, has_sctp, listen_tcp};
+use plumb_engine::signals::StopFlag;
+use plumb_tools_net::iperf3::{
+    AUTHORIZATION_FAILED, COOKIE_BYTES, Gate, Limits, Output, Server as Asked, Settings, State, udp_reply,
+};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::collections::VecDeque;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Acquire;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Tests at a time, and those of one address.
+const TESTS_MAX: usize = 64;
+const TESTS_OF_ADDRESS_MAX: usize = 16;
+
+/// Limits of connections that have not sent their cookie. One address may open all streams of a test at once.
+const PENDING: PendingLimits = PendingLimits { all: 512, of_address: 256 };
+
+/// Maximum number of datagrams handled per batch.
+const DATAGRAMS_MAX: usize = 512;
+
+/// A cookie must come within this time, and parameters and streams within that.
+const COOKIE_PATIENCE: Duration = Duration::from_secs(5);
+const SETUP_PATIENCE: Duration = Duration::from_secs(10);
+
+/// How often is looked whether the server is to end.
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
+
+/// A data connection, in the order in which they were accepted.
+struct Arrival {
+    order: u64,
+    socket: OwnedFd,
+    local: std::io::Result<SocketAddr>,
+    remote: SocketAddr,
+}
+
+/// A test that waits for streams.
+struct Waiting {
+    cookie: [u8; COOKIE_BYTES],
+    peer: IpAddr,
+    udp: bool,
+    options: SocketOptions,
+    streams: Sender<Arrival>,
+}
+
+#[derive(Default)]
+struct Registry {
+    waiting: Vec<Waiting>,
+    /// Addresses of clients, one for each test.
+    tests: Vec<IpAddr>,
+    streams: usize,
+    /// Tests that were begun, for the banner.
+    count: u64,
+    /// The test whose lines are printed as they come.
+    foreground: Option<u64>,
+}
+
+/// State shared by all connections.
+struct Shared {
+    registry: Mutex<Registry>,
+    /// Connections that have not sent their cookie.
+    pending: Arc<Pending>,
+    settings: Settings,
+    limits: Limits,
+    /// Seconds whose mean the limit of the rate is about.
+    rate_seconds: u32,
+    one_off: bool,
+    local: Local,
+    /// Only clients that prove a token are served.
+    identity: Option<Identity>,
+    /// Only iperf3's users are served.
+    gate: Option<Gate>,
+    /// Streams may come by SCTP.
+    has_sctp: bool,
+    /// The test of a server that makes only one is over.
+    over: AtomicBool,
+    paper: Paper,
+    stop: StopFlag,
+    /// The port, or where it is otherwise.
+    place: String,
+}
+
+impl Shared {
+    fn registry(&self) -> MutexGuard<'_, Registry> {
+        self.registry.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn ends(&self) -> bool {
+        self.stop.requested() || self.over.load(Acquire)
+    }
+
+    fn banner(&self, number: u64) {
+        if self.settings.output == Output::Text {
+            let line = "-----------------------------------------------------------\n";
+            self.paper.lines(&format!("{line}Server listening on {} (test #{number})\n{line}", self.place));
+        }
+    }
+
+    /// Prints the text of a test: at once where it is the only one, else in one piece at its end.
+    fn show(&self, test: u64, held: &mut String, text: &str) {
+        let mut registry = self.registry();
+        if *registry.foreground.get_or_insert(test) == test {
+            drop(registry);
+            self.paper.write(&(std::mem::take(held) + text));
+        } else {
+            held.push_str(text);
+        }
+    }
+}
+
+/// What a server has of its own.
+pub struct Own {
+    /// Its sockets' options, its file.
+    pub local: Local,
+    /// What it proves to clients, which must prove that they know its token; `None`: anybody is served, in plain text.
+    pub identity: Option<Identity>,
+    /// Who is served of iperf3's users; `None`: anybody.
+    pub gate: Option<Gate>,
+}
+
+/// Serves until a signal comes.
+pub fn serve(
+    settings: &Settings,
+    asked: &Asked,
+    bind: Bind,
+    Own { local, identity, gate }: Own,
+    paper: &Paper,
+    stop: StopFlag,
+) -> Result<End, Stopped> {
+    let sockets = match listen(settings, &bind, &local) {
+        Ok(sockets) => sockets,
+        Err(error) => {
+            error_line!("iperf3: error - unable to start listener for connections: {error}");
+            return Ok(End::DialectFailed);
+        }
+    };
+    if bind == Bind::Loopback {
+        error_line!("plumb: listening on loopback only; use -B 0.0.0.0 or -B :: to serve other hosts");
+    }
+    warn_of_strangers(&bind, identity.is_some() || gate.is_some());
+    let port = sockets.tcp.first().and_then(|first| first.local_addr().ok()).map_or(settings.port, |at| at.port());
+    let place = match &bind {
+        Bind::Elsewhere(Elsewhere::Unix(path)) => path.display().to_string(),
+        Bind::Elsewhere(Elsewhere::Vsock { port, .. }) => format!("vsock port {port}"),
+        Bind::Loopback | Bind::Address(_) => port.to_string(),
+    };
+    let shared = Arc::new(Shared {
+        registry: Mutex::default(),
+        pending: Pending::new(PENDING),
+        limits: Limits { rate: asked.rate_limit, time_s: asked.time_limit.unwrap_or(86400) },
+        rate_seconds: asked.rate_seconds,
+        one_off: asked.one_off,
+        local,
+        identity,
+        gate,
+        has_sctp: has_sctp().is_ok(),
+        settings: settings.clone(),
+        over: AtomicBool::new(false),
+        paper: paper.clone(),
+        stop,
+        place,
+    });
+    shared.banner(1);
+    let mut order = 0;
+    let idle = asked.idle_s.filter(|_| asked.one_off).map(|seconds| Duration::from_secs(seconds.into()));
+    let began = Instant::now();
+    while !shared.ends() {
+        if idle.is_some_and(|idle| began.elapsed() > idle) && shared.registry().count == 0 {
+            break;
+        }
+        for socket in sockets.ready() {
+            match socket {
+                Ready::Tcp(listener) => {
+                    while let Ok((stream, peer)) = listener.accept() {
+                        order += 1;
+                        meet(&shared, stream, peer, order);
+                    }
+                }
+                Ready::Udp(socket) => greet(&shared, socket, &mut order),
+                Ready::Other(listener) => {
+                    while let Ok(stream) = rustix::net::accept(listener) {
+                        order += 1;
+                        // Who comes has no address of the Internet.
+                        meet(&shared, stream.into(), SocketAddr::from(([127, 0, 0, 1], 0)), order);
+                    }
+                }
+            }
+        }
+    }
+    if let Bind::Elsewhere(Elsewhere::Unix(path)) = &bind {
+        // It was made by this server. One that is gone already is no loss.
+        let _ = std::fs::remove_file(path);
+    }
+    // Tests that go on say goodbye to their clients.
+    let until = Instant::now() + SETUP_PATIENCE;
+    while !shared.registry().tests.is_empty() && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Ok(End::Done)
+}
+
+/// Warns that a server bound beyond loopback serves every host, unless it authenticates its users.
+pub fn warn_of_strangers(bind: &Bind, knows_users: bool) {
+    if let Bind::Address(address) = bind
+        && !knows_users
+    {
+        warn_beyond_loopback("plumb", *address, "`plumb net --serve --keys FILE` admits who has a token");
+    }
+}
+
+/// Where clients come.
+struct Sockets {
+    tcp: Vec<TcpListener>,
+    udp: Vec<UdpSocket>,
+    other: Vec<OwnedFd>,
+}
+
+enum Ready<'a> {
+    Tcp(&'a TcpListener),
+    Udp(&'a UdpSocket),
+    Other(&'a OwnedFd),
+}
+
+/// Where a server listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Bind {
+    /// For this machine alone.
+    Loopback,
+    /// At an address.
+    Address(IpAddr),
+    /// Not on the Internet.
+    Elsewhere(Elsewhere),
+}
+
+impl From<Option<IpAddr>> for Bind {
+    fn from(address: Option<IpAddr>) -> Bind {
+        address.map_or(Bind::Loopback, Bind::Address)
+    }
+}
+
+fn listen(settings: &Settings, bind: &Bind, local: &Local) -> Result<Sockets, ConnectError> {
+    let (four, six) = (IpAddr::from(Ipv4Addr::LOCALHOST), IpAddr::from(Ipv6Addr::LOCALHOST));
+    let mut sockets = Sockets { tcp: Vec::new(), udp: Vec::new(), other: Vec::new() };
+    let addresses = match (bind, settings.is_v6) {
+        (Bind::Elsewhere(elsewhere), _) => {
+            let socket = elsewhere.listen()?;
+            rustix::io::ioctl_fionbio(&socket, true)?;
+            sockets.other.push(socket);
+            Vec::new()
+        }
+        (Bind::Address(address), _) => vec![*address],
+        (Bind::Loopback, Some(true)) => vec![six],
+        (Bind::Loopback, Some(false)) => vec![four],
+        (Bind::Loopback, None) => vec![four, six],
+    };
+    let options = SocketOptions { shares_port: true, ..local.plain() };
+    let multipath = SocketOptions { multipath: true, ..options.clone() };
+    for (number, address) in addresses.into_iter().enumerate() {
+        let at = SocketAddr::new(address, settings.port);
+        // Who comes without further paths is served without; systems without any have plain sockets.
+        let listening = listen_tcp(at, &multipath).or_else(|_| listen_tcp(at, &options));
+        let opened = listening.and_then(|tcp| {
+            tcp.set_nonblocking(true)?;
+            let udp = datagram_socket(None, Some(at), &options)?;
+            udp.set_nonblocking(true)?;
+            Ok((tcp, udp))
+        });
+        match opened {
+            Ok((tcp, udp)) => {
+                sockets.tcp.push(tcp);
+                let sctp = SocketOptions { sctp: true, ..options.clone() };
+                if let Ok(listener) = listen_tcp(at, &sctp)
+                    && listener.set_nonblocking(true).is_ok()
+                {
+                    sockets.tcp.push(listener);
+                }
+                sockets.udp.push(udp);
+            }
+            // A machine without IPv6 has one loopback.
+            Err(_) if number > 0 => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(sockets)
+}
+
+impl Sockets {
+    /// Those at which somebody is, after a while.
+    fn ready(&self) -> Vec<Ready<'_>> {
+        let fds = self.tcp.iter().map(AsFd::as_fd).chain(self.udp.iter().map(AsFd::as_fd));
+        let fds = fds.chain(self.other.iter().map(AsFd::as_fd));
+        let mut watched: Vec<PollFd<'_>> = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
+        let longest = Timespec { tv_sec: 0, tv_nsec: LOOK_AGAIN.subsec_nanos().into() };
+        // A signal is another reason to look.
+        let _ = poll(&mut watched, Some(&longest));
+        let all = self.tcp.iter().map(Ready::Tcp).chain(self.udp.iter().map(Ready::Udp));
+        let all = all.chain(self.other.iter().map(Ready::Other));
+        all.zip(&watched).filter(|(_, watched)| !watched.revents().is_empty()).map(|(socket, _)| socket).collect()
+    }
+}
+
+/// A connection came: of a new client, or a stream of one that is known.
+fn meet(shared: &Arc<Shared>, stream: TcpStream, peer: SocketAddr, order: u64) {
+    let Ok(place) = shared.pending.enter(&stream, peer.ip()) else { return };
+    let other = Arc::clone(shared);
+    let run = move || {
+        let shared = &other;
+        let mut cookie = [0; COOKIE_BYTES];
+        let until = Instant::now() + COOKIE_PATIENCE;
+        let met = open(shared, stream).and_then(|mut control| {
+            control.read(&mut cookie, until, "a cookie")?;
+            Ok(control)
+        });
+        drop(place);
+        // Whoever sends no cookie is not heard of.
+        let Ok(mut control) = met else { return };
+        let known = {
+            let registry = shared.registry();
+            let mut all = registry.waiting.iter();
+            all.find(|test| !test.udp && same(&test.cookie, &cookie)).map(|test| test.streams.clone())
+        };
+        if let Some(streams) = known {
+            // What streams carry is not worth hiding.
+            if let Control::Plain(socket) = control {
+                let local = socket.local_addr();
+                // The test may have given up.
+                let _ = streams.send(Arrival { order, socket: socket.into(), local, remote: peer });
+            }
+            return;
+        }
+        if shared.identity.is_some() && matches!(control, Control::Plain(_)) {
+            let number = AUTHORIZATION_FAILED.to_be_bytes();
+            let _ = control.say(State::ServerError).and_then(|()| control.send(&[number, [0; 4]].concat()));
+            return;
+        }
+        let address = peer.ip().to_canonical();
+        let Some(number) = admit(shared, address) else {
+            let _ = control.say(State::AccessDenied);
+            return;
+        };
+        session::client(shared, control, &cookie, peer, number);
+        let mut registry = shared.registry();
+        if let Some(at) = registry.tests.iter().position(|test| *test == address) {
+            registry.tests.swap_remove(at);
+        }
+    };
+    // If no thread can be started, the connection closes.
+    let _ = std::thread::Builder::new().name("iperf3".to_owned()).stack_size(256 << 10).spawn(run);
+}
+
+/// A connection, in TLS where its first byte says so and there is a key for it. Whoever begins TLS without is left alone.
+fn open(shared: &Shared, stream: TcpStream) -> Result<Control, TestError> {
+    stream.set_nonblocking(false)?;
+    stream.set_read_timeout(Some(COOKIE_PATIENCE))?;
+    let mut first = [0];
+    let is_tls = stream.peek(&mut first)? > 0 && first[0] == FIRST_BYTE;
+    match (Control::new(stream, shared.local.keep_alive)?, &shared.identity, is_tls) {
+        (Control::Plain(socket), Some(identity), true) => {
+            Ok(Control::Secure(Channel::accept(socket, identity, PURPOSE)?))
+        }
+        (_, None, true) => Err(TestError::Closed),
+        (control, ..) => Ok(control),
+    }
+}
+
+/// The number of a test that there is room for.
+fn admit(shared: &Shared, address: IpAddr) -> Option<u64> {
+    let mut registry = shared.registry();
+    let of_address = registry.tests.iter().filter(|test| **test == address).count();
+    let most = if shared.one_off { 1 } else { TESTS_MAX };
+    if registry.tests.len() >= most || of_address >= TESTS_OF_ADDRESS_MAX || shared.ends() {
+        return None;
+    }
+    registry.tests.push(address);
+    registry.count += 1;
+    Some(registry.count)
+}
+
+/// Datagrams came to the port: first ones of streams, or nothing that anybody waits for.
+fn greet(shared: &Shared, socket: &UdpSocket, order: &mut u64) {
+    let mut came = VecDeque::new();
+    let take = |socket: &UdpSocket, came: &mut VecDeque<(SocketAddr, [u8; 4])>| {
+        let mut bytes = [0; 16];
+        while came.len() < DATAGRAMS_MAX
+            && let Ok((length, from)) = socket.recv_from(&mut bytes)
+        {
+            if length == 4 {
+                came.push_back((from, [bytes[0], bytes[1], bytes[2], bytes[3]]));
+            }
+        }
+    };
+    take(socket, &mut came);
+    while let Some((from, hello)) = came.pop_front() {
+        let peer = from.ip().to_canonical();
+        let waiting = {
+            let registry = shared.registry();
+            let mut all = registry.waiting.iter();
+            all.find(|test| test.udp && test.peer == peer).map(|test| (test.streams.clone(), test.options.clone()))
+        };
+        let (Some((streams, options)), Ok(local)) = (waiting, socket.local_addr()) else { continue };
+        let options = SocketOptions { shares_port: true, ..options };
+        let Ok(stream) = datagram_socket(Some(from), Some(local), &options) else { continue };
+        // What came to it before it was connected is another's.
+        let _ = stream.set_nonblocking(true);
+        take(&stream, &mut came);
+        came.retain(|(other, _)| *other != from);
+        let _ = stream.set_nonblocking(false);
+        *order += 1;
+        let local = stream.local_addr();
+        if stream.send(&udp_reply(&hello)).is_ok() {
+            let _ = streams.send(Arrival { order: *order, socket: stream.into(), local, remote: from });
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! A control connection: messages within deadlines. What they mean is in `plumb_tools_net::netperf`.
+
+use super::TestError;
+use plumb_tools_net::netperf::{MESSAGE_BYTES, Message};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
+
+/// So long the other end may take for what is its turn.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A control connection.
+#[derive(Debug)]
+pub struct Control {
+    /// The socket.
+    pub socket: TcpStream,
+}
+
+impl Control {
+    /// Over a connection that was just made.
+    pub fn new(socket: TcpStream) -> std::io::Result<Control> {
+        socket.set_nodelay(true)?;
+        socket.set_write_timeout(Some(PATIENCE))?;
+        plumb_engine::net::watch(&socket, plumb_engine::net::KeepAlive::default());
+        Ok(Control { socket })
+    }
+
+    /// The next message, whole, before a time.
+    pub fn read(&mut self, until: Instant, what: &'static str) -> Result<Message, TestError> {
+        let mut bytes = [0; MESSAGE_BYTES];
+        let mut got = 0;
+        while got < bytes.len() {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(TestError::Silent(what));
+            }
+            self.socket.set_read_timeout(Some(left.max(Duration::from_millis(1))))?;
+            match self.socket.read(&mut bytes[got..]) {
+                Ok(0) => return Err(TestError::Closed),
+                Ok(count) => got += count,
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+                Err(error) if error.kind() == ErrorKind::ConnectionReset => return Err(TestError::Closed),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(Message(bytes))
+    }
+
+    /// Sends a message.
+    pub fn send(&mut self, message: &Message) -> Result<(), TestError> {
+        self.socket.write_all(&message.0).map_err(|error| match error.kind() {
+            ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => TestError::Closed,
+            _ => error.into(),
+        })
+    }
+
+    /// Whether the other end has gone, as far as is known now.
+    pub fn is_closed(&self) -> bool {
+        is_readable(&[self.socket.as_fd()], Duration::ZERO)[0] && !matches!(self.socket.peek(&mut [0]), Ok(1..))
+    }
+}
+
+/// Waits until one of these sockets has something to read, or its end, and says which have.
+pub fn is_readable(sockets: &[BorrowedFd<'_>], longest: Duration) -> Vec<bool> {
+    let mut watched: Vec<PollFd<'_>> = sockets.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
+    let longest = Timespec { tv_sec: longest.as_secs() as i64, tv_nsec: longest.subsec_nanos().into() };
+    // A signal is another reason to look.
+    let _ = poll(&mut watched, Some(&longest));
+    watched.iter().map(|watched| !watched.revents().is_empty()).collect()
+}
+
+/// Waits for the end of what the other end of a data connection sends.
+pub fn until_end(socket: BorrowedFd<'_>, longest: Duration) -> bool {
+    let until = Instant::now() + longest;
+    let mut bytes = [0; 4096];
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return false;
+        }
+        if is_readable(&[socket], left)[0] {
+            match rustix::net::recv(socket, &mut bytes, rustix::net::RecvFlags::DONTWAIT) {
+                Ok((0, _)) => return true,
+                Ok(_) | Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {}
+                Err(_) => return true,
+            }
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! `plumb as netperf`, `plumb as netserver`: both ends of netperf's protocol.
+
+mod client;
+mod control;
+mod server;
+
+use plumb_cli::exit::{End, Stopped};
+use plumb_cli::output::{error_line, error_text, print};
+use plumb_engine::net::{ConnectError, Flows, OptionError};
+use plumb_tools_net::netperf::{self, Asked, Cpu, Length, Message, SELECTORS, Settings, Wrong, help};
+use plumb_tools_run::cpus::CpuError;
+use plumb_tools_run::{ToolCall, dashes};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::os::fd::AsFd;
+
+/// What `-V` prints: the version whose language is spoken.
+const VERSION: &str = "2.7.0";
+
+/// The end of a client that failed: -1, as the system cuts it.
+const FAILED: End = End::DialectCode(255);
+
+/// Why a test cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum TestError {
+    /// No such host.
+    #[error("Netperf could not resolve {0} as a host name")]
+    Resolve(String),
+    /// Nobody listens.
+    #[error(
+        "establish control: are you sure there is a netserver listening on {host} at port {port}?\nestablish_control could \
+         not establish the control connection to {host} port {port}: {source}"
+    )]
+    Control {
+        /// The server.
+        host: String,
+        /// Its port.
+        port: u16,
+        /// The reason of the refusal.
+        source: ConnectError,
+    },
+    /// The other end has closed its connection.
+    #[error("the control connection was closed before the test was over")]
+    Closed,
+    /// The other end says nothing.
+    #[error("the other end did not answer in time: {0} expected")]
+    Silent(&'static str),
+    /// What the server said.
+    #[error("netserver refused the test: remote error {0}: {source}", source = std::io::Error::from_raw_os_error(*.0))]
+    Remote(i32),
+    /// A message that is none of the protocol, or out of range.
+    #[error("unexpected message of the other end: {0}")]
+    Message(String),
+    /// What a client asks for and a server does not do.
+    #[error(transparent)]
+    Refused(#[from] netperf::Refused),
+    /// The system's own, of the control connection.
+    #[error("control connection: {0}")]
+    Io(#[from] std::io::Error),
+    /// The same, of a connection for data.
+    #[error("data connection: {0}")]
+    Data(#[from] ConnectError),
+    /// An option of it.
+    #[error(transparent)]
+    Option(#[from] OptionError),
+    /// It failed while data moved.
+    #[error("data connection: {0}")]
+    Flow(String),
+    /// The file of `-F` cannot be sent.
+    #[error("-F {path}: {source}")]
+    File {
+        /// The file.
+        path: String,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// The same: it has too few bytes, or is none.
+    #[error("-F {0}: a file of at least {1} bytes, as many as -m says, is needed")]
+    FileSize(String, u32),
+    /// The processor of `-T` cannot be used.
+    #[error("-T {processor}: {source}")]
+    Processor {
+        /// The processor's number, from 0.
+        processor: u32,
+        /// The reason.
+        source: CpuError,
+    },
+    /// A size that cannot be.
+    #[error("{0} must be from 1 to {1} bytes")]
+    Size(&'static str, u32),
+}
+
+/// As netperf: 0 where all went well, 1 where the command line is wrong, 255 where there is no test.
+pub fn as_netperf(call: &ToolCall<'_>) -> Result<End, Stopped> {
+    dashes::hint(call);
+    match netperf::read(call.called, call.words) {
+        Ok(Asked::Help) => Ok(printed(&help(false))),
+        Ok(Asked::Version) => Ok(printed(&format!("Netperf version {VERSION}\n"))),
+        Ok(Asked::Names) => {
+            let names: Vec<&str> = SELECTORS.iter().map(|row| row.0).collect();
+            Ok(printed(&format!("OUTPUT_NONE,{},OUTPUT_END\n", names.join(","))))
+        }
+        Ok(Asked::Run(settings)) => {
+            say_ignored(&settings.ignored);
+            say_poll(settings.poll_us);
+            settings.notices.iter().for_each(|notice| print(notice));
+            match client::run(&settings) {
+                Ok(()) => Ok(End::Done),
+                Err(error) => {
+                    error_line!("{error}");
+                    // netperf fails otherwise where it is the data connection that is refused.
+                    Ok(if settings.direct.is_some() { End::DialectFailed } else { FAILED })
+                }
+            }
+        }
+        Err(wrong) => Ok(complain("netperf", &wrong)),
+    }
+}
+
+/// As netserver: it serves until it is ended.
+pub fn as_netserver(call: &ToolCall<'_>) -> Result<End, Stopped> {
+    dashes::hint(call);
+    match netperf::read_server(call.words) {
+        Ok(Asked::Help | Asked::Names) => Ok(printed(&help(true))),
+        Ok(Asked::Version) => Ok(printed(&format!("Netperf version {VERSION}\n"))),
+        Ok(Asked::Run(settings)) => {
+            say_ignored(&settings.ignored);
+            say_poll(settings.poll_us);
+            server::serve(&settings)
+        }
+        Err(wrong) => Ok(complain("netserver", &wrong)),
+    }
+}
+
+fn printed(text: &str) -> End {
+    print(text);
+    End::Done
+}
+
+fn complain(tool: &str, wrong: &Wrong) -> End {
+    match wrong {
+        Wrong::NoUsualPort(_) => {
+            print(&format!("{wrong}\n"));
+            return FAILED;
+        }
+        Wrong::Test(_) => print(&format!("{wrong}\n")),
+        _ => error_text!("{tool}: {wrong}\nTry `{tool} -h'.\n"),
+    }
+    End::DialectFailed
+}
+
+fn say_ignored(ignored: &[(char, &'static str)]) {
+    for (letter, why) in ignored {
+        error_line!("plumb: option -{letter} has no effect: {why}");
+    }
+}
+
+/// Results of such round trips are not those of a program that waits.
+fn say_poll(us: u32) {
+    if us > 0 {
+        error_line!("plumb: round trips ask for data without sleeping for at most {us} µs");
+    }
+}
+
+/// The first address of a host, of a family where one is wanted.
+fn resolve(host: &str, port: u16, is_v6: Option<bool>) -> Result<Vec<SocketAddr>, TestError> {
+    let found = (host, port).to_socket_addrs().map(Iterator::collect::<Vec<_>>).unwrap_or_default();
+    let found: Vec<SocketAddr> = found.into_iter().filter(|at| is_v6.is_none_or(|six| at.is_ipv6() == six)).collect();
+    if found.is_empty() { Err(TestError::Resolve(host.to_owned())) } else { Ok(found) }
+}
+
+/// An address of this family that means any.
+fn any(is_v6: bool) -> IpAddr {
+    if is_v6 { std::net::Ipv6Addr::UNSPECIFIED.into() } else { std::net::Ipv4Addr::UNSPECIFIED.into() }
+}
+
+/// Buffers of a socket, for sending and for receiving.
+fn buffers(socket: impl AsFd) -> [u32; 2] {
+    plumb_engine::net::buffers(socket.as_fd()).map(|bytes| u32::try_from(bytes).unwrap_or(u32::MAX))
+}
+
+/// Processor time of all processors: total, idle, and its parts. Source: proc(5), /proc/stat.
+#[derive(Debug, Clone, Copy, Default)]
+struct Ticks {
+    all: [f64; 8],
+    count: u32,
+}
+
+impl Ticks {
+    fn now() -> Ticks {
+        Ticks::of(&std::fs::read_to_string("/proc/stat").unwrap_or_default())
+    }
+
+    fn of(text: &str) -> Ticks {
+        let mut ticks = Ticks::default();
+        for line in text.lines() {
+            if let Some(rest) = line.strip_prefix("cpu ") {
+                for (tick, word) in ticks.all.iter_mut().zip(rest.split_ascii_whitespace()) {
+                    *tick = word.parse().unwrap_or(0.0);
+                }
+            } else if line.starts_with("cpu") {
+                ticks.count += 1;
+            }
+        }
+        ticks
+    }
+
+    /// How busy the processors were since then.
+    fn since(&self, before: &Ticks) -> Cpu {
+        let mut spent = [0.0; 8];
+        for (at, spent) in spent.iter_mut().enumerate() {
+            *spent = (self.all[at] - before.all[at]).max(0.0);
+        }
+        let total: f64 = spent.iter().sum();
+        let percent = |ticks: f64| 100.0 * ticks / total.max(1.0);
+        let [user, nice, system, idle, wait, interrupts, soft, _] = spent;
+        Cpu {
+            busy: percent(total - idle - wait).clamp(0.0, 100.0),
+            parts: [user + nice, system, wait, interrupts, soft].map(percent),
+            count: self.count,
+        }
+    }
+}
+
+/// Bytes that a count of bytes or round trips means, as the end of a test that both ends know.
+fn is_over(length: Length, flows: &Flows, by_ops: bool) -> bool {
+    let Length::Count(count) = length else { return false };
+    let done = flows.counts(0);
+    u64::from(count) <= if by_ops { done.ops } else { done.bytes }
+}
+
+/// The kind of a message, for errors.
+fn unexpected(message: &Message) -> TestError {
+    TestError::Message(format!("type {}", message.number()))
+}
+
+/// The host of a name or an address, as titles print it.
+fn host_of(settings: &Settings) -> &str {
+    settings.data.remote.as_deref().unwrap_or(&settings.host)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // By hand: 10 of 40 ticks idle or waiting, so 75 % busy; 2 processors.
+    #[test]
+    fn processors_are_as_busy_as_proc_stat_says() {
+        let before = Ticks::of("cpu  0 0 0 0 0 0 0 0 0 0\ncpu0 0\ncpu1 0\n");
+        let cpu = Ticks::of("cpu  10 2 8 8 2 4 6 0 0 0\ncpu0 1\ncpu1 1\nintr 5\n").since(&before);
+        assert_eq!((cpu.busy, cpu.count), (75.0, 2));
+        assert_eq!(cpu.parts, [30.0, 20.0, 5.0, 10.0, 15.0]);
+        assert_eq!(Ticks::of("").since(&Ticks::of("nonsense\ncpu x y\n")).busy, 0.0);
+    }
+}
