@@ -62,14 +62,13 @@ fn command() -> u8 {
     if is_agent_of_a_machine() {
         return exit_code(commands::agent::far_end(&FarEndArguments::parse_from(std::env::args_os().skip(1))), false);
     }
-    session::register_net_protocol(&commands::net::protocol::Iperf3);
-    match ranks::join(&mut commands::dialect::TakesPart) {
+    session::register_net_protocol(&plumb_tools_net_run::protocol::Iperf3);
+    match ranks::join(&mut commands::tool::TakesPart) {
         Ok(None) => {}
         Ok(Some(code)) => return code,
         Err(stopped) => return exit_code(Err(stopped), false),
     }
-    let as_tool =
-        commands::dialect::run_link(&called, words).or_else(|| commands::dialect::run_plain(std::env::args_os()));
+    let as_tool = commands::tool::run_link(&called, words).or_else(|| commands::tool::run_plain(std::env::args_os()));
     if let Some(ended) = as_tool {
         return exit_code(ended, true);
     }
@@ -159,8 +158,8 @@ fn run(arguments: &Arguments) -> Result<End, Stopped> {
         PlumbCommand::Study { command } => commands::study::run(command, common),
         PlumbCommand::Trace { command } => commands::trace::run(command, common),
         PlumbCommand::Audit(arguments) => commands::audit::run(arguments, common),
-        PlumbCommand::As { tool: Some(Tool::Words(words)) } => commands::dialect::run(words, common),
-        PlumbCommand::As { tool: None } => commands::dialect::list(common),
+        PlumbCommand::As { tool: Some(Tool::Words(words)) } => commands::tool::run(words, common),
+        PlumbCommand::As { tool: None } => commands::tool::list(common),
         PlumbCommand::Posix(arguments) => commands::posix::run(arguments, common),
         PlumbCommand::Net(arguments) => commands::net::run(arguments, common),
         PlumbCommand::Check { path } => commands::check::run(path, common),

@@ -25,6 +25,7 @@ mod long_paths;
 mod namespace;
 mod ops;
 mod outcome;
+pub mod program;
 mod quota;
 mod run;
 mod sticky;

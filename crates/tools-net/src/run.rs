@@ -9,3 +9,5 @@ pub mod iperf2;
 pub mod iperf3;
 #[path = "netperf/run/mod.rs"]
 pub mod netperf;
+#[path = "run/protocol.rs"]
+pub mod protocol;

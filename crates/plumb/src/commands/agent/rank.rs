@@ -1,7 +1,7 @@
 //! One of several hosts that measure together, for a client at the other end of standard input and output.
 
 use crate::args::FarEndArguments;
-use crate::commands::dialect::{
+use crate::commands::tool::{
     ELBENCHO_ASKED, ELBENCHO_LOOKS_NS, ElbenchoService, FIO_ASKED, FIO_PULLED, FioService, ToAgent, fio_pulled,
 };
 use plumb_cli::agent::listen::{END_AGENT, INTERRUPT_OTHERS};

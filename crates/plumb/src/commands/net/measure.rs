@@ -1,6 +1,5 @@
 //! The measurement itself: round trips idle and loaded, connections, streams, datagrams.
 
-use super::protocol::{passing, passing_words, with_copied, with_link};
 use plumb_cli::progress::StatusLine;
 use plumb_engine::net::Elsewhere;
 use plumb_engine::signals::StopFlag;
@@ -10,6 +9,7 @@ use plumb_tools_net::iperf3::{Output, Params, Row, Unit};
 use plumb_tools_net_run::iperf3::TestError;
 use plumb_tools_net_run::iperf3::client::{Look, Place, Tested, test};
 use plumb_tools_net_run::iperf3::output::Out;
+use plumb_tools_net_run::protocol::{passing, passing_words, with_copied, with_link};
 use plumb_workload::net::{Passing, Protocol};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU32};

@@ -3,26 +3,25 @@
 //! It speaks iperf3's protocol, and round trips in addition where both ends are Plumb.
 
 mod measure;
-pub mod protocol;
 mod series;
 
 use crate::args::NetArguments;
 use measure::Bench;
-use plumb_channel::{ChannelError, Fingerprint, Identity, KeyError, Trust};
+use plumb_channel::{Fingerprint, Identity, KeyError, Trust};
 use plumb_cli::common::Common;
 use plumb_cli::exit::{End, Stopped};
 use plumb_cli::output;
 use plumb_cli::session;
-use plumb_engine::guard::Permissions;
 use plumb_engine::net::Elsewhere;
 use plumb_engine::signals;
 use plumb_report::net::page;
 use plumb_result::Network;
-use plumb_tools_net::iperf3::{AUTHORIZATION_FAILED, End as Role, Server, Settings, error_text};
+use plumb_tools_net::iperf3::{End as Role, Server, Settings};
 use plumb_tools_net_run::iperf3::client::Place;
 use plumb_tools_net_run::iperf3::output::Paper;
 use plumb_tools_net_run::iperf3::server::Bind;
-use plumb_tools_net_run::iperf3::{Local, TestError, server};
+use plumb_tools_net_run::iperf3::{TestError, server};
+use plumb_tools_net_run::protocol::{self, local, words};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32};
@@ -150,29 +149,6 @@ fn ip_of(text: &str) -> Result<IpAddr, Stopped> {
     })
 }
 
-/// Why nothing was measured, and what to do.
-fn words(error: &TestError, place: &Place) -> String {
-    let Place { host, port, .. } = place;
-    match error {
-        TestError::Connect(error) if place.elsewhere.is_some() => {
-            format!("cannot connect to {host}: {error}\nstart `plumb net --serve --bind {host}` there")
-        }
-        TestError::Connect(error) => format!(
-            "cannot connect to {host} port {port}: {error}\nstart `plumb net --serve --bind ADDRESS --port {port}` or \
-             `iperf3 -s -p {port}` there"
-        ),
-        TestError::Channel(error @ (ChannelError::NotTls | ChannelError::Closed)) => {
-            format!(
-                "{host} port {port}: {error}\nstart `plumb net --serve --keys FILE` there, or leave --keys out here"
-            )
-        }
-        TestError::Server(said) if error_text(AUTHORIZATION_FAILED).is_some_and(|text| text == said) => {
-            format!("{host} port {port} serves only who has its token: use --keys FILE, which `plumb net --init` made")
-        }
-        error => format!("{host} port {port}: {error}"),
-    }
-}
-
 /// Stores a measurement.
 fn keep(net: &Network, common: &Common) -> Result<(), Stopped> {
     if common.no_store {
@@ -182,9 +158,4 @@ fn keep(net: &Network, common: &Common) -> Result<(), Stopped> {
         message: format!("the measurement could not be stored: {}\nwithout storing it: --no-store", stopped.message),
         ..stopped
     })
-}
-
-/// Nothing of its own.
-fn local() -> Local {
-    Local::of(&Settings::new(Role::Server(Server::default())), &Permissions::none())
 }

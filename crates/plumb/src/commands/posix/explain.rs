@@ -1,11 +1,11 @@
 //! `plumb posix explain`: what a case tests, where its rule is written, and a program that repeats its calls.
 
-use super::program::{Extent, program};
 use super::test::{Calls, Selection, cases_at};
 use plumb_cli::common::Common;
 use plumb_cli::exit::{End, Stopped};
 use plumb_cli::output;
 use plumb_cli::session;
+use plumb_posix::program::{Extent, program};
 use plumb_posix::{Case, Outcome, Place};
 use serde_json::json;
 use std::path::Path;

@@ -4,7 +4,6 @@ mod arguments;
 mod expected;
 mod explain;
 pub mod pjdfstest;
-mod program;
 mod reports;
 mod test;
 

@@ -1,12 +1,14 @@
 //! Network work of workloads: its connections are made and ended by iperf3's protocol, as those of `plumb net` are.
 
-use super::{local, words};
+use crate::iperf3::client::{Begun, Place, begin};
+use crate::iperf3::output::Out;
+use crate::iperf3::{Local, TestError};
+use plumb_channel::ChannelError;
+use plumb_engine::guard::Permissions;
 use plumb_engine::net::{Counts, Elsewhere, Flow, FlowEnd, NetEnd, NetProtocol, NetRequest, NetSession, congestion};
 use plumb_result::{Datagrams, NET_SCHEMA, Network, Throughput};
+use plumb_tools_net::iperf3::{AUTHORIZATION_FAILED, End as Role, Server, Settings, error_text};
 use plumb_tools_net::iperf3::{Output, Params, Results, StreamResult, stream_id};
-use plumb_tools_net_run::iperf3::TestError;
-use plumb_tools_net_run::iperf3::client::{Begun, Place, begin};
-use plumb_tools_net_run::iperf3::output::Out;
 use plumb_workload::Nanos;
 use plumb_workload::net::{Direction, NetLoad, Passing, Protocol, StreamLoad, TripLoad};
 use std::collections::BTreeMap;
@@ -298,4 +300,32 @@ fn found(ended: &NetEnd, params: &Params, other: &Results, known: Network) -> Ne
         passing: with_copied(known.passing.clone(), ended.copied),
         ..known
     }
+}
+
+/// Why nothing was measured, and what to do.
+pub fn words(error: &TestError, place: &Place) -> String {
+    let Place { host, port, .. } = place;
+    match error {
+        TestError::Connect(error) if place.elsewhere.is_some() => {
+            format!("cannot connect to {host}: {error}\nstart `plumb net --serve --bind {host}` there")
+        }
+        TestError::Connect(error) => format!(
+            "cannot connect to {host} port {port}: {error}\nstart `plumb net --serve --bind ADDRESS --port {port}` or \
+             `iperf3 -s -p {port}` there"
+        ),
+        TestError::Channel(error @ (ChannelError::NotTls | ChannelError::Closed)) => {
+            format!(
+                "{host} port {port}: {error}\nstart `plumb net --serve --keys FILE` there, or leave --keys out here"
+            )
+        }
+        TestError::Server(said) if error_text(AUTHORIZATION_FAILED).is_some_and(|text| text == said) => {
+            format!("{host} port {port} serves only who has its token: use --keys FILE, which `plumb net --init` made")
+        }
+        error => format!("{host} port {port}: {error}"),
+    }
+}
+
+/// Returns the settings of an end that sets nothing of its own.
+pub fn local() -> Local {
+    Local::of(&Settings::new(Role::Server(Server::default())), &Permissions::none())
 }

@@ -7,11 +7,11 @@ use folded::fold;
 use state::State;
 
 /// Lines of a program, unless all its calls are asked for.
-pub(super) const LINES_MAX: usize = 60;
+pub const LINES_MAX: usize = 60;
 
 /// Which of a case's calls a program has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Extent {
+pub enum Extent {
     /// As few as reproduce what was found, in at most [`LINES_MAX`] lines.
     Short,
     /// Every call, however many lines that takes.
@@ -67,7 +67,7 @@ const DEFINED: [(&str, &str); 3] =
     [("FS_IOC_GETFLAGS", "0x80086601"), ("FS_IOC_SETFLAGS", "0x40086602"), ("FICLONE", "0x40049409")];
 
 /// The program of a case.
-pub(super) fn program(id: &str, calls: &[String], extent: Extent) -> String {
+pub fn program(id: &str, calls: &[String], extent: Extent) -> String {
     let steps: Vec<Step> = calls.iter().map(|line| Step::parse(line)).collect();
     if extent == Extent::Whole {
         let body = steps.iter().map(line_of).collect::<Vec<_>>();
