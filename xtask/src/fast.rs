@@ -108,7 +108,7 @@ pub(super) fn run(selection: &Selection) -> Result<()> {
     if selection.filters.is_empty() {
         print_left_out(&omitted, &skipped, selection);
     }
-    outcome.finish(&format!("{} test programs passed in {}", suites.len(), seconds(begun)))
+    outcome.finish(&format!("all fast tests passed, {}", seconds(begun)))
 }
 
 /// Crates and tests to run.
@@ -187,10 +187,8 @@ fn passed(text: &str) -> usize {
 /// Returns the reasons that tests printed when they skipped themselves, one for each test.
 fn skip_reasons(ran: &Ran) -> Vec<String> {
     let said = ran.text.lines().chain(std::str::from_utf8(&ran.errors).unwrap_or_default().lines());
-    said.filter_map(|line| {
-        line.to_ascii_lowercase().starts_with("skipped: ").then(|| line["skipped: ".len()..].to_owned())
-    })
-    .collect()
+    let is_reason = |line: &&str| line.to_ascii_lowercase().starts_with("skipped: ");
+    said.filter(is_reason).map(|line| line["skipped: ".len()..].to_owned()).collect()
 }
 
 fn print_left_out(omitted: &[Omitted], skipped: &BTreeMap<String, usize>, selection: &Selection) {
