@@ -4,6 +4,7 @@
 
 pub mod bpf;
 pub mod dist;
+pub mod fast;
 pub mod kernels;
 pub mod packages;
 pub mod panics;

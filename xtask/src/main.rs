@@ -1,4 +1,4 @@
-//! Development tasks: `cargo xtask test | bench NAME | calibrate | aa | musl | dist | ior DIR | posix | schema | bpf`.
+//! Development tasks: `cargo xtask check CRATE | test | bench NAME | calibrate | aa | musl | dist | ior DIR | posix | schema | bpf`.
 //!
 //! Tasks that use Plumb's own crates are the program `xtask-measure`, so that tests and builds start without compiling those
 //! crates for this program.
@@ -7,9 +7,14 @@ use anyhow::{Result, bail};
 use std::process::Command;
 use xtask::suites::{self, Tier};
 use xtask::tools::{cargo, run, target_directory, workspace};
-use xtask::{bpf, dist, kernels, packages, panics};
+use xtask::{bpf, dist, fast, kernels, packages, panics};
 
 const USAGE: &str = "\
+cargo xtask check CRATE [FILTER…]
+                           format, lints and fast tests of one crate, named as its folder or package (engine,
+                           plumb-engine); FILTERs are parts of test names
+cargo xtask test --fast    fast tests of all crates: without root, other tools and virtual machines; the last lines say
+                           what was left out
 cargo xtask test [ARGS…]   run the tests, and print first which packages and kernels they lack; ARGS go to `cargo
                            test`. Options, in front of ARGS: --install installs what is missing (Debian, as root);
                            --lab also runs the lab tier, which boots virtual machines and takes minutes longer; without
@@ -59,6 +64,12 @@ fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments.as_slice() {
+        ["check", name, filters @ ..] => fast::check(name, filters),
+        ["test", "--fast"] => fast::run(&fast::Selection { folder: None, filters: &[] }),
+        ["test", "--fast", rest @ ..] => bail!(
+            "unexpected after --fast: {}; `cargo xtask check CRATE FILTER` runs single tests, `cargo xtask test` all",
+            rest.join(" ")
+        ),
         ["test", rest @ ..] => test(rest),
         ["musl"] => musl(),
         ["musl", "--install"] => packages::provide_for_static_build().and_then(|()| musl()),
@@ -92,20 +103,14 @@ fn test(arguments: &[&str]) -> Result<()> {
     } else {
         packages::report();
     }
-    let mut environment = suites::Environment::new();
     if tier == Tier::Lab {
         if installs {
             kernels::provide();
         } else {
             kernels::report();
         }
-        environment.push(("PLUMB_TEST_LAB", "1".to_owned()));
     }
-    // Most tests wait: for devices, virtual machines, and times that must pass.
-    if std::env::var_os("RUST_TEST_THREADS").is_none() {
-        let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        environment.push(("RUST_TEST_THREADS", (2 * processors).to_string()));
-    }
+    let environment = suites::environment(tier);
     if arguments.is_empty() {
         return suites::run(tier, &environment);
     }

@@ -13,7 +13,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
 
 /// Of the workspace, a folder and a target in it.
-type Which = (&'static str, &'static str);
+pub type Which = (&'static str, &'static str);
 
 /// Runs beside the others.
 const BESIDE: Which = ("crates/plumb", "lab");
@@ -34,10 +34,28 @@ pub enum Tier {
     Usual,
     /// Also tests that boot virtual machines or take minutes, marked `#[ignore = "lab tier: …"]`.
     Lab,
+    /// Quick tests without root, see [`super::fast`]. What a test lacks skips it, under CI too.
+    Fast,
 }
 
 /// What they need beside what cargo gives them.
 pub type Environment = Vec<(&'static str, String)>;
+
+/// Environment of the tests of a tier.
+pub fn environment(tier: Tier) -> Environment {
+    let mut environment = Environment::new();
+    match tier {
+        Tier::Usual => {}
+        Tier::Lab => environment.push(("PLUMB_TEST_LAB", "1".to_owned())),
+        Tier::Fast => environment.push(("PLUMB_TEST_FAST", "1".to_owned())),
+    }
+    // Most tests wait: for devices, virtual machines, and times that must pass.
+    if std::env::var_os("RUST_TEST_THREADS").is_none() {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        environment.push(("RUST_TEST_THREADS", (2 * processors).to_string()));
+    }
+    environment
+}
 
 /// A line of `cargo test --message-format=json`. Source: "External tools" of The Cargo Book.
 #[derive(Debug, Deserialize)]
@@ -61,12 +79,14 @@ struct Profile {
 
 /// One program of tests.
 #[derive(Debug)]
-struct Suite {
+pub struct Suite {
     name: String,
     program: PathBuf,
     /// Of its package: where it runs.
     folder: PathBuf,
     tier: Tier,
+    /// Further arguments of libtest, for a run of more than one test.
+    pub arguments: Vec<String>,
 }
 
 impl Suite {
@@ -74,14 +94,17 @@ impl Suite {
     fn of(message: Message, tier: Tier) -> Option<Suite> {
         message.profile?.test.then_some(())?;
         let folder = message.manifest_path?.parent()?.to_owned();
-        Some(Suite { name: message.target?.name, program: message.executable?, folder, tier })
+        let (name, program) = (message.target?.name, message.executable?);
+        Some(Suite { name, program, folder, tier, arguments: Vec::new() })
     }
 
-    fn is(&self, (folder, name): Which) -> bool {
+    /// Whether it is this program.
+    pub fn is(&self, (folder, name): Which) -> bool {
         self.name == name && self.folder == workspace().join(folder)
     }
 
-    fn title(&self) -> String {
+    /// Returns the name that reports print.
+    pub fn title(&self) -> String {
         let folder = self.folder.strip_prefix(workspace()).unwrap_or(&self.folder);
         format!("{} in {}", self.name, folder.display())
     }
@@ -90,16 +113,30 @@ impl Suite {
         let mut command = Command::new(&self.program);
         command.current_dir(&self.folder).env("CARGO_MANIFEST_DIR", &self.folder);
         command.envs(environment.iter().map(|(name, value)| (name, value)));
-        if self.tier == Tier::Lab {
-            command.arg("--include-ignored");
+        match self.tier {
+            Tier::Usual => {}
+            Tier::Lab => {
+                command.arg("--include-ignored");
+            }
+            Tier::Fast => {
+                command.env_remove("CI");
+            }
         }
         command
     }
 
+    /// Returns the names of its tests.
+    pub fn listed(&self) -> Result<Vec<String>> {
+        let output = Command::new(&self.program).args(["--list", "--format", "terse"]).output();
+        let output = output.with_context(|| format!("cannot start {}", self.program.display()))?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        Ok(text.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
+    }
+
     /// Runs it, whose output is printed at once, or later where two at a time could not be read.
-    fn ran(&self, environment: &Environment, prints_at_once: bool) -> Result<Ran> {
+    pub fn ran(&self, environment: &Environment, prints_at_once: bool) -> Result<Ran> {
         let mut command = self.command(environment);
-        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        command.args(&self.arguments).stdin(Stdio::null()).stdout(Stdio::piped());
         let no_start = || format!("cannot start {}", self.program.display());
         if !prints_at_once {
             let output = command.output().with_context(no_start)?;
@@ -127,11 +164,13 @@ impl Suite {
 }
 
 /// How a program of tests ended.
-struct Ran {
-    status: ExitStatus,
+pub struct Ran {
+    /// How the process ended.
+    pub status: ExitStatus,
     /// What it printed, with what the tests that failed said.
-    text: String,
-    errors: Vec<u8>,
+    pub text: String,
+    /// Its standard error, if that was not printed at once.
+    pub errors: Vec<u8>,
 }
 
 /// The tests that failed, by libtest's list of names at the end.
@@ -155,7 +194,7 @@ fn said<'text>(text: &'text str, test: &str) -> Vec<&'text str> {
 }
 
 /// What became of all programs.
-struct Outcome<'suites> {
+pub struct Outcome<'suites> {
     environment: &'suites Environment,
     failed: Vec<String>,
     /// Tests of the lab tier, in the usual one.
@@ -167,12 +206,13 @@ struct Outcome<'suites> {
 }
 
 impl<'suites> Outcome<'suites> {
-    fn new(environment: &'suites Environment) -> Self {
+    /// Begins a report of programs that run in this environment.
+    pub fn new(environment: &'suites Environment) -> Self {
         Outcome { environment, failed: Vec::new(), left_out: Vec::new(), passed_alone: Vec::new(), said: String::new() }
     }
 
     /// Runs what failed once more.
-    fn note(&mut self, suite: &'suites Suite, ran: &Ran) -> Result<()> {
+    pub fn note(&mut self, suite: &'suites Suite, ran: &Ran) -> Result<()> {
         self.left_out.extend(left_out(&ran.text));
         if ran.status.success() {
             return Ok(());
@@ -193,6 +233,28 @@ impl<'suites> Outcome<'suites> {
         }
         Ok(())
     }
+
+    /// Prints the last lines: failures, tests that passed at their second try, tests that were left out.
+    ///
+    /// # Errors
+    /// At least one test failed twice.
+    pub fn finish(self, success: &str) -> Result<()> {
+        let Outcome { failed, passed_alone, said, left_out, .. } = self;
+        if !said.is_empty() {
+            println!("\n== what failed, at first\n{said}");
+        }
+        if !passed_alone.is_empty() {
+            println!("\nfailed, and passed when run once more: {}", passed_alone.join(", "));
+        }
+        if !left_out.is_empty() {
+            println!("\nleft out, which `cargo xtask test --lab` runs: {}", left_out.join(", "));
+        }
+        if failed.is_empty() {
+            println!("\n{success}");
+            return Ok(());
+        }
+        bail!("failed: {}", failed.join(", "))
+    }
 }
 
 /// Builds and runs all of them. One that fails does not keep the others from running.
@@ -200,7 +262,7 @@ impl<'suites> Outcome<'suites> {
 /// # Errors
 /// They do not compile, or some failed.
 pub fn run(tier: Tier, environment: &Environment) -> Result<()> {
-    let suites = built(tier)?;
+    let suites = built(tier, &["--workspace".to_owned()])?;
     let only = |which: Which| {
         suites
             .iter()
@@ -229,27 +291,13 @@ pub fn run(tier: Tier, environment: &Environment) -> Result<()> {
     if !examples.status().context("cannot start cargo")?.success() {
         outcome.failed.push("examples in docstrings".to_owned());
     }
-    let Outcome { failed, passed_alone, said, left_out, .. } = outcome;
-    if !said.is_empty() {
-        println!("\n== what failed, at first\n{said}");
-    }
-    if !passed_alone.is_empty() {
-        println!("\nfailed, and passed when run once more: {}", passed_alone.join(", "));
-    }
-    if !left_out.is_empty() {
-        println!("\nleft out, which `cargo xtask test --lab` runs: {}", left_out.join(", "));
-    }
-    if failed.is_empty() {
-        println!("\nall {} test programs passed", suites.len());
-        return Ok(());
-    }
-    bail!("failed: {}", failed.join(", "))
+    outcome.finish(&format!("all {} test programs passed", suites.len()))
 }
 
-/// In cargo's order.
-fn built(tier: Tier) -> Result<Vec<Suite>> {
+/// Builds the programs that `selection`, arguments of `cargo test`, names. In cargo's order.
+pub fn built(tier: Tier, selection: &[String]) -> Result<Vec<Suite>> {
     let mut build = cargo();
-    build.args(["test", "--workspace", "--locked", "--no-run", "--message-format=json-render-diagnostics"]);
+    build.args(["test", "--locked", "--no-run", "--message-format=json-render-diagnostics"]).args(selection);
     let output = build.stderr(Stdio::inherit()).output().context("cannot start cargo")?;
     if !output.status.success() {
         bail!("the tests do not compile");
@@ -304,7 +352,13 @@ mod tests {
         let program = place.path().join("tests");
         std::fs::write(&program, "#!/bin/sh\n[ \"$1 $2\" = '--exact a::flaky' ]\n").unwrap();
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o700)).unwrap();
-        let suite = Suite { name: "cli".to_owned(), program, folder: place.path().to_owned(), tier: Tier::Usual };
+        let suite = Suite {
+            name: "cli".to_owned(),
+            program,
+            folder: place.path().to_owned(),
+            tier: Tier::Usual,
+            arguments: Vec::new(),
+        };
         let environment = Environment::new();
         let failed = |tests: &[&str]| {
             let list: String = tests.iter().map(|test| format!("    {test}\n")).collect();

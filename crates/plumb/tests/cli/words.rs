@@ -133,12 +133,13 @@ fn text(page: &str) -> String {
     std::fs::read_to_string(root().join(page)).unwrap_or_else(|error| panic!("{page}: {error}"))
 }
 
-/// The README's list of exit codes has those of every command.
+/// The README's list of exit codes has those of every command, and so has the promise about them.
 #[test]
 fn the_readme_has_every_exit_code() {
     let home = Home::new();
     let readme = text("README.md");
     let said = readme.split("Exit codes: ").nth(1).unwrap().split("\n\n").next().unwrap().replace('\n', " ");
+    let promise = text("docs/stability.md");
     let said: Vec<&str> = said.split(" · ").filter_map(|part| part.split(' ').next()).collect();
     for command in ["", "run", "gate", "fit-for", "study run", "trace record", "try"] {
         let help = home.plumb(&format!("{command} --help")).expect(0).out;
@@ -146,6 +147,10 @@ fn the_readme_has_every_exit_code() {
         let codes = listed.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
         for code in codes.filter(|code| code.parse::<u8>().is_ok()) {
             assert!(said.contains(&code), "`plumb {command}` ends with {code}; the README has {said:?}");
+            assert!(
+                promise.contains(&format!("\n| {code} | ")),
+                "`plumb {command}` ends with {code}; docs/stability.md lacks it"
+            );
         }
     }
 }

@@ -258,6 +258,10 @@ mod tests {
     // Protects: a change that makes Plumb wrong more often on simulated devices, with bars that allow for chance.
     #[test]
     fn the_small_scale_meets_its_bars() {
+        if std::env::var_os("PLUMB_TEST_FAST").is_some() {
+            println!("SKIPPED: takes a minute, which is too long for the fast tier");
+            return;
+        }
         let options = Options { size: Size::Small, binary: plumb_of_this_build(), ..Options::parse(&[]).unwrap() };
         run(&options).unwrap();
     }

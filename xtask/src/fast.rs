@@ -1,0 +1,362 @@
+//! The fast tier: the tests that a change is tried with every few minutes. Needs no root, no other tool and no virtual machine.
+//!
+//! It runs the unit tests of every crate and the quick programs in `tests/`, and its last lines say what it left out. The same
+//! tables choose the tests of `cargo xtask check CRATE` and of nextest's profile `fast`: a test compares `.config/nextest.toml`.
+
+use crate::suites::{self, Outcome, Ran, Suite, Tier, Which};
+use crate::tools::{cargo, workspace};
+use anyhow::{Context, Result, bail};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Instant;
+
+/// Programs in a crate's `tests/` that the fast tier runs.
+const QUICK: &[Which] = &[
+    ("crates/chart", "gallery"),
+    ("crates/engine", "door"),
+    ("crates/engine", "memory"),
+    ("crates/plumb", "cli"),
+    ("crates/report", "pages"),
+    ("crates/store", "crash"),
+    ("crates/store", "import"),
+    ("crates/store", "over_time"),
+    ("crates/store", "queue"),
+    ("crates/store", "store"),
+    ("crates/study", "simulated"),
+    ("crates/trace", "capture"),
+    ("crates/trace", "formats"),
+    ("crates/trace", "own"),
+    ("crates/trace", "recordings"),
+];
+
+/// Programs that it leaves out, and why.
+const LEFT_OUT: &[(Which, &str)] = &[
+    (("crates/lab", "recipes"), "root: file systems, arrays and volumes on loop devices"),
+    (("crates/plumb", "lab"), "virtual machines and ssh"),
+    (("crates/plumb", "storage"), "root, and nothing else may run: measures loop devices"),
+];
+
+/// Tests of `cli` that take long, and why.
+struct Slow {
+    /// Beginnings of the tests' names.
+    names: &'static [&'static str],
+    reason: &'static str,
+}
+
+const WITH_SLOW_TESTS: Which = ("crates/plumb", "cli");
+
+/// Tests that took most of the time of `cli` (207 of 646 tests took 2,870 of 3,800 thread seconds on a loaded machine, 2026-11-29).
+const SLOW: &[Slow] = &[
+    Slow { names: &["compare::", "gate::", "noise::"], reason: "many simulated runs" },
+    Slow { names: &["study_conduct::", "study_question::", "stored_runs::"], reason: "whole studies" },
+    Slow { names: &["agents", "elbencho_hosts::", "net_hosts::"], reason: "services on several hosts" },
+    Slow { names: &["mpi", "replay_ranks::"], reason: "ranks of MPI" },
+    Slow { names: &["iperf2::", "iperf3::", "netperf::"], reason: "servers and clients" },
+    Slow { names: &["documents::every_command_that_is_shown"], reason: "every command that documents show" },
+    Slow {
+        names: &["drawn::", "bonnie::", "dd::calls_", "dd::conversions_", "io500::", "flushes::"],
+        reason: "random command lines, and calls compared with the tools'",
+    },
+    Slow {
+        names: &["ends::names_", "filebench::personalities_", "fit_for::every_", "ignored_signals::", "import::what_"],
+        reason: "every tool, personality or use in one test",
+    },
+    Slow {
+        names: &["live_export::", "made_files::", "refused::more_", "refused::what_"],
+        reason: "long runs, large files",
+    },
+];
+
+fn slow_names() -> impl Iterator<Item = (&'static str, &'static str)> {
+    SLOW.iter().flat_map(|slow| slow.names.iter().map(|names| (*names, slow.reason)))
+}
+
+/// Returns the reason for which a test of `cli` is left out; `None` for a quick one.
+fn why_slow(test: &str) -> Option<&'static str> {
+    slow_names().find(|(names, _)| test.starts_with(names)).map(|(_, reason)| reason)
+}
+
+/// The tests of one program that a run leaves out.
+struct Omitted {
+    suite: String,
+    tests: usize,
+    reason: String,
+}
+
+/// Runs the tests of a selection.
+///
+/// # Errors
+/// They do not compile, or some failed.
+pub fn run(selection: &Selection) -> Result<()> {
+    let begun = Instant::now();
+    let suites = suites::built(Tier::Fast, &selection.build_arguments()?)?;
+    println!("built in {}", seconds(begun));
+    let environment = suites::environment(Tier::Fast);
+    let mut outcome = Outcome::new(&environment);
+    let (mut omitted, mut skipped) = (Vec::new(), BTreeMap::new());
+    let suites: Vec<Suite> =
+        suites.into_iter().map(|suite| restricted(suite, selection.filters, &mut omitted)).collect();
+    for suite in &suites {
+        let started = Instant::now();
+        let ran = suite.ran(&environment, false)?;
+        report(suite, &ran, started, !selection.filters.is_empty());
+        for reason in skip_reasons(&ran) {
+            *skipped.entry(reason).or_insert(0) += 1;
+        }
+        outcome.note(suite, &ran)?;
+    }
+    if selection.filters.is_empty() {
+        print_left_out(&omitted, &skipped, selection);
+    }
+    outcome.finish(&format!("all fast tests passed, {}", seconds(begun)))
+}
+
+/// Crates and tests to run.
+pub struct Selection<'a> {
+    /// Folder of a crate; `None`: all.
+    pub folder: Option<&'a str>,
+    /// Parts of test names; empty: every test.
+    pub filters: &'a [&'a str],
+}
+
+impl Selection<'_> {
+    /// Arguments of `cargo test` that build the selection's programs, and no others: a link of one takes seconds.
+    fn build_arguments(&self) -> Result<Vec<String>> {
+        let mut arguments = match self.folder {
+            None => vec!["--workspace".to_owned(), "--lib".to_owned(), "--bins".to_owned()],
+            Some(folder) => {
+                let is_half = folder.ends_with("/run");
+                let has_library = is_half || workspace().join(folder).join("src/lib.rs").exists();
+                let kind = if has_library { "--lib" } else { "--bins" };
+                vec!["--package".to_owned(), package(folder)?, kind.to_owned()]
+            }
+        };
+        for (folder, program) in QUICK {
+            if self.folder.is_none_or(|selected| selected == *folder) {
+                arguments.extend(["--test".to_owned(), (*program).to_owned()]);
+            }
+        }
+        Ok(arguments)
+    }
+}
+
+/// Gives a program the arguments that leave out its slow tests, and notes them.
+fn restricted(mut suite: Suite, filters: &[&str], omitted: &mut Vec<Omitted>) -> Suite {
+    // Printed output says why a test skipped itself.
+    suite.arguments.push("--show-output".to_owned());
+    if !filters.is_empty() {
+        suite.arguments.extend(filters.iter().map(|filter| (*filter).to_owned()));
+        return suite;
+    }
+    if !suite.is(WITH_SLOW_TESTS) {
+        return suite;
+    }
+    let mut of_a_reason: BTreeMap<&str, usize> = BTreeMap::new();
+    suite.arguments.push("--exact".to_owned());
+    for test in suite.listed().unwrap_or_default() {
+        if let Some(reason) = why_slow(&test) {
+            *of_a_reason.entry(reason).or_default() += 1;
+            suite.arguments.extend(["--skip".to_owned(), test]);
+        }
+    }
+    omitted.extend(of_a_reason.into_iter().map(|(reason, tests)| Omitted {
+        suite: suite.title(),
+        tests,
+        reason: reason.to_owned(),
+    }));
+    suite
+}
+
+/// Prints a line of a program, unless a filter matched none of its tests.
+fn report(suite: &Suite, ran: &Ran, started: Instant, is_filtered: bool) {
+    let passed = passed(&ran.text);
+    if is_filtered && passed == 0 && ran.status.success() {
+        return;
+    }
+    let verdict = if ran.status.success() { "passed" } else { "passed, and others FAILED" };
+    println!("{:36} {passed:5} {verdict}, {}", suite.title(), seconds(started));
+}
+
+/// Number of tests that passed, from libtest's last line.
+fn passed(text: &str) -> usize {
+    let line = text.lines().rev().find(|line| line.starts_with("test result: "));
+    let words: Vec<&str> = line.unwrap_or_default().split_whitespace().collect();
+    let at = words.iter().position(|word| word.starts_with("passed"));
+    at.and_then(|at| words.get(at.checked_sub(1)?)?.parse().ok()).unwrap_or(0)
+}
+
+/// Returns the reasons that tests printed when they skipped themselves, one for each test.
+fn skip_reasons(ran: &Ran) -> Vec<String> {
+    let said = ran.text.lines().chain(std::str::from_utf8(&ran.errors).unwrap_or_default().lines());
+    let is_reason = |line: &&str| line.to_ascii_lowercase().starts_with("skipped: ");
+    said.filter(is_reason).map(|line| line["skipped: ".len()..].to_owned()).collect()
+}
+
+fn print_left_out(omitted: &[Omitted], skipped: &BTreeMap<String, usize>, selection: &Selection) {
+    println!("\nleft out, which `cargo xtask test` runs:");
+    for Omitted { suite, tests, reason } in omitted {
+        println!("  {tests} tests of {suite}: {reason}");
+    }
+    for ((folder, program), reason) in LEFT_OUT {
+        if selection.folder.is_none_or(|selected| selected == *folder) {
+            println!("  {program} in {folder}: {reason}");
+        }
+    }
+    println!("  examples in docstrings");
+    if !skipped.is_empty() {
+        println!("skipped themselves; `cargo xtask test --install`, as root, provides what they need:");
+    }
+    for (reason, tests) in skipped {
+        println!("  {tests} × {reason}");
+    }
+}
+
+/// Checks one crate: format, lints, and the tests that the fast tier has of it.
+///
+/// # Errors
+/// The crate does not exist, or one of the three fails.
+pub fn check(name: &str, filters: &[&str]) -> Result<()> {
+    let folder = folder(name)?;
+    let package = package(&folder)?;
+    let begun = Instant::now();
+    crate::tools::run(cargo().args(["fmt", "--check", "--package", &package]))?;
+    println!("format: {}", seconds(begun));
+    let begun = Instant::now();
+    crate::tools::run(
+        cargo()
+            .args(["clippy", "--package", &package, "--all-targets", "--locked", "--quiet"])
+            .args(["--", "-D", "warnings"]),
+    )?;
+    println!("lints: {}", seconds(begun));
+    run(&Selection { folder: Some(&folder), filters })
+}
+
+/// The folder of a crate that is named as its folder, its package or its path.
+fn folder(name: &str) -> Result<String> {
+    let folders = folders()?;
+    let bare = name.trim_end_matches('/');
+    for folder in &folders {
+        let package = package(folder)?;
+        let short = package.strip_prefix("plumb-").unwrap_or(&package);
+        if [folder, short, &package].contains(&bare) {
+            return Ok(folder.clone());
+        }
+    }
+    let names: Vec<String> = folders.iter().filter_map(|folder| package(folder).ok()).collect();
+    bail!("unknown crate `{name}`; crates are: {}", names.join(" "))
+}
+
+/// Folders of the workspace's crates, from the root of the workspace.
+fn folders() -> Result<Vec<String>> {
+    let mut folders = vec!["xtask".to_owned(), "xtask/measure".to_owned()];
+    for entry in std::fs::read_dir(workspace().join("crates")).context("cannot list crates")? {
+        // The half of a family of tools that runs is in the folder of the family.
+        let family = entry?.path();
+        for path in [family.join("run"), family] {
+            if path.join("Cargo.toml").exists() {
+                folders.extend(path.strip_prefix(workspace()).ok().and_then(Path::to_str).map(str::to_owned));
+            }
+        }
+    }
+    folders.sort();
+    Ok(folders)
+}
+
+/// The name of the package in a folder.
+fn package(folder: &str) -> Result<String> {
+    let path = workspace().join(folder).join("Cargo.toml");
+    let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let name = text.lines().find_map(|line| line.strip_prefix("name = \"")?.strip_suffix('"'));
+    match name {
+        Some(name) => Ok(name.to_owned()),
+        None => bail!("{} names no package", path.display()),
+    }
+}
+
+fn seconds(since: Instant) -> String {
+    format!("{:.1} s", since.elapsed().as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// nextest's name of a program.
+    fn binary_id((folder, program): &Which) -> String {
+        format!("{}::{program}", package(folder).unwrap())
+    }
+
+    /// nextest's filter for the slow tests.
+    fn slow_filter() -> String {
+        let names: Vec<&str> = slow_names().map(|(names, _)| names).collect();
+        format!("binary_id({}) & test(/^({})/)", binary_id(&WITH_SLOW_TESTS), names.join("|"))
+    }
+
+    // Protects: `cargo nextest run --profile fast` and `cargo xtask test --fast` run the same tests.
+    #[test]
+    fn nextest_leaves_out_the_same_tests() {
+        let text = std::fs::read_to_string(workspace().join(".config/nextest.toml")).unwrap();
+        let programs: Vec<String> =
+            LEFT_OUT.iter().map(|(which, _)| format!("binary_id({})", binary_id(which))).collect();
+        let fast = format!("default-filter = 'not ({} + ({}))'", programs.join(" + "), slow_filter());
+        assert!(text.contains(&fast), "profile.fast of .config/nextest.toml needs\n{fast}");
+        let slow = format!("filter = '{}'", slow_filter());
+        assert!(text.contains(&slow), "the override of slow tests in .config/nextest.toml needs\n{slow}");
+    }
+
+    // Protects: a new program in a `tests/` folder is in the fast tier, or the table has the reason why not.
+    #[test]
+    fn every_program_is_quick_or_left_out() {
+        for folder in folders().unwrap() {
+            let Ok(entries) = std::fs::read_dir(workspace().join(&folder).join("tests")) else { continue };
+            for path in entries.map(|entry| entry.unwrap().path()) {
+                let is_program =
+                    path.extension().is_some_and(|extension| extension == "rs") || path.join("main.rs").exists();
+                let name = path.file_stem().unwrap().to_str().unwrap();
+                let which = (folder.as_str(), name);
+                let times = QUICK
+                    .iter()
+                    .chain(LEFT_OUT.iter().map(|(which, _)| which))
+                    .filter(|known| **known == which)
+                    .count();
+                assert_eq!(
+                    times,
+                    usize::from(is_program),
+                    "{name} in {folder}: QUICK or LEFT_OUT of xtask/src/fast.rs"
+                );
+            }
+        }
+    }
+
+    // Protects: a crate is found by each of its names, and a wrong name is answered with the right ones.
+    #[test]
+    fn crates_have_several_names() {
+        for name in ["engine", "plumb-engine", "crates/engine", "crates/engine/"] {
+            assert_eq!(folder(name).unwrap(), "crates/engine", "{name}");
+        }
+        assert_eq!(folder("plumb").unwrap(), "crates/plumb");
+        assert_eq!(folder("tools-fio-run").unwrap(), "crates/tools-fio/run");
+        assert_eq!((folder("xtask").unwrap().as_str(), package("xtask").unwrap().as_str()), ("xtask", "xtask"));
+        let error = folder("enginee").unwrap_err().to_string();
+        assert!(error.starts_with("unknown crate `enginee`") && error.contains(" plumb-engine "), "{error}");
+    }
+
+    // Protects: the last lines count what passed and name why tests skipped themselves.
+    #[test]
+    fn reports_of_libtest_are_read() {
+        use std::os::unix::process::ExitStatusExt;
+        let text = "test a ... ok\n\nsuccesses:\n\n---- a stdout ----\nSKIPPED: needs root\n\n\nsuccesses:\n    a\n\n\
+            test result: ok. 41 passed; 0 failed; 1 ignored; 0 measured; 3 filtered out; finished in 0.10s\n";
+        let ran = Ran { status: std::process::ExitStatus::from_raw(0), text: text.to_owned(), errors: Vec::new() };
+        assert_eq!(passed(&ran.text), 41);
+        assert_eq!(skip_reasons(&ran), ["needs root"]);
+        assert_eq!(passed("killed"), 0);
+    }
+
+    // Protects: what is left out is chosen by the beginning of a name, and not by any part of it.
+    #[test]
+    fn slow_tests_are_known_by_the_beginning_of_their_names() {
+        assert_eq!(why_slow("compare::one_seed_gives_one_result"), Some("many simulated runs"));
+        assert_eq!(why_slow("report::compare::of_a_page"), None);
+    }
+}
