@@ -66,7 +66,15 @@ const SLOW: &[Slow] = &[
     },
     Slow {
         program: CLI,
-        names: &["ends::names_", "filebench::personalities_", "fit_for::every_", "ignored_signals::", "import::what_"],
+        names: &[
+            "ends::names_",
+            "filebench::personalities_",
+            "fit_for::every_",
+            "ignored_signals::",
+            "import::what_",
+            "import::every_printed_",
+            "examples::the_r_",
+        ],
         reason: "every tool, personality or use in one test",
     },
     Slow {
