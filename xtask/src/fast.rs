@@ -36,44 +36,62 @@ const LEFT_OUT: &[(Which, &str)] = &[
     (("crates/plumb", "storage"), "root, and nothing else may run: measures loop devices"),
 ];
 
-/// Tests of `cli` that take long, and why.
+/// Tests of a program that take long, and why.
 struct Slow {
+    program: Which,
     /// Beginnings of the tests' names.
     names: &'static [&'static str],
     reason: &'static str,
 }
 
-const WITH_SLOW_TESTS: Which = ("crates/plumb", "cli");
+const CLI: Which = ("crates/plumb", "cli");
+const DOOR: Which = ("crates/engine", "door");
 
 /// Tests that took most of the time of `cli` (207 of 646 tests took 2,870 of 3,800 thread seconds on a loaded machine, 2026-11-29).
 const SLOW: &[Slow] = &[
-    Slow { names: &["compare::", "gate::", "noise::"], reason: "many simulated runs" },
-    Slow { names: &["study_conduct::", "study_question::", "stored_runs::"], reason: "whole studies" },
-    Slow { names: &["agents", "elbencho_hosts::", "net_hosts::"], reason: "services on several hosts" },
-    Slow { names: &["mpi", "replay_ranks::"], reason: "ranks of MPI" },
-    Slow { names: &["iperf2::", "iperf3::", "netperf::"], reason: "servers and clients" },
-    Slow { names: &["documents::every_command_that_is_shown"], reason: "every command that documents show" },
+    Slow { program: CLI, names: &["compare::", "gate::", "noise::"], reason: "many simulated runs" },
+    Slow { program: CLI, names: &["study_conduct::", "study_question::", "stored_runs::"], reason: "whole studies" },
+    Slow { program: CLI, names: &["agents", "elbencho_hosts::", "net_hosts::"], reason: "services on several hosts" },
+    Slow { program: CLI, names: &["mpi", "replay_ranks::"], reason: "ranks of MPI" },
+    Slow { program: CLI, names: &["iperf2::", "iperf3::", "netperf::"], reason: "servers and clients" },
     Slow {
+        program: CLI,
+        names: &["documents::every_command_that_is_shown"],
+        reason: "every command that documents show",
+    },
+    Slow {
+        program: CLI,
         names: &["drawn::", "bonnie::", "dd::calls_", "dd::conversions_", "io500::", "flushes::"],
         reason: "random command lines, and calls compared with the tools'",
     },
     Slow {
-        names: &["ends::names_", "filebench::personalities_", "fit_for::every_", "ignored_signals::", "import::what_"],
+        program: CLI,
+        names: &[
+            "ends::names_",
+            "filebench::personalities_",
+            "fit_for::every_",
+            "ignored_signals::",
+            "import::what_",
+            "import::every_printed_",
+            "examples::the_r_",
+        ],
         reason: "every tool, personality or use in one test",
     },
     Slow {
+        program: CLI,
         names: &["live_export::", "made_files::", "refused::more_", "refused::what_"],
         reason: "long runs, large files",
     },
+    // Holds the lock of tests that fork, so that the others wait for it.
+    Slow { program: DOOR, names: &["jobs::many_files_"], reason: "thousands of files" },
 ];
 
-fn slow_names() -> impl Iterator<Item = (&'static str, &'static str)> {
-    SLOW.iter().flat_map(|slow| slow.names.iter().map(|names| (*names, slow.reason)))
-}
-
-/// Returns the reason for which a test of `cli` is left out; `None` for a quick one.
-fn why_slow(test: &str) -> Option<&'static str> {
-    slow_names().find(|(names, _)| test.starts_with(names)).map(|(_, reason)| reason)
+/// Returns the reason for which a test is left out; `None` for a quick one.
+fn why_slow(suite: &Suite, test: &str) -> Option<&'static str> {
+    let slow = SLOW.iter().filter(|slow| suite.is(slow.program));
+    slow.flat_map(|slow| slow.names.iter().map(|names| (*names, slow.reason)))
+        .find(|(names, _)| test.starts_with(names))
+        .map(|(_, reason)| reason)
 }
 
 /// The tests of one program that a run leaves out.
@@ -148,13 +166,13 @@ fn restricted(mut suite: Suite, filters: &[&str], omitted: &mut Vec<Omitted>) ->
         suite.arguments.extend(filters.iter().map(|filter| (*filter).to_owned()));
         return suite;
     }
-    if !suite.is(WITH_SLOW_TESTS) {
+    if !SLOW.iter().any(|slow| suite.is(slow.program)) {
         return suite;
     }
     let mut of_a_reason: BTreeMap<&str, usize> = BTreeMap::new();
     suite.arguments.push("--exact".to_owned());
     for test in suite.listed().unwrap_or_default() {
-        if let Some(reason) = why_slow(&test) {
+        if let Some(reason) = why_slow(&suite, &test) {
             *of_a_reason.entry(reason).or_default() += 1;
             suite.arguments.extend(["--skip".to_owned(), test]);
         }
@@ -286,10 +304,11 @@ mod tests {
         format!("{}::{program}", package(folder).unwrap())
     }
 
-    /// nextest's filter for the slow tests.
-    fn slow_filter() -> String {
-        let names: Vec<&str> = slow_names().map(|(names, _)| names).collect();
-        format!("binary_id({}) & test(/^({})/)", binary_id(&WITH_SLOW_TESTS), names.join("|"))
+    /// nextest's filter for the slow tests of a program.
+    fn slow_filter(program: Which) -> String {
+        let slow = SLOW.iter().filter(|slow| slow.program == program);
+        let names: Vec<&str> = slow.flat_map(|slow| slow.names).copied().collect();
+        format!("binary_id({}) & test(/^({})/)", binary_id(&program), names.join("|"))
     }
 
     // Protects: `cargo nextest run --profile fast` and `cargo xtask test --fast` run the same tests.
@@ -298,9 +317,10 @@ mod tests {
         let text = std::fs::read_to_string(workspace().join(".config/nextest.toml")).unwrap();
         let programs: Vec<String> =
             LEFT_OUT.iter().map(|(which, _)| format!("binary_id({})", binary_id(which))).collect();
-        let fast = format!("default-filter = 'not ({} + ({}))'", programs.join(" + "), slow_filter());
+        let (cli, door) = (slow_filter(CLI), slow_filter(DOOR));
+        let fast = format!("default-filter = 'not ({} + ({cli}) + ({door}))'", programs.join(" + "));
         assert!(text.contains(&fast), "profile.fast of .config/nextest.toml needs\n{fast}");
-        let slow = format!("filter = '{}'", slow_filter());
+        let slow = format!("filter = '({cli}) + ({door})'");
         assert!(text.contains(&slow), "the override of slow tests in .config/nextest.toml needs\n{slow}");
     }
 
@@ -353,10 +373,12 @@ mod tests {
         assert_eq!(passed("killed"), 0);
     }
 
-    // Protects: what is left out is chosen by the beginning of a name, and not by any part of it.
+    // Protects: what is left out is chosen by the beginning of a name, and not by any part of it, nor in another program.
     #[test]
     fn slow_tests_are_known_by_the_beginning_of_their_names() {
-        assert_eq!(why_slow("compare::one_seed_gives_one_result"), Some("many simulated runs"));
-        assert_eq!(why_slow("report::compare::of_a_page"), None);
+        let cli = Suite::at(&workspace().join(CLI.0), CLI.1);
+        assert_eq!(why_slow(&cli, "compare::one_seed_gives_one_result"), Some("many simulated runs"));
+        assert_eq!(why_slow(&cli, "report::compare::of_a_page"), None);
+        assert_eq!(why_slow(&Suite::at(&workspace().join(DOOR.0), DOOR.1), "compare::one_seed"), None);
     }
 }

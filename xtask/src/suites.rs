@@ -98,6 +98,13 @@ impl Suite {
         Some(Suite { name, program, folder, tier, arguments: Vec::new() })
     }
 
+    /// A program that is not built, for tests.
+    #[cfg(test)]
+    pub(super) fn at(folder: &std::path::Path, name: &str) -> Suite {
+        let (name, folder) = (name.to_owned(), folder.to_owned());
+        Suite { name, program: PathBuf::new(), folder, tier: Tier::Fast, arguments: Vec::new() }
+    }
+
     /// Whether it is this program.
     pub fn is(&self, (folder, name): Which) -> bool {
         self.name == name && self.folder == workspace().join(folder)

@@ -180,6 +180,8 @@ fn shape_of_net(text: &str) -> Vec<String> {
             // `[  5][TX-C]`: streams have numbers of their own.
             let word = word.split_once("][").map_or(word, |(_, role)| role);
             let number = word.trim_matches(|letter: char| "[]()%,".contains(letter));
+            // netperf divides by nothing where the far end measured no time.
+            let number = number.trim_start_matches('-').replace("nan", "0");
             if number.chars().all(|letter| letter.is_ascii_digit() || "./-+e:".contains(letter)) && !number.is_empty() {
                 return "#".to_owned();
             }

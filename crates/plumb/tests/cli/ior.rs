@@ -343,7 +343,7 @@ fn aio_submits_as_ior_does() {
         [&["io_setup()=0", "io_submit(2)=2", "io_getevents(1,2)=2", "io_setup()=0"][..], &one[..2], &one[..2]].concat();
     assert_eq!(checked, expected);
     home.plumb(&format!("as ior -w -k -G 5 -F -s 2 -b 96k {size} --plumb-ranks 2")).expect(0);
-    home.plumb("as ior -r -R -k -G 5 -F -s 2 -b 96k -t 32k -o f --plumb-ranks 2").expect(0);
+    home.plumb("as ior -r -R -k -G 5 -F -s 2 -b 96k -t 4k -o f --plumb-ranks 2").expect(0);
     let run = home.plumb(&format!("as ior -r -R -z -G 5 -F -s 2 -b 96k {size} --plumb-ranks 2")).expect(0);
     run.says(&["api : AIO"]);
 }

@@ -291,6 +291,14 @@ impl Report<'_> {
             let [demand, far_demand] = self.demands();
             let [(_, how), (_, far_how)] = [Self::busy(&self.local), Self::busy(&self.remote)];
             let datagrams = settings.udp && !settings.is_trips();
+            // Tests that connect print neither the letter nor the brand.
+            if settings.connects {
+                return match (settings.cpu.local, settings.cpu.remote) {
+                    (true, _) => format!("{demand:6.3}\n"),
+                    (_, true) => format!("{far_demand:6.3}\n"),
+                    _ => format!("{:7.2}\n", self.throughput),
+                };
+            }
             return match (settings.cpu.local, settings.cpu.remote, datagrams) {
                 // The letter of the local end, whichever was measured.
                 (true, _, true) => format!("{demand:6.2} {how}\n"),
@@ -487,7 +495,7 @@ impl Report<'_> {
                 "\nAlignment      Offset\nLocal  Remote  Local  Remote\nSend   Recv    Send   Recv\n{:5}  {align:5}   {:5}  {offset:5}\n",
                 8, 0
             );
-        } else if settings.verbosity > 1 {
+        } else if settings.verbosity > 1 && !settings.udp {
             let rate = self.trips as f64 / self.seconds.max(1e-9);
             let far = if remote.is_silent { [-1; 2] } else { [0; 2] };
             let out = |bytes: u32| f64::from(bytes) * rate / settings.scale().0;
