@@ -18,6 +18,7 @@ mod file_table;
 mod files;
 pub(crate) mod load_file;
 mod mapping;
+mod named_places;
 mod nothing;
 mod op;
 mod postmark;
