@@ -1,6 +1,6 @@
 //! Workloads in other tools' words.
 
-use super::form::{LevelForm, OneOrMany};
+use super::level_form::{LevelForm, OneOrMany};
 use super::levels::RamUnit;
 use plumb_dialects::{bonnie, dd, elbencho, fio, iozone, postmark};
 use plumb_lab::protocol::HostWork;
