@@ -9,14 +9,14 @@ use crate::files::{FileUse, JobTarget, Lengths};
 use crate::plan::{DIRECT_ALIGNMENT_BYTES, WorkerPlanError, WorkerSeat};
 use crate::replay::ReplayTally;
 use crate::rng::StreamId;
-use crate::setting::Setting;
+use crate::setting::{Setting, content_stream};
 use crate::source::accesses::AccessesPlan;
 use crate::source::fio::{FioPlan, FioPlanRequest, Handing};
-use crate::source::plumb::PlumbPlan;
 use crate::source::requests::RequestsPlan;
 use crate::source::sweep::{SweepPlan, SweepRequest};
 use crate::source::trace::{ReplayOps, TracePlan};
-use crate::targets::{OpenSim, OpenTarget, OpenTargets, content_stream};
+use crate::stream_plan::StreamPlan;
+use crate::targets::{OpenSim, OpenTarget, OpenTargets};
 use crate::terms::Stamping;
 use plumb_workload::blocks::fio::FileRange;
 use plumb_workload::blocks::sweep::SweepParts;
@@ -27,55 +27,6 @@ use std::sync::Arc;
 
 /// No more files are made of a null target.
 const NULL_FILES_MAX: u64 = 1 << 20;
-
-/// A stream of block ops, planned: by its generator.
-#[derive(Debug, Clone)]
-pub(crate) enum StreamPlan {
-    Plumb(PlumbPlan),
-    Fio(FioPlan),
-    Sweep(SweepPlan),
-    Requests(RequestsPlan),
-    Accesses(AccessesPlan),
-    Trace(TracePlan),
-}
-
-impl StreamPlan {
-    /// Bytes of the largest op that moves data: the size of a buffer.
-    pub(crate) fn largest_block_bytes(&self) -> u64 {
-        match self {
-            StreamPlan::Plumb(plan) => plan.largest_block_bytes().into(),
-            StreamPlan::Fio(plan) => plan.largest_block_bytes(),
-            StreamPlan::Sweep(plan) => plan.block_bytes(),
-            StreamPlan::Requests(plan) => plan.requests.block.0,
-            StreamPlan::Accesses(plan) => plan.accesses.sizes().1,
-            StreamPlan::Trace(plan) => plan.largest_block_bytes(),
-        }
-    }
-
-    /// Bytes of the smallest op that moves data; what is left at the end of a part may be less.
-    pub(crate) fn smallest_block_bytes(&self) -> u64 {
-        match self {
-            StreamPlan::Plumb(plan) => plan.smallest_block_bytes().into(),
-            StreamPlan::Fio(plan) => plan.smallest_block_bytes(),
-            StreamPlan::Sweep(plan) => plan.block_bytes(),
-            StreamPlan::Requests(plan) => plan.requests.block.0,
-            StreamPlan::Accesses(plan) => plan.accesses.sizes().0,
-            StreamPlan::Trace(plan) => plan.smallest_block_bytes(),
-        }
-    }
-
-    /// Distinct bytes that its ops can touch.
-    pub(crate) fn working_set_bytes(&self) -> u64 {
-        match self {
-            StreamPlan::Plumb(plan) => plan.working_set_bytes(),
-            StreamPlan::Fio(plan) => plan.working_set_bytes(),
-            StreamPlan::Sweep(plan) => plan.working_set_bytes(),
-            StreamPlan::Requests(plan) => plan.working_set_bytes(),
-            StreamPlan::Accesses(plan) => plan.accesses.length.0,
-            StreamPlan::Trace(plan) => plan.reached_bytes(),
-        }
-    }
-}
 
 /// Plans the block I/O of a worker on an open target.
 pub(crate) fn plan(seat: &WorkerSeat<'_>, seed: u64, target: &OpenTarget) -> Result<StreamPlan, WorkerPlanError> {

@@ -1,7 +1,7 @@
 //! Staffs a phase: makes every worker's body from its plan and the open targets.
 
 use crate::barrier::WorkerSpec;
-use crate::block_plan::{self, StreamPlan};
+use crate::block_plan;
 use crate::companions::{BuiltCompanion, companions, refuse_on_virtual_time};
 use crate::engine_error::EngineError;
 use crate::fault::Yielded;
@@ -13,10 +13,11 @@ use crate::program::{
     Compiled, FileSetReplay, NamedTarget, Over, ReturnedState, SetRoot, SetState, SetWorker, TreeState,
 };
 use crate::replay::{ReplayGroup, ReplayTally, ReplayWorker};
-use crate::setting::Setting;
+use crate::setting::{Setting, content_stream};
 use crate::source::plumb::draw::Newest;
 use crate::source::requests::RequestQueue;
-use crate::targets::{OpenSim, OpenTarget, OpenTargets, content_stream};
+use crate::stream_plan::StreamPlan;
+use crate::targets::{OpenSim, OpenTarget, OpenTargets};
 use crate::tree::TreeShape;
 use plumb_workload::phase::{ErrorOrigin, IgnoredError};
 use plumb_workload::{BlockStream, OpKind, Phase, Program, Replay, RunAs, Target, Work, WorkerGroup, Workload};

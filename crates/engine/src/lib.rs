@@ -64,6 +64,7 @@ pub mod sim;
 mod simulate;
 pub mod source;
 mod steady_groups;
+mod stream_plan;
 mod summary;
 mod syscall;
 mod targets;

@@ -71,6 +71,9 @@ pub(crate) struct OpenDirs {
     last: usize,
 }
 
+/// A directory and the name of an entry in it, as the calls that end in `at` take them.
+pub(crate) type DirAndName<'a> = (BorrowedFd<'a>, &'a CStr);
+
 /// The directory and the name in it that one call operates on.
 pub(crate) struct Spot<'a> {
     pub(crate) dir: BorrowedFd<'a>,

@@ -9,10 +9,12 @@ use crate::net::NetProtocol;
 use crate::others::OtherProcesses;
 use crate::plan::Part;
 use crate::prepare::DropCaches;
+use crate::rng::StreamId;
 use crate::signals::StopFlag;
 use crate::sim::{CarriedDebt, SimRun};
 use crate::source::trace::Recordings;
 use crate::testdir::TestDirs;
+use plumb_workload::Workload;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -53,4 +55,9 @@ pub struct Setting<'a> {
     pub net: Option<&'static dyn NetProtocol>,
     /// Opens the files of programs that want MPI-IO; `None` where no MPI library was started.
     pub mpi_io: Option<Arc<dyn MpiIo>>,
+}
+
+/// A stream for content: the workload's, but different in every run.
+pub(crate) fn content_stream(workload: &Workload, setting: &Setting<'_>, phase: u32, worker: u32) -> StreamId {
+    StreamId { seed: workload.seed ^ setting.content_seed, phase, worker }
 }

@@ -17,7 +17,6 @@ use crate::prepare::TargetFiles;
 use crate::program::shared::SharedSet;
 use crate::program::{NamedRun, NamedTarget, NamesOnly, ScratchFiles, TreeState};
 use crate::replay::OpenRecorded;
-use crate::rng::StreamId;
 use crate::setting::Setting;
 use crate::sim::run::{SimDevice, Simulation};
 use crate::terms::Stamping;
@@ -373,9 +372,4 @@ fn view<'a>(name: &'a str, target: &'a OpenTarget) -> TargetView<'a> {
         OpenTarget::Null { .. } => TargetView { name, path: Path::new("null"), files: Vec::new(), file_count: 0 },
         OpenTarget::Sim(_) => TargetView { name, path: Path::new("sim"), files: Vec::new(), file_count: 0 },
     }
-}
-
-/// A stream for content: the workload's, but different in every run.
-pub(crate) fn content_stream(workload: &Workload, setting: &Setting<'_>, phase: u32, worker: u32) -> StreamId {
-    StreamId { seed: workload.seed ^ setting.content_seed, phase, worker }
 }

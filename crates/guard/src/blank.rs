@@ -8,10 +8,10 @@
 //! `O_DIRECT`, a file of which nothing was cached is dropped from the cache again; one that was cached in part is then cached
 //! whole.
 
+use super::not_blank::NotBlank;
 use super::opened::{IoMode, set_mode};
 use super::test_data::{Recognise, TestBlock};
-use super::users::Program;
-use plumb_probe::{ProbeError, extents, residency};
+use plumb_probe::{extents, residency};
 use rustix::fs::{Advice, SeekFrom};
 use rustix::io::Errno;
 use std::io;
@@ -36,62 +36,6 @@ const SECTOR_BYTES: u64 = 512;
 
 /// After this time it is said what takes so long.
 const SLOW: Duration = Duration::from_secs(1);
-
-/// Why a file may hold something that somebody misses.
-#[derive(Debug, thiserror::Error)]
-pub enum NotBlank {
-    /// It holds data.
-    #[error("it holds data, first at byte {offset_bytes}")]
-    Data {
-        /// Where.
-        offset_bytes: u64,
-    },
-    /// It holds too much to look at.
-    #[error("it holds more than the {} MiB that are read to see whether it is only zeros", .bytes_max >> 20)]
-    TooLarge {
-        /// The limit, bytes.
-        bytes_max: u64,
-    },
-    /// Another directory entry means it, too.
-    #[error("it has {count} names (hard links)")]
-    Linked {
-        /// How many.
-        count: u64,
-    },
-    /// Somebody has it open or mapped.
-    #[error("{} has it open", .by.as_ref().map_or("another program".to_owned(), ToString::to_string))]
-    InUse {
-        /// Who, where that can be seen.
-        by: Option<Program>,
-    },
-    /// Nobody can see here whether somebody has it open.
-    #[error("{why}")]
-    Unseen {
-        /// In words.
-        why: &'static str,
-    },
-    /// It was changed meanwhile.
-    #[error("it changed while it was checked")]
-    Changed,
-    /// A signal came while it was read.
-    #[error("it was not read to its end")]
-    Stopped,
-    /// It cannot be read.
-    #[error("it cannot be read: {0}")]
-    Unreadable(#[from] io::Error),
-}
-
-impl From<ProbeError> for NotBlank {
-    fn from(error: ProbeError) -> NotBlank {
-        NotBlank::Unreadable(io::Error::other(error))
-    }
-}
-
-impl From<Errno> for NotBlank {
-    fn from(errno: Errno) -> NotBlank {
-        NotBlank::Unreadable(errno.into())
-    }
-}
 
 /// How long reading may take.
 #[derive(Debug, Clone, Copy)]

@@ -7,10 +7,11 @@
 //! is marked, and truncated where it is to be; from then on it writes into a file that is being measured.
 
 use super::beneath::Identity;
-use super::blank::{self, NotBlank};
+use super::blank;
 use super::device::{DeviceNumber, SystemDevices};
 use super::made::FileState;
 use super::mark::Whose;
+use super::not_blank::NotBlank;
 use super::pass::has_one_name;
 use super::same;
 use super::users::{self, Scan, once_released};

@@ -25,12 +25,17 @@ mod listing;
 mod made;
 mod maker;
 mod mark;
+mod not_blank;
 mod opened;
 mod os;
 mod output;
 mod outputs;
+mod ownership;
+mod page_cache;
 mod pass;
 mod permissions;
+mod program;
+mod provenance;
 mod quoted;
 mod raw_open;
 mod refusal;
@@ -47,26 +52,29 @@ mod users;
 
 pub(crate) use beneath::Identity;
 pub use beneath::{Mounts, make_parents_below, open_beneath};
-pub use blank::{NotBlank, READ_MAX_BYTES};
+pub use blank::READ_MAX_BYTES;
 pub use door::{Create, Door, FoundName, Naming, PassedFile};
 pub use expendable::{Expendable, NamedDevice, Right, disks, serials};
 pub use generated::GeneratedDir;
 pub use listing::{DirectoryEntry, MANY_NAMES, share_directory};
 pub use made::MadeFiles;
+pub use not_blank::NotBlank;
 pub use opened::{Access, GuardedDir, GuardedFile, IoMode, PassReason, open_again, open_again_as, set_mode};
 pub use output::OutputOpening;
 pub use outputs::{
     DATABASE_SIDE_FILES, Database, OutputError, OutputFile, make_private, open_channel, private_directory,
     write_setting,
 };
+pub use page_cache::drop_page_cache;
 pub use permissions::{Allow, Permissions};
+pub use program::Program;
+pub use provenance::Provenance;
 pub use refusal::{NotBelow, Refusal, size_in_mib};
 pub use remover::Remover;
 pub use roots::{Pinning, Roots};
 pub use same::CopySource;
-pub use taken::{Provenance, WrittenContent};
+pub use taken::WrittenContent;
 pub use test_data::{Recognise, TestBlock};
-pub use users::Program;
 
 #[cfg(test)]
 mod disasters;
@@ -82,4 +90,4 @@ use pass::{
     FILE_MODE, FileLocation, is_sink, kind_name, occupied_bytes, read_only_device, read_only_file_system, signature_of,
     wrong_kind,
 };
-pub use pass::{FileOpening, Guard, Intent, MountedDevice, drop_page_cache};
+pub use pass::{FileOpening, Guard, Intent, MountedDevice};

@@ -2,17 +2,19 @@
 
 use super::beneath;
 use super::beneath::{Identity, open_entry};
-use super::blank::{NotBlank, Patience};
+use super::blank::Patience;
 use super::device::{DeviceNumber, SystemDevices};
 use super::made::MadeFiles;
 use super::mark::{RunName, Whose};
+use super::not_blank::NotBlank;
 use super::opened::DirectoryEntry;
 use super::opened::{GuardedDir, GuardedFile, IoMode, PassReason};
 use super::permissions::Permissions;
+use super::provenance::Provenance;
 use super::refusal::{NotBelow, Refusal};
 use super::same::CopySource;
 use super::signature;
-use super::taken::{KnownFile, Provenance, TakenFiles, WrittenContent};
+use super::taken::{KnownFile, TakenFiles, WrittenContent};
 use super::test_data::Recognise;
 use crate::testdir::TestDir;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, StatVfsMountFlags};
@@ -493,15 +495,6 @@ impl FileLocation<'_> {
             (error, None) => Refusal::io(self.path, "open it for reading and writing")(error),
         }
     }
-}
-
-/// Drops clean pages of the whole machine from the page cache: the one knob of the kernel that Plumb turns, and only if
-/// the user said that it may. Source: Documentation/admin-guide/sysctl/vm.rst, `drop_caches`.
-///
-/// # Errors
-/// The system's own: only root may.
-pub fn drop_page_cache() -> io::Result<()> {
-    crate::write_setting("/proc/sys/vm/drop_caches", "1\n")
 }
 
 pub(super) fn signature_of(path: &Path) -> io::Result<Option<signature::Signature>> {

@@ -3,7 +3,7 @@
 
 use super::beneath::{Identity, mount_id};
 use super::device::DeviceNumber;
-use super::quoted::shell_quoted;
+use super::quoted::{escaped, shell_quoted, split_names};
 use super::space::WhenFull;
 use rustix::fs::{FileType, Mode, OFlags};
 use std::fmt;
@@ -125,20 +125,6 @@ impl fmt::Display for Allow {
     }
 }
 
-/// Names of a list: separated by commas; `\,` is a comma in a name, `\\` a backslash. Empty names are dropped.
-pub(super) fn split_names(text: &str) -> Vec<String> {
-    let mut names = vec![String::new()];
-    let mut chars = text.chars();
-    while let Some(c) = chars.next() {
-        match (c, names.last_mut()) {
-            ('\\', Some(name)) => name.extend(chars.next()),
-            (',', _) | (_, None) => names.push(String::new()),
-            (c, Some(name)) => name.push(c),
-        }
-    }
-    names.into_iter().map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect()
-}
-
 fn lies_below(directory: BorrowedFd<'_>, file: BorrowedFd<'_>, allowed: &[Identity]) -> rustix::io::Result<bool> {
     let stat = rustix::fs::fstat(file)?;
     let mount = mount_id(directory);
@@ -164,10 +150,6 @@ fn lies_below(directory: BorrowedFd<'_>, file: BorrowedFd<'_>, allowed: &[Identi
         here = up(here.as_fd())?;
     }
     Ok(false)
-}
-
-pub(super) fn escaped(name: &str) -> String {
-    name.replace('\\', r"\\").replace(',', r"\,")
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Words for a shell.
+//! Text that others parse: words of a shell, and the names in the lists of `PLUMB_ALLOW` and `PLUMB_FILL`.
 
 /// As one word of a POSIX shell.
 pub(crate) fn shell_quoted(text: &str) -> String {
@@ -8,4 +8,22 @@ pub(crate) fn shell_quoted(text: &str) -> String {
     } else {
         format!("'{}'", text.replace('\'', r"'\''"))
     }
+}
+
+/// Names of a list: separated by commas; `\,` is a comma in a name, `\\` a backslash. Empty names are dropped.
+pub(crate) fn split_names(text: &str) -> Vec<String> {
+    let mut names = vec![String::new()];
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match (c, names.last_mut()) {
+            ('\\', Some(name)) => name.extend(chars.next()),
+            (',', _) | (_, None) => names.push(String::new()),
+            (c, Some(name)) => name.push(c),
+        }
+    }
+    names.into_iter().map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect()
+}
+
+pub(crate) fn escaped(name: &str) -> String {
+    name.replace('\\', r"\\").replace(',', r"\,")
 }

@@ -1,10 +1,10 @@
 //! Why the guard said no, and what would make it say yes.
 
-use crate::blank::NotBlank;
+use crate::not_blank::NotBlank;
+use crate::provenance::Provenance;
 use crate::quoted::shell_quoted;
 use crate::signature::Signature;
 use crate::space::{FLOOR_PERCENT, FillHint, Space, TooFull};
-use crate::taken::Provenance;
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;

@@ -1,6 +1,7 @@
 //! Checks whether an output already equals the copy about to be written: writing it again then loses nothing.
 
-use super::blank::{NotBlank, Patience, READ_MAX_BYTES, ReadTo, Window};
+use super::blank::{Patience, READ_MAX_BYTES, ReadTo, Window};
+use super::not_blank::NotBlank;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::sync::atomic::Ordering;

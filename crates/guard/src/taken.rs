@@ -1,40 +1,38 @@
-//! The files that a run made or took. Its workers recognise them while it lasts, and their final state is registered.
+//! The files that a run made or took, as far as one process knows.
 
-use super::listing::{self, LISTED, MANY_NAMES, share_directory};
-use super::made::{FileKey, FileState, Known, MadeFiles, Record};
-use super::maker::this_host;
-use super::mark::{Mark, Whose};
-use super::{Guard, Identity};
-use rustix::fs::{FileType, Mode, OFlags, Stat};
-use rustix::io::Errno;
-use std::collections::{HashMap, HashSet};
-use std::fmt;
-use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use super::made::FileKey;
+use super::mark::Whose;
+use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The files that a run has made and taken, as far as this process knows.
 #[derive(Debug, Clone, Default)]
 pub(super) struct TakenFiles(Arc<Mutex<Taken>>);
 
+impl TakenFiles {
+    pub(super) fn locked(&self) -> MutexGuard<'_, Taken> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 #[derive(Debug, Default)]
-struct Taken {
-    files: Vec<TakenFile>,
+pub(super) struct Taken {
+    pub(super) files: Vec<TakenFile>,
     /// Files that this process has opened for the run, by device and inode. Another process of the same benchmark may mark such
     /// a file as left while this run goes on.
-    opened: HashMap<(u64, u64), (FileKey, Whose)>,
+    pub(super) opened: HashMap<(u64, u64), (FileKey, Whose)>,
 }
 
 #[derive(Debug)]
-struct TakenFile {
-    path: PathBuf,
-    evidence: Evidence,
+pub(super) struct TakenFile {
+    pub(super) path: PathBuf,
+    pub(super) evidence: Evidence,
 }
 
 /// Evidence that a file belongs to the run that is ending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Evidence {
+pub(super) enum Evidence {
     /// This process took it, or it bears the mark of a worker that did.
     Mark,
     /// Its name passed the guard when the run began. The run's files bear no marks, to save a system call for each.
@@ -56,264 +54,4 @@ pub(super) struct KnownFile {
     pub(super) whose: Whose,
     /// Whether this run has already taken it.
     pub(super) is_of_this_run: bool,
-}
-
-/// The known history of a file, for refusals.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Provenance {
-    /// Plumb did not make it.
-    Foreign,
-    /// A run made or took it, and it has changed since.
-    Changed,
-    /// A run that made or took it was killed, so changes since then cannot be detected.
-    Killed,
-}
-
-impl fmt::Display for Provenance {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Provenance::Foreign => "Plumb did not make it",
-            Provenance::Changed => "it is no longer as Plumb left it",
-            Provenance::Killed => "the run that used it was killed, so that nothing tells who wrote to it last",
-        })
-    }
-}
-
-impl Guard {
-    /// Sets the kind of data that the run writes.
-    pub fn writing(self, content: WrittenContent) -> Guard {
-        Guard { content, ..self }
-    }
-
-    /// Returns the owner of an open file that a run made or took, if only that run or this one has written to it since.
-    pub(super) fn known_as(&self, file: BorrowedFd<'_>, stat: &Stat) -> Option<KnownFile> {
-        let by_mark = |mark: Mark| KnownFile { whose: mark.whose(), is_of_this_run: mark.is_of(self.run) };
-        let register = self.register_name();
-        let mark = Mark::read(file, Identity::of(stat).inode);
-        if let Some(mark) = mark.filter(|mark| mark.suffices(self.run, register, stat)) {
-            return Some(by_mark(mark));
-        }
-        if let Some(whose) = self.has_opened(file, stat) {
-            return Some(KnownFile { whose, is_of_this_run: true });
-        }
-        let suffices = |known| match known {
-            Known::Left { state, .. } => state == FileState::of(stat),
-            Known::Taken(mark) => mark.suffices(self.run, register, stat),
-        };
-        match self.made.as_ref()?.known(FileKey::of(file, stat)?, suffices)? {
-            Known::Left { whose, .. } => Some(KnownFile { whose, is_of_this_run: false }),
-            Known::Taken(mark) => Some(by_mark(mark)),
-        }
-    }
-
-    /// Returns a name for the register that differs between hosts and users.
-    fn register_name(&self) -> u32 {
-        let directory = self.made.as_ref().map_or(Path::new(""), MadeFiles::directory);
-        crc32c::crc32c_append(this_host(), directory.as_os_str().as_bytes())
-    }
-
-    fn has_opened(&self, file: BorrowedFd<'_>, stat: &Stat) -> Option<Whose> {
-        let Identity { device, inode } = Identity::of(stat);
-        let (key, whose) = *self.locked().opened.get(&(device, inode))?;
-        (FileKey::of(file, stat) == Some(key)).then_some(whose)
-    }
-
-    fn locked(&self) -> MutexGuard<'_, Taken> {
-        self.taken.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Returns `true` if an open file holds what Plumb wrote, and nothing else.
-    pub fn holds_test_data(&self, file: BorrowedFd<'_>) -> bool {
-        rustix::fs::fstat(file).is_ok_and(|stat| self.known_as(file, &stat).is_some())
-    }
-
-    /// Returns `true` if Plumb made a file, even if it has changed since.
-    pub(super) fn is_plumbs(&self, file: BorrowedFd<'_>, stat: &Stat) -> bool {
-        match Mark::read(file, Identity::of(stat).inode) {
-            Some(mark) => mark.whose() == Whose::Plumb,
-            None => self.last_known(file, stat).is_some_and(|known| match known {
-                Known::Left { whose, .. } => whose == Whose::Plumb,
-                Known::Taken(mark) => mark.whose() == Whose::Plumb,
-            }),
-        }
-    }
-
-    pub(super) fn provenance(&self, file: BorrowedFd<'_>, stat: &Stat) -> Provenance {
-        let known = self.last_known(file, stat);
-        match (Mark::read(file, Identity::of(stat).inode), known) {
-            (Some(Mark::Taken { .. }), _) | (None, Some(Known::Taken(_))) => Provenance::Killed,
-            (Some(_), _) | (None, Some(Known::Left { .. })) => Provenance::Changed,
-            (None, None) => Provenance::Foreign,
-        }
-    }
-
-    fn last_known(&self, file: BorrowedFd<'_>, stat: &Stat) -> Option<Known> {
-        self.made.as_ref()?.known(FileKey::of(file, stat)?, |_| true)
-    }
-
-    /// Takes an open file for this run, so that the other workers recognise it. A file for user data loses its mark instead.
-    pub(super) fn take(&self, file: BorrowedFd<'_>, identity: Identity, path: &Path, whose: Whose) {
-        if self.content == WrittenContent::Users {
-            return Mark::remove(file);
-        }
-        let mark = Mark::taken(whose, self.run);
-        let is_marked = mark.put(file, identity.inode).is_ok();
-        if let Some(key) = rustix::fs::fstat(file).ok().and_then(|stat| FileKey::of(file, &stat)) {
-            // Best effort: the next run does not recognise a file that has neither mark nor record; the
-            // user then has to name it.
-            if let (false, Some(made)) = (is_marked, &self.made) {
-                let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-                let _ = made.add(&[Record { key, known: Known::Taken(mark), path }]);
-            }
-            self.locked().opened.insert((identity.device, identity.inode), (key, whose));
-        }
-        self.push(path.to_owned(), Evidence::Mark);
-    }
-
-    fn push(&self, path: PathBuf, evidence: Evidence) {
-        self.locked().files.push(TakenFile { path, evidence });
-    }
-
-    /// Takes a file that was just created under a free name.
-    pub fn take_made(&self, file: BorrowedFd<'_>, path: &Path) {
-        if let Ok(stat) = rustix::fs::fstat(file) {
-            self.take(file, Identity::of(&stat), path, Whose::Plumb);
-        }
-    }
-
-    /// Takes a file that replaces a user's blank file in this run: the new one is the user's too.
-    pub fn take_lent(&self, file: BorrowedFd<'_>, path: &Path) {
-        if let Ok(stat) = rustix::fs::fstat(file) {
-            self.take(file, Identity::of(&stat), path, Whose::Owner);
-        }
-    }
-
-    /// Adds a path where workers in other processes may have created a file. [`Guard::give_back`] registers
-    /// it if it is this run's.
-    pub fn look_later(&self, path: PathBuf) {
-        self.push(path, Evidence::Mark);
-    }
-
-    /// Adds an unmarked file for [`Guard::give_back`] to register. Its name passed the guard when the run began: it was free,
-    /// or the file there may be written to and is a user's if `is_lent` is set.
-    pub fn register_later(&self, path: PathBuf, is_lent: bool) {
-        let whose = if is_lent { Whose::Owner } else { Whose::Plumb };
-        self.push(path, Evidence::Name(whose));
-    }
-
-    /// Registers the final state of the files that this run made and took, after all of them are closed. A killed run does not
-    /// get here: later, only the content of its files can prove that they may be written to.
-    pub fn give_back(&self) {
-        let files = std::mem::take(&mut self.locked().files);
-        let (mut seen, mut records) = (HashSet::new(), Vec::new());
-        // Read only once, because a hundred thousand paths may be relative.
-        let base = std::env::current_dir().unwrap_or_default();
-        for of_directory in files.chunk_by(|one, next| share_directory(&one.path, &next.path)) {
-            let Some(first) = of_directory.first().map(|file| base.join(&file.path)) else { continue };
-            // A run may have removed all its files, with or without their directory.
-            if of_directory.len() >= MANY_NAMES && first.parent().is_some_and(|directory| !may_hold_files(directory)) {
-                continue;
-            }
-            for TakenFile { path, evidence } in of_directory {
-                let path = base.join(path);
-                if seen.insert(path.as_os_str().to_owned()) {
-                    records.extend(self.leave(&path, *evidence));
-                }
-            }
-        }
-        self.locked().opened.clear();
-        if let Some(made) = &self.made {
-            // Not fatal: without a record, a file is only less expendable.
-            let _ = made.add(&records);
-        }
-    }
-
-    fn leave(&self, path: &Path, evidence: Evidence) -> Option<Record> {
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        // The run may have removed or replaced it; the mark identifies both the run and the file.
-        let file = crate::raw_open::open(path, flags, Mode::empty()).ok()?;
-        let stat = rustix::fs::fstat(&file).ok().filter(is_plain_file)?;
-        let inode = Identity::of(&stat).inode;
-        let is_mine = |mark: &Mark| mark.is_of(self.run);
-        // Of files without marks, the register knows nothing yet. To ask it takes more calls than all others together.
-        let registered = || {
-            if matches!(evidence, Evidence::Name(_)) {
-                return None;
-            }
-            let suffices = |known| matches!(known, Known::Taken(mark) if is_mine(&mark));
-            match self.made.as_ref()?.known(FileKey::of(file.as_fd(), &stat)?, suffices)? {
-                Known::Taken(mark) => Some(mark),
-                Known::Left { .. } => None,
-            }
-        };
-        let mark = match Mark::read(file.as_fd(), inode) {
-            None => registered(),
-            mark => mark.filter(is_mine),
-        };
-        let whose = match (mark, evidence) {
-            (Some(mark), _) => mark.whose(),
-            (None, Evidence::Name(whose)) => whose,
-            (None, Evidence::Mark) => self.has_opened(file.as_fd(), &stat)?,
-        };
-        // The mark serves other hosts. Setting it moves the change time, so the record is made afterwards.
-        let _ = Mark::left(whose, self.register_name(), &stat).put(file.as_fd(), inode);
-        let stat = rustix::fs::fstat(&file).ok()?;
-        let known = Known::Left { whose, state: FileState::of(&stat) };
-        Some(Record { key: FileKey::of(file.as_fd(), &stat)?, known, path: path.to_owned() })
-    }
-}
-
-/// Returns `false` if a directory is gone, or holds nothing but a few directories.
-fn may_hold_files(directory: &Path) -> bool {
-    match crate::raw_open::open(directory, LISTED | OFlags::CLOEXEC, Mode::empty()) {
-        Ok(opened) => listing::may_contain(opened, listing::FEW, |entry| !entry.is_directory),
-        Err(error) => !matches!(error, Errno::NOENT | Errno::NOTDIR),
-    }
-}
-
-fn is_plain_file(stat: &Stat) -> bool {
-    FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile && stat.st_nlink == 1
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testing::guard;
-    use crate::{FileOpening, Intent, IoMode, PassReason, Permissions};
-    use std::fs;
-
-    /// Protects what a run leaves among directories, or in a directory of which it removed the rest: it is registered, so that
-    /// the next run may write to it. Nothing of a removed directory is.
-    #[test]
-    fn files_that_are_left_are_registered_however_many_were_removed() {
-        let place = tempfile::tempdir().unwrap();
-        let at = |name: &str| place.path().join(name);
-        let opening = FileOpening { intent: Intent::Overwrite, mode: IoMode::Buffered, needed_bytes: 0 };
-        for (kept, subdirectories) in [("kept", 0), ("among", 1), ("many", 100)] {
-            for number in 0..subdirectories {
-                fs::create_dir_all(at(kept).join(format!("d{number}"))).unwrap();
-            }
-            fs::create_dir_all(at(kept)).unwrap();
-            let first = guard(Permissions::none());
-            for directory in [kept, "gone"] {
-                for number in 0..2 * MANY_NAMES {
-                    first.register_later(at(directory).join(number.to_string()), false);
-                }
-            }
-            let path = at(kept).join((2 * MANY_NAMES - 1).to_string());
-            fs::write(&path, "measured").unwrap();
-            first.give_back();
-            let again = guard(Permissions::none()).open_file(&path, opening).unwrap();
-            assert_eq!(again.origin(), PassReason::TestData, "{kept}");
-        }
-    }
-
-    #[test]
-    fn a_directory_without_files_is_not_asked_for_each_name() {
-        let place = tempfile::tempdir().unwrap();
-        fs::create_dir(place.path().join("d")).unwrap();
-        assert!(!may_hold_files(place.path()) && !may_hold_files(&place.path().join("none")));
-        fs::write(place.path().join("file"), "").unwrap();
-        assert!(may_hold_files(place.path()) && !may_hold_files(&place.path().join("file")));
-    }
 }

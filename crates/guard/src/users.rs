@@ -6,11 +6,11 @@
 //! only.
 
 use super::beneath::Identity;
-use super::blank::NotBlank;
+use super::not_blank::NotBlank;
+use super::program::Program;
 use crate::os;
 use rustix::fs::Stat;
 use rustix::io::Errno;
-use std::fmt;
 use std::fs;
 use std::io::ErrorKind;
 use std::os::fd::BorrowedFd;
@@ -35,24 +35,6 @@ pub(super) fn once_released<T>(mut attempt: impl FnMut() -> Result<T, NotBlank>)
                 std::thread::sleep(ATTEMPT);
             }
             answer => return answer,
-        }
-    }
-}
-
-/// A running program.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Program {
-    /// Its number.
-    pub pid: u32,
-    /// Its name, as `ps` shows it.
-    pub name: String,
-}
-
-impl fmt::Display for Program {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.pid == std::process::id() {
-            true => f.write_str("this run itself"),
-            false => write!(f, "process {} ({})", self.pid, self.name),
         }
     }
 }

@@ -1,6 +1,5 @@
 //! Why a file cannot be imported.
 
-use crate::tools::TOOLS;
 use plumb_result::published::Unread;
 
 /// Why a file cannot be imported. Who prints it names the file.
@@ -41,20 +40,6 @@ pub enum ImportError {
         crate::NUMBERS_MAX
     )]
     TooMany,
-}
-
-impl ImportError {
-    pub(crate) fn unknown() -> ImportError {
-        ImportError::Unknown { tools: known() }
-    }
-
-    pub(crate) fn no_tool(name: &str) -> ImportError {
-        ImportError::Tool { name: crate::run::clean(name), tools: known() }
-    }
-}
-
-fn known() -> String {
-    TOOLS.iter().map(|tool| tool.name).collect::<Vec<_>>().join(", ")
 }
 
 /// That something does not fit, with its place and the way out.

@@ -83,7 +83,7 @@ pub fn read(file: &ForeignFile<'_>, from: Option<&str>) -> Result<Vec<RunResult>
             Err(error) => first_error = first_error.or(Some(error)),
         }
     }
-    Err(first_error.unwrap_or_else(ImportError::unknown))
+    Err(first_error.unwrap_or_else(|| ImportError::Unknown { tools: known_tools() }))
 }
 
 /// The file in the forms in which it is read, one after the other: without dates and times before its lines, as it is, and
@@ -120,5 +120,10 @@ fn read_as(tool: &Tool, input: &Input<'_>, file: &ForeignFile<'_>) -> Result<Vec
 /// # Errors
 /// A name that is none of [`TOOLS`].
 pub fn tool_named(name: &str) -> Result<&'static Tool, ImportError> {
-    TOOLS.iter().find(|tool| tool.name.eq_ignore_ascii_case(name)).ok_or_else(|| ImportError::no_tool(name))
+    let tool = TOOLS.iter().find(|tool| tool.name.eq_ignore_ascii_case(name));
+    tool.ok_or_else(|| ImportError::Tool { name: run::clean(name), tools: known_tools() })
+}
+
+fn known_tools() -> String {
+    TOOLS.iter().map(|tool| tool.name).collect::<Vec<_>>().join(", ")
 }

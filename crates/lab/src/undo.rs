@@ -1,9 +1,8 @@
 //! How one thing that stands is taken down. Each tolerates that it is gone, and takes nothing down that is another's.
 
 use crate::command::{Command, CommandError, NoWitness};
-use crate::recipe::link;
 use crate::system;
-use crate::tool::{lvm, nfs};
+use crate::tool::{ip_link, lvm, nfs};
 use plumb_engine::guard::{self, Allow, IoMode, Permissions, Refusal, write_setting};
 use plumb_engine::write_guard;
 use plumb_probe::read_only;
@@ -469,11 +468,11 @@ fn restore(path: &Path, value: &str) -> Result<Gone, UndoError> {
 
 /// An interface that is gone has nothing to get back.
 fn restore_mtu(device: &str, namespace: Option<&str>, mtu: u64) -> Result<Gone, UndoError> {
-    match run(&link::show(namespace, device)) {
+    match run(&ip_link::show(namespace, device)) {
         Err(_) => Ok(Gone::Already),
-        Ok(shown) if link::mtu_of(&shown) == Some(mtu) => Ok(Gone::Already),
+        Ok(shown) if ip_link::mtu_of(&shown) == Some(mtu) => Ok(Gone::Already),
         Ok(_) => {
-            run(&link::set(namespace, device, mtu))?;
+            run(&ip_link::set(namespace, device, mtu))?;
             Ok(Gone::Now)
         }
     }

@@ -3,12 +3,13 @@
 
 use crate::ctx::{A, Ctx, RDONLY, RDWR, Run, Stop};
 use crate::facts::{self, APPEND, IMMUTABLE, Kind};
-use crate::long_paths::longest_path;
+use crate::long_paths::{PATH_MAX, longest_path};
 use crate::ops::{
     AWAY, CHANGE, COPIED, CREATE, EXCL, FOLLOW, OPS, OWNER, Op, OpNeeds, PARENT, ROOM, ROOT, SAME_FS, SHORT, Slot, Want,
 };
 use crate::outcome::SkipKind;
-use crate::sys::{R, Stat, V};
+use crate::snapshot::{snapshot, unchanged};
+use crate::sys::{R, V};
 use crate::{Level, Place};
 
 /// A rule about an error.
@@ -196,67 +197,6 @@ pub const RULES: &[ErrnoRule] = &[
     ),
 ];
 
-/// Everything of these paths but times of access.
-pub fn snapshot(cx: &mut Ctx<'_>, paths: &[&str]) -> Vec<Result<Stat, i32>> {
-    let paths = paths.iter().filter(|path| !path.is_empty());
-    paths.map(|path| cx.lstat(path).map(|stat| Stat { atime: (0, 0), ..stat })).collect()
-}
-
-/// Checks that nothing has changed.
-///
-/// # Errors
-/// Files change here without anybody doing anything, which another case reports.
-pub fn unchanged(cx: &mut Ctx<'_>, paths: &[&str], before: &[Result<Stat, i32>]) -> Run {
-    let after = snapshot(cx, paths);
-    let paths = paths.iter().filter(|path| !path.is_empty());
-    let mut pairs = before.iter().zip(&after).zip(paths);
-    let changed = pairs.find_map(|((before, after), path)| Some((difference(before, after)?, path)));
-    if let Some((what, path)) = &changed {
-        let stays = drift(cx).is_none();
-        cx.premise(stays, "stat.stable", &format!("`{path}` changes by itself: {what}"))?;
-    }
-    let got = changed.map_or_else(String::new, |(what, path)| format!("`{path}`: {what}"));
-    cx.that(got.is_empty(), "what is there after the failed call", "nothing changed", &got);
-    Ok(())
-}
-
-/// What differs between two looks at a file; `None` where nothing does.
-fn difference(before: &Result<Stat, i32>, after: &Result<Stat, i32>) -> Option<String> {
-    let (one, other) = match (before, after) {
-        (Ok(one), Ok(other)) => (one, other),
-        (one, other) if one == other => return None,
-        (Ok(_), Err(_)) => return Some("is gone".to_owned()),
-        _ => return Some("is there".to_owned()),
-    };
-    let time = crate::ctx::time;
-    let fields = [
-        ("inode", one.ino.to_string(), other.ino.to_string()),
-        ("mode", format!("{:o}", one.mode), format!("{:o}", other.mode)),
-        ("owner", one.uid.to_string(), other.uid.to_string()),
-        ("group", one.gid.to_string(), other.gid.to_string()),
-        ("size", one.size.to_string(), other.size.to_string()),
-        ("count of links", one.nlink.to_string(), other.nlink.to_string()),
-        ("time of modification", time(one.mtime), time(other.mtime)),
-        ("time of change", time(one.ctime), time(other.ctime)),
-    ];
-    let (name, one, other) = fields.into_iter().find(|(_, one, other)| one != other)?;
-    Some(format!("{name} was {one} and is {other}"))
-}
-
-/// What changes of directories that nobody touches; `None` where nothing does.
-pub fn drift(cx: &mut Ctx<'_>) -> Option<String> {
-    (0..4).find_map(|_| {
-        let name = cx.fresh();
-        let _ = cx.mkdir(&name, 0o755);
-        let before = cx.lstat(&name);
-        cx.nap();
-        let _ = cx.lstat(&format!("{name}/no"));
-        let _ = cx.mkdir(&name, 0o755);
-        let after = cx.lstat(&name);
-        difference(&before, &after)
-    })
-}
-
 /// The call fails with the errno, and changes nothing.
 fn refused(cx: &mut Ctx<'_>, op: &Op, at: usize, path: V<'_>, what: &str, errnos: &[i32], watched: &[&str]) -> Run {
     let other = op.other(cx, at)?;
@@ -332,9 +272,6 @@ fn too_long_name(cx: &mut Ctx<'_>, op: &Op, at: usize) -> Run {
     }
     Ok(())
 }
-
-/// Bytes of a path with its final zero byte. Source: linux/limits.h.
-pub(crate) const PATH_MAX: usize = 4096;
 
 fn too_long_path(cx: &mut Ctx<'_>, op: &Op, at: usize) -> Run {
     op.possible(cx)?;

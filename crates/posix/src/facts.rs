@@ -1,7 +1,6 @@
-//! What is probed before the first case: features are never guessed from a file system's name.
+//! The facts that are probed before the first case, and the flags of files.
 
-use crate::sys::{self, AT, Nr, V, nr};
-use std::time::Instant;
+use crate::sys::{self, V, nr};
 use strum::VariantArray;
 
 /// A type of file.
@@ -126,10 +125,6 @@ pub const ST_NOEXEC: u64 = 8;
 /// See [`ST_NOSUID`].
 pub const ST_NOATIME: u64 = 1024;
 
-/// The names of a path that exists, the longest and the shortest steps that are believed, ns.
-const STEP_MIN_NS: u64 = 50_000;
-const STEP_MAX_NS: u64 = 2_000_000_000;
-
 impl Facts {
     /// Whether files of a type can be made.
     pub fn can_make(&self, kind: Kind) -> bool {
@@ -143,7 +138,7 @@ impl Facts {
         std::str::from_utf8(&self.kind[..length]).unwrap_or_default()
     }
 
-    fn set_kind(&mut self, kind: &str) {
+    pub(crate) fn set_kind(&mut self, kind: &str) {
         let length = kind.len().min(self.kind.len() - 1);
         self.kind[..length].copy_from_slice(&kind.as_bytes()[..length]);
     }
@@ -152,175 +147,6 @@ impl Facts {
     pub fn mounted_with(&self, flag: u64) -> bool {
         self.mount_flags & flag != 0
     }
-
-    /// Probes the working directory, which is empty and stays so. `can_switch` and `mounts` are found out by changing this process: it
-    /// is one that ends afterwards.
-    pub fn probe() -> Facts {
-        let (uid, gid) = sys::who();
-        let mut facts = Facts { uid, gid, ..Facts::default() };
-        facts.set_kind(&kind_of_mount().unwrap_or_default());
-        let call = |nr: Nr, args: &[V<'_>]| sys::call(nr, args);
-        let make = |path: &str| {
-            let fd = call(nr!(openat), &[AT, V::P(path), V::N(i64::from(libc::O_CREAT | libc::O_RDWR)), V::O(0o644)]);
-            fd.unwrap_or(-1) as i32
-        };
-        let unlink = |path: &str| call(nr!(unlinkat), &[AT, V::P(path), V::N(0)]);
-        for &kind in Kind::ALL {
-            let scratch = Facts::default();
-            let mut cx = crate::ctx::Ctx::new(&scratch, false);
-            facts.kind_errno[kind as usize] = cx.try_make(kind, "k").err().unwrap_or(0);
-            cx.remove("k");
-        }
-        facts.name_max = longest(255, &|length| {
-            let fd = make(&"n".repeat(length));
-            sys::close(fd);
-            fd >= 0 && unlink(&"n".repeat(length)).is_ok()
-        });
-        facts.symlink_max = longest(4095, &|length| {
-            let target = "t".repeat(length);
-            call(nr!(symlinkat), &[V::P(&target), AT, V::P("s")]).is_ok() && unlink("s").is_ok()
-        });
-        let fd = make("f");
-        facts.step_ns = step();
-        for (flag, has) in [(IMMUTABLE, &mut facts.immutable), (APPEND, &mut facts.append_only)] {
-            *has = set_flags(fd, flag).is_ok() && get_flags(fd).is_ok_and(|flags| flags & flag != 0);
-            let _ = set_flags(fd, 0);
-        }
-        let set = |name: &str, value: &[u8]| {
-            call(nr!(setxattr), &[V::P("f"), V::P(name), V::B(value), V::N(value.len() as i64), V::N(0)]).is_ok()
-        };
-        facts.xattr = set("user.plumb", b"x");
-        facts.acl = set("system.posix_acl_access", &crate::by_hand::acl_bytes(&[]));
-        facts.links = call(nr!(linkat), &[AT, V::P("f"), AT, V::P("g"), V::N(0)]).is_ok();
-        let _ = unlink("g");
-        let tmpfile = V::N(i64::from(libc::O_TMPFILE | libc::O_RDWR));
-        facts.tmpfile =
-            call(nr!(openat), &[AT, V::P("."), tmpfile, V::O(0o600)]).map(|fd| sys::close(fd as i32)).is_ok();
-        sys::close(make("g"));
-        let swap = |flags: i64| call(nr!(renameat2), &[AT, V::P("f"), AT, V::P("g"), V::N(flags)]);
-        facts.exchange = swap(2).is_ok();
-        // Where the target exists the kernel answers itself.
-        facts.noreplace = call(nr!(renameat2), &[AT, V::P("f"), AT, V::P("h"), V::N(1)]).is_ok();
-        facts.whiteout = call(nr!(renameat2), &[AT, V::P("g"), AT, V::P("i"), V::N(4)]).is_ok();
-        for name in ["f", "g", "h", "i"] {
-            let _ = unlink(name);
-        }
-        sys::close(fd);
-        let (fd, other) = (make("f"), make("g"));
-        let _ = call(nr!(pwrite64), &[V::Fd(fd), V::B(&vec![7; 16384]), V::N(16384), V::N(0)]);
-        facts.clone = call(nr!(ioctl), &[V::Fd(other), V::N(FICLONE), V::Fd(fd)]).is_ok();
-        for (bit, (_, mode)) in FALLOCATE.iter().enumerate() {
-            let done = call(nr!(fallocate), &[V::Fd(fd), V::N(*mode), V::N(4096), V::N(4096)]).is_ok();
-            facts.fallocate |= u8::from(done) << bit;
-        }
-        let direct = V::N(i64::from(libc::O_DIRECT | libc::O_RDWR));
-        facts.direct = call(nr!(openat), &[AT, V::P("f"), direct]).map(|fd| sys::close(fd as i32)).is_ok();
-        if let Ok(stat) = sys::statx(AT, V::P("f"), 0) {
-            facts.btime = stat.mask & 0x800 != 0;
-            facts.dio_align = if stat.mask & 0x2000 != 0 { (stat.dio.1, stat.dio.0) } else { (0, 0) };
-        }
-        let links = || sys::statx(AT, V::P("."), 0).map_or(0, |stat| stat.nlink);
-        let before = links();
-        if call(nr!(mkdirat), &[AT, V::P("d"), V::O(0o755)]).is_ok() {
-            facts.counts_subdirectories = links() == before + 1;
-            let _ = call(nr!(unlinkat), &[AT, V::P("d"), crate::ctx::REMOVEDIR]);
-        }
-        let mut bytes = [0u8; 120];
-        if call(nr!(statfs), &[V::P("."), V::W(sys::cells(&mut bytes))]).is_ok() {
-            let word = |at: usize| u64::from_ne_bytes(bytes[at * 8..at * 8 + 8].try_into().unwrap_or_default());
-            (facts.magic, facts.mount_flags) = (word(0), word(10));
-            // In a chroot the table of mounts may not list this one.
-            if facts.kind().is_empty() {
-                facts.set_kind(kind_of_magic(facts.magic));
-            }
-        }
-        for fd in [fd, other] {
-            sys::close(fd);
-        }
-        for name in ["f", "g"] {
-            let _ = unlink(name);
-        }
-        facts.mounts = crate::image::private_mounts().is_ok() && {
-            let _ = call(nr!(mkdirat), &[AT, V::P("m"), V::O(0o755)]);
-            let mounted = crate::image::mount("plumb", "m", "tmpfs", "size=64k").is_ok();
-            let _ = call(nr!(umount2), &[V::P("m"), V::N(2)]);
-            let _ = call(nr!(unlinkat), &[AT, V::P("m"), crate::ctx::REMOVEDIR]);
-            mounted
-        };
-        facts.can_switch = can_switch();
-        facts
-    }
-}
-
-/// The kind of the file system of the working directory, by the id of its mount. Source: proc(5).
-fn kind_of_mount() -> Option<String> {
-    let id = sys::statx(AT, V::P("."), 0).ok().filter(|stat| stat.mask & 0x1000 != 0)?.mount.to_string();
-    let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
-    let line = mounts.lines().find(|line| line.split(' ').next() == Some(&id))?;
-    line.split_once(" - ")?.1.split(' ').next().map(str::to_owned)
-}
-
-/// The kind by the number that statfs(2) reports. Source: `include/uapi/linux/magic.h`.
-fn kind_of_magic(magic: u64) -> &'static str {
-    match magic & 0xffff_ffff {
-        0xef53 => "ext4",
-        0x5846_5342 => "xfs",
-        0x9123_683e => "btrfs",
-        0xf2f5_2010 => "f2fs",
-        0x0102_1994 => "tmpfs",
-        0x794c_7630 => "overlay",
-        0x6573_5546 => "fuse",
-        0x6969 => "nfs",
-        _ => "file system",
-    }
-}
-
-/// Whether this process can become another user and come back.
-fn can_switch() -> bool {
-    let keep = V::N(-1);
-    let groups = sys::call(nr!(setgroups), &[V::N(0), V::Null]).is_ok();
-    let group = sys::call(nr!(setresgid), &[keep, V::N(i64::from(crate::ctx::A.gid)), keep]).is_ok();
-    let user = sys::call(nr!(setresuid), &[keep, V::N(i64::from(crate::ctx::B.uid)), keep]).is_ok();
-    groups && group && user
-}
-
-/// The longest length up to `most` that works; 0 where none does. Lengths are tried from the top by halves, since limits are few.
-fn longest(most: u32, works: &dyn Fn(usize) -> bool) -> u32 {
-    if works(most as usize) {
-        return most;
-    }
-    let (mut good, mut bad) = (0, most);
-    while bad - good > 1 {
-        let middle = good + (bad - good) / 2;
-        if works(middle as usize) {
-            good = middle;
-        } else {
-            bad = middle;
-        }
-    }
-    good
-}
-
-/// The smallest difference between two times of change, ns: of a file whose mode changes all the time.
-fn step() -> u64 {
-    let ctime = || sys::statx(AT, V::P("f"), 0).map_or((0, 0), |stat| stat.ctime);
-    let began = Instant::now();
-    let mut smallest = STEP_MAX_NS;
-    let (mut last, mut found, mut mode) = (ctime(), 0, 0o600);
-    while found < 4 && began.elapsed().as_nanos() < u128::from(STEP_MAX_NS) {
-        mode ^= 0o040;
-        let _ = sys::call(nr!(fchmodat), &[AT, V::P("f"), V::O(mode)]);
-        let now = ctime();
-        if now != last {
-            let nanos = (now.0 - last.0) * 1_000_000_000 + i64::from(now.1) - i64::from(last.1);
-            // The first one may have begun long ago.
-            if found > 0 {
-                smallest = smallest.min(nanos.unsigned_abs());
-            }
-            (last, found) = (now, found + 1);
-        }
-    }
-    smallest.clamp(STEP_MIN_NS, STEP_MAX_NS)
 }
 
 /// Sets one of [`IMMUTABLE`] and [`APPEND`], or takes both away where `flags` is 0; other flags of the file stay.

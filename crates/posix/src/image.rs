@@ -2,11 +2,12 @@
 //! device over memory, which goes when it is unmounted; its mounts go with the process. Nothing of it outlives a kill.
 
 use crate::ctx::{A, Ctx, Run, Stop};
-use crate::errors::{snapshot, unchanged};
 use crate::facts::Facts;
+use crate::fill::fill;
 use crate::ops::{OPS, Op, Want};
 use crate::outcome::SkipKind;
 use crate::quota::{self, MEANS};
+use crate::snapshot::{snapshot, unchanged};
 use crate::sys::{self, AT, R, V, nr};
 use std::fmt;
 use std::process::{Command, ExitStatus, Stdio};
@@ -315,42 +316,8 @@ fn prepare(cx: &mut Ctx<'_>) -> Run {
     Ok(())
 }
 
-/// Files and calls that are made at most until there is no room.
-const FILL_FILES_MAX: usize = 40_000;
+/// Calls that are made at most until there is no room.
 const TRIES_MAX: usize = 600;
-
-/// Uses up the room, then the inodes and the room of directories, until calls fail with this errno. Why not, where that did not work.
-pub fn fill(cx: &mut Ctx<'_>, directory: &str, full: i32) -> Option<String> {
-    let fd = cx.open(&format!("{directory}/data"), crate::ctx::NEW, 0o600).ok()?;
-    let (mut length, mut at) = (16 << 20, 0);
-    // By halves, so that the last block is used too.
-    while length >= 4096 {
-        match cx.call(nr!(fallocate), &[V::Fd(fd as i32), V::N(0), V::N(at), V::N(length)]) {
-            Ok(_) => at += length,
-            Err(error) if error == full => length /= 2,
-            Err(_) => break,
-        }
-    }
-    let block = vec![1u8; 65536];
-    for size in [65536, 4096, 512] {
-        while let Ok(written) = cx.pwrite(fd, &block[..size], at) {
-            at += written;
-            if written < size as i64 || at > 1 << 31 {
-                break;
-            }
-        }
-    }
-    cx.close(fd);
-    let name = "f".repeat(230);
-    for number in 0..FILL_FILES_MAX {
-        match cx.open(&format!("{directory}/{name}{number}"), crate::ctx::NEW, 0o600) {
-            Ok(fd) => cx.close(fd),
-            Err(error) if error == full => return None,
-            Err(error) => return Some(format!("filling ended with {}", crate::errno::name(error))),
-        }
-    }
-    Some(format!("there was still room after {FILL_FILES_MAX} files"))
-}
 
 /// A call on a read-only file system.
 ///

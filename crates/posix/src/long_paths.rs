@@ -1,10 +1,12 @@
 //! The longest paths that a file system has.
 
 use crate::ctx::{Ctx, Run, Stop};
-use crate::errors::PATH_MAX;
 use crate::facts::Kind;
 use crate::ops::Op;
 use crate::sys::{V, nr};
+
+/// Bytes of a path with its final zero byte. Source: linux/limits.h.
+pub(crate) const PATH_MAX: usize = 4096;
 
 pub(crate) fn longest_path(cx: &mut Ctx<'_>, op: &Op, at: usize) -> Run {
     op.possible(cx)?;

@@ -115,7 +115,7 @@ pub fn use_up(cx: &mut Ctx<'_>, means: &Means) -> Run {
     let left = cx.as_user(A, |cx| -> Result<Option<String>, Stop> {
         cx.dir(&format!("{DIRECTORY}/fill"), 0o755)?;
         cx.file(&format!("{DIRECTORY}/data"), b"data")?;
-        Ok(crate::image::fill(cx, &format!("{DIRECTORY}/fill"), libc::EDQUOT))
+        Ok(crate::fill::fill(cx, &format!("{DIRECTORY}/fill"), libc::EDQUOT))
     })?;
     match left {
         None => Ok(()),

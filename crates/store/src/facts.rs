@@ -1,6 +1,6 @@
 //! Machines, environments and targets: stored once, addressed by their content.
 
-use crate::write::execute;
+use crate::statement::execute;
 use crate::{StoreError, canonical};
 use plumb_result::observe::{Environment, TargetFacts};
 use rusqlite::{Transaction, params};

@@ -2,7 +2,7 @@
 
 use crate::StoreError;
 use crate::facts::FactRows;
-use crate::queue::{Damaged, Waiting, close_queue};
+use crate::queue_directory::{Damaged, Waiting, close_queue, with_suffix};
 use plumb_guard::Database;
 use plumb_result::{Better, Metric};
 use rusqlite::config::DbConfig;
@@ -470,12 +470,6 @@ fn holds_nothing(database: &Database) -> bool {
             && length(&with_suffix(database.path(), "-wal")) == 0
     };
     length(database.path()) == 0 || is_blank()
-}
-
-pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    name.into()
 }
 
 /// As a URI, in which SQLite is told that nobody changes the file. Source: <https://sqlite.org/uri.html>.

@@ -7,12 +7,13 @@
 //! A file has a line of JSON for the beginning of its run and two more for its end. `docs/store.md` tells users of it.
 
 use crate::facts::FactRows;
-use crate::open::{Durability, SCHEMA_VERSION, has_our_header, with_suffix};
+use crate::open::{Durability, SCHEMA_VERSION, has_our_header};
 use crate::owner::{Life, Owner};
+use crate::queue_directory::{Damaged, Waiting, count_in, directory_of, file_name, files_in, is_plain_directory};
 use crate::write::{Partial, ResultIn, RunLog, RunRowIn, RunStart};
 use crate::{Store, StoreError};
 use plumb_document::json;
-use plumb_guard::{Database, OutputFile, private_directory};
+use plumb_guard::{Database, OutputFile};
 use plumb_result::observe::{Environment, TargetFacts};
 use plumb_result::{Measurement, OpMeasurement, PhaseMeasurement, RunResult, Tool};
 use plumb_workload::{Workload, former};
@@ -40,9 +41,6 @@ const BUSY_TIMEOUT: Duration = Duration::from_millis(500);
 /// An empty file is left alone for this long: its process may be about to write.
 const SETTLED_AFTER: Duration = Duration::from_secs(60);
 
-/// The name of a run's file ends so.
-const EXTENSION: &str = "run";
-
 /// Where the runs of one command wait.
 #[derive(Debug)]
 pub struct Queue {
@@ -52,15 +50,6 @@ pub struct Queue {
     run: Option<(String, File)>,
     /// Open once a run has lasted; later runs of the command go straight to it.
     store: Option<Store>,
-}
-
-/// Runs that are not in the database yet although it was opened.
-#[derive(Debug)]
-pub struct Waiting {
-    /// Where they are.
-    pub directory: PathBuf,
-    /// Why the database did not take them.
-    pub reason: StoreError,
 }
 
 /// The first line of a file, as it is written.
@@ -112,15 +101,6 @@ enum End {
 #[derive(Serialize, Deserialize)]
 struct Failed {
     failed: String,
-}
-
-/// What becomes of a file that cannot be read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Damaged {
-    /// It gets another name, which the command tells its user.
-    IsPutAside,
-    /// It stays: the command tells nothing.
-    Stays,
 }
 
 /// What a file says, and whether its run is over: then nobody writes to it any more.
@@ -184,27 +164,6 @@ impl Queue {
         if is_long && let Ok(mut store) = Store::open_beside_queue(&self.database) {
             store.take_in_queue(Damaged::Stays);
         }
-    }
-}
-
-/// Makes the queue private; earlier versions created it by the umask.
-pub(crate) fn close_queue(database: &Path) {
-    let directory = directory_of(database);
-    if directory.exists() {
-        // Ignore errors: the queue may belong to another user.
-        let _ = is_plain_directory(&directory);
-    }
-}
-
-/// Creates the private directory of a queue. Returns `false` if its path is a symbolic link, which is not followed.
-fn is_plain_directory(directory: &Path) -> io::Result<bool> {
-    if fs::symlink_metadata(directory).is_ok_and(|found| found.is_symlink()) {
-        return Ok(false);
-    }
-    match private_directory(directory) {
-        // If the path is a file, `begin_run` notices and stores the run in the database.
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-        _ => Ok(true),
     }
 }
 
@@ -511,41 +470,6 @@ fn line(what: &'static str, value: &impl Serialize) -> Result<Vec<u8>, StoreErro
     let mut line = json::to_vec(value).map_err(|source| StoreError::Json { what, source })?;
     line.push(b'\n');
     Ok(line)
-}
-
-fn directory_of(database: &Path) -> PathBuf {
-    with_suffix(database, "-queue")
-}
-
-fn file_name(id: &str) -> String {
-    format!("{id}.{EXTENSION}")
-}
-
-/// How many files of runs there are. Each short run asks, so that nothing is sorted for it.
-fn count_in(directory: &Path) -> io::Result<usize> {
-    let mut count = 0;
-    for entry in fs::read_dir(directory)? {
-        count += usize::from(is_of_run(Path::new(&entry?.file_name())));
-    }
-    Ok(count)
-}
-
-fn is_of_run(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == EXTENSION)
-}
-
-/// The files of runs, the oldest first: their names are UUIDv7.
-fn files_in(directory: &Path) -> io::Result<Vec<PathBuf>> {
-    let entries = match fs::read_dir(directory) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(error),
-    };
-    let paths: io::Result<Vec<PathBuf>> = entries.map(|entry| entry.map(|entry| entry.path())).collect();
-    let mut paths = paths?;
-    paths.retain(|path| is_of_run(path));
-    paths.sort();
-    Ok(paths)
 }
 
 #[cfg(test)]

@@ -4,13 +4,14 @@ use crate::facts::FactRows;
 use crate::open::Durability;
 use crate::owner::Owner;
 use crate::series::{columns, encode_latencies, encode_times, encode_values};
+use crate::statement::execute;
 use crate::{Store, StoreError, canonical};
 use jiff::Timestamp;
 use plumb_result::observe::{Environment, TargetFacts};
 use plumb_result::{Comparison, Finding, Interval, Measurement, PhaseMeasurement, RunResult, Tool};
 use plumb_workload::Workload;
 use rusqlite::types::Value;
-use rusqlite::{OptionalExtension, Params, Transaction, params, params_from_iter};
+use rusqlite::{OptionalExtension, Transaction, params, params_from_iter};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -543,11 +544,6 @@ fn insert_rows<const N: usize>(transaction: &Transaction<'_>, into: &str, rows: 
         transaction.execute(&sql, params_from_iter(rows.iter().flatten()))?;
     }
     Ok(())
-}
-
-/// Executes a statement that is prepared once: a run's beginning and its end have some in common.
-pub(crate) fn execute(transaction: &Transaction<'_>, sql: &str, values: impl Params) -> rusqlite::Result<usize> {
-    transaction.prepare_cached(sql)?.execute(values)
 }
 
 /// Removes what these tables hold of a run.

@@ -1,34 +1,13 @@
 //! What an earlier study of the same name says about the next.
 
 use crate::answer::{StudyEvidence, answer};
+pub use crate::earlier_spread::{EarlierSpread, FoundSpread};
 use crate::plan::power::{PlannedUnit, PlannedVerdicts};
 use plumb_result::Contrast;
 use plumb_result::compare::Replicate;
 use plumb_result::study::StudyReport;
 use plumb_stats::estimate::spread_of_interval;
 use plumb_store::{Store, StoreError};
-
-/// How much something varied.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct FoundSpread {
-    /// As a coefficient of variation: the median over the numbers of a study.
-    pub cv: f64,
-    /// Degrees of freedom of one of them; the fewest.
-    pub freedom: u32,
-}
-
-/// How much the numbers of an earlier study spread.
-#[derive(Debug, Clone, PartialEq)]
-pub struct EarlierSpread {
-    /// The study.
-    pub id: String,
-    /// From one plot to the next, beyond what runs vary by.
-    pub plots: FoundSpread,
-    /// From one run to the next on one plot.
-    pub runs: FoundSpread,
-    /// Variation of a factor's effect from one plot to the next, beyond that of runs. Present where an easy factor was compared on several plots.
-    pub effects: Option<FoundSpread>,
-}
 
 /// The spread of the newest study of this name whose runs suffice to see one: a pilot's, or the last time's.
 ///

@@ -3,14 +3,19 @@
 use crate::evidence::{Evidence, EvidenceLog, LastLook, has_storage};
 use crate::fit::{Policies, fit};
 use crate::not_stored::NotStored;
+pub use crate::outcome::{FailureKind, RunError, RunOutcome};
 use crate::place::free_bytes;
 use crate::progress::{Progress, RunBegun};
-use crate::ranks::{AgentPolicy, Division, JoinedRanks, OfRanks, RanksRun, RunOrder, WorkloadOfRank, is_named};
+use crate::ranks::{
+    AgentPolicy, Division, JoinedRanks, OfRanks, RanksRun, RunOrder, SimOrder, WorkloadOfRank, is_named,
+};
 use crate::settle::Settling;
+use crate::work::Work;
 use jiff::Timestamp;
 use plumb_cluster::ClusterError;
 use plumb_engine::copy::SharedListener;
-use plumb_engine::guard::{Permissions, Refusal};
+use plumb_engine::guard::Permissions;
+use plumb_engine::guard::space::WhenFull;
 use plumb_engine::net::NetProtocol;
 use plumb_engine::signals::StopFlag;
 use plumb_engine::sim::{CarriedDebt, SimRun, left_behind};
@@ -21,9 +26,9 @@ use plumb_lab::agent::RunLooks;
 use plumb_probe::Beside;
 use plumb_result::observe::Environment;
 use plumb_result::run::RESULT_SCHEMA;
-use plumb_result::{Finding, Level, Measurement, Observations, PhaseMeasurement, RunResult, Seen, Tool};
+use plumb_result::{Finding, Level, Measurement, PhaseMeasurement, RunResult, Seen, Tool};
 use plumb_store::{BUSY_TIMEOUT, Queue, RunLog, Store};
-use plumb_trust::{Asked, HostEvidence, Measured, Typed};
+use plumb_trust::{Asked, Measured, Typed};
 use plumb_workload::validate::{Problem, validate};
 use plumb_workload::{Size, Target, Workload};
 use std::collections::BTreeMap;
@@ -109,28 +114,6 @@ pub struct RunRequest<'a> {
     pub sim_run: SimRun,
 }
 
-/// What a run came to.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RunOutcome {
-    /// The result, as stored.
-    pub result: RunResult,
-    /// What the engine measured.
-    pub measurement: Measurement,
-    /// What the probe saw.
-    pub observations: Observations,
-    /// What each host measured and saw, where this process only led them.
-    pub hosts: Vec<HostEvidence>,
-    /// Why the store does not hold it, and which file does, where that is so. The result is good all the same.
-    pub not_stored: Option<NotStored>,
-}
-
-impl RunOutcome {
-    /// Time of its phases on their own clock, which is that of simulated devices.
-    pub(crate) fn simulated(&self) -> Duration {
-        self.result.phases.iter().map(|phase| Duration::from_nanos(phase.wall_ns)).sum()
-    }
-}
-
 /// The checks that reject a run.
 pub(crate) fn failed(result: &RunResult) -> impl Iterator<Item = &Finding> {
     result.checks.iter().filter(|finding| finding.level == Level::Fail)
@@ -147,101 +130,6 @@ pub(crate) fn rejected_because(result: &RunResult) -> String {
         }
     }
     reasons.join(" ")
-}
-
-/// Why a run has no result.
-#[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// The workload does not hold together.
-    #[error("{}", problems(.0))]
-    Workload(Vec<Problem>),
-    /// A size depends on what could not be seen.
-    #[error(
-        "target `{target}`: its size depends on the file system's free space, which cannot be seen: {reason}; give a size in bytes"
-    )]
-    Size {
-        /// The target.
-        target: String,
-        /// Why.
-        reason: String,
-    },
-    /// A target that several ranks cannot use at once.
-    #[error(
-        "target `{target}`: its files would be the same for every rank, and each would remove those of the others; run it with one rank"
-    )]
-    OfSeveralRanks {
-        /// The target.
-        target: String,
-    },
-    /// Copies of a recording that ranks cannot have as many of each.
-    #[error(
-        "{clones} copies of the recording cannot be shared by {ranks} ranks; use a multiple of {ranks} (--clones), or one: ranks then share its threads"
-    )]
-    ClonesOfRanks {
-        /// Copies.
-        clones: u32,
-        /// Ranks.
-        ranks: u32,
-    },
-    /// Another rank could not go on, before anything was measured.
-    #[error("{0}")]
-    EndedByRank(String),
-    /// The other ranks cannot be reached.
-    #[error(transparent)]
-    Ranks(#[from] ClusterError),
-    /// The engine could not run it.
-    #[error(transparent)]
-    Engine(#[from] EngineError),
-    /// An error ended it after some of its phases. What they measured is stored, and is here.
-    #[error("{error}; the phases before it are kept")]
-    EndedEarly {
-        /// In words.
-        error: String,
-        /// What was measured before.
-        outcome: Box<RunOutcome>,
-    },
-}
-
-fn problems(problems: &[Problem]) -> String {
-    problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
-}
-
-/// What a failure means to whoever called: the exit codes of the design.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FailureKind {
-    /// The plan is wrong.
-    Plan,
-    /// The system failed.
-    Io,
-    /// The write guard refused.
-    Refused,
-}
-
-impl RunError {
-    /// What the failure means.
-    pub fn failure(&self) -> FailureKind {
-        match self {
-            RunError::Workload(_)
-            | RunError::Size { .. }
-            | RunError::OfSeveralRanks { .. }
-            | RunError::ClonesOfRanks { .. } => FailureKind::Plan,
-            RunError::Engine(error) if error.refusal().is_some_and(|refusal| refusal.exit_code() == 5) => {
-                FailureKind::Refused
-            }
-            RunError::Engine(error) if error.is_plan() => FailureKind::Plan,
-            RunError::Engine(_) | RunError::EndedByRank(_) | RunError::Ranks(_) | RunError::EndedEarly { .. } => {
-                FailureKind::Io
-            }
-        }
-    }
-
-    /// The guard's refusal, where it is one.
-    pub fn refusal(&self) -> Option<&Refusal> {
-        match self {
-            RunError::Engine(error) => error.refusal(),
-            _ => None,
-        }
-    }
 }
 
 /// An id that nothing else has, later ones behind earlier ones: UUIDv7.
@@ -419,7 +307,7 @@ impl Bench {
             sim_debt: self.carried,
         };
         if let Some(ranks) = &ranks {
-            let order = RunOrder::of(self, &work);
+            let order = self.order(&work);
             ranks.carry_on(self.apart.is_some());
             match &self.apart {
                 None => order.send(ranks)?,
@@ -619,6 +507,29 @@ impl Bench {
         Ok(())
     }
 
+    /// What the other ranks are asked to run.
+    fn order(&self, work: &Work<'_>) -> RunOrder {
+        RunOrder {
+            workload: work.workload.clone(),
+            division: self.division,
+            phases: work.workload.phase.len() as u32,
+            // To another host, a relative path is relative to where its agent runs.
+            base: match self.ranks.as_ref().is_some_and(|ranks| ranks.leads_only()) {
+                true => work.base.to_owned(),
+                false => std::path::absolute(work.base).unwrap_or_else(|_| work.base.to_owned()),
+            },
+            content_seed: work.content_seed,
+            sim: SimOrder::of(work.sim_run, work.sim_debt),
+            may_drop_caches: self.drop_caches == DropCaches::Allowed,
+            unopened_fails_jobs: self.unopened == Unopened::FailsItsJobs,
+            allow: self.permissions.text(),
+            fill: match &self.permissions.when_full {
+                WhenFull::Refused => None,
+                WhenFull::FilledAt(places) => Some((places.at.clone(), places.never.clone())),
+            },
+        }
+    }
+
     fn measure(&self, work: Work<'_>, evidence: &mut Evidence<'_>) -> Result<Measurement, EngineError> {
         let setting = Setting {
             base: work.base,
@@ -650,18 +561,6 @@ impl Bench {
         }
         error
     }
-}
-
-/// What the engine is given of a run.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Work<'a> {
-    pub(crate) workload: &'a Workload,
-    /// The workers of it that this process runs.
-    pub(crate) part: Part,
-    pub(crate) base: &'a Path,
-    pub(crate) content_seed: u64,
-    pub(crate) sim_run: SimRun,
-    pub(crate) sim_debt: CarriedDebt,
 }
 
 /// Why a rank's part of a run ended before its last phase, where it did.

@@ -3,8 +3,8 @@
 
 use crate::blocks::SECTOR_BYTES;
 use crate::error::TraceError;
+use crate::format_reader::{FormatReader, Input};
 use crate::names::Names;
-use crate::open::{FormatReader, Input};
 use crate::record::{Record, RecordedAct, UNKNOWN_NS};
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};

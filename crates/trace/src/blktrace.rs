@@ -4,8 +4,8 @@
 
 use crate::blocks::{BlockEvent, Blocks, SECTOR_BYTES, Step};
 use crate::error::TraceError;
+use crate::format_reader::{FormatReader, Input};
 use crate::names::Names;
-use crate::open::{FormatReader, Input};
 use crate::pending::Pending;
 use crate::record::{Record, RecordedAct, Task, flag};
 use std::collections::HashMap;

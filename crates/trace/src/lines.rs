@@ -1,8 +1,8 @@
 //! What the readers of text share: lines in, records out.
 
 use crate::error::{LineProblem, TraceError};
+use crate::format_reader::{FormatReader, Input};
 use crate::names::Names;
-use crate::open::{FormatReader, Input};
 use crate::pending::Pending;
 use crate::record::Record;
 use std::io::{BufRead, Read};

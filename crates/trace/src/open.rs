@@ -5,6 +5,7 @@ use crate::blktrace::{Blktrace, RecordLayout};
 use crate::elbencho::{OpsLog, is_ops_log};
 use crate::error::TraceError;
 use crate::events::{Blkparse, Events, is_blkparse, is_event};
+use crate::format_reader::{FormatReader, Input};
 use crate::iolog::{self, Iolog, Waits};
 use crate::lines::{LineParser, Lines};
 use crate::model::Drawn;
@@ -15,7 +16,7 @@ use crate::record::{FileName, Record, Task};
 use crate::strace::{Strace, is_strace};
 use crate::table::{PRESETS, Table, detect};
 use std::fs::File;
-use std::io::{BufRead, BufReader, Cursor, ErrorKind, Read};
+use std::io::{BufReader, Cursor, ErrorKind, Read};
 use std::path::Path;
 
 /// The forms that are read.
@@ -119,33 +120,6 @@ impl Format {
                 line => Format::Table(detect(line)?.to_owned()),
             })
         })
-    }
-}
-
-/// Anything that a recording can be read from.
-pub type Input = Box<dyn BufRead + Send>;
-
-/// How a form is read.
-pub(crate) trait FormatReader: Send {
-    /// The next record; `None` at the end.
-    fn next(&mut self) -> Option<Result<Record, TraceError>>;
-
-    /// Files and threads so far.
-    fn names(&self) -> &Names;
-
-    /// Waits of fio's version 2 so far.
-    fn waits(&self) -> u64 {
-        0
-    }
-
-    /// What the file says about itself.
-    fn facts(&self) -> Option<&Facts> {
-        None
-    }
-
-    /// What could not be read so far.
-    fn losses(&self) -> &[Loss] {
-        &[]
     }
 }
 

@@ -3,8 +3,7 @@
 use crate::error::TraceError;
 use crate::names::Names;
 use crate::open::RecordingReader;
-use crate::record::{FileName, Record, RecordedAct, Task};
-use crate::survey::end_of;
+use crate::record::{FileName, Record, RecordedAct, Task, end_of};
 
 /// Records with the files that they are about.
 pub trait Recorded: Iterator<Item = Result<Record, TraceError>> {

@@ -231,3 +231,27 @@ impl Record {
         if self.act.moves_data() { u64::try_from(self.result).unwrap_or(0).min(self.length) } else { 0 }
     }
 }
+
+/// Flags of open(2) as recordings have them: those of Linux on x86. Source: asm-generic/fcntl.h.
+pub mod open_flag {
+    /// Made if it is not there.
+    pub const CREATE: u64 = 0o100;
+    /// Must not be there.
+    pub const EXCLUSIVE: u64 = 0o200;
+    /// Written at its end.
+    pub const APPEND: u64 = 0o2000;
+    /// Cut to nothing.
+    pub const TRUNCATE: u64 = 0o1000;
+    /// A directory.
+    pub const DIRECTORY: u64 = 0o200_000;
+    /// A file without a name in a directory; has [`DIRECTORY`]'s bit as well.
+    pub const TEMPORARY: u64 = 0o20_200_000;
+}
+
+/// When a record had ended, as far as that is known.
+pub fn end_of(record: &Record) -> u64 {
+    match record.took_ns {
+        UNKNOWN_NS => record.at_ns,
+        took_ns => record.at_ns.saturating_add(took_ns),
+    }
+}

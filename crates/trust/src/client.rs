@@ -1,8 +1,7 @@
 //! What the client of a network file system moved while the clock ran, and how much of it went to the server.
 
-use crate::evidence::share;
 use crate::not_seen::NotSeen;
-use crate::tier::DEVICE_SHARE;
+use crate::shares::{DEVICE_SHARE, share};
 use plumb_result::Seen;
 use plumb_result::client::ClientCounters;
 use plumb_result::observe::{FileSystem, PhaseObservations, TargetFacts};

@@ -4,6 +4,7 @@ use crate::client::{self, ClientTraffic};
 use crate::compressibility;
 use crate::not_seen::NotSeen;
 use crate::plan;
+use crate::shares::share;
 use plumb_result::observe::{
     BlockLayer, DeviceCounters, Environment, Extents, LayerKind, OwnIo, PhaseObservations, Residency, Seen, TargetFacts,
 };
@@ -376,11 +377,6 @@ impl<'a> PhaseView<'a> {
     pub(crate) fn has_layer(&self, kind: LayerKind) -> bool {
         self.layers().any(|layer| layer.kind == kind)
     }
-}
-
-/// Part of whole, 0–1; `None` for an empty whole.
-pub(crate) fn share(part: u64, whole: u64) -> Option<f64> {
-    (whole > 0).then(|| part as f64 / whole as f64)
 }
 
 fn seen_of<T: Copy>(by_target: &BTreeMap<String, Seen<T>>, name: &str) -> Result<T, NotSeen> {

@@ -1,6 +1,6 @@
 //! What a replay kept of its recording, line by line, each with a verdict. Pure.
 
-use crate::hosts::HostEvidence;
+use crate::host_evidence::HostEvidence;
 use plumb_result::{
     FidelityLine, FidelityUnit, FidelityVerdict, PhaseMeasurement, PhaseResult, ReplayMeasurement, ReplayedSum,
 };

@@ -1,22 +1,11 @@
 //! Judges a run of several hosts: each by its own evidence, and what is a matter of numbers alone by the sum.
 
-use crate::judge::{Judgement, judge, verdict, worst_first};
+use crate::host_evidence::HostEvidence;
+use crate::judge::judge;
+use crate::judgement::{Judgement, verdict, worst_first};
 use crate::tier::{Beyond, PhaseTiers, RateTier};
-use plumb_result::{Finding, Level, Limiter, Measurement, Observations, PhaseMeasurement};
+use plumb_result::{Finding, Level, Limiter, Measurement, PhaseMeasurement};
 use plumb_workload::{OpKind, Workload};
-
-/// What one host's ranks measured, and what was seen of that machine.
-#[derive(Debug, Clone, PartialEq)]
-pub struct HostEvidence {
-    /// Its name.
-    pub name: String,
-    /// What its ranks run together.
-    pub workload: Workload,
-    /// All its ranks together, their workers side by side.
-    pub measurement: Measurement,
-    /// The machine, its storage and all its ranks.
-    pub observations: Observations,
-}
 
 /// A workload as this many ranks run it together: every phase has each rank's groups.
 pub fn of_ranks(workload: &Workload, ranks: u32) -> Workload {

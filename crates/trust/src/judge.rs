@@ -4,36 +4,19 @@ use crate::check::Judge;
 use crate::checks::CHECKS;
 use crate::evidence::{ComparisonView, RunView};
 use crate::fidelity;
+use crate::judgement::{Judgement, verdict, worst_first};
 use crate::limiter::limiter;
 use crate::load;
 use crate::metrics::{first_done, metrics};
-use crate::tier::{PhaseTiers, phase_tiers};
+use crate::tier::phase_tiers;
 use plumb_result::run::OpsDone;
-use plumb_result::{Finding, Level, Limiter, Measurement, Observations, PhaseResult, RunVerdict, UnderLoad};
+use plumb_result::{Finding, Measurement, Observations, PhaseResult};
 use plumb_workload::Workload;
 use std::collections::BTreeMap;
 
 pub use crate::checks::e1::{MIN_PLOTS_TO_CLAIM, MIN_RUNS_TO_CLAIM};
 pub use crate::checks::e4::{RunModes, run_modes};
 pub use crate::checks::e14::is_below_floor;
-
-/// Checks without which it is not known what was measured: where one of them could not look, a run cannot pass.
-const DECISIVE: &[&str] = &["A1", "A3"];
-
-/// What trust says of a run.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Judgement {
-    /// What the checks say, worst first; equals in the order of [`CHECKS`], then of the phases.
-    pub findings: Vec<Finding>,
-    /// What every rate measured, one entry for each measured phase.
-    pub tiers: Vec<PhaseTiers>,
-    /// What bounded every measured phase, in the same order.
-    pub limiters: Vec<Limiter>,
-    /// Whether the run can be believed.
-    pub verdict: RunVerdict,
-    /// The load of other processes, where it was a part of the numbers.
-    pub under_load: Option<UnderLoad>,
-}
 
 /// Judges a run. Pure: equal evidence gives equal findings.
 pub fn judge(workload: &Workload, measurement: &Measurement, observations: &Observations) -> Judgement {
@@ -103,24 +86,11 @@ pub fn phase_results(workload: &Workload, measurement: &Measurement, judgement: 
         .collect()
 }
 
-pub(crate) fn worst_first(findings: &mut [Finding]) {
-    findings.sort_by_key(|finding| std::cmp::Reverse(finding.level));
-}
-
-pub(crate) fn verdict(findings: &[Finding]) -> RunVerdict {
-    let decisive_unseen =
-        findings.iter().any(|finding| finding.level == Level::Skipped && DECISIVE.contains(&finding.code.as_str()));
-    match RunVerdict::of(findings) {
-        RunVerdict::Pass if decisive_unseen => RunVerdict::Unknown,
-        verdict => verdict,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::fixture::{MIB, Scene};
-    use plumb_result::Tier;
+    use plumb_result::{Level, RunVerdict, Tier};
     use plumb_workload::{CachePolicy, Flush, OpKind};
 
     #[test]

@@ -19,18 +19,22 @@ mod factors;
 mod fidelity;
 #[cfg(test)]
 mod fixture;
+mod host_evidence;
 mod hosts;
 mod judge;
+mod judgement;
 mod limiter;
 mod link;
 mod live;
 mod load;
+mod load_comparison;
 mod metrics;
 mod not_seen;
 mod passes;
 mod plan;
 mod same_work;
 mod series;
+mod shares;
 mod stated;
 pub mod text;
 mod tier;
@@ -46,15 +50,17 @@ pub use docs::{docs, explain, explanation};
 pub use evidence::{ComparisonSide, ComparisonView, Ground, PhaseView, RunView};
 pub use factors::{Change, FACTORS, Factor, UnknownFactor, confounded, differences, factor, factor_of_feature};
 pub use fidelity::fidelity_of_hosts;
-pub use hosts::{HostEvidence, Measured, judge_hosts, of_ranks};
+pub use host_evidence::HostEvidence;
+pub use hosts::{Measured, judge_hosts, of_ranks};
 pub use judge::{
-    Judgement, MIN_PLOTS_TO_CLAIM, MIN_RUNS_TO_CLAIM, RunModes, is_below_floor, judge, judge_comparison, phase_results,
-    run_modes,
+    MIN_PLOTS_TO_CLAIM, MIN_RUNS_TO_CLAIM, RunModes, is_below_floor, judge, judge_comparison, phase_results, run_modes,
 };
+pub use judgement::Judgement;
 pub use limiter::limiter;
 pub use live::{LiveJudge, PhaseNews};
 pub use load::declare_load_of;
 pub use metrics::metrics;
 pub use same_work::{WorkPrint, WorkQuestion, unlike, work_print};
+pub use shares::{CACHE_SHARE, DEVICE_SHARE};
 pub use stated::{StatedError, conversion};
-pub use tier::{CACHE_SHARE, DEVICE_SHARE, PhaseTiers, RateTier, live_tier, tiers};
+pub use tier::{PhaseTiers, RateTier, live_tier, tiers};

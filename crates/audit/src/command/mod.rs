@@ -1,6 +1,7 @@
 //! What printed commands do, as far as an audit needs it. What a tool's words mean is asked of its dialect; here is only
 //! what is around them: the shell, and preparations that no dialect runs.
 
+mod differences;
 mod elbencho;
 mod fields;
 mod fio;
@@ -12,8 +13,9 @@ pub use elbencho::ElbenchoCommand;
 pub use fio::FioCommand;
 pub use tools::{BonnieCommand, DdCommand, IozoneCommand, PostmarkCommand};
 
-pub(crate) use shell::{launcher, parts, without_launcher, words};
-pub(crate) use work::{FieldDifference, differences};
+pub(crate) use differences::differences;
+pub(crate) use shell::{parts, without_launcher, words};
+pub(crate) use work::FieldDifference;
 
 use crate::form::Durability;
 use plumb_result::CellMetric;

@@ -1,6 +1,6 @@
 //! Rules about sentences that admit a choice of runs, and about the meaning of the spread.
 
-use super::{AppliedTo, Draft, Rule, distinct, grouped, ids, listed};
+use super::rule::{AppliedTo, Draft, Rule, distinct, grouped, ids, listed};
 use crate::form::SpreadMeaning;
 use crate::view::{CellView, View};
 use plumb_result::Level;

@@ -1,6 +1,6 @@
 //! What can be computed again from the printed numbers alone.
 
-use super::{AppliedTo, Draft, Rule, distinct, grouped, ids, listed, side_name};
+use super::rule::{AppliedTo, Draft, Rule, distinct, grouped, ids, listed, side_name};
 use crate::command::CommandAction;
 use crate::form::Quoted;
 use crate::numbers::{Base, Explanation, PrintedNumber, PrintedUnit};

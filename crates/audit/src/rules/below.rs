@@ -2,7 +2,7 @@
 //! and blocks that hold nothing.
 
 use super::moved::reads_its_file;
-use super::{AppliedTo, Draft, Rule, distinct, grouped, ids, listed};
+use super::rule::{AppliedTo, Draft, Rule, distinct, grouped, ids, listed};
 use crate::command::{self, CommandAction};
 use crate::form::Durability;
 use crate::prepare::Prepared;

@@ -1,6 +1,6 @@
 //! What the commands themselves give away.
 
-use super::{AppliedTo, Draft, Rule, distinct, grouped, ids, listed};
+use super::rule::{AppliedTo, Draft, Rule, distinct, grouped, ids, listed};
 use crate::command::{self, CommandAction, DdCommand, FioCommand};
 use crate::form::Explained;
 use crate::numbers::PrintedUnit;

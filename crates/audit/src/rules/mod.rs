@@ -5,7 +5,6 @@ use crate::view::View;
 use plumb_result::AuditFinding;
 pub use rule::Rule;
 pub(crate) use rule::{AppliedTo, Draft, listed, side_name};
-use rule::{distinct, grouped, ids};
 
 mod admitted;
 mod arithmetic;

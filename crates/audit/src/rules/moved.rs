@@ -1,7 +1,7 @@
 //! Did the bytes move? What size, rate and command say about memory and device.
 
 use super::below::{shrinking_sides, shrinking_words};
-use super::{AppliedTo, Draft, Rule, distinct, grouped, ids, listed};
+use super::rule::{AppliedTo, Draft, Rule, distinct, grouped, ids, listed};
 use crate::command::CommandAction;
 use crate::form::Durability;
 use crate::numbers::PrintedUnit;

@@ -1,6 +1,6 @@
 //! PostMark: its settings fix what it moves, so its printed rates give its seconds back.
 
-use super::{AppliedTo, Draft, Rule, distinct, ids, listed, side_name};
+use super::rule::{AppliedTo, Draft, Rule, distinct, ids, listed, side_name};
 use crate::command::{CommandAction, PostmarkCommand};
 use crate::numbers::{Base, PrintedNumber};
 use crate::postmark::{Totals, replay};

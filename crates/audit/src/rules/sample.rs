@@ -1,6 +1,6 @@
 //! Is the sample enough, and honestly shown?
 
-use super::{AppliedTo, Draft, Rule, distinct, grouped, ids, listed, side_name};
+use super::rule::{AppliedTo, Draft, Rule, distinct, grouped, ids, listed, side_name};
 use crate::form::TestOrder;
 use crate::view::{CellView, View};
 use plumb_result::Level;

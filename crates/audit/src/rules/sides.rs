@@ -1,7 +1,7 @@
 //! Are the sides, and the tools, comparable?
 
+use super::rule::{AppliedTo, Draft, Rule, distinct, ids, listed, side_name};
 use super::unequal::meant;
-use super::{AppliedTo, Draft, Rule, distinct, ids, listed, side_name};
 use crate::form::{ComparedThing, Durability, Storage};
 use crate::view::{BonnieGeneration, CellView, View, is_bonnie};
 use plumb_result::Level;

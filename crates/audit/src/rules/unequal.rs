@@ -1,7 +1,7 @@
 //! Did the sides do the same? Commands are compared by the work that they lower to, preparations by the settings that
 //! they leave.
 
-use super::{AppliedTo, Draft, Rule, ids, listed, side_name};
+use super::rule::{AppliedTo, Draft, Rule, ids, listed, side_name};
 use crate::command::{FieldDifference, differences};
 use crate::prepare::{Prepared, PreparedPart};
 use crate::view::{CellView, View};

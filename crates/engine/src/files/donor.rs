@@ -1,8 +1,8 @@
 //! The file that gives its blocks to those of a worker, where blocks are exchanged. It is written to, and the user said its
 //! name: it passes the guard as such, whatever the job's own files are called.
 
-use super::layout::job_words;
-use super::{JobFilesError, JobTarget};
+use super::JobTarget;
+use super::error::{JobFilesError, job_words};
 use crate::backend::move_extents::Donor;
 use crate::guard::{Create, Door, FoundName};
 use crate::os::{self, Space};

@@ -1,6 +1,6 @@
 //! A job that cannot have its files: it fails by itself, and tells why.
 
-use super::JobFilesError;
+use super::error::JobFilesError;
 use crate::barrier::{Barrier, Body};
 use crate::fault::FaultLog;
 use crate::terms::Ended;

@@ -1,8 +1,9 @@
 //! Making a job's files before the first phase: what is missing is made, what is too short gets its length.
 
 use super::calls::{logical_block_bytes, posix_fallocate};
+use super::error::JobFilesError;
 use super::paths::Paths;
-use super::{FileUse, HeldDevice, JobFilesError, JobTarget, Lengths, asked_of, changes, donor};
+use super::{FileUse, HeldDevice, JobTarget, Lengths, asked_of, changes, donor};
 use crate::backend::FileKind;
 use crate::files::failed::Unopened;
 use crate::guard::{
@@ -483,16 +484,5 @@ fn allocate(file: &File, allocation: Allocation, length_bytes: u64) -> std::io::
         Allocation::Keep => quietly(reserve(Space::Keep)),
         Allocation::Posix => posix_fallocate(file.as_fd(), length_bytes),
         Allocation::Truncate => Ok(rustix::fs::ftruncate(file, length_bytes)?),
-    }
-}
-
-/// A refusal of direct I/O in the words of jobs.
-pub(super) fn job_words(refusal: Refusal) -> JobFilesError {
-    match refusal {
-        Refusal::NoDirect { path } => {
-            let file_system = super::open::file_system_of(&path);
-            JobFilesError::NoDirect { path, file_system }
-        }
-        refusal => JobFilesError::Refused(refusal),
     }
 }

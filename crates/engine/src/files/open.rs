@@ -1,8 +1,8 @@
 //! Opening a job's files for one worker, with everything that the job wants of an open file.
 
 use super::calls::{WRITTEN_OUT_MAX, drop_pages, posix_fallocate, set_write_life, write_out};
-use super::layout::job_words;
-use super::{FileUse, JobFilesError, JobTarget};
+use super::error::{JobFilesError, job_words};
+use super::{FileUse, JobTarget};
 use crate::backend::{BlockFiles, FileAccess, NOT_OPEN, Opener, SyncRangeFlags};
 use crate::guard::{Access, Create, Door, FoundName, Refusal, open_again_as};
 use plumb_workload::blocks::sweep::SweepOps;
@@ -280,17 +280,4 @@ pub(crate) fn allow_open_files(count: usize) -> Result<(), JobFilesError> {
         return Err(JobFilesError::TooManyFiles { count, limit: hard, needed });
     }
     Ok(())
-}
-
-/// The type of the file system on which a path lies, as the table of mounts has it. Source: proc_pid_mountinfo(5).
-pub(super) fn file_system_of(path: &Path) -> String {
-    let unknown = || "of an unknown type".to_owned();
-    let Ok(path) = std::path::absolute(path) else { return unknown() };
-    let Ok(table) = std::fs::read_to_string("/proc/self/mountinfo") else { return unknown() };
-    let mounts = table.lines().filter_map(|line| {
-        let point = line.split(' ').nth(4)?.replace("\\040", " ");
-        let kind = line.split(" - ").nth(1)?.split(' ').next()?;
-        path.starts_with(&point).then(|| (point.len(), kind.to_owned()))
-    });
-    mounts.max_by_key(|(length, _)| *length).map_or_else(unknown, |(_, kind)| kind)
 }

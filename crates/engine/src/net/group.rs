@@ -4,6 +4,7 @@ use super::backend::{NetSocket, Ready};
 use super::datagram::DatagramCells;
 use super::new_sockets::NewSockets;
 use super::prepared::Prepared;
+use super::protocol::{FlowEnd, NetEnd, NetProtocol, NetRequest, NetSession};
 use super::{BlockSource, Counts, Flow, Flows, TcpFacts};
 use crate::backend::SyncBackend;
 use crate::barrier::{Barrier, Body};
@@ -26,66 +27,6 @@ use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
-
-/// Connects sockets for network work, by a protocol that both ends know.
-pub trait NetProtocol: Sync {
-    /// Connects, and tells the other end what the work is. From then on the other end is at work.
-    ///
-    /// # Errors
-    /// In words, with the way out.
-    fn connect(&self, request: &NetRequest<'_>) -> Result<Box<dyn NetSession>, String>;
-}
-
-/// What is to be connected.
-#[derive(Debug, Clone, Copy)]
-pub struct NetRequest<'a> {
-    /// `HOST`, `HOST:PORT`, `unix:PATH` or `vsock:CID:PORT`.
-    pub address: &'a str,
-    /// What is done.
-    pub load: &'a NetLoad,
-    /// Number of connections.
-    pub connections: u32,
-    /// How long it takes, where that is known.
-    pub time: Option<Nanos>,
-    /// Round trips per second of each connection, where their starts are given.
-    pub rate: Option<f64>,
-    /// Set by a signal.
-    pub stop: StopFlag,
-}
-
-/// Connections to another end that is at work. Dropped, it ends the work there.
-pub trait NetSession: Send {
-    /// Its sockets with their work; once.
-    fn flows(&mut self) -> Vec<Flow>;
-
-    /// Ends the work there, and says what both ends know of it.
-    ///
-    /// # Errors
-    /// In words.
-    fn finish(self: Box<Self>, ended: &NetEnd) -> Result<Network, String>;
-}
-
-/// What this end did.
-#[derive(Debug, Clone, Default)]
-pub struct NetEnd {
-    /// For so many seconds.
-    pub seconds: f64,
-    /// By connection.
-    pub flows: Vec<FlowEnd>,
-    /// Processor time, user and system, ns.
-    pub cpu_ns: (u64, u64),
-    /// Calls of [`Passing::ZeroCopy`] of which the kernel copied the data, and all that it told of.
-    pub copied: [u64; 2],
-}
-
-/// What one connection did.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct FlowEnd {
-    /// So much.
-    pub counts: Counts,
-    /// As the system knows it.
-    pub tcp: Option<TcpFacts>,
-}
 
 /// The connections of a group of workers.
 pub(crate) struct NetGroup {

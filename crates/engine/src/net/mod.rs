@@ -14,15 +14,16 @@ mod new_sockets;
 mod options;
 mod passing;
 mod prepared;
+mod protocol;
 mod socket;
 mod trips;
 
 pub use datagram::{Arrived, DatagramHeader};
 pub use elsewhere::Elsewhere;
-pub use group::{FlowEnd, NetEnd, NetProtocol, NetRequest, NetSession};
 pub(crate) use group::{NetGroup, ProbeRun};
 pub use new_sockets::NewSockets;
 pub use options::{OptionError, SocketOptions};
+pub use protocol::{FlowEnd, NetEnd, NetProtocol, NetRequest, NetSession};
 pub use socket::{
     ConnectError, KeepAlive, TcpFacts, buffers, congestion, connect_socket, connect_tcp, datagram_socket, has_sctp,
     keep_off_routers, listen_tcp, segment_bytes, watch,

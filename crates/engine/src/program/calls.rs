@@ -22,7 +22,7 @@ use crate::backend::{Begun, Completion, Errno, NotBegun, SyncBackend, Unfinished
 use crate::clock::{Clock, Ticks};
 use crate::content::Mismatch;
 use crate::op::Seek;
-pub(super) use files::{Files, NamedPlaces, Spot};
+pub(super) use files::Files;
 use handle::{Handle, of};
 pub(super) use mpi::MpiCalls;
 use plumb_workload::OpKind;

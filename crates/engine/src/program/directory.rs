@@ -1,8 +1,8 @@
 //! Files as one op each: made, looked at and removed with all that belongs to that, by their own names or by those that
 //! their directory gives.
 
-use super::calls::NamedPlaces;
 use super::descriptor::{close, errno, nothing, write_whole};
+use super::named_places::NamedPlaces;
 use super::op::CallOp;
 use crate::backend::{Completion, Errno};
 use plumb_workload::program::{FileStep, FileWork, Held};

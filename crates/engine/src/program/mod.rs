@@ -19,6 +19,7 @@ mod files;
 mod kernel_aio;
 pub(crate) mod load_file;
 mod mapping;
+mod named_places;
 mod nothing;
 mod op;
 mod postmark;

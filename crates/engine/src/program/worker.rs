@@ -1,12 +1,13 @@
 //! The workers of programs.
 
-use super::calls::{Calls, Files, LINK_BYTES, MpiCalls, NamedPlaces};
+use super::calls::{Calls, Files, LINK_BYTES, MpiCalls};
 use super::compile::Compiled;
 use super::content::RecordMemory;
 use super::file_set::{SetPlace, SetState};
 use super::file_table::FileTable;
 use super::files::{NamedRun, ScratchFiles};
 use super::kernel_aio::{AioLimits, KernelAio};
+use super::named_places::NamedPlaces;
 use super::nothing::{NamesOnly, NullCalls};
 use super::op::CallOp;
 use super::postmark::{FileMemory, KeptDraws};

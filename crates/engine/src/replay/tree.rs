@@ -7,7 +7,7 @@ use crate::engine_error::EngineError;
 use crate::guard::{Guard, GuardedDir};
 use crate::os::Space;
 use crate::prepare::PrepareError;
-use crate::setting::Setting;
+use crate::setting::{Setting, content_stream};
 use crate::signals::StopFlag;
 use crate::source::trace::ReplayError;
 use crate::testdir::TestDir;
@@ -81,7 +81,7 @@ pub(crate) fn open_recorded(
     say("reading the recording");
     let survey = surveyed(setting, replay).map_err(|error| failed(error.to_string()))?;
     let root = guard.open_dir_in(dir, &target.path, survey.reach_bytes)?;
-    let stream = crate::targets::content_stream(workload, setting, u32::MAX >> 9, 0);
+    let stream = content_stream(workload, setting, u32::MAX >> 9, 0);
     let mut filler = Filler::new(target.content, stream);
     let files = survey.initial.iter().filter(|entry| matches!(entry.kind, InitialFileKind::File { .. })).count();
     say(&format!("making {files} files and the directories that the recording needs"));

@@ -2,7 +2,6 @@
 
 use super::{
     FailedJob, FileSet, GroupSeat, OpenFiles, OpenSim, OpenTarget, OpenTargets, OpenTree, TargetContext, TreeRoot,
-    content_stream,
 };
 use crate::backend::FileKind;
 use crate::content::{BufferRequest, Buffers, ContentError, Filler, Stamper, total_bytes};
@@ -18,7 +17,7 @@ use crate::prepare::{LayoutProgress, LayoutRequest, PrepareError, open_target};
 use crate::program::NamesOnly;
 use crate::replay::open_recorded;
 use crate::rng::StreamId;
-use crate::setting::Setting;
+use crate::setting::{Setting, content_stream};
 use crate::sim::run::Simulation;
 use crate::testdir::TestDir;
 use crate::tree::{self, TreeShape};

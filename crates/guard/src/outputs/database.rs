@@ -1,8 +1,9 @@
 //! A database file, and the files that SQLite creates next to it.
 
+use super::place::OF_NAME;
 use super::place::{followed, parent};
 use super::private::open_to_read;
-use super::{OF_NAME, OutputError, OutputFile, make_private};
+use super::{OutputError, OutputFile, make_private};
 use rustix::fs::{CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use std::fs::File;

@@ -22,8 +22,8 @@ use super::beneath::Identity;
 use super::device::SystemDevices;
 use super::output::keeps_nothing;
 use super::{kind_name, os};
-use place::{Entry, Place};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawMode, Stat};
+use place::{Entry, NameOrigin, Place};
+use rustix::fs::{FileType, Mode, OFlags, RawMode, Stat};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io::Write;
@@ -38,15 +38,6 @@ const SHARED_MODE: Mode = Mode::from_bits_retain(0o666);
 
 /// Mode of files that hold state or secrets, regardless of the umask.
 const PRIVATE_MODE: Mode = Mode::from_bits_retain(0o600);
-
-/// The origin of an output's name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum NameOrigin {
-    /// A name that the user typed.
-    Typed,
-    /// A name that Plumb or a tool made up, and that other users can predict.
-    MadeUp,
-}
 
 /// An output file that is not opened yet.
 ///
@@ -271,9 +262,6 @@ impl<'a> OutputFile<'a> {
 fn is_same(one: &Stat, other: &Stat) -> bool {
     Identity::of(one) == Identity::of(other)
 }
-
-/// Flags of fstatat(2) that do not follow a link.
-const OF_NAME: AtFlags = AtFlags::SYMLINK_NOFOLLOW;
 
 #[cfg(test)]
 mod tests;

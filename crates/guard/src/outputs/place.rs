@@ -1,6 +1,5 @@
 //! Resolves the path of an output to a descriptor, a stream, or a name in an opened directory.
 
-use super::{NameOrigin, OF_NAME};
 use crate::raw_open;
 use rustix::fs::{Access, AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
@@ -9,6 +8,18 @@ use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+
+/// The origin of an output's name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NameOrigin {
+    /// A name that the user typed.
+    Typed,
+    /// A name that Plumb or a tool made up, and that other users can predict.
+    MadeUp,
+}
+
+/// Flags of fstatat(2) that do not follow a link.
+pub(super) const OF_NAME: AtFlags = AtFlags::SYMLINK_NOFOLLOW;
 
 /// Maximum number of links that are followed one after another, as in the kernel. Source: path_resolution(7).
 const LINKS_MAX: u32 = 40;

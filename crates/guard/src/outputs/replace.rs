@@ -1,7 +1,8 @@
 //! Atomic replacement of a report: readers see the old file or the new one, never a part, even after a crash.
 
+use super::place::NameOrigin;
 use super::place::{Entry, Place};
-use super::{IfMissing, NameOrigin, Opened, OutputError, OutputFile, PRIVATE_MODE, is_same};
+use super::{IfMissing, Opened, OutputError, OutputFile, PRIVATE_MODE, is_same};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::ffi::OsString;

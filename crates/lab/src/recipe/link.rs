@@ -1,9 +1,9 @@
-//! The largest packet of a network interface. Source: ip-link(8). It gets its old value back.
+//! The largest packet of a network interface, which gets its old value back.
 
-use crate::command::Command;
 use crate::error::Cause;
 use crate::site::{MadePaths, Site};
 use crate::step::Link;
+use crate::tool::ip_link::{mtu_of, set, show};
 use crate::undo::Undo;
 
 /// Smallest and largest packet of any interface. Sources: RFC 791, and the 16 bits of an IP packet's length with those of loopback.
@@ -43,35 +43,13 @@ pub(super) fn check(step: &Link) -> Result<(), Cause> {
     Ok(())
 }
 
-fn ip(namespace: Option<&str>) -> Command {
-    let of = namespace.map(|namespace| ["-n", namespace]);
-    Command::new("ip", of.into_iter().flatten())
-}
-
-pub(crate) fn show(namespace: Option<&str>, device: &str) -> Command {
-    ip(namespace).args(["-o", "link", "show", "dev", device])
-}
-
-pub(crate) fn set(namespace: Option<&str>, device: &str, mtu: u64) -> Command {
-    ip(namespace).args(["link", "set", "dev", device, "mtu", &mtu.to_string()])
-}
-
-/// `2: eth0: <…> mtu 1500 qdisc …`.
-pub(crate) fn mtu_of(shown: &str) -> Option<u64> {
-    let mut words = shown.split_whitespace().skip_while(|word| *word != "mtu");
-    words.nth(1)?.parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    // Protects: the old value is the interface's, and no name becomes an option.
+    // Protects: no name becomes an option, and no interface gets a packet that it cannot have.
     #[test]
-    fn the_mtu_is_read_as_ip_shows_it() {
-        let shown = "3: plumb0@if2: <BROADCAST,UP> mtu 1500 qdisc noqueue state UP mode DEFAULT \\    link/ether";
-        assert_eq!(mtu_of(shown), Some(1500));
-        assert_eq!(mtu_of("Device does not exist"), None);
+    fn names_and_sizes_are_checked() {
         let link =
             |device: &str, mtu| Link { device: device.to_owned(), namespace: None, mtu: crate::step::Count(mtu) };
         assert!(check(&link("eth0.1", 9000)).is_ok());

@@ -1,6 +1,6 @@
 //! Reading directories, also while they change.
 
-use super::{Hand, common, shall};
+use super::case::{Hand, common, shall};
 use crate::ctx::{Ctx, RDONLY, Run};
 use crate::sys::{self, V, nr};
 

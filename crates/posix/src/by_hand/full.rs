@@ -1,6 +1,6 @@
 //! What needs a file system of its own: full ones, and limits that are reached.
 
-use super::{Hand, common, linux, on, shall};
+use super::case::{Hand, common, linux, on, shall};
 use crate::Place;
 use crate::ctx::{A, B, Ctx, NEW, RDWR, Stop};
 use crate::facts::{self, APPEND, IMMUTABLE};

@@ -1,6 +1,7 @@
 //! Locks: those of fcntl, of processes and of open file descriptions, and those of flock.
 
-use super::{Hand, linux, shall, shared, unlinked};
+use super::case::{Hand, linux, shall};
+use super::{shared, unlinked};
 use crate::ctx::{Ctx, Run};
 use crate::sys::{self, R, V, nr};
 

@@ -1,5 +1,6 @@
 //! Cases that no table generates.
 
+mod case;
 mod dirs;
 mod full;
 mod locks;
@@ -15,53 +16,8 @@ mod times;
 mod unlinked;
 mod xattr;
 
-use crate::ctx::{Ctx, Run};
-use crate::{Level, Place};
-
+pub use case::Hand;
 pub use xattr::acl_bytes;
-
-/// A case.
-pub struct Hand {
-    /// Its id.
-    pub id: &'static str,
-    /// The page that says so.
-    pub page: &'static str,
-    /// How binding it is.
-    pub level: Level,
-    /// Where it is tested.
-    pub place: Place,
-    /// The rule in a sentence.
-    pub text: &'static str,
-    /// Tests it.
-    pub run: fn(&mut Ctx<'_>) -> Run,
-}
-
-/// A case of this level, in the directory.
-const fn case(
-    level: Level,
-    id: &'static str,
-    page: &'static str,
-    text: &'static str,
-    run: fn(&mut Ctx<'_>) -> Run,
-) -> Hand {
-    Hand { id, page, level, place: Place::Here, text, run }
-}
-
-const fn shall(id: &'static str, page: &'static str, text: &'static str, run: fn(&mut Ctx<'_>) -> Run) -> Hand {
-    case(Level::Shall, id, page, text, run)
-}
-
-const fn linux(id: &'static str, page: &'static str, text: &'static str, run: fn(&mut Ctx<'_>) -> Run) -> Hand {
-    case(Level::Linux, id, page, text, run)
-}
-
-const fn common(id: &'static str, page: &'static str, text: &'static str, run: fn(&mut Ctx<'_>) -> Run) -> Hand {
-    case(Level::Common, id, page, text, run)
-}
-
-const fn on(place: Place, hand: Hand) -> Hand {
-    Hand { place, ..hand }
-}
 
 /// All, by subject.
 pub const HANDS: &[&[Hand]] = &[

@@ -1,6 +1,6 @@
 //! Making files of each type, links, and what names may be.
 
-use super::{Hand, common, linux, shall};
+use super::case::{Hand, common, linux, shall};
 use crate::ctx::{Ctx, NEW, Run, Stop};
 use crate::facts::Kind;
 use crate::outcome::SkipKind;

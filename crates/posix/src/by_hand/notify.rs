@@ -1,6 +1,6 @@
 //! inotify: what is told of a change, to whom, and once. Source: inotify(7).
 
-use super::{Hand, linux};
+use super::case::{Hand, linux};
 use crate::ctx::{Ctx, RDONLY, Run};
 use crate::sys::{self, V, nr};
 

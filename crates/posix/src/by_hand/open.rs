@@ -1,6 +1,6 @@
 //! open(): what its flags mean.
 
-use super::{Hand, linux, on, shall};
+use super::case::{Hand, linux, on, shall};
 use crate::Place;
 use crate::ctx::{Ctx, RDONLY, RDWR, Run, Stop, WRONLY};
 use crate::facts::{self, Kind};

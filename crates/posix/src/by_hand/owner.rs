@@ -1,6 +1,6 @@
 //! chmod, chown, and the bits S_ISUID and S_ISGID.
 
-use super::{Hand, common, shall};
+use super::case::{Hand, common, shall};
 use crate::ctx::{A, B, Ctx, RDWR, Run, Stop, Who};
 use crate::facts::{self, Kind};
 use crate::outcome::SkipKind;

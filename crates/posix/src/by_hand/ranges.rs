@@ -1,6 +1,7 @@
 //! Parts of files: space, holes, copies without data.
 
-use super::{Hand, common, linux, shall, sizes, unlinked};
+use super::case::{Hand, common, linux, shall};
+use super::{sizes, unlinked};
 use crate::ctx::{Ctx, Run, Stop};
 use crate::facts::FALLOCATE;
 use crate::sys::{R, V, nr};

@@ -1,6 +1,6 @@
 //! rename(), rmdir() and link() where two files meet.
 
-use super::{Hand, common, linux, on, shall};
+use super::case::{Hand, common, linux, on, shall};
 use crate::Place;
 use crate::ctx::{A, B, Ctx, Run};
 use crate::facts::Kind;

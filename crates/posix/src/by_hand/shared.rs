@@ -1,6 +1,7 @@
 //! What several descriptors, mappings and processes see of one file.
 
-use super::{Hand, linux, shall, sizes, unlinked};
+use super::case::{Hand, linux, shall};
+use super::{sizes, unlinked};
 use crate::ctx::{Ctx, RDONLY, Run};
 use crate::sys::{self, Aligned, Ended, Map, R, V, nr};
 use std::time::Duration;

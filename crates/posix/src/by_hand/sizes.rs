@@ -1,6 +1,6 @@
 //! What files hold: size, content, holes, large offsets.
 
-use super::{Hand, linux, shall};
+use super::case::{Hand, linux, shall};
 use crate::ctx::{Ctx, RDONLY, RDWR, WRONLY};
 use crate::sys::{V, nr};
 

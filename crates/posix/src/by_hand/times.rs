@@ -1,6 +1,6 @@
 //! Times: utimensat, their range and precision; statx.
 
-use super::{Hand, common, linux, shall};
+use super::case::{Hand, common, linux, shall};
 use crate::ctx::{A, B, Ctx, NOFOLLOW, Run, Stop};
 use crate::facts::Kind;
 use crate::sys::{self, AT, V, nr};
@@ -253,7 +253,7 @@ pub(super) const CASES: &[Hand] = &[
         "stat()",
         "A directory that nobody changes stays as it is, also when a name is looked up in it, or it is to be made again.",
         |cx| {
-            let changes = crate::errors::drift(cx);
+            let changes = crate::snapshot::drift(cx);
             cx.that(changes.is_none(), "a directory that is left alone", "no change", &changes.unwrap_or_default());
             Ok(())
         },

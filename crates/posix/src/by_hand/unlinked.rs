@@ -1,6 +1,7 @@
 //! Files that are open and have no name: removed ones, and those of O_TMPFILE.
 
-use super::{Hand, linux, shall, sizes};
+use super::case::{Hand, linux, shall};
+use super::sizes;
 use crate::ctx::{Ctx, RDWR};
 use crate::sys::{V, nr};
 

@@ -1,6 +1,6 @@
 //! Extended attributes and access control lists.
 
-use super::{Hand, linux};
+use super::case::{Hand, linux};
 use crate::ctx::{A, B, Ctx, RDONLY, RDWR, Run, Stop, WRONLY};
 use crate::facts::Kind;
 use crate::outcome::SkipKind;

@@ -2,8 +2,8 @@
 //! again plots where the pairs are on several.
 
 use super::evidence::StudyEvidence;
+use super::factor_levels::SecondQuestion;
 use super::pairing::{ByOthers, Pairing};
-use super::question::SecondQuestion;
 use super::values::{CountedValue, WorkNumber, WorkNumbers, some_levels};
 use super::{counted, messages, primary};
 use crate::compare::claims::{self, ContrastSide, Lacking};

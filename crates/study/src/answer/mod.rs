@@ -15,12 +15,14 @@ mod evidence;
 mod expected;
 #[cfg(test)]
 mod expected_tests;
+mod factor_levels;
 mod judged;
 mod messages;
 mod pairing;
 mod primary;
 mod published;
 mod question;
+mod question_error;
 mod sides;
 mod spread;
 mod systems;
@@ -29,8 +31,10 @@ mod tests;
 mod values;
 
 pub use evidence::{StudyEvidence, StudyRun};
-pub(crate) use question::FactorLevels;
-pub use question::{Question, QuestionError, answer_question};
+pub(crate) use factor_levels::FactorLevels;
+use factor_levels::SecondQuestion;
+pub use question::{Question, answer_question};
+pub use question_error::QuestionError;
 
 use crate::conduct::kind;
 use crate::plan::Plan;
@@ -48,7 +52,7 @@ pub fn answer(evidence: &StudyEvidence) -> StudyReport {
 }
 
 /// The report on the plan's question, or on a second one, which stands in the plan then.
-fn answer_second(evidence: &StudyEvidence, second: Option<&question::SecondQuestion>) -> StudyReport {
+fn answer_second(evidence: &StudyEvidence, second: Option<&SecondQuestion>) -> StudyReport {
     let plan = &evidence.plan;
     let emulated = evidence.is_emulated();
     let numbers = values::numbers(evidence);

@@ -2,13 +2,14 @@
 //! all else is exploratory.
 
 use super::evidence::StudyEvidence;
+use super::factor_levels::{FactorLevels, SecondQuestion, factor};
+use super::question_error::QuestionError;
 use super::{answer_second, contrasts, judged, messages, values};
 use crate::file::known_metric;
-use crate::plan::{ComparePlan, FactorPlan, Levels, Plan, is_meant};
+use crate::plan::{ComparePlan, Plan, is_meant};
 use plumb_result::Metric;
 use plumb_result::metric::DeviceCount;
 use plumb_result::study::{AskedQuestion, ComparedLevels, StudyContrast, StudyReport};
-use plumb_workload::suggest::nearest;
 use std::collections::BTreeSet;
 
 /// A question, as it is typed. What it leaves out is as the plan has it.
@@ -22,133 +23,6 @@ pub struct Question {
     pub within: Option<String>,
     /// Metrics by name or by their last parts. Each is judged.
     pub metrics: Option<Vec<String>>,
-}
-
-/// A factor of a plan, and some of its levels; none stands for all.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct FactorLevels {
-    pub(crate) factor: String,
-    pub(crate) levels: Vec<String>,
-}
-
-impl FactorLevels {
-    fn all(factor: &str) -> FactorLevels {
-        FactorLevels { factor: factor.to_owned(), levels: Vec::new() }
-    }
-
-    /// From `F`, or `F=A,B`: the text up to the first `=` is the factor. A level may have commas of its own. `option` is what
-    /// errors say that it was given to.
-    ///
-    /// # Errors
-    /// The plan has no such factor, or the factor no such level.
-    pub(crate) fn of_text(plan: &Plan, option: &'static str, text: &str) -> Result<FactorLevels, QuestionError> {
-        let (name, mut rest) = text.split_once('=').unwrap_or((text, ""));
-        let factor = factor(plan, option, name.trim())?;
-        let mut levels = Vec::new();
-        while !rest.is_empty() {
-            let is_next = |level: &&String| {
-                rest.strip_prefix(level.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with(','))
-            };
-            let Some(level) = factor.levels.iter().filter(is_next).max_by_key(|level| level.len()) else {
-                return Err(QuestionError::Level {
-                    option,
-                    factor: factor.name.clone(),
-                    name: rest.split(',').next().unwrap_or_default().to_owned(),
-                    known: factor.levels.clone(),
-                });
-            };
-            levels.push(level.clone());
-            rest = rest[level.len()..].trim_start_matches(',');
-        }
-        Ok(FactorLevels { factor: factor.name.clone(), levels })
-    }
-
-    /// From several between commas. What is no factor belongs to the levels before it.
-    fn list(plan: &Plan, option: &'static str, text: &str) -> Result<Vec<FactorLevels>, QuestionError> {
-        let mut texts: Vec<String> = Vec::new();
-        for part in text.split(',').filter(|part| !part.trim().is_empty()) {
-            let name = part.split('=').next().unwrap_or_default().trim();
-            let is_factor = plan.factors.iter().any(|factor| factor.name == name);
-            match texts.last_mut().filter(|last| !is_factor && last.contains('=')) {
-                Some(last) => last.push_str(&format!(",{part}")),
-                None => texts.push(part.trim().to_owned()),
-            }
-        }
-        texts.iter().map(|text| FactorLevels::of_text(plan, option, text)).collect()
-    }
-}
-
-/// Why a question cannot be asked of a study.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum QuestionError {
-    /// The plan has no such factor.
-    #[error("{option} {name}: the study has no factor `{name}`{}", way_out(name, known, level_of.as_deref()))]
-    Factor {
-        /// `--by`, `--within`, `selection`.
-        option: &'static str,
-        /// What was asked for.
-        name: String,
-        /// The plan's factors.
-        known: Vec<String>,
-        /// A factor that has a level of this name.
-        level_of: Option<String>,
-    },
-    /// The factor has no such level.
-    #[error("{option} {factor}={name}: `{factor}` has no level `{name}`{}", way_out(name, known, None))]
-    Level {
-        /// `--by`, `--within`, `selection`.
-        option: &'static str,
-        /// The factor.
-        factor: String,
-        /// What was asked for.
-        name: String,
-        /// Its levels.
-        known: Vec<String>,
-    },
-    /// There is nothing to compare.
-    #[error("--by {factor}: the study has one level of it, `{level}`; a comparison needs two")]
-    OneLevel {
-        /// The factor.
-        factor: String,
-        /// Its only level.
-        level: String,
-    },
-    /// What is compared cannot be told apart as well.
-    #[error("--within {factor}: `{factor}` is what is compared; name other factors, or another one with --by")]
-    Compared {
-        /// The factor.
-        factor: String,
-    },
-    /// Nobody measured it.
-    #[error("--metrics {name}: no accepted run of the study has it{}", measured(name, known))]
-    Metric {
-        /// What was asked for.
-        name: String,
-        /// What was measured.
-        known: Vec<String>,
-    },
-}
-
-fn quoted(names: &[String]) -> String {
-    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
-}
-
-fn way_out(name: &str, known: &[String], level_of: Option<&str>) -> String {
-    if let Some(factor) = level_of {
-        return format!("; it is a level of `{factor}`: `{factor}={name}`");
-    }
-    if known.is_empty() { "; it has none".to_owned() } else { format!("; there is {}", quoted(known)) }
-}
-
-fn measured(name: &str, known: &[String]) -> String {
-    if known.is_empty() {
-        return "; none has a result yet".to_owned();
-    }
-    let list = known.join(", ");
-    match nearest(name, known.iter().map(String::as_str)) {
-        Some(meant) => format!("; did you mean `{meant}`? Measured: {list}"),
-        None => format!("; measured: {list}"),
-    }
 }
 
 /// The report of a study on another question.
@@ -167,24 +41,6 @@ pub fn answer_question(mut evidence: StudyEvidence, question: &Question) -> Resu
     let note = messages::asked([&asked_for, &planned], [declared, exploratory], evidence.plan.compare.correction);
     report.asked = Some(AskedQuestion { note, asked: asked_for, planned, declared, exploratory });
     Ok(report)
-}
-
-/// What another question adds to the evidence, whose plan asks it.
-pub(super) struct SecondQuestion {
-    /// Contrasts that the plan declared, with the plan's verdicts.
-    pub(super) declared: Vec<StudyContrast>,
-    /// Factors that are told apart, and which of their levels are asked for.
-    pub(super) within: Vec<FactorLevels>,
-}
-
-impl SecondQuestion {
-    /// Whether it is about cells of these levels.
-    pub(super) fn asks_for(&self, levels: &Levels) -> bool {
-        let is_asked = |one: &FactorLevels| {
-            one.levels.is_empty() || levels.get(&one.factor).is_some_and(|level| one.levels.contains(level))
-        };
-        self.within.iter().all(is_asked)
-    }
 }
 
 /// A question that the study can answer.
@@ -263,18 +119,6 @@ fn merged(within: Vec<FactorLevels>) -> Vec<FactorLevels> {
         }
     }
     all
-}
-
-fn factor<'a>(plan: &'a Plan, option: &'static str, name: &str) -> Result<&'a FactorPlan, QuestionError> {
-    plan.factors.iter().find(|factor| factor.name == name).ok_or_else(|| {
-        let has = |factor: &&FactorPlan| factor.levels.iter().any(|level| level == name);
-        QuestionError::Factor {
-            option,
-            name: name.to_owned(),
-            known: plan.factors.iter().map(|factor| factor.name.clone()).collect(),
-            level_of: plan.factors.iter().find(has).map(|factor| factor.name.clone()),
-        }
-    })
 }
 
 /// The metrics by Plumb's names; each has a value in some run.

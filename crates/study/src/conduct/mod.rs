@@ -10,13 +10,14 @@ mod enough;
 mod failures;
 #[cfg(test)]
 pub(crate) mod fake;
+mod hosts;
 mod judged;
 #[cfg(test)]
 mod tests;
 
-pub use attempt::{COMMAND_LIMIT, Hosts};
 pub use build_record::BuildRecord;
 pub use costs::{LeftBasis, TimeLeft};
+pub use hosts::{COMMAND_LIMIT, Hosts};
 
 use crate::plan::{Levels, Plan, PlannedRun, StopPlan};
 use attempt::Attempt;

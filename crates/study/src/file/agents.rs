@@ -1,10 +1,10 @@
 //! Hosts whose agents make the runs of a study: what the lab's hosts can do, and they cannot.
 
 use super::error::StudyError;
-use super::form::{Binds, HostForm, StudyForm};
-use super::levels::{self, Combination};
-use super::make::{LOCAL, Study};
-use super::objections::conditions_in;
+use super::form::{HostForm, StudyForm};
+use super::level_form::Binds;
+use super::levels::{self, Combination, conditions_in};
+use super::study::{LOCAL, Study};
 use super::workload::WorkloadText;
 use plumb_document::Table;
 use plumb_lab::Step;

@@ -1,6 +1,6 @@
 //! Workloads in other tools' words.
 
-use super::form::{LevelForm, OneOrMany};
+use super::level_form::{LevelForm, OneOrMany};
 use super::levels::RamUnit;
 use plumb_lab::protocol::HostWork;
 use plumb_tools_app::elbencho;

@@ -4,7 +4,7 @@ use super::error::StudyError;
 use super::factors::Combined;
 use super::form::ExpectForm;
 use super::levels;
-use super::make::Study;
+use super::study::Study;
 use crate::plan::ExpectedCount;
 use plumb_result::Metric;
 use plumb_workload::suggest::nearest;

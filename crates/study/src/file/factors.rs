@@ -1,6 +1,7 @@
 //! Which factors a study has, and which combinations of their levels are measured.
 
-use super::form::{Binds, FactorChange, FactorForm, LevelForm, StudyForm};
+use super::form::{FactorChange, FactorForm, StudyForm};
+use super::level_form::{Binds, LevelForm};
 use super::levels::{self, Combination, FactorLevel, NONE, StudyFactor};
 use super::workload::WorkloadText;
 use plumb_document::{Node, Table, Value};

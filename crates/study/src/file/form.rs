@@ -1,6 +1,7 @@
 //! The nouns of a study file, as they are written. What may hold `${factor}` (steps, target, workloads) stays a tree until the
 //! levels are known.
 
+pub use super::level_form::{Binds, LevelForm, OneOrMany, WhenLevels};
 use crate::plan::Correction;
 use plumb_document::{Scalar, read_scalar};
 use plumb_lab::step::Safety;
@@ -37,14 +38,14 @@ pub struct StudyForm {
     pub factor: Vec<FactorForm>,
     /// What is built for every plot, in order.
     #[serde(default)]
-    #[cfg_attr(feature = "schema", schemars(with = "Vec<super::schema::ProvisionSchema>"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<super::step_schema::ProvisionSchema>"))]
     pub provision: LaterPart,
     /// Where the work runs.
     #[serde(default)]
     #[cfg_attr(feature = "schema", schemars(with = "super::target::TargetForm"))]
     pub target: LaterPart,
     /// What is run: one workload, or several by name.
-    #[cfg_attr(feature = "schema", schemars(with = "super::schema::WorkloadsSchema"))]
+    #[cfg_attr(feature = "schema", schemars(with = "super::step_schema::WorkloadsSchema"))]
     pub workload: LaterPart,
     /// In which order, and how often.
     #[serde(default)]
@@ -125,62 +126,6 @@ pub struct HostForm {
     pub agents: Option<Vec<String>>,
 }
 
-/// A level: text, a number or a truth value.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(untagged, expecting = "expected text, a number, `true` or `false`")]
-pub enum LevelForm {
-    /// `true`.
-    Truth(bool),
-    /// `16`.
-    Integer(i64),
-    /// `0.5`.
-    Number(f64),
-    /// `"64MiB"`.
-    Text(String),
-}
-
-impl fmt::Display for LevelForm {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            LevelForm::Truth(truth) => truth.fmt(f),
-            LevelForm::Integer(number) => number.fmt(f),
-            LevelForm::Number(number) => number.fmt(f),
-            LevelForm::Text(text) => text.fmt(f),
-        }
-    }
-}
-
-/// One, or a list.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(untagged, expecting = "expected one value of the right kind, or a list of such values")]
-pub enum OneOrMany<T> {
-    /// One.
-    One(T),
-    /// Several.
-    Many(Vec<T>),
-}
-
-impl<T> OneOrMany<T> {
-    /// Each.
-    pub fn as_slice(&self) -> &[T] {
-        match self {
-            OneOrMany::One(one) => std::slice::from_ref(one),
-            OneOrMany::Many(many) => many,
-        }
-    }
-}
-
-impl<T> Default for OneOrMany<T> {
-    fn default() -> Self {
-        OneOrMany::Many(Vec::new())
-    }
-}
-
-/// Levels of some factors: `{ system = "linux", depth = [1, 16] }`. All of them must hold.
-pub type WhenLevels = BTreeMap<String, OneOrMany<LevelForm>>;
-
 /// What is varied.
 #[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -219,17 +164,6 @@ pub enum FactorChange {
     Easy,
     /// From plot to plot: a plot is then what is counted.
     Hard,
-}
-
-/// What levels name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Binds {
-    /// Hosts.
-    Host,
-    /// Workloads.
-    Workload,
 }
 
 /// In which order, and how often.

@@ -5,7 +5,7 @@ use super::factors::Combined;
 use super::files::StudyFiles;
 use super::form::ImportForm;
 use super::levels;
-use super::make::Study;
+use super::study::Study;
 use crate::plan::{Import, ImportedClaim, Levels};
 use plumb_result::{CellMetric, PublishedNumber};
 use plumb_tools_classic::{bonnie, iozone};

@@ -1,6 +1,6 @@
 //! Factors with their levels, the combinations of them, and texts with levels put in.
 
-use super::form::{Binds, LevelForm, WhenLevels};
+use super::level_form::{Binds, LevelForm, WhenLevels};
 use plumb_document::{Node, Spanned, Table, Value};
 use plumb_workload::native::LocatedFailure;
 use plumb_workload::suggest::nearest;
@@ -173,6 +173,24 @@ pub fn names_in(value: &Value, found: &mut Vec<String>) {
         }
         Value::List(array) => array.iter().for_each(|value| names_in(value.get_ref(), found)),
         Value::Table(table) => table.values().for_each(|value| names_in(value.get_ref(), found)),
+        _ => {}
+    }
+}
+
+/// Names of the factors in the conditions of a tree.
+pub(super) fn conditions_in(value: &Value, names: &mut Vec<String>) {
+    match value {
+        Value::List(list) => list.iter().for_each(|value| conditions_in(value.get_ref(), names)),
+        Value::Table(table) => {
+            for (key, value) in table {
+                match value.get_ref() {
+                    Value::Table(when) if key.get_ref() == "when" => {
+                        names.extend(when.keys().map(|key| key.get_ref().to_string()));
+                    }
+                    other => conditions_in(other, names),
+                }
+            }
+        }
         _ => {}
     }
 }

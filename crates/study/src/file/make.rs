@@ -3,12 +3,14 @@
 use super::agents;
 use super::dialect;
 use super::error::StudyError;
-use super::factors::{self, Combined, Factors, WORKING_SET};
+use super::factors::{self, Combined, WORKING_SET};
 use super::files::StudyFiles;
-use super::form::{HostForm, OneOrMany, RepeatForm, StudyForm, WhenLevels};
+use super::form::{HostForm, RepeatForm, StudyForm};
+use super::level_form::{OneOrMany, WhenLevels};
 use super::levels::{self, Combination, LevelScope, NONE, RamUnit};
 use super::options::PlanOptions;
 use super::short::FileSizes;
+use super::study::{LOCAL, PLOTS, PLOTS_MIN, Study, repeats};
 use super::target::{NOWHERE, PlotPlace, TargetForm};
 use super::workload::{self, MadeWork, WorkloadReader, WorkloadText};
 use crate::plan::estimate::{self, RunCost};
@@ -16,24 +18,14 @@ use crate::plan::order::{self, RunOrder};
 use crate::plan::{
     ComparePlan, FactorPlan, HostPlan, PLAN_SCHEMA, Plan, PlanCell, PlanEstimate, PlannedRun, Plot, StopPlan,
 };
-use plumb_document::{Node, Spanned, Table, Value};
+use plumb_document::{Node, Spanned, Value};
 use plumb_lab::Step;
 use plumb_lab::protocol::HostWork;
-use plumb_workload::keypath::Segment;
-use plumb_workload::native::{Document, LocatedFailure, place_of};
-use plumb_workload::{KeyPath, Prepare, SimDevice, Size};
+use plumb_workload::native::{Document, LocatedFailure};
+use plumb_workload::{Prepare, SimDevice, Size};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// The host that is this machine.
-pub const LOCAL: &str = "local";
-
-/// Plots of each combination where nobody says.
-pub(super) const PLOTS: u32 = 3;
-/// Fewest plots from which their spread can be estimated.
-pub(super) const PLOTS_MIN: u32 = 2;
-/// Runs of each cell in a plot where nobody says.
-const REPEATS: u32 = 2;
 /// More than anybody waits for.
 const RUNS_MAX: u64 = 100_000;
 
@@ -62,16 +54,6 @@ pub fn plan(
     study.planned(scale, options, &combined, files)
 }
 
-/// A study as it is written, read as far as no level decides.
-pub(super) struct Study<'d> {
-    pub(super) document: &'d Document<'d>,
-    pub(super) table: &'d Table,
-    pub(super) form: StudyForm,
-    pub(super) workloads: Vec<WorkloadText>,
-    pub(super) factors: Factors,
-    pub(super) warnings: Vec<String>,
-}
-
 /// What a plot is, its hard levels put in.
 struct Built {
     levels: Combination,
@@ -92,14 +74,6 @@ struct Ready {
 }
 
 impl<'d> Study<'d> {
-    pub(super) fn place(&self, path: &[&str]) -> Range<usize> {
-        place_of(self.table, &KeyPath(path.iter().map(|key| Segment::from(*key)).collect()))
-    }
-
-    pub(super) fn failed(&self, span: Range<usize>, message: impl Into<String>, help: impl Into<String>) -> StudyError {
-        self.document.failures(vec![LocatedFailure { span, message: message.into(), help: help.into() }]).into()
-    }
-
     /// What needs no levels put in.
     fn check(&mut self) -> Result<(), StudyError> {
         let mut failures = Vec::new();
@@ -608,14 +582,6 @@ impl<'d> Study<'d> {
             correction: said.correction,
             effects: effects(&self.form),
         }
-    }
-}
-
-pub(super) fn repeats(form: &StudyForm) -> (u32, u32) {
-    match form.design.repeat {
-        None => (REPEATS, REPEATS),
-        Some(RepeatForm::Fixed(repeats)) => (repeats, repeats),
-        Some(RepeatForm::Range(range)) => (range.min, range.max),
     }
 }
 

@@ -14,6 +14,7 @@ pub mod form;
 #[cfg(test)]
 mod hostile;
 mod import;
+mod level_form;
 mod levels;
 mod make;
 mod objections;
@@ -21,6 +22,9 @@ mod options;
 #[cfg(feature = "schema")]
 mod schema;
 mod short;
+#[cfg(feature = "schema")]
+mod step_schema;
+mod study;
 mod target;
 #[cfg(test)]
 mod tests;

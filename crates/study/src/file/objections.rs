@@ -3,8 +3,8 @@
 use super::error::StudyError;
 use super::factors::WORKING_SET;
 use super::form::OrderForm;
-use super::levels::names_in;
-use super::make::{PLOTS, PLOTS_MIN, Study, repeats};
+use super::levels::{conditions_in, names_in};
+use super::study::{PLOTS, PLOTS_MIN, Study, repeats};
 use crate::plan::{ComparePlan, Plan, Plot, is_meant, order};
 use plumb_document::Value;
 use plumb_lab::Step;
@@ -190,24 +190,6 @@ fn lazy_file_systems(plots: &[Plot]) -> Vec<String> {
         }
     }
     warnings
-}
-
-/// Names of the factors in the conditions of a tree.
-pub(super) fn conditions_in(value: &Value, names: &mut Vec<String>) {
-    match value {
-        Value::List(list) => list.iter().for_each(|value| conditions_in(value.get_ref(), names)),
-        Value::Table(table) => {
-            for (key, value) in table {
-                match value.get_ref() {
-                    Value::Table(when) if key.get_ref() == "when" => {
-                        names.extend(when.keys().map(|key| key.get_ref().to_string()));
-                    }
-                    other => conditions_in(other, names),
-                }
-            }
-        }
-        _ => {}
-    }
 }
 
 /// All metrics in few words: `read.{bw,iops,lat.p50,…}`.

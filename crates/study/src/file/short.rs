@@ -1,6 +1,6 @@
 //! The short native forms: `write = { size = "8GiB", block = "1MiB", depth = 16 }`, each a phase, or one for each block.
 
-use super::form::OneOrMany;
+use super::level_form::OneOrMany;
 use super::target::PlotPlace;
 use plumb_workload::suggest::nearest;
 use plumb_workload::{

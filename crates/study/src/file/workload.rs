@@ -3,7 +3,7 @@
 use super::dialect::{self, DialectForm};
 use super::error::StudyError;
 use super::files::StudyFiles;
-use super::form::{OneOrMany, WhenLevels};
+use super::level_form::{LevelForm, OneOrMany, WhenLevels};
 use super::levels::{LevelScope, RamUnit, names_in};
 use super::short::{self, FileSizes, OpForm, SaidOp, ShortOp};
 use super::target::PlotPlace;
@@ -82,7 +82,7 @@ pub struct NamedForm {
     pub named: String,
     /// Changes, as `--set` takes them: `{ depth = 64 }`.
     #[serde(default)]
-    pub set: BTreeMap<String, super::form::LevelForm>,
+    pub set: BTreeMap<String, LevelForm>,
 }
 
 /// A workload in a file of its own.
@@ -94,7 +94,7 @@ pub struct FileForm {
     pub file: String,
     /// Changes, as `--set` takes them: `{ depth = 64 }`.
     #[serde(default)]
-    pub set: BTreeMap<String, super::form::LevelForm>,
+    pub set: BTreeMap<String, LevelForm>,
 }
 
 /// The rules of `plumb posix`: the outcome is which of them the file system breaks.
@@ -518,7 +518,7 @@ impl WorkloadReader<'_> {
     fn changed(
         &self,
         workload: &Workload,
-        set: &BTreeMap<String, super::form::LevelForm>,
+        set: &BTreeMap<String, LevelForm>,
         table: &Node,
     ) -> Result<Workload, StudyError> {
         let overrides: Vec<Override> =

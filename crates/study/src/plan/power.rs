@@ -1,7 +1,7 @@
 //! What a plan can show: on what its verdicts rest, and which difference they find.
 
 use super::{Levels, Plan, PlannedRun};
-use crate::earlier::EarlierSpread;
+use crate::earlier_spread::EarlierSpread;
 use plumb_lab::protocol::HostWork;
 use plumb_stats::power::{PlannedFamily, claimable_ratio};
 use plumb_stats::verdict::{ReplicationUnit, VerdictRule};

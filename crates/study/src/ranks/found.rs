@@ -3,7 +3,7 @@
 use super::run::{INTERRUPTED, RanksFound};
 use super::share::{HostPhase, RankPhase};
 use super::{Division, JoinedRanks};
-use crate::run::RunError;
+use crate::outcome::RunError;
 use plumb_cluster::Host;
 use plumb_engine::signals::{StopFlag, StopSignal};
 use plumb_result::{Measurement, Observations, PhaseMeasurement, RankSpread, Ranks, WorkerMeasurement};

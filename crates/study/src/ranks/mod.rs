@@ -14,6 +14,7 @@
 //!
 //! A rank that cannot go on says so at its next barrier, and the run ends there for all, with the phases before it kept.
 
+mod follow;
 mod found;
 mod meet;
 mod mpi_io;
@@ -25,12 +26,12 @@ mod run;
 mod seconds;
 mod share;
 
+pub use follow::{Follower, follow};
 pub(crate) use found::OfRanks;
 pub use mpi_io::mpi_io_of;
-pub use order::{Division, Follower, follow};
-pub(crate) use order::{RunOrder, WorkloadOfRank, is_named};
+pub use order::{Division, Task};
+pub(crate) use order::{RunOrder, SimOrder, WorkloadOfRank, is_named};
 pub use policy::AgentPolicy;
-pub use queue::Task;
 pub(crate) use run::RanksRun;
 
 use plumb_cluster::mpi::{Mpi, MpiIo};

@@ -1,17 +1,14 @@
 //! What rank 0 asks of the others.
 
-use super::patience::AfterSignal;
-use super::{JoinedRanks, Task};
-use crate::fit::{NotHad, fit};
-use crate::progress::Progress;
-use crate::run::{Bench, RunError, Work};
+use super::JoinedRanks;
+use crate::fit::NotHad;
+use crate::outcome::RunError;
+use crate::work::Work;
 use plumb_cluster::{Cluster, ClusterError, wait_forever};
 use plumb_document::json;
-use plumb_engine::guard::Permissions;
-use plumb_engine::guard::space::{FillPlaces, WhenFull};
 use plumb_engine::signals::StopFlag;
 use plumb_engine::sim::{CarriedDebt, SimRun};
-use plumb_engine::{DropCaches, Part, Process, Unopened};
+use plumb_engine::{Part, Process};
 use plumb_result::merge::{FilesOfRanks, SharedTargets, WorkingSets};
 use plumb_workload::files::Names;
 use plumb_workload::native;
@@ -20,6 +17,9 @@ use plumb_workload::{BlockStream, ReplayShare, Size, Target, Work as GroupWork, 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+
+/// A task, or what a rank says: bytes that whoever works knows how to read.
+pub type Task = Vec<u8>;
 
 /// One run, as every rank runs it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -93,9 +93,9 @@ impl Division {
 /// A workload whose sizes depend on the host, and what else does.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ResolveOrder {
-    workload: Workload,
-    base: PathBuf,
-    fitted: bool,
+    pub(super) workload: Workload,
+    pub(super) base: PathBuf,
+    pub(super) fitted: bool,
 }
 
 /// A workload with every size in bytes, as hosts can run it.
@@ -105,25 +105,7 @@ pub(crate) struct Resolved {
     pub(crate) workload: Option<Workload>,
     /// What was asked for and cannot be had.
     pub(crate) not_had: Vec<NotHad>,
-    error: Option<String>,
-}
-
-impl ResolveOrder {
-    /// What one host says.
-    fn answer(&self, bench: &Bench) -> Resolved {
-        let refused = bench.policy.as_ref().map(|policy| policy.admit_workload(&self.workload, &self.base));
-        let resolved = match refused {
-            Some(Err(error)) => Err(error.to_string()),
-            Some(Ok(())) | None => bench.resolve_here(&self.workload, &self.base).map_err(|error| error.to_string()),
-        };
-        match resolved {
-            Err(error) => Resolved { error: Some(error), ..Resolved::default() },
-            Ok(mut workload) => {
-                let not_had = if self.fitted { fit(&mut workload, &self.base) } else { Vec::new() };
-                Resolved { workload: Some(workload), not_had, error: None }
-            }
-        }
-    }
+    pub(super) error: Option<String>,
 }
 
 impl Resolved {
@@ -153,9 +135,15 @@ pub(crate) struct SimOrder {
     debt: f64,
 }
 
+impl SimOrder {
+    pub(crate) fn of(SimRun { seed, run_index, plot_index }: SimRun, debt: CarriedDebt) -> SimOrder {
+        SimOrder { seed, run_index, plot_index, debt: debt.share() }
+    }
+}
+
 /// A message from rank 0.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-enum Order {
+pub(super) enum Order {
     /// Make this run.
     Run(Box<RunOrder>),
     /// Say what this workload is on your host.
@@ -167,7 +155,7 @@ enum Order {
 }
 
 /// A message from rank 0 that cannot be sent: it is no JSON.
-const UNREADABLE: ClusterError = ClusterError::Unexpected { rank: 0, what: "an order that cannot be read" };
+pub(super) const UNREADABLE: ClusterError = ClusterError::Unexpected { rank: 0, what: "an order that cannot be read" };
 
 fn send(cluster: &dyn Cluster, order: &Order) -> Result<(), ClusterError> {
     let bytes = json::to_vec(order).map_err(|_| UNREADABLE)?;
@@ -182,15 +170,6 @@ pub(super) fn send_end(cluster: &dyn Cluster, exit_code: u8) -> Result<(), Clust
 /// Asks the others for work that is no run.
 pub(super) fn send_other(cluster: &dyn Cluster, words: String) -> Result<(), ClusterError> {
     send(cluster, &Order::Other(words))
-}
-
-/// Who works for rank 0: takes part in work that is no run, by its words, and looks on at runs.
-pub trait Follower: Progress {
-    /// Takes part.
-    ///
-    /// # Errors
-    /// The others cannot be reached, or the words are unknown here.
-    fn other(&mut self, words: &str, ranks: &JoinedRanks, stop: StopFlag) -> Result<(), ClusterError>;
 }
 
 impl JoinedRanks {
@@ -282,30 +261,6 @@ impl RunOrder {
         ranks.compare_clocks()
     }
 
-    /// What this bench would run, for the others.
-    pub(crate) fn of(bench: &Bench, work: &Work<'_>) -> RunOrder {
-        let SimRun { seed, run_index, plot_index } = work.sim_run;
-        RunOrder {
-            workload: work.workload.clone(),
-            division: bench.division,
-            phases: work.workload.phase.len() as u32,
-            // To another host, a relative path is relative to where its agent runs.
-            base: match bench.ranks.as_ref().is_some_and(|ranks| ranks.leads_only()) {
-                true => work.base.to_owned(),
-                false => std::path::absolute(work.base).unwrap_or_else(|_| work.base.to_owned()),
-            },
-            content_seed: work.content_seed,
-            sim: SimOrder { seed, run_index, plot_index, debt: work.sim_debt.share() },
-            may_drop_caches: bench.drop_caches == DropCaches::Allowed,
-            unopened_fails_jobs: bench.unopened == Unopened::FailsItsJobs,
-            allow: bench.permissions.text(),
-            fill: match &bench.permissions.when_full {
-                WhenFull::Refused => None,
-                WhenFull::FilledAt(places) => Some((places.at.clone(), places.never.clone())),
-            },
-        }
-    }
-
     /// What the engine of a rank is given. Ranks write different bytes, and their simulated devices vary by themselves.
     pub(crate) fn work(&self, rank: u32, size: u32) -> Work<'_> {
         let SimOrder { seed, run_index, plot_index, debt } = self.sim;
@@ -320,48 +275,6 @@ impl RunOrder {
             },
             sim_run: SimRun { seed: of_rank(seed, rank), run_index, plot_index },
             sim_debt: CarriedDebt::of_share(debt).unwrap_or_default(),
-        }
-    }
-
-    /// Allows on this bench what the user allowed on rank 0.
-    fn prepare(&self, bench: &mut Bench) {
-        bench.unopened = if self.unopened_fails_jobs { Unopened::FailsItsJobs } else { Unopened::EndsRun };
-        if let Some(policy) = &bench.policy {
-            // What may be overwritten here is not the client's to say.
-            bench.permissions = policy.permissions.clone();
-            return;
-        }
-        bench.permissions = Permissions::parse(&self.allow);
-        if let Some((at, never)) = self.fill.clone() {
-            bench.permissions.when_full = WhenFull::FilledAt(FillPlaces { at, never });
-        }
-        bench.drop_caches = if self.may_drop_caches { DropCaches::Allowed } else { DropCaches::Never };
-    }
-}
-
-/// Makes every run that rank 0 asks for, and takes part in other work, until it asks for no more; the exit code is rank 0's.
-///
-/// # Errors
-/// Rank 0, or whoever passes on what it says, is gone.
-pub fn follow(bench: &mut Bench, ranks: &JoinedRanks, follower: &mut dyn Follower) -> Result<u8, ClusterError> {
-    // Rank 0 is told of a signal by the same launcher, and says what becomes of it.
-    let after_signal = AfterSignal::new(bench.stop, &*ranks.cluster);
-    loop {
-        let order = ranks.cluster.broadcast(Vec::new(), &after_signal.patience());
-        let order = order.and_then(|order| json::from_slice::<Order>(&order).map_err(|_| UNREADABLE));
-        // Whoever cannot go on must not leave as if all were well: the others would wait for it.
-        match order.inspect_err(|_| ranks.broken.set(true))? {
-            Order::End(exit_code) => return Ok(exit_code),
-            Order::Other(words) => follower.other(&words, ranks, bench.stop)?,
-            Order::Resolve(order) => {
-                let answer = json::to_vec(&order.answer(bench)).map_err(|_| UNREADABLE)?;
-                ranks.gather(bench.stop, answer)?;
-            }
-            Order::Run(order) => {
-                order.prepare(bench);
-                ranks.compare_clocks().inspect_err(|_| ranks.broken.set(true))?;
-                bench.run_as_ordered(&order, ranks, follower)?;
-            }
         }
     }
 }

@@ -1,13 +1,10 @@
 //! Work of all ranks that is no run: a queue of tasks that they empty together.
 
 use super::JoinedRanks;
-use super::order;
+use super::order::{self, Task};
 use super::patience::AfterSignal;
 use plumb_cluster::{ClusterError, Reduction};
 use plumb_engine::signals::StopFlag;
-
-/// A task, or what a rank says: bytes that whoever works knows how to read.
-pub type Task = Vec<u8>;
 
 impl JoinedRanks {
     /// Asks the others for such work. What the words mean is for those to know who [follow](super::follow).

@@ -3,148 +3,16 @@
 use super::file_systems::{FileStorage, FileWork};
 use super::format::Format;
 use super::general::{General, Host, on_hosts};
-use super::parse::{Parameter, numbers, parameters, seconds, size};
-use super::runs::{RunDefinition, is_loop, loop_of};
+use super::parse::{Parameter, is_key, numbers, parameters, seconds, size};
+use super::run_definition::{RunDefinition, is_loop, loop_of};
+use super::script::{DataLimit, Rate, Run, Script, curve};
 use super::settings::Settings;
-use super::values::{
-    at_least_one, count_of, curve, divided, open_flags, percent, range, skew, threads, transfers, within,
-};
+use super::storage::{Opened, Storage, Transfers, Work};
+use super::values::{at_least_one, count_of, divided, open_flags, percent, range, skew, threads, transfers, within};
 use super::wrong::{Reason, Wrong};
 
 /// Points of a curve, in per cent of the largest rate, where none are said.
 const CURVE: [u64; 6] = [10, 50, 70, 80, 90, 100];
-
-/// A storage definition.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Storage {
-    pub(super) name: String,
-    pub(super) line: usize,
-    pub(super) path: String,
-    pub(super) bytes: Option<u64>,
-    pub(super) threads: u64,
-    pub(super) offset: u64,
-    /// Of what random offsets are multiples; of the transfer where absent.
-    pub(super) align: Option<u64>,
-    /// Where hits go: from the beginning of what is used.
-    pub(super) hit_area: u64,
-    /// The part that is used, in per cent.
-    pub(super) range: (u64, u64),
-    pub(super) opened: Opened,
-    /// `count=(START,COUNT)`: so many, numbered from the first.
-    pub(super) counted: Option<(u64, u64)>,
-}
-
-/// How a file or device is opened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Opened {
-    pub(super) direct: bool,
-    pub(super) sync: bool,
-}
-
-/// How large transfers are.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Transfers {
-    /// Always so.
-    Fixed(u64),
-    /// Sizes, each with its per cent.
-    Mix(Vec<(u64, u8)>),
-}
-
-/// A workload definition.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Work {
-    pub(super) name: String,
-    pub(super) line: usize,
-    pub(super) storage: Vec<String>,
-    pub(super) read_percent: u8,
-    pub(super) transfers: Transfers,
-    pub(super) random_percent: u8,
-    pub(super) ends_at_end: bool,
-    pub(super) skew: Option<f64>,
-    /// The part of the storage, in per cent; that of the storage where absent.
-    pub(super) range: Option<(u64, u64)>,
-    /// Bytes between the end of a transfer and the next.
-    pub(super) stride: Option<u64>,
-    /// Per cent of reads and of writes that go to the hit area.
-    pub(super) hits: (u8, u8),
-    /// A rate of its own, I/Os a second.
-    pub(super) rate: Option<u64>,
-    /// Threads, where not those of the storage.
-    pub(super) threads: Option<u64>,
-    /// How it opens the storage, where not as that says.
-    pub(super) opened: Option<Opened>,
-}
-
-/// How fast a run is.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Rate {
-    /// As fast as it goes.
-    Max,
-    /// The first run of a curve: as fast as it goes, controlled by skews.
-    CurveMax,
-    /// A point of a curve, per cent of what its first run did.
-    CurvePercent(u64),
-    /// I/Os a second.
-    PerSecond(u64),
-}
-
-/// Limit of data that ends a run. Up to 100, it is a multiple of the storage that the run uses.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(super) struct DataLimit {
-    pub(super) all: Option<f64>,
-    pub(super) read: Option<f64>,
-    pub(super) written: Option<f64>,
-}
-
-impl DataLimit {
-    /// Bytes after which a run ends that uses storage of these bytes.
-    pub(super) fn bytes(self, storage: u64) -> Option<u64> {
-        let limits = [self.all, self.read, self.written].into_iter().flatten();
-        // Up to 100 is a multiple, as the tool has it.
-        limits.map(|limit| if limit > 100.0 { limit } else { limit * storage as f64 } as u64).min()
-    }
-}
-
-/// One run.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Run {
-    /// Its name.
-    pub name: String,
-    pub(super) works: Vec<Work>,
-    pub(super) file_works: Vec<FileWork>,
-    /// The file systems that these use.
-    pub(super) file_systems: Vec<FileStorage>,
-    /// How fast.
-    pub rate: Rate,
-    /// Seconds that are measured.
-    pub elapsed_s: u64,
-    /// Seconds of an interval.
-    pub interval_s: u64,
-    /// Seconds before.
-    pub warmup_s: u64,
-    /// Seconds of waiting before it.
-    pub pause_s: u64,
-    pub(super) poisson: bool,
-    pub(super) threads: Option<u64>,
-    /// What is made, where that is all.
-    pub(super) format: Option<Format>,
-    /// Bytes that end the run.
-    pub(super) data: DataLimit,
-    /// What the loops of `forX` have at this run.
-    pub loops: String,
-}
-
-/// A parameter file.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Script {
-    pub(super) storage: Vec<Storage>,
-    /// Its runs, in order.
-    pub runs: Vec<Run>,
-    /// Whether anchors are made, with all that is above them.
-    pub makes_anchors: bool,
-    /// Messages about parameters without effect, each with its line.
-    pub notes: Vec<String>,
-}
 
 /// Where parameters go.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -177,29 +45,7 @@ pub(super) struct Reader {
     is_default: bool,
 }
 
-impl Run {
-    /// Whether gaps between operations are exponential.
-    pub(super) fn is_poisson(&self) -> bool {
-        self.poisson
-    }
-
-    /// Whether it works on files of file systems.
-    pub fn has_files(&self) -> bool {
-        !self.file_works.is_empty()
-    }
-
-    /// The directories that its files lie in, in the order of its file systems.
-    pub fn anchors(&self) -> impl Iterator<Item = &str> {
-        self.file_systems.iter().map(|one| one.anchor.as_str())
-    }
-}
-
 impl Script {
-    /// What its storage definitions name, in their order.
-    pub fn paths(&self) -> impl Iterator<Item = &str> {
-        self.storage.iter().map(|one| one.path.as_str())
-    }
-
     /// Reads a parameter file called `file`; what `settings` say holds for all runs.
     ///
     /// # Errors
@@ -216,11 +62,6 @@ impl Script {
         };
         read().map_err(|(line, reason)| Wrong { file: file.to_owned(), line, reason })
     }
-}
-
-pub(super) fn is_key(key: &str, full: &[&str]) -> bool {
-    // As the tool has it: the beginning of a keyword is the keyword.
-    key.len() > 1 && full.iter().any(|full| full.starts_with(key))
 }
 
 impl Reader {

@@ -1,8 +1,9 @@
 //! Definitions of file systems and of the work on their files: FSD and FWD.
 
-use super::definitions::Transfers;
 use super::general::{Host, on_hosts};
+use super::operation::{OPERATIONS, Operation};
 use super::parse::{Parameter, size};
+use super::storage::Transfers;
 use super::values::{at_least_one, by_share, count_of, open_flags, percent, skew, threads, transfers};
 use super::wrong::{Placed, Reason};
 
@@ -34,56 +35,6 @@ pub struct FileStorage {
     /// `count=(START,COUNT)`: so many, numbered from the first.
     pub(super) counted: Option<(u64, u64)>,
 }
-
-/// What is done to files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Operation {
-    /// Opened, read and closed.
-    Read,
-    /// Opened, written and closed.
-    Write,
-    /// A directory is made.
-    Mkdir,
-    /// A file is made, without contents, and closed.
-    Create,
-    /// Opened and closed.
-    Open,
-    /// The same; the closes are what is counted.
-    Close,
-    /// Removed.
-    Delete,
-    /// `stat`.
-    Getattr,
-    /// Its times are set.
-    Setattr,
-    /// Asked for permission to read it.
-    Access,
-    /// A directory is removed.
-    Rmdir,
-    /// Copied into another file system.
-    Copy,
-    /// The same, and removed then.
-    Move,
-    /// Made, written and closed: what `format=only` does.
-    Format,
-}
-
-/// The words for operations.
-pub(super) const OPERATIONS: [(&str, Operation); 13] = [
-    ("read", Operation::Read),
-    ("write", Operation::Write),
-    ("mkdir", Operation::Mkdir),
-    ("create", Operation::Create),
-    ("open", Operation::Open),
-    ("close", Operation::Close),
-    ("delete", Operation::Delete),
-    ("getattr", Operation::Getattr),
-    ("setattr", Operation::Setattr),
-    ("access", Operation::Access),
-    ("rmdir", Operation::Rmdir),
-    ("copy", Operation::Copy),
-    ("move", Operation::Move),
-];
 
 /// A workload definition for files.
 #[derive(Debug, Clone, PartialEq)]

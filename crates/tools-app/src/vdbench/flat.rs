@@ -1,8 +1,9 @@
 //! `flatfile.html`: the results of all intervals in columns that spreadsheets and scripts read by their names.
 
-use super::definitions::{Rate, Run, Script, Transfers};
 use super::print::{Done, Figures};
 use super::print_files::{FilesDone, FlatFigures};
+use super::script::{Rate, Run, Script};
+use super::storage::Transfers;
 
 /// Requested rates that stand for `max` and for the first run of a curve.
 const MAX_RATE: f64 = 9_999_988.0;
@@ -145,8 +146,7 @@ pub fn of_blocks(
         Transfers::Fixed(bytes) => *bytes,
         Transfers::Mix(sizes) => sizes.first().map_or(0, |(bytes, _)| *bytes),
     }));
-    let percent =
-        |of: fn(&super::definitions::Work) -> u8| common(run.works.iter().map(of)).map(|it| number(it.into()));
+    let percent = |of: fn(&super::storage::Work) -> u8| common(run.works.iter().map(of)).map(|it| number(it.into()));
     let mut values = vec![
         Some(run.name.clone()),
         Some(title.to_owned()),

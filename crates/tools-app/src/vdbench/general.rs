@@ -1,7 +1,6 @@
 //! Parameters ahead of all definitions, and definitions of hosts.
 
-use super::definitions::is_key;
-use super::parse::{Parameter, size};
+use super::parse::{Parameter, is_key, size};
 use super::values::{at_least_one, within};
 use super::wrong::Reason;
 

@@ -1,6 +1,7 @@
 //! From a run to a workload.
 
-use super::definitions::{Rate, Run, Script, Storage, Transfers, Work};
+use super::script::{Rate, Run, Script};
+use super::storage::{Storage, Transfers, Work};
 use plumb_workload::blocks::ByKind;
 use plumb_workload::blocks::fio::{
     AccessOrder, Coverage, FileRange, JobSize, OffsetDistribution, SizeShare, Stream, Zone,

@@ -1,9 +1,11 @@
 //! From a run on files to a workload: each workload definition on each of its file systems is a group of workers with files of
 //! its own.
 
-use super::definitions::{Run, Transfers};
-use super::file_systems::{FileStorage, FileWork, Operation};
+use super::file_systems::{FileStorage, FileWork};
 use super::lower::{NoWorkload, workload_of};
+use super::operation::Operation;
+use super::script::Run;
+use super::storage::Transfers;
 use plumb_workload::blocks::WeightedSize;
 use plumb_workload::phase::Limit;
 use plumb_workload::program::{Choice, CopyStep, MissingFile, OpenStep, Pick, Program, Step};

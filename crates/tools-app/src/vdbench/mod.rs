@@ -11,16 +11,20 @@ mod format;
 mod general;
 mod lower;
 mod lower_files;
+mod operation;
 mod parse;
 pub mod print;
 pub mod print_files;
+mod run_definition;
 mod runs;
+mod script;
 mod settings;
+mod storage;
 mod values;
 mod wrong;
 
-pub use definitions::{Rate, Run, Script};
 pub use lower::{NoWorkload, Places, lower};
+pub use script::{Rate, Run, Script};
 pub use settings::{Action, Misuse, Settings, help, read};
 pub use wrong::{Reason, Wrong};
 

@@ -162,3 +162,8 @@ pub fn numbers(values: &[String], read: fn(&str) -> Option<u64>) -> Option<Vec<u
     }
     values.iter().map(|value| read(value)).collect()
 }
+
+pub(super) fn is_key(key: &str, full: &[&str]) -> bool {
+    // As the tool has it: the beginning of a keyword is the keyword.
+    key.len() > 1 && full.iter().any(|full| full.starts_with(key))
+}

@@ -1,6 +1,6 @@
 //! What vdbench prints.
 
-use super::definitions::{Rate, Run};
+use super::script::{Rate, Run};
 use plumb_result::histogram::Histogram;
 use plumb_result::measurement::OpMeasurement;
 use plumb_workload::OpKind;

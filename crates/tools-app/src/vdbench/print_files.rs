@@ -1,7 +1,7 @@
 //! What vdbench prints of runs on files: rate and response time of each operation, two columns each.
 
-use super::definitions::{Rate, Run};
-use super::file_systems::Operation;
+use super::operation::Operation;
+use super::script::{Rate, Run};
 use plumb_result::measurement::OpMeasurement;
 use plumb_workload::OpKind;
 use std::collections::BTreeMap;

@@ -1,57 +1,18 @@
 //! From definitions to runs.
 
-use super::definitions::{Rate, Reader, Run, Script, Storage, Transfers, Work, is_key};
-use super::file_systems::{FileStorage, FileWork, OPERATIONS, Operation, operation};
+use super::definitions::Reader;
+use super::file_systems::{FileStorage, FileWork};
 use super::general::Host;
-use super::parse::{Parameter, size};
+use super::operation::{OPERATIONS, Operation};
+use super::run_definition::{Loop, RunDefinition};
+use super::script::{Rate, Run, Script};
 use super::settings::Settings;
-use super::values::{THREADS_MAX, share};
+use super::storage::{Storage, Transfers, Work};
+use super::values::share;
 use super::wrong::{Placed, Reason};
 
 /// Most runs of one file.
 const RUNS_MAX: usize = 10_000;
-
-/// A run definition, before its loops.
-pub(super) struct RunDefinition {
-    pub(super) run: Run,
-    pub(super) line: usize,
-    pub(super) works: Vec<String>,
-    pub(super) file_works: Vec<String>,
-    /// The storage or file systems; they override the workload definitions.
-    pub(super) storage: Vec<String>,
-    pub(super) rates: Vec<Rate>,
-    pub(super) loops: Vec<(Loop, Vec<u64>)>,
-}
-
-/// What changes from run to run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Loop {
-    Threads,
-    Transfers,
-    Reads,
-    Random,
-    Depth,
-    Width,
-    Files,
-    Sizes,
-    Operations,
-}
-
-impl Loop {
-    fn name(self) -> &'static str {
-        match self {
-            Loop::Threads => "threads",
-            Loop::Transfers => "xfersize",
-            Loop::Reads => "rdpct",
-            Loop::Random => "seekpct",
-            Loop::Depth => "depth",
-            Loop::Width => "width",
-            Loop::Files => "files",
-            Loop::Sizes => "sizes",
-            Loop::Operations => "operations",
-        }
-    }
-}
 
 /// Whether names that are said (`sd1`, `sd*`, `sd1-sd3`) include one.
 fn is_meant(said: &str, name: &str) -> bool {
@@ -70,75 +31,6 @@ fn is_meant(said: &str, name: &str) -> bool {
         return stem == last_stem && own == stem && (first..=last).contains(&number);
     }
     said == name
-}
-
-/// Returns `true` for keywords that workload definitions have too, and that mean a loop in a run definition.
-pub(super) fn is_loop(key: &str) -> bool {
-    /// The last of them are not supported, which `loop_of` says.
-    const WORDS: [&str; 16] = [
-        "xfersizes",
-        "threads",
-        "rdpct",
-        "rhpct",
-        "whpct",
-        "seekpct",
-        "hitarea",
-        "compratio",
-        "depth",
-        "width",
-        "files",
-        "sizes",
-        "operations",
-        "totalsize",
-        "wss",
-        "workingsetsize",
-    ];
-    is_key(key, &WORDS)
-}
-
-/// Reads a value of a loop.
-type ReadValue = fn(&str) -> Option<u64>;
-
-/// The loop that a parameter of a run definition asks for, and how its values are read.
-pub(super) fn loop_of(parameter: &Parameter) -> Result<(Loop, ReadValue), Reason> {
-    let loops: [(&[&str], Loop, ReadValue); 9] = [
-        (&["threads"], Loop::Threads, size),
-        (&["xfersizes"], Loop::Transfers, size),
-        (&["rdpct", "readpct"], Loop::Reads, size),
-        (&["seekpct"], Loop::Random, size),
-        (&["depth"], Loop::Depth, size),
-        (&["width"], Loop::Width, size),
-        (&["files"], Loop::Files, size),
-        (&["sizes"], Loop::Sizes, size),
-        (&["operations"], Loop::Operations, |text| operation(text).ok()),
-    ];
-    let key = parameter.key.strip_prefix("for").unwrap_or(&parameter.key);
-    let found = loops.into_iter().find(|(full, ..)| key.len() > 1 && full.iter().any(|full| full.starts_with(key)));
-    let (_, what, read) = found.ok_or_else(|| Reason::Key {
-        key: parameter.key.clone(),
-        definition: "run definition",
-        way_out: "use forthreads, forxfersize, forrdpct or forseekpct, or for files fordepth, forwidth, forfiles, forsizes or \
-                  foroperations",
-    })?;
-    if what == Loop::Operations {
-        // Which of them is unknown says more than that the list cannot be read.
-        parameter.values.iter().try_for_each(|text| operation(text).map(|_| ()))?;
-    }
-    Ok((what, read))
-}
-
-impl Loop {
-    /// The smallest and the largest value.
-    pub(super) fn limits(self) -> (u64, u64) {
-        match self {
-            Loop::Threads => (1, THREADS_MAX),
-            Loop::Transfers => (1, 1 << 30),
-            Loop::Reads | Loop::Random => (0, 100),
-            Loop::Depth | Loop::Width | Loop::Files => (1, 1 << 32),
-            Loop::Sizes => (1, 1 << 50),
-            Loop::Operations => (0, OPERATIONS.len() as u64),
-        }
-    }
 }
 
 impl Reader {
@@ -226,25 +118,6 @@ impl Storage {
             ..self.clone()
         };
         (start..start + count).map(one).collect()
-    }
-}
-
-impl RunDefinition {
-    /// How it is named in messages.
-    fn name(&self) -> String {
-        format!("rd={}", self.run.name)
-    }
-
-    fn uses_none(&self, what: &'static str, key: &'static str) -> Placed {
-        (self.line, Reason::UsesNone { definition: self.name(), what, key })
-    }
-
-    fn skews(&self, sum: f64) -> Placed {
-        (self.line, Reason::Skews { definition: self.name(), sum: sum.to_string() })
-    }
-
-    fn together(&self, found: &'static str, way_out: &'static str) -> Placed {
-        (self.line, Reason::together(self.name(), found, way_out))
     }
 }
 

@@ -351,7 +351,7 @@ fn numbers_have_units_and_times_too() {
     }
     let run = &with_parameters(["*", "", "", ",el=2h,in=1m,wa=1m,pa=1m,th=4,xf=64kb"]).runs[0];
     assert_eq!((run.elapsed_s, run.interval_s, run.warmup_s, run.pause_s, run.threads), (7200, 60, 60, 60, Some(4)));
-    assert_eq!(run.works[0].transfers, super::definitions::Transfers::Fixed(64 << 10));
+    assert_eq!(run.works[0].transfers, super::storage::Transfers::Fixed(64 << 10));
 }
 
 // Each keyword's documented beginnings are the keyword.

@@ -1,7 +1,7 @@
 //! Values of parameters that several definitions have, and their limits.
 
-use super::definitions::{Opened, Rate, Transfers};
 use super::parse::{Parameter, size};
+use super::storage::{Opened, Transfers};
 use super::wrong::Reason;
 
 /// Most threads of a storage definition.
@@ -120,9 +120,4 @@ pub(super) fn by_share(
         }
         _ => Err(parameter.value(expected)),
     }
-}
-
-/// The run as fast as it goes, then the points.
-pub(super) fn curve(points: &[u64]) -> Vec<Rate> {
-    std::iter::once(Rate::CurveMax).chain(points.iter().map(|&point| Rate::CurvePercent(point))).collect()
 }

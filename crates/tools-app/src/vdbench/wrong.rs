@@ -1,6 +1,6 @@
 //! What may be wrong with a parameter file.
 
-use super::file_systems::OPERATIONS;
+use super::operation::OPERATIONS;
 
 /// Why a parameter file cannot be run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -4,8 +4,7 @@ use super::part::{Part, PartKind};
 use super::settings::Settings;
 use plumb_workload::files::Names;
 use plumb_workload::program::{
-    ItemName, ItemOrder, MakeItem, Packets, Program, ProgramContent, Renewal, ScratchTarget, Step, TreeNames, TreeStep,
-    TreeWork, Wall,
+    ItemOrder, MakeItem, Packets, Program, ProgramContent, Renewal, ScratchTarget, Step, TreeStep, TreeWork, Wall,
 };
 use plumb_workload::{
     Bytes, ClockScope, End, Flush, Nanos, NullFiles, NullTarget, OnError, Phase, Target, Work, WorkerGroup, Workload,
@@ -24,32 +23,9 @@ pub struct Facts {
     pub start: u64,
 }
 
-/// The names of all objects that there may be, from this oldest one on.
-pub(super) fn names(settings: &Settings, start: u64) -> TreeNames {
-    let rounds = u64::from(settings.iterations) * if settings.adapts_wait { 8 } else { 1 };
-    let rounds = if settings.benchmarks { rounds } else { 0 };
-    // One more, so that none of them is beyond the last.
-    let objects = settings.renewals.saturating_mul(rounds).saturating_add(settings.objects).saturating_add(1);
-    TreeNames {
-        places: vec![PathBuf::from(&settings.directory)],
-        root: "_".to_owned(),
-        roots: settings.sets,
-        directory: String::new(),
-        own_trees: true,
-        branch: 1,
-        depth: 0,
-        owners: settings.ranks,
-        items: vec![ItemName { prefix: "file-".to_owned(), suffix: String::new(), shared: true }],
-        tree_shift: 0,
-        per_directory: objects.saturating_add(start),
-        leaves_only: false,
-        flat: true,
-    }
-}
-
 /// The workload of a run. Its phases are [`Part::all`].
 pub fn lower(settings: &Settings, facts: &Facts) -> Workload {
-    let named = Names::Trees(Box::new(names(settings, facts.start)));
+    let named = Names::Trees(Box::new(settings.names(facts.start)));
     let target = match settings.dummy {
         None => Target::Scratch(ScratchTarget { path: PathBuf::new(), names: named, typed: Vec::new() }),
         Some(delays) => Target::Null(NullTarget {

@@ -2,7 +2,8 @@
 
 use crate::aiori::{Launched, OptionError, Said, wrong};
 use plumb_workload::NullDelays;
-use plumb_workload::program::PacketKind;
+use plumb_workload::program::{ItemName, PacketKind, TreeNames};
+use std::path::PathBuf;
 
 /// More phases than this are a mistake: each is kept until the end.
 const ITERATIONS_MAX: u32 = 10_000;
@@ -151,10 +152,33 @@ impl Settings {
             () if self.latencies_of_all && self.launched.is_some() => {
                 conflict("--latency-all: operations of other processes are not sent; use --plumb-ranks without mpirun")
             }
-            () => match super::lower::names(self, self.start_item.unwrap_or(0)).problem() {
+            () => match self.names(self.start_item.unwrap_or(0)).problem() {
                 None => Ok(()),
                 Some((_, message, help)) => Err(OptionError::Tree { message, help }),
             },
+        }
+    }
+
+    /// The names of all objects that there may be, from this oldest one on.
+    pub(super) fn names(&self, start: u64) -> TreeNames {
+        let rounds = u64::from(self.iterations) * if self.adapts_wait { 8 } else { 1 };
+        let rounds = if self.benchmarks { rounds } else { 0 };
+        // One more, so that none of them is beyond the last.
+        let objects = self.renewals.saturating_mul(rounds).saturating_add(self.objects).saturating_add(1);
+        TreeNames {
+            places: vec![PathBuf::from(&self.directory)],
+            root: "_".to_owned(),
+            roots: self.sets,
+            directory: String::new(),
+            own_trees: true,
+            branch: 1,
+            depth: 0,
+            owners: self.ranks,
+            items: vec![ItemName { prefix: "file-".to_owned(), suffix: String::new(), shared: true }],
+            tree_shift: 0,
+            per_directory: objects.saturating_add(start),
+            leaves_only: false,
+            flat: true,
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Messages of `TCP_CC`. Like `TCP_SENDFILE`, netperf never moved it to the messages of the other tests. Source: captures of 2.7.0.
 
+use super::exchange::{BYTES_MAX, Cpu, Direction, Length, Refused, Request, Response, Results, SECONDS_MAX};
 use super::message::{Kind, Message};
 use super::sendfile::{is_v6, number, size, with};
-use super::wire::{BYTES_MAX, Cpu, Direction, Length, Refused, Request, Response, Results, SECONDS_MAX};
 use plumb_workload::net::BLOCK_BYTES_MAX;
 
 pub(super) fn request(request: &Request) -> Message {

@@ -1,7 +1,7 @@
 //! From a test to the work of one of its ends.
 
+use super::exchange::{Direction, Length, Request};
 use super::settings::Settings;
-use super::wire::{Direction, Length, Request};
 use plumb_workload::net::{BLOCK_BYTES_MAX, DATAGRAM_BYTES_MAX, NetOp, NetWork, Passing, Transport};
 use std::net::IpAddr;
 

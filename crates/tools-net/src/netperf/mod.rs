@@ -2,6 +2,7 @@
 //! observation of 2.7: nothing here touches the system.
 
 mod connects;
+mod exchange;
 mod lower;
 mod message;
 mod options;
@@ -13,13 +14,14 @@ mod values;
 mod wire;
 mod words;
 
+pub use exchange::{BYTES_MAX, Cpu, Direction, Length, Refused, Request, Response, Results};
 pub use lower::{flow, length_ops, trip_bytes};
 pub use message::{Kind, MESSAGE_BYTES, Message};
 pub use options::{CLIENT, SERVER, TEST, help};
 pub use print::{Confidence, End, Interim, Report, demand, half_width, not_confident, title};
 pub use selectors::{SELECTORS, list};
 pub use settings::{Asked, Direct, Form, PROCESSOR_MAX, Pair, Server, Settings, Unit, Wrong, read, read_server};
-pub use wire::{BYTES_MAX, Cpu, Direction, Length, PORT, Refused, Request, Response, Results};
+pub use wire::PORT;
 
 #[cfg(test)]
 mod tests;

@@ -1,8 +1,8 @@
 //! The text: tables of the tests, interim results, and the values of selectors.
 
+use super::exchange::{Cpu, Direction};
 use super::selectors::{BLOCKS, SELECTORS};
 use super::settings::{Form, Pair, Settings, Unit};
-use super::wire::{Cpu, Direction};
 use crate::iperf3::general;
 use plumb_result::Histogram;
 use std::fmt::Write as _;

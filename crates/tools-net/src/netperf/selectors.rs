@@ -1,6 +1,6 @@
 //! The names that `-k`, `-o` and `-O` take, each with its title: lines of columns are parted by `|`.
 
-use super::wire::Direction;
+use super::exchange::Direction;
 
 /// All of them, in the order of `ALL`. Source: the output of netperf 2.7.0.
 #[rustfmt::skip]

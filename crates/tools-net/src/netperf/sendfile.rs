@@ -1,7 +1,7 @@
 //! The messages of `TCP_SENDFILE`, which netperf has never moved to those of all other tests. Source: captures of 2.7.0.
 
+use super::exchange::{BYTES_MAX, Cpu, Direction, Length, METHOD, Refused, Request, Response, Results, SECONDS_MAX};
 use super::message::{Kind, Message};
-use super::wire::{BYTES_MAX, Cpu, Direction, Length, METHOD, Refused, Request, Response, Results, SECONDS_MAX};
 use plumb_workload::net::BLOCK_BYTES_MAX;
 
 /// Returns a size as it travels: -1 where nothing is said.

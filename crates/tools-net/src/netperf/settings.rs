@@ -1,8 +1,9 @@
 //! What a command line means.
 
+use super::exchange::{Direction, Length};
 use super::options::{CLIENT_WORDS, SERVER_WORDS, TEST_WORDS};
 use super::selectors::list;
-use super::wire::{Direction, Length, PORT};
+use super::wire::PORT;
 use super::words::{Value, getopt, pair};
 
 /// What a command line asks for.

@@ -1,8 +1,8 @@
 //! The values of selectors, as netperf prints them.
 
+use super::exchange::Direction;
 use super::print::{End, Report};
 use super::settings::{Direct, Pair};
-use super::wire::Direction;
 use plumb_result::Histogram;
 
 impl Report<'_> {

@@ -7,7 +7,7 @@ use super::records::{
     BITS_AT, CALL_TABLES_BYTES, CALLS_LOST_AT, CALLS_MAX, DEVICES_MAX, KEPT_AT, KEPT_BYTES, KEPT_MAX, PROCESSES_AT,
     PROCESSES_MAX, Paths, REQUEST_TABLES_BYTES, REQUESTS_LOST_AT,
 };
-use super::requests::Kept;
+use super::bio::Kept;
 use super::session::{IO_URING_REGISTER, IO_URING_SETUP, NUMBERS, REAPS, SUBMITS};
 use super::slots::Slots;
 use super::{CALIBRATION_CALLS, CALIBRATION_ROUNDS, CaptureError, NAP, Subject, kernel};

@@ -7,6 +7,7 @@
 //!
 //! Not recorded: what is read and written through maps, and descriptors that a process got from another by a socket.
 
+mod bio;
 mod by_bpf;
 mod by_ptrace;
 mod by_tracefs;
@@ -19,6 +20,7 @@ mod requests;
 mod rings;
 mod session;
 mod slots;
+mod submissions;
 #[expect(clippy::disallowed_methods, reason = "writes settings of tracefs; this crate depends on no guard")]
 mod tracefs;
 

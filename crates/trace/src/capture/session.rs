@@ -1,10 +1,10 @@
 //! From what the kernel hands over to records: by what is known of each process, in the order of their beginnings.
 
+use super::bio::{Kept, RequestBits, error_of_status};
 use super::records::{
     BIO, BIO_BEGAN, BIO_ENDED, BITS, BLOCK_RECORD_BYTES, CALL, CALLS_MAX, COMPLETED, ENDED, FORK, FROM_STRUCTURES,
     LIBAIO, NAMED, PATH_BYTES, QUEUED, RECORD_BYTES, REGISTERED, SUBMITTED,
 };
-use super::requests::{Kept, RequestBits, error_of_status};
 use super::rings::{Flying, Rings};
 use crate::blocks::{Blocks, Step};
 use crate::calls::{Argument, Call};

@@ -3,10 +3,9 @@
 use super::files::{File, Files, Wanted};
 use super::{How, List, Model, NOT_THERE, State, Whose, magnitude, wrong};
 use crate::error::TraceError;
+use crate::format_reader::{FormatReader, Input};
 use crate::names::Names;
-use crate::open::{FormatReader, Input};
-use crate::record::{Record, RecordedAct, Task};
-use crate::survey::open_flag;
+use crate::record::{Record, RecordedAct, Task, open_flag};
 use std::io::{BufRead, Read};
 use std::path::Path;
 

@@ -339,3 +339,12 @@ fn names(input: &mut &[u8], out: &mut Decoded) -> Result<(), &'static str> {
     }
     Ok(())
 }
+
+/// A part of a file that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loss {
+    /// Where it begins, bytes.
+    pub at: u64,
+    /// What is wrong there.
+    pub reason: &'static str,
+}

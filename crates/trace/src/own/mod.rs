@@ -8,8 +8,8 @@ mod reader;
 mod writer;
 
 pub(crate) use chunk::has_other_file;
-pub use chunk::{CHUNK_RECORDS_MAX, Decoded, Decoder, RawChunk};
-pub use reader::{Chunks, Loss, OwnReader};
+pub use chunk::{CHUNK_RECORDS_MAX, Decoded, Decoder, Loss, RawChunk};
+pub use reader::{Chunks, OwnReader};
 pub use writer::OwnWriter;
 
 /// The first bytes of a file.

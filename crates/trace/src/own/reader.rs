@@ -1,11 +1,11 @@
 //! Reads the own format, whole or damaged.
 
 use super::bits::varint;
-use super::chunk::{Decoded, Decoder, RawChunk};
+use super::chunk::{Decoded, Decoder, Loss, RawChunk};
 use super::{BlockHeader, BlockKind, Facts, HEADER_BYTES, MAGIC, VERSION};
 use crate::error::TraceError;
+use crate::format_reader::Input;
 use crate::names::Names;
-use crate::open::Input;
 use crate::record::Record;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
@@ -15,15 +15,6 @@ const FACTS_BYTES_MAX: u32 = 1 << 20;
 
 /// A chunk is no longer than this: its records at their longest, and a lot of long names.
 const PAYLOAD_BYTES_MAX: u32 = 1 << 28;
-
-/// A part of a file that cannot be read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Loss {
-    /// Where it begins, bytes.
-    pub at: u64,
-    /// What is wrong there.
-    pub reason: &'static str,
-}
 
 /// The chunks of a file, one after another, as they are.
 pub struct Chunks {

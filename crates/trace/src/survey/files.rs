@@ -1,7 +1,6 @@
 //! Which files there are as a recording goes on, and which must have been there before.
 
-use super::open_flag;
-use crate::record::{Record, RecordedAct};
+use crate::record::{Record, RecordedAct, open_flag};
 use std::collections::HashMap;
 
 /// Error numbers of Linux, as recordings have them.

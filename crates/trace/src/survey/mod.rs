@@ -9,26 +9,11 @@ use crate::error::TraceError;
 use crate::outline::Recorded;
 use crate::own::has_other_file;
 use crate::record::{FileName, Record, RecordedAct, UNKNOWN_NS};
+pub use crate::record::{end_of, open_flag};
 use files::{Files, Kind, follow};
 use lanes::lanes;
 pub use shares::{Apart, Shares, shares};
 use std::collections::HashMap;
-
-/// Flags of open(2) as recordings have them: those of Linux on x86. Source: asm-generic/fcntl.h.
-pub mod open_flag {
-    /// Made if it is not there.
-    pub const CREATE: u64 = 0o100;
-    /// Must not be there.
-    pub const EXCLUSIVE: u64 = 0o200;
-    /// Written at its end.
-    pub const APPEND: u64 = 0o2000;
-    /// Cut to nothing.
-    pub const TRUNCATE: u64 = 0o1000;
-    /// A directory.
-    pub const DIRECTORY: u64 = 0o200_000;
-    /// A file without a name in a directory; has [`DIRECTORY`]'s bit as well.
-    pub const TEMPORARY: u64 = 0o20_200_000;
-}
 
 /// What is there before a recording begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -190,14 +175,6 @@ pub fn survey(
 /// Whether there is anything to do for it: what is read and written through maps is not recorded.
 fn is_replayed(act: RecordedAct) -> bool {
     !matches!(act, RecordedAct::Add | RecordedAct::Map | RecordedAct::Other)
-}
-
-/// When a record had ended, as far as that is known.
-pub fn end_of(record: &Record) -> u64 {
-    match record.took_ns {
-        UNKNOWN_NS => record.at_ns,
-        took_ns => record.at_ns.saturating_add(took_ns),
-    }
 }
 
 impl Survey {

@@ -1,11 +1,11 @@
 //! Takes a recording apart, so that several processes replay it together.
 
+use super::is_replayed;
 use super::lanes::lanes;
-use super::{end_of, is_replayed, open_flag};
 use crate::error::TraceError;
 use crate::outline::Recorded;
 use crate::own::has_other_file;
-use crate::record::{FileName, Record, RecordedAct};
+use crate::record::{FileName, Record, RecordedAct, end_of, open_flag};
 use std::collections::HashMap;
 
 /// What stays together.

@@ -1,6 +1,7 @@
 use crate::check::{Check, Judge, Outcome, grade};
 use crate::client::{ClientTraffic, SERVER_UNSEEN};
-use crate::evidence::{Ground, PhaseView, ReadSources, share};
+use crate::evidence::{Ground, PhaseView, ReadSources};
+use crate::shares::share;
 use crate::text::{bytes, percent};
 use plumb_result::observe::LayerKind;
 use plumb_result::{Level, Remedy};

@@ -1,7 +1,8 @@
 use crate::check::{Check, Judge, Outcome};
-use crate::evidence::{Ground, PhaseView, share};
+use crate::evidence::{Ground, PhaseView};
 use crate::passes;
 use crate::plan;
+use crate::shares::share;
 use crate::text::{bytes, percent, short};
 use plumb_result::Remedy;
 use plumb_result::observe::{BlockLayer, LayerKind};

@@ -1,10 +1,10 @@
 use crate::check::{Check, Judge, Outcome};
 use crate::client::ClientTraffic;
-use crate::evidence::{Ground, PhaseView, share};
+use crate::evidence::{Ground, PhaseView};
 use crate::not_seen::NotSeen;
 use crate::plan;
+use crate::shares::{CACHE_SHARE, DEVICE_SHARE, share};
 use crate::text::{bytes, percent};
-use crate::tier::{CACHE_SHARE, DEVICE_SHARE};
 use plumb_result::{Level, Remedy};
 use plumb_workload::{CachePolicy, ClockScope, Flush};
 

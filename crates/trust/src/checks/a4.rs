@@ -1,6 +1,7 @@
 use crate::check::{Check, Judge, Outcome};
-use crate::evidence::{Ground, PhaseView, share};
+use crate::evidence::{Ground, PhaseView};
 use crate::not_seen::NotSeen;
+use crate::shares::share;
 use crate::text::{bytes, percent};
 use plumb_result::{Level, Remedy};
 use plumb_workload::{OpKind, Phase, Prepare, Target};

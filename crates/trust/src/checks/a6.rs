@@ -1,8 +1,8 @@
 use crate::check::{Check, Judge, Outcome};
-use crate::evidence::{Ground, PhaseView, share};
+use crate::evidence::{Ground, PhaseView};
 use crate::link;
+use crate::shares::{CACHE_SHARE, share};
 use crate::text::{percent, rate};
-use crate::tier::CACHE_SHARE;
 use plumb_result::{Level, Remedy};
 use plumb_workload::OpKind;
 

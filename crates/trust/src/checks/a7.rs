@@ -1,6 +1,7 @@
 use crate::check::{Check, Judge, Outcome};
-use crate::evidence::{Ground, PhaseView, share};
+use crate::evidence::{Ground, PhaseView};
 use crate::passes;
+use crate::shares::share;
 use crate::text::{percent, short};
 use plumb_result::Remedy;
 use plumb_result::observe::{BlockLayer, LayerKind};

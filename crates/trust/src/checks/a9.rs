@@ -1,7 +1,8 @@
 use crate::check::{Check, Judge, Outcome};
 use crate::compressibility;
-use crate::evidence::{Ground, PhaseView, share};
+use crate::evidence::{Ground, PhaseView};
 use crate::plan;
+use crate::shares::share;
 use crate::text::percent;
 use plumb_result::Remedy;
 use plumb_workload::{Content, OpKind, Target};

@@ -1,5 +1,6 @@
 use crate::check::{Check, Judge, Outcome};
-use crate::evidence::{Ground, PhaseView, share};
+use crate::evidence::{Ground, PhaseView};
+use crate::shares::share;
 use crate::text::percent;
 use plumb_result::Remedy;
 use plumb_workload::{CachePolicy, OpKind, Prepare, Target};

@@ -1,6 +1,7 @@
 use crate::check::{Check, Judge, Outcome};
-use crate::evidence::{Ground, PhaseView, share};
+use crate::evidence::{Ground, PhaseView};
 use crate::plan;
+use crate::shares::share;
 use crate::text::{nanos, percent};
 use plumb_result::{Histogram, Remedy};
 

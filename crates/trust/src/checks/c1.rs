@@ -1,8 +1,8 @@
 use crate::check::{Check, Judge, Outcome, grade};
-use crate::evidence::{Ground, PhaseView, Traffic, is_virtual_disk, share};
-use crate::load::alike;
+use crate::evidence::{Ground, PhaseView, Traffic, is_virtual_disk};
+use crate::load_comparison::alike;
+use crate::shares::{CACHE_SHARE, share};
 use crate::text::{bytes, percent};
-use crate::tier::CACHE_SHARE;
 use plumb_result::observe::{Counters, DeviceCounters, LayerKind, ProcessIo, Seen};
 use plumb_result::{Level, LoadDeclared, LoadProcess, Remedy, UnderLoad};
 use plumb_workload::{CachePolicy, OpKind};

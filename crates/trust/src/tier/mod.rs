@@ -3,19 +3,14 @@
 mod metadata;
 
 use crate::client::SERVER_UNSEEN;
-use crate::evidence::{Ground, PhaseView, RunView, ground_of_facts, share};
+use crate::evidence::{Ground, PhaseView, RunView, ground_of_facts};
+use crate::shares::{CACHE_SHARE, DEVICE_SHARE, share};
 use crate::text::{bytes, percent};
 use plumb_result::observe::{Counters, TargetFacts};
 use plumb_result::{Interval, Measurement, Observations, Tier};
 use plumb_workload::{OpKind, Workload};
 use serde::Serialize;
 use std::collections::BTreeMap;
-
-/// From this share of the bytes on, a rate is the device's.
-pub const DEVICE_SHARE: f64 = 0.95;
-
-/// Up to this share of the bytes, a rate is the memory's.
-pub const CACHE_SHARE: f64 = 0.05;
 
 /// What a rate measured, and the evidence.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -5,9 +5,10 @@
 //! part, with nothing to move ([`Calls::take_part`]). Others would wait for it for ever, within the library. Where such a call itself
 //! fails, MPI does not say in which state it leaves the file, and the run ends.
 
-use super::{Calls, Files, Handle, NamedPlaces, of};
+use super::{Calls, Files, Handle, of};
 use crate::backend::{Completion, Errno};
 use crate::mpi_io::{MpiFile, MpiIo, MpiIoError};
+use crate::program::named_places::NamedPlaces;
 use crate::program::op::{Call, CallOp};
 use crate::program::rules::{OpenRules, StepRules};
 use plumb_workload::OpKind;

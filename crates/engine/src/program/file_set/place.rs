@@ -9,8 +9,7 @@
 //! believes the file longer than it is, and a later append leaves a hole.
 
 use crate::backend::{Completion, Errno};
-use crate::open_dirs::OpenDirs;
-use crate::program::calls::Spot;
+use crate::open_dirs::{DirAndName, OpenDirs};
 use crate::program::descriptor::{close, errno};
 use crate::program::op::CallOp;
 use crate::tree::{ExtraDirectory, FileId, PathBuffer, PathWriter, TreeShape};
@@ -140,7 +139,7 @@ impl SetPlace {
     /// Runs `call` on both names of the current op.
     pub(in crate::program) fn call_two<T>(
         &mut self,
-        call: impl Fn(Spot<'_>, Spot<'_>) -> rustix::io::Result<T>,
+        call: impl Fn(DirAndName<'_>, DirAndName<'_>) -> rustix::io::Result<T>,
     ) -> Result<T, Errno> {
         let base = self.base();
         let SetPlace { dirs, others, path, other, .. } = self;

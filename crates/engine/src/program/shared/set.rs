@@ -10,7 +10,7 @@ use crate::guard::{Guard, GuardedDir, Mounts, open_beneath};
 use crate::observer::{FileSetStep, Observer};
 use crate::prepare::PrepareError;
 use crate::rng::{Rng, StreamId};
-use crate::setting::Setting;
+use crate::setting::{Setting, content_stream};
 use crate::signals::StopFlag;
 use crate::source::plumb::Permutation;
 use crate::testdir::remove_contents;
@@ -158,7 +158,7 @@ pub(crate) fn open_set(
             return Err(failed(format!("cannot remove {}: {}", left.path.display(), left.reason)));
         }
     }
-    let stream = crate::targets::content_stream(workload, setting, u32::MAX >> 9, seed as u32 >> 8);
+    let stream = content_stream(workload, setting, u32::MAX >> 9, seed as u32 >> 8);
     let layout = Layout { set: &set, stop: setting.stop, stream, existing: target.existing, drops: target.uncached };
     let made = (|| {
         observer.file_set(name, FileSetStep::MakingDirectories);

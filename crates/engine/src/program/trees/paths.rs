@@ -3,8 +3,7 @@
 use crate::backend::Errno;
 use crate::files::paths::Paths;
 use crate::guard::{FoundName, Guard, Naming, Pinning, Refusal, Roots};
-use crate::open_dirs::OpenDirs;
-use crate::program::calls::Spot;
+use crate::open_dirs::{DirAndName, OpenDirs};
 use crate::setting::Setting;
 use plumb_workload::files::Names;
 use plumb_workload::program::{TreeEntry, TreeName, TreeNames, TreeWork, put_number};
@@ -232,7 +231,7 @@ impl TreePaths {
     /// Runs `call` on the directories and names of both of the current op's paths.
     pub(in crate::program) fn call_two<T>(
         &mut self,
-        call: impl Fn(Spot<'_>, Spot<'_>) -> rustix::io::Result<T>,
+        call: impl Fn(DirAndName<'_>, DirAndName<'_>) -> rustix::io::Result<T>,
     ) -> Result<T, Errno> {
         let TreePaths { path, other, dirs, others, .. } = self;
         dirs.call(path.root, path.path(), |dir, name| match others.at(other.root, other.path()) {

@@ -1,6 +1,5 @@
 //! Sizes and kinds of paths, resolved before work is divided between threads.
 
-use super::tree::TreeCounts;
 use super::{Found, LowerError, Places, error};
 use crate::elbencho::settings::Settings;
 use std::path::Path;
@@ -247,4 +246,15 @@ fn check_size(
         )),
         _ => Ok(()),
     }
+}
+
+/// How many there are of each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TreeCounts {
+    /// Directories.
+    pub dirs: usize,
+    /// Files that one thread each does.
+    pub alone: usize,
+    /// Files that threads share.
+    pub shared: usize,
 }

@@ -1,7 +1,7 @@
 //! The share of one thread in one phase.
 
 use super::geometry::{Geometry, PathType};
-use super::tree::{CustomTree, ThreadFiles};
+use super::tree::{CustomTree, ThreadFiles, typed};
 use super::{LowerError, PhaseKind, Places, error, names};
 use crate::elbencho::hosts::PartThreads;
 use crate::elbencho::settings::{Rwmix, Settings};
@@ -165,11 +165,6 @@ fn call_work(
         backend: Backend::Files(call),
         depth: 1,
     }
-}
-
-/// Returns the paths that the user typed. A file among them is reached through its parent directory.
-pub(super) fn typed(settings: &Settings) -> Vec<PathBuf> {
-    settings.paths.iter().map(PathBuf::from).collect()
 }
 
 /// Modes of what it makes, as strace shows elbencho 3.1-10's.

@@ -13,14 +13,13 @@ mod tree;
 
 use super::hosts::DataSetPart;
 use super::settings::{Rwmix, Settings};
-pub use geometry::{Geometry, PathType};
+pub use geometry::{Geometry, PathType, TreeCounts};
 pub use lowered::{Between, Lowered, LoweredPhase, PhaseKind};
 use places::error;
 pub use places::{Found, LowerError, Places};
 use plumb_workload::{CachePolicy, ClockScope, End, Flush, Limit, Nanos, OnError, Phase, Target, WhenDone, Workload};
 use std::collections::BTreeMap;
 use tree::CustomTree;
-pub use tree::TreeCounts;
 
 /// The CPUs that `--zones` and `--cores` name together: those that a service's threads may run on. None where both are absent.
 ///

@@ -4,7 +4,7 @@
 //! one sequence in list order; each thread gets a contiguous part of it, or every Nth block. Source: elbencho 3.1-10,
 //! observed with `strace`.
 
-use super::geometry::Geometry;
+use super::geometry::{Geometry, TreeCounts};
 use super::{LowerError, Places, error};
 use crate::elbencho::settings::{Phases, Settings, TreeSettings};
 use crate::elbencho::tree::{self, TreeFile, TreeListing};
@@ -26,17 +26,6 @@ pub struct CustomTree {
     pub(super) alone: Vec<TreeFile>,
     /// Files that threads share, in the list's order.
     pub(super) shared: Vec<TreeFile>,
-}
-
-/// How many there are of each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TreeCounts {
-    /// Directories.
-    pub dirs: usize,
-    /// Files that one thread each does.
-    pub alone: usize,
-    /// Files that threads share.
-    pub shared: usize,
 }
 
 /// What one thread does of the files.
@@ -234,7 +223,7 @@ fn numbered(settings: &Settings, pieces: &[Piece<'_>]) -> ThreadFiles {
     });
     let parts = parts.collect();
     ThreadFiles {
-        files: JobFiles { names: Names::Said(paths), lengths, typed: super::jobs::typed(settings), make_below: None },
+        files: JobFiles { names: Names::Said(paths), lengths, typed: typed(settings), make_below: None },
         parts,
         whole,
     }
@@ -268,4 +257,9 @@ fn shuffle(parts: &mut [FilePart], rank: u32) {
     for last in (1..parts.len()).rev() {
         parts.swap(last, (draw() % (last as u64 + 1)) as usize);
     }
+}
+
+/// Returns the paths that the user typed. A file among them is reached through its parent directory.
+pub(super) fn typed(settings: &Settings) -> Vec<PathBuf> {
+    settings.paths.iter().map(PathBuf::from).collect()
 }

@@ -1,0 +1,85 @@
+//! What the other ranks do for rank 0: the runs and the work that it asks for.
+
+use super::JoinedRanks;
+use super::order::{Order, ResolveOrder, Resolved, RunOrder, UNREADABLE};
+use super::patience::AfterSignal;
+use crate::fit::fit;
+use crate::progress::Progress;
+use crate::run::Bench;
+use plumb_cluster::ClusterError;
+use plumb_document::json;
+use plumb_engine::guard::Permissions;
+use plumb_engine::guard::space::{FillPlaces, WhenFull};
+use plumb_engine::signals::StopFlag;
+use plumb_engine::{DropCaches, Unopened};
+
+/// Who works for rank 0: takes part in work that is no run, by its words, and looks on at runs.
+pub trait Follower: Progress {
+    /// Takes part.
+    ///
+    /// # Errors
+    /// The others cannot be reached, or the words are unknown here.
+    fn other(&mut self, words: &str, ranks: &JoinedRanks, stop: StopFlag) -> Result<(), ClusterError>;
+}
+
+/// Makes every run that rank 0 asks for, and takes part in other work, until it asks for no more; the exit code is rank 0's.
+///
+/// # Errors
+/// Rank 0, or whoever passes on what it says, is gone.
+pub fn follow(bench: &mut Bench, ranks: &JoinedRanks, follower: &mut dyn Follower) -> Result<u8, ClusterError> {
+    // Rank 0 is told of a signal by the same launcher, and says what becomes of it.
+    let after_signal = AfterSignal::new(bench.stop, &*ranks.cluster);
+    loop {
+        let order = ranks.cluster.broadcast(Vec::new(), &after_signal.patience());
+        let order = order.and_then(|order| json::from_slice::<Order>(&order).map_err(|_| UNREADABLE));
+        // Whoever cannot go on must not leave as if all were well: the others would wait for it.
+        match order.inspect_err(|_| ranks.broken.set(true))? {
+            Order::End(exit_code) => return Ok(exit_code),
+            Order::Other(words) => follower.other(&words, ranks, bench.stop)?,
+            Order::Resolve(order) => {
+                let answer = json::to_vec(&order.answer(bench)).map_err(|_| UNREADABLE)?;
+                ranks.gather(bench.stop, answer)?;
+            }
+            Order::Run(order) => {
+                order.prepare(bench);
+                ranks.compare_clocks().inspect_err(|_| ranks.broken.set(true))?;
+                bench.run_as_ordered(&order, ranks, follower)?;
+            }
+        }
+    }
+}
+
+impl ResolveOrder {
+    /// What one host says.
+    fn answer(&self, bench: &Bench) -> Resolved {
+        let refused = bench.policy.as_ref().map(|policy| policy.admit_workload(&self.workload, &self.base));
+        let resolved = match refused {
+            Some(Err(error)) => Err(error.to_string()),
+            Some(Ok(())) | None => bench.resolve_here(&self.workload, &self.base).map_err(|error| error.to_string()),
+        };
+        match resolved {
+            Err(error) => Resolved { error: Some(error), ..Resolved::default() },
+            Ok(mut workload) => {
+                let not_had = if self.fitted { fit(&mut workload, &self.base) } else { Vec::new() };
+                Resolved { workload: Some(workload), not_had, error: None }
+            }
+        }
+    }
+}
+
+impl RunOrder {
+    /// Allows on this bench what the user allowed on rank 0.
+    fn prepare(&self, bench: &mut Bench) {
+        bench.unopened = if self.unopened_fails_jobs { Unopened::FailsItsJobs } else { Unopened::EndsRun };
+        if let Some(policy) = &bench.policy {
+            // What may be overwritten here is not the client's to say.
+            bench.permissions = policy.permissions.clone();
+            return;
+        }
+        bench.permissions = Permissions::parse(&self.allow);
+        if let Some((at, never)) = self.fill.clone() {
+            bench.permissions.when_full = WhenFull::FilledAt(FillPlaces { at, never });
+        }
+        bench.drop_caches = if self.may_drop_caches { DropCaches::Allowed } else { DropCaches::Never };
+    }
+}

@@ -1,0 +1,18 @@
+//! What the engine is given of a run.
+
+use plumb_engine::Part;
+use plumb_engine::sim::{CarriedDebt, SimRun};
+use plumb_workload::Workload;
+use std::path::Path;
+
+/// What the engine is given of a run.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Work<'a> {
+    pub(crate) workload: &'a Workload,
+    /// The workers of it that this process runs.
+    pub(crate) part: Part,
+    pub(crate) base: &'a Path,
+    pub(crate) content_seed: u64,
+    pub(crate) sim_run: SimRun,
+    pub(crate) sim_debt: CarriedDebt,
+}

@@ -1,0 +1,124 @@
+//! Records of ops that are handed to the kernel and end later, by io_uring and by libaio.
+
+use super::rings::{Flying, fixed};
+use super::session::{Session, values_of};
+use crate::calls::{Argument, Call, Effect};
+use crate::record::RecordedAct;
+use crate::world::{Returned, Value};
+use std::io::{self, Write};
+
+/// Numbers of ops of io_uring and of libaio, with the calls that do the same. Source: linux/io_uring.h, linux/aio_abi.h.
+#[rustfmt::skip]
+pub(super) const RING_OPS: [(u8, &str); 18] = [
+    (1, "preadv"), (2, "pwritev"), (3, "fsync"), (4, "pread64"), (5, "pwrite64"), (22, "pread64"), (23, "pwrite64"),
+    (8, "sync_file_range"), (17, "fallocate"), (18, "openat"), (19, "close"), (21, "statx"), (28, "openat"), (35, "renameat"),
+    (36, "unlinkat"), (37, "mkdirat"), (39, "linkat"), (55, "ftruncate"),
+];
+
+#[rustfmt::skip]
+const AIO_OPS: [(u8, &str); 6] = [
+    (0, "pread64"), (1, "pwrite64"), (2, "fsync"), (3, "fdatasync"), (7, "preadv"), (8, "pwritev"),
+];
+
+/// A request of io_uring names a file that was registered before, by its place. Source: linux/io_uring_types.h, REQ_F_FIXED_FILE.
+const FIXED_FILE: u32 = 1;
+
+/// A flush of io_uring is one of data alone. Source: linux/io_uring.h.
+const DATA_ONLY: i64 = 1;
+
+/// An open takes any free place among the registered files. Source: linux/io_uring.h, IORING_FILE_INDEX_ALLOC.
+const ANY_PLACE: u32 = u32::MAX;
+
+/// Ops that the kernel works on at most; their ends are lost beyond that.
+const FLYING_MAX: usize = 1 << 16;
+
+/// Codes of io_uring_register(2). Source: linux/io_uring.h.
+const REGISTER_FILES: [u32; 4] = [2, 6, 13, 14];
+
+impl<W: Write> Session<W> {
+    /// The kernel was given an op.
+    pub(super) fn submitted(&mut self, is_aio: bool, head: &[u8], paths: &[u8], (process, thread): (u32, u32)) {
+        let word = |at: usize| head[at..].first_chunk().map_or(0, |bytes| u32::from_ne_bytes(*bytes));
+        let long = |at: usize| head[at..].first_chunk().map_or(0, |bytes| u64::from_ne_bytes(*bytes));
+        let (ops, owner) = if is_aio { (&AIO_OPS[..], process) } else { (&RING_OPS[..], 0) };
+        let (code, flags) = (word(16) as u8, word(20));
+        let Some((_, name)) = ops.iter().find(|(known, _)| *known == code) else { return };
+        let name = if !is_aio && *name == "fsync" && long(72) as i64 & DATA_ONLY != 0 { "fdatasync" } else { name };
+        let Some(call) = Call::named(name) else { return };
+        let mut values = Vec::new();
+        values_of(call, head, paths, &mut values);
+        for (value, argument) in values.iter_mut().zip(call.arguments()) {
+            // A negative offset means the one of the descriptor.
+            if argument == Argument::Offset && matches!(value, Value::Number(offset) if *offset < 0) {
+                *value = Value::Unknown;
+            }
+        }
+        let mut opens = None;
+        if !is_aio {
+            let ring = self.rings.number(long(80));
+            // Opens and closes have the place plus 1.
+            let place = word(72);
+            match call.effect {
+                Effect::Act(RecordedAct::Open) if place > 0 => opens = Some((ring, place)),
+                Effect::Act(RecordedAct::Close) if place > 0 => {
+                    values[0] = Value::Descriptor(fixed(ring, place - 1), None);
+                }
+                _ if flags & FIXED_FILE != 0 => {
+                    let (place, descriptor) = (word(40), fixed(ring, word(40)));
+                    let is_known = self.world.knows(process, descriptor);
+                    let name = (!is_known).then(|| format!("/registered-file-{place}"));
+                    values[0] = Value::Descriptor(descriptor, name);
+                }
+                _ => {}
+            }
+        }
+        self.meets(process, thread, false);
+        if self.flying.len() >= FLYING_MAX {
+            self.flying.clear();
+        }
+        self.flying.insert((owner, long(32)), Flying { call, values, opens, at_ns: long(8), thread });
+    }
+
+    /// It has ended.
+    pub(super) fn ended(&mut self, key: (u32, u64), at_ns: u64, result: i32) -> io::Result<()> {
+        let Some(Flying { call, values, opens, at_ns: begin_ns, thread }) = self.flying.remove(&key) else {
+            return Ok(());
+        };
+        let result = match opens {
+            // The result is the place only if any would do.
+            Some((ring, ANY_PLACE)) if result >= 0 => fixed(ring, result as u32),
+            Some((ring, place)) if result >= 0 => fixed(ring, place - 1),
+            _ => result.into(),
+        };
+        let record = self.world.record(
+            &Returned {
+                call,
+                arguments: &values,
+                result,
+                result_path: None,
+                thread,
+                at_ns: begin_ns,
+                took_ns: at_ns.saturating_sub(begin_ns),
+                is_thread: false,
+            },
+            &mut self.names,
+        );
+        self.hold(record)
+    }
+
+    /// Files were registered with a ring: the first place and the number are behind the arguments, and the descriptors in place of paths.
+    pub(super) fn registered(&mut self, head: &[u8], descriptors: &[u8], process: u32, thread: u32) {
+        let long = |at: usize| head[at..].first_chunk().map_or(0, |bytes| u64::from_ne_bytes(*bytes));
+        let (code, result) = (long(48) as u32, long(32) as i64);
+        let Some(ring) = self.rings.registered(thread) else { return };
+        if result < 0 || !REGISTER_FILES.contains(&code) {
+            return;
+        }
+        let ring = self.rings.number(ring);
+        let (count, first) = (long(64) as usize, long(72) as u32);
+        for (place, descriptor) in descriptors.chunks_exact(4).take(count).enumerate() {
+            let descriptor = descriptor.first_chunk().map_or(-1, |bytes| i32::from_ne_bytes(*bytes));
+            self.world.also(process, descriptor.into(), fixed(ring, first.wrapping_add(place as u32)));
+        }
+    }
+}
