@@ -1,13 +1,13 @@
 //! Records by programs in the kernel (BPF): no call is stopped for it, and each takes a fraction of a microsecond longer. Linux on x86-64, and
 //! only with the right to load such programs. Their sources are in `bpf/`; `cargo xtask bpf` compiles them.
 
+use super::bio::Kept;
 use super::event::{self, paths_of};
 use super::kernel::{SharedTables, idle_calls_ns};
 use super::records::{
     BITS_AT, CALL_TABLES_BYTES, CALLS_LOST_AT, CALLS_MAX, DEVICES_MAX, KEPT_AT, KEPT_BYTES, KEPT_MAX, PROCESSES_AT,
     PROCESSES_MAX, Paths, REQUEST_TABLES_BYTES, REQUESTS_LOST_AT,
 };
-use super::bio::Kept;
 use super::session::{IO_URING_REGISTER, IO_URING_SETUP, NUMBERS, REAPS, SUBMITS};
 use super::slots::Slots;
 use super::{CALIBRATION_CALLS, CALIBRATION_ROUNDS, CaptureError, NAP, Subject, kernel};

@@ -2,9 +2,9 @@
 
 use super::{Character, Sheet};
 use crate::error::TraceError;
+use crate::format_reader::Input;
 use crate::iolog::Waits;
 use crate::names::Names;
-use crate::format_reader::Input;
 use crate::open::{Format, RecordingReader, open_as};
 use crate::own::{Chunks, Decoded, Decoder, Facts, Loss, MAGIC, RawChunk};
 use crossbeam_channel::{Receiver, Sender, bounded};
