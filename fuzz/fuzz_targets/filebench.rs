@@ -4,7 +4,7 @@
 use libfuzzer_sys::fuzz_target;
 use plumb_tools::FileError;
 use plumb_tools_app::filebench::{Answer, Session};
-use plumb_workload::validate::validate;
+use plumb_workload_text::validate::validate;
 
 fuzz_target!(|data: &str| {
     let mut nothing = |path: &str| Err(FileError::NotPublished { path: path.to_owned() });

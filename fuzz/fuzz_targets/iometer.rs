@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use plumb_tools_app::iometer::{Config, Place, lower};
-use plumb_workload::validate::validate;
+use plumb_workload_text::validate::validate;
 
 /// Of a file with thousands of tests, these are enough.
 const TESTS_MAX: usize = 20;

@@ -4,7 +4,7 @@
 use libfuzzer_sys::fuzz_target;
 use plumb_tools_hpc::md_workbench::{Asked, Facts, lower, print, read};
 use plumb_fuzz::words_and_file;
-use plumb_workload::validate::validate;
+use plumb_workload_text::validate::validate;
 
 fuzz_target!(|data: &str| {
     let (words, file) = words_and_file(data);

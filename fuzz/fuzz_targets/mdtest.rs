@@ -4,7 +4,7 @@
 use libfuzzer_sys::fuzz_target;
 use plumb_tools_hpc::mdtest::{Asked, Facts, lower, read};
 use plumb_fuzz::words_and_file;
-use plumb_workload::validate::validate;
+use plumb_workload_text::validate::validate;
 
 fuzz_target!(|data: &str| {
     let Ok(Asked::Run(settings, _)) = read(&words_and_file(data).0, None) else { return };

@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use plumb_tools_app::vdbench::{Places, Script, Settings, lower, print};
-use plumb_workload::validate::validate;
+use plumb_workload_text::validate::validate;
 
 /// Of a file with thousands of runs, these are enough.
 const RUNS_MAX: usize = 20;

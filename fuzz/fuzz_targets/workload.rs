@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use plumb_workload::native::parse;
+use plumb_workload_text::native::parse;
 
 fuzz_target!(|data: &str| {
     let _ = parse("workload.toml", data);

@@ -34,7 +34,7 @@ use numbers::Explanation;
 use plumb_result::audit::{AuditedCell, AuditedRow, AuditedSide};
 use plumb_result::{Audit, AuditFinding, Level, RunVerdict};
 use plumb_trust::text::paragraph;
-use plumb_workload::native::{NativeError, read_form};
+use plumb_workload_text::native::{NativeError, read_form};
 use view::{CellView, View};
 
 /// Reads the file of a study. `source_name` is what errors call the text: its path, or `<stdin>`.

@@ -2,8 +2,9 @@
 
 use crate::form::{PublishedCell, PublishedStudy, Spread};
 use crate::numbers::{PrintedUnit, UNIT_EXAMPLES};
+use plumb_workload::KeyPath;
 use plumb_workload::suggest::nearest;
-use plumb_workload::{KeyPath, Problem};
+use plumb_workload_text::Problem;
 use std::collections::BTreeSet;
 
 pub(crate) fn problems(study: &PublishedStudy) -> Vec<Problem> {

@@ -7,7 +7,7 @@ use crate::exit::Stopped;
 use crate::output::error_line;
 use plumb_engine::guard::trusted_path::{UntrustedPath, open_trusted_file};
 use plumb_engine::guard::{Allow, Permissions};
-use plumb_workload::native::Document;
+use plumb_workload_text::native::Document;
 use serde::Deserialize;
 use std::fmt;
 use std::io::ErrorKind;

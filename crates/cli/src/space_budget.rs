@@ -232,7 +232,7 @@ mod tests {
     fn a_file_set_takes_the_space_of_its_files() {
         let text = "[target.cache.tree]\npath = \"cache\"\nfiles = 96\npreallocated-percent = 50\nsize = \"16MiB\"\n[[phase]]\nname = \"a\"\nstop.time = \"1s\"\n\
             [[phase.workers]]\ntarget = \"cache\"\nwork.program.steps = [\"stat\"]\n";
-        let workload = plumb_workload::native::parse("w.toml", &format!("name = \"w\"\n{text}")).unwrap();
+        let workload = plumb_workload_text::native::parse("w.toml", &format!("name = \"w\"\n{text}")).unwrap();
         assert_eq!(test_data_bytes(&workload.target["cache"]), 96 * (16 << 20));
     }
 

@@ -479,7 +479,7 @@ mod tests {
     fn phase(groups: &str) -> Phase {
         let text =
             format!("name = \"plan\"\n[target.nothing.null]\nsize = \"1MiB\"\n[[phase]]\nname = \"only\"\n{groups}");
-        plumb_workload::native::parse("plan.toml", &text).unwrap_or_else(|error| panic!("{error}")).phase.remove(0)
+        plumb_workload_text::native::parse("plan.toml", &text).unwrap_or_else(|error| panic!("{error}")).phase.remove(0)
     }
 
     fn group(name: &str, more: &str) -> String {

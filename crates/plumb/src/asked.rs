@@ -2,8 +2,8 @@
 
 use crate::args::LoadArguments;
 use plumb_trust::{Asked, Running, Typed};
-use plumb_workload::named::{NamedWorkload, Scale};
 use plumb_workload::{Nanos, Workload};
+use plumb_workload_text::named::{NamedWorkload, Scale};
 
 /// Whether an option was typed.
 pub fn typed(is_typed: bool) -> Typed {
@@ -40,8 +40,8 @@ mod tests {
     use plumb_result::Remedy;
     use plumb_trust::CHECKS;
     use plumb_trust::advice::{sentence, sentences};
-    use plumb_workload::named;
-    use plumb_workload::native::{self, Override};
+    use plumb_workload_text::named;
+    use plumb_workload_text::native::{self, Override};
 
     const SECOND: u64 = 1_000_000_000;
 

@@ -9,7 +9,7 @@ use plumb_result::compare::{
 };
 use plumb_result::run::TierName;
 use plumb_result::{Comparison, Contrast, ContrastVerdict, Finding, Level, Metric, Tail};
-use plumb_workload::named::find;
+use plumb_workload_text::named::find;
 
 /// The whole page: the answer, the numbers as a table, what else must be known of them, what the checks warn of in the
 /// runs, and what the sides differ in. At most three warnings, unless all are asked for.

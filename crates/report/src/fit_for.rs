@@ -6,7 +6,7 @@ use crate::style::{Ink, Style};
 use crate::table::{self, Align, Column};
 use plumb_result::verdict::under_declared_load;
 use plumb_result::{FitAnswer, FitFor, FitLimit, FitNumber, LoadDeclared};
-use plumb_workload::named::USES;
+use plumb_workload_text::named::USES;
 
 /// The answer in words.
 pub fn sentence(fit: &FitFor) -> String {

@@ -1,7 +1,7 @@
 //! Named workloads: the list of them, and where the numbers of each come from, as text and as Markdown.
 
 use crate::style::{Ink, Style};
-use plumb_workload::named::{Explanation, LOADS, NAMED, NamedWorkload};
+use plumb_workload_text::named::{Explanation, LOADS, NAMED, NamedWorkload};
 
 /// Every named workload, one line each.
 pub fn list(style: &Style) -> String {

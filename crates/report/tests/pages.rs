@@ -7,7 +7,7 @@ use plumb_report::Style;
 use plumb_report::run::{Detail, PageOptions, page, side_by_side};
 use plumb_report::style::Colour;
 use plumb_result::RunResult;
-use plumb_workload::named::{RunPlace, Scale, try_workload};
+use plumb_workload_text::named::{RunPlace, Scale, try_workload};
 use std::path::{Path, PathBuf};
 
 fn result(name: &str) -> RunResult {

@@ -555,7 +555,7 @@ mod tests {
     use crate::progress::Silent;
     use plumb_result::{Interval, OpCounts};
     use plumb_workload::OpKind;
-    use plumb_workload::named::{RunPlace, Scale, select};
+    use plumb_workload_text::named::{RunPlace, Scale, select};
 
     // Protects: a report draws a finding where it became true, and none where it was true from the beginning.
     #[test]

@@ -73,7 +73,7 @@ fn memory_kind(base: &Path) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plumb_workload::named::{RunPlace, Scale, try_workload};
+    use plumb_workload_text::named::{RunPlace, Scale, try_workload};
 
     #[test]
     fn storage_in_memory_is_taken_as_it_is_and_each_phase_says_so() {

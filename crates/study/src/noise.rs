@@ -13,7 +13,7 @@ use plumb_stats::verdict::{Note, Verdict};
 use plumb_store::{NoiseIn, NoiseWork};
 use plumb_trust::MIN_RUNS_TO_CLAIM;
 use plumb_trust::advice::{Asked, sentences};
-use plumb_workload::named::{NamedWorkload, Scale};
+use plumb_workload_text::named::{NamedWorkload, Scale};
 use std::collections::BTreeMap;
 use std::time::Duration;
 

@@ -6,7 +6,7 @@ use plumb_engine::EngineError;
 use plumb_engine::guard::Refusal;
 use plumb_result::{Measurement, Observations, RunResult};
 use plumb_trust::HostEvidence;
-use plumb_workload::validate::Problem;
+use plumb_workload_text::validate::Problem;
 use std::time::Duration;
 
 /// What a run came to.

@@ -1,7 +1,7 @@
 //! Where a comparison's side or a named workload runs: a directory, or a simulated device.
 
 use plumb_workload::SimDevice;
-use plumb_workload::named;
+use plumb_workload_text::named;
 use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};

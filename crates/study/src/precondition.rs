@@ -286,8 +286,8 @@ pub fn capacity_bytes(target: &Target) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plumb_workload::named::{self, RunPlace, Scale};
-    use plumb_workload::validate::validate;
+    use plumb_workload_text::named::{self, RunPlace, Scale};
+    use plumb_workload_text::validate::validate;
 
     fn workload(name: &str) -> Workload {
         named::select(name).unwrap()[0].workload(&Scale::moderate(RunPlace::Directory))

@@ -8,7 +8,7 @@ use plumb_engine::testdir::TestDirs;
 use plumb_result::{Finding, Level};
 use plumb_study::{Bench, Policies, RunRequest, Silent};
 use plumb_workload::Workload;
-use plumb_workload::named::{NAMED, RunPlace, Scale, try_workload};
+use plumb_workload_text::named::{NAMED, RunPlace, Scale, try_workload};
 use std::path::Path;
 
 const MIB: u64 = 1 << 20;
@@ -148,7 +148,7 @@ fn open_load(rate: u32, depth: u32, arrival: &str) -> Workload {
          work.blocks = {{ pattern = \"random\", block = \"4KiB\" }}\n\
          pace.open = {{ rate = \"{rate}/s\", arrival = \"{arrival}\" }}\n"
     );
-    plumb_workload::native::parse("open.toml", &text).expect("a workload")
+    plumb_workload_text::native::parse("open.toml", &text).expect("a workload")
 }
 
 /// An open load below saturation with room to start is in order; beyond it misses its rate; without room it is late.

@@ -113,7 +113,7 @@ fn walk(at: String, one: &Value, other: &Value, found: &mut Vec<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plumb_workload::named::{NAMED, RunPlace, Scale};
+    use plumb_workload_text::named::{NAMED, RunPlace, Scale};
 
     fn prints(place: RunPlace, time_ns: u64, question: WorkQuestion) -> Vec<Value> {
         let scale = Scale { file_bytes: 64 << 20, files: 100, time_ns, seed: 1, place };
@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn what_differs_is_named_by_its_path() {
         let scale = Scale { file_bytes: 64 << 20, files: 100, time_ns: 1, seed: 1, place: sim("sim:ssd") };
-        let one = plumb_workload::named::select("random-read").unwrap()[0].workload(&scale);
+        let one = plumb_workload_text::named::select("random-read").unwrap()[0].workload(&scale);
         let mut other = one.clone();
         other.phase[0].workers[0].depth = 7;
         other.seed = 99;

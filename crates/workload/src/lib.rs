@@ -1,9 +1,8 @@
 //! The one intermediate form of everything Plumb can run.
 //!
-//! A [`Workload`] is pure data: named [`Target`]s and [`Phase`]s of workers. Native TOML ([`native`]),
-//! named workloads ([`named`]) and every dialect produce it; the engine consumes it. Nothing here touches
-//! the system. The types *are* the native file format: field names are TOML keys, and [`validate`] reports
-//! problems by path (`phase[0].workers[1].depth`), which [`native`] turns into a line and a caret.
+//! A [`Workload`] is pure data: named [`Target`]s and [`Phase`]s of workers. Native TOML, named workloads (the crate
+//! `workload-text`) and every tool's language produce it; the engine consumes it. Nothing here touches the system. The types
+//! *are* the native file format: field names are TOML keys.
 
 pub mod backend;
 pub mod blocks;
@@ -12,11 +11,10 @@ pub mod content;
 pub mod copy;
 pub mod files;
 pub mod former;
-
 pub mod keypath;
 pub mod library_random;
-pub mod named;
-pub mod native;
+pub mod limits;
+pub mod merge;
 pub mod net;
 pub mod op;
 pub mod pace;
@@ -29,7 +27,6 @@ pub mod sim;
 pub mod suggest;
 pub mod target;
 pub mod units;
-pub mod validate;
 pub mod verify;
 mod work;
 
@@ -53,7 +50,6 @@ pub use target::{
     SimTarget, Target, TreeTarget,
 };
 pub use units::{Bytes, Nanos, PerSecond, Share, Size};
-pub use validate::Problem;
 pub use verify::Verify;
 pub use work::OwnFlush;
 

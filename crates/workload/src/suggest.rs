@@ -3,7 +3,7 @@
 pub use plumb_text::similar::{closest, nearest};
 
 /// `did you mean …` for the nearest candidate, else the list of all.
-pub(crate) fn did_you_mean(word: &str, candidates: &[&str]) -> Option<String> {
+pub fn did_you_mean(word: &str, candidates: &[&str]) -> Option<String> {
     match nearest(word, candidates.iter().copied()) {
         Some(name) => Some(format!("did you mean `{name}`?")),
         None if candidates.is_empty() => None,

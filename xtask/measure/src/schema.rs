@@ -14,7 +14,7 @@ fn directory() -> PathBuf {
 /// Every schema by the name of its file.
 fn schemas() -> Vec<(&'static str, Value)> {
     vec![
-        ("workload", plumb_workload::native::schema()),
+        ("workload", plumb_workload_text::native::schema()),
         ("result", schema_for!(plumb_result::assertion::ConditionedResult<'static>).into()),
         ("fit-for", schema_for!(plumb_result::FitFor).into()),
         ("noise", schema_for!(plumb_result::Noise).into()),

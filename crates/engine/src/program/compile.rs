@@ -7,8 +7,8 @@ use super::op::{Call, CallOp};
 use super::postmark::CallRules;
 use super::rules::{OpenRules, Over, StepRules};
 use crate::tree::TreeSizes;
+use plumb_workload::limits::MAX_SET_REQUEST_BYTES;
 use plumb_workload::program::{Choice, FileOrder, MissingFile, Needs, OpenStep, Pick, PostmarkStep, Step, TreeStep};
-use plumb_workload::validate::MAX_SET_REQUEST_BYTES;
 use plumb_workload::{Distribution, OpKind};
 use std::sync::Arc;
 

@@ -45,7 +45,7 @@ pub fn left_behind(workload: &Workload) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plumb_workload::native;
+    use plumb_workload_text::native;
     use proptest::prelude::*;
 
     fn on(device: &str) -> Workload {

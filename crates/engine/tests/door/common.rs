@@ -120,7 +120,7 @@ impl Place {
 
 /// Reads a workload, with the line that is wrong if one is.
 pub fn workload(text: &str) -> Workload {
-    plumb_workload::native::parse("test.toml", text).unwrap_or_else(|error| panic!("{error}\n{text}"))
+    plumb_workload_text::native::parse("test.toml", text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
 /// Does something with a name and the targets.

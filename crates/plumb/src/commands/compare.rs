@@ -21,8 +21,8 @@ use plumb_study::Place;
 use plumb_study::compare::stored::{StoredError, StoredRequest, compare_stored};
 use plumb_study::compare::{CompareRequest, CompareSide, compare};
 use plumb_trust::{Asked, Factor, Running};
-use plumb_workload::named::{self, NamedWorkload, Scale};
 use plumb_workload::{Bytes, Nanos};
+use plumb_workload_text::named::{self, NamedWorkload, Scale};
 use std::path::Path;
 use std::time::Duration;
 

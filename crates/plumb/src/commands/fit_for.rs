@@ -20,8 +20,8 @@ use plumb_study::fit_for::{FitCondition, FitRuns, judge, measure};
 use plumb_study::precondition::capacity_bytes;
 use plumb_study::{Bench, Place, Policies, RunRequest};
 use plumb_trust::{Asked, Running};
-use plumb_workload::named::{RunPlace, Scale, USES, Use, on_device, use_named};
 use plumb_workload::{Bytes, Content, Size, Target, Workload};
+use plumb_workload_text::named::{RunPlace, Scale, USES, Use, on_device, use_named};
 use std::time::Duration;
 
 /// No further run is begun where it would end later than this: the promise is under a minute.

@@ -14,7 +14,7 @@ use plumb_stats::schedule::Side;
 use plumb_stats::stop::StopRule;
 use plumb_study::noise::{NoiseRequest, noise};
 use plumb_trust::Running;
-use plumb_workload::named::{self, Scale};
+use plumb_workload_text::named::{self, Scale};
 use std::time::Duration;
 
 /// Compares a place with itself, and keeps what it shows.

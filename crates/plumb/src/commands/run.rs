@@ -22,11 +22,11 @@ use plumb_result::assertion::{Assertion, AssertionError, PRECONDITIONING};
 use plumb_study::precondition::{Preconditioning, capacity_bytes, precondition, until_steady};
 use plumb_study::{Place, Policies, RunRequest};
 use plumb_trust::{Asked, Running};
-use plumb_workload::named::{self, Scale};
-use plumb_workload::native::{self, Override};
 use plumb_workload::net::Probe;
 use plumb_workload::suggest::nearest;
 use plumb_workload::{Nanos, Target, Workload};
+use plumb_workload_text::named::{self, Scale};
+use plumb_workload_text::native::{self, Override};
 use std::path::Path;
 
 /// Runs a workload file or a named workload.

@@ -19,8 +19,8 @@ use plumb_study::sweep::plan::SweepSchedule;
 use plumb_study::sweep::{SweepRequest, apply, keep_sweep, sweep};
 use plumb_study::{Bench, Place, Policies};
 use plumb_trust::{Asked, Running};
-use plumb_workload::named::{self, Scale};
 use plumb_workload::{Bytes, FileTarget, Nanos, Prepare, Size, Target, Workload};
+use plumb_workload_text::named::{self, Scale};
 use std::path::Path;
 use std::time::Duration;
 

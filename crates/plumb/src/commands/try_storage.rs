@@ -18,8 +18,8 @@ use plumb_result::{RunResult, path_text};
 use plumb_study::precondition::capacity_bytes;
 use plumb_study::{Bench, Place, Policies, RunRequest};
 use plumb_trust::{Asked, Running};
-use plumb_workload::named::{self, RunPlace, Scale};
 use plumb_workload::{Bytes, Content, Nanos, Workload};
+use plumb_workload_text::named::{self, RunPlace, Scale};
 use std::path::Path;
 
 /// Size of the test file and length of a phase where there is room and time.

@@ -5,7 +5,7 @@ use plumb_cli::exit::{End, Stopped};
 use plumb_cli::output;
 use plumb_cli::session;
 use plumb_report::loads;
-use plumb_workload::named::{self, Explanation, NamedWorkload};
+use plumb_workload_text::named::{self, Explanation, NamedWorkload};
 
 /// What `plumb workloads --json` prints.
 #[derive(serde::Serialize)]

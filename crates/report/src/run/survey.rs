@@ -10,7 +10,7 @@ use plumb_result::metric::Stat;
 use plumb_result::run::TierName;
 use plumb_result::{Metric, PhaseResult, RunResult};
 use plumb_workload::OpKind;
-use plumb_workload::named;
+use plumb_workload_text::named;
 
 /// Two phases that differ in direction only.
 struct Pair {

@@ -12,7 +12,7 @@ use plumb_result::{Finding, Histogram, Level, Metric, PhaseResult, RunResult, Ru
 use plumb_stats::schedule::Side;
 use plumb_trust::{DialectPrint, Factor, Planned, SideRecord, ToolPrint, WorkPrint, WorkQuestion, work_print};
 use plumb_workload::Workload;
-use plumb_workload::named::NamedWorkload;
+use plumb_workload_text::named::NamedWorkload;
 use std::collections::BTreeMap;
 use std::time::Duration;
 

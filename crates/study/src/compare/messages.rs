@@ -12,7 +12,7 @@ use plumb_result::verdict::{LOAD, under_declared_load, under_undeclared_load};
 use plumb_result::{Contrast, ContrastVerdict, Histogram, Level, LoadDeclared, Metric, Quantity, Tail, tails};
 use plumb_stats::stop::StopReason;
 use plumb_trust::advice::{Asked, budget_text, sentences};
-use plumb_workload::named::NamedWorkload;
+use plumb_workload_text::named::NamedWorkload;
 
 /// What else a comparison came to.
 pub(crate) struct Told<'a> {

@@ -32,7 +32,7 @@ use plumb_result::{Comparison, Contrast, ContrastVerdict, Finding};
 use plumb_stats::stop::{Decision, FurtherBudget, Precision, StopReason, Stopper};
 use plumb_stats::verdict::VerdictRule;
 use plumb_trust::RunModes;
-use plumb_workload::named::Scale;
+use plumb_workload_text::named::Scale;
 pub(crate) use request::ComparisonEnded;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

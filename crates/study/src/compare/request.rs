@@ -3,7 +3,7 @@
 use super::plan::CompareSide;
 use plumb_stats::stop::{StopReason, StopRule};
 use plumb_trust::Factor;
-use plumb_workload::named::{NamedWorkload, Scale};
+use plumb_workload_text::named::{NamedWorkload, Scale};
 use std::time::Duration;
 
 /// What to compare.

@@ -11,7 +11,7 @@ use plumb_lab::protocol::{HostWork, RunJob, SimPlace};
 use plumb_lab::step::Safety;
 use plumb_lab::{Host, HostError, LineError};
 use plumb_store::{StoreError, StudyRunEnd, StudyRunRow, StudyRunStatus};
-use plumb_workload::native;
+use plumb_workload_text::native;
 use std::time::{Duration, Instant};
 
 /// A command around a plot that did not do what it was to do.

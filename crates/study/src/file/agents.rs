@@ -11,7 +11,7 @@ use plumb_lab::Step;
 use plumb_lab::protocol::HostWork;
 use plumb_workload::KeyPath;
 use plumb_workload::keypath::Segment;
-use plumb_workload::native::{Document, LocatedFailure, place_of};
+use plumb_workload_text::native::{Document, LocatedFailure, place_of};
 
 /// What hosts are called that the command line names.
 const AGENTS: &str = "agents";

@@ -1,6 +1,6 @@
 //! Why a study cannot be planned.
 
-use plumb_workload::native::NativeError;
+use plumb_workload_text::native::NativeError;
 
 /// Why a study cannot be planned.
 #[derive(Debug, Clone, thiserror::Error)]

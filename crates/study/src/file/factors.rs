@@ -7,7 +7,7 @@ use super::workload::WorkloadText;
 use plumb_document::{Node, Table, Value};
 use plumb_workload::KeyPath;
 use plumb_workload::keypath::Segment;
-use plumb_workload::native::{LocatedFailure, place_of};
+use plumb_workload_text::native::{LocatedFailure, place_of};
 use std::collections::BTreeMap;
 use std::ops::Range;
 

@@ -2,8 +2,8 @@
 
 use super::level_form::{Binds, LevelForm, WhenLevels};
 use plumb_document::{Node, Spanned, Table, Value};
-use plumb_workload::native::LocatedFailure;
 use plumb_workload::suggest::nearest;
+use plumb_workload_text::native::LocatedFailure;
 use std::collections::BTreeMap;
 use std::ops::Range;
 

@@ -21,8 +21,8 @@ use crate::plan::{
 use plumb_document::{Node, Spanned, Value};
 use plumb_lab::Step;
 use plumb_lab::protocol::HostWork;
-use plumb_workload::native::{Document, LocatedFailure};
 use plumb_workload::{Prepare, SimDevice, Size};
+use plumb_workload_text::native::{Document, LocatedFailure};
 use std::collections::BTreeMap;
 use std::ops::Range;
 

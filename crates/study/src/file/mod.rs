@@ -39,7 +39,7 @@ pub use schema::schema;
 
 use crate::plan::Plan;
 use plumb_document::{Spanned, Table, Value};
-use plumb_workload::native::{self, Document, LocatedFailure};
+use plumb_workload_text::native::{self, Document, LocatedFailure};
 use std::path::{Component, Path, PathBuf};
 
 /// Studies that build on one another, at most.

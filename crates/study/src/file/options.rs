@@ -1,6 +1,6 @@
 //! How a study is to be planned.
 
-use plumb_workload::native::Override;
+use plumb_workload_text::native::Override;
 
 /// How a study is to be planned.
 #[derive(Debug, Clone, Default)]

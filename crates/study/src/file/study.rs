@@ -7,7 +7,7 @@ use super::workload::WorkloadText;
 use plumb_document::Table;
 use plumb_workload::KeyPath;
 use plumb_workload::keypath::Segment;
-use plumb_workload::native::{Document, LocatedFailure, place_of};
+use plumb_workload_text::native::{Document, LocatedFailure, place_of};
 use std::ops::Range;
 
 /// The host that is this machine.

@@ -3,7 +3,7 @@
 use super::{PlanOptions, StudyError, StudyFileError, StudyFiles, plan};
 use crate::plan::{HostPlan, Plan};
 use plumb_lab::protocol::HostWork;
-use plumb_workload::native::{self, Override};
+use plumb_workload_text::native::{self, Override};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

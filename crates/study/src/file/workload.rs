@@ -9,12 +9,13 @@ use super::short::{self, FileSizes, OpForm, SaidOp, ShortOp};
 use super::target::PlotPlace;
 use plumb_document::{Node, Spanned, Table, Value};
 use plumb_lab::protocol::{ConformanceWork, HostWork};
-use plumb_workload::native::{self, Document, LocatedFailure, Override, place_of};
 use plumb_workload::suggest::nearest;
 use plumb_workload::{
     Bytes, CachePolicy, Content, End, Flush, KeyPath, OnError, Phase, Prepare, RecordedTree, Replay, ReplayOrder,
-    SimTarget, Size, Target, Timing, WorkerGroup, Workload, named, validate,
+    SimTarget, Size, Target, Timing, WorkerGroup, Workload,
 };
+use plumb_workload_text::native::{self, Document, LocatedFailure, Override, place_of};
+use plumb_workload_text::{named, validate};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ops::Range;

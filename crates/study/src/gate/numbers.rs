@@ -8,7 +8,7 @@ use plumb_result::gate::{GateAnswer, GateNumber, GateUnit, LevelChange};
 use plumb_result::{ContrastVerdict, Finding, Metric};
 use plumb_stats::gate::{GateAssessment, GateNote, GateRule, GateVerdict, Objection, SESSIONS_MIN};
 use plumb_trust::{NumberFound, Planned};
-use plumb_workload::named::NamedWorkload;
+use plumb_workload_text::named::NamedWorkload;
 
 /// No work has such a number.
 #[derive(Debug, thiserror::Error)]

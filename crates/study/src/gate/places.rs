@@ -21,7 +21,7 @@ use plumb_stats::stop::{StopReason, StopRule};
 use plumb_stats::verdict::{BLOCKS_NEEDED_MAX, Sides, VerdictRule};
 use plumb_trust::Planned;
 use plumb_workload::Nanos;
-use plumb_workload::named::{NamedWorkload, Scale};
+use plumb_workload_text::named::{NamedWorkload, Scale};
 use std::time::{Duration, Instant};
 
 /// A gate whose sides are both measured.

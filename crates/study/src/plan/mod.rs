@@ -282,7 +282,7 @@ impl PlannedRun {
     /// Whether it runs on simulated devices, in their time.
     pub fn is_simulated(&self) -> bool {
         match &self.work {
-            HostWork::Native { toml } => plumb_workload::native::parse("plan", toml)
+            HostWork::Native { toml } => plumb_workload_text::native::parse("plan", toml)
                 .is_ok_and(|workload| workload.target.values().any(|target| matches!(target, Target::Sim(_)))),
             HostWork::Dialect { .. } | HostWork::Conformance(_) => false,
         }

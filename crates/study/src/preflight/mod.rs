@@ -245,7 +245,7 @@ fn planned_build(plan: &Plan, steps: &[Step], plots: &[u32], ram_bytes: u64) -> 
     let mut work: Vec<PlannedWork> = Vec::new();
     for run in plan.runs.iter().filter(|run| plots.contains(&run.plot)) {
         let (place, bytes) = match &run.work {
-            HostWork::Native { toml } => match plumb_workload::native::parse("plan", toml) {
+            HostWork::Native { toml } => match plumb_workload_text::native::parse("plan", toml) {
                 Ok(workload) => (place_of(&workload, &run.dir), held_bytes(&run.work, Some(&workload), ram_bytes)),
                 Err(_) => (WorkPlace::Directory(run.dir.clone()), None),
             },

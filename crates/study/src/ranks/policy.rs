@@ -5,8 +5,8 @@ use plumb_document::Value;
 use plumb_engine::control_group_directory;
 use plumb_engine::guard::Permissions;
 use plumb_workload::files::Names;
-use plumb_workload::validate::validate;
 use plumb_workload::{Activity, Target, Workload};
+use plumb_workload_text::validate::validate;
 use std::path::{Component, Path, PathBuf};
 
 /// Workers that an agent runs at a time.

@@ -169,8 +169,8 @@ mod tests {
     use super::*;
     use plumb_result::{OpMeasurement, PhaseMeasurement};
     use plumb_workload::OpKind;
-    use plumb_workload::named::{RunPlace, Scale, find};
     use plumb_workload::{Repeat, Workload};
+    use plumb_workload_text::named::{RunPlace, Scale, find};
 
     fn rule(name: &str) -> (Rounds, Workload) {
         let workload = find(name).unwrap().workload(&Scale::moderate(RunPlace::Directory));

@@ -212,8 +212,8 @@ fn resize(target: &mut Target, key: SweepKey, size: Bytes) -> Result<(), ApplyEr
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plumb_workload::named::{self, RunPlace, Scale};
-    use plumb_workload::validate::validate;
+    use plumb_workload_text::named::{self, RunPlace, Scale};
+    use plumb_workload_text::validate::validate;
 
     fn workload(name: &str) -> Workload {
         named::select(name).unwrap()[0].workload(&Scale::moderate(RunPlace::Directory))

@@ -30,8 +30,8 @@ use plumb_result::sweep::{Arrivals, CurveFindings, RunSpread, SWEEP_SCHEMA, Swee
 use plumb_result::{Histogram, Level, Measurement, Metric, PhaseMeasurement, PhaseResult, RunVerdict, Sweep, SweepKey};
 use plumb_stats::balanced_orders;
 use plumb_store::TagChange;
-use plumb_workload::validate::validate;
 use plumb_workload::{Nanos, OpKind, PerSecond, Phase, Workload};
+use plumb_workload_text::validate::validate;
 use points::{common_tier, shown};
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -30,9 +30,9 @@ fn words_become_clients_with_a_load() {
     let said = settings("-t5 --loadfile=small.txt -D /tmp/x -s -S -F --no-resolve --skip-cleanup 4 ignored");
     assert_eq!((said.clients, said.time_s, said.warmup_s()), (4, 5, 1));
     let workload = lower(&said);
-    assert_eq!(plumb_workload::validate::validate(&workload), []);
-    let text = plumb_workload::native::to_toml(&workload).unwrap();
-    assert_eq!(plumb_workload::native::parse("db.toml", &text).unwrap(), workload);
+    assert_eq!(plumb_workload_text::validate::validate(&workload), []);
+    let text = plumb_workload_text::native::to_toml(&workload).unwrap();
+    assert_eq!(plumb_workload_text::native::parse("db.toml", &text).unwrap(), workload);
     let step = workload.phase[0].workers[0].work.program().unwrap().load_file().unwrap();
     assert!(step.sync_open && step.sync_directories && step.flush_writes && step.no_resolve);
     assert_eq!((workload.phase[0].workers[0].count, step.path.to_str()), (4, Some("small.txt")));

@@ -5,8 +5,8 @@ use plumb_result::measurement::StepMeasurement;
 use plumb_tools::FileError;
 use plumb_workload::phase::When;
 use plumb_workload::program::{Amount, Draw, SharedPick, SharedStep, SharedTree, SharedWork, TreeAccess};
-use plumb_workload::validate::validate;
 use plumb_workload::{Bytes, OpKind, Target, Work, Workload};
+use plumb_workload_text::validate::validate;
 
 fn nothing(path: &str) -> Result<String, FileError> {
     Err(FileError::io(path)(std::io::ErrorKind::NotFound.into()))

@@ -18,9 +18,9 @@ fn words(line: &str) -> Vec<String> {
 
 fn lowered(line: &str) -> Workload {
     let workload = lower(&read(&words(line)).unwrap(), 0x6b09_7d76, 9);
-    assert_eq!(plumb_workload::validate::validate(&workload), [], "{line}");
-    let text = plumb_workload::native::to_toml(&workload).unwrap();
-    assert_eq!(plumb_workload::native::parse("fs.toml", &text).unwrap(), workload, "{line}");
+    assert_eq!(plumb_workload_text::validate::validate(&workload), [], "{line}");
+    let text = plumb_workload_text::native::to_toml(&workload).unwrap();
+    assert_eq!(plumb_workload_text::native::parse("fs.toml", &text).unwrap(), workload, "{line}");
     workload
 }
 

@@ -4,8 +4,8 @@ use super::config::{Record, TestType};
 use super::*;
 use plumb_result::histogram::Histogram;
 use plumb_result::measurement::{OpMeasurement, PhaseMeasurement, WorkerMeasurement};
-use plumb_workload::validate::validate;
 use plumb_workload::{BlockStream, Bytes, OpKind, Work, Workload};
+use plumb_workload_text::validate::validate;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 

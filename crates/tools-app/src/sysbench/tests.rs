@@ -29,9 +29,9 @@ fn wrong(line: &str) -> String {
 
 fn lowered(line: &str, lengths: &[Option<u64>]) -> Workload {
     let workload = lower(&settings(line), lengths, 7);
-    assert_eq!(plumb_workload::validate::validate(&workload), [], "{line}");
-    let text = plumb_workload::native::to_toml(&workload).unwrap();
-    assert_eq!(plumb_workload::native::parse("sb.toml", &text).unwrap(), workload, "{line}");
+    assert_eq!(plumb_workload_text::validate::validate(&workload), [], "{line}");
+    let text = plumb_workload_text::native::to_toml(&workload).unwrap();
+    assert_eq!(plumb_workload_text::native::parse("sb.toml", &text).unwrap(), workload, "{line}");
     workload
 }
 

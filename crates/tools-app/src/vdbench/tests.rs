@@ -34,9 +34,9 @@ fn script(text: &str) -> Script {
 
 fn lowered(script: &Script, run: &Run, rate: Option<f64>) -> Workload {
     let workload = lower(script, run, places(&[None, None]), rate, 5).unwrap();
-    assert_eq!(plumb_workload::validate::validate(&workload), [], "{}", run.name);
-    let text = plumb_workload::native::to_toml(&workload).unwrap();
-    assert_eq!(plumb_workload::native::parse("v.toml", &text).unwrap(), workload);
+    assert_eq!(plumb_workload_text::validate::validate(&workload), [], "{}", run.name);
+    let text = plumb_workload_text::native::to_toml(&workload).unwrap();
+    assert_eq!(plumb_workload_text::native::parse("v.toml", &text).unwrap(), workload);
     workload
 }
 
@@ -223,7 +223,7 @@ fn keywords_of_storage_and_workloads_are_kept() {
                 rd=r,wd=*";
     let script = script(text);
     let workload = lower(&script, &script.runs[0], places(&[None, None]), None, 1).unwrap();
-    assert_eq!(plumb_workload::validate::validate(&workload), []);
+    assert_eq!(plumb_workload_text::validate::validate(&workload), []);
     let groups = &workload.phase[0].workers;
     let hits = stream(&groups[0]);
     let OffsetDistribution::ZonedBytes(zones) = &hits.distribution else { panic!("{hits:?}") };

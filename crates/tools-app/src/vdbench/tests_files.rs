@@ -29,9 +29,9 @@ fn script(text: &str) -> Script {
 fn lowered(run: &Run, rate: Option<f64>) -> Workload {
     let script = Script::default();
     let workload = lower(&script, run, places(&[]), rate, 5).unwrap();
-    assert_eq!(plumb_workload::validate::validate(&workload), [], "{}", run.name);
-    let text = plumb_workload::native::to_toml(&workload).unwrap();
-    assert_eq!(plumb_workload::native::parse("v.toml", &text).unwrap(), workload);
+    assert_eq!(plumb_workload_text::validate::validate(&workload), [], "{}", run.name);
+    let text = plumb_workload_text::native::to_toml(&workload).unwrap();
+    assert_eq!(plumb_workload_text::native::parse("v.toml", &text).unwrap(), workload);
     workload
 }
 
@@ -180,7 +180,7 @@ fn copies_directories_and_formats_have_their_sizes() {
         })
         .collect();
     assert_eq!(paths, ["/a/copy.from", "/b/copy.from.to"]);
-    assert_eq!(plumb_workload::validate::validate(&apart), []);
+    assert_eq!(plumb_workload_text::validate::validate(&apart), []);
 }
 
 // Hostile files: each is refused with its line and a reason.
@@ -352,7 +352,7 @@ fn slips_of_the_pen_do_not_panic() {
                 for run in script.runs.iter().take(3) {
                     let lengths = vec![Some(1 << 30); script.paths().count()];
                     if let Ok(workload) = lower(&script, run, places(&lengths), Some(50.0), 1) {
-                        plumb_workload::validate::validate(&workload);
+                        plumb_workload_text::validate::validate(&workload);
                     }
                 }
             }

@@ -118,7 +118,7 @@ fn lowered(words: &str) -> Workload {
         Seed::File(_) => panic!("no file"),
     };
     let workload = lower(&settings, 100, &mut numbers);
-    let problems = plumb_workload::validate::validate(&workload);
+    let problems = plumb_workload_text::validate::validate(&workload);
     assert!(problems.is_empty(), "{words}: {problems:?}");
     workload
 }

@@ -4,7 +4,7 @@ use super::human;
 use super::keywords::{CONVERSIONS, Conv, FLAGS, Flag, LEVELS, OPERANDS, Operand, Personality, Status, Word, find};
 use super::number::{self, NotNumber, Number};
 use super::quote::Marks;
-use plumb_workload::validate::MAX_OP_BYTES;
+use plumb_workload::limits::MAX_OP_BYTES;
 
 /// What to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

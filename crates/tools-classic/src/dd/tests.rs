@@ -6,7 +6,8 @@ use super::number::{self, NotNumber, Number};
 use super::*;
 use plumb_result::copy::{CopyBlocks, CopyCounts, CopyEvent, CopyStep};
 use plumb_workload::copy::{CopyExtent, CopySpec};
-use plumb_workload::{CachePolicy, Work, native, validate};
+use plumb_workload::{CachePolicy, Work};
+use plumb_workload_text::{native, validate};
 use proptest::prelude::*;
 
 fn read_line(line: &str) -> Result<Dd, Wrong> {

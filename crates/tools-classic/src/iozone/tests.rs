@@ -456,7 +456,7 @@ fn what_is_lowered_is_valid() {
         "iozone -t 2 -+R names -+O 100 -K -s 2m -+B -+F",
     ] {
         let lowered = super::lower::lower(&settings(line));
-        let problems = plumb_workload::validate::validate(&lowered.workload);
+        let problems = plumb_workload_text::validate::validate(&lowered.workload);
         assert!(problems.is_empty(), "{line}: {problems:?}");
         assert_eq!(lowered.phases.len(), lowered.workload.phase.len(), "{line}");
     }

@@ -299,6 +299,6 @@ fn lowered_runs_are_valid_workloads() {
         Settings { transactions: 5, bias_read: -1, ..Settings::default() },
     ] {
         let plan = lower(&settings, Compat::Meant).unwrap();
-        assert_eq!(plumb_workload::validate::validate(&plan.workload), [], "{settings:?}");
+        assert_eq!(plumb_workload_text::validate::validate(&plan.workload), [], "{settings:?}");
     }
 }

@@ -299,7 +299,7 @@ fn phases_lower_to_their_work() {
     assert_eq!(step.shift, 1);
     let has_none = |phase: &Phase| phase.name().starts_with("find") || *phase == Phase::Timestamp;
     for phase in Phase::ALL.iter().copied().filter(|phase| !has_none(phase)) {
-        assert_eq!(plumb_workload::validate::validate(&lowered(phase)), [], "{phase:?}");
+        assert_eq!(plumb_workload_text::validate::validate(&lowered(phase)), [], "{phase:?}");
     }
 }
 

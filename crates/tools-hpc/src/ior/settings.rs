@@ -2,8 +2,8 @@
 
 use crate::aiori::{Launched, OptionError, Said, back_end_problem, more_ranks, size, wrong};
 use plumb_workload::NullDelays;
+use plumb_workload::limits::QUEUE_DEPTH_MAX;
 use plumb_workload::program::PacketKind;
-use plumb_workload::validate::QUEUE_DEPTH_MAX;
 
 /// Fewest requests that may be pending. Source: IOR.
 const AIO_PENDING_MIN: u32 = 8;

@@ -26,9 +26,9 @@ fn wrong(line: &str) -> String {
 
 fn lowered(line: &str) -> Lowered {
     let lowered = lower(&test(line), &Facts { seed: 7, ..Facts::default() });
-    assert_eq!(plumb_workload::validate::validate(&lowered.workload), [], "{line}");
-    let text = plumb_workload::native::to_toml(&lowered.workload).unwrap();
-    assert_eq!(plumb_workload::native::parse("ior.toml", &text).unwrap(), lowered.workload, "{line}");
+    assert_eq!(plumb_workload_text::validate::validate(&lowered.workload), [], "{line}");
+    let text = plumb_workload_text::native::to_toml(&lowered.workload).unwrap();
+    assert_eq!(plumb_workload_text::native::parse("ior.toml", &text).unwrap(), lowered.workload, "{line}");
     lowered
 }
 
@@ -430,7 +430,7 @@ fn each_rank_has_a_directory_of_its_own() {
     let line = "-u -F -o /d/file --plumb-ranks 2 -C";
     let facts = Facts { missing_directories: [1].into(), ranks_per_node: 1, ..Facts::default() };
     let lowered = lower(&test(line), &facts);
-    assert_eq!(plumb_workload::validate::validate(&lowered.workload), []);
+    assert_eq!(plumb_workload_text::validate::validate(&lowered.workload), []);
     let Some(Target::Scratch(target)) = lowered.workload.target.get("files") else { panic!("files") };
     let paths: Vec<_> = (0..4).map(|number| target.names.path(number).unwrap()).collect();
     let expected = ["/d/0", "/d/1", "/d/0/file.00000000", "/d/1/file.00000001"].map(std::path::PathBuf::from);
@@ -521,7 +521,7 @@ fn mpi_io_opens_and_moves_as_ior_does() {
     let facts = Facts { seed: 7, hints: hints.clone(), ..Facts::default() };
     let lowered = |line: &str| {
         let lowered = lower(&by_mpi(line, 4).unwrap(), &facts);
-        assert_eq!(plumb_workload::validate::validate(&lowered.workload), [], "{line}");
+        assert_eq!(plumb_workload_text::validate::validate(&lowered.workload), [], "{line}");
         lowered
     };
     let opened = |lowered: &Lowered, phase: usize, rank: usize| match &steps(lowered, phase, rank)[0] {

@@ -30,9 +30,9 @@ fn wrong(line: &str) -> String {
 
 fn lowered(line: &str, start: u64) -> Workload {
     let workload = lower(&settings(line), &Facts { seed: 3, start });
-    assert_eq!(plumb_workload::validate::validate(&workload), [], "{line}");
-    let text = plumb_workload::native::to_toml(&workload).unwrap();
-    assert_eq!(plumb_workload::native::parse("mdw.toml", &text).unwrap(), workload, "{line}");
+    assert_eq!(plumb_workload_text::validate::validate(&workload), [], "{line}");
+    let text = plumb_workload_text::native::to_toml(&workload).unwrap();
+    assert_eq!(plumb_workload_text::native::parse("mdw.toml", &text).unwrap(), workload, "{line}");
     workload
 }
 

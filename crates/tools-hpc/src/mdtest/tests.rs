@@ -22,9 +22,9 @@ fn lowered(line: &str) -> Lowered {
     let settings = settings(line);
     let lowered = lower(&settings, &Facts { tasks: settings.ranks, ..Facts::default() });
     if !lowered.workload.phase.is_empty() {
-        assert_eq!(plumb_workload::validate::validate(&lowered.workload), [], "{line}");
-        let text = plumb_workload::native::to_toml(&lowered.workload).unwrap();
-        assert_eq!(plumb_workload::native::parse("mdtest.toml", &text).unwrap(), lowered.workload, "{line}");
+        assert_eq!(plumb_workload_text::validate::validate(&lowered.workload), [], "{line}");
+        let text = plumb_workload_text::native::to_toml(&lowered.workload).unwrap();
+        assert_eq!(plumb_workload_text::native::parse("mdtest.toml", &text).unwrap(), lowered.workload, "{line}");
     }
     lowered
 }

@@ -86,7 +86,7 @@ impl Accesses {
     }
 
     /// Why it cannot be done, with the key and the way out.
-    pub(crate) fn problem(&self) -> Option<(&'static str, &'static str, &'static str)> {
+    pub fn problem(&self) -> Option<(&'static str, &'static str, &'static str)> {
         let most = u64::from(u32::MAX);
         if self.lines.iter().map(|line| u32::from(line.percent)).sum::<u32>() != 100 {
             return Some(("lines", "the shares of the lines do not add up to 100", "make `percent` of all lines 100"));

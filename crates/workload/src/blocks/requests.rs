@@ -60,7 +60,7 @@ pub struct RequestFlush {
 
 impl Requests {
     /// Why they cannot be made, with the key and the way out.
-    pub(crate) fn problem(&self) -> Option<(&'static str, &'static str, &'static str)> {
+    pub fn problem(&self) -> Option<(&'static str, &'static str, &'static str)> {
         match self.does {
             RequestOps::Mix { reads_per_write } if !(reads_per_write >= 0.0 && reads_per_write.is_finite()) => {
                 return Some(("does", "the ratio is not a number of 0 or more", "use a number such as 1.5"));

@@ -4,7 +4,7 @@ use super::Site;
 use super::answer::{Ending, of_comparison};
 use super::places::{Mounted, STORAGES, TRIAL};
 use anyhow::Result;
-use plumb_workload::named::NAMED;
+use plumb_workload_text::named::NAMED;
 
 /// A comparison ends within this time and what one block more takes, so that it is at most 30 s.
 const BUDGET: &str = "24s";

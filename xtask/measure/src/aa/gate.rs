@@ -6,7 +6,7 @@ use super::comparison::Pair;
 use super::places::{Mounted, Storage, TRIAL};
 use crate::mount::FileSystem;
 use anyhow::Result;
-use plumb_workload::named::NAMED;
+use plumb_workload_text::named::NAMED;
 
 /// A gate ends within this time, if its first six blocks fit into it. With start and end it is at most 20 s.
 const BUDGET: &str = "18s";

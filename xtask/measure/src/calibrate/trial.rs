@@ -16,7 +16,7 @@ use plumb_study::compare::claims::Rows;
 use plumb_study::compare::{CompareRequest, CompareSide, compare};
 use plumb_study::run::{Bench, RunRequest};
 use plumb_study::{Place, Policies, Silent};
-use plumb_workload::named::{self, Scale};
+use plumb_workload_text::named::{self, Scale};
 use std::time::Duration;
 use xtask::tools::target_directory;
 

@@ -329,7 +329,7 @@ mod tests {
         for trap in traps.iter().chain(&clean) {
             let text = trap.load.text();
             let is_refused = trap.signs.iter().any(|sign| matches!(sign, Sign::Error(_)));
-            if let Err(error) = plumb_workload::native::parse("trap.toml", &text)
+            if let Err(error) = plumb_workload_text::native::parse("trap.toml", &text)
                 && !is_refused
             {
                 panic!("{}: {error:?}\n{text}", trap.name);

@@ -7,11 +7,11 @@ use super::steps::{Board, GroupBoard, StepName};
 use super::sync::{Credit, Events, WakeEvent};
 use crate::clock::Clock;
 use crate::targets::{OpenTarget, OpenTargets};
+use plumb_workload::limits::MAX_SET_REQUEST_BYTES;
 use plumb_workload::program::{
     Amount, EventUnit, FinishUnit, SharedPick, SharedStep, SharedTransfer, SharedWork, TURN_HANDLES, Together,
     TreeAccess, shared_name,
 };
-use plumb_workload::validate::MAX_SET_REQUEST_BYTES;
 use plumb_workload::{OpKind, Phase, Program, RunAs, Step};
 use rustix::fs::OFlags;
 use std::collections::BTreeMap;

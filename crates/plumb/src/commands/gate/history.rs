@@ -22,8 +22,8 @@ use plumb_study::gate::{
     newest_sessions, results, session_count, suspected, works_at,
 };
 use plumb_trust::{Asked, Running};
-use plumb_workload::named::Scale;
 use plumb_workload::{Nanos, Workload};
+use plumb_workload_text::named::Scale;
 use std::path::Path;
 use std::time::Duration;
 

@@ -21,7 +21,7 @@ use plumb_study::compare::CompareSide;
 use plumb_study::gate::{GateOutcome, PlacesRequest, gate_places, planned};
 use plumb_trust::{Asked, Running};
 use plumb_workload::Nanos;
-use plumb_workload::named::{self, Scale};
+use plumb_workload_text::named::{self, Scale};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 

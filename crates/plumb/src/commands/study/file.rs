@@ -6,7 +6,7 @@ use plumb_cli::hosts::HostsArguments;
 use plumb_store::Store;
 use plumb_study::file::PlanOptions;
 use plumb_study::plan::Plan;
-use plumb_workload::native::Override;
+use plumb_workload_text::native::Override;
 use std::path::{Path, PathBuf};
 
 /// Which study, and how it is planned.

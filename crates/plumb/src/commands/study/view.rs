@@ -201,7 +201,7 @@ fn work(work: &HostWork, dir: &str) -> String {
             line
         }
         HostWork::Conformance(work) => format!("posix {dir} {}", work.words().join(" ")),
-        HostWork::Native { toml } => match plumb_workload::native::parse("plan", toml) {
+        HostWork::Native { toml } => match plumb_workload_text::native::parse("plan", toml) {
             Ok(workload) => {
                 let phases: Vec<String> = workload.phase.iter().map(|phase| phase_text(phase, &workload)).collect();
                 let made = workload.target.values().find_map(|target| match target {

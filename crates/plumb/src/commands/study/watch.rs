@@ -11,7 +11,7 @@ use plumb_result::stream::is_stream_line;
 use plumb_store::StudyRunStatus;
 use plumb_study::conduct::{ConductEvent, ConductWatcher, LeftBasis, Position, TimeLeft};
 use plumb_study::plan::Levels;
-use plumb_workload::native;
+use plumb_workload_text::native;
 use std::io::IsTerminal;
 use std::sync::atomic::Ordering;
 

@@ -14,11 +14,11 @@ use plumb_study::{Policies, Progress, RunRequest};
 use plumb_trace::show::{Character, Sheet, characterise, distances};
 use plumb_trace::{Names, Record, RecordedAct, open_as};
 use plumb_workload::blocks::{BlockSize, Mix, Pattern, WeightedSize};
-use plumb_workload::native;
 use plumb_workload::{
     Arrival, Blocks, Bytes, End as PhaseEnd, FileTarget, Flush, Nanos, OpKind, Pace, PerSecond, Phase, SimDevice,
     SimModel, SimTarget, Size, Stop, Target, WorkerGroup, Workload,
 };
+use plumb_workload_text::native;
 use std::collections::BTreeMap;
 use std::io::{Cursor, Write};
 use std::path::{Path, PathBuf};

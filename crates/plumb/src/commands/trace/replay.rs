@@ -17,12 +17,12 @@ use plumb_study::{Place, Policies, RunRequest};
 use plumb_workload::blocks::ByKind;
 use plumb_workload::blocks::trace::{Recording, Waits};
 use plumb_workload::files::FileRules;
-use plumb_workload::native;
 use plumb_workload::{
     Backend, BlockStream, Bytes, CachePolicy, Content, DeviceTarget, End as PhaseEnd, FileTarget, FilesTarget, Flush,
     OnError, OpKind, Phase, Prepare, RecordedTree, Replay, ReplayOrder, SimTarget, Size, Target, Timing, WorkerGroup,
     Workload,
 };
+use plumb_workload_text::native;
 use std::collections::BTreeMap;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};

@@ -28,7 +28,7 @@ use plumb_stats::verdict::{Note, VerdictRule};
 use plumb_store::{RunRow, Store, StoreError};
 use plumb_trust::{Asked, ComparisonSide, DialectPrint, Factor, Planned, SideRecord, WorkQuestion, work_print};
 use plumb_workload::Target;
-use plumb_workload::named::find;
+use plumb_workload_text::named::find;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// In the order of arrays by side.

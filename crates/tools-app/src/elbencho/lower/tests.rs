@@ -6,8 +6,8 @@ use crate::elbencho::tree::Entry;
 use plumb_workload::blocks::sweep::{FilePart, SweepDraw, SweepOps, SweepOrder, SweepParts};
 use plumb_workload::content::PatternPiece;
 use plumb_workload::files::{Advices, FileAdvice, MappingAdvice, Names, RecordLock};
-use plumb_workload::validate::validate;
 use plumb_workload::{Bytes, Target, WorkerGroup};
+use plumb_workload_text::validate::validate;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 

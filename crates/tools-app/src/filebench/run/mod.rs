@@ -12,7 +12,7 @@ use plumb_tools::permission;
 use plumb_tools_app::filebench::{self, Action, Answer, Call, Plan, QuitMode, Session, VERSION, Wrong};
 use plumb_tools_run::ToolCall;
 use plumb_tools_run::runner::{Dialect, Load, RunEnded, Step, page};
-use plumb_workload::native;
+use plumb_workload_text::native;
 use rustix::io::Errno;
 use std::io::{ErrorKind, Read};
 use std::time::{Duration, Instant};

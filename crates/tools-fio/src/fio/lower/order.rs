@@ -19,12 +19,13 @@ use crate::fio::options::queue::SubmitMode;
 use crate::fio::options::stop::ExitWhat;
 use crate::fio::value::distribution::RandomDistribution;
 use plumb_workload::files::{JobFiles, Names};
+use plumb_workload::limits::QUEUE_DEPTH_MAX;
 use plumb_workload::phase::{Limit, OnError, RampUntil, RunAs};
-use plumb_workload::validate::{QUEUE_DEPTH_MAX, validate};
 use plumb_workload::{
     Activity, Busy, Bytes, ClockScope, Companion, End, Exec, Flush, Nanos, NullTarget, Phase, Start, Target, WhenDone,
     WorkerGroup, Workload,
 };
+use plumb_workload_text::validate::validate;
 use std::collections::BTreeMap;
 
 /// The state of lowering.

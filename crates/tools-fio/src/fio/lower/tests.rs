@@ -14,7 +14,8 @@ use plumb_workload::content::BufferContent;
 use plumb_workload::files::*;
 use plumb_workload::pace::{SteadyFigure, SteadyJudged};
 use plumb_workload::phase::ErrorOrigin;
-use plumb_workload::{Activity, Backend, Bytes, Nanos, Target, WhenDone, WorkerGroup, native};
+use plumb_workload::{Activity, Backend, Bytes, Nanos, Target, WhenDone, WorkerGroup};
+use plumb_workload_text::native;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 

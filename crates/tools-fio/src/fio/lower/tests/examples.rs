@@ -4,7 +4,7 @@ use crate::fio::lower::{
     AskedRecording, Entropy, Found, Lowered, Places, RecordedFile, RecordedFiles, RecordedName, lower,
 };
 use crate::fio::{self, Files, Machine, MissingFile};
-use plumb_workload::native;
+use plumb_workload_text::native;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

@@ -1,0 +1,126 @@
+//! Named workloads on a device: what their files are, is a part of it, one behind the other from its beginning.
+
+use super::MIB;
+use plumb_workload::target::{DeviceTarget, Target};
+use plumb_workload::units::{Bytes, Size};
+use plumb_workload::{Content, Workload};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// The name of the one target.
+const DEVICE: &str = "device";
+
+/// Why a workload cannot run on a device.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotOnDevice {
+    /// It makes, names or counts files.
+    #[error("{workload} works on files (`{target}`), and a device has none; name a directory on a file system of it")]
+    NeedsFiles {
+        /// The workload.
+        workload: String,
+        /// The target.
+        target: String,
+    },
+    /// It does not fit.
+    #[error("{workload} needs {needed}, and the device has {there}; name a larger one")]
+    TooSmall {
+        /// The workload.
+        workload: String,
+        /// What it needs.
+        needed: Bytes,
+        /// What there is.
+        there: Bytes,
+    },
+}
+
+/// A part of the device.
+struct Part {
+    start: u64,
+    length: u64,
+}
+
+/// A workload on files as one on a device of this many bytes.
+///
+/// # Errors
+/// It needs files, or more room.
+pub fn on_device(mut workload: Workload, path: &Path, capacity: u64) -> Result<Workload, NotOnDevice> {
+    let needs_files =
+        |target: &str| NotOnDevice::NeedsFiles { workload: workload.name.clone(), target: target.to_owned() };
+    let mut parts = BTreeMap::new();
+    let mut end = 0u64;
+    let mut content = Content::default();
+    for (name, target) in &workload.target {
+        let Target::File(file) = target else { return Err(needs_files(name)) };
+        let Some(Size::Bytes(length)) = file.size else { return Err(needs_files(name)) };
+        parts.insert(name.clone(), Part { start: end, length: length.0 });
+        end = end.saturating_add(length.0).div_ceil(MIB).saturating_mul(MIB);
+        content = file.content;
+    }
+    for group in workload.phase.iter().flat_map(|phase| &phase.workers) {
+        if group.work.blocks().is_none() {
+            return Err(needs_files(&group.target));
+        }
+    }
+    if end > capacity {
+        let (needed, there) = (Bytes(end), Bytes(capacity));
+        return Err(NotOnDevice::TooSmall { workload: workload.name, needed, there });
+    }
+    for group in workload.phase.iter_mut().flat_map(|phase| &mut phase.workers) {
+        let Some(part) = parts.get(&group.target) else { continue };
+        if let Some(blocks) = group.work.blocks_mut() {
+            let room = part.length.saturating_sub(blocks.offset.0);
+            blocks.span.get_or_insert(Bytes(room));
+            blocks.offset.0 += part.start;
+        }
+        DEVICE.clone_into(&mut group.target);
+    }
+    let size = Some(Size::Bytes(Bytes(end)));
+    let device = DeviceTarget { path: path.to_owned(), size, destroy_serial: None, content };
+    workload.target = BTreeMap::from([(DEVICE.to_owned(), Target::Device(device))]);
+    Ok(workload)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::named::{RunPlace, Scale, use_named};
+    use crate::validate::validate;
+
+    fn of(name: &str, capacity: u64) -> Result<Workload, NotOnDevice> {
+        let workload = use_named(name).unwrap().workload().workload(&Scale::moderate(RunPlace::Directory));
+        on_device(workload, Path::new("/dev/x"), capacity)
+    }
+
+    // Protects: files become parts of the device that do not overlap, each worker stays in its own, and nothing lies behind what is
+    // said to be used.
+    #[test]
+    fn files_become_parts_of_the_device() {
+        let mysql = of("mysql", 4 << 30).unwrap();
+        assert_eq!(validate(&mysql), []);
+        let parts: Vec<(u64, u64, &str)> = mysql.phase[0]
+            .workers
+            .iter()
+            .map(|group| {
+                let blocks = group.work.blocks().unwrap();
+                (blocks.offset.0, blocks.span.unwrap().0, group.target.as_str())
+            })
+            .collect();
+        assert_eq!(parts, [(0, 256 << 20, "device"), (256 << 20, 64 << 20, "device")]);
+        let Some(Target::Device(device)) = mysql.target.get("device") else { panic!("{:?}", mysql.target) };
+        assert_eq!((device.size, device.destroy_serial.as_deref()), (Some(Size::Bytes(Bytes(320 << 20))), None));
+        for name in ["etcd", "kubernetes", "vm-image", "ceph-osd"] {
+            assert_eq!(validate(&of(name, 4 << 30).unwrap()), [], "{name}");
+        }
+    }
+
+    #[test]
+    fn what_needs_files_or_room_is_refused() {
+        for name in ["kafka", "mail", "nfs-home", "video"] {
+            assert!(matches!(of(name, 1 << 40), Err(NotOnDevice::NeedsFiles { .. })), "{name}");
+        }
+        assert_eq!(
+            of("mysql", 1 << 20).unwrap_err().to_string(),
+            "innodb-like needs 320MiB, and the device has 1MiB; name a larger one"
+        );
+    }
+}

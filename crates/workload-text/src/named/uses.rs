@@ -1,0 +1,155 @@
+//! What storage is to be good enough for: a load each, and the limits that others have published for it.
+//!
+//! All limits are here. A use without one gets numbers, and no answer: a limit that somebody made up is none.
+
+use super::NamedWorkload;
+use plumb_workload::suggest::did_you_mean;
+
+/// Something that storage is to be good enough for.
+#[derive(Debug, Clone, Copy)]
+pub struct Use {
+    /// What users type.
+    pub name: &'static str,
+    /// The name of its load.
+    pub load: &'static str,
+    /// Limits that must hold.
+    pub limits: &'static [Limit],
+    /// Numbers that are shown, as `PHASE/METRIC`.
+    pub numbers: &'static [&'static str],
+    /// Why there is no limit, or what the limits leave out.
+    pub note: &'static str,
+}
+
+/// A published limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limit {
+    /// The condition, in the words of `plumb run --assert`.
+    pub condition: &'static str,
+    /// Who published it, and where.
+    pub source: &'static str,
+}
+
+impl Use {
+    /// Its load.
+    ///
+    /// # Panics
+    /// There is none of that name: a test looks up all of them.
+    pub fn workload(&self) -> &'static NamedWorkload {
+        super::find(self.load).unwrap_or_else(|| panic!("{}: no load `{}`", self.name, self.load))
+    }
+}
+
+/// Every use, in the order of `plumb fit-for --list`.
+pub const USES: &[Use] = &[
+    Use {
+        name: "etcd",
+        load: "etcd-wal",
+        limits: &[Limit {
+            condition: "wal/fdatasync.lat.p99 < 10ms",
+            source: "etcd's documentation, FAQ (etcd.io/docs): \"wal_fsync_duration_seconds (p99 duration should be less than 10ms)\"",
+        }],
+        numbers: &["wal/fdatasync.lat.p50", "wal/fdatasync.ops"],
+        note: "etcd's other limit, 25 ms for a commit of its backend, needs etcd itself.",
+    },
+    Use {
+        name: "kubernetes",
+        load: "etcd-wal-8k",
+        limits: &[
+            Limit {
+                condition: "wal/write.iops >= 50/s",
+                source: "OpenShift's documentation, \"Recommended etcd practices\": at least 50 IOPS of 8 kB in sequence, with fdatasync",
+            },
+            Limit {
+                condition: "wal/fdatasync.lat.p99 < 10ms",
+                source: "the same: in under 10 ms; taken as p99, as etcd's FAQ does",
+            },
+        ],
+        numbers: &["wal/fdatasync.lat.p50", "wal/write.bw"],
+        note: "This is the control plane's etcd; for heavy load the same page recommends 500 IOPS (2 ms). What your pods need is \
+               another question.",
+    },
+    Use {
+        name: "postgres",
+        load: "database",
+        limits: &[],
+        numbers: &["database/read.iops", "database/read.lat.p99", "database/write.iops", "database/fdatasync.lat.p99"],
+        note: "PostgreSQL publishes no limit: what is enough depends on the queries.",
+    },
+    Use {
+        name: "mysql",
+        load: "innodb-like",
+        limits: &[],
+        numbers: &[
+            "transactions/read.iops",
+            "transactions/read.lat.p99",
+            "transactions/write.iops",
+            "transactions/fdatasync.lat.p99",
+        ],
+        note: "MySQL publishes no limit: what is enough depends on the queries.",
+    },
+    Use {
+        name: "kafka",
+        load: "message-log",
+        limits: &[],
+        numbers: &["append/write.bw", "catch-up/read.bw"],
+        note: "Kafka publishes no limit. Compare with the bytes a second that your producers send, times the replicas on this \
+               broker.",
+    },
+    Use {
+        name: "vm-image",
+        load: "vm-image",
+        limits: &[],
+        numbers: &["guest/read.iops", "guest/read.lat.p99", "guest/write.lat.p99", "guest/fdatasync.lat.p99"],
+        note: "There is no published limit for guests in general.",
+    },
+    Use {
+        name: "mail",
+        load: "mail",
+        limits: &[],
+        numbers: &["mail/txn.ops", "mail/fsync.lat.p99"],
+        note: "There is no published limit for mail in files; Microsoft's for Exchange (Jetstress) are about a database.",
+    },
+    Use {
+        name: "nfs-home",
+        load: "nfs-mix-2008-like",
+        limits: &[],
+        numbers: &["mix/stat.ops", "mix/read.lat.p99", "mix/fsync.lat.p99", "mix/create.lat.p99"],
+        note: "There is no published limit; SPEC's for results of SFS2008 (20 ms) is about requests over a network.",
+    },
+    Use {
+        name: "video",
+        load: "video",
+        limits: &[],
+        numbers: &["record/write.bw", "play/read.bw"],
+        note: "The limit is your format's rate, times the number of streams: give it with --limit.",
+    },
+    Use {
+        name: "ceph-osd",
+        load: "object-store",
+        limits: &[],
+        numbers: &["objects/read.iops", "objects/read.lat.p99", "objects/write.lat.p99", "objects/fdatasync.lat.p99"],
+        note: "Ceph publishes no limit for a device.",
+    },
+];
+
+/// There is no use of that name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown use `{name}`; {help}")]
+pub struct UnknownUse {
+    /// What was asked for.
+    pub name: String,
+    /// The nearest name, or all of them.
+    pub help: String,
+}
+
+/// The use of this name.
+///
+/// # Errors
+/// There is none.
+pub fn use_named(name: &str) -> Result<&'static Use, UnknownUse> {
+    let unknown = || {
+        let names: Vec<&str> = USES.iter().map(|one| one.name).collect();
+        UnknownUse { name: name.to_owned(), help: did_you_mean(name, &names).unwrap_or_default() }
+    };
+    USES.iter().find(|one| one.name == name).ok_or_else(unknown)
+}

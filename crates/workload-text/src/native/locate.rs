@@ -1,0 +1,264 @@
+//! From a path or a span to a place in the text or in an override.
+
+use super::error::{Diagnostic, NativeError, TextOrigin};
+use super::given::Override;
+use super::wording;
+use crate::validate::Problem;
+use plumb_document::toml::{self, SyntaxError};
+use plumb_document::{Node, ReadError, Spanned, Table, Value};
+use plumb_workload::former;
+use plumb_workload::keypath::{KeyPath, Segment};
+use plumb_workload::merge;
+use serde::de::DeserializeOwned;
+use std::ops::Range;
+
+/// A document as the parser leaves it: every key and value knows its place.
+pub type SpannedTable = Spanned<Table>;
+
+/// Something that makes no sense, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LocatedFailure {
+    /// Where, in the common space of a [`Document`].
+    pub span: Range<usize>,
+    /// What is wrong.
+    pub message: String,
+    /// What to do about it.
+    pub help: String,
+}
+
+/// A text, its overrides and the texts that it builds on, in one space of byte positions: the text first, each override
+/// behind it, then the bases.
+///
+/// The parser's tree keeps a position for every key and value. Values of overrides are put into the same tree under
+/// positions of their own, so that any later error, of types or of meaning, leads back to the override that caused it.
+pub struct Document<'a> {
+    source_name: &'a str,
+    /// The text, then a line for each override, then the bases.
+    joined: String,
+    text_len: usize,
+    overrides: Vec<Placed<'a>>,
+    bases: Vec<PlacedBase>,
+}
+
+/// A text that another one builds on, and where it lies in the common space.
+struct PlacedBase {
+    name: String,
+    span: Range<usize>,
+}
+
+/// An override and where it lies in the common space.
+pub(super) struct Placed<'a> {
+    pub(super) given: &'a Override,
+    /// Where the whole of it lies: `path=value`.
+    pub(super) span: Range<usize>,
+    /// Where its value starts.
+    pub(super) value_start: usize,
+}
+
+impl<'a> Document<'a> {
+    /// A text and what is put into it. `source_name` is what errors call the text.
+    pub fn new(source_name: &'a str, text: &str, overrides: &'a [Override]) -> Document<'a> {
+        let mut joined = text.to_owned();
+        let mut placed = Vec::with_capacity(overrides.len());
+        for given in overrides {
+            joined.push('\n');
+            let start = joined.len();
+            joined.push_str(&given.to_string());
+            let span = start..joined.len();
+            placed.push(Placed { given, value_start: span.end - given.value.len(), span });
+        }
+        Document { source_name, joined, text_len: text.len(), overrides: placed, bases: Vec::new() }
+    }
+
+    /// The same with a further text beneath all that are there: what they do not say, it says.
+    #[must_use]
+    pub fn on_base(mut self, name: &str, text: &str) -> Document<'a> {
+        self.joined.push('\n');
+        let start = self.joined.len();
+        self.joined.push_str(text);
+        self.bases.push(PlacedBase { name: name.to_owned(), span: start..self.joined.len() });
+        self
+    }
+
+    /// All texts and overrides as one tree.
+    ///
+    /// # Errors
+    /// A text that is not TOML, or an override whose path leads nowhere.
+    pub fn tree(&self) -> Result<SpannedTable, NativeError> {
+        let mut tree = toml::parse(self.text()).map_err(|error| self.syntax_error(&error))?;
+        for base in &self.bases {
+            let start = base.span.start;
+            let text = &self.joined[base.span.clone()];
+            let beneath = toml::parse(text).map_err(|error| self.misread(start, &error))?;
+            let Value::Table(beneath) = Node::from(Value::Table(beneath.into_inner())).moved(start).into_inner() else {
+                unreachable!("a table that is moved stays one")
+            };
+            merge::beneath(tree.get_mut(), beneath);
+        }
+        former::bring_up_table(tree.get_mut());
+        Ok(tree)
+    }
+
+    /// Reads a part of the tree as a form. A table whose errors have no place of their own is its own place.
+    ///
+    /// # Errors
+    /// What does not fit, where it stands.
+    pub fn read<T: DeserializeOwned>(&self, part: &Node) -> Result<T, NativeError> {
+        plumb_document::read(part).map_err(|error| self.error(&error))
+    }
+
+    /// Reads the whole tree as a form.
+    ///
+    /// # Errors
+    /// What does not fit, where it stands.
+    pub fn read_tree<T: DeserializeOwned>(&self, tree: &SpannedTable) -> Result<T, NativeError> {
+        self.read(&Node::new(tree.span(), Value::Table(tree.get_ref().clone())))
+    }
+
+    /// Errors of meaning at places of the common space, in their order; the same one twice is told once.
+    pub fn failures(&self, mut failures: Vec<LocatedFailure>) -> NativeError {
+        failures.sort_by(|a, b| (a.span.start, &a.message).cmp(&(b.span.start, &b.message)));
+        failures.dedup();
+        self.failed(
+            failures
+                .into_iter()
+                .map(|LocatedFailure { span, message, help }| self.diagnostic(span, message, Some(help)))
+                .collect(),
+        )
+    }
+
+    /// Errors of meaning, with their places.
+    pub fn misfits(&self, problems: Vec<Problem>, place: &dyn Fn(&KeyPath) -> Range<usize>) -> NativeError {
+        let failure = |problem: Problem| LocatedFailure {
+            span: place(&problem.path),
+            message: problem.message,
+            help: problem.help,
+        };
+        self.failures(problems.into_iter().map(failure).collect())
+    }
+
+    fn misread(&self, start: usize, error: &SyntaxError) -> NativeError {
+        let span = error.span.start + start..error.span.end + start;
+        self.failed(vec![self.diagnostic(span, wording::of_syntax(&error.message), None)])
+    }
+
+    /// The text itself.
+    pub fn text(&self) -> &str {
+        &self.joined[..self.text_len]
+    }
+
+    pub(super) fn overrides(&self) -> &[Placed<'a>] {
+        &self.overrides
+    }
+
+    /// The value of an override, as it was typed.
+    pub(super) fn value(&self, placed: &Placed<'_>) -> &str {
+        &self.joined[placed.value_start..placed.span.end]
+    }
+
+    fn failed(&self, diagnostics: Vec<Diagnostic>) -> NativeError {
+        NativeError {
+            source_name: self.source_name.to_owned(),
+            text: self.text().to_owned(),
+            overrides: self.overrides.iter().map(|placed| placed.given.to_string()).collect(),
+            diagnostics,
+        }
+    }
+
+    /// A diagnostic of a position in the common space.
+    fn diagnostic(&self, span: Range<usize>, message: String, help: Option<String>) -> Diagnostic {
+        if let Some(base) = self.bases.iter().rev().find(|base| base.span.start <= span.start) {
+            let text = &self.joined[base.span.clone()];
+            let span = span.start - base.span.start..span.end.saturating_sub(base.span.start);
+            let origin = TextOrigin::Base { name: base.name.clone(), text: text.to_owned() };
+            return Diagnostic::new(origin, text, span, message, help);
+        }
+        match self.overrides.iter().rev().find(|placed| placed.span.start <= span.start) {
+            None => Diagnostic::new(TextOrigin::Text, self.text(), span, message, help),
+            Some(placed) => {
+                let text = &self.joined[placed.span.clone()];
+                let start = placed.span.start;
+                let span = span.start - start..span.end.saturating_sub(start);
+                Diagnostic::new(TextOrigin::Override(text.to_owned()), text, span, message, help)
+            }
+        }
+    }
+
+    /// An error of the whole text.
+    pub(super) fn whole(&self, message: String) -> NativeError {
+        self.failed(vec![self.diagnostic(0..0, message, None)])
+    }
+
+    /// An error of one override.
+    pub(super) fn bad_override(&self, placed: &Placed<'_>, message: String, help: String) -> NativeError {
+        self.failed(vec![self.diagnostic(placed.span.start..placed.value_start, message, Some(help))])
+    }
+
+    /// An error of TOML's syntax.
+    pub(super) fn syntax_error(&self, error: &SyntaxError) -> NativeError {
+        self.failed(vec![self.diagnostic(error.span.clone(), wording::of_syntax(&error.message), None)])
+    }
+
+    /// An error of shape or type.
+    pub(super) fn error(&self, error: &ReadError) -> NativeError {
+        let span = error.span().unwrap_or(0..0);
+        let (message, help) = wording::of_shape(error.misfit());
+        self.failed(vec![self.diagnostic(span, message, help)])
+    }
+
+    /// Errors of meaning.
+    pub(super) fn problems(&self, tree: &Spanned<Table>, problems: Vec<Problem>) -> NativeError {
+        let mut diagnostics: Vec<(usize, Diagnostic)> = problems
+            .into_iter()
+            .map(|problem| {
+                let span = find(tree, &problem.path);
+                (span.start, self.diagnostic(span, problem.message, Some(problem.help)))
+            })
+            .collect();
+        diagnostics.sort_by_key(|(start, _)| *start);
+        self.failed(diagnostics.into_iter().map(|(_, diagnostic)| diagnostic).collect())
+    }
+}
+
+fn find(tree: &Spanned<Table>, path: &KeyPath) -> Range<usize> {
+    place_of(tree.get_ref(), path)
+}
+
+/// Keys that once had other names, which are still read.
+pub(super) const FORMER: [&[&str]; 3] = [&["program", "flow", "script"], &["delay", "pause"], &["size", "length"]];
+
+/// A key as a table has it, under its own name or a former one.
+pub(super) fn as_written<'k>(table: &Table, key: &'k str) -> &'k str {
+    if table.contains_key(key) {
+        return key;
+    }
+    let names = FORMER.iter().find(|names| names.contains(&key));
+    names.and_then(|names| names.iter().copied().find(|name| table.contains_key(name))).unwrap_or(key)
+}
+
+/// The place of what a path leads to, or of the last thing on the way to it that is written down. A value is its own
+/// place; a table is best pointed at by its key, for its own span may be many lines.
+pub fn place_of(table: &Table, path: &KeyPath) -> Range<usize> {
+    let mut place = 0..0;
+    let mut table = Some(table);
+    let mut array = None;
+    for segment in &path.0 {
+        let (key_span, value) = match segment {
+            Segment::Key(key) => match table.and_then(|table| table.get_key_value(as_written(table, key))) {
+                Some((key, value)) => (Some(key.span()), value),
+                None => return place,
+            },
+            Segment::Index(index) => match array.and_then(|array: &[Node]| array.get(*index)) {
+                Some(value) => (None, value),
+                None => return place,
+            },
+        };
+        table = value.get_ref().as_table();
+        array = value.get_ref().as_list();
+        place = match key_span {
+            Some(key_span) if table.is_some() || array.is_some() => key_span,
+            _ => value.span(),
+        };
+    }
+    place
+}

@@ -1,0 +1,237 @@
+//! What is wrong with a workload, and who gathers it.
+
+use plumb_workload::blocks::WeightedSize;
+use plumb_workload::keypath::{KeyPath, Segment};
+use plumb_workload::limits::{MAX_OFFSET_BYTES, MAX_OP_BYTES};
+use plumb_workload::suggest::nearest;
+use plumb_workload::target::Distribution;
+use plumb_workload::units::{Bytes, Size};
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// Something in a workload that cannot be run as it is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// Where.
+    pub path: KeyPath,
+    /// What is wrong.
+    pub message: String,
+    /// What to do about it.
+    pub help: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} ({})", self.path, self.message, self.help)
+    }
+}
+
+/// Nobody reads further than this.
+pub(super) const PROBLEMS_MAX: usize = 100;
+
+/// Collects problems, and knows where it is.
+#[derive(Default)]
+pub(super) struct Checker {
+    path: KeyPath,
+    pub(super) problems: Vec<Problem>,
+}
+
+impl Checker {
+    /// Checks something that lies one step further in.
+    pub(super) fn inside(&mut self, segment: impl Into<Segment>, check: impl FnOnce(&mut Checker)) {
+        self.path.0.push(segment.into());
+        check(self);
+        self.path.0.pop();
+    }
+
+    /// Checks something that lies several keys further in.
+    pub(super) fn within(&mut self, keys: &[&str], check: impl FnOnce(&mut Checker)) {
+        let depth = self.path.0.len();
+        self.path.0.extend(keys.iter().map(|key| Segment::from(*key)));
+        check(self);
+        self.path.0.truncate(depth);
+    }
+
+    /// Reports a problem of what `keys` lead to from here. Said twice, it is kept once.
+    pub(super) fn problem<const N: usize>(
+        &mut self,
+        keys: [&str; N],
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        self.problem_at(&keys, message, help);
+    }
+
+    /// [`problem`](Checker::problem) for keys whose number is not known beforehand.
+    pub(super) fn problem_at(&mut self, keys: &[&str], message: impl Into<String>, help: impl Into<String>) {
+        let mut path = self.path.clone();
+        path.0.extend(keys.iter().map(|key| Segment::from(*key)));
+        let problem = Problem { path, message: message.into(), help: help.into() };
+        if self.problems.len() < PROBLEMS_MAX && !self.problems.contains(&problem) {
+            self.problems.push(problem);
+        }
+    }
+
+    /// Names label results and are typed in commands: letters and digits of any script, `-`, `_` and `.`.
+    pub(super) fn name<const N: usize>(&mut self, keys: [&str; N], whose: &str, name: &str) {
+        const LENGTH_MAX: usize = 64;
+        let allowed = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+        if name.is_empty() {
+            self.problem(keys, format!("{whose} has an empty name"), "give it a name such as `random-read`");
+        } else if let Some(bad) = name.chars().find(|c| !allowed(*c)) {
+            self.problem(
+                keys,
+                format!("the name `{}` contains {bad:?}", name.escape_debug()),
+                "use letters, digits, `-`, `_` and `.`",
+            );
+        } else if !name.starts_with(char::is_alphanumeric) {
+            self.problem(
+                keys,
+                format!("the name `{name}` does not begin with a letter or a digit"),
+                "begin it with a letter or a digit",
+            );
+        } else if name.chars().count() > LENGTH_MAX {
+            self.problem(
+                keys,
+                format!("the name is {} characters long", name.chars().count()),
+                format!("keep names to {LENGTH_MAX} characters"),
+            );
+        }
+    }
+
+    /// A name that must differ from those already `seen`.
+    pub(super) fn unique<const N: usize>(
+        &mut self,
+        keys: [&str; N],
+        what: &str,
+        name: &str,
+        seen: &mut BTreeSet<String>,
+    ) {
+        if !seen.insert(name.to_owned()) {
+            self.problem(keys, format!("there are two {what} named `{name}`"), "give each its own name");
+        }
+    }
+
+    /// A count, length or time that makes no sense as nothing.
+    pub(super) fn positive<const N: usize>(&mut self, keys: [&str; N], what: &str, value: u64, help: &str) {
+        if value == 0 {
+            self.problem(keys, format!("{what} is 0"), help);
+        }
+    }
+
+    /// A limit that is there must not be nothing.
+    pub(super) fn positive_if_some<const N: usize>(&mut self, keys: [&str; N], what: &str, value: Option<u64>) {
+        if value == Some(0) {
+            self.problem(
+                keys,
+                format!("{what} is 0, so that nothing would ever happen"),
+                "leave it out, or make it positive",
+            );
+        }
+    }
+
+    /// A size, which may depend on the machine.
+    pub(super) fn size<const N: usize>(&mut self, keys: [&str; N], size: Size) {
+        match size {
+            Size::Bytes(Bytes(bytes)) => self.length(keys, bytes),
+            Size::Ram(factor) | Size::Free(factor) if !(factor > 0.0 && factor.is_finite()) => {
+                self.problem(keys, format!("the size `{size}` is 0"), "use a factor above 0, such as `ram*2`");
+            }
+            Size::Free(factor) if factor > 1.0 => {
+                self.problem(
+                    keys,
+                    format!("`{size}` is more than 100 % of the free space"),
+                    "use a share of what is free, such as `free*10%`",
+                );
+            }
+            Size::Ram(_) | Size::Free(_) => {}
+        }
+    }
+
+    /// The length of something that has offsets.
+    pub(super) fn length<const N: usize>(&mut self, keys: [&str; N], bytes: u64) {
+        if bytes == 0 {
+            self.problem(keys, "the size is 0", "make it as large as the work needs");
+        } else if bytes > MAX_OFFSET_BYTES {
+            self.problem(
+                keys,
+                format!("{bytes} bytes exceed the largest file size"),
+                format!("the largest offset is {MAX_OFFSET_BYTES}"),
+            );
+        }
+    }
+
+    /// The length of one request.
+    pub(super) fn request<const N: usize>(&mut self, keys: [&str; N], bytes: u64) {
+        if bytes == 0 {
+            self.problem(keys, "a request has 0 bytes", "use a size such as `4KiB`");
+        } else if bytes > MAX_OP_BYTES {
+            self.problem(
+                keys,
+                format!("{} is more than one request can move", Bytes(bytes)),
+                format!("the kernel moves at most {MAX_OP_BYTES} bytes at once; use smaller requests"),
+            );
+        }
+    }
+
+    /// A number that must be finite and above 0.
+    pub(super) fn above_zero<const N: usize>(&mut self, keys: [&str; N], what: &str, value: f64, help: &str) {
+        if !(value > 0.0 && value.is_finite()) {
+            self.problem(keys, format!("{what} is {value}; it must be above 0"), help);
+        }
+    }
+
+    /// A table of sizes with weights, under the current path.
+    pub(super) fn weighted(&mut self, table: &[WeightedSize], mut each: impl FnMut(&mut Checker, Bytes)) {
+        if table.is_empty() {
+            self.problem([], "the table is empty", "give at least one `{ size = \"4KiB\", weight = 1.0 }`");
+        }
+        for (index, entry) in table.iter().enumerate() {
+            self.inside(index, |check| {
+                check.above_zero(["weight"], "the weight", entry.weight, "leave out what should never be chosen");
+                each(check, entry.size);
+            });
+        }
+        self.sum(table.iter().map(|entry| entry.weight));
+    }
+
+    /// Weights, each of which makes sense, under the current path.
+    pub(super) fn sum(&mut self, weights: impl Iterator<Item = f64> + Clone) {
+        if weights.clone().all(f64::is_finite) && !weights.sum::<f64>().is_finite() {
+            self.problem([], "the sum of the weights is too large", "use weights such as `1.0`");
+        }
+    }
+
+    /// A distribution of sizes under the current path. What each size must be is for `each` to say.
+    pub(super) fn distribution(&mut self, sizes: &Distribution, each: fn(&mut Checker, [&str; 1], Bytes)) {
+        match sizes {
+            Distribution::Fixed(size) => each(self, ["fixed"], *size),
+            Distribution::Uniform { min, max } => self.inside("uniform", |check| {
+                each(check, ["min"], *min);
+                each(check, ["max"], *max);
+                if min > max {
+                    check.problem(["min"], format!("`min` {min} is above `max` {max}"), "swap them");
+                }
+            }),
+            Distribution::Gamma { mean, shape } => self.inside("gamma", |check| {
+                each(check, ["mean"], *mean);
+                check.positive(["mean"], "the mean", mean.0, "use a mean such as `16KiB`");
+                check.above_zero(["shape"], "the shape", *shape, "1.5 is the usual shape of file sizes");
+            }),
+            Distribution::Weighted(table) => {
+                self.inside("weighted", |check| check.weighted(table, |check, size| each(check, ["size"], size)));
+            }
+        }
+    }
+}
+
+/// `did you mean …`, or which names there are.
+pub(super) fn help_for_name<'a>(wanted: &str, names: impl Iterator<Item = &'a String> + Clone) -> String {
+    match nearest(wanted, names.clone().map(String::as_str)) {
+        Some(name) => format!("did you mean `{name}`?"),
+        None => match names.cloned().collect::<Vec<_>>() {
+            names if names.is_empty() => "add a `[target.NAME.file]`".to_owned(),
+            names => format!("the targets are `{}`", names.join("`, `")),
+        },
+    }
+}

@@ -1,0 +1,369 @@
+//! Rules of targets.
+
+use super::{Checker, programs, streams};
+use plumb_workload::content::Content;
+use plumb_workload::limits::MAX_OFFSET_BYTES;
+use plumb_workload::replay::RecordedTree;
+use plumb_workload::sim::{FAULTS, SimDevice};
+use plumb_workload::target::{SimTarget, Target, TreeTarget};
+use plumb_workload::units::Bytes;
+use plumb_workload::{Phase, Size, Workload};
+use std::collections::BTreeMap;
+use std::path::{Component, Path};
+
+/// Files of one target that are all open. Source: the largest `RLIMIT_NOFILE` of Linux, `fs.nr_open`.
+const FILES_MAX: u32 = 1 << 20;
+
+/// More directories than this is a slip of the pen, not a tree.
+const DIRECTORIES_MAX: u64 = 1 << 24;
+
+pub(super) fn check(check: &mut Checker, workload: &Workload) {
+    let needs_none = |phase: &Phase| phase.workers.is_empty() && !phase.companions.is_empty();
+    if workload.target.is_empty() && (workload.phase.is_empty() || !workload.phase.iter().all(needs_none)) {
+        check.problem(
+            ["target"],
+            "the workload has no target",
+            "add one, such as `[target.data.file]` with a path and a size",
+        );
+    }
+    let mut paths: BTreeMap<&Path, &str> = BTreeMap::new();
+    for (name, target) in &workload.target {
+        check.inside("target", |check| {
+            check.inside(name.as_str(), |check| {
+                check.name([], "a target", name);
+                check.inside(key_of(target), |check| one(check, target));
+                shared(check, workload, name, target);
+                if let Some(path) = path_of(target)
+                    && let Some(other) = paths.insert(path, name)
+                {
+                    check.problem(
+                        [key_of(target), "path"],
+                        format!("the targets `{other}` and `{name}` are the same path"),
+                        "let workers share one target, or give each target its own path",
+                    );
+                }
+            });
+        });
+    }
+}
+
+/// The key that chooses the target's kind.
+fn key_of(target: &Target) -> &'static str {
+    match target {
+        Target::File(_) => "file",
+        Target::Files(_) => "files",
+        Target::Tree(_) => "tree",
+        Target::Device(_) => "device",
+        Target::Null(_) => "null",
+        Target::Sim(_) => "sim",
+        Target::JobFiles(_) => "job-files",
+        Target::Scratch(_) => "scratch",
+        Target::SharedTree(_) => "shared-tree",
+        Target::Recorded(_) => "recorded",
+        Target::Host(_) => "host",
+    }
+}
+
+fn path_of(target: &Target) -> Option<&Path> {
+    match target {
+        Target::File(target) => Some(&target.path),
+        Target::Files(target) => Some(&target.path),
+        Target::Tree(target) => Some(&target.path),
+        Target::SharedTree(target) => Some(&target.path),
+        Target::Recorded(target) => Some(&target.path),
+        Target::Device(target) => Some(&target.path),
+        Target::Null(_) | Target::Sim(_) | Target::JobFiles(_) | Target::Scratch(_) | Target::Host(_) => None,
+    }
+}
+
+fn one(check: &mut Checker, target: &Target) {
+    if let Some(path) = path_of(target) {
+        path_is_sane(check, path);
+    }
+    match target {
+        Target::File(target) => {
+            content(check, target.content);
+            match target.size {
+                Some(size) => check.size(["size"], size),
+                None if target.path.is_relative() => check.problem(
+                    [],
+                    "a file that Plumb makes needs a size",
+                    "add `size = \"1GiB\"`; only an existing file with an absolute path can do without one",
+                ),
+                None => {}
+            }
+        }
+        Target::Files(target) => {
+            content(check, target.content);
+            check.positive(["count"], "the number of files", target.count.into(), "use at least 1");
+            if target.count > FILES_MAX {
+                let message = format!("{} files are too many to be open at once", target.count);
+                check.problem(["count"], message, format!("use at most {FILES_MAX}, or a `tree`"));
+            }
+            check.size(["size"], target.size);
+        }
+        Target::Tree(target) => tree(check, target),
+        Target::Device(target) => {
+            content(check, target.content);
+            if target.path.is_relative() {
+                check.problem(
+                    ["path"],
+                    format!("`{}` is a relative path; a device needs its full path", target.path.display()),
+                    "use `/dev/disk/by-id/…`",
+                );
+            }
+            if let Some(size) = target.size {
+                check.size(["size"], size);
+            }
+            if target.destroy_serial.as_deref().is_some_and(|serial| serial.trim().is_empty()) {
+                check.problem(["destroy-serial"], "the serial is empty", "copy it from `lsblk -o NAME,SERIAL`");
+            }
+        }
+        Target::Null(target) => {
+            check.length(["size"], target.size.0);
+            if let Some(files) = &target.files {
+                check.inside("files", |check| super::names::names(check, &files.names));
+            }
+        }
+        Target::Sim(target) => sim(check, target),
+        // Its address is checked with the protocol that uses it.
+        Target::Host(_) => {}
+        Target::JobFiles(target) => streams::files(check, target),
+        Target::Scratch(target) => programs::target(check, target),
+        Target::Recorded(target) => recorded(check, target),
+        Target::SharedTree(target) => {
+            content(check, target.content);
+            programs::shared_tree(check, target);
+        }
+    }
+}
+
+fn path_is_sane(check: &mut Checker, path: &Path) {
+    let Some(text) = path.to_str() else {
+        check.problem(["path"], format!("the path {path:?} is not UTF-8"), "use a symbolic link with a UTF-8 name");
+        return;
+    };
+    if text.is_empty() {
+        check.problem(["path"], "the path is empty", "give it a name such as `data`");
+    } else if text.contains('\0') {
+        check.problem(["path"], "the path contains a NUL byte", "file names cannot contain it");
+    } else if path.is_relative() && path.components().any(|part| part == Component::ParentDir) {
+        check.problem(
+            ["path"],
+            format!("`{text}` is outside the test directory"),
+            "leave `..` out, or use an absolute path",
+        );
+    } else if path.is_relative() && path.components().all(|part| part == Component::CurDir) {
+        check.problem(
+            ["path"],
+            format!("`{text}` is the test directory itself"),
+            "name something inside it, such as `data`",
+        );
+    }
+}
+
+fn content(check: &mut Checker, content: Content) {
+    if let Content::Reducible { compress_percent, duplicate_percent } = content {
+        for (key, percent) in [("compress-percent", compress_percent), ("duplicate-percent", duplicate_percent)] {
+            percent_is_sane(check, ["content", "reducible", key], percent.into());
+        }
+    }
+}
+
+pub(super) fn percent_is_sane<const N: usize>(check: &mut Checker, keys: [&str; N], percent: u32) {
+    if percent > 100 {
+        check.problem(keys, format!("{percent} % is more than 100 %"), "use 0 to 100");
+    }
+}
+
+fn tree(check: &mut Checker, tree: &TreeTarget) {
+    content(check, tree.content);
+    check.positive(["files"], "the number of files", tree.files, "use at least 1");
+    check.positive(["width"], "the width", tree.width.into(), "1 means one sub-directory per directory");
+    percent_is_sane(check, ["preallocated-percent"], tree.preallocated_percent);
+    if tree.files > MAX_OFFSET_BYTES {
+        check.problem(["files"], format!("{} files are too many", tree.files), "use fewer");
+    }
+    if tree.path.is_absolute() && tree.path.file_name().is_none() {
+        let message = format!("`{}` ends with no name of a directory to make", tree.path.display());
+        check.problem(["path"], message, "name one, such as `/mnt/data/files`");
+    }
+    if u64::from(tree.directories) > DIRECTORIES_MAX {
+        let message = format!("{} further directories are too many", tree.directories);
+        check.problem(["directories"], message, format!("use at most {DIRECTORIES_MAX}"));
+    }
+    match directories(tree.width, tree.depth) {
+        Some(count) if count <= DIRECTORIES_MAX => {}
+        _ => check.problem(
+            ["depth"],
+            format!("`width` {} and `depth` {} make more than {DIRECTORIES_MAX} directories", tree.width, tree.depth),
+            "use a smaller `depth` or `width`",
+        ),
+    }
+    check.inside("size", |check| {
+        // A file of 0 bytes is a file; metadata is measured with those.
+        check.distribution(&tree.size, |check, keys, size| {
+            if size.0 > MAX_OFFSET_BYTES {
+                check.length(keys, size.0);
+            }
+        });
+    });
+}
+
+/// Directories below the root of a tree; `None` when they cannot be counted.
+fn directories(width: u32, depth: u32) -> Option<u64> {
+    if width == 1 {
+        return Some(depth.into());
+    }
+    let mut level: u64 = 1;
+    let mut all: u64 = 0;
+    // Past 64 levels any width above 1 has overflowed, and 0 stays 0.
+    for _ in 0..depth.min(65) {
+        level = level.checked_mul(width.into())?;
+        all = all.checked_add(level)?;
+    }
+    Some(all)
+}
+
+/// Files that a recording uses lie in the test directory, and nowhere else: what it does to them is not known beforehand.
+fn recorded(check: &mut Checker, target: &RecordedTree) {
+    content(check, target.content);
+    if target.path.is_absolute() {
+        check.problem(
+            ["path"],
+            format!("`{}` is absolute; a recording is replayed in the test directory only", target.path.display()),
+            "use a relative path, such as `replay`, and choose the directory with `--at`",
+        );
+    }
+}
+
+/// A device that is shared is another target's own, and the same.
+fn shared(check: &mut Checker, workload: &Workload, name: &str, target: &Target) {
+    let Target::Sim(SimTarget { device, shares: Some(owner), .. }) = target else { return };
+    match workload.target.get(owner) {
+        Some(Target::Sim(sim)) if owner != name && sim.shares.is_none() && sim.device == *device => {}
+        _ => check.problem(
+            ["sim", "shares"],
+            format!("`{owner}` is not another simulated target that has its own `{device}`"),
+            "name one that is, or leave `shares` out for a device of its own",
+        ),
+    }
+}
+
+fn sim(check: &mut Checker, target: &SimTarget) {
+    check.length(["size"], target.size.0);
+    if let Some(files) = target.files {
+        check.positive(["files"], "the number of files", files, "leave `files` out for one range of offsets");
+        if files > target.size.0 {
+            check.problem(
+                ["files"],
+                format!("{files} files do not fit into {}", target.size),
+                "each needs at least one byte: use fewer files or a larger `size`",
+            );
+        }
+    }
+    percent_is_sane(check, ["preallocated-percent"], target.preallocated_percent);
+    faults(check, &target.device);
+}
+
+/// The text form checks each fault alone; here is what it cannot know, and devices that were built by code.
+fn faults(check: &mut Checker, device: &SimDevice) {
+    for fault in FAULTS {
+        let (Some(value), Some(largest)) = (fault.share(device), fault.largest_share) else { continue };
+        if !(0.0..=largest).contains(&value) {
+            let why = if largest > 1.0 {
+                "it must be between 0 and 100 times"
+            } else if largest < 1.0 {
+                "part of the device must remain"
+            } else {
+                "it is a share of all"
+            };
+            let name = fault.name;
+            check.problem(["device"], format!("the fault `{name}` is {value}; {why}"), format!("use 0 to {largest}"));
+        }
+    }
+    let taken = device.background + device.resync;
+    if taken > 0.95 {
+        check.problem(
+            ["device"],
+            format!("`background` and `resync` together take {:.0} % of the device", taken * 100.0),
+            "leave at least 5 % of it",
+        );
+    }
+}
+
+/// What the rules of workers need to know of a target.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Facts {
+    pub(super) kind: Kind,
+    pub(super) shape: Shape,
+}
+
+/// What stands behind a target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A file system.
+    Files,
+    /// A device. Whether it may be written is the write guard's to say, which knows its serial.
+    Device,
+    Null,
+    Sim,
+    Host,
+}
+
+/// What a target looks like to a worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// The files of a recording.
+    Recorded,
+    /// A range of offsets, of a length that may not be known yet.
+    Range { size: Option<u64>, own_length: bool },
+    /// Files under their own names.
+    Named { files: usize },
+    /// File sets that all workers share.
+    Shared,
+    /// Another host.
+    Host,
+    /// A set of files.
+    Tree { files: u64, preallocated_percent: u32 },
+}
+
+pub(super) fn facts(target: &Target) -> Facts {
+    let fixed = |size: Size| size.fixed().map(|Bytes(bytes)| bytes);
+    let range = |size: Option<u64>| Shape::Range { size, own_length: false };
+    match target {
+        Target::File(target) => Facts {
+            kind: Kind::Files,
+            shape: Shape::Range { size: target.size.and_then(fixed), own_length: target.size.is_none() },
+        },
+        // Block I/O addresses the files one after another as if they were one.
+        Target::Files(target) => Facts {
+            kind: Kind::Files,
+            shape: range(fixed(target.size).map(|each| each.saturating_mul(u64::from(target.count)))),
+        },
+        Target::Tree(target) => Facts {
+            kind: Kind::Files,
+            shape: Shape::Tree { files: target.files, preallocated_percent: target.preallocated_percent },
+        },
+        Target::JobFiles(target) => Facts { kind: Kind::Files, shape: Shape::Named { files: target.names.count() } },
+        Target::Scratch(target) => Facts { kind: Kind::Files, shape: Shape::Named { files: target.names.count() } },
+        Target::SharedTree(_) => Facts { kind: Kind::Files, shape: Shape::Shared },
+        Target::Recorded(_) => Facts { kind: Kind::Files, shape: Shape::Recorded },
+        Target::Host(_) => Facts { kind: Kind::Host, shape: Shape::Host },
+        Target::Device(target) => Facts { kind: Kind::Device, shape: range(target.size.and_then(fixed)) },
+        Target::Null(target) => Facts {
+            kind: Kind::Null,
+            shape: match &target.files {
+                Some(files) => Shape::Named { files: files.names.count() },
+                None => range(Some(target.size.0)),
+            },
+        },
+        Target::Sim(target) => Facts {
+            kind: Kind::Sim,
+            shape: match target.files {
+                Some(files) => Shape::Tree { files, preallocated_percent: target.preallocated_percent },
+                None => range(Some(target.size.0)),
+            },
+        },
+    }
+}
