@@ -8,5 +8,6 @@ pub mod fast;
 pub mod kernels;
 pub mod packages;
 pub mod panics;
+pub mod rebuild_share;
 pub mod suites;
 pub mod tools;

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use std::process::Command;
 use xtask::suites::{self, Tier};
 use xtask::tools::{cargo, run, target_directory, workspace};
-use xtask::{bpf, dist, fast, kernels, packages, panics};
+use xtask::{bpf, dist, fast, kernels, packages, panics, rebuild_share};
 
 const USAGE: &str = "\
 cargo xtask check CRATE [FILTER…]
@@ -53,6 +53,8 @@ cargo xtask traps          make set-ups that mislead a benchmark on this machine
                            what it was to say and said; then clean set-ups, of which it must say nothing (15 minutes);
                            --only TEXT, --list, --tries N [3] where others disturb a clean set-up, --binary FILE,
                            --work DIR [target/traps]
+cargo xtask rebuild-share  print, for each crate, its lines and the share of all lines that cargo compiles again
+                           after a change in it
 cargo xtask schema         write the JSON Schemas that `plumb schema` prints, from the types
 cargo xtask bpf            compile the kernel's programs of `plumb trace record` (crates/trace/bpf) with Debian's clang;
                            --check compares the result with the objects there instead, byte by byte";
@@ -71,6 +73,7 @@ fn main() -> Result<()> {
             rest.join(" ")
         ),
         ["test", rest @ ..] => test(rest),
+        ["rebuild-share"] => rebuild_share::print(),
         ["musl"] => musl(),
         ["musl", "--install"] => packages::provide_for_static_build().and_then(|()| musl()),
         ["dist", rest @ ..] => dist::run(&dist::Options::parse(rest)?),
